@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* Builds the environment of a process: a list of NAME=VALUE in which each name stands once. */
+#include "base/environment.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Takes entry, also where it fails. */
+static int environment_take(struct environment *environment, char *entry)
+{
+        size_t name_length = (size_t)(strchr(entry, '=') - entry);
+
+        for (size_t i = 0; i < environment->n; i++)
+                if (strncmp(environment->list[i], entry, name_length + 1) == 0) {
+                        free(environment->list[i]);
+                        environment->list[i] = entry;
+                        return 0;
+                }
+
+        char **larger = reallocarray(environment->list, environment->n + 2, sizeof(char *));
+        if (!larger) {
+                free(entry);
+                return -ENOMEM;
+        }
+        environment->list = larger;
+        environment->list[environment->n++] = entry;
+        environment->list[environment->n] = NULL;
+        return 0;
+}
+
+int environment_set(struct environment *environment, const char *name, const char *value)
+{
+        char *entry;
+
+        if (asprintf(&entry, "%s=%s", name, value) < 0)
+                return -ENOMEM;
+        return environment_take(environment, entry);
+}
+
+int environment_put(struct environment *environment, const char *entry)
+{
+        if (entry[0] == '=' || !strchr(entry, '='))
+                return 0;
+
+        char *copy = strdup(entry);
+        if (!copy)
+                return -ENOMEM;
+        return environment_take(environment, copy);
+}
+
+const char *environment_get(const struct environment *environment, const char *name)
+{
+        size_t length = strlen(name);
+
+        for (size_t i = 0; i < environment->n; i++)
+                if (strncmp(environment->list[i], name, length) == 0 && environment->list[i][length] == '=')
+                        return environment->list[i] + length + 1;
+        return NULL;
+}
+
+static char *trim(char *text)
+{
+        size_t length = strlen(text);
+
+        while (length > 0 && isspace((unsigned char)text[length - 1]))
+                text[--length] = '\0';
+        return text + strspn(text, " \t");
+}
+
+/* Takes the quotes off value, in place. Returns what is wrong, or NULL. */
+static const char *value_unquote(char *value)
+{
+        char quote = value[0];
+        char *to = value, *from = value + 1;
+
+        if (quote != '\'' && quote != '"')
+                return NULL;
+        for (; *from && *from != quote; from++) {
+                if (quote == '"' && *from == '\\' && from[1] && strchr("\"\\$`", from[1]))
+                        from++;
+                *to++ = *from;
+        }
+        if (*from != quote)
+                return "the closing quote is missing";
+        if (from[1] != '\0')
+                return "text follows the closing quote";
+        *to = '\0';
+        return NULL;
+}
+
+/* Returns 0, -ENOMEM, or -EINVAL with what is wrong. line is changed. */
+static int environment_put_line(struct environment *environment, char *line, const char **ret_error)
+{
+        char *name = trim(line);
+        if (name[0] == '\0' || name[0] == '#')
+                return 0;
+
+        size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+        if (length == 0 || isdigit((unsigned char)name[0]) || name[length] != '=') {
+                *ret_error = "the line is not NAME=VALUE";
+                return -EINVAL;
+        }
+        name[length] = '\0';
+
+        char *value = trim(name + length + 1);
+        const char *error = value_unquote(value);
+        if (error) {
+                *ret_error = error;
+                return -EINVAL;
+        }
+        return environment_set(environment, name, value);
+}
+
+int environment_put_lines(struct environment *environment, const char *text, size_t length,
+                          unsigned *ret_line, const char **ret_error)
+{
+        const char *end = text + length;
+        const char *next;
+
+        for (unsigned number = 1; text < end; text = next, number++) {
+                const char *newline = memchr(text, '\n', (size_t)(end - text));
+                size_t line_length = (size_t)((newline ? newline : end) - text);
+                next = newline ? newline + 1 : end;
+
+                if (memchr(text, '\0', line_length)) {
+                        *ret_line = number;
+                        *ret_error = "the line holds a NUL byte";
+                        return -EINVAL;
+                }
+                _cleanup_free_ char *line = strndup(text, line_length);
+                if (!line)
+                        return -ENOMEM;
+                int r = environment_put_line(environment, line, ret_error);
+                if (r == -EINVAL)
+                        *ret_line = number;
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+void environment_done(struct environment *environment)
+{
+        for (size_t i = 0; i < environment->n; i++)
+                free(environment->list[i]);
+        free(environment->list);
+        *environment = (struct environment){0};
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Descriptors: reads small files and writes whole buffers. */
+#pragma once
+
+#include "base/macro.h"
+#include <dirent.h>
+#include <sys/types.h>
+
+/* Reads fd from its start, whatever its offset, and puts a NUL behind what was read. A file longer than
+ * size - 1 bytes is cut there; size must not be 0. Returns the length or -errno. */
+ssize_t fd_read_start(int fd, char *text, size_t size);
+
+/* Opens path below dir_fd (or AT_FDCWD), reads it as fd_read_start() does and closes it. */
+ssize_t fd_read_file(int dir_fd, const char *path, char *text, size_t size);
+
+/* Reads fd to its end into *ret, NUL-terminated, to be freed. Returns 0, -EFBIG for more than max_bytes, or
+ * -errno. */
+int fd_read_whole(int fd, size_t max_bytes, char **ret, size_t *ret_length);
+
+/* Writes all of data, however many calls it takes. Returns 0 or -errno: then a part may have been written. */
+int fd_write_all(int fd, const void *data, size_t size);
+
+static inline void closedir_pointer(DIR **dir)
+{
+        if (*dir)
+                (void)closedir(*dir);
+}
+#define _cleanup_closedir_ _cleanup_(closedir_pointer)

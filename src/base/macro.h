@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* Cleanup attributes and the few macros that every room uses. */
+#pragma once
+
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define ELEMENTSOF(x) (sizeof(x) / sizeof((x)[0]))
+#define MIN(a, b)     ((a) < (b) ? (a) : (b))
+#define MAX(a, b)     ((a) > (b) ? (a) : (b))
+
+#define _cleanup_(f)         __attribute__((cleanup(f)))
+#define _printf_(fmt, first) __attribute__((format(printf, fmt, first)))
+#define _unused_             __attribute__((unused))
+#define _warn_unused_result_ __attribute__((warn_unused_result))
+
+static inline void free_pointer(void *p)
+{
+        free(*(void **)p);
+}
+#define _cleanup_free_ _cleanup_(free_pointer)
+
+/* Closes fd, which may be -1, and keeps errno. Returns -1 always: `fd = close_fd(fd)`. */
+static inline int close_fd(int fd)
+{
+        if (fd >= 0) {
+                int saved = errno;
+                (void)close(fd);
+                errno = saved;
+        }
+        return -1;
+}
+
+static inline void close_pointer(int *fd)
+{
+        *fd = close_fd(*fd);
+}
+#define _cleanup_close_ _cleanup_(close_pointer)
+
+#define TAKE_PTR(p)                                                                                          \
+        ({                                                                                                   \
+                __typeof__(p) _taken = (p);                                                                  \
+                (p) = NULL;                                                                                  \
+                _taken;                                                                                      \
+        })
+
+#define TAKE_FD(fd)                                                                                          \
+        ({                                                                                                   \
+                int _taken = (fd);                                                                           \
+                (fd) = -1;                                                                                   \
+                _taken;                                                                                      \
+        })

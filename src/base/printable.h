@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* Makes text of foreign origin fit for logs, terminals and JSON. */
+#pragma once
+
+#include "base/macro.h"
+
+/* Replaces in place, in length bytes of text: tabs by spaces; other control characters and each byte that is
+ * not UTF-8 by '?'. Newlines stay where keep_newlines. */
+void printable_replace(char *text, size_t length, bool keep_newlines);

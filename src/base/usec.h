@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Time as a count of microseconds. */
+#pragma once
+
+#include <stdint.h>
+
+typedef uint64_t usec_t;
+
+#define USEC_INFINITY ((usec_t)UINT64_MAX)
+#define USEC_PER_MSEC ((usec_t)1000)
+#define USEC_PER_SEC  ((usec_t)1000000)
+#define USEC_PER_MIN  (60 * USEC_PER_SEC)
+#define USEC_PER_HOUR (60 * USEC_PER_MIN)
+#define USEC_PER_DAY  (24 * USEC_PER_HOUR)
+
+/* a + b, held at USEC_INFINITY. */
+static inline usec_t usec_add(usec_t a, usec_t b)
+{
+        return a > USEC_INFINITY - b ? USEC_INFINITY : a + b;
+}
+
+/* a - b, held at 0. */
+static inline usec_t usec_sub(usec_t a, usec_t b)
+{
+        return a > b ? a - b : 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* What is wrong with a config file: all of it, by line. */
+#pragma once
+
+#include "base/macro.h"
+
+struct config_error {
+        unsigned line; /* 0: of the file as a whole */
+        char *text;    /* what is wrong and what would be right */
+};
+
+struct config_errors {
+        struct config_error *list; /* owned */
+        size_t n;
+        bool lost; /* memory was short: there are more than the list tells */
+};
+
+/* Appends an error; in its text, control characters are replaced by '?'. Where memory is short, `lost` is
+ * set. */
+void config_errors_add(struct config_errors *errors, unsigned line, const char *format, ...) _printf_(3, 4);
+
+/* True where anything was added, told or lost. */
+bool config_errors_any(const struct config_errors *errors);
+
+/* Orders them by line; those of one line keep their order. */
+void config_errors_sort(struct config_errors *errors);
+
+/* The lines `PATH:LINE: text` (`PATH: text` for line 0), each with its newline. Returns text to be freed, or
+ * NULL where memory is short. */
+char *config_errors_text(const struct config_errors *errors, const char *path);
+
+void config_errors_clear(struct config_errors *errors);
+#define _cleanup_config_errors_ _cleanup_(config_errors_clear)

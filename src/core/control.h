@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* The control interface: its methods, who may call which, and its description for introspection.
+ *
+ * GetStatus and Ping, GetVersion only read. Restart, Abort, Quiet, Stop, Start, Scale and Reload each record
+ * an order and answer at once; Restart called with `more` goes on to answer each time that something moved,
+ * until the rollouts of all its fleets have ended. A list of fleets that is null or empty means all fleets.
+ */
+#pragma once
+
+#include "base/macro.h"
+#include <sys/types.h>
+
+#define CONTROL_INTERFACE "org.sqmgr.Control"
+
+#define CONTROL_UNKNOWN_FLEET  CONTROL_INTERFACE ".UnknownFleet"
+#define CONTROL_UNKNOWN_WORKER CONTROL_INTERFACE ".UnknownWorker"
+#define CONTROL_REFUSED        CONTROL_INTERFACE ".Refused"
+
+#define CONTROL_DEFAULT_SOCKET "/run/sqmgr/control.sock"
+#define CONTROL_USER_SOCKET    "sqmgr/control.sock" /* below $XDG_RUNTIME_DIR */
+
+/* Each class of methods includes those above it. */
+enum control_access {
+        CONTROL_READ,    /* whoever may connect */
+        CONTROL_OPERATE, /* members of socket_group */
+        CONTROL_OWN,     /* root and the user that sqmgr runs as */
+};
+
+struct control_method {
+        const char *name; /* without the interface's */
+        enum control_access access;
+        bool more; /* may be called with `more` */
+};
+
+extern const struct control_method control_methods[];
+extern const size_t control_n_methods;
+
+/* The method of that name (without the interface's), or NULL. */
+const struct control_method *control_find_method(const char *name);
+
+/* The interface in Varlink's own language. */
+extern const char control_description[];
+
+/* Who is at the other end of a connection. */
+struct control_peer {
+        uid_t uid;
+        gid_t gid;
+        const gid_t *groups; /* supplementary ones */
+        size_t n_groups;
+};
+
+#define CONTROL_NO_GROUP ((gid_t)-1)
+
+/* The methods that this peer may call, where own_uid is the server's user and group is socket_group, or
+ * CONTROL_NO_GROUP. */
+enum control_access control_peer_access(const struct control_peer *peer, uid_t own_uid, gid_t group);

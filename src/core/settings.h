@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* What the ini file says: the settings, and the one table of keys that reads, checks, documents and compares
+ * them. No I/O: the config file's reader feeds it section, key and value. */
+#pragma once
+
+#include "base/macro.h"
+#include "base/usec.h"
+#include <sys/types.h>
+
+enum framework_id { FRAMEWORK_SIDEKIQ, _FRAMEWORK_MAX };
+
+enum memory_metric { MEMORY_RSS, MEMORY_PSS, _MEMORY_METRIC_MAX };
+
+enum on_stop { ON_STOP_DRAIN, ON_STOP_LEAVE, _ON_STOP_MAX };
+
+/* A count, or a share of another count rounded up (`4`, `100%`). */
+struct share {
+        uint32_t value;
+        bool percent;
+};
+
+struct redis_settings {
+        char *url; /* never NULL after settings_finish() */
+        char *username;
+        char *password;
+        char *password_file;
+        char *sentinels;
+        char *master_name;
+        char *sentinel_password;
+        char *namespace;
+        usec_t connect_timeout;
+        usec_t command_timeout;
+};
+
+struct fleet_settings {
+        char *name;
+        unsigned line; /* of its section's header; 0 where there is none */
+
+        char *command;
+        char **argv; /* command, split into words; NULL-terminated */
+        int framework;
+        char *directory;
+        char *user;
+        char *group;
+        char *environment;
+        char **environment_list; /* environment, split: `K=V`; NULL-terminated, may be NULL */
+        char *environment_file;
+        mode_t umask; /* SETTINGS_UMASK_UNSET: inherited */
+        int nice;     /* SETTINGS_NICE_UNSET: inherited */
+        int oom_score_adj;
+        uint64_t limit_nofile; /* 0: sqmgr's original one */
+        char *log;             /* "inherit", "journal", or a path */
+        char *redis_url;       /* NULL: the [redis] one */
+
+        unsigned active_process_count;
+        unsigned max_processes; /* 0: 3 x the count in force */
+        struct share restart_surge;
+        usec_t ready_after;
+        usec_t boot_timeout;
+        usec_t rollout_timeout;
+        uint64_t memory_threshold; /* bytes; 0: none */
+        uint64_t memory_limit;     /* bytes; 0: none */
+        int memory_metric;
+        usec_t max_age;       /* 0: none */
+        usec_t drain_timeout; /* 0: none */
+        usec_t stop_timeout;
+        int stop_signal; /* 0: the framework's */
+        usec_t backoff_min;
+        usec_t backoff_max;
+};
+
+#define SETTINGS_UMASK_UNSET ((mode_t)-1)
+#define SETTINGS_NICE_UNSET  INT32_MIN
+
+struct settings {
+        char *socket;
+        mode_t socket_mode;
+        char *socket_group;
+        char *state_file;
+        usec_t check_interval;
+        int log_level; /* syslog's: LOG_DEBUG, LOG_INFO, ... */
+        usec_t shutdown_timeout;
+        int on_stop;
+
+        struct redis_settings redis;
+
+        struct fleet_settings **fleets;
+        size_t n_fleets;
+};
+
+/* Both take NULL, and return NULL. */
+struct settings *settings_free(struct settings *settings);
+struct fleet_settings *fleet_settings_free(struct fleet_settings *fleet);
+
+static inline void settings_free_pointer(struct settings **settings)
+{
+        *settings = settings_free(*settings);
+}
+#define _cleanup_settings_ _cleanup_(settings_free_pointer)
+
+/* The fleet of that name, or NULL. */
+const struct fleet_settings *settings_find_fleet(const struct settings *settings, const char *name);
+
+/* All settings in force as a config file has them, passwords as `***`. To be freed; NULL: out of memory. */
+char *settings_print(const struct settings *settings);
+
+/* One difference between two settings. Texts are as the file would have them, passwords as `***`, and live as
+ * long as the call. */
+struct settings_change {
+        const char *section; /* "sqmgr", "redis", "fleet:NAME" */
+        const char *key;     /* NULL: the fleet as a whole, added (new_text is "added") or removed */
+        const char *old_text;
+        const char *new_text;
+        bool reloadable; /* settings_merge() takes it over; else it needs a restart of sqmgr */
+};
+
+/* Calls changed for each difference, in the order of the table of keys. Returns how many there were; what
+ * changed returned, where that was negative; or -ENOMEM. */
+int settings_diff(const struct settings *old, const struct settings *new,
+                  int (*changed)(const struct settings_change *change, void *userdata), void *userdata);
+
+/* Makes settings of the old ones with the reloadable keys of the new: the fleets are the old ones in their
+ * order, and one that new does not have stays as it is. Returns 0 with *ret, to be freed by settings_free(),
+ * or -ENOMEM. */
+int settings_merge(const struct settings *old, const struct settings *new, struct settings **ret);

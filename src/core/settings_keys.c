@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of all keys of the config file. */
+#include "core/settings_keys.h"
+#include "base/words.h"
+#include <string.h>
+#include <strings.h>
+#include <syslog.h>
+
+#define SQMGR(field) .scope = SETTINGS_SQMGR, .name = #field, .offset = offsetof(struct settings, field)
+#define REDIS(field) .scope = SETTINGS_REDIS, .name = #field, .offset = offsetof(struct redis_settings, field)
+#define FLEET(field) .scope = SETTINGS_FLEET, .name = #field, .offset = offsetof(struct fleet_settings, field)
+
+#define MSEC(n)   ((int64_t)((n)*USEC_PER_MSEC))
+#define HOURS(n)  ((int64_t)((n)*USEC_PER_HOUR))
+#define DAYS(n)   ((int64_t)((n)*USEC_PER_DAY))
+#define BYTES_MIN (INT64_C(1) << 20) /* less is a forgotten unit */
+#define BYTES_MAX (INT64_C(1) << 50)
+#define COUNT_MAX 10000
+
+#define NO_SENTINELS "it is not supported by this version: name the Redis itself with 'url'"
+
+static const struct settings_choice log_levels[] = {
+        {"debug", LOG_DEBUG},     {"info", LOG_INFO}, {"notice", LOG_NOTICE},
+        {"warning", LOG_WARNING}, {"error", LOG_ERR}, {0},
+};
+static const struct settings_choice on_stops[] = {{"drain", ON_STOP_DRAIN}, {"leave", ON_STOP_LEAVE}, {0}};
+static const struct settings_choice frameworks[] = {{"sidekiq", FRAMEWORK_SIDEKIQ}, {0}};
+static const struct settings_choice memory_metrics[] = {{"rss", MEMORY_RSS}, {"pss", MEMORY_PSS}, {0}};
+static_assert(ELEMENTSOF(on_stops) == _ON_STOP_MAX + 1, "a name for each");
+static_assert(ELEMENTSOF(frameworks) == _FRAMEWORK_MAX + 1, "a name for each");
+static_assert(ELEMENTSOF(memory_metrics) == _MEMORY_METRIC_MAX + 1, "a name for each");
+
+const struct settings_key settings_keys[] = {
+        {SQMGR(socket), .type = SETTINGS_PATH,
+         .unset = "/run/sqmgr/control.sock, not root: $XDG_RUNTIME_DIR/sqmgr/control.sock",
+         .help = "where sqmgrctl reaches sqmgr"},
+        {SQMGR(socket_mode), .type = SETTINGS_MODE, .fallback = "0660", .max = 0777,
+         .help = "permissions of the socket"},
+        {SQMGR(socket_group), .type = SETTINGS_TEXT, .unset = "sqmgr's own group",
+         .help = "group of the socket: its members may give every order but reexec"},
+        {SQMGR(state_file), .type = SETTINGS_PATH, .unset = "the file 'state' beside the socket",
+         .help = "what sqmgr remembers of its workers over its own restarts"},
+        {SQMGR(check_interval), .type = SETTINGS_DURATION, .fallback = "5s", .min = MSEC(100),
+         .max = HOURS(1), .reloadable = true, .help = "how often workers are looked at"},
+        {SQMGR(log_level), .type = SETTINGS_CHOICE, .fallback = "info", .choices = log_levels,
+         .reloadable = true, .help = "the least important messages that are logged"},
+        {SQMGR(shutdown_timeout), .type = SETTINGS_DURATION, .fallback = "60s", .max = DAYS(30),
+         .reloadable = true, .help = "how long jobs may finish when sqmgr is stopped"},
+        {SQMGR(on_stop), .type = SETTINGS_CHOICE, .fallback = "drain", .choices = on_stops,
+         .reloadable = true, .help = "when sqmgr is stopped: drain the workers, or leave them running"},
+
+        {REDIS(url), .type = SETTINGS_URL, .fallback = "redis://127.0.0.1:6379/0", .secret = true,
+         .help = "the Redis that the workers use"},
+        {REDIS(username), .type = SETTINGS_TEXT, .unset = "none", .help = "user to log in to Redis as"},
+        {REDIS(password), .type = SETTINGS_TEXT, .unset = "none", .secret = true,
+         .help = "password to log in to Redis with"},
+        {REDIS(password_file), .type = SETTINGS_PATH, .unset = "none",
+         .help = "file whose first line is the password"},
+        {REDIS(sentinels), .type = SETTINGS_TEXT, .unset = "none", .refusal = NO_SENTINELS,
+         .help = "Sentinels to ask for the Redis: host:port, host:port"},
+        {REDIS(master_name), .type = SETTINGS_TEXT, .unset = "none", .refusal = NO_SENTINELS,
+         .help = "what the Sentinels call the Redis"},
+        {REDIS(sentinel_password), .type = SETTINGS_TEXT, .unset = "none", .secret = true,
+         .refusal = NO_SENTINELS, .help = "password to log in to the Sentinels with"},
+        {REDIS(namespace), .type = SETTINGS_TEXT, .unset = "none",
+         .help = "prefix of all keys, as redis-namespace writes it"},
+        {REDIS(connect_timeout), .type = SETTINGS_DURATION, .fallback = "1s", .min = MSEC(10),
+         .max = HOURS(1), .help = "how long connecting may take"},
+        {REDIS(command_timeout), .type = SETTINGS_DURATION, .fallback = "1s", .min = MSEC(10),
+         .max = HOURS(1), .help = "how long Redis may take to answer"},
+
+        {FLEET(command), .type = SETTINGS_COMMAND, .unset = "required", .required = true,
+         .help = "what starts one worker, in the foreground; split into words without a shell"},
+        {FLEET(framework), .type = SETTINGS_CHOICE, .fallback = "sidekiq", .choices = frameworks,
+         .help = "what the workers speak"},
+        {FLEET(directory), .type = SETTINGS_PATH, .unset = "sqmgr's own",
+         .help = "where workers start, resolved anew each time"},
+        {FLEET(user), .type = SETTINGS_TEXT, .unset = "sqmgr's own", .help = "user that workers run as"},
+        {FLEET(group), .type = SETTINGS_TEXT, .unset = "the user's", .help = "group that workers run as"},
+        {FLEET(environment), .type = SETTINGS_ENVIRONMENT, .unset = "none",
+         .help = "environment of workers: K=V, separated by spaces, quotes allowed"},
+        {FLEET(environment_file), .type = SETTINGS_TEXT, .unset = "none",
+         .help = "file of K=V lines, read anew at each start"},
+        {FLEET(umask), .type = SETTINGS_MODE, .unset = "sqmgr's own", .max = 0777,
+         .help = "permissions that files of workers do not get"},
+        {FLEET(nice), .type = SETTINGS_INT, .unset = "sqmgr's own", .min = -20, .max = 19,
+         .help = "CPU priority, 19 is the lowest"},
+        {FLEET(oom_score_adj), .type = SETTINGS_INT, .fallback = "0", .min = -1000, .max = 1000,
+         .help = "how gladly the kernel ends a worker when memory is out"},
+        {FLEET(limit_nofile), .type = SETTINGS_NUMBER, .unset = "sqmgr's own", .min = 16, .max = 1 << 30,
+         .help = "how many files a worker may have open"},
+        {FLEET(log), .type = SETTINGS_LOG, .fallback = "inherit",
+         .help = "where output goes: inherit, journal, or a file"},
+        {FLEET(redis_url), .type = SETTINGS_URL, .unset = "the url of [redis]", .secret = true,
+         .help = "the Redis of this fleet"},
+        {FLEET(active_process_count), .type = SETTINGS_COUNT, .fallback = "1", .min = 1, .max = COUNT_MAX,
+         .reloadable = true, .help = "how many workers take jobs at all times"},
+        {FLEET(max_processes), .type = SETTINGS_COUNT, .unset = "3 x the count in force", .min = 1,
+         .max = 3 * COUNT_MAX, .reloadable = true,
+         .help = "how many may live at once, those that drain included"},
+        {FLEET(restart_surge), .type = SETTINGS_SHARE, .fallback = "100%", .max = COUNT_MAX,
+         .reloadable = true, .help = "how many workers beyond the count a restart may run"},
+        {FLEET(ready_after), .type = SETTINGS_DURATION, .fallback = "10s", .max = HOURS(1),
+         .reloadable = true, .help = "how long a new worker must be active before an old one may go"},
+        {FLEET(boot_timeout), .type = SETTINGS_DURATION, .fallback = "120s", .min = MSEC(100), .max = DAYS(1),
+         .reloadable = true, .help = "how long a worker may take to its first beat"},
+        {FLEET(rollout_timeout), .type = SETTINGS_DURATION, .fallback = "10min", .min = MSEC(100),
+         .max = DAYS(30), .reloadable = true, .help = "how long a restart may make no progress"},
+        {FLEET(memory_threshold), .type = SETTINGS_SIZE, .fallback = "none", .min = BYTES_MIN,
+         .max = BYTES_MAX, .reloadable = true,
+         .help = "memory above which a worker is replaced, replacement first"},
+        {FLEET(memory_limit), .type = SETTINGS_SIZE, .fallback = "none", .min = BYTES_MIN, .max = BYTES_MAX,
+         .reloadable = true, .help = "memory above which a worker is quieted at once"},
+        {FLEET(memory_metric), .type = SETTINGS_CHOICE, .fallback = "rss", .choices = memory_metrics,
+         .reloadable = true, .help = "what is measured: rss, or pss, in which shared pages count in part"},
+        {FLEET(max_age), .type = SETTINGS_DURATION, .fallback = "none", .min = MSEC(1000), .max = DAYS(3650),
+         .reloadable = true, .help = "age above which a worker is replaced"},
+        {FLEET(drain_timeout), .type = SETTINGS_DURATION, .fallback = "none", .min = MSEC(1000),
+         .max = DAYS(3650), .reloadable = true, .help = "how long a quiet worker may finish its jobs"},
+        {FLEET(stop_timeout), .type = SETTINGS_DURATION, .fallback = "60s", .min = MSEC(1000), .max = DAYS(1),
+         .reloadable = true, .help = "how long a worker that was told to exit may take before it is killed"},
+        {FLEET(stop_signal), .type = SETTINGS_SIGNAL, .unset = "the framework's",
+         .refusal = "it is for framework 'plain' only, which this version does not have",
+         .help = "signal that tells a plain worker to exit"},
+        {FLEET(backoff_min), .type = SETTINGS_DURATION, .fallback = "1s", .min = MSEC(10), .max = DAYS(1),
+         .reloadable = true, .help = "the first wait before a crashed worker is started again"},
+        {FLEET(backoff_max), .type = SETTINGS_DURATION, .fallback = "60s", .min = MSEC(10), .max = DAYS(1),
+         .reloadable = true, .help = "the longest of these waits"},
+};
+const size_t settings_keys_n = ELEMENTSOF(settings_keys);
+static_assert(ELEMENTSOF(settings_keys) <= SETTINGS_KEYS_MAX, "room for each key's line");
+
+static const char *const scope_names[] = {
+        [SETTINGS_SQMGR] = "sqmgr",
+        [SETTINGS_REDIS] = "redis",
+        [SETTINGS_FLEET] = "fleet",
+};
+static_assert(ELEMENTSOF(scope_names) == _SETTINGS_SCOPE_MAX, "a name for each");
+
+const char *settings_scope_name(enum settings_scope scope)
+{
+        return scope_names[scope];
+}
+
+const struct settings_key *settings_key_find(enum settings_scope scope, const char *name)
+{
+        for (size_t i = 0; i < settings_keys_n; i++) {
+                if (settings_keys[i].scope == scope && strcasecmp(settings_keys[i].name, name) == 0)
+                        return &settings_keys[i];
+        }
+        return NULL;
+}
+
+const struct settings_key *settings_key_near(enum settings_scope scope, const char *name)
+{
+        const struct settings_key *near = NULL;
+        unsigned best = strlen(name) <= 4 ? 2 : 3;
+
+        for (size_t i = 0; i < settings_keys_n; i++) {
+                if (settings_keys[i].scope != scope)
+                        continue;
+                unsigned distance = words_distance(name, settings_keys[i].name);
+                if (distance < best) {
+                        best = distance;
+                        near = &settings_keys[i];
+                }
+        }
+        return near;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* The model's names and sentences, as people and programs read them. */
+#include "base/parse.h"
+#include "core/fleet.h"
+#include "core/world.h"
+#include <stdio.h>
+#include <string.h>
+
+static const char *const state_names[] = {
+        [WORKER_STARTING] = "starting", [WORKER_ACTIVE] = "active", [WORKER_QUIET] = "quiet",
+        [WORKER_STOPPING] = "stopping", [WORKER_GONE] = "gone",
+};
+static_assert(ELEMENTSOF(state_names) == _WORKER_STATE_MAX, "a name for each state");
+
+const char *worker_state_name(enum worker_state state)
+{
+        return state_names[state];
+}
+
+static const char *const reason_names[] = {
+        [REASON_NONE] = "none",         [REASON_MEMORY] = "memory",     [REASON_RESTART] = "restart",
+        [REASON_OPERATOR] = "operator", [REASON_AGE] = "age",           [REASON_SCALE] = "scale",
+        [REASON_EXTERNAL] = "external", [REASON_SHUTDOWN] = "shutdown", [REASON_CRASH] = "crash",
+        [REASON_BOOT] = "boot",
+};
+static_assert(ELEMENTSOF(reason_names) == _REASON_MAX, "a name for each reason");
+
+const char *reason_name(enum reason reason)
+{
+        return reason_names[reason];
+}
+
+static const char *const rollout_state_names[] = {
+        [ROLLOUT_NONE] = "none",     [ROLLOUT_RUNNING] = "running", [ROLLOUT_DONE] = "done",
+        [ROLLOUT_HALTED] = "halted", [ROLLOUT_ABORTED] = "aborted",
+};
+static_assert(ELEMENTSOF(rollout_state_names) == _ROLLOUT_STATE_MAX, "a name for each rollout state");
+
+const char *rollout_state_name(enum rollout_state state)
+{
+        return rollout_state_names[state];
+}
+
+static const char *const order_names[] = {
+        [ORDER_RUN] = "running",
+        [ORDER_QUIET] = "quiet",
+        [ORDER_STOP] = "stopped",
+};
+static_assert(ELEMENTSOF(order_names) == _FLEET_ORDER_MAX, "a name for each order");
+
+const char *fleet_order_name(enum fleet_order order)
+{
+        return order_names[order];
+}
+
+static const char *const event_names[] = {
+        [EVENT_STARTED] = "started",
+        [EVENT_START_FAILED] = "start-failed",
+        [EVENT_ACTIVE] = "active",
+        [EVENT_QUIET] = "quiet",
+        [EVENT_STOPPING] = "stopping",
+        [EVENT_KILLED] = "killed",
+        [EVENT_GONE] = "gone",
+        [EVENT_CRASHED] = "crashed",
+        [EVENT_BOOT_TIMEOUT] = "boot-timeout",
+        [EVENT_ELSEWHERE] = "beats-elsewhere",
+        [EVENT_STALE] = "stale",
+        [EVENT_BEATS_AGAIN] = "beats-again",
+        [EVENT_MEMORY_OVER] = "memory-over",
+        [EVENT_MEMORY_CHURN] = "memory-churn",
+        [EVENT_SIGNAL_REFUSED] = "signal-refused",
+        [EVENT_ROLLOUT_STARTED] = "rollout-started",
+        [EVENT_ROLLOUT_DONE] = "rollout-done",
+        [EVENT_ROLLOUT_HALTED] = "rollout-halted",
+        [EVENT_ROLLOUT_ABORTED] = "rollout-aborted",
+        [EVENT_PLACES_HELD] = "places-held",
+        [EVENT_REDIS_UP] = "redis-up",
+        [EVENT_REDIS_DOWN] = "redis-down",
+        [EVENT_TIME_DOUBT] = "time-doubt",
+        [EVENT_ORDER] = "order",
+};
+static_assert(ELEMENTSOF(event_names) == _EVENT_MAX, "a name for each event");
+
+const char *event_kind_name(enum event_kind kind)
+{
+        return event_names[kind];
+}
+
+static const char *jobs_text(const struct worker *worker, char *text, size_t size)
+{
+        snprintf(text, size, "waits for %u running job%s to finish", worker->busy,
+                 worker->busy == 1 ? "" : "s");
+        return text;
+}
+
+const char *worker_waits_for(const struct worker *worker, usec_t now, char *text, size_t size)
+{
+        char span[32];
+        unsigned count = worker->waits_count;
+
+        text[0] = '\0';
+        switch (worker->waits_for) {
+        case WAIT_NONE:
+        case WAIT_PLACES:
+        case WAIT_MEMORY:
+        case WAIT_BACKOFF:
+        case _WAIT_MAX:
+                break;
+        case WAIT_FIRST_BEAT:
+                snprintf(text, size, "waits for its first beat");
+                break;
+        case WAIT_READY_OTHERS:
+                snprintf(text, size, "waits until %u more worker%s ready", count,
+                         count == 1 ? " is" : "s are");
+                break;
+        case WAIT_JOBS:
+                return jobs_text(worker, text, size);
+        case WAIT_BEATS:
+                snprintf(text, size, "waits for %u more beat%s to be proven idle", count,
+                         count == 1 ? "" : "s");
+                break;
+        case WAIT_THREADS:
+                snprintf(text, size, "waits for %u job thread%s to exit, or %u more beat%s", worker->threads,
+                         worker->threads == 1 ? "" : "s", count, count == 1 ? "" : "s");
+                break;
+        case WAIT_EXIT:
+                snprintf(text, size, "waits for it to exit");
+                break;
+        case WAIT_REDIS:
+                snprintf(text, size, "waits for Redis");
+                break;
+        case WAIT_FRESH_BEAT:
+                snprintf(text, size, "waits for a fresh beat");
+                break;
+        case WAIT_STALE:
+                format_duration(usec_sub(now, worker->beat_at), span, sizeof(span));
+                snprintf(text, size, "its beat stopped %s ago: it is kept, and nothing is done to it", span);
+                break;
+        case WAIT_SIGNAL:
+                snprintf(text, size, "cannot be signalled: %s",
+                         worker->signal_error == ENOTSUP ? "it does not catch the quiet signal"
+                                                         : strerrordesc_np(worker->signal_error));
+                break;
+        case WAIT_ELSEWHERE:
+                snprintf(text, size, "beats elsewhere: check redis_url, namespace, host name");
+                break;
+        case WAIT_RELEASE:
+                snprintf(text, size, "waits for a new worker to prove itself: the last one failed");
+                break;
+        }
+        return text;
+}
+
+/* Since when it drains: one that never beat was never quiet. */
+static usec_t drain_since(const struct worker *worker)
+{
+        return worker->quiet_at != 0 ? worker->quiet_at : worker->state_at;
+}
+
+/* The draining worker that has held its place for longest. */
+static const struct worker *longest_drain(const struct fleet *fleet)
+{
+        const struct worker *longest = NULL;
+
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                if ((worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING) &&
+                    (longest == NULL || drain_since(worker) < drain_since(longest)))
+                        longest = worker;
+        }
+        return longest;
+}
+
+static void places_text(const struct fleet *fleet, usec_t now, char *text, size_t size)
+{
+        const struct worker *longest = longest_drain(fleet);
+        char span[32];
+
+        if (longest == NULL) {
+                snprintf(text, size, "all %u places (max_processes) are taken", fleet_max_processes(fleet));
+                return;
+        }
+        unsigned draining = 0;
+        for (size_t i = 0; i < fleet->n_workers; i++)
+                draining += fleet->workers[i]->state == WORKER_QUIET ||
+                            fleet->workers[i]->state == WORKER_STOPPING;
+        format_duration(usec_sub(now, drain_since(longest)), span, sizeof(span));
+        snprintf(text, size,
+                 "waits for a place: %u of %u (max_processes) %s held by draining workers, %s/%u (pid %d, "
+                 "%u running job%s) for %s",
+                 draining, fleet_max_processes(fleet), draining == 1 ? "is" : "are", fleet->settings->name,
+                 longest->index, (int)(longest->beat_pid ? longest->beat_pid : longest->pid), longest->busy,
+                 longest->busy == 1 ? "" : "s", span);
+}
+
+const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, size_t size)
+{
+        char span[32], available[32];
+
+        text[0] = '\0';
+        switch (fleet->waits_for) {
+        case WAIT_PLACES:
+                places_text(fleet, now, text, size);
+                break;
+        case WAIT_MEMORY:
+                format_size(fleet->world->available_bytes, available, sizeof(available));
+                snprintf(text, size, "waits for memory: %s available is less than 1.25 x its median worker",
+                         available);
+                break;
+        case WAIT_BACKOFF:
+                format_duration(usec_sub(MAX(fleet->crash.next_at, fleet->churn.next_at), now), span,
+                                sizeof(span));
+                snprintf(text, size, "waits %s before the next start", span);
+                break;
+        case WAIT_REDIS:
+                snprintf(text, size, "waits for Redis");
+                break;
+        case WAIT_RELEASE:
+                snprintf(text, size, "waits for a new worker to prove itself: the last one failed");
+                break;
+        default:
+                break;
+        }
+        return text;
+}

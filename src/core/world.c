@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Makes, finds and frees the model's parts, and keeps the events not yet told. */
+#include "core/world.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Events pile up only between two turns of the loop; past this something is wrong, and memory is worth more.
+ */
+#define EVENTS_MAX 10000
+
+static void fleet_free(struct fleet *fleet)
+{
+        for (size_t i = 0; i < fleet->n_workers; i++)
+                free(fleet->workers[i]);
+        free(fleet->workers);
+        free(fleet);
+}
+
+struct world *world_free(struct world *world)
+{
+        if (world == NULL)
+                return NULL;
+        for (size_t i = 0; i < world->n_fleets; i++)
+                fleet_free(world->fleets[i]);
+        free(world->fleets);
+        free(world->events);
+        free(world);
+        return NULL;
+}
+
+static void world_free_pointer(struct world **world)
+{
+        world_free(*world);
+}
+
+int world_new(const struct settings *settings, uint64_t seed, struct world **ret)
+{
+        _cleanup_(world_free_pointer) struct world *world = calloc(1, sizeof(*world));
+
+        if (world == NULL)
+                return -ENOMEM;
+        world->settings = settings;
+        world->fleets = calloc(settings->n_fleets + 1, sizeof(*world->fleets));
+        if (world->fleets == NULL)
+                return -ENOMEM;
+        for (size_t i = 0; i < settings->n_fleets; i++) {
+                struct fleet *fleet = calloc(1, sizeof(*fleet));
+
+                if (fleet == NULL)
+                        return -ENOMEM;
+                fleet->world = world;
+                fleet->settings = settings->fleets[i];
+                fleet->generation = 1;
+                fleet->random = seed + i;
+                world->fleets[world->n_fleets++] = fleet;
+        }
+        *ret = TAKE_PTR(world);
+        return 0;
+}
+
+struct fleet *world_fleet(const struct world *world, const char *name)
+{
+        for (size_t i = 0; i < world->n_fleets; i++)
+                if (strcmp(world->fleets[i]->settings->name, name) == 0)
+                        return world->fleets[i];
+        return NULL;
+}
+
+struct worker *world_worker(const struct world *world, const char *id)
+{
+        const char *slash = strrchr(id, '/');
+        char name[256], index[16];
+
+        if (slash == NULL || (size_t)(slash - id) >= sizeof(name))
+                return NULL;
+        memcpy(name, id, (size_t)(slash - id));
+        name[slash - id] = '\0';
+        const struct fleet *fleet = world_fleet(world, name);
+        if (fleet == NULL)
+                return NULL;
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                struct worker *worker = fleet->workers[i];
+
+                snprintf(index, sizeof(index), "%u", worker->index);
+                if (worker->state != WORKER_GONE && strcmp(index, slash + 1) == 0)
+                        return worker;
+        }
+        return NULL;
+}
+
+void world_event(struct world *world, enum event_kind kind, const struct fleet *fleet,
+                 const struct worker *worker, const char *format, ...)
+{
+        va_list arguments;
+
+        if (world->n_events >= EVENTS_MAX)
+                return;
+        if (world->n_events == world->events_allocated) {
+                size_t allocated = MAX((size_t)16, 2 * world->events_allocated);
+                struct event *events = realloc(world->events, allocated * sizeof(*events));
+
+                if (events == NULL)
+                        return;
+                world->events = events;
+                world->events_allocated = allocated;
+        }
+        struct event *event = &world->events[world->n_events++];
+        *event = (struct event){.kind = kind, .fleet = fleet};
+        if (worker != NULL) {
+                event->index = worker->index;
+                event->pid = worker->beat_pid != 0 ? worker->beat_pid : worker->pid;
+                event->reason = worker->reason;
+        }
+        va_start(arguments, format);
+        vsnprintf(event->text, sizeof(event->text), format, arguments);
+        va_end(arguments);
+}
+
+void world_events_clear(struct world *world)
+{
+        /* A burst is rare, and an event is large: what it took goes back. */
+        free(world->events);
+        world->events = NULL;
+        world->n_events = world->events_allocated = 0;
+}
