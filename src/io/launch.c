@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* Starts a worker's process and tells how that went: the parent's part. */
+#include "io/launch.h"
+
+#include "base/printable.h"
+#include "io/launch_message.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+int launch_start(const struct launch_request *request, struct launched *ret)
+{
+        sigset_t all, before;
+        int pair[2];
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return -errno;
+        _cleanup_close_ int parent_end = pair[0];
+        _cleanup_close_ int child_end = pair[1];
+        if (fcntl(parent_end, F_SETFL, O_NONBLOCK) < 0)
+                return -errno;
+
+        sigfillset(&all);
+        int r = pthread_sigmask(SIG_SETMASK, &all, &before);
+        if (r != 0)
+                return -r;
+        pid_t pid = fork();
+        if (pid == 0)
+                launch_child_run(request, child_end);
+        r = -errno;
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+        if (pid < 0)
+                return r;
+
+        *ret = (struct launched){.pid = pid, .report_fd = TAKE_FD(parent_end)};
+        return 0;
+}
+
+/* Receives one message and the descriptor that may come with it. Returns its length, 0 at the end, or -errno.
+ */
+static ssize_t message_receive(int report_fd, struct launch_message *message, int *ret_fd)
+{
+        union {
+                struct cmsghdr header;
+                char space[CMSG_SPACE(sizeof(int))];
+        } control;
+        struct iovec data = {.iov_base = message, .iov_len = sizeof(*message)};
+        struct msghdr header = {
+                .msg_iov = &data,
+                .msg_iovlen = 1,
+                .msg_control = &control,
+                .msg_controllen = sizeof(control),
+        };
+        ssize_t n;
+
+        do
+                n = recvmsg(report_fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return -errno;
+
+        struct cmsghdr *item = CMSG_FIRSTHDR(&header);
+        if (item && item->cmsg_level == SOL_SOCKET && item->cmsg_type == SCM_RIGHTS &&
+            item->cmsg_len == CMSG_LEN(sizeof(int)))
+                memcpy(ret_fd, CMSG_DATA(item), sizeof(int));
+        return n;
+}
+
+int launch_report_read(int report_fd, struct launch_report *report)
+{
+        while (report->outcome == LAUNCH_PENDING) {
+                struct launch_message message;
+                _cleanup_close_ int fd = -1;
+
+                ssize_t n = message_receive(report_fd, &message, &fd);
+                if (n == -EAGAIN)
+                        return 0;
+                if (n < 0)
+                        return (int)n;
+                if (n == 0) {
+                        report->outcome = LAUNCH_RUNNING;
+                } else if (n != sizeof(message)) {
+                        return -EBADMSG;
+                } else if (message.kind == LAUNCH_MESSAGE_LOG && fd >= 0 && report->log_fd < 0) {
+                        report->log_fd = TAKE_FD(fd);
+                        report->log_start_bytes = message.log_start_bytes;
+                } else if (message.kind == LAUNCH_MESSAGE_ERROR) {
+                        size_t length = MIN((size_t)message.length, sizeof(report->error) - 1);
+                        memcpy(report->error, message.text, length);
+                        report->error[length] = '\0';
+                        printable_replace(report->error, length, false);
+                        report->outcome = LAUNCH_FAILED;
+                }
+        }
+        return 0;
+}
+
+/* Cuts text of length bytes to its last lines, in place; its trailing newlines go. Returns the length. */
+static size_t keep_last_lines(char *text, size_t length)
+{
+        unsigned lines = 1;
+
+        while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
+                length--;
+        size_t first = length;
+        for (; first > 0; first--)
+                if (text[first - 1] == '\n' && lines++ == LAUNCH_LAST_LINES)
+                        break;
+        memmove(text, text + first, length - first);
+        return length - first;
+}
+
+int launch_last_lines(int log_fd, uint64_t start_bytes, char *lines, size_t size)
+{
+        char text[LAUNCH_LAST_MAX_BYTES + 1];
+        struct stat st;
+
+        if (fstat(log_fd, &st) < 0)
+                return -errno;
+        if (!S_ISREG(st.st_mode)) {
+                lines[0] = '\0';
+                return 0;
+        }
+        uint64_t end = (uint64_t)st.st_size;
+        /* A log that is shorter than it was has been cut off since by its rotation: all of it is new. */
+        uint64_t start = end < start_bytes ? 0 : start_bytes;
+        size_t wanted = MIN((size_t)LAUNCH_LAST_MAX_BYTES, size - 1);
+        uint64_t from = end - start > wanted ? end - wanted : start;
+
+        /* One byte more is read where there is one: it tells whether the first line is whole. */
+        bool cut = from > start;
+        from -= cut;
+        ssize_t n;
+        do
+                n = pread(log_fd, text, MIN(wanted + cut, (size_t)(end - from)), (off_t)from);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return -errno;
+
+        size_t length = (size_t)n, skip = 0;
+        if (cut && length > 0) {
+                const char *newline = memchr(text, '\n', length - 1);
+                skip = newline ? (size_t)(newline - text) + 1 : 1;
+        }
+        length -= skip;
+        memmove(text, text + skip, length);
+        length = keep_last_lines(text, length);
+        printable_replace(text, length, true);
+        memcpy(lines, text, length);
+        lines[length] = '\0';
+        return 0;
+}
+
+int launch_raise_nofile(struct rlimit *ret)
+{
+        struct rlimit before;
+
+        if (getrlimit(RLIMIT_NOFILE, &before) < 0)
+                return -errno;
+        struct rlimit raised = {.rlim_cur = before.rlim_max, .rlim_max = before.rlim_max};
+        if (setrlimit(RLIMIT_NOFILE, &raised) < 0)
+                return -errno;
+        *ret = before;
+        return 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* Starts a worker's process as its fleet's settings say, and tells how that went.
+ *
+ * The parent never waits: what may block (a user data base, a directory on a hung file server) happens in the
+ * child, which reports over a socket until its command runs. */
+#pragma once
+
+#include "base/macro.h"
+#include "core/settings.h"
+#include <sys/resource.h>
+#include <sys/types.h>
+
+struct launch_request {
+        const struct fleet_settings *fleet;
+        unsigned index;
+        uint64_t generation;
+        const char *instance;
+        struct rlimit nofile;          /* sqmgr's original one: see launch_raise_nofile() */
+        char *const *base_environment; /* sqmgr's own, NULL-terminated; filtered before it is handed on */
+};
+
+struct launched {
+        pid_t pid;     /* a child: to be waited for */
+        int report_fd; /* owned; non-blocking; for launch_report_read() */
+};
+
+/* Forks the child. Every signal is blocked in the caller meanwhile, so that none of its handlers runs in the
+ * child. Returns 0, or -errno where nothing was started. Descriptors 0 to 2 must be open. */
+int launch_start(const struct launch_request *request, struct launched *ret);
+
+enum launch_outcome {
+        LAUNCH_PENDING, /* the child is still preparing */
+        LAUNCH_RUNNING, /* it runs its command, or died on the way by a signal: its exit tells */
+        LAUNCH_FAILED,  /* it could not: see error; it exits with status 127 */
+};
+
+#define LAUNCH_ERROR_MAX 1024
+
+struct launch_report {
+        enum launch_outcome outcome;
+        int log_fd; /* owned by the caller from the call on that set it; -1: no log to be read back */
+        uint64_t log_start_bytes;     /* the log's size when it was opened */
+        char error[LAUNCH_ERROR_MAX]; /* one sentence, without a full stop; printable UTF-8 */
+};
+
+#define LAUNCH_REPORT_INIT ((struct launch_report){.outcome = LAUNCH_PENDING, .log_fd = -1})
+
+/* Reads what the child has reported so far into report, which is LAUNCH_REPORT_INIT at first and is handed in
+ * again while its outcome is LAUNCH_PENDING; call it when report_fd polls EPOLLIN or EPOLLHUP. Never blocks.
+ * Once the outcome is another, close report_fd. Returns 0 or -errno. */
+int launch_report_read(int report_fd, struct launch_report *report);
+
+#define LAUNCH_LAST_LINES     5
+#define LAUNCH_LAST_MAX_BYTES 800
+
+/* Reads back the last lines that were written to a log since it was start_bytes long: at most
+ * LAUNCH_LAST_LINES of them and LAUNCH_LAST_MAX_BYTES, or size - 1 bytes if fewer, made printable, separated
+ * by newlines. "" where there are none, or the log is no regular file. Workers that share a log share its
+ * lines. Returns 0 or -errno. */
+int launch_last_lines(int log_fd, uint64_t start_bytes, char *lines, size_t size);
+
+/* Raises our own soft limit of open files to the hard one. *ret is the limit before: workers get that, and a
+ * successor that is executed in place needs it set again. Returns 0 or -errno. */
+int launch_raise_nofile(struct rlimit *ret);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* A lock file that says who holds it. */
+#include "io/lock.h"
+#include "base/fd.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+static pid_t read_holder(int fd)
+{
+        char text[32];
+
+        if (fd_read_start(fd, text, sizeof(text)) <= 0)
+                return 0;
+        long pid = strtol(text, NULL, 10);
+        return pid > 0 && pid <= INT32_MAX ? (pid_t)pid : 0;
+}
+
+int lock_take(const char *path, int *ret_fd, pid_t *ret_holder)
+{
+        /* Readable by none other: who may open it could lock it. */
+        _cleanup_close_ int fd =
+                open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+        struct stat status;
+        char text[32];
+
+        if (fd < 0 || fstat(fd, &status) < 0)
+                return -errno;
+        if (!S_ISREG(status.st_mode))
+                return -EEXIST;
+        if (fcntl(fd, F_OFD_SETLK, &lock) < 0) {
+                if (errno != EAGAIN && errno != EACCES)
+                        return -errno;
+                *ret_holder = read_holder(fd);
+                return LOCK_HELD;
+        }
+
+        int length = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+        if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)length, 0) != length)
+                return errno > 0 ? -errno : -EIO;
+        *ret_fd = TAKE_FD(fd);
+        return LOCK_TAKEN;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* The log: the journal where stderr leads there, else lines on stderr. */
+#define SD_JOURNAL_SUPPRESS_LOCATION
+#include "io/log.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <systemd/sd-journal.h>
+#include <time.h>
+
+static int log_level = LOG_INFO;
+
+void log_set_level(int level)
+{
+        log_level = level;
+}
+
+/* JOURNAL_STREAM names the device and inode that stderr has where systemd connected it to the journal. */
+static bool log_is_journal(void)
+{
+        static int journal = -1;
+
+        if (journal < 0) {
+                const char *stream = getenv("JOURNAL_STREAM");
+                unsigned long long device, inode;
+                struct stat st;
+
+                journal = stream != NULL && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+                          fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
+        }
+        return journal;
+}
+
+static void log_line(int level, const char *text)
+{
+        static const char *const names[] = {
+                [LOG_ERR] = "error: ", [LOG_WARNING] = "warning: ", [LOG_INFO] = "", [LOG_DEBUG] = "debug: "};
+        const char *name = level >= LOG_ERR && level <= LOG_DEBUG && names[level] != NULL ? names[level] : "";
+        char stamp[64] = "";
+        time_t now = time(NULL);
+        struct tm parts;
+
+        if (localtime_r(&now, &parts) != NULL)
+                strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &parts);
+        dprintf(STDERR_FILENO, "%s %s%s\n", stamp, name, text);
+}
+
+void log_write(int level, const char *format, ...)
+{
+        char text[2048];
+        va_list arguments;
+
+        if (level > log_level)
+                return;
+        va_start(arguments, format);
+        vsnprintf(text, sizeof(text), format, arguments);
+        va_end(arguments);
+        if (log_is_journal())
+                sd_journal_send("MESSAGE=%s", text, "PRIORITY=%d", level, NULL);
+        else
+                log_line(level, text);
+}
+
+static int event_level(enum event_kind kind)
+{
+        switch (kind) {
+        case EVENT_START_FAILED:
+        case EVENT_CRASHED:
+        case EVENT_KILLED:
+        case EVENT_BOOT_TIMEOUT:
+        case EVENT_ROLLOUT_HALTED:
+        case EVENT_REDIS_DOWN:
+                return LOG_ERR;
+        case EVENT_ELSEWHERE:
+        case EVENT_STALE:
+        case EVENT_MEMORY_CHURN:
+        case EVENT_SIGNAL_REFUSED:
+        case EVENT_ROLLOUT_ABORTED:
+        case EVENT_PLACES_HELD:
+        case EVENT_TIME_DOUBT:
+                return LOG_WARNING;
+        default:
+                return LOG_INFO;
+        }
+}
+
+void log_event(const struct event *event)
+{
+        int level = event_level(event->kind);
+        char worker[300] = "";
+
+        if (level > log_level)
+                return;
+        if (!log_is_journal()) {
+                log_line(level, event->text);
+                return;
+        }
+        if (event->index != 0)
+                snprintf(worker, sizeof(worker), "SQMGR_WORKER=%s/%u", event->fleet->settings->name,
+                         event->index);
+        /* sd_journal_send() ends at the first NULL: fields that are not there come last. */
+        sd_journal_send("MESSAGE=%s", event->text, "PRIORITY=%d", level, "SQMGR_EVENT=%s",
+                        event_kind_name(event->kind), "SQMGR_REASON=%s", reason_name(event->reason),
+                        event->fleet != NULL ? "SQMGR_FLEET=%s" : NULL,
+                        event->fleet != NULL ? event->fleet->settings->name : NULL,
+                        event->index != 0 ? "%s" : NULL, worker, NULL);
+}

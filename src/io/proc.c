@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* Processes as /proc shows them, each named for good by a pidfd and its start time. */
+#include "io/proc.h"
+
+#include "base/fd.h"
+#include "io/procfile.h"
+#include <ctype.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+
+/* No chain of parents is longer in practice; it bounds the walk while processes come and go. */
+#define ANCESTORS_MAX 128
+
+struct proc {
+        pid_t pid;
+        int pidfd;
+        int statm_fd; /* -1 until the first reading */
+        uint64_t start_time;
+};
+
+struct stat_fields {
+        pid_t parent;
+        uint64_t start_time;
+};
+
+/* Reads "PID (comm) S PPID ...": comm may hold blanks and parentheses, so fields count from the last ')'. */
+static int pid_read_stat(pid_t pid, struct stat_fields *ret)
+{
+        char path[64], text[1024];
+        struct stat_fields fields;
+
+        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+        ssize_t length = fd_read_file(AT_FDCWD, path, text, sizeof(text));
+        if (length < 0)
+                return length == -ENOENT ? -ESRCH : (int)length;
+
+        const char *rest = strrchr(text, ')');
+        if (!rest || sscanf(rest + 1,
+                            " %*c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
+                            " %" SCNu64,
+                            &fields.parent, &fields.start_time) != 2)
+                return -EBADMSG;
+        *ret = fields;
+        return 0;
+}
+
+/* Until the process has been waited for, its pid is not given to another. */
+static int pidfd_check_held(int pidfd)
+{
+        return pidfd_send_signal(pidfd, 0, NULL, 0) < 0 && errno != EPERM ? -errno : 0;
+}
+
+int proc_open(pid_t pid, struct proc **ret)
+{
+        struct stat_fields fields;
+
+        if (pid <= 0)
+                return -EINVAL;
+
+        _cleanup_close_ int pidfd = pidfd_open(pid, 0);
+        if (pidfd < 0)
+                /* These two, by kernel version, say that pid is a thread: then no process has it. */
+                return errno == EINVAL || errno == ENOENT ? -ESRCH : -errno;
+        int r = pid_read_stat(pid, &fields);
+        if (r < 0)
+                return r;
+        r = pidfd_check_held(pidfd);
+        if (r < 0)
+                return r;
+
+        struct proc *proc = malloc(sizeof(*proc));
+        if (!proc)
+                return -ENOMEM;
+        *proc = (struct proc){
+                .pid = pid,
+                .pidfd = TAKE_FD(pidfd),
+                .statm_fd = -1,
+                .start_time = fields.start_time,
+        };
+        *ret = proc;
+        return 0;
+}
+
+struct proc *proc_close(struct proc *proc)
+{
+        if (!proc)
+                return NULL;
+        close_fd(proc->statm_fd);
+        close_fd(proc->pidfd);
+        free(proc);
+        return NULL;
+}
+
+pid_t proc_pid(const struct proc *proc)
+{
+        return proc->pid;
+}
+
+int proc_pidfd(const struct proc *proc)
+{
+        return proc->pidfd;
+}
+
+uint64_t proc_start_time(const struct proc *proc)
+{
+        return proc->start_time;
+}
+
+/* Opens a file below /proc/PID; if the process still holds its pid after that, the file is its own, and stays
+ * so. */
+static int proc_open_file(const struct proc *proc, const char *name, int flags)
+{
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%d/%s", (int)proc->pid, name);
+        _cleanup_close_ int fd = open(path, flags | O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return errno == ENOENT ? -ESRCH : -errno;
+        int r = pidfd_check_held(proc->pidfd);
+        if (r < 0)
+                return r;
+        return TAKE_FD(fd);
+}
+
+static ssize_t proc_read_file(const struct proc *proc, const char *name, char *text, size_t size)
+{
+        _cleanup_close_ int fd = proc_open_file(proc, name, 0);
+        if (fd < 0)
+                return fd;
+        return fd_read_start(fd, text, size);
+}
+
+int proc_uid(const struct proc *proc, uid_t *ret)
+{
+        char text[8192];
+        uint64_t uid;
+
+        ssize_t length = proc_read_file(proc, "status", text, sizeof(text));
+        if (length < 0)
+                return (int)length;
+        int r = procfile_number(text, "Uid:", 10, &uid);
+        if (r < 0)
+                return r;
+        *ret = (uid_t)uid;
+        return 0;
+}
+
+int proc_rss_bytes(struct proc *proc, uint64_t *ret_bytes)
+{
+        char text[128];
+        uint64_t pages;
+
+        if (proc->statm_fd < 0) {
+                int fd = proc_open_file(proc, "statm", 0);
+                if (fd < 0)
+                        return fd;
+                proc->statm_fd = fd;
+        }
+        ssize_t length = fd_read_start(proc->statm_fd, text, sizeof(text));
+        if (length < 0)
+                return (int)length;
+        if (sscanf(text, "%*s %" SCNu64, &pages) != 1)
+                return -EBADMSG;
+        if (pages == 0)
+                return -ESRCH;
+        *ret_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+        return 0;
+}
+
+int proc_pss_bytes(const struct proc *proc, uint64_t *ret_bytes)
+{
+        char text[4096];
+        uint64_t kib;
+
+        ssize_t length = proc_read_file(proc, "smaps_rollup", text, sizeof(text));
+        if (length < 0)
+                return (int)length;
+        int r = procfile_number(text, "Pss:", 10, &kib);
+        if (r < 0)
+                return r;
+        *ret_bytes = kib * 1024;
+        return 0;
+}
+
+int proc_title(const struct proc *proc, char *title, size_t size)
+{
+        ssize_t length = proc_read_file(proc, "cmdline", title, size);
+        if (length < 0)
+                return (int)length;
+
+        for (ssize_t i = 0; i < length; i++)
+                if (title[i] == '\0')
+                        title[i] = ' ';
+        while (length > 0 && isspace((unsigned char)title[length - 1]))
+                length--;
+        title[length] = '\0';
+        return 0;
+}
+
+int proc_count_threads(const struct proc *proc, bool (*match)(const char *comm, void *userdata),
+                       void *userdata, unsigned *ret)
+{
+        unsigned count = 0;
+
+        int fd = proc_open_file(proc, "task", O_DIRECTORY);
+        if (fd < 0)
+                return fd;
+        _cleanup_closedir_ DIR *tasks = fdopendir(fd);
+        if (!tasks) {
+                close_fd(fd);
+                return -errno;
+        }
+
+        for (const struct dirent *entry; (entry = readdir(tasks));) {
+                char path[64], comm[64];
+
+                if (!isdigit((unsigned char)entry->d_name[0]))
+                        continue;
+                snprintf(path, sizeof(path), "%.32s/comm", entry->d_name);
+                /* A thread may end while we look: then it does not count. */
+                ssize_t length = fd_read_file(dirfd(tasks), path, comm, sizeof(comm));
+                if (length <= 0)
+                        continue;
+                if (comm[length - 1] == '\n')
+                        comm[length - 1] = '\0';
+                count += match(comm, userdata);
+        }
+        *ret = count;
+        return 0;
+}
+
+int proc_catches_signal(const struct proc *proc, int signo)
+{
+        char text[8192];
+        uint64_t caught;
+
+        if (signo < 1 || signo > 64)
+                return -EINVAL;
+        ssize_t length = proc_read_file(proc, "status", text, sizeof(text));
+        if (length < 0)
+                return (int)length;
+        int r = procfile_number(text, "SigCgt:", 16, &caught);
+        if (r < 0)
+                return r;
+        return (caught >> (signo - 1)) & 1;
+}
+
+int proc_signal(const struct proc *proc, int signo)
+{
+        return pidfd_send_signal(proc->pidfd, signo, NULL, 0) < 0 ? -errno : 0;
+}
+
+int proc_has_ancestor(pid_t pid, pid_t ancestor_pid, uint64_t ancestor_start)
+{
+        if (pid <= 0 || ancestor_pid <= 0)
+                return -EINVAL;
+
+        for (unsigned i = 0; i < ANCESTORS_MAX && pid > 0; i++) {
+                struct stat_fields fields;
+
+                int r = pid_read_stat(pid, &fields);
+                if (r < 0)
+                        return r;
+                if (pid == ancestor_pid)
+                        return fields.start_time == ancestor_start;
+                pid = fields.parent;
+        }
+        return 0;
+}

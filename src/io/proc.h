@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Processes as /proc shows them. A process is named for good by a pidfd and its start time, so that none of
+ * these functions ever reads or signals another one that was given the same pid.
+ *
+ * All return 0 or -errno unless they say otherwise; -ESRCH means that the process is gone. */
+#pragma once
+
+#include "base/macro.h"
+#include <sys/types.h>
+
+struct proc;
+
+/* Takes hold of process pid, which need not be a child; one that has exited but was not waited for counts
+ * too. Free *ret with proc_close(). */
+int proc_open(pid_t pid, struct proc **ret);
+struct proc *proc_close(struct proc *proc);
+static inline void proc_close_pointer(struct proc **proc)
+{
+        *proc = proc_close(*proc);
+}
+#define _cleanup_proc_ _cleanup_(proc_close_pointer)
+
+pid_t proc_pid(const struct proc *proc);
+/* Owned by proc; polls EPOLLIN when the process has exited. */
+int proc_pidfd(const struct proc *proc);
+/* Field 22 of /proc/PID/stat, in clock ticks since boot. */
+uint64_t proc_start_time(const struct proc *proc);
+
+/* The process's real user. */
+int proc_uid(const struct proc *proc, uid_t *ret);
+
+/* Resident memory of the process alone. -ESRCH where it has exited too, though nobody has waited for it.
+ * Keeps a descriptor of statm from the first call on. */
+int proc_rss_bytes(struct proc *proc, uint64_t *ret_bytes);
+
+/* The process's proportional share of memory: walks its page tables, which takes milliseconds. */
+int proc_pss_bytes(const struct proc *proc, uint64_t *ret_bytes);
+
+/* The title, as `ps` shows it: the command line with blanks between the words, its padding trimmed; "" for
+ * one that has exited. Cut at size - 1 bytes; the bytes are the process's own (see base/printable.h). */
+int proc_title(const struct proc *proc, char *title, size_t size);
+
+/* How many of its threads have a name that match accepts. */
+int proc_count_threads(const struct proc *proc, bool (*match)(const char *comm, void *userdata),
+                       void *userdata, unsigned *ret);
+
+/* Does it have a handler for the signal? Returns 1, 0 or -errno. */
+int proc_catches_signal(const struct proc *proc, int signo);
+
+int proc_signal(const struct proc *proc, int signo);
+
+/* Is pid the process named by ancestor_pid and ancestor_start, or a descendant of it? Returns 1, 0 or -errno.
+ */
+int proc_has_ancestor(pid_t pid, pid_t ancestor_pid, uint64_t ancestor_start);
+
+/* Calls each for pid and then for its descendants, parents before their children, until it returns other than
+ * 0; that is returned. Not for every tick: it costs a directory for each thread. The _at variant reads below
+ * another root than /proc. Where the kernel lacks the `children` files, all processes are scanned. */
+int proc_tree_each(pid_t pid, int (*each)(pid_t pid, void *userdata), void *userdata);
+int proc_tree_each_at(const char *proc_root, pid_t pid, int (*each)(pid_t pid, void *userdata),
+                      void *userdata);

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* Walks a process and its descendants. */
+#include "io/proc.h"
+
+#include "base/fd.h"
+#include <ctype.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A thread has one line of children, 8 bytes each at most in practice: this is beyond the kernel's pid_max.
+ */
+#define CHILDREN_MAX_BYTES ((size_t)64 << 20)
+
+struct family {
+        pid_t pid;
+        pid_t parent; /* where it is known */
+};
+
+struct families {
+        struct family *list;
+        size_t n;
+        size_t allocated;
+};
+
+static void families_done(struct families *families)
+{
+        free(families->list);
+}
+#define _cleanup_families_ _cleanup_(families_done)
+
+static int families_add(struct families *families, pid_t pid, pid_t parent)
+{
+        if (families->n == families->allocated) {
+                size_t wanted = MAX((size_t)32, families->allocated * 2);
+                struct family *larger = reallocarray(families->list, wanted, sizeof(*larger));
+                if (!larger)
+                        return -ENOMEM;
+                families->list = larger;
+                families->allocated = wanted;
+        }
+        families->list[families->n++] = (struct family){.pid = pid, .parent = parent};
+        return 0;
+}
+
+/* A process that is given a new parent during the walk could be met twice. */
+static int families_add_new(struct families *families, pid_t pid)
+{
+        for (size_t i = 0; i < families->n; i++)
+                if (families->list[i].pid == pid)
+                        return 0;
+        return families_add(families, pid, 0);
+}
+
+/* Calls each for every entry of a directory whose name is a number. */
+static int numbers_each(const char *path, int (*each)(int dir_fd, pid_t number, void *userdata),
+                        void *userdata)
+{
+        _cleanup_closedir_ DIR *dir = opendir(path);
+        if (!dir)
+                return -errno;
+        for (const struct dirent *entry; (entry = readdir(dir));) {
+                if (!isdigit((unsigned char)entry->d_name[0]))
+                        continue;
+                int r = each(dirfd(dir), (pid_t)strtol(entry->d_name, NULL, 10), userdata);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int add_children_of_thread(int dir_fd, pid_t tid, void *userdata)
+{
+        _cleanup_free_ char *text = NULL;
+        char path[64];
+        size_t length;
+
+        snprintf(path, sizeof(path), "%d/children", (int)tid);
+        _cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return errno == ENOENT || errno == ESRCH ? 0 : -errno;
+        int r = fd_read_whole(fd, CHILDREN_MAX_BYTES, &text, &length);
+        if (r < 0)
+                return r == -ESRCH ? 0 : r;
+
+        char *end;
+        for (const char *p = text;; p = end) {
+                long child = strtol(p, &end, 10);
+                if (end == p)
+                        return 0;
+                r = families_add_new(userdata, (pid_t)child);
+                if (r < 0)
+                        return r;
+        }
+}
+
+static int add_process(int dir_fd, pid_t pid, void *userdata)
+{
+        char path[64], text[1024];
+        int parent;
+
+        snprintf(path, sizeof(path), "%d/stat", (int)pid);
+        if (fd_read_file(dir_fd, path, text, sizeof(text)) < 0)
+                return 0;
+        const char *rest = strrchr(text, ')');
+        if (!rest || sscanf(rest + 1, " %*c %d", &parent) != 1)
+                return 0;
+        return families_add(userdata, pid, parent);
+}
+
+/* Adds the children of parent: from its threads, or, where `all` was scanned, from that. */
+static int add_children(struct families *tree, const char *proc_root, pid_t parent,
+                        const struct families *all)
+{
+        if (all) {
+                int r = 0;
+                for (size_t i = 0; i < all->n && r >= 0; i++)
+                        if (all->list[i].parent == parent)
+                                r = families_add_new(tree, all->list[i].pid);
+                return r;
+        }
+
+        char path[PATH_MAX];
+        snprintf(path, sizeof(path), "%s/%d/task", proc_root, (int)parent);
+        int r = numbers_each(path, add_children_of_thread, tree);
+        return r == -ENOENT || r == -ESRCH ? 0 : r;
+}
+
+int proc_tree_each_at(const char *proc_root, pid_t pid, int (*each)(pid_t pid, void *userdata),
+                      void *userdata)
+{
+        _cleanup_families_ struct families tree = {0}, all = {0};
+        char path[PATH_MAX];
+
+        snprintf(path, sizeof(path), "%s/thread-self/children", proc_root);
+        bool scan = access(path, R_OK) < 0;
+        int r = scan ? numbers_each(proc_root, add_process, &all) : 0;
+        if (r < 0)
+                return r;
+
+        r = families_add(&tree, pid, 0);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < tree.n; i++) {
+                pid_t member = tree.list[i].pid;
+                /* Its children first: each() may end it, and then they are no longer to be found. */
+                r = add_children(&tree, proc_root, member, scan ? &all : NULL);
+                if (r < 0)
+                        return r;
+                r = each(member, userdata);
+                if (r != 0)
+                        return r;
+        }
+        return 0;
+}
+
+int proc_tree_each(pid_t pid, int (*each)(pid_t pid, void *userdata), void *userdata)
+{
+        return proc_tree_each_at("/proc", pid, each, userdata);
+}

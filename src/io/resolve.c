@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Looks up the addresses of a host name in a detached thread, which sends its answer through a socket. The
+ * thread shares no memory with anyone: whoever asked may be gone long before it is done. */
+#include "io/resolve.h"
+#include <netdb.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+struct resolve {
+        sd_event_source *source;
+        int fd;
+        resolve_fn callback;
+        void *userdata;
+};
+
+/* The thread's own. */
+struct question {
+        int fd;
+        char host[];
+};
+
+static const struct addrinfo numeric_hints = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM};
+static const struct addrinfo name_hints = {.ai_socktype = SOCK_STREAM};
+
+bool resolve_is_numeric(const char *host)
+{
+        struct addrinfo *list;
+
+        if (getaddrinfo(host, NULL, &numeric_hints, &list) != 0)
+                return false;
+        freeaddrinfo(list);
+        return true;
+}
+
+static void *resolve_thread(void *userdata)
+{
+        struct question *question = userdata;
+        struct resolve_answer answer = {0};
+        struct addrinfo *list = NULL;
+
+        answer.error = getaddrinfo(question->host, NULL, &name_hints, &list);
+        if (answer.error == 0) {
+                for (struct addrinfo *i = list; i && answer.n_addresses < RESOLVE_ADDRESSES_MAX;
+                     i = i->ai_next)
+                        if (getnameinfo(i->ai_addr, i->ai_addrlen, answer.addresses[answer.n_addresses],
+                                        RESOLVE_ADDRESS_SIZE, NULL, 0, NI_NUMERICHOST) == 0)
+                                answer.n_addresses++;
+                freeaddrinfo(list);
+        }
+        (void)send(question->fd, &answer, sizeof(answer), MSG_NOSIGNAL);
+        (void)close(question->fd);
+        free(question);
+        return NULL;
+}
+
+static int resolve_on_answer(_unused_ sd_event_source *source, int fd, _unused_ uint32_t events,
+                             void *userdata)
+{
+        struct resolve *resolve = userdata;
+        struct resolve_answer answer;
+
+        ssize_t n = recv(fd, &answer, sizeof(answer), MSG_DONTWAIT);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return 0;
+        if (n != (ssize_t)sizeof(answer))
+                answer = (struct resolve_answer){.error = EAI_SYSTEM};
+        resolve->source = sd_event_source_disable_unref(resolve->source);
+        resolve->callback(&answer, resolve->userdata);
+        return 0;
+}
+
+/* Signals are for the thread of the loop: in this one they are blocked. */
+static int start_thread(struct question *question)
+{
+        sigset_t all, before;
+        pthread_attr_t attributes;
+        pthread_t thread;
+
+        int r = pthread_attr_init(&attributes);
+        if (r != 0)
+                return -r;
+        (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+        sigfillset(&all);
+        (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+        r = pthread_create(&thread, &attributes, resolve_thread, question);
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+        (void)pthread_attr_destroy(&attributes);
+        return -r;
+}
+
+int resolve_start(sd_event *event, const char *host, resolve_fn callback, void *userdata,
+                  struct resolve **ret)
+{
+        int fds[2];
+
+        struct resolve *resolve = calloc(1, sizeof(*resolve));
+        struct question *question = calloc(1, sizeof(*question) + strlen(host) + 1);
+        if (!resolve || !question) {
+                free(resolve);
+                free(question);
+                return -ENOMEM;
+        }
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0) {
+                int error = -errno;
+                free(resolve);
+                free(question);
+                return error;
+        }
+        *resolve = (struct resolve){.fd = fds[0], .callback = callback, .userdata = userdata};
+        question->fd = fds[1];
+        strcpy(question->host, host);
+
+        int r = sd_event_add_io(event, &resolve->source, resolve->fd, EPOLLIN, resolve_on_answer, resolve);
+        if (r >= 0)
+                r = start_thread(question);
+        if (r < 0) {
+                (void)close(fds[1]);
+                free(question);
+                resolve_free(resolve);
+                return r;
+        }
+        *ret = resolve;
+        return 0;
+}
+
+struct resolve *resolve_free(struct resolve *resolve)
+{
+        if (!resolve)
+                return NULL;
+        sd_event_source_disable_unref(resolve->source);
+        close_fd(resolve->fd);
+        free(resolve);
+        return NULL;
+}
