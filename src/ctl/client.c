@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/* Talks to sqmgr over its socket, and says what went wrong where it did. */
+#include "base/parse.h"
+#include "core/control.h"
+#include "ctl/ctl.h"
+#include <grp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+
+#define READ_BYTES ((size_t)64 * 1024)
+
+static usec_t monotonic_now(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (usec_t)now.tv_sec * USEC_PER_SEC + (usec_t)now.tv_nsec / 1000;
+}
+
+static int tell_timeout(const struct ctl *ctl)
+{
+        char span[FORMAT_MAX];
+
+        format_duration(ctl->timeout, span, sizeof(span));
+        if (ctl->fd < 0)
+                return ctl_error(CTL_TIMEOUT, "sqmgr did not take the call within %s", span);
+        if (ctl->wait != CTL_WAIT_NONE)
+                return ctl_error(CTL_TIMEOUT,
+                                 "the restart has not ended within %s; it goes on, see 'sqmgrctl status'",
+                                 span);
+        return ctl_error(CTL_TIMEOUT,
+                         "sqmgr has not answered within %s; what was asked for may still be done", span);
+}
+
+static int tell_denied(const char *path)
+{
+        struct stat status;
+        const struct group *group = NULL;
+
+        if (stat(path, &status) == 0 && (status.st_mode & S_IWGRP))
+                group = getgrgid(status.st_gid);
+        if (group)
+                return ctl_error(CTL_PERMISSION,
+                                 "not permitted to connect to '%s': root and members of the group '%s' are",
+                                 path, group->gr_name);
+        return ctl_error(
+                CTL_PERMISSION,
+                "not permitted to connect to '%s': root is, and the group that 'socket_group' in sqmgr.ini "
+                "names",
+                path);
+}
+
+static int tell_connect_error(struct ctl *ctl, int error)
+{
+        switch (error) {
+        case EACCES:
+        case EPERM:
+                return tell_denied(ctl->socket);
+        case EAGAIN:
+                return tell_timeout(ctl);
+        case ENOENT:
+                return ctl_error(
+                        CTL_CONNECT,
+                        "there is no socket '%s': is sqmgr running? -s or SQMGR_SOCKET names another socket",
+                        ctl->socket);
+        case ECONNREFUSED:
+                return ctl_error(CTL_CONNECT, "nobody answers on '%s': start sqmgr", ctl->socket);
+        default:
+                return ctl_error(CTL_CONNECT, "cannot connect to '%s': %s", ctl->socket,
+                                 strerrordesc_np(error));
+        }
+}
+
+static int client_connect(struct ctl *ctl)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+        if (strlen(ctl->socket) >= sizeof(address.sun_path))
+                return ctl_error(CTL_CONNECT, "the socket's path is too long, %zu bytes at most: '%s'",
+                                 sizeof(address.sun_path) - 1, ctl->socket);
+        strcpy(address.sun_path, ctl->socket);
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd < 0)
+                return ctl_error(CTL_CONNECT, "cannot make a socket: %s", strerrordesc_np(errno));
+
+        ctl->deadline = usec_add(monotonic_now(), ctl->timeout);
+        if (ctl->timeout != USEC_INFINITY) {
+                struct timeval limit = {
+                        .tv_sec = (time_t)(ctl->timeout / USEC_PER_SEC),
+                        .tv_usec = (suseconds_t)(ctl->timeout % USEC_PER_SEC),
+                };
+                /* It bounds connect() and send(); a limit of 0 would be none. */
+                limit.tv_usec += limit.tv_sec == 0 && limit.tv_usec == 0;
+                (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+        }
+        if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+                return tell_connect_error(ctl, errno);
+        ctl->fd = TAKE_FD(fd);
+        return CTL_DONE;
+}
+
+int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool more)
+{
+        _cleanup_free_ char *name = NULL, *text = NULL;
+        size_t size = 0, sent = 0;
+
+        if (asprintf(&name, CONTROL_INTERFACE ".%s", method) < 0) {
+                name = NULL;
+                json_decref(parameters);
+                return ctl_error(CTL_FAILED, "there is too little memory");
+        }
+        if (varlink_encode_call(name, parameters, more, &text, &size) < 0)
+                return ctl_error(CTL_USAGE, "an argument is not UTF-8 text");
+        int r = client_connect(ctl);
+        if (r != CTL_DONE)
+                return r;
+        while (sent < size) {
+                ssize_t n = send(ctl->fd, text + sent, size - sent, MSG_NOSIGNAL);
+
+                if (n > 0)
+                        sent += (size_t)n;
+                else if (errno == EAGAIN)
+                        return tell_timeout(ctl);
+                else if (errno != EINTR)
+                        /* It may have said why before it closed. */
+                        break;
+        }
+        return CTL_DONE;
+}
+
+static int tell_closed(const struct ctl *ctl)
+{
+        return ctl_error(CTL_CONNECT,
+                         "sqmgr closed the connection on '%s' before its last answer: see its log",
+                         ctl->socket);
+}
+
+/* Reads some more of the reply. */
+static int read_more(struct ctl *ctl)
+{
+        usec_t now = monotonic_now();
+        int timeout_msec = -1;
+        char *room;
+
+        if (ctl->deadline != USEC_INFINITY)
+                timeout_msec = (int)MIN(usec_sub(ctl->deadline, now) / USEC_PER_MSEC + 1, (usec_t)INT32_MAX);
+        if (ctl->deadline <= now)
+                return tell_timeout(ctl);
+        struct pollfd poll_fd = {.fd = ctl->fd, .events = POLLIN};
+        int r = poll(&poll_fd, 1, timeout_msec);
+        if (r == 0 || (r < 0 && errno == EINTR))
+                return CTL_DONE;
+        if (r < 0)
+                return ctl_error(CTL_FAILED, "cannot wait for sqmgr: %s", strerrordesc_np(errno));
+        if (varlink_input_reserve(&ctl->input, READ_BYTES, &room) < 0)
+                return ctl_error(CTL_FAILED, "there is too little memory");
+        ssize_t n = recv(ctl->fd, room, READ_BYTES, MSG_DONTWAIT);
+        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+                return tell_closed(ctl);
+        if (n > 0)
+                varlink_input_filled(&ctl->input, (size_t)n);
+        return CTL_DONE;
+}
+
+/* The strings of a list as a phrase: 'a', 'b'. Returns text. */
+static const char *join_names(json_t *names, char *text, size_t size)
+{
+        size_t i, length = 0;
+        json_t *name;
+
+        snprintf(text, size, "there is none");
+        json_array_foreach(names, i, name)
+        {
+                int n = snprintf(text + length, size - length, "%s'%s'", i == 0 ? "there is " : ", ",
+                                 json_string_value(name));
+                if (n < 0 || (size_t)n >= size - length)
+                        break;
+                length += (size_t)n;
+        }
+        return text;
+}
+
+static int tell_refused(json_t *parameters)
+{
+        json_t *details = json_object_get(parameters, "details"), *line;
+        size_t i;
+
+        ctl_error(CTL_FAILED, "%s", ctl_string(parameters, "reason"));
+        json_array_foreach(details, i, line) fprintf(stderr, "%s\n", json_string_value(line));
+        return CTL_FAILED;
+}
+
+static int tell_permission(json_t *parameters)
+{
+        const char *group = ctl_string(parameters, "group");
+
+        if (group[0] == '\0')
+                return ctl_error(CTL_PERMISSION,
+                                 "not permitted: root may do this, and the user that sqmgr runs as; "
+                                 "'socket_group' in sqmgr.ini permits a group");
+        return ctl_error(
+                CTL_PERMISSION,
+                "not permitted: root may do this, the user that sqmgr runs as, and members of the group '%s'",
+                group);
+}
+
+static int tell_error(const struct varlink_reply *reply)
+{
+        const char *error = reply->error;
+        json_t *parameters = reply->parameters;
+        char names[1024];
+
+        if (strcmp(error, CONTROL_REFUSED) == 0)
+                return tell_refused(parameters);
+        if (strcmp(error, VARLINK_PERMISSION_DENIED) == 0)
+                return tell_permission(parameters);
+        if (strcmp(error, CONTROL_UNKNOWN_FLEET) == 0)
+                return ctl_error(CTL_USAGE, "unknown fleet '%s': %s", ctl_string(parameters, "name"),
+                                 join_names(json_object_get(parameters, "fleets"), names, sizeof(names)));
+        if (strcmp(error, CONTROL_UNKNOWN_WORKER) == 0)
+                return ctl_error(CTL_USAGE, "unknown worker '%s': %s", ctl_string(parameters, "name"),
+                                 join_names(json_object_get(parameters, "workers"), names, sizeof(names)));
+        if (strcmp(error, VARLINK_INVALID_PARAMETER) == 0)
+                return ctl_error(CTL_USAGE,
+                                 "sqmgr does not take the parameter '%s': is it of another version?",
+                                 ctl_string(parameters, "parameter"));
+        return ctl_error(CTL_FAILED, "sqmgr answers with the error %s: is it of another version?", error);
+}
+
+int client_receive(struct ctl *ctl, struct varlink_reply *ret)
+{
+        const char *text;
+        size_t size;
+        int r;
+
+        while ((r = varlink_input_take(&ctl->input, VARLINK_REPLY_MAX, &text, &size)) == 0) {
+                int code = read_more(ctl);
+                if (code != CTL_DONE)
+                        return code;
+        }
+        struct varlink_reply reply;
+        if (r < 0 || varlink_decode_reply(text, size, &reply) < 0)
+                return ctl_error(CTL_CONNECT, "what answers on '%s' is not sqmgr: it does not speak Varlink",
+                                 ctl->socket);
+        if (!reply.error) {
+                *ret = reply;
+                return CTL_DONE;
+        }
+        r = tell_error(&reply);
+        varlink_reply_free(&reply);
+        return r;
+}
+
+int client_call(struct ctl *ctl, const char *method, json_t *parameters, json_t **ret)
+{
+        struct varlink_reply reply;
+        int r = client_send(ctl, method, parameters, false);
+
+        if (r == CTL_DONE)
+                r = client_receive(ctl, &reply);
+        if (r != CTL_DONE)
+                return r;
+        *ret = json_incref(reply.parameters);
+        varlink_reply_free(&reply);
+        return CTL_DONE;
+}
+
+void client_close(struct ctl *ctl)
+{
+        ctl->fd = close_fd(ctl->fd);
+        varlink_input_free(&ctl->input);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of sqmgrctl share: options, exit codes, the connection, the commands. */
+#pragma once
+
+#include "base/macro.h"
+#include "base/usec.h"
+#include "core/varlink.h"
+
+enum ctl_exit {
+        CTL_DONE = 0,
+        CTL_FAILED = 1,     /* the operation failed */
+        CTL_USAGE = 2,      /* an unknown fleet or worker included */
+        CTL_CONNECT = 3,    /* no sqmgr answers */
+        CTL_PERMISSION = 4, /* not permitted */
+        CTL_TIMEOUT = 5,    /* the operation goes on */
+};
+
+enum ctl_wait { CTL_WAIT_NONE, CTL_WAIT_REPLACED, CTL_WAIT_DRAINED };
+
+struct ctl {
+        char *socket; /* owned */
+        bool json;
+        bool force;
+        enum ctl_wait wait;
+        usec_t timeout; /* USEC_INFINITY: none */
+        char **arguments;
+        size_t n_arguments;
+
+        int fd; /* -1: not connected */
+        usec_t deadline;
+        struct varlink_input input;
+};
+
+/* Prints `sqmgrctl: ` and the sentence to stderr. Returns code. */
+int ctl_error(enum ctl_exit code, const char *format, ...) _printf_(2, 3);
+
+/* client.c: each returns an exit code, what is not CTL_DONE having been told on stderr. */
+
+/* Connects and sends a call; takes over the reference to parameters. */
+int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool more);
+/* Waits for the next reply: *ret is to be freed by varlink_reply_free(). */
+int client_receive(struct ctl *ctl, struct varlink_reply *ret);
+/* Sends a call and waits for its reply: *ret is a new reference to the parameters. */
+int client_call(struct ctl *ctl, const char *method, json_t *parameters, json_t **ret);
+void client_close(struct ctl *ctl);
+
+/* The fleets named as arguments, as the methods want them. */
+json_t *ctl_fleets(const struct ctl *ctl);
+/* Prints one JSON object on a line of its own. */
+void ctl_print_json(json_t *json);
+
+/* The member of that name: "" or 0 where there is none. */
+const char *ctl_string(json_t *object, const char *key);
+long long ctl_integer(json_t *object, const char *key);
+
+/* The commands. */
+int command_abort(struct ctl *ctl);
+int command_ping(struct ctl *ctl);
+int command_quiet(struct ctl *ctl);
+int command_reload(struct ctl *ctl);
+int command_restart(struct ctl *ctl);
+int command_scale(struct ctl *ctl);
+int command_start(struct ctl *ctl);
+int command_status(struct ctl *ctl);
+int command_stop(struct ctl *ctl);
+int command_version(struct ctl *ctl);

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/* sqmgrctl: reads the command line, and runs the command that it names. */
+#include "base/parse.h"
+#include "base/words.h"
+#include "config.h"
+#include "core/control.h"
+#include "ctl/ctl.h"
+#include <getopt.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ANSWER_TIMEOUT_USEC (30 * USEC_PER_SEC)
+
+/* The options that not every command has. */
+enum option_bit { OPTION_WAIT = 1 << 0, OPTION_FORCE = 1 << 1 };
+
+static const struct command {
+        const char *name;
+        const char *arguments; /* for people */
+        const char *help;
+        size_t min, max; /* arguments */
+        unsigned options;
+        int (*run)(struct ctl *ctl);
+} commands[] = {
+        {"status", "[FLEET...]", "shows the fleets and their workers", 0, SIZE_MAX, 0, command_status},
+        {"restart", "[FLEET...]", "replaces all workers by new ones, no job cut off", 0, SIZE_MAX,
+         OPTION_WAIT, command_restart},
+        {"abort", "[FLEET...]", "ends a restart: no further old worker is quieted", 0, SIZE_MAX, 0,
+         command_abort},
+        {"quiet", "FLEET|WORKER", "takes no new jobs; a worker is replaced, a fleet is not", 1, 1, 0,
+         command_quiet},
+        {"stop", "FLEET", "stops the fleet's workers as their jobs are done", 1, 1, OPTION_FORCE,
+         command_stop},
+        {"start", "FLEET", "brings a stopped or quieted fleet back", 1, 1, 0, command_start},
+        {"scale", "FLEET N", "sets how many workers take jobs", 2, 2, 0, command_scale},
+        {"reload", "", "reads the configuration again, says what changed", 0, 0, 0, command_reload},
+        {"ping", "", "asks whether sqmgr answers", 0, 0, 0, command_ping},
+        {"version", "", "tells the version of the sqmgr that runs", 0, 0, 0, command_version},
+};
+
+int ctl_error(enum ctl_exit code, const char *format, ...)
+{
+        va_list arguments;
+
+        fflush(stdout);
+        fputs("sqmgrctl: ", stderr);
+        va_start(arguments, format);
+        vfprintf(stderr, format, arguments);
+        va_end(arguments);
+        fputc('\n', stderr);
+        return code;
+}
+
+static void print_help(void)
+{
+        puts("Usage: sqmgrctl [OPTION...] COMMAND [ARGUMENT...]\n"
+             "Drives sqmgr, which supervises job workers. FLEET left out means all fleets.\n"
+             "\n"
+             "Commands:");
+        for (size_t i = 0; i < ELEMENTSOF(commands); i++)
+                printf("  %-8s %-13s %s\n", commands[i].name, commands[i].arguments, commands[i].help);
+        puts("\n"
+             "Options:\n"
+             "  -s, --socket SOCKET   the control socket (also SQMGR_SOCKET in the environment)\n"
+             "  --json                prints JSON, one object on a line\n"
+             "  --timeout DURATION    waits no longer (30s; with --wait: as long as it takes)\n"
+             "  --wait[=drained]      restart: shows progress until the old workers are replaced\n"
+             "                        and quiet; drained: until they are gone\n"
+             "  --force               stop: does not wait for running jobs\n"
+             "  -h, --help            shows this text\n"
+             "  -V, --version         shows the version of sqmgrctl\n"
+             "\n"
+             "Exit codes: 0 done, 1 the operation failed, 2 usage or an unknown name, 3 cannot\n"
+             "connect, 4 not permitted, 5 timed out (the operation goes on).");
+}
+
+static const struct command *find_command(const char *name)
+{
+        for (size_t i = 0; i < ELEMENTSOF(commands); i++)
+                if (strcmp(commands[i].name, name) == 0)
+                        return &commands[i];
+        return NULL;
+}
+
+static int tell_unknown_command(const char *name)
+{
+        const char *near = NULL;
+        unsigned best = 3;
+
+        for (size_t i = 0; i < ELEMENTSOF(commands); i++) {
+                unsigned distance = words_distance(name, commands[i].name);
+
+                if (distance < best && distance < strlen(commands[i].name)) {
+                        best = distance;
+                        near = commands[i].name;
+                }
+        }
+        if (near)
+                return ctl_error(CTL_USAGE, "unknown command '%s', did you mean '%s'?", name, near);
+        return ctl_error(CTL_USAGE, "unknown command '%s': 'sqmgrctl --help' lists them", name);
+}
+
+/* The socket that is meant where none is named; to be freed, or NULL where memory is short. */
+static char *default_socket(void)
+{
+        const char *from_environment = getenv("SQMGR_SOCKET"), *runtime = getenv("XDG_RUNTIME_DIR");
+        char *path;
+
+        if (from_environment && from_environment[0] != '\0')
+                return strdup(from_environment);
+        if (geteuid() == 0 || !runtime || runtime[0] == '\0' || access(CONTROL_DEFAULT_SOCKET, F_OK) == 0)
+                return strdup(CONTROL_DEFAULT_SOCKET);
+        return asprintf(&path, "%s/%s", runtime, CONTROL_USER_SOCKET) < 0 ? NULL : path;
+}
+
+enum { OPT_JSON = 256, OPT_TIMEOUT, OPT_WAIT, OPT_FORCE };
+
+static const struct option long_options[] = {
+        {"socket", required_argument, NULL, 's'},
+        {"json", no_argument, NULL, OPT_JSON},
+        {"timeout", required_argument, NULL, OPT_TIMEOUT},
+        {"wait", optional_argument, NULL, OPT_WAIT},
+        {"force", no_argument, NULL, OPT_FORCE},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},
+        {NULL, 0, NULL, 0},
+};
+
+/* Carries out one option. Returns CTL_DONE to go on, -1 where help or version was shown, or an exit code. */
+static int parse_option(struct ctl *ctl, int option, bool *timeout_given)
+{
+        switch (option) {
+        case 's':
+                free(ctl->socket);
+                ctl->socket = strdup(optarg);
+                return ctl->socket ? CTL_DONE : ctl_error(CTL_FAILED, "there is too little memory");
+        case OPT_JSON:
+                ctl->json = true;
+                return CTL_DONE;
+        case OPT_TIMEOUT:
+                *timeout_given = true;
+                if (parse_duration(optarg, &ctl->timeout) == 0)
+                        return CTL_DONE;
+                return ctl_error(CTL_USAGE, "'%s' is not a duration: " PARSE_DURATION_HINT " is wanted",
+                                 optarg);
+        case OPT_WAIT:
+                ctl->wait = optarg && strcmp(optarg, "drained") == 0 ? CTL_WAIT_DRAINED : CTL_WAIT_REPLACED;
+                if (!optarg || ctl->wait == CTL_WAIT_DRAINED || strcmp(optarg, "replaced") == 0)
+                        return CTL_DONE;
+                return ctl_error(CTL_USAGE, "--wait=%s: 'replaced' and 'drained' can be waited for", optarg);
+        case OPT_FORCE:
+                ctl->force = true;
+                return CTL_DONE;
+        case 'h':
+                print_help();
+                return -1;
+        case 'V':
+                puts("sqmgrctl " PACKAGE_VERSION);
+                return -1;
+        default:
+                /* getopt has said what is wrong. */
+                return CTL_USAGE;
+        }
+}
+
+static int check_usage(const struct ctl *ctl, const struct command *command)
+{
+        if (ctl->n_arguments < command->min || ctl->n_arguments > command->max)
+                return ctl_error(CTL_USAGE, "usage: sqmgrctl %s%s%s", command->name,
+                                 command->arguments[0] != '\0' ? " " : "", command->arguments);
+        if (ctl->wait != CTL_WAIT_NONE && !(command->options & OPTION_WAIT))
+                return ctl_error(CTL_USAGE, "'%s' has no option --wait: 'restart' has", command->name);
+        if (ctl->force && !(command->options & OPTION_FORCE))
+                return ctl_error(CTL_USAGE, "'%s' has no option --force: 'stop' has", command->name);
+        return CTL_DONE;
+}
+
+static int run(struct ctl *ctl, int argc, char **argv)
+{
+        bool timeout_given = false;
+        int option;
+
+        while ((option = getopt_long(argc, argv, "s:hV", long_options, NULL)) != -1) {
+                int r = parse_option(ctl, option, &timeout_given);
+
+                if (r != CTL_DONE)
+                        return MAX(r, 0);
+        }
+        if (optind >= argc)
+                return ctl_error(CTL_USAGE, "a command is missing: 'sqmgrctl --help' lists them");
+        const struct command *command = find_command(argv[optind]);
+        if (!command)
+                return tell_unknown_command(argv[optind]);
+        ctl->arguments = argv + optind + 1;
+        ctl->n_arguments = (size_t)(argc - optind - 1);
+        int r = check_usage(ctl, command);
+        if (r != CTL_DONE)
+                return r;
+        if (!ctl->socket)
+                ctl->socket = default_socket();
+        if (!ctl->socket)
+                return ctl_error(CTL_FAILED, "there is too little memory");
+        if (!timeout_given)
+                ctl->timeout = ctl->wait != CTL_WAIT_NONE ? USEC_INFINITY : ANSWER_TIMEOUT_USEC;
+        return command->run(ctl);
+}
+
+int main(int argc, char **argv)
+{
+        struct ctl ctl = {.fd = -1};
+        int code = run(&ctl, argc, argv);
+
+        client_close(&ctl);
+        free(ctl.socket);
+        if (fflush(stdout) != 0 || ferror(stdout))
+                return ctl_error(CTL_FAILED, "cannot write to standard output: %s", strerrordesc_np(errno));
+        return code;
+}

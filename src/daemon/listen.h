@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Puts the control socket in its place: its lock, its directory, its mode and group. */
+#pragma once
+
+#include "base/macro.h"
+#include <sys/types.h>
+
+struct listener {
+        int fd;
+        int lock_fd;
+        char *path; /* owned */
+};
+
+#define LISTENER_NONE                                                                                        \
+        (struct listener)                                                                                    \
+        {                                                                                                    \
+                .fd = -1, .lock_fd = -1                                                                      \
+        }
+
+/* Takes PATH.lock, makes the directory where it alone is missing (0755), and listens on path with that mode
+ * and group (CONTROL_NO_GROUP: as it comes). A socket that nobody answers on is replaced. Returns 0 with
+ * *listener filled, to be closed by listener_close(); or -errno with a sentence in error: -EBUSY where
+ * another holds it. */
+int listener_open(struct listener *listener, const char *path, mode_t mode, gid_t group, char *error,
+                  size_t error_size);
+
+/* Removes the socket, closes it and lets go of the lock; does nothing to LISTENER_NONE. */
+void listener_close(struct listener *listener);

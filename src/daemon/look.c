@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads what is due of each worker: /proc at once, Redis by one pipeline whose answers come later. */
+#include "core/framework.h"
+#include "core/observe.h"
+#include "daemon/supervisor.h"
+
+static bool is_job_thread(const char *comm, void *userdata)
+{
+        const struct worker_io *io = userdata;
+
+        return framework_get(io->worker->fleet->settings->framework)
+                ->thread_is_processor(comm, beats_info(io->slot));
+}
+
+/* True where the process carries a title that only a worker that beats has. */
+static bool read_title(const struct worker *worker, struct proc *proc, struct sidekiq_title *ret)
+{
+        char text[1024];
+
+        return proc_title(proc, text, sizeof(text)) == 0 &&
+               framework_get(worker->fleet->settings->framework)->title_parse(text, ret);
+}
+
+static void look_memory(struct worker *worker, usec_t now)
+{
+        const struct fleet_settings *settings = worker->fleet->settings;
+        struct worker_io *io = worker->io;
+        struct proc *proc = worker_io_beating(io) ?: io->main;
+        uint64_t bytes;
+
+        if (proc_rss_bytes(proc, &bytes) < 0)
+                return;
+        /* The proportional share is never more than what is resident, and dear to read: it is asked only
+         * where it can decide. */
+        if (settings->memory_metric == MEMORY_PSS && settings->memory_threshold > 0 &&
+            bytes > settings->memory_threshold)
+                (void)proc_pss_bytes(proc, &bytes);
+        observe_memory(worker, bytes, now);
+}
+
+static void look_threads(struct worker *worker)
+{
+        struct worker_io *io = worker->io;
+        struct proc *proc = worker_io_beating(io);
+        unsigned threads;
+
+        if (proc != NULL && proc_count_threads(proc, is_job_thread, io, &threads) == 0)
+                observe_threads(worker, threads);
+}
+
+static void look_title(struct worker *worker)
+{
+        struct proc *proc = worker_io_beating(worker->io);
+        struct sidekiq_title title = {0};
+
+        if (proc == NULL)
+                return;
+        bool known = read_title(worker, proc, &title);
+        observe_title(worker, known, title.busy);
+}
+
+static int look_boot_each(pid_t pid, void *userdata)
+{
+        struct worker_io *io = userdata;
+        _cleanup_proc_ struct proc *proc = NULL;
+        struct sidekiq_title title;
+        unsigned threads = 0;
+
+        if (proc_open(pid, &proc) < 0)
+                return 0;
+        if (read_title(io->worker, proc, &title))
+                return 1;
+        (void)proc_count_threads(proc, is_job_thread, io, &threads);
+        return threads > 0;
+}
+
+static void look_worker(struct worker *worker, bool fast, usec_t now)
+{
+        const struct worker_io *io = worker->io;
+        unsigned looks = worker_looks(worker, fast, now);
+
+        if (looks & LOOK_MEMORY)
+                look_memory(worker, now);
+        if (looks & LOOK_THREADS)
+                look_threads(worker);
+        if (looks & LOOK_TITLE)
+                look_title(worker);
+        if (looks & LOOK_BOOT) {
+                int r = proc_tree_each(worker->pid, look_boot_each, worker->io);
+
+                /* Where the tree cannot be read, nothing is known: it is left alone. */
+                if (r >= 0)
+                        observe_booted(worker, r > 0, now);
+        }
+        if (looks & (LOOK_BEAT | LOOK_WORK_LIST))
+                beats_want(io->slot, looks);
+}
+
+void look(struct supervisor *supervisor, bool fast, usec_t now)
+{
+        struct world *world = supervisor->world;
+        uint64_t available;
+
+        if (!fast && proc_available_memory_bytes(supervisor->host, &available) == 0)
+                observe_available_memory(world, available);
+        for (size_t i = 0; i < world->n_fleets; i++)
+                for (size_t j = 0; j < world->fleets[i]->n_workers; j++)
+                        look_worker(world->fleets[i]->workers[j], fast, now);
+        for (size_t i = 0; i < supervisor->n_links; i++)
+                (void)beats_look(
+                        supervisor->links[i]->beats); /* what fails is asked again at the next look */
+}

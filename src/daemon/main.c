@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* sqmgr: reads its options and its settings, and hands over to the loop. */
+#include "config.h"
+#include "core/settings.h"
+#include "daemon/supervisor.h"
+#include "io/config.h"
+#include "io/log.h"
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#define EXIT_CONFIG    78 /* EX_CONFIG of sysexits.h */
+#define DEFAULT_CONFIG SYSCONFDIR "/sqmgr/sqmgr.ini"
+
+struct options {
+        const char *config;
+        bool check;
+        bool print;
+};
+
+static void print_help(void)
+{
+        printf("Usage: sqmgr [OPTION]...\n"
+               "Supervises fleets of job workers, in the foreground. Control it with sqmgrctl.\n"
+               "\n"
+               "  -c, --config FILE   read FILE instead of " DEFAULT_CONFIG "\n"
+               "      --check-config  check the config file as a start would, and exit: 0, or 78\n"
+               "      --print-config  print the settings in force, defaults included, and exit\n"
+               "      --version       print the version and exit\n"
+               "      --help          print this help and exit\n"
+               "\n"
+               "SIGTERM or SIGINT drains all workers and ends sqmgr (see on_stop); a second one\n"
+               "stops them now. SIGHUP reads the config file again.\n"
+               "Exit status: 0 ended as told, 1 failed, 78 the config file is wrong.\n"
+               "See sqmgr(8), sqmgr.ini(5), sqmgrctl(1).\n");
+}
+
+/* Returns 0 to go on, 1 to exit with success, -EINVAL for bad usage. */
+static int parse_options(int argc, char **argv, struct options *options)
+{
+        enum { OPTION_CHECK = 256, OPTION_PRINT, OPTION_VERSION, OPTION_HELP };
+        static const struct option long_options[] = {
+                {"config", required_argument, NULL, 'c'},
+                {"check-config", no_argument, NULL, OPTION_CHECK},
+                {"print-config", no_argument, NULL, OPTION_PRINT},
+                {"version", no_argument, NULL, OPTION_VERSION},
+                {"help", no_argument, NULL, OPTION_HELP},
+                {NULL, 0, NULL, 0},
+        };
+        int option;
+
+        *options = (struct options){.config = DEFAULT_CONFIG};
+        while ((option = getopt_long(argc, argv, "c:", long_options, NULL)) != -1) {
+                switch (option) {
+                case 'c':
+                        options->config = optarg;
+                        break;
+                case OPTION_CHECK:
+                        options->check = true;
+                        break;
+                case OPTION_PRINT:
+                        options->print = true;
+                        break;
+                case OPTION_VERSION:
+                        printf("sqmgr " PACKAGE_VERSION "\n");
+                        return 1;
+                case OPTION_HELP:
+                        print_help();
+                        return 1;
+                default:
+                        fprintf(stderr, "Try 'sqmgr --help'.\n");
+                        return -EINVAL;
+                }
+        }
+        if (optind < argc) {
+                fprintf(stderr, "sqmgr: unexpected argument '%s'. Try 'sqmgr --help'.\n", argv[optind]);
+                return -EINVAL;
+        }
+        return 0;
+}
+
+/* Descriptors 0 to 2 must be open, or files opened later would be taken for them. */
+static int open_standard_descriptors(void)
+{
+        int fd;
+
+        do {
+                fd = open("/dev/null", O_RDWR);
+                if (fd < 0)
+                        return -errno;
+        } while (fd <= STDERR_FILENO);
+        close_fd(fd);
+        return 0;
+}
+
+static int supervise(const char *config, struct settings *settings)
+{
+        struct supervisor *supervisor = NULL;
+
+        int r = supervisor_new(config, settings, &supervisor);
+        if (r >= 0)
+                r = supervisor_run(supervisor);
+        /* A reason that is known better has been told: a socket that another sqmgr holds, say. */
+        if (r < 0 && r != -EBUSY)
+                log_error("sqmgr ends: %s", strerror(-r));
+        supervisor_free(supervisor);
+        return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static void print_lines(const struct config_errors *errors, const char *path, FILE *to, const char *kind)
+{
+        _cleanup_free_ char *text = config_errors_text(errors, path);
+
+        if (text != NULL && config_errors_any(errors))
+                fprintf(to, "%s%s", kind, text);
+}
+
+int main(int argc, char **argv)
+{
+        _cleanup_config_errors_ struct config_errors errors = {0}, warnings = {0};
+        struct options options;
+        struct settings *settings = NULL;
+
+        int r = open_standard_descriptors();
+        if (r >= 0)
+                r = parse_options(argc, argv, &options);
+        if (r != 0)
+                return r > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+
+        r = config_load(options.config, &settings, &errors, &warnings);
+        print_lines(&warnings, options.config, stderr, "warning: ");
+        if (r < 0) {
+                print_lines(&errors, options.config, stderr, "");
+                return EXIT_CONFIG;
+        }
+        if (options.print) {
+                _cleanup_free_ char *text = settings_print(settings);
+
+                if (text != NULL)
+                        fputs(text, stdout);
+                settings_free(settings);
+                return text != NULL ? EXIT_SUCCESS : EXIT_FAILURE;
+        }
+        if (options.check) {
+                printf("%s: ok\n", options.config);
+                settings_free(settings);
+                return EXIT_SUCCESS;
+        }
+        log_set_level(settings->log_level);
+        return supervise(options.config, settings);
+}

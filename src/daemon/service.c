@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* The control socket's view of the daemon. */
+#include "config.h"
+#include "daemon/supervisor.h"
+#include "io/clock.h"
+#include "io/log.h"
+#include <grp.h>
+
+static int on_control_reload(void *userdata, char ***ret_lines)
+{
+        return reload(userdata, ret_lines);
+}
+
+static size_t on_control_redis(void *userdata, struct status_redis *entries, size_t max)
+{
+        const struct supervisor *supervisor = userdata;
+        size_t n = MIN(max, supervisor->n_links);
+
+        for (size_t i = 0; i < n; i++) {
+                const struct redis *redis = supervisor->links[i]->redis;
+                usec_t rtt_usec = redis_rtt_usec(redis);
+
+                entries[i] = (struct status_redis){
+                        .url = redis_url_text(redis),
+                        .state = redis_state_name(redis_state(redis)),
+                        .rtt_ms = rtt_usec == 0 ? -1 : (double)rtt_usec / (double)USEC_PER_MSEC,
+                };
+        }
+        return n;
+}
+
+static uint64_t on_control_serial(void *userdata)
+{
+        const struct supervisor *supervisor = userdata;
+
+        return supervisor->serial;
+}
+
+static void on_control_changed(void *userdata)
+{
+        struct supervisor *supervisor = userdata;
+
+        supervisor->serial++;
+        supervisor_arm_turn(supervisor);
+}
+
+static usec_t on_control_now(void *userdata)
+{
+        (void)userdata;
+        return clock_now(CLOCK_MONOTONIC);
+}
+
+int service_start(struct supervisor *supervisor)
+{
+        const struct settings *settings = supervisor->settings;
+        struct control_host host = {
+                .world = supervisor->world,
+                .version = PACKAGE_VERSION,
+                .started_at = supervisor->started_at,
+                .reload = on_control_reload,
+                .redis = on_control_redis,
+                .serial = on_control_serial,
+                .changed = on_control_changed,
+                .now = on_control_now,
+                .userdata = supervisor,
+        };
+        struct server_options options = {
+                .path = settings->socket,
+                .mode = settings->socket_mode,
+                .group = CONTROL_NO_GROUP,
+                .group_name = settings->socket_group,
+                .version = PACKAGE_VERSION,
+                .handle = control_handle,
+        };
+        char error[512];
+
+        if (settings->socket_group != NULL) {
+                const struct group *group = getgrnam(settings->socket_group);
+
+                if (group == NULL) {
+                        log_error("socket_group '%s' does not exist", settings->socket_group);
+                        return -ENOENT;
+                }
+                options.group = group->gr_gid;
+        }
+        int r = control_new(&host, &supervisor->control);
+        if (r < 0)
+                return r;
+        options.userdata = supervisor->control;
+        r = server_new(supervisor->event, &options, &supervisor->server, error, sizeof(error));
+        if (r < 0)
+                log_error("%s", error);
+        return r;
+}
+
+void service_end(struct supervisor *supervisor)
+{
+        supervisor->server = server_free(supervisor->server);
+        supervisor->control = control_free(supervisor->control);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/* The loop: look, plan, execute, tell. */
+#include "daemon/supervisor.h"
+#include "core/command.h"
+#include "core/observe.h"
+#include "io/clock.h"
+#include "io/log.h"
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <systemd/sd-daemon.h>
+
+#define FAST_LOOK_USEC (250 * USEC_PER_MSEC)
+/* Timers may be late by this much, so that the machine may sleep on. */
+#define TIMER_ACCURACY_USEC (5 * USEC_PER_MSEC)
+/* What one plan's actions bring about is planned at once, but never without end. */
+#define ROUNDS_MAX 4
+
+void supervisor_arm_turn(struct supervisor *supervisor)
+{
+        (void)sd_event_source_set_enabled(supervisor->turn, SD_EVENT_ONESHOT);
+}
+
+static void tell_events(struct world *world)
+{
+        for (size_t i = 0; i < world->n_events; i++)
+                log_event(&world->events[i]);
+        world_events_clear(world);
+}
+
+static void tell_systemd(struct supervisor *supervisor, usec_t now)
+{
+        unsigned target = 0, active = 0, starting = 0, leaving = 0;
+        char text[sizeof(supervisor->status_text)];
+
+        for (size_t i = 0; i < supervisor->world->n_fleets; i++) {
+                const struct fleet *fleet = supervisor->world->fleets[i];
+                struct fleet_counts counts = fleet_count(fleet, now);
+
+                target += fleet_target(fleet);
+                active += counts.active;
+                starting += counts.starting;
+                leaving += counts.quiet + counts.stopping;
+        }
+        snprintf(text, sizeof(text), "STATUS=%s%u of %u workers active, %u starting, %u draining",
+                 supervisor->world->shutting_down ? "Stopping: " : "", active, target, starting, leaving);
+        if (strcmp(text, supervisor->status_text) == 0)
+                return;
+        strcpy(supervisor->status_text, text);
+        (void)sd_notify(false, text);
+}
+
+static bool anything_lives(const struct world *world)
+{
+        for (size_t i = 0; i < world->n_fleets; i++)
+                if (world->fleets[i]->n_workers > 0)
+                        return true;
+        return false;
+}
+
+static void set_timer(struct supervisor *supervisor, usec_t now)
+{
+        usec_t interval = supervisor->settings->check_interval,
+               at = usec_add(supervisor->regular_at, interval);
+
+        for (size_t i = 0; i < supervisor->world->n_fleets; i++)
+                if (fleet_wants_fast_looks(supervisor->world->fleets[i], now))
+                        at = MIN(at, usec_add(now, FAST_LOOK_USEC));
+        /* A turn that comes early does not put off the look that was promised. */
+        supervisor->look_at = MIN(at, supervisor->look_at);
+        at = MIN(supervisor->look_at, supervisor->plan.wake_at);
+        (void)sd_event_source_set_time(supervisor->timer, MAX(at, now + USEC_PER_MSEC));
+        (void)sd_event_source_set_enabled(supervisor->timer, SD_EVENT_ONESHOT);
+}
+
+static void turn(struct supervisor *supervisor)
+{
+        struct world *world = supervisor->world;
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        supervisor->serial++;
+        observe_clocks(world, now, clock_now(CLOCK_BOOTTIME), clock_now(CLOCK_REALTIME));
+        for (unsigned round = 0; round < ROUNDS_MAX; round++) {
+                for (size_t i = 0; i < world->n_fleets; i++)
+                        fleet_reap(world->fleets[i], worker_io_free);
+                observe_time(world, now);
+                if (plan_make(&supervisor->plan, world, now) < 0)
+                        log_error("memory is short: the plan is incomplete, and made again at the next look");
+                for (size_t i = 0; i < supervisor->plan.n_actions; i++) {
+                        execute(supervisor, &supervisor->plan.actions[i], now);
+                        /* A look before the new process can have booted shows which heartbeats are older than
+                         * it. */
+                        if (supervisor->plan.actions[i].kind == ACTION_START)
+                                supervisor->look_at = now;
+                }
+                if (supervisor->plan.n_actions == 0)
+                        break;
+        }
+        tell_events(world);
+        control_tick(supervisor->control, now);
+        tell_systemd(supervisor, now);
+        if (world->shutting_down && !anything_lives(world))
+                (void)sd_event_exit(supervisor->event, 0);
+        set_timer(supervisor, now);
+}
+
+static int on_turn(sd_event_source *source, void *userdata)
+{
+        (void)source;
+        turn(userdata);
+        return 0;
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        struct supervisor *supervisor = userdata;
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        (void)source, (void)usec;
+        if (now >= supervisor->look_at) {
+                bool fast = now < usec_add(supervisor->regular_at, supervisor->settings->check_interval);
+
+                if (!fast)
+                        supervisor->regular_at = now;
+                supervisor->look_at = USEC_INFINITY;
+                look(supervisor, fast, now);
+        }
+        turn(supervisor);
+        return 0;
+}
+
+static int on_end(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+{
+        struct supervisor *supervisor = userdata;
+
+        (void)source;
+        if (supervisor->settings->on_stop == ON_STOP_LEAVE) {
+                log_info("told to end by SIG%s: the workers are left running",
+                         sigabbrev_np((int)info->ssi_signo));
+                return sd_event_exit(supervisor->event, 0);
+        }
+        log_info("told to end by SIG%s: %s", sigabbrev_np((int)info->ssi_signo),
+                 supervisor->world->shutting_down ? "the workers are stopped now"
+                                                  : "the workers are drained");
+        (void)sd_notify(false, "STOPPING=1");
+        command_shutdown(supervisor->world, clock_now(CLOCK_MONOTONIC));
+        supervisor_arm_turn(supervisor);
+        return 0;
+}
+
+static int on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+{
+        struct supervisor *supervisor = userdata;
+        char **lines = NULL;
+        int r = reload(supervisor, &lines);
+
+        (void)source, (void)info;
+        if (r < 0)
+                log_error("cannot reload: %s, the old settings stay in force", strerror(-r));
+        else if (r > 0)
+                log_error("'%s' is refused, the old settings stay in force", supervisor->config_path);
+        for (char **line = lines; line != NULL && *line != NULL; line++) {
+                log_write(r > 0 ? LOG_ERR : LOG_INFO, "reload: %s", *line);
+                free(*line);
+        }
+        free(lines);
+        supervisor_arm_turn(supervisor);
+        return 0;
+}
+
+static int on_child(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+{
+        (void)source, (void)info;
+        worker_io_sweep(userdata);
+        return 0;
+}
+
+static int add_sources(struct supervisor *supervisor)
+{
+        sd_event *event = supervisor->event;
+        sigset_t blocked;
+        int r;
+
+        sigemptyset(&blocked);
+        sigaddset(&blocked, SIGCHLD);
+        sigaddset(&blocked, SIGTERM);
+        sigaddset(&blocked, SIGINT);
+        sigaddset(&blocked, SIGHUP);
+        if (sigprocmask(SIG_BLOCK, &blocked, NULL) < 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+                return -errno;
+        if ((r = sd_event_add_signal(event, NULL, SIGTERM, on_end, supervisor)) < 0 ||
+            (r = sd_event_add_signal(event, NULL, SIGINT, on_end, supervisor)) < 0 ||
+            (r = sd_event_add_signal(event, NULL, SIGHUP, on_reload, supervisor)) < 0 ||
+            (r = sd_event_add_signal(event, NULL, SIGCHLD, on_child, supervisor)) < 0 ||
+            (r = sd_event_add_defer(event, &supervisor->turn, on_turn, supervisor)) < 0 ||
+            (r = sd_event_add_time(event, &supervisor->timer, CLOCK_MONOTONIC, 0, TIMER_ACCURACY_USEC,
+                                   on_timer, supervisor)) < 0)
+                return r;
+        return 0;
+}
+
+struct supervisor *supervisor_free(struct supervisor *supervisor)
+{
+        if (supervisor == NULL)
+                return NULL;
+        service_end(supervisor);
+        for (size_t i = 0; supervisor->world != NULL && i < supervisor->world->n_fleets; i++) {
+                struct fleet *fleet = supervisor->world->fleets[i];
+
+                for (size_t j = 0; j < fleet->n_workers; j++)
+                        worker_io_free(fleet->workers[j]->io);
+        }
+        links_free(supervisor);
+        plan_free(&supervisor->plan);
+        world_free(supervisor->world);
+        settings_free(supervisor->settings);
+        proc_host_close(supervisor->host);
+        sd_event_source_disable_unref(supervisor->turn);
+        sd_event_source_disable_unref(supervisor->timer);
+        sd_event_unref(supervisor->event);
+        free(supervisor);
+        return NULL;
+}
+
+static void supervisor_free_pointer(struct supervisor **supervisor)
+{
+        supervisor_free(*supervisor);
+}
+
+/* Names this run of sqmgr, and seeds the jitter. */
+static int make_instance(struct supervisor *supervisor, uint64_t *ret_seed)
+{
+        uint64_t random[2];
+
+        if (getrandom(random, sizeof(random), 0) != sizeof(random))
+                return -errno;
+        snprintf(supervisor->instance, sizeof(supervisor->instance), "%016llx%016llx",
+                 (unsigned long long)random[0], (unsigned long long)random[1]);
+        *ret_seed = random[0] ^ random[1];
+        return 0;
+}
+
+int supervisor_new(const char *config_path, struct settings *settings, struct supervisor **ret)
+{
+        _cleanup_(supervisor_free_pointer) struct supervisor *supervisor = calloc(1, sizeof(*supervisor));
+        uint64_t seed = 0;
+        int r;
+
+        if (supervisor == NULL) {
+                settings_free(settings);
+                return -ENOMEM;
+        }
+        supervisor->settings = settings;
+        supervisor->config_path = config_path;
+        supervisor->started_at = clock_now(CLOCK_MONOTONIC);
+        if (gethostname(supervisor->host_name, sizeof(supervisor->host_name) - 1) < 0)
+                return -errno;
+        if ((r = make_instance(supervisor, &seed)) < 0 ||
+            (r = launch_raise_nofile(&supervisor->nofile)) < 0 ||
+            (r = proc_host_open(NULL, NULL, &supervisor->host)) < 0 ||
+            (r = sd_event_new(&supervisor->event)) < 0 || (r = add_sources(supervisor)) < 0 ||
+            (r = world_new(settings, seed, &supervisor->world)) < 0 || (r = service_start(supervisor)) < 0)
+                return r;
+        /* Workers that a wrapper leaves behind come to us, not to init. */
+        if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+                return -errno;
+        if ((r = links_make(supervisor)) < 0)
+                return r;
+        *ret = TAKE_PTR(supervisor);
+        return 0;
+}
+
+int supervisor_run(struct supervisor *supervisor)
+{
+        (void)sd_event_set_watchdog(supervisor->event, true);
+        (void)sd_notify(false, "READY=1");
+        return sd_event_loop(supervisor->event);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* The daemon's own state, shared by its files: the loop, the model, and the descriptors behind each worker.
+ */
+#pragma once
+
+#include "core/plan.h"
+#include "core/world.h"
+#include "daemon/control.h"
+#include "io/beats.h"
+#include "io/host.h"
+#include "io/launch.h"
+#include "io/proc.h"
+#include "io/redis.h"
+#include <systemd/sd-event.h>
+
+struct supervisor;
+
+/* One Redis, with the fleets whose heartbeats are there. It is the io of those fleets. */
+struct link {
+        struct supervisor *supervisor;
+        char *url;
+        struct redis *redis;
+        struct beats *beats;
+};
+
+/* What the shell keeps of a worker: its io. */
+struct worker_io {
+        struct supervisor *supervisor;
+        struct worker *worker;
+        struct proc *main;
+        struct proc *beat; /* the process that beats, where it is another one; NULL else */
+        struct beats_slot *slot;
+        sd_event_source *main_exit;
+        sd_event_source *beat_exit;
+        sd_event_source *report_source;
+        int report_fd;
+        struct launch_report report;
+};
+
+struct supervisor {
+        sd_event *event;
+        const char *config_path;
+        struct settings *settings;
+        struct world *world;
+        struct plan plan;
+        struct link **links;
+        size_t n_links;
+        struct proc_host *host;
+        struct control *control;
+        struct server *server;
+        uint64_t serial;      /* changes whenever the model may have */
+        struct rlimit nofile; /* before sqmgr raised its own */
+        char instance[33];
+        char host_name[256];
+
+        sd_event_source *turn; /* one more turn of plan and execute */
+        sd_event_source *timer;
+        usec_t regular_at; /* the last look at all workers */
+        usec_t look_at;    /* the next look, at all or at some */
+        usec_t started_at;
+        char status_text[256]; /* as last told to systemd */
+};
+
+/* supervisor.c: the loop. */
+int supervisor_new(const char *config_path, struct settings *settings, struct supervisor **ret);
+struct supervisor *supervisor_free(struct supervisor *supervisor);
+/* Runs until told to end. Returns 0, or -errno where the loop itself failed. */
+int supervisor_run(struct supervisor *supervisor);
+/* Something was observed: plan before the loop sleeps again. */
+void supervisor_arm_turn(struct supervisor *supervisor);
+
+/* service.c: the control socket's view of the daemon. -EBUSY: another sqmgr holds the socket, which was told.
+ */
+int service_start(struct supervisor *supervisor);
+void service_end(struct supervisor *supervisor);
+
+/* reload.c: reads the config file again. 0: *ret_lines says what changed; 1: refused, *ret_lines says why,
+ * and nothing changed; a line each, NULL-terminated, list and lines to be freed by the caller. -errno:
+ * *ret_lines is untouched. */
+int reload(struct supervisor *supervisor, char ***ret_lines);
+
+/* links.c: the connections to Redis. */
+int links_make(struct supervisor *supervisor);
+void links_free(struct supervisor *supervisor);
+
+/* look.c: reads what is due; beats answer later. */
+void look(struct supervisor *supervisor, bool fast, usec_t now);
+
+/* execute.c: carries out one action, and observes what became of it. */
+void execute(struct supervisor *supervisor, const struct action *action, usec_t now);
+
+/* worker_io.c: the descriptors behind a worker. Takes main and report_fd over, whatever it returns: 0 or
+ * -errno; worker->io stays NULL only where memory was short. */
+int worker_io_new(struct supervisor *supervisor, struct worker *worker, struct proc *main, int report_fd);
+/* For fleet_reap(): io is a struct worker_io. */
+void worker_io_free(void *io);
+/* The process pid was found to beat for this worker. */
+void worker_io_set_beat(struct worker *worker, pid_t pid, usec_t now);
+/* The process that jobs run in, as far as it is known. */
+struct proc *worker_io_beating(const struct worker_io *io);
+/* Waits for the children that have exited: workers, and orphans that we inherit as subreaper. */
+void worker_io_sweep(struct supervisor *supervisor);

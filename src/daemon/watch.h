@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* Follows restarts for those who wait for them: tells what moved, and when they have ended. */
+#pragma once
+
+#include "core/world.h"
+#include "daemon/server.h"
+
+/* All restarts that are waited for. Zero is an empty list. */
+struct watch_list {
+        struct watch *first;
+};
+
+/* Answers a restart of these fleets, which was ordered just now; refused[i]: the fleet is stopped, so that
+ * there is nothing to wait for. Where wait, the call is kept until the restarts have ended (drained: until
+ * the old workers are gone); newer restarts of these fleets are followed. */
+void watch_reply(struct watch_list *list, struct call *call, const struct world *world,
+                 struct fleet *const *fleets, const bool *refused, size_t n_fleets, bool wait, bool drained,
+                 usec_t now);
+
+/* Sends what has moved since. */
+void watch_tick(struct watch_list *list, const struct world *world, usec_t now);

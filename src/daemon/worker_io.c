@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* The descriptors behind a worker: its processes, their exits, and the report of its launch. */
+#include "core/observe.h"
+#include "daemon/supervisor.h"
+#include "io/clock.h"
+#include "io/log.h"
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+
+struct proc *worker_io_beating(const struct worker_io *io)
+{
+        if (io->worker->beat_pid == 0)
+                return NULL;
+        return io->beat != NULL ? io->beat : io->main;
+}
+
+void worker_io_free(void *userdata)
+{
+        struct worker_io *io = userdata;
+
+        if (io->slot != NULL)
+                beats_remove(io->slot);
+        sd_event_source_disable_unref(io->main_exit);
+        sd_event_source_disable_unref(io->beat_exit);
+        sd_event_source_disable_unref(io->report_source);
+        proc_close(io->main);
+        proc_close(io->beat);
+        close_fd(io->report_fd);
+        close_fd(io->report.log_fd);
+        free(io);
+}
+
+static void forget_beat(struct worker_io *io)
+{
+        io->beat_exit = sd_event_source_disable_unref(io->beat_exit);
+        io->beat = proc_close(io->beat);
+}
+
+/* The process that beats was another than the one started, and that one is gone: from now on it is the
+ * worker. */
+static bool worker_io_promote(struct worker_io *io, usec_t now)
+{
+        struct pollfd exited = {.fd = io->beat != NULL ? proc_pidfd(io->beat) : -1, .events = POLLIN};
+
+        if (io->beat == NULL || poll(&exited, 1, 0) != 0)
+                return false;
+        sd_event_source_disable_unref(io->main_exit);
+        proc_close(io->main);
+        io->main = TAKE_PTR(io->beat);
+        io->main_exit = TAKE_PTR(io->beat_exit);
+        observe_promoted(io->worker, now);
+        return true;
+}
+
+static void read_report(struct worker_io *io)
+{
+        if (io->report_fd < 0)
+                return;
+        int r = launch_report_read(io->report_fd, &io->report);
+        if (r < 0)
+                log_warning("cannot read how %s/%u came up: %s", io->worker->fleet->settings->name,
+                            io->worker->index, strerror(-r));
+        if (r >= 0 && io->report.outcome == LAUNCH_PENDING)
+                return;
+        io->report_source = sd_event_source_disable_unref(io->report_source);
+        io->report_fd = close_fd(io->report_fd);
+}
+
+static void worker_io_exited(struct worker_io *io)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+        char lines[LAUNCH_LAST_MAX_BYTES + 1] = "";
+        struct exit_status exit = {0};
+        siginfo_t info = {0};
+
+        if (io->worker->state == WORKER_GONE)
+                return;
+        /* Not a child of ours, an adopted one say: how it ended nobody can tell. */
+        if (waitid(P_PIDFD, (id_t)proc_pidfd(io->main), &info, WEXITED | WNOHANG) == 0 && info.si_pid != 0) {
+                exit.known = true;
+                exit.by_signal = info.si_code != CLD_EXITED;
+                exit.status = info.si_status;
+        }
+        supervisor_arm_turn(io->supervisor);
+        if (worker_io_promote(io, now))
+                return;
+        read_report(io);
+        if (io->report.outcome == LAUNCH_FAILED)
+                exit.launch_error = io->report.error;
+        if (io->report.log_fd >= 0 &&
+            launch_last_lines(io->report.log_fd, io->report.log_start_bytes, lines, sizeof(lines)) == 0)
+                exit.last_lines = lines;
+        io->main_exit = sd_event_source_disable_unref(io->main_exit);
+        forget_beat(io);
+        observe_exit(io->worker, &exit, now);
+}
+
+static int on_main_exit(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+        (void)source, (void)fd, (void)events;
+        worker_io_exited(userdata);
+        return 0;
+}
+
+static int on_beat_exit(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+        struct worker_io *io = userdata;
+
+        (void)source, (void)fd, (void)events;
+        forget_beat(io);
+        beats_forget(io->slot);
+        observe_beat_process(io->worker, 0, 0, clock_now(CLOCK_MONOTONIC));
+        supervisor_arm_turn(io->supervisor);
+        return 0;
+}
+
+static int on_report(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+        (void)source, (void)fd, (void)events;
+        read_report(userdata);
+        return 0;
+}
+
+int worker_io_new(struct supervisor *supervisor, struct worker *worker, struct proc *main, int report_fd)
+{
+        const struct link *link = worker->fleet->io;
+        struct worker_io *io = calloc(1, sizeof(*io));
+
+        if (io == NULL) {
+                proc_close(main);
+                close_fd(report_fd);
+                return -ENOMEM;
+        }
+        *io = (struct worker_io){
+                .supervisor = supervisor,
+                .worker = worker,
+                .main = main,
+                .report_fd = report_fd,
+                .report = LAUNCH_REPORT_INIT,
+        };
+        worker->io = io;
+        int r = sd_event_add_io(supervisor->event, &io->main_exit, proc_pidfd(main), EPOLLIN, on_main_exit,
+                                io);
+        if (r >= 0 && report_fd >= 0)
+                r = sd_event_add_io(supervisor->event, &io->report_source, report_fd, EPOLLIN, on_report, io);
+        if (r >= 0)
+                r = beats_add(link->beats, worker, &io->slot);
+        return r;
+}
+
+void worker_io_set_beat(struct worker *worker, pid_t pid, usec_t now)
+{
+        struct worker_io *io = worker->io;
+        _cleanup_proc_ struct proc *beat = NULL;
+
+        forget_beat(io);
+        if (pid == worker->pid) {
+                observe_beat_process(worker, worker->pid, worker->pid_start, now);
+                return;
+        }
+        /* Opened first and asked for its ancestors then: an answer for another process of that pid is none.
+         */
+        if (proc_open(pid, &beat) < 0 || proc_has_ancestor(pid, worker->pid, worker->pid_start) <= 0)
+                return;
+        if (sd_event_add_io(io->supervisor->event, &io->beat_exit, proc_pidfd(beat), EPOLLIN, on_beat_exit,
+                            io) < 0)
+                return;
+        observe_beat_process(worker, pid, proc_start_time(beat), now);
+        io->beat = TAKE_PTR(beat);
+}
+
+static struct worker_io *find_main(const struct supervisor *supervisor, pid_t pid)
+{
+        for (size_t i = 0; i < supervisor->world->n_fleets; i++) {
+                const struct fleet *fleet = supervisor->world->fleets[i];
+
+                for (size_t j = 0; j < fleet->n_workers; j++)
+                        if (fleet->workers[j]->state != WORKER_GONE && fleet->workers[j]->pid == pid)
+                                return fleet->workers[j]->io;
+        }
+        return NULL;
+}
+
+void worker_io_sweep(struct supervisor *supervisor)
+{
+        siginfo_t info = {0};
+
+        while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+                struct worker_io *io = find_main(supervisor, info.si_pid);
+
+                if (io != NULL)
+                        worker_io_exited(io);
+                else
+                        (void)waitid(P_PID, (id_t)info.si_pid, &info, WEXITED | WNOHANG);
+                info = (siginfo_t){0};
+        }
+}
