@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* A real redis-server for tests, on a socket in a directory of its own, and a loop to wait in. */
+#pragma once
+
+#include "base/macro.h"
+#include "io/redis.h"
+#include "unit.h"
+#include <arpa/inet.h>
+#include <hiredis/hiredis.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static char server_directory[] = "/tmp/sqmgr-test.XXXXXX";
+static char server_socket[64], server_url[80];
+static pid_t server_pid; /* of the last one started; 0: none */
+static sd_event *event;
+
+/* Around a whole test case, in the process that outlives the tests. */
+static inline void server_directory_make(void)
+{
+        strcpy(server_directory + strlen(server_directory) - 6, "XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(server_directory));
+        snprintf(server_socket, sizeof(server_socket), "%s/redis", server_directory);
+        snprintf(server_url, sizeof(server_url), "unix://%s", server_socket);
+}
+
+static inline void server_directory_remove(void)
+{
+        (void)unlink(server_socket);
+        ck_assert_int_eq(rmdir(server_directory), 0);
+}
+
+static inline void server_kill(void)
+{
+        if (server_pid == 0)
+                return;
+        ck_assert_int_eq(kill(server_pid, SIGKILL), 0);
+        ck_assert_int_eq(waitpid(server_pid, NULL, 0), server_pid);
+        server_pid = 0;
+}
+
+/* Forks a process that ends with this one at the latest. Returns 0 in it. */
+static inline pid_t fork_bound(void)
+{
+        pid_t parent = getpid(), pid = fork();
+
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0) {
+                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+                if (getppid() != parent)
+                        _exit(1);
+        }
+        return pid;
+}
+
+/* port: TCP, or 0. option and value: one more, or NULL. */
+static inline void server_start(int port, const char *option, const char *value)
+{
+        char text[16];
+
+        snprintf(text, sizeof(text), "%d", port);
+        (void)unlink(server_socket); /* of one that was killed */
+        server_pid = fork_bound();
+        if (server_pid > 0)
+                return;
+        if (!freopen("/dev/null", "w", stdout))
+                _exit(1);
+        execlp("redis-server", "redis-server", "--port", text, "--bind", "127.0.0.1", "--unixsocket",
+               server_socket, "--dir", server_directory, "--save", "", option, value, (char *)NULL);
+        _exit(127);
+}
+
+static inline int free_port(void)
+{
+        struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t len = sizeof(address);
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, len), 0);
+        ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+        close_fd(fd);
+        return ntohs(address.sin_port);
+}
+
+/* A command of the test itself. Returns the reply, to be freed, or NULL where the server does not answer. */
+_printf_(1, 2) static inline redisReply *server_ask(const char *format, ...)
+{
+        redisContext *context = redisConnectUnix(server_socket);
+        redisReply *reply = NULL;
+        va_list arguments;
+
+        va_start(arguments, format);
+        if (context && !context->err)
+                reply = redisvCommand(context, format, arguments);
+        va_end(arguments);
+        redisFree(context);
+        return reply;
+}
+
+#define server_do(...)                                                                                       \
+        do {                                                                                                 \
+                redisReply *_reply = server_ask(__VA_ARGS__);                                                \
+                ck_assert_ptr_nonnull(_reply);                                                               \
+                ck_assert_msg(_reply->type != REDIS_REPLY_ERROR, "%s", _reply->str);                         \
+                freeReplyObject(_reply);                                                                     \
+        } while (0)
+
+/* Waits until the server started last answers. */
+static inline void server_wait(void)
+{
+        redisReply *reply;
+
+        while (!(reply = server_ask("PING")))
+                (void)usleep(10000);
+        freeReplyObject(reply);
+}
+
+static inline void loop_start(void)
+{
+        (void)unlink(server_socket); /* of the test before */
+        signal(SIGPIPE, SIG_IGN);
+        ck_assert_int_ge(sd_event_new(&event), 0);
+}
+
+static inline void loop_end(void)
+{
+        event = sd_event_unref(event);
+        server_kill();
+}
+
+/* Runs the loop until the condition holds; the test's own time limit ends it otherwise. */
+#define run_until(condition)                                                                                 \
+        do {                                                                                                 \
+                while (!(condition))                                                                         \
+                        ck_assert_int_ge(sd_event_run(event, 100 * USEC_PER_MSEC), 0);                       \
+        } while (0)
+
+/* Automake takes this exit status for a skipped test. */
+static inline bool server_is_missing(void)
+{
+        if (system("command -v redis-server >/dev/null") == 0)
+                return false;
+        fprintf(stderr, "skipped: redis-server is not installed\n");
+        return true;
+}

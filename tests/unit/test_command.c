@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* The operator's commands, and the end of sqmgr itself. */
+#include "world.h"
+
+static struct test_world t;
+
+static void setup(void)
+{
+        test_world_open(&t, 2);
+        test_settle(&t);
+}
+
+static void teardown(void)
+{
+        test_world_close(&t);
+}
+
+START_TEST(a_quieted_fleet_drains_and_is_not_refilled_until_start)
+{
+        command_quiet_fleet(t.world, t.fleet, t.now);
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.quiets, 2);
+        test_run(&t, 60);
+        ck_assert_uint_eq(test_counts(&t).live, 0);
+        ck_assert_uint_eq(t.starts, 2);
+        ck_assert_str_eq(fleet_order_name(t.fleet->order), "quiet");
+        command_start(t.world, t.fleet, t.now);
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.starts, 4);
+}
+END_TEST
+
+START_TEST(restart_brings_a_quieted_fleet_back)
+{
+        command_quiet_fleet(t.world, t.fleet, t.now);
+        test_run(&t, 60);
+        ck_assert_int_eq(command_restart(t.world, t.fleet, t.now), COMMAND_DONE);
+        test_run(&t, 20);
+        ck_assert_uint_eq(test_counts(&t).ready, 2);
+        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        ck_assert_uint_eq(t.fleet->workers[0]->generation, 2);
+}
+END_TEST
+
+START_TEST(restart_leaves_a_stopped_fleet_stopped)
+{
+        command_stop(t.world, t.fleet, false, t.now);
+        test_run(&t, 60);
+        ck_assert_uint_eq(test_counts(&t).live, 0);
+        ck_assert_int_eq(command_restart(t.world, t.fleet, t.now), COMMAND_STOPPED);
+        test_run(&t, 60);
+        ck_assert_uint_eq(test_counts(&t).live, 0);
+        ck_assert_uint_eq(t.fleet->generation, 1);
+        ck_assert_str_eq(fleet_order_name(t.fleet->order), "stopped");
+}
+END_TEST
+
+START_TEST(stop_waits_for_jobs_and_force_does_not)
+{
+        test_process(test_worker(&t, 1))->busy = 1;
+        test_run(&t, 6);
+        command_stop(t.world, t.fleet, false, t.now);
+        test_run(&t, 600);
+        ck_assert_uint_eq(t.stops, 1);
+        command_stop(t.world, t.fleet, true, t.now);
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.stops, 2);
+}
+END_TEST
+
+START_TEST(force_ends_the_booting_and_the_unseen_too)
+{
+        test_redis(&t, false);
+        test_spawn(&t);
+        command_stop(t.world, t.fleet, true, t.now);
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.stops, 3);
+        test_run(&t, 1);
+        ck_assert_uint_eq(test_counts(&t).live, 0);
+}
+END_TEST
+
+START_TEST(start_takes_force_back)
+{
+        command_stop(t.world, t.fleet, true, t.now);
+        command_start(t.world, t.fleet, t.now);
+        test_run(&t, 10);
+        ck_assert_uint_eq(t.stops, 0);
+        ck_assert_uint_eq(test_counts(&t).active, 2);
+}
+END_TEST
+
+START_TEST(quiet_and_stop_abort_a_rollout)
+{
+        command_restart(t.world, t.fleet, t.now);
+        command_quiet_fleet(t.world, t.fleet, t.now);
+        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_ABORTED);
+        ck_assert_str_eq(t.fleet->rollout.error, "the fleet was quieted");
+        command_restart(t.world, t.fleet, t.now);
+        command_stop(t.world, t.fleet, false, t.now);
+        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_ABORTED);
+}
+END_TEST
+
+START_TEST(a_quieted_worker_is_refilled)
+{
+        ck_assert_int_eq(command_quiet_worker(t.world, test_worker(&t, 2), t.now), COMMAND_DONE);
+        test_run(&t, 2);
+        ck_assert_int_eq(test_worker(&t, 2)->state, WORKER_QUIET);
+        ck_assert_int_eq(test_worker(&t, 2)->reason, REASON_OPERATOR);
+        ck_assert_uint_eq(t.starts, 3);
+        ck_assert_int_eq(command_quiet_worker(t.world, test_worker(&t, 2), t.now), COMMAND_LEAVING);
+}
+END_TEST
+
+START_TEST(scale_takes_1_to_max_processes)
+{
+        t.fleet_settings.max_processes = 5;
+        ck_assert_int_eq(command_scale(t.world, t.fleet, 0, t.now), COMMAND_RANGE);
+        ck_assert_int_eq(command_scale(t.world, t.fleet, 6, t.now), COMMAND_RANGE);
+        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 2);
+        ck_assert_int_eq(command_scale(t.world, t.fleet, 5, t.now), COMMAND_DONE);
+        test_tick(&t, 1);
+        test_settle(&t);
+        ck_assert_uint_eq(test_counts(&t).ready, 5);
+        ck_assert_int_eq(command_scale(t.world, t.fleet, 1, t.now), COMMAND_DONE);
+        test_run(&t, 60);
+        ck_assert_uint_eq(test_counts(&t).live, 1);
+}
+END_TEST
+
+START_TEST(max_processes_is_three_times_the_count_in_force)
+{
+        ck_assert_uint_eq(fleet_max_processes(t.fleet), 6);
+        ck_assert_int_eq(command_scale(t.world, t.fleet, 7, t.now), COMMAND_RANGE);
+        ck_assert_int_eq(command_scale(t.world, t.fleet, 4, t.now), COMMAND_DONE);
+        ck_assert_uint_eq(fleet_max_processes(t.fleet), 12);
+}
+END_TEST
+
+START_TEST(a_fleet_scaled_down_can_be_scaled_back)
+{
+        ck_assert_int_eq(command_scale(t.world, t.fleet, 1, t.now), COMMAND_DONE);
+        ck_assert_uint_eq(fleet_max_processes(t.fleet), 3);
+        ck_assert_int_eq(command_scale(t.world, t.fleet, 6, t.now), COMMAND_DONE);
+        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 6);
+}
+END_TEST
+
+START_TEST(force_kills_without_redis_too)
+{
+        test_settle(&t);
+        t.newborn.deaf = true;
+        test_process(test_worker(&t, 1))->deaf = true;
+        test_redis(&t, false);
+        ck_assert_int_eq(command_stop(t.world, t.fleet, true, t.now), COMMAND_DONE);
+        test_run(&t, 59);
+        ck_assert_uint_eq(t.kills, 0);
+        test_run(&t, 3);
+        ck_assert_uint_eq(t.kills, 1);
+        ck_assert_uint_eq(test_counts(&t).live, 0);
+}
+END_TEST
+
+START_TEST(shutdown_drains_and_then_ends_the_rest)
+{
+        test_process(test_worker(&t, 1))->busy = 1;
+        test_run(&t, 6);
+        command_shutdown(t.world, t.now);
+        test_run(&t, 30);
+        ck_assert_uint_eq(t.quiets, 2);
+        ck_assert_uint_eq(t.stops, 1);
+        test_run(&t, 29);
+        ck_assert_uint_eq(t.stops, 1);
+        test_run(&t, 1);
+        ck_assert_uint_eq(t.stops, 2);
+        ck_assert_int_eq(test_worker(&t, 1)->reason, REASON_SHUTDOWN);
+        ck_assert_uint_eq(t.starts, 2);
+}
+END_TEST
+
+START_TEST(a_second_shutdown_ends_all_now)
+{
+        test_process(test_worker(&t, 1))->busy = 1;
+        test_process(test_worker(&t, 2))->busy = 1;
+        test_process(test_worker(&t, 2))->deaf = true;
+        command_shutdown(t.world, t.now);
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.stops, 0);
+        command_shutdown(t.world, t.now);
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.stops, 2);
+        test_redis(&t, false);
+        test_run(&t, 59);
+        ck_assert_uint_eq(t.kills, 0);
+        test_run(&t, 1);
+        ck_assert_uint_eq(t.kills, 1);
+}
+END_TEST
+
+START_TEST(shutdown_without_redis_quiets_nothing_and_ends_all_at_the_deadline)
+{
+        test_redis(&t, false);
+        command_shutdown(t.world, t.now);
+        test_run(&t, 59);
+        ck_assert_uint_eq(t.quiets + t.stops, 0);
+        test_run(&t, 1);
+        ck_assert_uint_eq(t.stops, 2);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("command");
+        TCase *cases = tcase_create("command");
+
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, a_quieted_fleet_drains_and_is_not_refilled_until_start);
+        tcase_add_test(cases, restart_brings_a_quieted_fleet_back);
+        tcase_add_test(cases, restart_leaves_a_stopped_fleet_stopped);
+        tcase_add_test(cases, stop_waits_for_jobs_and_force_does_not);
+        tcase_add_test(cases, force_ends_the_booting_and_the_unseen_too);
+        tcase_add_test(cases, start_takes_force_back);
+        tcase_add_test(cases, quiet_and_stop_abort_a_rollout);
+        tcase_add_test(cases, a_quieted_worker_is_refilled);
+        tcase_add_test(cases, scale_takes_1_to_max_processes);
+        tcase_add_test(cases, max_processes_is_three_times_the_count_in_force);
+        tcase_add_test(cases, shutdown_drains_and_then_ends_the_rest);
+        tcase_add_test(cases, a_second_shutdown_ends_all_now);
+        tcase_add_test(cases, shutdown_without_redis_quiets_nothing_and_ends_all_at_the_deadline);
+        tcase_add_test(cases, a_fleet_scaled_down_can_be_scaled_back);
+        tcase_add_test(cases, force_kills_without_redis_too);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

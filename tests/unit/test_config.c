@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of io/config.h with real files. */
+#include "io/config.h"
+#include "unit.h"
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+
+#define FLEET "[fleet:a]\ncommand = run\n"
+/* Some user that is neither root nor any of ours. */
+#define STRANGER 54321
+
+static char *dir, *ini;
+
+/* The user of the tests: may not be root, then what needs root's files is left out. */
+static const struct settings_surroundings as_user = {.memory_total_bytes = 1 << 30,
+                                                     .runtime_dir = "/run/user/1"};
+static const struct settings_surroundings as_root = {.memory_total_bytes = 1 << 30, .is_root = true};
+
+static void set_up(void)
+{
+        char template[] = "/tmp/sqmgr-test-config-XXXXXX";
+
+        ck_assert_ptr_nonnull(mkdtemp(template));
+        dir = strdup(template);
+        ck_assert_int_ge(asprintf(&ini, "%s/sqmgr.ini", dir), 0);
+}
+
+static void tear_down(void)
+{
+        unit_remove_tree(dir);
+        free(dir);
+        free(ini);
+}
+
+static void write_bytes(const char *text, size_t length)
+{
+        FILE *file = fopen(ini, "we");
+
+        ck_assert_ptr_nonnull(file);
+        ck_assert_uint_eq(fwrite(text, 1, length, file), length);
+        ck_assert_int_eq(fclose(file), 0);
+}
+
+/* Loads the file for that user. Returns the settings, or NULL. *ret_text: errors, then warnings, "!" before
+ * each. */
+static struct settings *load(const struct settings_surroundings *surroundings, char **ret_text)
+{
+        _cleanup_config_errors_ struct config_errors errors = {0}, warnings = {0};
+        struct settings *settings = NULL;
+
+        int r = config_load_for(ini, surroundings, geteuid(), &settings, &errors, &warnings);
+        ck_assert_int_eq(r, config_errors_any(&errors) ? -EINVAL : 0);
+        _cleanup_free_ char *wrong = config_errors_text(&errors, "f"),
+                            *odd = config_errors_text(&warnings, "!f");
+        ck_assert_int_ge(asprintf(ret_text, "%s%s", wrong, odd), 0);
+        return settings;
+}
+
+static void assert_tells(const struct settings_surroundings *surroundings, const char *expected)
+{
+        _cleanup_free_ char *text = NULL;
+        _cleanup_settings_ struct settings *settings = load(surroundings, &text);
+
+        ck_assert_str_eq(text, expected);
+}
+
+#define COMMENT_ERROR                                                                                        \
+        "a ';' behind a blank begins a comment, within quotes too, and none may stand behind a value: put "  \
+        "the comment "                                                                                       \
+        "on a line of its own; in a command, leave out the blank before the ';'\n"
+#define HASH_ERROR                                                                                           \
+        "a '#' behind a blank begins no comment here, but would belong to the value: put the comment on a "  \
+        "line of its "                                                                                       \
+        "own, or the '#' in quotes\n"
+#define INDENT_ERROR                                                                                         \
+        "the line is indented, and would continue the one above it: remove the blanks; a value must stand "  \
+        "on one line\n"
+#define NOTHING_ERROR "this is no section, no comment, and no 'key = value'; a comment begins with '#'\n"
+#define X50           "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+
+static const struct {
+        const char *text, *expected;
+} line_cases[] = {
+        {FLEET, ""},
+        {"[fleet:a]\r\ncommand = run\r\n", ""},
+        {"\xEF\xBB\xBF[fleet:a]\ncommand = run", ""},
+        {"# one\n;two\n   # three\n\t\n\n[fleet:a]   \ncommand=run\t\n", ""},
+        {FLEET "environment = A=x;y B='# z' C=a#b\n", ""},
+        {FLEET "directory = /srv/app ; mine\n", "f:3: " COMMENT_ERROR},
+        {FLEET "environment = A='x ; y'\n", "f:3: " COMMENT_ERROR},
+        {FLEET "environment =;\n", "f:3: " COMMENT_ERROR},
+        {FLEET "environment = ; A=1\n", "f:3: " COMMENT_ERROR},
+        {FLEET "environment = A=1\t;\n", "f:3: " COMMENT_ERROR},
+        {FLEET "active_process_count = 4 # four\n", "f:3: " HASH_ERROR},
+        {FLEET "  environment = A=1\n", "f:3: " INDENT_ERROR},
+        {"[fleet:a]\ncommand = run\n\targument\n", "f:3: " INDENT_ERROR},
+        {FLEET " [redis]\nnonsense = 1\n", "f:3: " INDENT_ERROR},
+        {FLEET "nonsense\n", "f:3: " NOTHING_ERROR},
+        {FLEET "= 5\n", "f:3: " NOTHING_ERROR},
+        {FLEET "two words = 5\n", "f:3: " NOTHING_ERROR},
+        {FLEET "nice: 5\n", "f:3: 'nice' is followed by a ':', write 'nice = ...'\n"},
+        {FLEET "nice:5=6\n", "f:3: 'nice' is followed by a ':', write 'nice = ...'\n"},
+        {FLEET "[redis\nurl = 5\n", "f:3: the section's name is not closed: add the ']'\n"},
+        {FLEET "[redis] # mine\nurl = 5\n",
+         "f:3: something stands behind the section's ']': put it on a line of its own\n"},
+        {FLEET "[redis]x]\nurl = 5\n",
+         "f:3: something stands behind the section's ']': put it on a line of its own\n"},
+        {FLEET "[]\nurl = 5\n",
+         "f:3: unknown section []: there are [sqmgr], [redis], [fleet] and [fleet:NAME]\n"},
+        {FLEET "environment = " X50 X50 X50 "=" X50 "\n",
+         "f:3: the line has 215 bytes, and more than 198 are not possible: shorten it; a long command may go "
+         "into a "
+         "script, a long environment into environment_file\n"},
+        {FLEET "[" X50 X50 X50 X50 "]\nurl = 5\n", "f:3: the line has 202 bytes, and more than 198 are not "
+                                                   "possible: shorten it; a long command may go into a "
+                                                   "script, a long environment into environment_file\n"},
+        {"[fleet:a]\ncommand =\n", "f:2: 'command' is empty: give it a value, or leave the line out\n"},
+        {"x = 1\n" FLEET,
+         "f:1: 'x' stands before any section: put [sqmgr], [redis] or [fleet:NAME] above it\n"},
+        /* Where inih would cut the section's name, ours goes on. */
+        {"[fleet:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]\ncommand = run\n" FLEET,
+         "f:1: [fleet:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]: the name of a fleet must be at most 40 "
+         "letters "
+         "long\n"},
+        {"", "f: there is no fleet: add a section [fleet:NAME] with its command\n"},
+        /* A key like one that inih has seen with a value over several lines. */
+        {FLEET "nice = 1\nnice = 2\n", "f:4: 'nice' is given twice in this section: first on line 3\n"},
+        {"bad\n[sqmgr]\nlog_level = 7\n  indented\n" FLEET "nice = x\n",
+         "f:1: " NOTHING_ERROR "f:3: log_level = 7: must be one of debug, info, notice, warning, error\n"
+         "f:4: " INDENT_ERROR "f:7: nice = x: must be a number from -20 to 19\n"},
+};
+
+START_TEST(refuses_each_trap_of_the_format_by_its_line)
+{
+        write_bytes(line_cases[_i].text, strlen(line_cases[_i].text));
+        assert_tells(&as_user, line_cases[_i].expected);
+}
+END_TEST
+
+START_TEST(reads_values_as_they_stand)
+{
+        static const char text[] =
+                "[redis]\npassword=a=b:c;d'e\n[fleet:a]\ncommand  =  /bin/sh -c 'a;  \"b\"'  \n"
+                "environment = A=x;y B='# z'\n";
+        _cleanup_free_ char *errors = NULL;
+
+        write_bytes(text, strlen(text));
+        _cleanup_settings_ struct settings *settings = load(&as_user, &errors);
+        ck_assert_msg(settings != NULL, "%s", errors);
+        ck_assert_str_eq(settings->redis.password, "a=b:c;d'e");
+        ck_assert_str_eq(settings->fleets[0]->command, "/bin/sh -c 'a;  \"b\"'");
+        ck_assert_str_eq(settings->fleets[0]->argv[2], "a;  \"b\"");
+        ck_assert_str_eq(settings->fleets[0]->environment_list[1], "B=# z");
+}
+END_TEST
+
+START_TEST(reads_the_longest_line)
+{
+        char text[400] = "[fleet:a]\ncommand = ";
+        size_t length = strlen(text), end = strlen("[fleet:a]\n") + 198;
+        _cleanup_free_ char *errors = NULL;
+
+        memset(text + length, 'x', end - length);
+        snprintf(text + end, sizeof(text) - end, "\nnice = 7\n");
+        write_bytes(text, strlen(text));
+        _cleanup_settings_ struct settings *settings = load(&as_user, &errors);
+        ck_assert_msg(settings != NULL, "%s", errors);
+        ck_assert_uint_eq(strlen(settings->fleets[0]->command), end - length);
+        ck_assert_int_eq(settings->fleets[0]->nice, 7);
+}
+END_TEST
+
+START_TEST(refuses_nul_bytes)
+{
+        static const char text[] = "[fleet:a]\ncommand = run\0 away\n";
+
+        write_bytes(text, sizeof(text) - 1);
+        assert_tells(&as_user, "f:1: fleet 'a' has no command: add 'command = ...', what starts one worker, "
+                               "in the foreground; split "
+                               "into words without a shell\n"
+                               "f:2: the line holds a NUL byte: this is no text file\n");
+}
+END_TEST
+
+START_TEST(says_what_it_cannot_open)
+{
+        static const char remedy[] = "copy the sample sqmgr.ini there, or name another file with -c\n";
+        char expected[256];
+
+        snprintf(expected, sizeof(expected), "f: cannot open: No such file or directory, %s", remedy);
+        assert_tells(&as_user, expected);
+
+        snprintf(expected, sizeof(expected), "f: it is not a regular file, %s", remedy);
+        ck_assert_int_eq(mkfifo(ini, 0600), 0);
+        assert_tells(&as_user, expected);
+        ck_assert_int_eq(unlink(ini), 0);
+        ck_assert_int_eq(mkdir(ini, 0700), 0);
+        assert_tells(&as_user, expected);
+        ck_assert_int_eq(rmdir(ini), 0);
+
+        write_bytes(FLEET, strlen(FLEET));
+        ck_assert_int_eq(truncate(ini, 2 * 1024 * 1024), 0);
+        snprintf(expected, sizeof(expected), "f: cannot read: File too large, %s", remedy);
+        assert_tells(&as_user, expected);
+
+        if (geteuid() == 0)
+                return;
+        ck_assert_int_eq(chmod(ini, 0), 0);
+        assert_tells(&as_user,
+                     "f: cannot open: Permission denied, make it readable by the user that sqmgr runs as\n");
+}
+END_TEST
+
+START_TEST(trusts_only_files_of_root)
+{
+        write_bytes(FLEET, strlen(FLEET));
+        ck_assert_int_eq(chmod(ini, 0666), 0);
+        assert_tells(&as_user, "");
+        if (geteuid() != 0)
+                return;
+        assert_tells(&as_root, "f: its mode 0666 lets others than root write it: chmod it to 0644\n");
+        ck_assert_int_eq(chmod(ini, 0620), 0);
+        assert_tells(&as_root, "f: its mode 0620 lets others than root write it: chmod it to 0600\n");
+        ck_assert_int_eq(chown(ini, STRANGER, 0), 0);
+        ck_assert_int_eq(chmod(ini, 0600), 0);
+        assert_tells(
+                &as_root,
+                "f: it belongs to uid 54321 (of no user), and as root sqmgr trusts only files of root's: "
+                "chown it to root\n");
+        ck_assert_int_eq(chown(ini, 0, STRANGER), 0);
+        ck_assert_int_eq(chmod(ini, 0444), 0);
+        assert_tells(&as_root,
+                     "!f:1: fleet 'a' has no 'user': its workers run as root, set the application's\n");
+}
+END_TEST
+
+/* root is asked for a user in each fleet. */
+static void write_with_password_file(const char *password)
+{
+        char text[512];
+
+        unit_write_file(dir, "password", password);
+        snprintf(text, sizeof(text), "[redis]\n\npassword_file = %s/password\n" FLEET "%s", dir,
+                 geteuid() == 0 ? "user = root\n" : "");
+        write_bytes(text, strlen(text));
+}
+
+static const struct {
+        const char *content, *password, *error; /* one of these two */
+} password_cases[] = {
+        {"secret\n", "secret", NULL},
+        {"secret", "secret", NULL},
+        {"se cret ; # \r\nmore\n", "se cret ; # ", NULL},
+        {"", NULL, "its first line is empty: put the password there"},
+        {"\nsecret\n", NULL, "its first line is empty: put the password there"},
+};
+
+START_TEST(reads_the_password_file)
+{
+        char expected[512] = "";
+        _cleanup_free_ char *text = NULL;
+
+        write_with_password_file(password_cases[_i].content);
+        const struct settings_surroundings *surroundings = geteuid() == 0 ? &as_root : &as_user;
+        _cleanup_settings_ struct settings *settings = load(surroundings, &text);
+        if (password_cases[_i].error)
+                snprintf(expected, sizeof(expected), "f:3: password_file %s/password: %s\n", dir,
+                         password_cases[_i].error);
+        ck_assert_str_eq(text, expected);
+        if (password_cases[_i].password)
+                ck_assert_str_eq(settings->redis.password, password_cases[_i].password);
+}
+END_TEST
+
+START_TEST(refuses_a_bad_password_file)
+{
+        char path[256], expected[512];
+
+        write_with_password_file("secret\n");
+        if (geteuid() != 0)
+                return;
+        snprintf(path, sizeof(path), "%s/password", dir);
+        ck_assert_int_eq(chmod(path, 0602), 0);
+        snprintf(expected, sizeof(expected),
+                 "f:3: password_file %s: its mode 0602 lets others than root write it: chmod it to 0600\n",
+                 path);
+        assert_tells(&as_root, expected);
+        ck_assert_int_eq(unlink(path), 0);
+        snprintf(expected, sizeof(expected),
+                 "f:3: password_file %s: cannot open: No such file or directory, put the password on the "
+                 "first line of "
+                 "that file\n",
+                 path);
+        assert_tells(&as_root, expected);
+
+        int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        ck_assert_int_ge(fd, 0);
+        ck_assert_int_eq(write(fd, "a\0b", 3), 3);
+        ck_assert_int_eq(close(fd), 0);
+        snprintf(expected, sizeof(expected),
+                 "f:3: password_file %s: its first line is no text: put the password there\n", path);
+        assert_tells(&as_root, expected);
+}
+END_TEST
+
+START_TEST(checks_users_and_groups)
+{
+        static const char text[] =
+                "[sqmgr]\nsocket_group = no-such-group\n[fleet]\nuser = no-such-user\n"
+                "[fleet:a]\ncommand = run\n[fleet:b]\ncommand = run\nuser = root\n"
+                "group = no-such-group\n[fleet:c]\ncommand = run\nuser = daemon\ngroup = daemon\n";
+
+        write_bytes(text, strlen(text));
+        if (geteuid() != 0)
+                return;
+        assert_tells(&as_root,
+                     "f:2: socket_group = no-such-group: there is no such group, create it or name another\n"
+                     "f:4: fleet 'a': user = no-such-user: there is no such user, create it or name another\n"
+                     "f:10: group = no-such-group: there is no such group, create it or name another\n");
+        assert_tells(
+                &as_user,
+                "f:2: socket_group = no-such-group: there is no such group, create it or name another\n"
+                "f:4: fleet 'a': user = no-such-user: there is no such user, create it or name another\n"
+                "f:10: group = no-such-group: there is no such group, create it or name another\n"
+                "f:13: fleet 'c': user = daemon: only root can start workers as another user, leave 'user' "
+                "out or run sqmgr as root\n"
+                "f:14: fleet 'c': group = daemon: only root can start workers as another group, leave "
+                "'group' out or run sqmgr as root\n");
+}
+END_TEST
+
+START_TEST(loads_with_its_own_surroundings)
+{
+        _cleanup_config_errors_ struct config_errors errors = {0}, warnings = {0};
+        _cleanup_settings_ struct settings *settings = NULL;
+        static const char text[] = "[sqmgr]\nsocket = /s\n[fleet:a]\ncommand = run\nmemory_threshold = 50%\n";
+
+        write_bytes(text, strlen(text));
+        ck_assert_int_eq(chmod(ini, 0600), 0);
+        ck_assert_int_eq(setenv("REDIS_URL", "redis://from-the-environment", 1), 0);
+        ck_assert_int_eq(config_load(ini, &settings, &errors, &warnings), 0);
+        ck_assert_int_eq(unsetenv("REDIS_URL"), 0);
+        ck_assert_str_eq(settings->redis.url, "redis://from-the-environment");
+        ck_assert_uint_gt(settings->fleets[0]->memory_threshold, 1 << 20);
+        ck_assert_uint_eq(warnings.n, geteuid() == 0);
+}
+END_TEST
+
+/* The sample, where asked with its example of each key in force. */
+static void write_sample(bool with_examples)
+{
+        const char *source = getenv("srcdir");
+        char path[512], line[256], text[32768] = "";
+        size_t used = 0;
+
+        snprintf(path, sizeof(path), "%s/etc/sqmgr.ini", source ? source : ".");
+        FILE *file = fopen(path, "re");
+        ck_assert_msg(file != NULL, "cannot open %s", path);
+        while (fgets(line, sizeof(line), file)) {
+                size_t key = strspn(line + MIN(strlen(line), (size_t)2), "abcdefghijklmnopqrstuvwxyz_");
+                bool example =
+                        strncmp(line, "# ", 2) == 0 && key > 0 && strncmp(line + 2 + key, " = ", 3) == 0;
+                used += (size_t)snprintf(text + used, sizeof(text) - used, "%s",
+                                         example && with_examples ? line + 2 : line);
+        }
+        ck_assert_int_eq(fclose(file), 0);
+        write_bytes(text, strlen(text));
+}
+
+START_TEST(accepts_the_sample)
+{
+        write_sample(false);
+        assert_tells(&as_user, "");
+}
+END_TEST
+
+START_TEST(accepts_each_example_of_the_sample)
+{
+        static const char *const expected[] = {"not supported by this version", "there is no such",
+                                               "'stop_signal'", "password and password_file",
+                                               "password_file /"};
+        _cleanup_free_ char *text = NULL;
+
+        write_sample(true);
+        _cleanup_settings_ struct settings *settings = load(&as_user, &text);
+        for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+                bool known = false;
+                for (size_t i = 0; i < ELEMENTSOF(expected); i++)
+                        known |= strstr(line, expected[i]) != NULL;
+                ck_assert_msg(known, "%s", line);
+        }
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("config");
+        TCase *tests = tcase_create("config");
+
+        tcase_add_checked_fixture(tests, set_up, tear_down);
+        tcase_add_loop_test(tests, refuses_each_trap_of_the_format_by_its_line, 0, ELEMENTSOF(line_cases));
+        tcase_add_test(tests, reads_values_as_they_stand);
+        tcase_add_test(tests, reads_the_longest_line);
+        tcase_add_test(tests, refuses_nul_bytes);
+        tcase_add_test(tests, says_what_it_cannot_open);
+        tcase_add_test(tests, trusts_only_files_of_root);
+        tcase_add_loop_test(tests, reads_the_password_file, 0, ELEMENTSOF(password_cases));
+        tcase_add_test(tests, refuses_a_bad_password_file);
+        tcase_add_test(tests, checks_users_and_groups);
+        tcase_add_test(tests, loads_with_its_own_surroundings);
+        tcase_add_test(tests, accepts_the_sample);
+        tcase_add_test(tests, accepts_each_example_of_the_sample);
+        suite_add_tcase(suite, tests);
+        return unit_main(suite);
+}

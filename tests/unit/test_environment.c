@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of base/environment.h, base/printable.h and base/fd.h. */
+#include "base/environment.h"
+#include "base/fd.h"
+#include "base/printable.h"
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+START_TEST(later_value_replaces_earlier_one)
+{
+        _cleanup_environment_ struct environment environment = {0};
+
+        ck_assert_int_eq(environment_set(&environment, "A", "1"), 0);
+        ck_assert_int_eq(environment_set(&environment, "AB", "2"), 0);
+        ck_assert_int_eq(environment_put(&environment, "A=3=4"), 0);
+        ck_assert_int_eq(environment_put(&environment, "no value"), 0);
+        ck_assert_int_eq(environment_put(&environment, "=no name"), 0);
+        ck_assert_uint_eq(environment.n, 2);
+        ck_assert_str_eq(environment.list[0], "A=3=4");
+        ck_assert_str_eq(environment.list[1], "AB=2");
+        ck_assert_ptr_null(environment.list[2]);
+        ck_assert_str_eq(environment_get(&environment, "AB"), "2");
+        ck_assert_ptr_null(environment_get(&environment, "B"));
+}
+END_TEST
+
+static const struct {
+        const char *text, *value;
+} values[] = {
+        {"V=1", "1"},
+        {"V=1\r\n", "1"},
+        {"\n# V=0\n  # more\n\tV=1\n", "1"},
+        {"V=", ""},
+        {"V=  two words \t\n", "two words"},
+        {"V=a#b # c", "a#b # c"},
+        {"V=a'b\"c", "a'b\"c"},
+        {"V=' in $single\\ '", " in $single\\ "},
+        {"V=\"a \\\"b\\\" \\$c \\\\ \\n\"", "a \"b\" $c \\ \\n"},
+        {"V=1\nV=2", "2"},
+        {"_x9=0\nV==", "="},
+};
+
+START_TEST(reads_values_of_lines)
+{
+        _cleanup_environment_ struct environment environment = {0};
+        const char *error = NULL;
+        unsigned line = 0;
+
+        int r = environment_put_lines(&environment, values[_i].text, strlen(values[_i].text), &line, &error);
+        ck_assert_int_eq(r, 0);
+        ck_assert_str_eq(environment_get(&environment, "V"), values[_i].value);
+}
+END_TEST
+
+static const struct {
+        const char *text;
+        size_t length; /* 0: to the NUL */
+        unsigned line;
+        const char *error;
+} bad_lines[] = {
+        {"A=1\n\nB\n", 0, 3, "the line is not NAME=VALUE"},
+        {"export A=1", 0, 1, "the line is not NAME=VALUE"},
+        {"1A=1", 0, 1, "the line is not NAME=VALUE"},
+        {"=1", 0, 1, "the line is not NAME=VALUE"},
+        {"A =1", 0, 1, "the line is not NAME=VALUE"},
+        {"A='1", 0, 1, "the closing quote is missing"},
+        {"A=\"1\\\"", 0, 1, "the closing quote is missing"},
+        {"A=\"1\\", 0, 1, "the closing quote is missing"},
+        {"A=\"", 0, 1, "the closing quote is missing"},
+        {"A=1\nB='1' 2", 0, 2, "text follows the closing quote"},
+        {"A=1\nB=\0002\n", 8, 2, "the line holds a NUL byte"},
+};
+
+START_TEST(refuses_bad_lines_with_their_number)
+{
+        _cleanup_environment_ struct environment environment = {0};
+        const char *text = bad_lines[_i].text, *error = NULL;
+        unsigned line = 0;
+
+        size_t length = bad_lines[_i].length ? bad_lines[_i].length : strlen(text);
+        ck_assert_int_eq(environment_put_lines(&environment, text, length, &line, &error), -EINVAL);
+        ck_assert_uint_eq(line, bad_lines[_i].line);
+        ck_assert_str_eq(error, bad_lines[_i].error);
+}
+END_TEST
+
+static const struct {
+        const char *text, *printable;
+} prints[] = {
+        {"plain \n text\t.", "plain \n text ."},
+        {"\033[31mred\177", "?[31mred?"},
+        {"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80",
+         "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80"},
+        {"cut \xe2\x82", "cut ??"},
+        {"\x82 lone", "? lone"},
+        {"\xc2\x9b C1", "?? C1"},
+        {"\xc0\x80 \xe0\x80\x80 \xed\xa0\x80 \xf5\x80\x80\x80 \xff", "?? ??? ??? ???? ?"},
+};
+
+START_TEST(makes_text_printable)
+{
+        char text[64];
+
+        snprintf(text, sizeof(text), "%s", prints[_i].text);
+        printable_replace(text, strlen(text), true);
+        ck_assert_str_eq(text, prints[_i].printable);
+}
+END_TEST
+
+START_TEST(newlines_go_where_one_line_is_wanted)
+{
+        char text[] = "a\nb";
+
+        printable_replace(text, strlen(text), false);
+        ck_assert_str_eq(text, "a?b");
+}
+END_TEST
+
+START_TEST(reads_whole_files_and_starts_of_files)
+{
+        _cleanup_free_ char *whole = NULL;
+        char text[10000], start[8];
+        size_t length;
+
+        memset(text, 'x', sizeof(text));
+        FILE *file = tmpfile();
+        ck_assert_ptr_nonnull(file);
+        int fd = fileno(file);
+        ck_assert_int_eq(fd_write_all(fd, text, sizeof(text)), 0);
+
+        ck_assert_int_eq(fd_read_start(fd, start, sizeof(start)), 7);
+        ck_assert_str_eq(start, "xxxxxxx");
+        ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
+        ck_assert_int_eq(fd_read_whole(fd, sizeof(text) - 1, &whole, &length), -EFBIG);
+        ck_assert_ptr_null(whole);
+        ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
+        ck_assert_int_eq(fd_read_whole(fd, sizeof(text), &whole, &length), 0);
+        ck_assert_uint_eq(length, sizeof(text));
+        ck_assert_mem_eq(whole, text, sizeof(text));
+        ck_assert_int_eq(whole[length], 0);
+        ck_assert_int_eq(fd_read_start(-1, start, sizeof(start)), -EBADF);
+        fclose(file);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("environment");
+        TCase *cases = tcase_create("all");
+
+        tcase_add_test(cases, later_value_replaces_earlier_one);
+        tcase_add_loop_test(cases, reads_values_of_lines, 0, ELEMENTSOF(values));
+        tcase_add_loop_test(cases, refuses_bad_lines_with_their_number, 0, ELEMENTSOF(bad_lines));
+        tcase_add_loop_test(cases, makes_text_printable, 0, ELEMENTSOF(prints));
+        tcase_add_test(cases, newlines_go_where_one_line_is_wanted);
+        tcase_add_test(cases, reads_whole_files_and_starts_of_files);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* The model itself: counts, names, sentences, looks, indexes, backoff and events. */
+#include "world.h"
+
+static struct test_world t;
+
+static void setup(void)
+{
+        test_world_open(&t, 3);
+}
+
+static void teardown(void)
+{
+        test_world_close(&t);
+}
+
+START_TEST(every_name_is_told)
+{
+        for (int i = 0; i < _WORKER_STATE_MAX; i++)
+                ck_assert_ptr_nonnull(worker_state_name(i));
+        for (int i = 0; i < _REASON_MAX; i++)
+                ck_assert_ptr_nonnull(reason_name(i));
+        for (int i = 0; i < _ROLLOUT_STATE_MAX; i++)
+                ck_assert_ptr_nonnull(rollout_state_name(i));
+        for (int i = 0; i < _FLEET_ORDER_MAX; i++)
+                ck_assert_ptr_nonnull(fleet_order_name(i));
+        for (int i = 0; i < _EVENT_MAX; i++)
+                ck_assert_ptr_nonnull(event_kind_name(i));
+}
+END_TEST
+
+START_TEST(every_wait_of_a_worker_has_its_sentence)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        for (int wait = WAIT_NONE + 1; wait < WAIT_PLACES; wait++) {
+                worker->waits_for = wait;
+                ck_assert_str_ne(test_waits_for(&t, worker), "");
+        }
+        worker->waits_for = WAIT_PLACES;
+        ck_assert_str_eq(test_waits_for(&t, worker), "");
+        worker->waits_for = WAIT_READY_OTHERS;
+        worker->waits_count = 2;
+        ck_assert_str_eq(test_waits_for(&t, worker), "waits until 2 more workers are ready");
+}
+END_TEST
+
+START_TEST(a_fleet_waits_in_words)
+{
+        t.fleet->waits_for = WAIT_REDIS;
+        ck_assert_str_eq(test_fleet_waits_for(&t), "waits for Redis");
+        t.fleet->waits_for = WAIT_NONE;
+        ck_assert_str_eq(test_fleet_waits_for(&t), "");
+}
+END_TEST
+
+START_TEST(counts_by_state)
+{
+        test_spawn(&t);
+        struct worker *quiet = test_spawn_ready(&t), *stopping = test_spawn_ready(&t), *gone = test_spawn(&t);
+
+        test_spawn_ready(&t);
+        observe_quieted(quiet, REASON_OPERATOR, 0, t.now);
+        observe_stopped(stopping, REASON_OPERATOR, 0, t.now);
+        test_exit(&t, gone, 0);
+        t.fleet->generation++;
+        struct fleet_counts counts = test_counts(&t);
+        ck_assert_uint_eq(counts.live, 4);
+        ck_assert_uint_eq(counts.starting, 1);
+        ck_assert_uint_eq(counts.active, 1);
+        ck_assert_uint_eq(counts.ready, 1);
+        ck_assert_uint_eq(counts.quiet, 1);
+        ck_assert_uint_eq(counts.stopping, 1);
+        ck_assert_uint_eq(counts.outdated, 2);
+}
+END_TEST
+
+START_TEST(ready_means_active_for_ready_after_and_fresh)
+{
+        struct worker *worker = test_spawn(&t);
+
+        test_beat(&t, worker, 100, 0, false);
+        ck_assert(!worker_ready(worker, t.now));
+        t.now += 10 * USEC_PER_SEC - 1;
+        ck_assert(!worker_ready(worker, t.now));
+        t.now++;
+        ck_assert(worker_ready(worker, t.now));
+        t.now += worker_stale_usec(worker);
+        ck_assert(!worker_ready(worker, t.now));
+}
+END_TEST
+
+START_TEST(the_median_worker_bounds_an_extra_one)
+{
+        static const unsigned megabytes[] = {100, 400, 900};
+
+        for (size_t i = 0; i < ELEMENTSOF(megabytes); i++)
+                test_spawn_ready(&t)->memory_bytes = (uint64_t)megabytes[i] << 20;
+        ck_assert(!fleet_lacks_memory(t.fleet));
+        observe_available_memory(t.world, (uint64_t)500 << 20);
+        ck_assert(!fleet_lacks_memory(t.fleet));
+        observe_available_memory(t.world, ((uint64_t)500 << 20) - 1);
+        ck_assert(fleet_lacks_memory(t.fleet));
+}
+END_TEST
+
+START_TEST(the_lowest_free_index_is_taken)
+{
+        for (unsigned i = 1; i <= 4; i++)
+                ck_assert_uint_eq(test_spawn(&t)->index, i);
+        test_exit(&t, test_worker(&t, 2), 0);
+        ck_assert_ptr_null(test_worker(&t, 2));
+        fleet_reap(t.fleet, free);
+        ck_assert_uint_eq(fleet_free_index(t.fleet), 2);
+        ck_assert_uint_eq(test_spawn(&t)->index, 2);
+        for (unsigned i = 5; i <= 20; i++)
+                ck_assert_uint_eq(test_spawn(&t)->index, i);
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                ck_assert_uint_eq(t.fleet->workers[i]->index, i + 1);
+}
+END_TEST
+
+START_TEST(workers_and_fleets_are_found_by_exact_name)
+{
+        struct worker *worker = test_spawn(&t);
+        char longest[400];
+
+        ck_assert_ptr_eq(world_worker(t.world, "default/1"), worker);
+        static const char *const none[] = {"default", "default/",   "default/01", "default/2", "defaul/1",
+                                           "/1",      "default/1 ", "default/+1", ""};
+        for (size_t i = 0; i < ELEMENTSOF(none); i++)
+                ck_assert_ptr_null(world_worker(t.world, none[i]));
+        memset(longest, 'x', sizeof(longest));
+        memcpy(longest + sizeof(longest) - 3, "/1", 3);
+        ck_assert_ptr_null(world_worker(t.world, longest));
+        ck_assert_ptr_null(world_fleet(t.world, "other"));
+}
+END_TEST
+
+START_TEST(events_are_kept_in_order_and_cut_at_their_bound)
+{
+        char text[4000];
+
+        memset(text, 'a', sizeof(text) - 1);
+        text[sizeof(text) - 1] = '\0';
+        for (unsigned i = 0; i < 10100; i++)
+                world_event(t.world, EVENT_ORDER, NULL, NULL, "%s", text);
+        ck_assert_uint_eq(t.world->n_events, 10000);
+        ck_assert_uint_eq(strlen(t.world->events[99].text), sizeof(t.world->events[99].text) - 1);
+        world_events_clear(t.world);
+        ck_assert_uint_eq(t.world->n_events, 0);
+        world_event(t.world, EVENT_ORDER, t.fleet, NULL, "again");
+        ck_assert_str_eq(test_event_text(&t, EVENT_ORDER), "again");
+        ck_assert_uint_eq(t.world->events[0].index, 0);
+}
+END_TEST
+
+START_TEST(looks_are_fast_only_in_transition)
+{
+        struct worker *worker = test_spawn(&t);
+
+        ck_assert(fleet_wants_fast_looks(t.fleet, t.now));
+        ck_assert_uint_eq(worker_looks(worker, true, t.now), LOOK_BEAT);
+        test_beat(&t, worker, 100, 0, false);
+        ck_assert(!fleet_wants_fast_looks(t.fleet, t.now));
+        ck_assert_uint_eq(worker_looks(worker, false, t.now), LOOK_BEAT | LOOK_MEMORY | LOOK_THREADS);
+        observe_threads(worker, 5);
+        ck_assert_uint_eq(worker_looks(worker, false, t.now), LOOK_BEAT | LOOK_MEMORY);
+        observe_quieted(worker, REASON_OPERATOR, 0, t.now);
+        test_beat(&t, worker, 105, 2, true);
+        ck_assert(!fleet_wants_fast_looks(t.fleet, t.now));
+        test_beat(&t, worker, 110, 0, true);
+        ck_assert_uint_eq(worker_looks(worker, true, t.now), LOOK_BEAT | LOOK_WORK_LIST | LOOK_THREADS);
+        test_redis(&t, false);
+        ck_assert(!fleet_wants_fast_looks(t.fleet, t.now));
+        ck_assert_uint_ne(worker_looks(worker, false, t.now) & LOOK_TITLE, 0);
+        observe_stopped(worker, REASON_OPERATOR, 0, t.now);
+        ck_assert_uint_eq(worker_looks(worker, true, t.now), 0);
+        ck_assert_uint_ne(worker_looks(worker, false, t.now) & LOOK_MEMORY, 0);
+        test_exit(&t, worker, 0);
+        ck_assert_uint_eq(worker_looks(worker, false, t.now), 0);
+}
+END_TEST
+
+START_TEST(one_that_beats_elsewhere_is_not_looked_at_fast)
+{
+        struct worker *worker = test_spawn(&t);
+
+        t.now += 120 * USEC_PER_SEC;
+        ck_assert_uint_ne(worker_looks(worker, false, t.now) & LOOK_BOOT, 0);
+        observe_booted(worker, true, t.now);
+        ck_assert_uint_eq(worker_looks(worker, true, t.now), 0);
+}
+END_TEST
+
+START_TEST(backoff_doubles_with_full_jitter_up_to_its_bound)
+{
+        static const usec_t ceilings[] = {1, 2, 4, 8, 16, 32, 60, 60, 60};
+        uint64_t random = 7;
+        usec_t longest[ELEMENTSOF(ceilings)] = {0}, shortest = USEC_INFINITY;
+
+        for (unsigned run = 0; run < 200; run++) {
+                struct backoff backoff = {0};
+                for (size_t i = 0; i < ELEMENTSOF(ceilings); i++) {
+                        usec_t now = (i + 1) * USEC_PER_HOUR;
+                        backoff_fail(&backoff, USEC_PER_SEC, 60 * USEC_PER_SEC, &random, now);
+                        ck_assert_uint_eq(backoff.count, i + 1);
+                        ck_assert_uint_eq(backoff.failed_at, now);
+                        ck_assert_uint_ge(backoff.next_at, now);
+                        ck_assert_uint_le(backoff.next_at - now, ceilings[i] * USEC_PER_SEC);
+                        longest[i] = MAX(longest[i], backoff.next_at - now);
+                        shortest = MIN(shortest, backoff.next_at - now);
+                }
+                backoff_reset(&backoff);
+                ck_assert_uint_eq(backoff.count, 0);
+        }
+        for (size_t i = 0; i < ELEMENTSOF(ceilings); i++)
+                ck_assert_uint_gt(longest[i], ceilings[i] * USEC_PER_SEC * 9 / 10);
+        ck_assert_uint_lt(shortest, USEC_PER_SEC / 10);
+}
+END_TEST
+
+START_TEST(backoff_goes_on_for_ever_and_never_overflows)
+{
+        struct backoff backoff = {.count = 100000};
+        uint64_t random = 1;
+
+        backoff_fail(&backoff, USEC_PER_SEC, 60 * USEC_PER_SEC, &random, USEC_PER_HOUR);
+        ck_assert_uint_le(backoff.next_at, USEC_PER_HOUR + 60 * USEC_PER_SEC);
+        backoff_fail(&backoff, USEC_PER_SEC, USEC_INFINITY, &random, USEC_PER_HOUR);
+        ck_assert_uint_eq(backoff.next_at, USEC_INFINITY);
+}
+END_TEST
+
+START_TEST(a_later_try_stays_later)
+{
+        struct backoff backoff = {.next_at = USEC_PER_DAY};
+        uint64_t random = 1;
+
+        backoff_fail(&backoff, USEC_PER_SEC, USEC_PER_SEC, &random, USEC_PER_HOUR);
+        ck_assert_uint_eq(backoff.next_at, USEC_PER_DAY);
+}
+END_TEST
+
+START_TEST(freeing_nothing_is_harmless)
+{
+        ck_assert_ptr_null(world_free(NULL));
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("fleet");
+        TCase *cases = tcase_create("fleet");
+
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, every_name_is_told);
+        tcase_add_test(cases, every_wait_of_a_worker_has_its_sentence);
+        tcase_add_test(cases, a_fleet_waits_in_words);
+        tcase_add_test(cases, counts_by_state);
+        tcase_add_test(cases, ready_means_active_for_ready_after_and_fresh);
+        tcase_add_test(cases, the_median_worker_bounds_an_extra_one);
+        tcase_add_test(cases, the_lowest_free_index_is_taken);
+        tcase_add_test(cases, workers_and_fleets_are_found_by_exact_name);
+        tcase_add_test(cases, events_are_kept_in_order_and_cut_at_their_bound);
+        tcase_add_test(cases, looks_are_fast_only_in_transition);
+        tcase_add_test(cases, one_that_beats_elsewhere_is_not_looked_at_fast);
+        tcase_add_test(cases, backoff_doubles_with_full_jitter_up_to_its_bound);
+        tcase_add_test(cases, backoff_goes_on_for_ever_and_never_overflows);
+        tcase_add_test(cases, a_later_try_stays_later);
+        tcase_add_test(cases, freeing_nothing_is_harmless);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

@@ -1,0 +1,635 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of io/launch.h: each starts real processes and reads what they say of themselves. */
+#include "base/fd.h"
+#include "io/launch.h"
+#include "unit.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+/* A fleet with a folder of its own, and how its last launch went. */
+struct bench {
+        char dir[64];
+        char log[128];
+        char *argv[4];
+        char *environment_list[4];
+        char *base_environment[16];
+        struct fleet_settings fleet;
+        struct launch_request request;
+        struct launch_report report;
+        pid_t pid;
+        int status;
+        char output[8192]; /* what the log holds */
+};
+
+static void bench_open(struct bench *bench)
+{
+        *bench = (struct bench){
+                .dir = "/tmp/test_launch.XXXXXX",
+                .argv = {(char *)"/bin/sh", (char *)"-c"},
+                .base_environment = {(char *)"PATH=/usr/local/bin:/usr/bin:/bin"},
+                .report = LAUNCH_REPORT_INIT,
+        };
+        ck_assert_ptr_nonnull(mkdtemp(bench->dir));
+        ck_assert_int_eq(chmod(bench->dir, 0777), 0);
+        snprintf(bench->log, sizeof(bench->log), "%s/log", bench->dir);
+        bench->fleet = (struct fleet_settings){
+                .name = (char *)"mail",
+                .argv = bench->argv,
+                .umask = SETTINGS_UMASK_UNSET,
+                .nice = SETTINGS_NICE_UNSET,
+                .log = bench->log,
+        };
+        bench->request = (struct launch_request){
+                .fleet = &bench->fleet,
+                .index = 3,
+                .generation = 12,
+                .instance = "0123abcd",
+                .base_environment = bench->base_environment,
+        };
+        ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &bench->request.nofile), 0);
+}
+
+static void bench_close(struct bench *bench)
+{
+        close_fd(bench->report.log_fd);
+        unit_remove_tree(bench->dir);
+}
+
+static void await_report(int report_fd, struct launch_report *report)
+{
+        while (report->outcome == LAUNCH_PENDING) {
+                struct pollfd poll_fd = {.fd = report_fd, .events = POLLIN};
+                ck_assert_int_eq(poll(&poll_fd, 1, -1), 1);
+                ck_assert_int_eq(launch_report_read(report_fd, report), 0);
+        }
+}
+
+/* Launches the fleet's command and waits for its end. */
+static void bench_run(struct bench *bench)
+{
+        struct launched launched;
+
+        close_fd(bench->report.log_fd);
+        bench->report = LAUNCH_REPORT_INIT;
+        ck_assert_int_eq(launch_start(&bench->request, &launched), 0);
+        bench->pid = launched.pid;
+        await_report(launched.report_fd, &bench->report);
+        close_fd(launched.report_fd);
+        ck_assert_int_eq(waitpid(bench->pid, &bench->status, 0), bench->pid);
+        if (fd_read_file(AT_FDCWD, bench->log, bench->output, sizeof(bench->output)) < 0)
+                bench->output[0] = '\0';
+}
+
+/* The same for a shell script, which must run. */
+static const char *bench_run_script(struct bench *bench, const char *script)
+{
+        bench->argv[2] = (char *)script;
+        bench_run(bench);
+        ck_assert_msg(bench->report.outcome == LAUNCH_RUNNING, "%s", bench->report.error);
+        ck_assert_msg(bench->status == 0, "status %x: %s", (unsigned)bench->status, bench->output);
+        return bench->output;
+}
+
+static void bench_run_failing(struct bench *bench, const char *error)
+{
+        if (!bench->argv[2])
+                bench->argv[2] = (char *)":";
+        bench_run(bench);
+        ck_assert_int_eq(bench->report.outcome, LAUNCH_FAILED);
+        ck_assert_str_eq(bench->report.error, error);
+        ck_assert(WIFEXITED(bench->status));
+        ck_assert_int_eq(WEXITSTATUS(bench->status), 127);
+}
+
+static bool skip_unless_root(void)
+{
+        if (geteuid() != 0)
+                fprintf(stderr, "skipped: only root can become another user\n");
+        return geteuid() != 0;
+}
+
+static struct bench bench;
+
+static void setup(void)
+{
+        bench_open(&bench);
+}
+
+static void teardown(void)
+{
+        bench_close(&bench);
+}
+
+START_TEST(runs_the_command_in_a_process_group_of_its_own)
+{
+        char expected[64];
+
+        bench_run_script(&bench,
+                         "read pid name state parent group rest < /proc/$$/stat; echo $pid $group $#");
+        snprintf(expected, sizeof(expected), "%d %d 0\n", (int)bench.pid, (int)bench.pid);
+        ck_assert_str_eq(bench.output, expected);
+        ck_assert_str_eq(bench.report.error, "");
+}
+END_TEST
+
+static void handle(int signo _unused_)
+{
+}
+
+START_TEST(gives_default_handlers_and_an_empty_signal_mask)
+{
+        sigset_t mask, after;
+
+        signal(SIGPIPE, SIG_IGN);
+        signal(SIGTSTP, SIG_IGN);
+        signal(SIGRTMAX, SIG_IGN);
+        signal(SIGHUP, handle);
+        sigemptyset(&mask);
+        sigaddset(&mask, SIGTERM);
+        sigaddset(&mask, SIGCHLD);
+        ck_assert_int_eq(sigprocmask(SIG_SETMASK, &mask, NULL), 0);
+
+        bench_run_script(&bench, "exec sed -n '/^Sig[BIC]/p' /proc/self/status");
+        /* Signals 32 and 33 are the C library's own: what it inherited of them it does not let anyone change.
+         */
+        char *ignored = strstr(bench.output, "SigIgn:\t");
+        ck_assert_ptr_nonnull(ignored);
+        ck_assert_uint_eq(strtoull(ignored + 8, NULL, 16) & ~0x180000000ULL, 0);
+        ck_assert_ptr_nonnull(strstr(bench.output, "SigBlk:\t0000000000000000\n"));
+        ck_assert_ptr_nonnull(strstr(bench.output, "SigCgt:\t0000000000000000\n"));
+        ck_assert_int_eq(sigprocmask(SIG_SETMASK, NULL, &after), 0);
+        ck_assert_int_eq(sigismember(&after, SIGTERM), 1);
+        ck_assert_int_eq(sigismember(&after, SIGHUP), 0);
+}
+END_TEST
+
+START_TEST(leaks_no_descriptors_and_reads_nothing)
+{
+        int leaks[3];
+
+        for (size_t i = 0; i < ELEMENTSOF(leaks); i++) {
+                leaks[i] = open("/dev/null", O_RDONLY);
+                ck_assert_int_ge(leaks[i], 0);
+        }
+        /* The fourth is the folder itself, which ls has open. */
+        bench_run_script(&bench, "ls /proc/self/fd; readlink /proc/self/fd/0");
+        ck_assert_str_eq(bench.output, "0\n1\n2\n3\n/dev/null\n");
+        for (size_t i = 0; i < ELEMENTSOF(leaks); i++)
+                close(leaks[i]);
+}
+END_TEST
+
+START_TEST(sets_umask_nice_oom_score_and_file_limit)
+{
+        bench.fleet.umask = 027;
+        bench.fleet.nice = 7;
+        bench.fleet.oom_score_adj = 321;
+        bench.fleet.limit_nofile = 77;
+        bench_run_script(&bench, "umask; nice; cat /proc/self/oom_score_adj; ulimit -Sn; ulimit -Hn");
+        ck_assert_str_eq(bench.output, "0027\n7\n321\n77\n77\n");
+}
+END_TEST
+
+START_TEST(gives_the_original_file_limit_though_more_files_are_open)
+{
+        struct rlimit original, raised;
+        char expected[64];
+        int open_files[100];
+
+        ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &original), 0);
+        original.rlim_cur = 50;
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &original), 0);
+        ck_assert_int_eq(launch_raise_nofile(&bench.request.nofile), 0);
+        ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &raised), 0);
+        ck_assert_uint_eq(raised.rlim_cur, original.rlim_max);
+        ck_assert_uint_eq(bench.request.nofile.rlim_cur, 50);
+
+        for (size_t i = 0; i < ELEMENTSOF(open_files); i++)
+                open_files[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        bench_run_script(&bench, "ulimit -Sn; ulimit -Hn");
+        snprintf(expected, sizeof(expected), "50\n%ju\n", (uintmax_t)original.rlim_max);
+        ck_assert_str_eq(bench.output, expected);
+        for (size_t i = 0; i < ELEMENTSOF(open_files); i++)
+                close_fd(open_files[i]);
+}
+END_TEST
+
+START_TEST(builds_the_environment_so_that_the_later_source_wins)
+{
+        static const char *const base[] = {"PATH=/usr/bin:/bin",
+                                           "NOTIFY_SOCKET=/n",
+                                           "WATCHDOG_PID=1",
+                                           "WATCHDOG_USEC=2",
+                                           "LISTEN_PID=1",
+                                           "LISTEN_FDS=1",
+                                           "LISTEN_FDNAMES=x",
+                                           "INVOCATION_ID=abc",
+                                           "A=base",
+                                           "B=base",
+                                           "C=base",
+                                           "SQMGR_INDEX=99"};
+
+        for (size_t i = 0; i < ELEMENTSOF(base); i++)
+                bench.base_environment[i] = (char *)base[i];
+        bench.environment_list[0] = (char *)"B=list";
+        bench.environment_list[1] = (char *)"C=list";
+        bench.environment_list[2] = (char *)"SQMGR_FLEET=list";
+        bench.fleet.environment_list = bench.environment_list;
+        unit_write_file(bench.dir, "env", "# comment\nC='of the file'\nSQMGR_WORKER=file\n");
+        bench.fleet.directory = bench.dir;
+        bench.fleet.environment_file = (char *)"env";
+
+        bench_run_script(&bench, "exec env | grep -v ^PWD= | LC_ALL=C sort");
+        ck_assert_str_eq(bench.output,
+                         "A=base\nB=list\nC=of the file\nINVOCATION_ID=abc\nPATH=/usr/bin:/bin\n"
+                         "SQMGR_FLEET=mail\nSQMGR_GENERATION=12\nSQMGR_INDEX=3\n"
+                         "SQMGR_INSTANCE=0123abcd\nSQMGR_WORKER=mail/3\n");
+}
+END_TEST
+
+START_TEST(says_what_is_wrong_with_the_environment_file)
+{
+        char path[128], expected[256];
+
+        snprintf(path, sizeof(path), "%s/env", bench.dir);
+        bench.fleet.environment_file = path;
+        snprintf(expected, sizeof(expected), "cannot read environment_file '%s': No such file or directory",
+                 path);
+        bench_run_failing(&bench, expected);
+        unit_write_file(bench.dir, "env", "A=1\n\nexport B=2\n");
+        snprintf(expected, sizeof(expected), "environment_file %s:3: the line is not NAME=VALUE", path);
+        bench_run_failing(&bench, expected);
+}
+END_TEST
+
+START_TEST(resolves_the_directory_anew_at_every_start)
+{
+        char one[128], two[128], current[128], expected[512];
+
+        snprintf(one, sizeof(one), "%s/one", bench.dir);
+        snprintf(two, sizeof(two), "%s/two", bench.dir);
+        snprintf(current, sizeof(current), "%s/current", bench.dir);
+        ck_assert_int_eq(mkdir(one, 0755), 0);
+        ck_assert_int_eq(mkdir(two, 0755), 0);
+        ck_assert_int_eq(symlink("one", current), 0);
+        bench.fleet.directory = current;
+        bench_run_script(&bench, "pwd -P");
+        ck_assert_int_eq(unlink(current), 0);
+        ck_assert_int_eq(symlink("two", current), 0);
+        bench_run_script(&bench, "pwd -P");
+        snprintf(expected, sizeof(expected), "%s\n%s\n", one, two);
+        ck_assert_str_eq(bench.output, expected);
+
+        ck_assert_int_eq(unlink(current), 0);
+        snprintf(expected, sizeof(expected), "cannot change to directory '%s': No such file or directory",
+                 current);
+        bench_run_failing(&bench, expected);
+}
+END_TEST
+
+START_TEST(appends_to_the_log_and_reads_back_what_is_new)
+{
+        char lines[LAUNCH_LAST_MAX_BYTES + 1];
+        struct stat st;
+
+        bench.fleet.umask = 022;
+        bench_run_script(&bench, "echo first");
+        ck_assert_int_eq(stat(bench.log, &st), 0);
+        ck_assert_uint_eq(st.st_mode & 07777, 0640);
+        ck_assert_uint_eq(bench.report.log_start_bytes, 0);
+
+        bench_run_script(&bench, "echo second; echo third >&2");
+        ck_assert_str_eq(bench.output, "first\nsecond\nthird\n");
+        ck_assert_uint_eq(bench.report.log_start_bytes, strlen("first\n"));
+        ck_assert_int_ge(bench.report.log_fd, 0);
+        ck_assert(fcntl(bench.report.log_fd, F_GETFD) & FD_CLOEXEC);
+        ck_assert_int_eq(
+                launch_last_lines(bench.report.log_fd, bench.report.log_start_bytes, lines, sizeof(lines)),
+                0);
+        ck_assert_str_eq(lines, "second\nthird");
+}
+END_TEST
+
+START_TEST(keeps_the_output_where_it_is_told_to_inherit)
+{
+        char name[] = "inherit", lines[64];
+
+        int saved = dup(STDOUT_FILENO);
+        int file = open(bench.log, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        ck_assert_int_ge(dup2(file, STDOUT_FILENO), 0);
+        bench.fleet.log = name;
+        bench.argv[2] = (char *)"echo inherited";
+        bench_run(&bench);
+        ck_assert_int_ge(dup2(saved, STDOUT_FILENO), 0);
+        close(saved);
+
+        ck_assert_int_eq(bench.report.outcome, LAUNCH_RUNNING);
+        ck_assert_int_eq(bench.report.log_fd, -1);
+        ck_assert_int_gt(fd_read_start(file, lines, sizeof(lines)), 0);
+        ck_assert_str_eq(lines, "inherited\n");
+        close(file);
+}
+END_TEST
+
+START_TEST(hands_over_no_log_that_is_not_a_regular_file)
+{
+        bench.fleet.log = (char *)"/dev/null";
+        bench_run_script(&bench, "echo lost");
+        ck_assert_int_eq(bench.report.log_fd, -1);
+}
+END_TEST
+
+START_TEST(says_that_there_is_no_journal)
+{
+        char error[] =
+                "cannot connect to the journal: No such file or directory, set log to a file or to inherit";
+
+        if (access("/run/systemd/journal/stdout", F_OK) == 0) {
+                fprintf(stderr, "skipped: this machine has a journal\n");
+                return;
+        }
+        bench.fleet.log = (char *)"journal";
+        bench_run_failing(&bench, error);
+}
+END_TEST
+
+START_TEST(says_why_a_command_cannot_run)
+{
+        char script[128], expected[256];
+
+        bench.argv[0] = (char *)"no-such-bundle";
+        bench_run_failing(&bench, "cannot run 'no-such-bundle': No such file or directory in PATH "
+                                  "'/usr/local/bin:/usr/bin:/bin'");
+        bench.argv[0] = (char *)"/nowhere/bundle";
+        bench_run_failing(&bench, "cannot run '/nowhere/bundle': No such file or directory");
+
+        snprintf(script, sizeof(script), "%s/bundle", bench.dir);
+        bench.argv[0] = script;
+        unit_write_file(bench.dir, "bundle", "#!/nowhere/ruby\n");
+        snprintf(expected, sizeof(expected), "cannot run '%s': Permission denied", script);
+        bench_run_failing(&bench, expected);
+        ck_assert_int_eq(chmod(script, 0755), 0);
+        snprintf(expected, sizeof(expected), "cannot run '%s': its interpreter does not exist", script);
+        bench_run_failing(&bench, expected);
+}
+END_TEST
+
+START_TEST(finds_the_command_in_the_path_of_the_new_environment)
+{
+        char path[128], script[128];
+
+        unit_write_file(bench.dir, "bin/sqmgr-test-worker", "#!/bin/sh\necho found\n");
+        snprintf(script, sizeof(script), "%s/bin/sqmgr-test-worker", bench.dir);
+        ck_assert_int_eq(chmod(script, 0755), 0);
+        snprintf(path, sizeof(path), "PATH=%s/bin", bench.dir);
+        bench.environment_list[0] = path;
+        bench.fleet.environment_list = bench.environment_list;
+        bench.argv[0] = (char *)"sqmgr-test-worker";
+        ck_assert_str_eq(bench_run_script(&bench, "-"), "found\n");
+}
+END_TEST
+
+START_TEST(says_that_user_or_group_do_not_exist)
+{
+        bench.fleet.user = (char *)"no-such-user";
+        bench_run_failing(&bench, "user 'no-such-user' does not exist");
+        bench.fleet.user = NULL;
+        bench.fleet.group = (char *)"no-such-group";
+        bench_run_failing(&bench, "group 'no-such-group' does not exist");
+}
+END_TEST
+
+START_TEST(becomes_the_user_before_it_touches_files)
+{
+        char expected[256], locked[128], target[128];
+
+        if (skip_unless_root())
+                return;
+        bench.fleet.user = (char *)"nobody";
+        bench_run_script(&bench, "id -u; id -ru; id -gn; id -G; echo $HOME $USER $LOGNAME $SHELL; stat -L -c "
+                                 "%U /proc/self/fd/1");
+        snprintf(expected, sizeof(expected),
+                 "65534\n65534\nnogroup\n65534\n/nonexistent nobody nobody %s\nnobody\n",
+                 "/usr/sbin/nologin");
+        ck_assert_str_eq(bench.output, expected);
+
+        snprintf(locked, sizeof(locked), "%s/locked", bench.dir);
+        ck_assert_int_eq(mkdir(locked, 0700), 0);
+        bench.fleet.directory = locked;
+        snprintf(expected, sizeof(expected), "cannot change to directory '%s': Permission denied", locked);
+        bench_run_failing(&bench, expected);
+        bench.fleet.directory = NULL;
+
+        /* A link that the application's user could lay to have root write where it may not itself. */
+        unit_write_file(bench.dir, "target", "root's\n");
+        snprintf(target, sizeof(target), "%s/target", bench.dir);
+        ck_assert_int_eq(chmod(target, 0644), 0);
+        ck_assert_int_eq(unlink(bench.log), 0);
+        ck_assert_int_eq(symlink("target", bench.log), 0);
+        snprintf(expected, sizeof(expected), "cannot open log '%s': Permission denied", bench.log);
+        bench_run_failing(&bench, expected);
+        ck_assert_str_eq(bench.output, "root's\n");
+}
+END_TEST
+
+START_TEST(hands_over_no_log_that_the_user_may_write_but_not_read)
+{
+        if (skip_unless_root())
+                return;
+        unit_write_file(bench.dir, "log", "of others\n");
+        ck_assert_int_eq(chmod(bench.log, 0622), 0);
+        bench.fleet.user = (char *)"nobody";
+        bench_run_script(&bench, "echo mine");
+        ck_assert_int_eq(bench.report.log_fd, -1);
+        ck_assert_str_eq(bench.output, "of others\nmine\n");
+}
+END_TEST
+
+START_TEST(group_overrides_the_users_primary_one)
+{
+        if (skip_unless_root())
+                return;
+        bench.fleet.user = (char *)"nobody";
+        bench.fleet.group = (char *)"daemon";
+        ck_assert_str_eq(bench_run_script(&bench, "id -gn; id -rgn"), "daemon\ndaemon\n");
+        unlink(bench.log);
+        bench.fleet.user = NULL;
+        ck_assert_str_eq(bench_run_script(&bench, "id -u; id -gn; echo \"${HOME-none}\""),
+                         "0\ndaemon\nnone\n");
+}
+END_TEST
+
+START_TEST(only_root_may_name_another_user)
+{
+        if (skip_unless_root())
+                return;
+        ck_assert_int_eq(seteuid(65534), 0);
+        bench.fleet.user = (char *)"daemon";
+        bench_run_failing(&bench,
+                          "cannot become user 'daemon': Operation not permitted, sqmgr does not run as root");
+        /* Not by way of a shell: it would take its real user's rights back. */
+        bench.fleet.user = (char *)"nobody";
+        bench.argv[0] = (char *)"id";
+        bench.argv[1] = (char *)"-u";
+        bench.argv[2] = NULL;
+        bench_run(&bench);
+        ck_assert_str_eq(bench.report.error, "");
+        ck_assert_str_eq(bench.output, "65534\n");
+        ck_assert_int_eq(seteuid(0), 0);
+}
+END_TEST
+
+START_TEST(does_not_wait_for_a_child_that_hangs)
+{
+        struct launch_report report = LAUNCH_REPORT_INIT;
+        struct launched launched;
+        char path[128];
+        int status;
+
+        /* Opening a pipe that nobody writes hangs as a file on a dead server does. */
+        snprintf(path, sizeof(path), "%s/pipe", bench.dir);
+        ck_assert_int_eq(mkfifo(path, 0600), 0);
+        bench.fleet.environment_file = path;
+        bench.argv[2] = (char *)"exit $CODE";
+        ck_assert_int_eq(launch_start(&bench.request, &launched), 0);
+        ck_assert_int_eq(launch_report_read(launched.report_fd, &report), 0);
+        ck_assert_int_eq(report.outcome, LAUNCH_PENDING);
+
+        FILE *file = fopen(path, "we");
+        ck_assert_ptr_nonnull(file);
+        ck_assert_int_ge(fputs("CODE=42\n", file), 0);
+        ck_assert_int_eq(launch_report_read(launched.report_fd, &report), 0);
+        ck_assert_int_eq(report.outcome, LAUNCH_PENDING);
+        fclose(file);
+        await_report(launched.report_fd, &report);
+        ck_assert_int_eq(report.outcome, LAUNCH_RUNNING);
+        close_fd(report.log_fd);
+        close_fd(launched.report_fd);
+        ck_assert_int_eq(waitpid(launched.pid, &status, 0), launched.pid);
+        ck_assert_int_eq(WEXITSTATUS(status), 42);
+}
+END_TEST
+
+START_TEST(starts_the_worker_though_nobody_reads_the_report)
+{
+        struct launched launched;
+        int status;
+
+        bench.argv[2] = (char *)"exit 43";
+        ck_assert_int_eq(launch_start(&bench.request, &launched), 0);
+        close(launched.report_fd);
+        ck_assert_int_eq(waitpid(launched.pid, &status, 0), launched.pid);
+        ck_assert_int_eq(WEXITSTATUS(status), 43);
+}
+END_TEST
+
+START_TEST(reports_do_not_keep_each_other_open)
+{
+        struct launch_report reports[2] = {LAUNCH_REPORT_INIT, LAUNCH_REPORT_INIT};
+        struct launched launched[2];
+
+        bench.argv[2] = (char *)"exec sleep 1000";
+        for (size_t i = 0; i < 2; i++)
+                ck_assert_int_eq(launch_start(&bench.request, &launched[i]), 0);
+        for (size_t i = 0; i < 2; i++) {
+                await_report(launched[i].report_fd, &reports[i]);
+                ck_assert_int_eq(reports[i].outcome, LAUNCH_RUNNING);
+                close_fd(launched[i].report_fd);
+                close_fd(reports[i].log_fd);
+                ck_assert_int_eq(kill(launched[i].pid, SIGKILL), 0);
+                ck_assert_int_eq(waitpid(launched[i].pid, NULL, 0), launched[i].pid);
+        }
+}
+END_TEST
+
+#define HUNDRED                                                                                              \
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" \
+        "aa"
+
+static const struct {
+        const char *text;
+        uint64_t start;
+        size_t size;
+        const char *lines;
+} tails[] = {
+        {"", 0, 801, ""},
+        {"old\n", 4, 801, ""},
+        {"old\nnew\n", 4, 801, "new"},
+        {"1\n2\n3\n4\n5\n6\n7\n", 0, 801, "3\n4\n5\n6\n7"},
+        {"1\n2\n3\n4\n5\n6\n7 unfinished", 0, 801, "3\n4\n5\n6\n7 unfinished"},
+        {"one\r\n\n\n", 0, 801, "one"},
+        {"cut off by rotation\n", 1000, 801, "cut off by rotation"},
+        {"\033[31mred\033[0m \xff \xc3\xbc\n", 0, 801, "?[31mred?[0m ? \xc3\xbc"},
+        {"whole line\nlast\n", 0, 6, "last"},
+        {"whole line\nlast\n", 0, 5, "ast"},
+        {"one very long line\n", 0, 6, "line"},
+        {"x\n", 0, 1, ""},
+        {"dropped\ncut" HUNDRED HUNDRED HUNDRED HUNDRED "\n" HUNDRED HUNDRED HUNDRED HUNDRED "\n", 0, 801,
+         HUNDRED HUNDRED HUNDRED HUNDRED},
+};
+
+START_TEST(reads_last_lines)
+{
+        char lines[LAUNCH_LAST_MAX_BYTES + 1];
+
+        unit_write_file(bench.dir, "log", tails[_i].text);
+        int fd = open(bench.log, O_RDONLY | O_CLOEXEC);
+        ck_assert_int_ge(fd, 0);
+        ck_assert_int_eq(launch_last_lines(fd, tails[_i].start, lines, tails[_i].size), 0);
+        ck_assert_str_eq(lines, tails[_i].lines);
+        close(fd);
+}
+END_TEST
+
+START_TEST(what_is_no_regular_file_has_no_last_lines)
+{
+        char lines[16] = "unset";
+        int ends[2];
+
+        ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+        ck_assert_int_eq(fd_write_all(ends[1], "line\n", 5), 0);
+        ck_assert_int_eq(launch_last_lines(ends[0], 0, lines, sizeof(lines)), 0);
+        ck_assert_str_eq(lines, "");
+        close(ends[0]);
+        close(ends[1]);
+        ck_assert_int_eq(launch_last_lines(-1, 0, lines, sizeof(lines)), -EBADF);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("launch");
+        TCase *cases = tcase_create("all");
+
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_set_timeout(cases, 60);
+        tcase_add_test(cases, runs_the_command_in_a_process_group_of_its_own);
+        tcase_add_test(cases, gives_default_handlers_and_an_empty_signal_mask);
+        tcase_add_test(cases, leaks_no_descriptors_and_reads_nothing);
+        tcase_add_test(cases, sets_umask_nice_oom_score_and_file_limit);
+        tcase_add_test(cases, gives_the_original_file_limit_though_more_files_are_open);
+        tcase_add_test(cases, builds_the_environment_so_that_the_later_source_wins);
+        tcase_add_test(cases, says_what_is_wrong_with_the_environment_file);
+        tcase_add_test(cases, resolves_the_directory_anew_at_every_start);
+        tcase_add_test(cases, appends_to_the_log_and_reads_back_what_is_new);
+        tcase_add_test(cases, keeps_the_output_where_it_is_told_to_inherit);
+        tcase_add_test(cases, hands_over_no_log_that_is_not_a_regular_file);
+        tcase_add_test(cases, says_that_there_is_no_journal);
+        tcase_add_test(cases, says_why_a_command_cannot_run);
+        tcase_add_test(cases, finds_the_command_in_the_path_of_the_new_environment);
+        tcase_add_test(cases, says_that_user_or_group_do_not_exist);
+        tcase_add_test(cases, becomes_the_user_before_it_touches_files);
+        tcase_add_test(cases, hands_over_no_log_that_the_user_may_write_but_not_read);
+        tcase_add_test(cases, group_overrides_the_users_primary_one);
+        tcase_add_test(cases, only_root_may_name_another_user);
+        tcase_add_test(cases, does_not_wait_for_a_child_that_hangs);
+        tcase_add_test(cases, starts_the_worker_though_nobody_reads_the_report);
+        tcase_add_test(cases, reports_do_not_keep_each_other_open);
+        tcase_add_loop_test(cases, reads_last_lines, 0, ELEMENTSOF(tails));
+        tcase_add_test(cases, what_is_no_regular_file_has_no_last_lines);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/* What ends a worker's life early: memory, churn, crashes and the wait after them. */
+#include "world.h"
+
+static struct test_world t;
+
+static void setup(void)
+{
+        test_world_open(&t, 2);
+}
+
+static void teardown(void)
+{
+        test_world_close(&t);
+}
+
+static struct worker *quiet_worker(void)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        observe_quieted(worker, REASON_OPERATOR, 0, t.now);
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        return worker;
+}
+
+/* Memory */
+
+static void memory(struct worker *worker, unsigned megabytes)
+{
+        observe_memory(worker, (uint64_t)megabytes << 20, t.now);
+}
+
+START_TEST(memory_counts_after_three_samples_in_a_row_and_sticks)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        t.fleet_settings.memory_threshold = (uint64_t)500 << 20;
+        memory(worker, 600);
+        memory(worker, 600);
+        memory(worker, 500);
+        memory(worker, 600);
+        memory(worker, 600);
+        ck_assert(!worker->over_threshold);
+        memory(worker, 600);
+        ck_assert(worker->over_threshold);
+        memory(worker, 100);
+        ck_assert(worker->over_threshold);
+        ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_OVER), 1);
+        ck_assert_ptr_nonnull(
+                strstr(test_event_text(&t, EVENT_MEMORY_OVER), "holds 600M, over memory_threshold 500M"));
+        t.fleet_settings.memory_threshold = 0;
+        memory(worker, 900);
+        ck_assert(!worker->over_threshold);
+}
+END_TEST
+
+START_TEST(memory_limit_counts_at_once)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        t.fleet_settings.memory_limit = (uint64_t)500 << 20;
+        memory(worker, 500);
+        ck_assert(!worker->over_limit);
+        memory(worker, 501);
+        ck_assert(worker->over_limit);
+}
+END_TEST
+
+static struct worker *replacement(bool beats)
+{
+        struct worker *worker = test_spawn(&t);
+
+        t.fleet_settings.memory_threshold = (uint64_t)500 << 20;
+        worker->started_for = REASON_MEMORY;
+        if (beats)
+                test_beat(&t, worker, 100, 0, false);
+        return worker;
+}
+
+static void grow(struct worker *worker)
+{
+        for (unsigned i = 0; i < 3; i++)
+                memory(worker, 600);
+}
+
+START_TEST(a_replacement_that_grows_within_10_min_is_churn)
+{
+        struct worker *worker = replacement(true);
+
+        t.now += 9 * USEC_PER_MIN;
+        grow(worker);
+        ck_assert_uint_eq(t.fleet->churn.count, 1);
+        ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_CHURN), 1);
+}
+END_TEST
+
+START_TEST(a_replacement_that_grows_later_is_no_churn)
+{
+        struct worker *worker = replacement(true);
+
+        t.now += 10 * USEC_PER_MIN;
+        grow(worker);
+        ck_assert_uint_eq(t.fleet->churn.count, 0);
+}
+END_TEST
+
+START_TEST(a_replacement_over_the_threshold_while_it_boots_is_churn)
+{
+        struct worker *worker = replacement(false);
+
+        grow(worker);
+        test_beat(&t, worker, 100, 0, false);
+        memory(worker, 600);
+        ck_assert(worker->over_threshold);
+        ck_assert_uint_eq(t.fleet->churn.count, 1);
+}
+END_TEST
+
+START_TEST(churn_is_forgotten_after_10_min_without)
+{
+        struct worker *worker = replacement(true);
+
+        grow(worker);
+        struct worker *next = replacement(true);
+        t.now += 10 * USEC_PER_MIN;
+        next->active_at = t.fleet->churn.failed_at;
+        observe_time(t.world, t.now);
+        ck_assert_uint_eq(t.fleet->churn.count, 0);
+}
+END_TEST
+
+/* Crashes */
+
+START_TEST(short_lives_back_off)
+{
+        for (unsigned i = 0; i < 5; i++) {
+                struct worker *worker = test_spawn(&t);
+
+                test_exit(&t, worker, 1);
+                fleet_reap(t.fleet, free);
+                ck_assert_uint_eq(t.fleet->crash.count, i + 1);
+                ck_assert_uint_le(t.fleet->crash.next_at, t.now + 60 * USEC_PER_SEC);
+        }
+        ck_assert_ptr_nonnull(strstr(t.fleet->crash_last, "exited with status 1 before its first beat"));
+}
+END_TEST
+
+START_TEST(a_worker_active_for_10_s_is_no_short_life)
+{
+        struct worker *worker = test_spawn(&t);
+
+        test_beat(&t, worker, 100, 0, false);
+        t.now += 10 * USEC_PER_SEC - 1;
+        struct worker *other = test_spawn(&t);
+        test_exit(&t, worker, 1);
+        ck_assert_uint_eq(t.fleet->crash.count, 1);
+        test_beat(&t, other, 100, 0, false);
+        t.now += 10 * USEC_PER_SEC;
+        test_exit(&t, other, 1);
+        ck_assert_uint_eq(t.fleet->crash.count, 1);
+}
+END_TEST
+
+static void fail_once(void)
+{
+        test_exit(&t, test_spawn(&t), 1);
+        fleet_reap(t.fleet, free);
+        ck_assert_uint_eq(t.fleet->crash.count, 1);
+}
+
+START_TEST(a_long_life_is_replaced_at_once_though_short_ones_back_off)
+{
+        test_settle(&t);
+        t.fleet_settings.backoff_min = 50 * USEC_PER_SEC;
+        while (t.fleet->crash.next_at < t.now + 10 * USEC_PER_SEC) {
+                t.newborn.die_usec = USEC_PER_SEC;
+                test_exit(&t, test_worker(&t, 1), 1);
+                test_run(&t, 3);
+        }
+        struct worker *old = test_worker(&t, 2);
+        ck_assert_uint_ge(t.now - old->active_at, 10 * USEC_PER_SEC);
+        t.newborn.die_usec = USEC_INFINITY;
+        unsigned starts = t.starts;
+        test_exit(&t, old, 1);
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.starts, starts + 1);
+        test_run(&t, 5);
+        ck_assert_uint_eq(t.starts, starts + 1);
+}
+END_TEST
+
+START_TEST(a_limit_below_the_boot_size_does_not_churn)
+{
+        test_settle(&t);
+        t.fleet_settings.memory_limit = 100;
+        t.newborn.memory_bytes = 200;
+        for (unsigned i = 1; i <= 4; i++)
+                if (test_worker(&t, i) != NULL)
+                        test_process(test_worker(&t, i))->memory_bytes = 200;
+        test_run(&t, 600);
+        ck_assert_uint_ge(t.fleet->crash.count, 5);
+        ck_assert_uint_le(t.starts, 60);
+}
+END_TEST
+
+START_TEST(a_worker_once_seen_booted_is_left_alone_though_a_later_look_fails)
+{
+        struct worker *worker = test_spawn(&t);
+
+        test_process(worker)->boot_usec = USEC_INFINITY;
+        observe_booted(worker, true, t.now);
+        observe_booted(worker, false, t.now);
+        ck_assert(worker->booted);
+}
+END_TEST
+
+START_TEST(sixty_seconds_of_activity_reset_the_backoff)
+{
+        fail_once();
+        struct worker *worker = test_spawn(&t);
+        test_beat(&t, worker, 100, 0, false);
+        t.now += 60 * USEC_PER_SEC - 1;
+        observe_time(t.world, t.now);
+        ck_assert_uint_eq(t.fleet->crash.count, 1);
+        t.now += 1;
+        observe_time(t.world, t.now);
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
+        ck_assert_uint_eq(t.fleet->crash.next_at, 0);
+}
+END_TEST
+
+START_TEST(redis_coming_back_resets_the_backoff)
+{
+        fail_once();
+        test_redis(&t, false);
+        ck_assert_uint_eq(t.fleet->crash.count, 1);
+        test_redis(&t, true);
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
+}
+END_TEST
+
+START_TEST(restart_and_start_reset_the_backoff)
+{
+        fail_once();
+        command_restart(t.world, t.fleet, t.now);
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
+        fail_once();
+        command_start(t.world, t.fleet, t.now);
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
+}
+END_TEST
+
+START_TEST(a_failed_start_backs_off_and_says_why)
+{
+        observe_start_failed(t.fleet, 3, "no such user 'nobody2'", t.now);
+        ck_assert_uint_eq(t.fleet->crash.count, 1);
+        ck_assert_str_eq(test_event_text(&t, EVENT_START_FAILED),
+                         "default/3 could not be started: no such user 'nobody2'");
+}
+END_TEST
+
+START_TEST(the_end_is_told_in_words)
+{
+        static const struct {
+                struct exit_status exit;
+                const char *text;
+        } cases[] = {
+                {{.known = true, .status = 7}, "exited with status 7 before its first beat, after 0"},
+                {{.known = true, .status = 9, .by_signal = true}, "was killed by signal 9 (SIGKILL)"},
+                {{.known = false}, "exited, status unknown"},
+                {{.launch_error = "cannot run 'x'"}, "cannot run 'x'"},
+                {{.known = true, .status = 1, .last_lines = "boom\nbang"}, "its last lines: boom|bang"},
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                struct worker *worker = test_spawn(&t);
+
+                observe_exit(worker, &cases[i].exit, t.now);
+                ck_assert_msg(strstr(t.fleet->crash_last, cases[i].text) != NULL, "%s", t.fleet->crash_last);
+                ck_assert_int_eq(worker->state, WORKER_GONE);
+                ck_assert_int_eq(worker->reason, REASON_CRASH);
+        }
+}
+END_TEST
+
+START_TEST(last_lines_that_are_too_long_are_cut_between_characters)
+{
+        char lines[3001];
+
+        for (size_t i = 0; i + 1 < sizeof(lines); i += 2)
+                memcpy(lines + i, "\xc3\xa9", 3);
+        for (int status = 1; status <= 10; status += 9) {
+                observe_exit(test_spawn(&t),
+                             &(struct exit_status){.known = true, .status = status, .last_lines = lines},
+                             t.now);
+                size_t length = strlen(t.fleet->crash_last);
+                ck_assert_int_ne(t.fleet->crash_last[length - 1], '\xc3');
+                ck_assert_str_eq(test_event_text(&t, EVENT_CRASHED), t.fleet->crash_last);
+        }
+}
+END_TEST
+
+START_TEST(a_worker_that_was_told_to_exit_is_no_crash)
+{
+        struct worker *worker = quiet_worker();
+
+        observe_stopped(worker, REASON_OPERATOR, 0, t.now);
+        test_exit(&t, worker, 0);
+        ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 0);
+        ck_assert_uint_eq(test_events(&t, EVENT_GONE), 1);
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
+}
+END_TEST
+
+START_TEST(a_quiet_worker_that_dies_does_not_back_off)
+{
+        struct worker *worker = quiet_worker();
+
+        test_exit(&t, worker, 1);
+        ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 1);
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
+        ck_assert_int_eq(worker->reason, REASON_OPERATOR);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("lives");
+        TCase *cases = tcase_create("lives");
+
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, memory_counts_after_three_samples_in_a_row_and_sticks);
+        tcase_add_test(cases, memory_limit_counts_at_once);
+        tcase_add_test(cases, a_replacement_that_grows_within_10_min_is_churn);
+        tcase_add_test(cases, a_replacement_that_grows_later_is_no_churn);
+        tcase_add_test(cases, a_replacement_over_the_threshold_while_it_boots_is_churn);
+        tcase_add_test(cases, churn_is_forgotten_after_10_min_without);
+        tcase_add_test(cases, short_lives_back_off);
+        tcase_add_test(cases, a_worker_active_for_10_s_is_no_short_life);
+        tcase_add_test(cases, sixty_seconds_of_activity_reset_the_backoff);
+        tcase_add_test(cases, redis_coming_back_resets_the_backoff);
+        tcase_add_test(cases, restart_and_start_reset_the_backoff);
+        tcase_add_test(cases, a_failed_start_backs_off_and_says_why);
+        tcase_add_test(cases, the_end_is_told_in_words);
+        tcase_add_test(cases, last_lines_that_are_too_long_are_cut_between_characters);
+        tcase_add_test(cases, a_worker_that_was_told_to_exit_is_no_crash);
+        tcase_add_test(cases, a_quiet_worker_that_dies_does_not_back_off);
+        tcase_add_test(cases, a_long_life_is_replaced_at_once_though_short_ones_back_off);
+        tcase_add_test(cases, a_limit_below_the_boot_size_does_not_churn);
+        tcase_add_test(cases, a_worker_once_seen_booted_is_left_alone_though_a_later_look_fails);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

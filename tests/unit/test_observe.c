@@ -1,0 +1,607 @@
+/* SPDX-License-Identifier: MIT */
+/* What counts as evidence: idle proof, freshness, doubtful time, states, signals. */
+#include "world.h"
+
+static struct test_world t;
+
+static void setup(void)
+{
+        test_world_open(&t, 2);
+}
+
+static void teardown(void)
+{
+        test_world_close(&t);
+}
+
+/* A worker that beats at 110, quieted by hand, 10 s of ticks later. */
+static struct worker *quiet_worker(void)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        observe_quieted(worker, REASON_OPERATOR, 0, t.now);
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        return worker;
+}
+
+static bool stops(struct worker *worker)
+{
+        test_plan(&t);
+        return test_planned(&t, ACTION_STOP, worker) > 0;
+}
+
+START_TEST(one_idle_beat_is_no_proof)
+{
+        struct worker *worker = quiet_worker();
+
+        ck_assert(!stops(worker));
+        ck_assert_str_eq(test_waits_for(&t, worker), "waits for 2 more beats to be proven idle");
+        test_beat(&t, worker, 115, 0, true);
+        ck_assert(!stops(worker));
+        ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 more beat to be proven idle");
+        test_beat(&t, worker, 120, 0, true);
+        ck_assert(stops(worker));
+}
+END_TEST
+
+START_TEST(a_beat_read_twice_counts_once)
+{
+        struct worker *worker = quiet_worker();
+
+        for (unsigned i = 0; i < 5; i++)
+                test_beat(&t, worker, 115, 0, true);
+        ck_assert(!stops(worker));
+}
+END_TEST
+
+START_TEST(a_busy_beat_starts_the_proof_over)
+{
+        struct worker *worker = quiet_worker();
+
+        test_beat(&t, worker, 115, 0, true);
+        test_beat(&t, worker, 120, 1, true);
+        ck_assert(!stops(worker));
+        ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 running job to finish");
+        test_beat(&t, worker, 125, 0, true);
+        ck_assert(!stops(worker));
+        test_beat(&t, worker, 130, 0, true);
+        ck_assert(stops(worker));
+}
+END_TEST
+
+START_TEST(a_beat_that_is_not_quiet_starts_the_proof_over)
+{
+        struct worker *worker = quiet_worker();
+
+        test_beat(&t, worker, 115, 0, true);
+        test_beat(&t, worker, 120, 0, false);
+        test_beat(&t, worker, 125, 0, true);
+        ck_assert(!stops(worker));
+}
+END_TEST
+
+START_TEST(an_older_beat_starts_the_proof_over)
+{
+        struct worker *worker = quiet_worker();
+
+        test_beat(&t, worker, 115, 0, true);
+        test_beat(&t, worker, 112, 0, true);
+        ck_assert(!stops(worker));
+        test_beat(&t, worker, 120, 0, true);
+        ck_assert(!stops(worker));
+        test_beat(&t, worker, 125, 0, true);
+        ck_assert(stops(worker));
+}
+END_TEST
+
+START_TEST(a_beat_from_before_the_quiet_proves_nothing)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        test_beat(&t, worker, 115, 0, false);
+        observe_quieted(worker, REASON_OPERATOR, 0, t.now);
+        test_beat(&t, worker, 120, 0, true);
+        ck_assert(!stops(worker));
+}
+END_TEST
+
+START_TEST(a_work_list_that_is_not_empty_holds)
+{
+        struct worker *worker = quiet_worker();
+        struct heartbeat beat = {.quiet = true, .work_list_known = true};
+
+        for (unsigned i = 0; i < 6; i++) {
+                beat.beat_usec = (115 + i) * USEC_PER_SEC;
+                observe_heartbeat(worker, &beat, t.now);
+                ck_assert(!stops(worker));
+        }
+        beat.work_list_empty = true;
+        observe_heartbeat(worker, &beat, t.now);
+        ck_assert(stops(worker));
+}
+END_TEST
+
+START_TEST(a_work_list_read_at_an_earlier_beat_proves_nothing)
+{
+        struct worker *worker = quiet_worker();
+        struct heartbeat beat = {.beat_usec = 120 * USEC_PER_SEC, .quiet = true};
+
+        test_beat(&t, worker, 115, 0, true);
+        observe_heartbeat(worker, &beat, t.now);
+        ck_assert(!stops(worker));
+        beat.work_list_known = beat.work_list_empty = true;
+        observe_heartbeat(worker, &beat, t.now);
+        ck_assert(stops(worker));
+}
+END_TEST
+
+START_TEST(job_threads_hold_the_proof_for_two_more_beats)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        observe_threads(worker, 5);
+        observe_quieted(worker, REASON_OPERATOR, 0, t.now);
+        observe_threads(worker, 1);
+        test_beat(&t, worker, 115, 0, true);
+        test_beat(&t, worker, 120, 0, true);
+        ck_assert(!stops(worker));
+        ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 job thread to exit, or 2 more beats");
+        test_beat(&t, worker, 125, 0, true);
+        ck_assert(!stops(worker));
+        ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 job thread to exit, or 1 more beat");
+        test_beat(&t, worker, 130, 0, true);
+        ck_assert(stops(worker));
+}
+END_TEST
+
+START_TEST(threads_gone_prove_with_two_beats)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        observe_threads(worker, 5);
+        observe_quieted(worker, REASON_OPERATOR, 0, t.now);
+        observe_threads(worker, 0);
+        test_beat(&t, worker, 115, 0, true);
+        ck_assert(!stops(worker));
+        test_beat(&t, worker, 120, 0, true);
+        ck_assert(stops(worker));
+}
+END_TEST
+
+START_TEST(threads_never_seen_while_active_do_not_hold)
+{
+        struct worker *worker = quiet_worker();
+
+        observe_threads(worker, 5);
+        test_beat(&t, worker, 115, 0, true);
+        test_beat(&t, worker, 120, 0, true);
+        ck_assert(stops(worker));
+}
+END_TEST
+
+START_TEST(another_process_starts_the_proof_over)
+{
+        struct worker *worker = quiet_worker();
+
+        test_beat(&t, worker, 115, 0, true);
+        observe_beat_process(worker, 999, 1, t.now);
+        test_beat(&t, worker, 120, 0, true);
+        ck_assert(!stops(worker));
+}
+END_TEST
+
+START_TEST(a_proof_needs_redis_and_a_fresh_beat_after_it_is_back)
+{
+        struct worker *worker = quiet_worker();
+
+        test_beat(&t, worker, 115, 0, true);
+        test_beat(&t, worker, 120, 0, true);
+        t.now += USEC_PER_SEC;
+        test_redis(&t, false);
+        ck_assert(!stops(worker));
+        ck_assert_str_eq(test_waits_for(&t, worker), "waits for Redis");
+        t.now += USEC_PER_SEC;
+        test_redis(&t, true);
+        ck_assert(!stops(worker));
+        test_beat(&t, worker, 120, 0, true);
+        ck_assert(!stops(worker));
+        ck_assert_str_eq(test_waits_for(&t, worker), "waits for a fresh beat");
+        test_beat(&t, worker, 125, 0, true);
+        ck_assert(stops(worker));
+}
+END_TEST
+
+START_TEST(the_first_reading_after_redis_is_back_is_only_a_mark)
+{
+        struct worker *worker = quiet_worker();
+
+        test_beat(&t, worker, 115, 0, true);
+        t.now += USEC_PER_SEC;
+        test_redis(&t, false);
+        test_redis(&t, true);
+        test_beat(&t, worker, 120, 0, true);
+        ck_assert(!stops(worker));
+        ck_assert(!worker_fresh(worker, t.now));
+        test_beat(&t, worker, 125, 0, true);
+        ck_assert(stops(worker));
+}
+END_TEST
+
+START_TEST(a_busy_mark_starts_the_proof_over)
+{
+        struct worker *worker = quiet_worker();
+
+        test_beat(&t, worker, 115, 0, true);
+        t.now += USEC_PER_SEC;
+        test_redis(&t, false);
+        test_redis(&t, true);
+        test_beat(&t, worker, 120, 1, true);
+        test_beat(&t, worker, 125, 0, true);
+        ck_assert(!stops(worker));
+        test_beat(&t, worker, 130, 0, true);
+        ck_assert(stops(worker));
+}
+END_TEST
+
+/* Doubtful time */
+
+static void clocks(usec_t monotonic, usec_t slept, int64_t stepped, bool doubtful)
+{
+        usec_t real = (usec_t)((int64_t)(monotonic + slept) + stepped);
+
+        ck_assert(observe_clocks(t.world, monotonic, monotonic + slept, real) == doubtful);
+}
+
+START_TEST(the_first_tick_is_trusted)
+{
+        clocks(t.now, 99 * USEC_PER_HOUR, 0, false);
+        ck_assert_uint_eq(t.world->doubt.since, 0);
+}
+END_TEST
+
+START_TEST(a_suspend_is_doubtful)
+{
+        clocks(t.now, 0, 0, false);
+        clocks(t.now + USEC_PER_SEC, 20 * USEC_PER_SEC, -20 * (int64_t)USEC_PER_SEC, true);
+        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_TIME_DOUBT), "suspended"));
+        clocks(t.now + 2 * USEC_PER_SEC, 20 * USEC_PER_SEC, -20 * (int64_t)USEC_PER_SEC, false);
+}
+END_TEST
+
+START_TEST(a_clock_step_either_way_is_doubtful)
+{
+        clocks(t.now, 0, 0, false);
+        clocks(t.now + USEC_PER_SEC, 0, -3600 * (int64_t)USEC_PER_SEC, true);
+        clocks(t.now + 2 * USEC_PER_SEC, 0, 3600 * (int64_t)USEC_PER_SEC, true);
+        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_TIME_DOUBT), "stepped"));
+        ck_assert_uint_eq(test_events(&t, EVENT_TIME_DOUBT), 2);
+}
+END_TEST
+
+START_TEST(a_stall_is_doubtful_past_twice_the_interval)
+{
+        clocks(t.now, 0, 0, false);
+        clocks(t.now + 15 * USEC_PER_SEC, 0, 0, false);
+        clocks(t.now + 15 * USEC_PER_SEC + 15 * USEC_PER_SEC + 1, 0, 0, true);
+        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_TIME_DOUBT), "stalled"));
+}
+END_TEST
+
+START_TEST(a_stall_is_doubtful_past_five_seconds_at_least)
+{
+        t.settings.check_interval = USEC_PER_SEC;
+        clocks(t.now, 0, 0, false);
+        clocks(t.now + 6 * USEC_PER_SEC, 0, 0, false);
+        clocks(t.now + 12 * USEC_PER_SEC + 1, 0, 0, true);
+}
+END_TEST
+
+START_TEST(after_a_doubt_a_proof_needs_a_fresh_beat)
+{
+        struct worker *worker = quiet_worker();
+
+        test_beat(&t, worker, 115, 0, true);
+        test_beat(&t, worker, 120, 0, true);
+        clocks(t.now, 0, 0, false);
+        t.now += USEC_PER_SEC;
+        clocks(t.now, 60 * USEC_PER_SEC, 0, true);
+        ck_assert(!stops(worker));
+        ck_assert_str_eq(test_waits_for(&t, worker), "waits for a fresh beat");
+        t.now += USEC_PER_SEC;
+        test_beat(&t, worker, 125, 0, true);
+        ck_assert_msg(!stops(worker), "what was read first may be from before the doubt");
+        test_beat(&t, worker, 130, 0, true);
+        ck_assert(stops(worker));
+}
+END_TEST
+
+/* States */
+
+START_TEST(a_worker_quieted_by_someone_else_is_seen)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        test_beat(&t, worker, 115, 2, true);
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        ck_assert_int_eq(worker->reason, REASON_EXTERNAL);
+        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_QUIET), "someone else"));
+        test_plan(&t);
+        ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), 2);
+        ck_assert_uint_eq(test_planned(&t, ACTION_STOP, NULL), 0);
+}
+END_TEST
+
+START_TEST(a_worker_quiet_at_its_first_beat_was_quieted_by_someone_else)
+{
+        struct worker *worker = test_spawn(&t);
+
+        test_beat(&t, worker, 100, 0, true);
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        ck_assert_int_eq(worker->reason, REASON_EXTERNAL);
+        ck_assert(!stops(worker));
+        test_beat(&t, worker, 105, 0, true);
+        ck_assert(stops(worker));
+}
+END_TEST
+
+START_TEST(a_lost_quiet_signal_is_sent_again)
+{
+        struct worker *worker = quiet_worker();
+
+        for (unsigned i = 0; i < 3; i++) {
+                test_plan(&t);
+                ck_assert_uint_eq(test_planned(&t, ACTION_QUIET, worker), 0);
+                test_beat(&t, worker, 115 + 5 * i, 1, false);
+        }
+        test_plan(&t);
+        ck_assert_uint_eq(test_planned(&t, ACTION_QUIET, worker), 1);
+        test_execute(&t);
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        test_plan(&t);
+        ck_assert_uint_eq(test_planned(&t, ACTION_QUIET, worker), 0);
+}
+END_TEST
+
+START_TEST(a_stale_worker_is_told_of_once_and_again_when_it_beats)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        t.now += 41 * USEC_PER_SEC;
+        observe_time(t.world, t.now);
+        observe_time(t.world, t.now);
+        ck_assert_uint_eq(test_events(&t, EVENT_STALE), 1);
+        test_plan(&t);
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        ck_assert(!worker_ready(worker, t.now));
+        ck_assert_str_eq(test_waits_for(&t, worker),
+                         "its beat stopped 41s ago: it is kept, and nothing is done to it");
+        test_beat(&t, worker, 160, 0, false);
+        ck_assert_uint_eq(test_events(&t, EVENT_BEATS_AGAIN), 1);
+        ck_assert(worker_ready(worker, t.now));
+}
+END_TEST
+
+START_TEST(silence_while_redis_is_away_is_not_stale)
+{
+        test_spawn_ready(&t);
+        test_redis(&t, false);
+        t.now += USEC_PER_HOUR;
+        observe_time(t.world, t.now);
+        test_redis(&t, true);
+        observe_time(t.world, t.now);
+        ck_assert_uint_eq(test_events(&t, EVENT_STALE), 0);
+}
+END_TEST
+
+START_TEST(redis_going_and_coming_is_told)
+{
+        ck_assert_uint_eq(test_events(&t, EVENT_REDIS_UP), 0);
+        test_redis(&t, true);
+        test_redis(&t, false);
+        test_redis(&t, false);
+        ck_assert_uint_eq(test_events(&t, EVENT_REDIS_DOWN), 1);
+        test_redis(&t, true);
+        ck_assert_uint_eq(test_events(&t, EVENT_REDIS_UP), 1);
+}
+END_TEST
+
+START_TEST(a_wrapper_whose_beating_process_is_gone_boots_anew)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        observe_beat_process(worker, 555, 1, t.now);
+        observe_beat_process(worker, 0, 0, t.now);
+        ck_assert_int_eq(worker->state, WORKER_STARTING);
+        ck_assert(!worker->has_beat);
+        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_CRASHED), "its wrapper lives"));
+        observe_beat_process(worker, 556, 2, t.now);
+        test_beat(&t, worker, 50, 0, false);
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        ck_assert(!worker_ready(worker, t.now));
+}
+END_TEST
+
+START_TEST(a_wrapper_whose_beating_process_stays_gone_is_ended_after_boot_timeout)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        observe_beat_process(worker, 555, 1, t.now);
+        observe_beat_process(worker, 0, 0, t.now);
+        t.now += 119 * USEC_PER_SEC;
+        observe_booted(worker, false, t.now);
+        ck_assert(!stops(worker));
+        t.now += USEC_PER_SEC;
+        ck_assert(!stops(worker));
+        observe_booted(worker, false, t.now);
+        ck_assert(stops(worker));
+}
+END_TEST
+
+START_TEST(a_quiet_wrapper_whose_beating_process_is_gone_is_stopped)
+{
+        struct worker *worker = quiet_worker();
+
+        observe_beat_process(worker, 555, 1, t.now);
+        test_beat(&t, worker, 115, 3, true);
+        ck_assert(!stops(worker));
+        observe_beat_process(worker, 0, 0, t.now);
+        ck_assert(stops(worker));
+        test_redis(&t, false);
+        ck_assert(!stops(worker));
+}
+END_TEST
+
+START_TEST(a_wrapper_whose_process_dies_late_does_not_fail_a_release)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        command_restart(t.world, t.fleet, t.now);
+        worker->generation = t.fleet->generation;
+        t.now += USEC_PER_HOUR;
+        test_beat(&t, worker, 4000, 0, false);
+        observe_beat_process(worker, 0, 0, t.now);
+        ck_assert_uint_eq(t.fleet->rollout.failures, 0);
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
+}
+END_TEST
+
+START_TEST(the_process_that_beats_outlives_its_wrapper)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        observe_beat_process(worker, 555, 77, t.now);
+        observe_promoted(worker, t.now);
+        ck_assert_int_eq(worker->pid, 555);
+        ck_assert_uint_eq(worker->pid_start, 77);
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+}
+END_TEST
+
+/* Signals */
+
+START_TEST(a_refused_signal_is_told_once_and_changes_no_state)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        command_quiet_worker(t.world, worker, t.now);
+        t.quiet_error = ENOTSUP;
+        for (unsigned i = 0; i < 3; i++) {
+                test_plan(&t);
+                test_execute(&t);
+        }
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        ck_assert_uint_eq(test_events(&t, EVENT_SIGNAL_REFUSED), 1);
+        ck_assert_str_eq(test_waits_for(&t, worker),
+                         "cannot be signalled: it does not catch the quiet signal");
+        t.quiet_error = 0;
+        test_plan(&t);
+        test_execute(&t);
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        ck_assert_int_eq(worker->signal_error, 0);
+}
+END_TEST
+
+START_TEST(a_refused_stop_is_told)
+{
+        struct worker *worker = quiet_worker();
+
+        test_beat(&t, worker, 115, 0, true);
+        test_beat(&t, worker, 120, 0, true);
+        t.stop_error = EPERM;
+        for (unsigned i = 0; i < 3; i++) {
+                test_plan(&t);
+                test_execute(&t);
+        }
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        ck_assert_uint_eq(test_events(&t, EVENT_SIGNAL_REFUSED), 1);
+        ck_assert_str_eq(test_waits_for(&t, worker), "cannot be signalled: Operation not permitted");
+}
+END_TEST
+
+START_TEST(a_refused_kill_is_told_and_tried_again)
+{
+        struct worker *worker = quiet_worker();
+
+        observe_stopped(worker, REASON_OPERATOR, 0, t.now);
+        t.now += 60 * USEC_PER_SEC;
+        t.kill_error = EPERM;
+        test_plan(&t);
+        test_execute(&t);
+        ck_assert_uint_eq(worker->killed_at, 0);
+        ck_assert_uint_eq(test_events(&t, EVENT_SIGNAL_REFUSED), 1);
+        test_plan(&t);
+        ck_assert_uint_eq(test_planned(&t, ACTION_KILL, worker), 1);
+}
+END_TEST
+
+START_TEST(a_signal_to_a_process_that_is_gone_is_left_to_its_exit)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        observe_quieted(worker, REASON_OPERATOR, ESRCH, t.now);
+        ck_assert_uint_eq(test_events(&t, EVENT_SIGNAL_REFUSED), 0);
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+}
+END_TEST
+
+START_TEST(the_title_tells_of_jobs_only_while_redis_is_away)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        observe_title(worker, true, 4);
+        ck_assert_uint_eq(worker->busy, 0);
+        test_redis(&t, false);
+        observe_title(worker, true, 4);
+        ck_assert_uint_eq(worker->busy, 4);
+        observe_title(worker, false, 0);
+        ck_assert_uint_eq(worker->busy, 4);
+        ck_assert(!worker->title_known);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("observe");
+        TCase *cases = tcase_create("observe");
+
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, one_idle_beat_is_no_proof);
+        tcase_add_test(cases, a_beat_read_twice_counts_once);
+        tcase_add_test(cases, a_busy_beat_starts_the_proof_over);
+        tcase_add_test(cases, a_beat_that_is_not_quiet_starts_the_proof_over);
+        tcase_add_test(cases, an_older_beat_starts_the_proof_over);
+        tcase_add_test(cases, a_beat_from_before_the_quiet_proves_nothing);
+        tcase_add_test(cases, a_work_list_that_is_not_empty_holds);
+        tcase_add_test(cases, a_work_list_read_at_an_earlier_beat_proves_nothing);
+        tcase_add_test(cases, job_threads_hold_the_proof_for_two_more_beats);
+        tcase_add_test(cases, threads_gone_prove_with_two_beats);
+        tcase_add_test(cases, threads_never_seen_while_active_do_not_hold);
+        tcase_add_test(cases, another_process_starts_the_proof_over);
+        tcase_add_test(cases, a_proof_needs_redis_and_a_fresh_beat_after_it_is_back);
+        tcase_add_test(cases, the_first_reading_after_redis_is_back_is_only_a_mark);
+        tcase_add_test(cases, a_busy_mark_starts_the_proof_over);
+        tcase_add_test(cases, the_first_tick_is_trusted);
+        tcase_add_test(cases, a_suspend_is_doubtful);
+        tcase_add_test(cases, a_clock_step_either_way_is_doubtful);
+        tcase_add_test(cases, a_stall_is_doubtful_past_twice_the_interval);
+        tcase_add_test(cases, a_stall_is_doubtful_past_five_seconds_at_least);
+        tcase_add_test(cases, after_a_doubt_a_proof_needs_a_fresh_beat);
+        tcase_add_test(cases, a_worker_quieted_by_someone_else_is_seen);
+        tcase_add_test(cases, a_worker_quiet_at_its_first_beat_was_quieted_by_someone_else);
+        tcase_add_test(cases, a_lost_quiet_signal_is_sent_again);
+        tcase_add_test(cases, a_stale_worker_is_told_of_once_and_again_when_it_beats);
+        tcase_add_test(cases, silence_while_redis_is_away_is_not_stale);
+        tcase_add_test(cases, redis_going_and_coming_is_told);
+        tcase_add_test(cases, a_wrapper_whose_beating_process_is_gone_boots_anew);
+        tcase_add_test(cases, a_wrapper_whose_beating_process_stays_gone_is_ended_after_boot_timeout);
+        tcase_add_test(cases, a_quiet_wrapper_whose_beating_process_is_gone_is_stopped);
+        tcase_add_test(cases, a_wrapper_whose_process_dies_late_does_not_fail_a_release);
+        tcase_add_test(cases, the_process_that_beats_outlives_its_wrapper);
+        tcase_add_test(cases, a_refused_signal_is_told_once_and_changes_no_state);
+        tcase_add_test(cases, a_refused_stop_is_told);
+        tcase_add_test(cases, a_refused_kill_is_told_and_tried_again);
+        tcase_add_test(cases, a_signal_to_a_process_that_is_gone_is_left_to_its_exit);
+        tcase_add_test(cases, the_title_tells_of_jobs_only_while_redis_is_away);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+/* The calls of the control interface, over a real socket, on worlds made by hand. */
+#include "client.h"
+#include "core/observe.h"
+#include "daemon/control.h"
+
+#define CONTROL(method, parameters)                                                                          \
+        "{\"method\":\"org.sqmgr.Control." method "\",\"parameters\":" parameters "}"
+#define RESTART(parameters)                                                                                  \
+        "{\"method\":\"org.sqmgr.Control.Restart\",\"more\":true,\"parameters\":" parameters "}"
+#define T0 (1000 * USEC_PER_SEC)
+
+static char names[][8] = {"web", "mail"};
+static struct fleet_settings fleet_settings[2];
+static struct fleet_settings *fleet_list[] = {&fleet_settings[0], &fleet_settings[1]};
+static struct settings settings = {.check_interval = 5 * USEC_PER_SEC, .fleets = fleet_list, .n_fleets = 2};
+static char dir[] = "/tmp/sqmgr-test-XXXXXX";
+static sd_event *event;
+static struct world *world;
+static struct fleet *web, *mail;
+static struct control *control;
+static struct server *server;
+static struct client client;
+static usec_t clock_usec;
+static uint64_t serial;
+static unsigned n_changed, n_redis_asked;
+static int reload_result;
+
+static int on_reload(void *userdata _unused_, char ***ret_lines)
+{
+        char **lines = NULL;
+
+        if (reload_result < 0)
+                return reload_result;
+        lines = calloc(2, sizeof(*lines));
+        ck_assert_ptr_nonnull(lines);
+        lines[0] = strdup("a line");
+        *ret_lines = lines;
+        return reload_result;
+}
+
+static size_t on_redis(void *userdata _unused_, struct status_redis *entries _unused_, size_t max _unused_)
+{
+        n_redis_asked++;
+        return 0;
+}
+
+static uint64_t on_serial(void *userdata _unused_)
+{
+        return serial;
+}
+
+static void on_changed(void *userdata _unused_)
+{
+        n_changed++;
+}
+
+static usec_t on_now(void *userdata _unused_)
+{
+        return clock_usec;
+}
+
+static void setup(void)
+{
+        struct control_host host = {
+                .version = "1.2.3",
+                .started_at = T0,
+                .reload = on_reload,
+                .redis = on_redis,
+                .serial = on_serial,
+                .changed = on_changed,
+                .now = on_now,
+        };
+        char path[64], error[256];
+
+        for (size_t i = 0; i < 2; i++)
+                fleet_settings[i] = (struct fleet_settings){
+                        .name = names[i],
+                        .active_process_count = 1,
+                        .max_processes = 4,
+                        .ready_after = 10 * USEC_PER_SEC,
+                        .rollout_timeout = USEC_PER_HOUR,
+                };
+        clock_usec = T0;
+        n_changed = n_redis_asked = 0;
+        reload_result = 0;
+        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        snprintf(path, sizeof(path), "%s/control.sock", dir);
+        ck_assert_int_ge(sd_event_new(&event), 0);
+        ck_assert_int_eq(world_new(&settings, 1, &world), 0);
+        web = world->fleets[0];
+        mail = world->fleets[1];
+        host.world = world;
+        ck_assert_int_eq(control_new(&host, &control), 0);
+        struct server_options options = {
+                .path = path,
+                .mode = 0600,
+                .group = CONTROL_NO_GROUP,
+                .version = "1.2.3",
+                .handle = control_handle,
+                .userdata = control,
+        };
+        ck_assert_int_eq(server_new(event, &options, &server, error, sizeof(error)), 0);
+        client = client_open(path);
+        for (size_t i = 0; i < 2; i++) {
+                observe_redis(world->fleets[i], true, T0);
+                ck_assert_ptr_nonnull(
+                        observe_started(world->fleets[i], 1, REASON_NONE, 100 + (pid_t)i, 1, T0));
+        }
+}
+
+static void teardown(void)
+{
+        client_end(&client);
+        server = server_free(server);
+        control = control_free(control);
+        world = world_free(world);
+        event = sd_event_unref(event);
+        unit_remove_tree(dir);
+}
+
+static const struct {
+        const char *call, *error;
+} refusals[] = {
+        {CONTROL("GetStatus", "{\"fleets\":[\"nosuch\"]}"), CONTROL_UNKNOWN_FLEET},
+        {CONTROL("GetStatus", "{\"fleets\":\"web\"}"), VARLINK_INVALID_PARAMETER},
+        {CONTROL("GetStatus", "{\"fleets\":[1]}"), VARLINK_INVALID_PARAMETER},
+        {CONTROL("GetStatus", "{\"fleet\":[\"web\"]}"), VARLINK_INVALID_PARAMETER},
+        {CONTROL("Restart", "{\"wait\":\"replaced\"}"), VARLINK_EXPECTED_MORE},
+        {CONTROL("Restart", "{\"wait\":\"never\"}"), VARLINK_INVALID_PARAMETER},
+        {CONTROL("Restart", "{\"wait\":1}"), VARLINK_INVALID_PARAMETER},
+        {CONTROL("Restart", "{\"fleets\":[\"web\",\"nosuch\"]}"), CONTROL_UNKNOWN_FLEET},
+        {CONTROL("Abort", "{\"fleets\":[\"nosuch\"]}"), CONTROL_UNKNOWN_FLEET},
+        {CONTROL("Quiet", "{}"), VARLINK_INVALID_PARAMETER},
+        {CONTROL("Quiet", "{\"target\":\"nosuch\"}"), CONTROL_UNKNOWN_FLEET},
+        {CONTROL("Quiet", "{\"target\":\"nosuch/1\"}"), CONTROL_UNKNOWN_FLEET},
+        {CONTROL("Quiet", "{\"target\":\"web/2\"}"), CONTROL_UNKNOWN_WORKER},
+        {CONTROL("Quiet", "{\"target\":\"web/01\"}"), CONTROL_UNKNOWN_WORKER},
+        {CONTROL("Stop", "{\"fleet\":\"nosuch\"}"), CONTROL_UNKNOWN_FLEET},
+        {CONTROL("Stop", "{\"fleet\":\"web\",\"force\":1}"), VARLINK_INVALID_PARAMETER},
+        {CONTROL("Start", "{\"fleet\":null}"), VARLINK_INVALID_PARAMETER},
+        {CONTROL("Scale", "{\"fleet\":\"web\"}"), VARLINK_INVALID_PARAMETER},
+        {CONTROL("Scale", "{\"fleet\":\"web\",\"count\":\"2\"}"), VARLINK_INVALID_PARAMETER},
+        {CONTROL("Scale", "{\"fleet\":\"web\",\"count\":0}"), CONTROL_REFUSED},
+        {CONTROL("Scale", "{\"fleet\":\"web\",\"count\":5}"), CONTROL_REFUSED},
+        {CONTROL("Scale", "{\"fleet\":\"web\",\"count\":-1}"), CONTROL_REFUSED},
+        {CONTROL("Scale", "{\"fleet\":\"web\",\"count\":4294967297}"), CONTROL_REFUSED},
+        {CONTROL("Ping", "{\"x\":1}"), VARLINK_INVALID_PARAMETER},
+};
+
+START_TEST(bad_calls_are_refused_whole)
+{
+        client_expect(event, &client, refusals[_i].call, refusals[_i].error);
+        ck_assert_uint_eq(n_changed, 0);
+        ck_assert_uint_eq(web->generation, 1);
+}
+END_TEST
+
+START_TEST(an_unknown_name_is_answered_with_those_there_are)
+{
+        struct varlink_reply reply = client_call(event, &client, CONTROL("Start", "{\"fleet\":\"x\"}"));
+        json_t *wanted = json_pack("{s:s, s:[s, s]}", "name", "x", "fleets", "web", "mail");
+
+        ck_assert(json_equal(reply.parameters, wanted));
+        json_decref(wanted);
+        varlink_reply_free(&reply);
+        reply = client_call(event, &client, CONTROL("Quiet", "{\"target\":\"web/9\"}"));
+        wanted = json_pack("{s:s, s:[s]}", "name", "web/9", "workers", "web/1");
+        ck_assert(json_equal(reply.parameters, wanted));
+        json_decref(wanted);
+        varlink_reply_free(&reply);
+}
+END_TEST
+
+START_TEST(commands_record_their_orders)
+{
+        client_expect(event, &client, CONTROL("Quiet", "{\"target\":\"web/1\"}"), NULL);
+        ck_assert(web->workers[0]->quiet_ordered);
+        client_expect(event, &client, CONTROL("Quiet", "{\"target\":\"web\"}"), NULL);
+        ck_assert_int_eq(web->order, ORDER_QUIET);
+        client_expect(event, &client, CONTROL("Stop", "{\"fleet\":\"web\",\"force\":true}"), NULL);
+        ck_assert_int_eq(web->order, ORDER_STOP);
+        ck_assert(web->force);
+        client_expect(event, &client, CONTROL("Start", "{\"fleet\":\"web\"}"), NULL);
+        ck_assert_int_eq(web->order, ORDER_RUN);
+        client_expect(event, &client, CONTROL("Scale", "{\"fleet\":\"web\",\"count\":3}"), NULL);
+        ck_assert_uint_eq(web->scale, 3);
+        client_expect(event, &client, CONTROL("Restart", "{\"fleets\":[\"web\",\"web\"]}"), NULL);
+        ck_assert_uint_eq(web->generation, 2);
+        client_expect(event, &client, CONTROL("Abort", "{}"), NULL);
+        ck_assert_int_eq(web->rollout.state, ROLLOUT_ABORTED);
+        ck_assert_uint_eq(n_changed, 7);
+        ck_assert_uint_eq(mail->generation, 1);
+        ck_assert_int_eq(mail->order, ORDER_RUN);
+}
+END_TEST
+
+START_TEST(reload_tells_what_changed_or_why_not)
+{
+        struct varlink_reply reply = client_call(event, &client, CONTROL("Reload", "{}"));
+        json_t *changes = json_object_get(reply.parameters, "changes");
+
+        ck_assert_str_eq(json_string_value(json_array_get(changes, 0)), "a line");
+        varlink_reply_free(&reply);
+        reload_result = 1;
+        reply = client_call(event, &client, CONTROL("Reload", "{}"));
+        ck_assert_str_eq(reply.error, CONTROL_REFUSED);
+        changes = json_object_get(reply.parameters, "details");
+        ck_assert_str_eq(json_string_value(json_array_get(changes, 0)), "a line");
+        varlink_reply_free(&reply);
+        reload_result = -EIO;
+        client_expect(event, &client, CONTROL("Reload", "{}"), CONTROL_REFUSED);
+}
+END_TEST
+
+START_TEST(status_is_rendered_once_for_each_state_of_the_model)
+{
+        for (int i = 0; i < 3; i++)
+                client_expect(event, &client, CONTROL("GetStatus", "{}"), NULL);
+        ck_assert_uint_eq(n_redis_asked, 1);
+        serial++;
+        client_expect(event, &client, CONTROL("GetStatus", "{}"), NULL);
+        ck_assert_uint_eq(n_redis_asked, 2);
+        client_expect(event, &client, CONTROL("Quiet", "{\"target\":\"web\"}"), NULL);
+        struct varlink_reply reply = client_call(event, &client, CONTROL("GetStatus", "{\"fleets\":[]}"));
+        json_t *told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
+        ck_assert_str_eq(json_string_value(json_object_get(told, "state")), "quiet");
+        varlink_reply_free(&reply);
+        reply = client_call(event, &client, CONTROL("GetStatus", "{\"fleets\":[\"mail\"]}"));
+        ck_assert_uint_eq(json_array_size(json_object_get(reply.parameters, "fleets")), 1);
+        varlink_reply_free(&reply);
+}
+END_TEST
+
+/* The next reply, or none where nothing is under way. */
+static bool next_reply(struct varlink_reply *ret)
+{
+        control_tick(control, clock_usec);
+        client_send(&client, CONTROL("Ping", "{}"));
+        /* While the restart is followed the ping waits behind it. */
+        while (sd_event_run(event, 1000) > 0)
+                ;
+        char byte;
+        if (varlink_input_size(&client.input) == 0 && recv(client.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0)
+                return false;
+        return client_wait(event, &client, ret) == 1;
+}
+
+static void expect_fleet(struct varlink_reply *reply, size_t index, const char *state, bool continues)
+{
+        json_t *told = json_array_get(json_object_get(reply->parameters, "fleets"), index);
+
+        ck_assert_pstr_eq(reply->error, NULL);
+        ck_assert_str_eq(json_string_value(json_object_get(told, "state")), state);
+        ck_assert_int_eq(reply->continues, continues);
+        varlink_reply_free(reply);
+}
+
+START_TEST(a_restart_is_followed_until_all_are_replaced)
+{
+        struct varlink_reply reply = client_call(event, &client, RESTART("{\"fleets\":[\"web\"]}"));
+        struct heartbeat beat = {.beat_usec = 5}, quiet = {.beat_usec = 6, .quiet = true};
+
+        expect_fleet(&reply, 0, "running", true);
+        ck_assert(!next_reply(&reply));
+
+        struct worker *replacement = observe_started(web, 2, REASON_RESTART, 200, 1, clock_usec);
+        ck_assert(next_reply(&reply));
+        json_t *change = json_array_get(json_object_get(reply.parameters, "changes"), 0);
+        ck_assert_str_eq(json_string_value(json_object_get(change, "id")), "web/2");
+        ck_assert_str_eq(json_string_value(json_object_get(change, "state")), "starting");
+        expect_fleet(&reply, 0, "running", true);
+
+        observe_heartbeat(replacement, &beat, clock_usec += USEC_PER_SEC);
+        observe_heartbeat(web->workers[0], &beat, clock_usec);
+        ck_assert(next_reply(&reply));
+        ck_assert_uint_eq(json_array_size(json_object_get(reply.parameters, "changes")), 2);
+        expect_fleet(&reply, 0, "running", true);
+
+        observe_heartbeat(web->workers[0], &quiet, clock_usec += USEC_PER_SEC);
+        observe_time(world, clock_usec);
+        ck_assert_int_eq(web->rollout.state, ROLLOUT_DONE);
+        ck_assert(next_reply(&reply));
+        expect_fleet(&reply, 0, "done", false);
+}
+END_TEST
+
+START_TEST(a_drained_wait_lasts_until_the_old_workers_are_gone)
+{
+        struct varlink_reply reply =
+                client_call(event, &client, RESTART("{\"fleets\":[\"web\"],\"wait\":\"drained\"}"));
+        struct exit_status exited = {.known = true};
+
+        expect_fleet(&reply, 0, "running", true);
+        web->workers[0]->state = WORKER_QUIET;
+        web->rollout.state = ROLLOUT_DONE;
+        ck_assert(next_reply(&reply));
+        expect_fleet(&reply, 0, "running", true);
+        observe_exit(web->workers[0], &exited, clock_usec);
+        fleet_reap(web, NULL);
+        ck_assert(next_reply(&reply));
+        json_t *change = json_array_get(json_object_get(reply.parameters, "changes"), 0);
+        ck_assert_str_eq(json_string_value(json_object_get(change, "state")), "gone");
+        expect_fleet(&reply, 0, "done", false);
+}
+END_TEST
+
+START_TEST(a_waiting_caller_follows_the_newest_generation)
+{
+        struct varlink_reply reply = client_call(event, &client, RESTART("{\"fleets\":[\"web\"]}"));
+
+        expect_fleet(&reply, 0, "running", true);
+        web->generation++;
+        ck_assert(next_reply(&reply));
+        json_t *told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
+        ck_assert_int_eq(json_integer_value(json_object_get(told, "generation")), 3);
+        expect_fleet(&reply, 0, "running", true);
+}
+END_TEST
+
+START_TEST(a_halt_and_an_abort_end_the_wait_with_their_reasons)
+{
+        struct varlink_reply reply = client_call(event, &client, RESTART("{}"));
+
+        expect_fleet(&reply, 0, "running", true);
+        web->rollout.state = ROLLOUT_HALTED;
+        strcpy(web->rollout.error, "3 new workers failed");
+        ck_assert(next_reply(&reply));
+        json_t *told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
+        ck_assert_str_eq(json_string_value(json_object_get(told, "error")), "3 new workers failed");
+        expect_fleet(&reply, 0, "halted", true);
+        mail->rollout.state = ROLLOUT_ABORTED;
+        ck_assert(next_reply(&reply));
+        expect_fleet(&reply, 1, "aborted", false);
+}
+END_TEST
+
+START_TEST(a_restart_of_a_stopped_fleet_ends_at_once)
+{
+        web->order = ORDER_STOP;
+        struct varlink_reply reply = client_call(event, &client, RESTART("{\"fleets\":[\"web\"]}"));
+
+        expect_fleet(&reply, 0, "stopped", false);
+        ck_assert_uint_eq(web->generation, 1);
+}
+END_TEST
+
+START_TEST(shutting_down_refuses_new_work_and_ends_waits)
+{
+        struct varlink_reply reply = client_call(event, &client, RESTART("{\"fleets\":[\"web\"]}"));
+
+        expect_fleet(&reply, 0, "running", true);
+        world->shutting_down = true;
+        ck_assert(next_reply(&reply));
+        expect_fleet(&reply, 0, "aborted", false);
+        ck_assert_int_eq(client_wait(event, &client, &reply), 1);
+        varlink_reply_free(&reply);
+        client_expect(event, &client, CONTROL("Restart", "{}"), CONTROL_REFUSED);
+}
+END_TEST
+
+START_TEST(a_waiting_caller_may_leave)
+{
+        struct varlink_reply reply = client_call(event, &client, RESTART("{}"));
+
+        varlink_reply_free(&reply);
+        client_end(&client);
+        while (sd_event_run(event, 1000) > 0)
+                ;
+        control_tick(control, clock_usec);
+        ck_assert_int_eq(web->rollout.state, ROLLOUT_RUNNING);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("operate");
+        TCase *tests = tcase_create("operate");
+
+        tcase_set_timeout(tests, 60);
+        tcase_add_checked_fixture(tests, setup, teardown);
+        tcase_add_loop_test(tests, bad_calls_are_refused_whole, 0, ELEMENTSOF(refusals));
+        tcase_add_test(tests, an_unknown_name_is_answered_with_those_there_are);
+        tcase_add_test(tests, commands_record_their_orders);
+        tcase_add_test(tests, reload_tells_what_changed_or_why_not);
+        tcase_add_test(tests, status_is_rendered_once_for_each_state_of_the_model);
+        tcase_add_test(tests, a_restart_is_followed_until_all_are_replaced);
+        tcase_add_test(tests, a_drained_wait_lasts_until_the_old_workers_are_gone);
+        tcase_add_test(tests, a_waiting_caller_follows_the_newest_generation);
+        tcase_add_test(tests, a_halt_and_an_abort_end_the_wait_with_their_reasons);
+        tcase_add_test(tests, a_restart_of_a_stopped_fleet_ends_at_once);
+        tcase_add_test(tests, shutting_down_refuses_new_work_and_ends_waits);
+        tcase_add_test(tests, a_waiting_caller_may_leave);
+        suite_add_tcase(suite, tests);
+        return unit_main(suite);
+}

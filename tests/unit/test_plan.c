@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: MIT */
+/* The planner's rules: who is started, quieted, stopped and killed, and when not. */
+#include "world.h"
+
+static struct test_world t;
+
+static void setup(void)
+{
+        test_world_open(&t, 2);
+}
+
+static void teardown(void)
+{
+        test_world_close(&t);
+}
+
+static void grow(struct worker *worker, unsigned megabytes)
+{
+        test_process(worker)->memory_bytes = (uint64_t)megabytes << 20;
+}
+
+START_TEST(starts_the_configured_count_with_the_lowest_free_indexes)
+{
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.starts, 2);
+        test_settle(&t);
+        ck_assert_ptr_nonnull(test_worker(&t, 1));
+        ck_assert_ptr_nonnull(test_worker(&t, 2));
+        test_run(&t, 60);
+        ck_assert_uint_eq(t.starts, 2);
+        ck_assert_uint_eq(t.quiets + t.stops + t.kills, 0);
+}
+END_TEST
+
+START_TEST(fills_the_gap_that_a_crash_leaves_at_once)
+{
+        test_settle(&t);
+        test_exit(&t, test_worker(&t, 1), 1);
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.starts, 3);
+        ck_assert_int_eq(test_worker(&t, 1)->state, WORKER_STARTING);
+}
+END_TEST
+
+START_TEST(replaces_a_crashed_worker_with_redis_away)
+{
+        test_settle(&t);
+        test_redis(&t, false);
+        test_exit(&t, test_worker(&t, 1), 1);
+        test_run(&t, 5);
+        ck_assert_uint_eq(test_counts(&t).live, 2);
+        ck_assert_uint_eq(t.quiets + t.stops, 0);
+}
+END_TEST
+
+START_TEST(a_crash_loop_waits_longer_and_longer)
+{
+        t.newborn.die_usec = 500 * USEC_PER_MSEC;
+        test_run(&t, 600);
+        ck_assert_uint_lt(t.starts, 60);
+        ck_assert_uint_gt(t.starts, 8);
+        test_tick(&t, 0.1);
+        ck_assert_str_ne(t.fleet->crash_last, "");
+}
+END_TEST
+
+START_TEST(says_how_long_it_waits_after_a_crash)
+{
+        t.fleet->crash =
+                (struct backoff){.count = 3, .failed_at = t.now, .next_at = t.now + 30 * USEC_PER_SEC};
+        test_plan(&t);
+        ck_assert_uint_eq(t.plan.n_actions, 0);
+        ck_assert_uint_eq(t.plan.wake_at, t.now + 30 * USEC_PER_SEC);
+        ck_assert_str_eq(test_fleet_waits_for(&t), "waits 30s before the next start");
+}
+END_TEST
+
+START_TEST(memory_replacement_is_ready_before_the_old_one_is_quieted)
+{
+        t.fleet_settings.memory_threshold = (uint64_t)500 << 20;
+        test_settle(&t);
+        grow(test_worker(&t, 1), 600);
+        test_run(&t, 3);
+        ck_assert_uint_eq(t.starts, 3);
+        ck_assert_int_eq(test_worker(&t, 3)->started_for, REASON_MEMORY);
+        ck_assert_str_eq(test_waits_for(&t, test_worker(&t, 1)), "waits until 1 more worker is ready");
+        while (test_worker(&t, 1)->state == WORKER_ACTIVE) {
+                ck_assert_uint_ge(test_counts(&t).ready, 2);
+                test_tick(&t, 1);
+        }
+        ck_assert(worker_ready(test_worker(&t, 3), t.now));
+        ck_assert_int_eq(test_worker(&t, 1)->reason, REASON_MEMORY);
+        test_run(&t, 40);
+        ck_assert_uint_eq(test_counts(&t).live, 2);
+}
+END_TEST
+
+START_TEST(memory_replaces_one_worker_at_a_time)
+{
+        t.fleet_settings.memory_threshold = (uint64_t)500 << 20;
+        test_settle(&t);
+        grow(test_worker(&t, 1), 600);
+        grow(test_worker(&t, 2), 600);
+        for (unsigned i = 0; i < 120; i++) {
+                test_tick(&t, 1);
+                struct fleet_counts counts = test_counts(&t);
+                ck_assert_uint_le(counts.active + counts.starting, 3);
+                ck_assert_uint_ge(counts.ready, 2);
+        }
+        ck_assert_uint_eq(t.starts, 4);
+        ck_assert_uint_eq(t.quiets, 2);
+}
+END_TEST
+
+START_TEST(memory_limit_quiets_at_once_without_a_replacement)
+{
+        t.fleet_settings.memory_limit = (uint64_t)500 << 20;
+        test_settle(&t);
+        grow(test_worker(&t, 2), 600);
+        test_tick(&t, 1);
+        ck_assert_int_eq(test_worker(&t, 2)->state, WORKER_QUIET);
+        ck_assert_int_eq(test_worker(&t, 2)->reason, REASON_MEMORY);
+        ck_assert_uint_eq(t.starts, 2);
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.starts, 3);
+}
+END_TEST
+
+START_TEST(a_threshold_below_the_boot_size_does_not_churn)
+{
+        t.fleet_settings.memory_threshold = (uint64_t)100 << 20;
+        t.fleet_settings.backoff_min = 5 * USEC_PER_MIN;
+        t.fleet_settings.backoff_max = USEC_PER_HOUR;
+        t.newborn.boot_usec = 20 * USEC_PER_SEC;
+        test_run(&t, 3600);
+        ck_assert_uint_lt(t.starts, 20);
+        ck_assert_uint_ge(test_events(&t, EVENT_MEMORY_CHURN), 1);
+        ck_assert_uint_ge(test_counts(&t).active, 2);
+}
+END_TEST
+
+START_TEST(no_extra_process_while_memory_is_short)
+{
+        t.fleet_settings.memory_threshold = (uint64_t)500 << 20;
+        test_settle(&t);
+        observe_available_memory(t.world, (uint64_t)249 << 20);
+        grow(test_worker(&t, 1), 600);
+        test_run(&t, 60);
+        ck_assert_uint_eq(t.starts, 2);
+        ck_assert_str_eq(test_fleet_waits_for(&t),
+                         "waits for memory: 249M available is less than 1.25 x its median worker");
+        ck_assert_uint_ge(test_events(&t, EVENT_PLACES_HELD), 1);
+        observe_available_memory(t.world, (uint64_t)1 << 30);
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.starts, 3);
+}
+END_TEST
+
+START_TEST(short_memory_does_not_hold_what_is_no_extra)
+{
+        test_settle(&t);
+        observe_available_memory(t.world, 1);
+        test_exit(&t, test_worker(&t, 1), 1);
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.starts, 3);
+}
+END_TEST
+
+START_TEST(old_age_replaces_one_at_a_time)
+{
+        t.fleet_settings.max_age = 5 * USEC_PER_MIN;
+        test_settle(&t);
+        usec_t born = test_worker(&t, 1)->spawned_at;
+        while (t.now < born + 5 * USEC_PER_MIN - USEC_PER_SEC)
+                test_tick(&t, 1);
+        ck_assert_uint_eq(t.starts, 2);
+        for (unsigned i = 0; i < 100; i++) {
+                test_tick(&t, 1);
+                ck_assert_uint_le(test_counts(&t).active + test_counts(&t).starting, 3);
+                ck_assert_uint_ge(test_counts(&t).ready, 2);
+        }
+        ck_assert_uint_eq(t.quiets, 2);
+        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_STOPPING), "age"));
+}
+END_TEST
+
+/* Draining */
+
+START_TEST(a_drain_lasts_as_long_as_its_jobs)
+{
+        test_settle(&t);
+        struct worker *worker = test_worker(&t, 1);
+        test_process(worker)->busy = 1;
+        test_run(&t, 6);
+        command_quiet_worker(t.world, worker, t.now);
+        test_run(&t, 7200);
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        ck_assert_uint_eq(t.stops, 0);
+        ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 running job to finish");
+        test_process(worker)->busy = 0;
+        test_run(&t, 16);
+        ck_assert_uint_eq(t.stops, 1);
+}
+END_TEST
+
+START_TEST(drain_timeout_ends_a_drain)
+{
+        t.fleet_settings.drain_timeout = 5 * USEC_PER_MIN;
+        test_settle(&t);
+        struct worker *worker = test_worker(&t, 1);
+        test_process(worker)->busy = 1;
+        test_run(&t, 6);
+        command_quiet_worker(t.world, worker, t.now);
+        test_run(&t, 300);
+        ck_assert_uint_eq(t.stops, 0);
+        test_run(&t, 2);
+        ck_assert_uint_eq(t.stops, 1);
+}
+END_TEST
+
+START_TEST(drain_timeout_waits_for_redis_and_a_fresh_beat)
+{
+        t.fleet_settings.drain_timeout = 5 * USEC_PER_MIN;
+        test_settle(&t);
+        test_process(test_worker(&t, 1))->busy = 1;
+        command_quiet_worker(t.world, test_worker(&t, 1), t.now);
+        test_run(&t, 10);
+        test_redis(&t, false);
+        test_run(&t, 600);
+        ck_assert_uint_eq(t.stops, 0);
+        test_redis(&t, true);
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.stops, 0);
+        test_run(&t, 12);
+        ck_assert_uint_eq(t.stops, 1);
+}
+END_TEST
+
+START_TEST(kills_only_what_ignored_its_stop_for_stop_timeout)
+{
+        t.newborn.deaf = true;
+        test_settle(&t);
+        struct worker *worker = test_worker(&t, 1);
+        command_quiet_worker(t.world, worker, t.now);
+        while (t.stops == 0)
+                test_tick(&t, 1);
+        ck_assert_int_eq(worker->state, WORKER_STOPPING);
+        test_run(&t, 59);
+        ck_assert_uint_eq(t.kills, 0);
+        ck_assert_str_eq(test_waits_for(&t, worker), "waits for it to exit");
+        test_run(&t, 1);
+        ck_assert_uint_eq(t.kills, 1);
+        ck_assert_ptr_nonnull(
+                strstr(test_event_text(&t, EVENT_KILLED), "did not exit within 1min (stop_timeout)"));
+        test_run(&t, 1);
+        ck_assert_uint_eq(test_counts(&t).stopping, 0);
+}
+END_TEST
+
+START_TEST(never_kills_with_redis_away)
+{
+        t.newborn.deaf = true;
+        test_settle(&t);
+        command_quiet_worker(t.world, test_worker(&t, 1), t.now);
+        while (t.stops == 0)
+                test_tick(&t, 1);
+        test_redis(&t, false);
+        test_run(&t, 600);
+        ck_assert_uint_eq(t.kills, 0);
+        ck_assert_str_eq(test_waits_for(&t, test_worker(&t, 1)), "waits for Redis");
+        test_redis(&t, true);
+        test_run(&t, 59);
+        ck_assert_uint_eq(t.kills, 0);
+        test_run(&t, 2);
+        ck_assert_uint_eq(t.kills, 1);
+}
+END_TEST
+
+START_TEST(a_native_thread_holds_a_drain_for_two_beats_only)
+{
+        t.newborn.native_thread = true;
+        test_settle(&t);
+        ck_assert(test_worker(&t, 1)->threads_witness);
+        command_quiet_worker(t.world, test_worker(&t, 1), t.now);
+        test_run(&t, 14);
+        ck_assert_uint_eq(t.stops, 0);
+        test_run(&t, 16);
+        ck_assert_uint_eq(t.stops, 1);
+}
+END_TEST
+
+/* Boot */
+
+START_TEST(a_worker_that_never_beats_is_ended_after_boot_timeout)
+{
+        t.newborn.boot_usec = USEC_INFINITY;
+        test_tick(&t, 1);
+        test_run(&t, 119);
+        ck_assert_uint_eq(t.stops, 0);
+        ck_assert_str_eq(test_waits_for(&t, test_worker(&t, 1)), "waits for its first beat");
+        test_run(&t, 1);
+        ck_assert_uint_eq(t.stops, 2);
+        ck_assert_uint_eq(test_events(&t, EVENT_BOOT_TIMEOUT), 2);
+        ck_assert_uint_eq(t.fleet->crash.count, 2);
+        ck_assert_int_eq(test_worker(&t, 1)->reason, REASON_BOOT);
+}
+END_TEST
+
+START_TEST(boot_timeout_counts_only_unbroken_time_with_redis)
+{
+        t.newborn.boot_usec = USEC_INFINITY;
+        test_run(&t, 100);
+        test_redis(&t, false);
+        test_run(&t, 300);
+        ck_assert_str_eq(test_waits_for(&t, test_worker(&t, 1)), "waits for Redis");
+        test_redis(&t, true);
+        test_run(&t, 119);
+        ck_assert_uint_eq(t.stops, 0);
+        test_run(&t, 2);
+        ck_assert_uint_eq(t.stops, 2);
+}
+END_TEST
+
+START_TEST(boot_timeout_starts_over_after_a_suspend)
+{
+        t.newborn.boot_usec = USEC_INFINITY;
+        test_run(&t, 100);
+        t.suspended_usec += USEC_PER_HOUR;
+        test_run(&t, 119);
+        ck_assert_uint_eq(t.stops, 0);
+        test_run(&t, 3);
+        ck_assert_uint_eq(t.stops, 2);
+}
+END_TEST
+
+START_TEST(a_worker_that_beats_elsewhere_keeps_its_place_and_gets_no_signal)
+{
+        t.newborn.boot_usec = USEC_INFINITY;
+        test_tick(&t, 1);
+        struct worker *worker = test_worker(&t, 1);
+        test_process(worker)->beat_usec = 1;
+        test_process(worker)->silent = true;
+        test_process(test_worker(&t, 2))->beat_usec = 1;
+        test_process(test_worker(&t, 2))->silent = true;
+        test_run(&t, 1000);
+        ck_assert_uint_eq(t.stops + t.quiets, 0);
+        ck_assert_uint_eq(t.starts, 2);
+        ck_assert_str_eq(test_waits_for(&t, worker),
+                         "beats elsewhere: check redis_url, namespace, host name");
+        ck_assert_uint_eq(test_events(&t, EVENT_ELSEWHERE), 2);
+        command_quiet_fleet(t.world, t.fleet, t.now);
+        test_run(&t, 5);
+        ck_assert_uint_eq(t.stops + t.quiets, 0);
+        ck_assert_str_eq(test_waits_for(&t, worker),
+                         "beats elsewhere: check redis_url, namespace, host name");
+}
+END_TEST
+
+START_TEST(a_worker_that_has_not_beaten_is_quieted_at_its_first_beat)
+{
+        t.newborn.boot_usec = 30 * USEC_PER_SEC;
+        test_tick(&t, 1);
+        struct worker *worker = test_worker(&t, 1);
+        command_quiet_worker(t.world, worker, t.now);
+        test_run(&t, 29);
+        ck_assert_uint_eq(t.quiets, 0);
+        ck_assert_int_eq(worker->state, WORKER_STARTING);
+        ck_assert_str_eq(test_waits_for(&t, worker), "waits for its first beat");
+        test_run(&t, 2);
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        ck_assert_int_eq(worker->reason, REASON_OPERATOR);
+}
+END_TEST
+
+/* Doubt */
+
+START_TEST(nothing_is_quieted_with_redis_away)
+{
+        test_settle(&t);
+        test_redis(&t, false);
+        command_quiet_fleet(t.world, t.fleet, t.now);
+        test_run(&t, 600);
+        ck_assert_uint_eq(t.quiets, 0);
+        test_redis(&t, true);
+        test_run(&t, 15);
+        ck_assert_uint_eq(t.quiets, 2);
+}
+END_TEST
+
+START_TEST(a_stale_worker_is_kept_and_not_counted_as_ready)
+{
+        test_settle(&t);
+        struct worker *stale = test_worker(&t, 1);
+        test_process(stale)->hung = true;
+        test_run(&t, 60);
+        ck_assert_uint_eq(test_counts(&t).ready, 1);
+        command_restart(t.world, t.fleet, t.now);
+        test_run(&t, 120);
+        ck_assert_int_eq(stale->state, WORKER_ACTIVE);
+        ck_assert(!test_process(stale)->quiet);
+        ck_assert_ptr_nonnull(strstr(test_waits_for(&t, stale), "its beat stopped"));
+}
+END_TEST
+
+START_TEST(a_suspend_a_step_or_a_stall_defers_quieting)
+{
+        for (unsigned i = 0; i < 3; i++) {
+                test_settle(&t);
+                unsigned quiets = t.quiets;
+                command_quiet_worker(t.world, t.fleet->workers[0], t.now);
+                t.suspended_usec += i == 0 ? USEC_PER_HOUR : 0;
+                t.stepped_usec -= i == 1 ? (int64_t)USEC_PER_HOUR : 0;
+                test_tick(&t, i == 2 ? 30 : 1);
+                ck_assert_uint_eq(test_events(&t, EVENT_TIME_DOUBT), i + 1);
+                ck_assert_uint_eq(t.quiets, quiets);
+                ck_assert_str_eq(test_waits_for(&t, t.fleet->workers[0]), "waits for a fresh beat");
+                test_run(&t, 20);
+                ck_assert_uint_eq(t.quiets, quiets + 1);
+                test_run(&t, 60);
+        }
+}
+END_TEST
+
+START_TEST(replacing_goes_on_in_doubt)
+{
+        test_settle(&t);
+        t.suspended_usec += USEC_PER_HOUR;
+        test_exit(&t, test_worker(&t, 2), 1);
+        test_tick(&t, 1);
+        ck_assert_uint_eq(test_events(&t, EVENT_TIME_DOUBT), 1);
+        ck_assert_uint_eq(t.starts, 3);
+}
+END_TEST
+
+/* Places and surplus */
+
+START_TEST(drains_that_hold_every_place_are_named)
+{
+        t.fleet_settings.max_processes = 3;
+        test_settle(&t);
+        for (unsigned i = 1; i <= 2; i++)
+                test_process(test_worker(&t, i))->busy = 1;
+        test_run(&t, 6);
+        command_restart(t.world, t.fleet, t.now);
+        test_run(&t, 120);
+        ck_assert_uint_eq(test_counts(&t).live, 3);
+        ck_assert_uint_eq(t.quiets, 1);
+        struct worker *drain = test_worker(&t, 1);
+        ck_assert_int_eq(drain->state, WORKER_QUIET);
+        ck_assert_msg(strstr(test_fleet_waits_for(&t),
+                             "waits for a place: 1 of 3 (max_processes) is held by "
+                             "draining workers, default/1 (pid 100, 1 running job) for ") != NULL,
+                      "%s", test_fleet_waits_for(&t));
+        ck_assert_uint_eq(test_events(&t, EVENT_PLACES_HELD), 1);
+        test_process(drain)->busy = 0;
+        test_process(test_worker(&t, 2))->busy = 0;
+        test_run(&t, 120);
+        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+}
+END_TEST
+
+START_TEST(the_longest_drain_is_named_since_it_was_quieted)
+{
+        t.fleet_settings.max_processes = 2;
+        struct worker *first = test_spawn_ready(&t), *second = test_spawn(&t);
+
+        observe_quieted(first, REASON_OPERATOR, 0, t.now);
+        t.now += USEC_PER_HOUR;
+        observe_stopped(first, REASON_OPERATOR, 0, t.now);
+        observe_stopped(second, REASON_BOOT, 0, t.now);
+        t.fleet->crash = (struct backoff){0};
+        t.now += USEC_PER_MIN;
+        test_plan(&t);
+        const char *text = test_fleet_waits_for(&t);
+        ck_assert_msg(strstr(text, "2 of 2 (max_processes) are held") != NULL, "%s", text);
+        ck_assert_msg(strstr(text, "default/1 (pid 100") != NULL && strstr(text, "for 1h 1min") != NULL, "%s",
+                      text);
+}
+END_TEST
+
+START_TEST(places_taken_by_no_drain_are_told)
+{
+        t.fleet_settings.max_processes = 2;
+        test_settle(&t);
+        command_restart(t.world, t.fleet, t.now);
+        test_tick(&t, 1);
+        ck_assert_str_eq(test_fleet_waits_for(&t), "all 2 places (max_processes) are taken");
+}
+END_TEST
+
+START_TEST(of_surplus_the_oldest_leaves_first)
+{
+        test_settle(&t);
+        command_scale(t.world, t.fleet, 4, t.now);
+        test_tick(&t, 1);
+        test_settle(&t);
+        command_scale(t.world, t.fleet, 3, t.now);
+        test_tick(&t, 1);
+        ck_assert_int_eq(test_worker(&t, 1)->state, WORKER_QUIET);
+        ck_assert_int_eq(test_worker(&t, 1)->reason, REASON_SCALE);
+        ck_assert_uint_eq(t.quiets, 1);
+}
+END_TEST
+
+START_TEST(of_surplus_those_not_yet_beaten_leave_first)
+{
+        test_settle(&t);
+        command_scale(t.world, t.fleet, 3, t.now);
+        test_tick(&t, 1);
+        ck_assert_int_eq(test_worker(&t, 3)->state, WORKER_STARTING);
+        command_scale(t.world, t.fleet, 2, t.now);
+        test_run(&t, 5);
+        ck_assert_int_eq(test_worker(&t, 3)->state, WORKER_QUIET);
+        ck_assert_uint_eq(t.quiets, 1);
+}
+END_TEST
+
+START_TEST(of_surplus_one_over_memory_leaves_first)
+{
+        test_settle(&t);
+        t.fleet_settings.memory_threshold = (uint64_t)500 << 20;
+        command_scale(t.world, t.fleet, 3, t.now);
+        test_tick(&t, 1);
+        test_settle(&t);
+        test_worker(&t, 3)->over_threshold = true;
+        command_scale(t.world, t.fleet, 2, t.now);
+        test_run(&t, 2);
+        ck_assert_uint_eq(t.quiets, 1);
+        ck_assert_int_eq(test_worker(&t, 3)->state, WORKER_QUIET);
+}
+END_TEST
+
+START_TEST(a_worker_quieted_outside_is_replaced_and_stopped_when_idle)
+{
+        test_settle(&t);
+        test_process(test_worker(&t, 2))->quiet = true;
+        test_run(&t, 6);
+        ck_assert_int_eq(test_worker(&t, 2)->reason, REASON_EXTERNAL);
+        ck_assert_uint_eq(t.starts, 3);
+        test_run(&t, 15);
+        ck_assert_uint_eq(t.stops, 1);
+        ck_assert_uint_eq(t.quiets, 0);
+}
+END_TEST
+
+START_TEST(wakes_when_a_worker_becomes_ready)
+{
+        struct worker *worker = test_spawn(&t);
+
+        test_beat(&t, worker, 100, 0, false);
+        test_plan(&t);
+        ck_assert_uint_eq(t.plan.wake_at, t.now + 10 * USEC_PER_SEC);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("plan");
+        TCase *cases = tcase_create("plan");
+
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, starts_the_configured_count_with_the_lowest_free_indexes);
+        tcase_add_test(cases, fills_the_gap_that_a_crash_leaves_at_once);
+        tcase_add_test(cases, replaces_a_crashed_worker_with_redis_away);
+        tcase_add_test(cases, a_crash_loop_waits_longer_and_longer);
+        tcase_add_test(cases, says_how_long_it_waits_after_a_crash);
+        tcase_add_test(cases, memory_replacement_is_ready_before_the_old_one_is_quieted);
+        tcase_add_test(cases, memory_replaces_one_worker_at_a_time);
+        tcase_add_test(cases, memory_limit_quiets_at_once_without_a_replacement);
+        tcase_add_test(cases, a_threshold_below_the_boot_size_does_not_churn);
+        tcase_add_test(cases, no_extra_process_while_memory_is_short);
+        tcase_add_test(cases, short_memory_does_not_hold_what_is_no_extra);
+        tcase_add_test(cases, old_age_replaces_one_at_a_time);
+        tcase_add_test(cases, a_drain_lasts_as_long_as_its_jobs);
+        tcase_add_test(cases, drain_timeout_ends_a_drain);
+        tcase_add_test(cases, drain_timeout_waits_for_redis_and_a_fresh_beat);
+        tcase_add_test(cases, kills_only_what_ignored_its_stop_for_stop_timeout);
+        tcase_add_test(cases, never_kills_with_redis_away);
+        tcase_add_test(cases, a_native_thread_holds_a_drain_for_two_beats_only);
+        tcase_add_test(cases, a_worker_that_never_beats_is_ended_after_boot_timeout);
+        tcase_add_test(cases, boot_timeout_counts_only_unbroken_time_with_redis);
+        tcase_add_test(cases, boot_timeout_starts_over_after_a_suspend);
+        tcase_add_test(cases, a_worker_that_beats_elsewhere_keeps_its_place_and_gets_no_signal);
+        tcase_add_test(cases, a_worker_that_has_not_beaten_is_quieted_at_its_first_beat);
+        tcase_add_test(cases, nothing_is_quieted_with_redis_away);
+        tcase_add_test(cases, a_stale_worker_is_kept_and_not_counted_as_ready);
+        tcase_add_test(cases, a_suspend_a_step_or_a_stall_defers_quieting);
+        tcase_add_test(cases, replacing_goes_on_in_doubt);
+        tcase_add_test(cases, drains_that_hold_every_place_are_named);
+        tcase_add_test(cases, the_longest_drain_is_named_since_it_was_quieted);
+        tcase_add_test(cases, places_taken_by_no_drain_are_told);
+        tcase_add_test(cases, of_surplus_the_oldest_leaves_first);
+        tcase_add_test(cases, of_surplus_those_not_yet_beaten_leave_first);
+        tcase_add_test(cases, of_surplus_one_over_memory_leaves_first);
+        tcase_add_test(cases, a_worker_quieted_outside_is_replaced_and_stopped_when_idle);
+        tcase_add_test(cases, wakes_when_a_worker_becomes_ready);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of io/proc.h against real processes. */
+#include "io/proc.h"
+#include "unit.h"
+
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+/* Forks a child that runs prepare, says so, and then waits to be ended. It dies with the test. */
+static pid_t spawn(void (*prepare)(void))
+{
+        int ready[2];
+        char byte;
+
+        ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
+        pid_t pid = fork();
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                signal(SIGTERM, SIG_DFL); /* Check has its own handler */
+                if (prepare)
+                        prepare();
+                (void)!write(ready[1], "", 1);
+                for (;;)
+                        pause();
+        }
+        close(ready[1]);
+        ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+        close(ready[0]);
+        return pid;
+}
+
+static void end(pid_t pid)
+{
+        ck_assert_int_eq(kill(pid, SIGKILL), 0);
+        ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+
+/* Leaves an exited child that was not waited for. */
+static pid_t spawn_zombie(void)
+{
+        siginfo_t info;
+        pid_t pid = fork();
+
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0)
+                _exit(0);
+        ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+        return pid;
+}
+
+START_TEST(names_process_by_pid_and_start_time)
+{
+        _cleanup_proc_ struct proc *one = NULL, *two = NULL;
+
+        ck_assert_int_eq(proc_open(getpid(), &one), 0);
+        ck_assert_int_eq(proc_open(getpid(), &two), 0);
+        ck_assert_int_eq(proc_pid(one), getpid());
+        ck_assert_uint_gt(proc_start_time(one), 0);
+        ck_assert_uint_eq(proc_start_time(one), proc_start_time(two));
+        ck_assert(fcntl(proc_pidfd(one), F_GETFD) & FD_CLOEXEC);
+        ck_assert_int_eq(proc_open(0, &two), -EINVAL);
+        ck_assert_int_eq(proc_open(-1, &two), -EINVAL);
+}
+END_TEST
+
+START_TEST(process_that_was_waited_for_is_gone)
+{
+        _cleanup_proc_ struct proc *proc = NULL, *again = NULL;
+        char title[64];
+        uint64_t bytes;
+
+        pid_t pid = spawn_zombie();
+        ck_assert_int_eq(proc_open(pid, &proc), 0);
+        ck_assert_int_eq(proc_title(proc, title, sizeof(title)), 0);
+        ck_assert_str_eq(title, "");
+        ck_assert_int_eq(proc_rss_bytes(proc, &bytes), -ESRCH);
+        struct pollfd poll_fd = {.fd = proc_pidfd(proc), .events = POLLIN};
+        ck_assert_int_eq(poll(&poll_fd, 1, 0), 1);
+
+        ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+        ck_assert_int_eq(proc_title(proc, title, sizeof(title)), -ESRCH);
+        ck_assert_int_eq(proc_rss_bytes(proc, &bytes), -ESRCH);
+        ck_assert_int_eq(proc_pss_bytes(proc, &bytes), -ESRCH);
+        ck_assert_int_eq(proc_signal(proc, SIGTERM), -ESRCH);
+        ck_assert_int_eq(proc_catches_signal(proc, SIGTERM), -ESRCH);
+        ck_assert_int_eq(proc_open(pid, &again), -ESRCH);
+        ck_assert_ptr_null(again);
+}
+END_TEST
+
+/* Waits until a process that is forked now has another start time. */
+static void pass_start_time(uint64_t start_time)
+{
+        uint64_t ticks_per_second = (uint64_t)sysconf(_SC_CLK_TCK);
+        struct timespec now;
+
+        do {
+                sched_yield();
+                clock_gettime(CLOCK_BOOTTIME, &now);
+        } while ((uint64_t)now.tv_sec * ticks_per_second +
+                         (uint64_t)now.tv_nsec / (1000000000 / ticks_per_second) <=
+                 start_time + 1);
+}
+
+START_TEST(never_takes_a_later_process_of_the_same_pid_for_its_own)
+{
+        _cleanup_proc_ struct proc *old = NULL, *new = NULL;
+        char title[64];
+        uint64_t bytes;
+        unsigned threads;
+        uid_t uid;
+
+        pid_t pid = spawn(NULL);
+        ck_assert_int_eq(proc_open(pid, &old), 0);
+        ck_assert_int_eq(proc_rss_bytes(old, &bytes), 0);
+        pass_start_time(proc_start_time(old));
+        end(pid);
+
+        struct clone_args args = {.exit_signal = SIGCHLD, .set_tid = (uintptr_t)&pid, .set_tid_size = 1};
+        long reused = syscall(SYS_clone3, &args, sizeof(args));
+        if (reused == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                for (;;)
+                        pause();
+        }
+        if (reused < 0) {
+                fprintf(stderr, "skipped: a process of a chosen pid needs root: %m\n");
+                return;
+        }
+        ck_assert_int_eq(reused, pid);
+
+        ck_assert_int_eq(proc_title(old, title, sizeof(title)), -ESRCH);
+        ck_assert_int_eq(proc_uid(old, &uid), -ESRCH);
+        ck_assert_int_eq(proc_rss_bytes(old, &bytes), -ESRCH);
+        ck_assert_int_eq(proc_pss_bytes(old, &bytes), -ESRCH);
+        ck_assert_int_eq(proc_count_threads(old, NULL, NULL, &threads), -ESRCH);
+        ck_assert_int_eq(proc_catches_signal(old, SIGTERM), -ESRCH);
+        ck_assert_int_eq(proc_signal(old, SIGKILL), -ESRCH);
+        ck_assert_int_eq(proc_open(pid, &new), 0);
+        ck_assert_uint_ne(proc_start_time(new), proc_start_time(old));
+        ck_assert_int_eq(proc_has_ancestor(pid, pid, proc_start_time(new)), 1);
+        ck_assert_int_eq(proc_has_ancestor(pid, pid, proc_start_time(old)), 0);
+        end(pid);
+}
+END_TEST
+
+static void *name_thread(void *name)
+{
+        prctl(PR_SET_NAME, name);
+        return NULL;
+}
+
+static pthread_barrier_t barrier;
+
+static void *stay_named(void *name)
+{
+        name_thread(name);
+        pthread_barrier_wait(&barrier);
+        for (;;)
+                pause();
+        return NULL;
+}
+
+static void start_threads(void)
+{
+        static const char *const names[] = {"processor", "processor", "processor", "sidekiq.heartbe",
+                                            "a) b ("};
+        pthread_t thread;
+
+        pthread_barrier_init(&barrier, NULL, ELEMENTSOF(names) + 1);
+        for (size_t i = 0; i < ELEMENTSOF(names); i++)
+                if (pthread_create(&thread, NULL, stay_named, (void *)names[i]) != 0)
+                        _exit(1);
+        pthread_barrier_wait(&barrier);
+}
+
+static bool equals(const char *comm, void *userdata)
+{
+        return strcmp(comm, userdata) == 0;
+}
+
+START_TEST(counts_threads_by_name)
+{
+        _cleanup_proc_ struct proc *proc = NULL;
+        unsigned count;
+
+        pid_t pid = spawn(start_threads);
+        ck_assert_int_eq(proc_open(pid, &proc), 0);
+        ck_assert_int_eq(proc_count_threads(proc, equals, (void *)"processor", &count), 0);
+        ck_assert_uint_eq(count, 3);
+        ck_assert_int_eq(proc_count_threads(proc, equals, (void *)"sidekiq.heartbe", &count), 0);
+        ck_assert_uint_eq(count, 1);
+        ck_assert_int_eq(proc_count_threads(proc, equals, (void *)"a) b (", &count), 0);
+        ck_assert_uint_eq(count, 1);
+        ck_assert_int_eq(proc_count_threads(proc, equals, (void *)"none", &count), 0);
+        ck_assert_uint_eq(count, 0);
+        end(pid);
+}
+END_TEST
+
+static void *open_own_thread(void *userdata _unused_)
+{
+        struct proc *proc;
+
+        return (void *)(intptr_t)proc_open(gettid(), &proc);
+}
+
+START_TEST(thread_is_no_process)
+{
+        pthread_t thread;
+        void *result;
+
+        ck_assert_int_eq(pthread_create(&thread, NULL, open_own_thread, NULL), 0);
+        ck_assert_int_eq(pthread_join(thread, &result), 0);
+        ck_assert_int_eq((intptr_t)result, -ESRCH);
+}
+END_TEST
+
+static void take_confusing_name(void)
+{
+        name_thread((void *)") S 1 (x) (");
+}
+
+START_TEST(name_with_parentheses_and_blanks_does_not_confuse)
+{
+        _cleanup_proc_ struct proc *self = NULL, *plain = NULL, *odd = NULL;
+
+        ck_assert_int_eq(proc_open(getpid(), &self), 0);
+        pid_t pid = spawn(NULL), odd_pid = spawn(take_confusing_name);
+        ck_assert_int_eq(proc_open(pid, &plain), 0);
+        ck_assert_int_eq(proc_open(odd_pid, &odd), 0);
+        ck_assert_uint_ge(proc_start_time(odd), proc_start_time(plain));
+        ck_assert_uint_le(proc_start_time(odd), proc_start_time(plain) + 1000);
+        ck_assert_int_eq(proc_has_ancestor(odd_pid, getpid(), proc_start_time(self)), 1);
+        end(pid);
+        end(odd_pid);
+}
+END_TEST
+
+START_TEST(title_has_blanks_for_nuls_and_no_padding)
+{
+        static const char *const argv[] = {"/bin/sh", "-c", "read x", "sidekiq 6.4.1  app [0 of 5 busy] ",
+                                           "  ",      NULL};
+        _cleanup_proc_ struct proc *proc = NULL;
+        char title[128], byte;
+        int input[2], executed[2];
+
+        ck_assert_int_eq(pipe2(input, O_CLOEXEC), 0);
+        ck_assert_int_eq(pipe2(executed, O_CLOEXEC), 0);
+        pid_t pid = fork();
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0) {
+                dup2(input[0], STDIN_FILENO);
+                execv(argv[0], (char *const *)argv);
+                _exit(127);
+        }
+        close(executed[1]);
+        ck_assert_int_eq(read(executed[0], &byte, 1), 0);
+
+        ck_assert_int_eq(proc_open(pid, &proc), 0);
+        ck_assert_int_eq(proc_title(proc, title, sizeof(title)), 0);
+        ck_assert_str_eq(title, "/bin/sh -c read x sidekiq 6.4.1  app [0 of 5 busy]");
+        ck_assert_int_eq(proc_title(proc, title, 8), 0);
+        ck_assert_str_eq(title, "/bin/sh");
+        close(input[1]);
+        ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+        close(input[0]);
+        close(executed[0]);
+}
+END_TEST
+
+#define MANY_BYTES ((size_t)48 << 20)
+
+static void use_memory(void)
+{
+        void *p = mmap(NULL, MANY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED)
+                _exit(1);
+        memset(p, 1, MANY_BYTES);
+}
+
+START_TEST(measures_memory)
+{
+        _cleanup_proc_ struct proc *small = NULL, *large = NULL;
+        uint64_t small_rss, rss, pss;
+
+        pid_t small_pid = spawn(NULL), large_pid = spawn(use_memory);
+        ck_assert_int_eq(proc_open(small_pid, &small), 0);
+        ck_assert_int_eq(proc_open(large_pid, &large), 0);
+        ck_assert_int_eq(proc_rss_bytes(small, &small_rss), 0);
+        ck_assert_int_eq(proc_rss_bytes(large, &rss), 0);
+        ck_assert_int_eq(proc_pss_bytes(large, &pss), 0);
+        ck_assert_uint_gt(small_rss, 0);
+        ck_assert_uint_ge(rss, MANY_BYTES);
+        ck_assert_uint_ge(pss, MANY_BYTES);
+        ck_assert_uint_le(pss, rss + ((size_t)4 << 20));
+        end(small_pid);
+        end(large_pid);
+}
+END_TEST
+
+static void ignore_signal(int signo _unused_)
+{
+}
+
+static void catch_some_signals(void)
+{
+        signal(SIGTSTP, ignore_signal);
+        signal(SIGUSR1, SIG_IGN);
+        signal(SIGRTMAX, ignore_signal);
+}
+
+START_TEST(tells_caught_signals_from_ignored_and_default_ones)
+{
+        _cleanup_proc_ struct proc *proc = NULL;
+
+        pid_t pid = spawn(catch_some_signals);
+        ck_assert_int_eq(proc_open(pid, &proc), 0);
+        ck_assert_int_eq(proc_catches_signal(proc, SIGTSTP), 1);
+        ck_assert_int_eq(proc_catches_signal(proc, SIGRTMAX), 1);
+        ck_assert_int_eq(proc_catches_signal(proc, SIGUSR1), 0);
+        ck_assert_int_eq(proc_catches_signal(proc, SIGTTIN), 0);
+        ck_assert_int_eq(proc_catches_signal(proc, 0), -EINVAL);
+        ck_assert_int_eq(proc_catches_signal(proc, 65), -EINVAL);
+        end(pid);
+}
+END_TEST
+
+START_TEST(signals_and_tells_the_user)
+{
+        _cleanup_proc_ struct proc *proc = NULL;
+        int status;
+        uid_t uid;
+
+        pid_t pid = spawn(NULL);
+        ck_assert_int_eq(proc_open(pid, &proc), 0);
+        ck_assert_int_eq(proc_uid(proc, &uid), 0);
+        ck_assert_uint_eq(uid, getuid());
+        ck_assert_int_eq(proc_signal(proc, SIGTERM), 0);
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert(WIFSIGNALED(status));
+        ck_assert_int_eq(WTERMSIG(status), SIGTERM);
+}
+END_TEST
+
+/* Of the family: [0] its head, [1] and [2] its children, [2] forked by a thread, [3] a child of [1]. */
+static pid_t *family;
+
+/* Notes the new process in the parent alone, as the family's list is shared. Returns fork()'s result. */
+static pid_t fork_member(size_t member)
+{
+        pid_t pid = fork();
+
+        if (pid == 0)
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+        else
+                family[member] = pid;
+        return pid;
+}
+
+static void *fork_from_thread(void *userdata _unused_)
+{
+        if (fork_member(2) != 0)
+                pthread_barrier_wait(&barrier);
+        for (;;)
+                pause();
+        return NULL;
+}
+
+static void start_family(void)
+{
+        pthread_t thread;
+        int ready[2];
+        char byte;
+
+        if (pipe(ready) < 0)
+                _exit(1);
+        if (fork_member(1) == 0) {
+                if (fork_member(3) != 0)
+                        (void)!write(ready[1], "", 1);
+                for (;;)
+                        pause();
+        }
+        if (read(ready[0], &byte, 1) != 1)
+                _exit(1);
+        pthread_barrier_init(&barrier, NULL, 2);
+        if (pthread_create(&thread, NULL, fork_from_thread, NULL) != 0)
+                _exit(1);
+        pthread_barrier_wait(&barrier);
+}
+
+struct visits {
+        pid_t pids[16];
+        size_t n;
+        size_t stop_at;
+};
+
+static int visit(pid_t pid, void *userdata)
+{
+        struct visits *visits = userdata;
+
+        ck_assert_uint_lt(visits->n, ELEMENTSOF(visits->pids));
+        visits->pids[visits->n++] = pid;
+        return visits->n == visits->stop_at ? 7 : 0;
+}
+
+static size_t visit_place(const struct visits *visits, pid_t pid)
+{
+        for (size_t i = 0; i < visits->n; i++)
+                if (visits->pids[i] == pid)
+                        return i;
+        ck_abort_msg("process %d was not visited", (int)pid);
+}
+
+START_TEST(walks_a_process_and_its_descendants)
+{
+        _cleanup_proc_ struct proc *self = NULL, *child = NULL;
+        struct visits visits = {0}, two = {.stop_at = 2};
+
+        family = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        ck_assert_ptr_ne(family, MAP_FAILED);
+        family[0] = spawn(start_family);
+
+        ck_assert_int_eq(proc_tree_each(family[0], visit, &visits), 0);
+        ck_assert_uint_eq(visits.n, 4);
+        ck_assert_uint_eq(visit_place(&visits, family[0]), 0);
+        ck_assert_uint_gt(visit_place(&visits, family[2]), 0);
+        ck_assert_uint_lt(visit_place(&visits, family[1]), visit_place(&visits, family[3]));
+        ck_assert_int_eq(proc_tree_each(family[0], visit, &two), 7);
+        ck_assert_uint_eq(two.n, 2);
+
+        ck_assert_int_eq(proc_open(getpid(), &self), 0);
+        ck_assert_int_eq(proc_open(family[1], &child), 0);
+        ck_assert_int_eq(proc_has_ancestor(family[3], getpid(), proc_start_time(self)), 1);
+        ck_assert_int_eq(proc_has_ancestor(family[3], family[1], proc_start_time(child)), 1);
+        ck_assert_int_eq(proc_has_ancestor(family[1], family[1], proc_start_time(child)), 1);
+        ck_assert_int_eq(proc_has_ancestor(family[3], family[1], proc_start_time(child) + 1), 0);
+        ck_assert_int_eq(proc_has_ancestor(family[2], family[1], proc_start_time(child)), 0);
+        ck_assert_int_eq(proc_has_ancestor(getpid(), family[1], proc_start_time(child)), 0);
+
+        for (size_t i = 3; i > 0; i--)
+                ck_assert_int_eq(kill(family[i], SIGKILL), 0);
+        end(family[0]);
+        munmap(family, 4096);
+}
+END_TEST
+
+START_TEST(scans_all_processes_where_children_are_not_listed)
+{
+        static const pid_t expected[] = {10, 12, 13, 15};
+        static const struct {
+                const char *path, *text;
+        } files[] = {
+                {"10/stat", "10 (head) S 1 0"},
+                {"11/stat", "11 (other) S 1 0"},
+                {"12/stat", "12 () S 11 (x) S 10 0"},
+                {"13/stat", "13 (a b) S 10 0"},
+                {"14/stat", "14 (of other) S 11 0"},
+                {"15/stat", "15 (grandchild) S 12 0"},
+                {"16/stat", "broken"},
+                {"meminfo", ""},
+        };
+        char dir[] = "/tmp/test_proc.XXXXXX";
+        struct visits visits = {0};
+
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        for (size_t i = 0; i < ELEMENTSOF(files); i++)
+                unit_write_file(dir, files[i].path, files[i].text);
+        ck_assert_int_eq(proc_tree_each_at(dir, 10, visit, &visits), 0);
+        unit_remove_tree(dir);
+
+        ck_assert_uint_eq(visits.n, ELEMENTSOF(expected));
+        for (size_t i = 0; i < ELEMENTSOF(expected); i++)
+                (void)visit_place(&visits, expected[i]);
+        ck_assert_int_eq(visits.pids[0], 10);
+        ck_assert_uint_lt(visit_place(&visits, 12), visit_place(&visits, 15));
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("proc");
+        TCase *cases = tcase_create("all");
+
+        tcase_set_timeout(cases, 60);
+        tcase_add_test(cases, names_process_by_pid_and_start_time);
+        tcase_add_test(cases, process_that_was_waited_for_is_gone);
+        tcase_add_test(cases, never_takes_a_later_process_of_the_same_pid_for_its_own);
+        tcase_add_test(cases, counts_threads_by_name);
+        tcase_add_test(cases, thread_is_no_process);
+        tcase_add_test(cases, name_with_parentheses_and_blanks_does_not_confuse);
+        tcase_add_test(cases, title_has_blanks_for_nuls_and_no_padding);
+        tcase_add_test(cases, measures_memory);
+        tcase_add_test(cases, tells_caught_signals_from_ignored_and_default_ones);
+        tcase_add_test(cases, signals_and_tells_the_user);
+        tcase_add_test(cases, walks_a_process_and_its_descendants);
+        tcase_add_test(cases, scans_all_processes_where_children_are_not_listed);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

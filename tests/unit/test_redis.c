@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: MIT */
+/* Does the connection to Redis survive what a server can do to it? Run against a real one. */
+#include "io/redis.h"
+#include "io/resolve.h"
+#include "redis_server.h"
+#include <sys/socket.h>
+#include <sys/un.h>
+
+static struct redis_settings settings;
+static struct redis *redis;
+static unsigned n_states, n_replies, n_failures;
+static enum redis_state last_state;
+static char last_error[256];
+static bool free_at_state, free_at_reply;
+
+static void setup(void)
+{
+        loop_start();
+        settings = (struct redis_settings){
+                .url = server_url,
+                .connect_timeout = 300 * USEC_PER_MSEC,
+                .command_timeout = 300 * USEC_PER_MSEC,
+        };
+}
+
+static void teardown(void)
+{
+        redis = redis_free(redis);
+        loop_end();
+}
+
+static void on_state(struct redis *r, enum redis_state state, const char *error, void *userdata)
+{
+        ck_assert_ptr_eq(userdata, &settings);
+        ck_assert_int_eq(redis_state(r), state);
+        n_states++;
+        last_state = state;
+        snprintf(last_error, sizeof(last_error), "%s", error ? error : "");
+        if (free_at_state)
+                redis = redis_free(redis);
+}
+
+static void on_reply(struct redis *r, const struct redisReply *reply, void *userdata)
+{
+        ck_assert_ptr_nonnull(r);
+        ck_assert_ptr_eq(userdata, &n_replies);
+        if (reply)
+                n_replies++;
+        else
+                n_failures++;
+        if (free_at_reply)
+                redis = redis_free(redis);
+}
+
+static void start(void)
+{
+        ck_assert_int_eq(redis_new(event, NULL, &settings, on_state, &settings, &redis), 0);
+        ck_assert_int_eq(redis_state(redis), REDIS_STATE_CONNECTING);
+}
+
+static int ask(void)
+{
+        static const char *const argv[] = {"PING"};
+        return redis_command(redis, on_reply, &n_replies, 1, argv, NULL);
+}
+
+static bool is_up(void)
+{
+        return last_state == REDIS_STATE_CONNECTED;
+}
+
+static bool is_down(void)
+{
+        return last_state == REDIS_STATE_DOWN;
+}
+
+static void assert_error(const char *part)
+{
+        ck_assert_msg(strstr(last_error, part), "'%s' is not in: %s", part, last_error);
+        ck_assert_str_eq(redis_error(redis), last_error);
+}
+
+START_TEST(connects_and_measures_the_round_trip)
+{
+        server_start(0, NULL, NULL);
+        start();
+        ck_assert_int_eq(ask(), -ENOTCONN);
+        run_until(is_up());
+        ck_assert_ptr_null(redis_error(redis));
+        ck_assert_str_eq(redis_url_text(redis), server_url);
+        ck_assert_uint_eq(redis_connection_count(redis), 1);
+        for (int i = 0; i < 100; i++)
+                ck_assert_int_eq(ask(), 0);
+        ck_assert_uint_eq(n_replies, 0);
+        run_until(n_replies == 100);
+        ck_assert_uint_eq(n_failures, 0);
+        ck_assert_uint_gt(redis_rtt_usec(redis), 0);
+}
+END_TEST
+
+START_TEST(waits_for_a_server_that_is_not_there_yet)
+{
+        start();
+        run_until(is_down());
+        assert_error("cannot connect: ");
+        server_start(0, NULL, NULL);
+        run_until(is_up());
+        ck_assert_ptr_null(redis_error(redis));
+}
+END_TEST
+
+START_TEST(logs_in_with_the_password_of_the_settings)
+{
+        server_start(0, "--requirepass", "hunter2");
+        settings.password = (char *)"hunter2";
+        start();
+        run_until(is_up());
+}
+END_TEST
+
+START_TEST(prefers_user_and_password_of_the_url)
+{
+        char url[128];
+
+        server_start(0, NULL, NULL);
+        server_wait();
+        server_do("ACL SETUSER worker on >p@ss ~* +@all");
+        snprintf(url, sizeof(url), "unix://worker:p%%40ss@%s?db=3", server_socket);
+        settings.password = (char *)"wrong";
+        settings.username = (char *)"nobody";
+        settings.url = url;
+        start();
+        run_until(is_up());
+        ck_assert_ptr_null(strstr(redis_url_text(redis), "ss@"));
+
+        static const char *const argv[] = {"SET", "here", "1"};
+        ck_assert_int_eq(redis_command(redis, on_reply, &n_replies, 3, argv, NULL), 0);
+        run_until(n_replies == 1);
+        redisReply *reply = server_ask("EXISTS here");
+        ck_assert_int_eq(reply->integer, 0); /* it is in database 3 */
+        freeReplyObject(reply);
+}
+END_TEST
+
+static const struct {
+        const char *option, *value, *username, *password, *url_suffix, *error;
+} refusals[] = {
+        {"--requirepass", "hunter2", NULL, NULL, "", "set password or password_file"},
+        {"--requirepass", "hunter2", NULL, "hunter3", "", "refuses user or password"},
+        {NULL, NULL, NULL, "hunter3", "", "the server has no password"},
+        {NULL, NULL, "nobody", "hunter3", "", "refuses user or password"},
+        {NULL, NULL, NULL, NULL, "?db=99", "database 99 cannot be used"},
+};
+
+START_TEST(says_why_it_is_refused)
+{
+        char url[128];
+
+        server_start(0, refusals[_i].option, refusals[_i].value);
+        snprintf(url, sizeof(url), "%s%s", server_url, refusals[_i].url_suffix);
+        settings.url = url;
+        settings.username = (char *)refusals[_i].username;
+        settings.password = (char *)refusals[_i].password;
+        start();
+        run_until(is_down() && !strstr(last_error, "cannot connect"));
+        assert_error(refusals[_i].error);
+        ck_assert_ptr_null(strstr(last_error, "hunter"));
+}
+END_TEST
+
+START_TEST(says_that_an_acl_stands_in_its_way)
+{
+        server_start(0, NULL, NULL);
+        server_wait();
+        server_do("ACL SETUSER default -exists");
+        start();
+        run_until(is_down());
+        assert_error("its ACL does not let this user read");
+}
+END_TEST
+
+START_TEST(comes_back_after_the_server_was_killed)
+{
+        server_start(0, NULL, NULL);
+        start();
+        run_until(is_up());
+        ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
+        ck_assert_int_eq(ask(), 0);
+        ck_assert_int_eq(ask(), 0);
+        server_kill();
+        run_until(is_down());
+        assert_error("connection lost: ");
+        ck_assert_uint_eq(n_failures, 2);
+        ck_assert_int_eq(ask(), -ENOTCONN);
+        ck_assert_uint_eq(redis_rtt_usec(redis), 0);
+
+        server_start(0, NULL, NULL);
+        run_until(is_up());
+        ck_assert_int_eq(ask(), 0);
+        run_until(n_replies == 1);
+        ck_assert_uint_eq(n_failures, 2);
+        ck_assert_uint_eq(redis_connection_count(redis), 2);
+}
+END_TEST
+
+START_TEST(notices_a_death_while_nobody_asks)
+{
+        server_start(0, NULL, NULL);
+        start();
+        run_until(is_up());
+        server_kill();
+        run_until(is_down());
+        assert_error("closed by the server");
+}
+END_TEST
+
+START_TEST(notices_a_frozen_server_while_nobody_asks)
+{
+        server_start(0, NULL, NULL);
+        start();
+        run_until(is_up());
+        ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
+        run_until(is_down());
+        assert_error("no reply within command_timeout");
+}
+END_TEST
+
+START_TEST(gives_up_a_frozen_server_and_takes_it_back)
+{
+        server_start(0, NULL, NULL);
+        start();
+        run_until(is_up());
+        ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
+        ck_assert_int_eq(ask(), 0);
+        run_until(is_down());
+        assert_error("no reply within command_timeout");
+        ck_assert_uint_eq(n_failures, 1);
+        ck_assert_int_eq(kill(server_pid, SIGCONT), 0);
+        run_until(is_up());
+        ck_assert_int_eq(ask(), 0);
+        run_until(n_replies == 1);
+        ck_assert_uint_eq(n_failures, 1);
+}
+END_TEST
+
+/* A server that says `greeting` to whoever connects, and `answer` to each message. */
+static void start_impostor(const char *greeting, const char *answer)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        strcpy(address.sun_path, server_socket);
+        ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+        ck_assert_int_eq(listen(fd, 16), 0);
+        server_pid = fork_bound();
+        if (server_pid > 0) {
+                close_fd(fd);
+                return;
+        }
+        for (;;) {
+                char buffer[512];
+                int client = accept(fd, NULL, NULL);
+                if (greeting)
+                        (void)send(client, greeting, strlen(greeting), MSG_NOSIGNAL);
+                while (answer && recv(client, buffer, sizeof(buffer), 0) > 0)
+                        (void)send(client, answer, strlen(answer), MSG_NOSIGNAL);
+                close_fd(client);
+        }
+}
+
+static const struct {
+        const char *greeting, *answer, *error;
+} impostors[] = {
+        {NULL, NULL, "connection lost"},
+        {"", "HTTP/1.1 400 Bad Request\r\n\r\n", "connection lost"},
+        {"", "+OK\r\n", "not a Redis"},
+        {"", "$3\r\nfoo\r\n", "not a Redis"},
+        {"", ":1\r\n:1\r\n:1\r\n", "more than it was asked for"},
+        {"", "$-7\r\n", NULL},
+        {"", "*1000000000\r\n", NULL},
+        {"", "*-7\r\n", NULL},
+        {"", "\r\n\r\n", "connection lost"},
+        {"", "-LOADING Redis is loading the dataset in memory\r\n", "wait until it has"},
+        {"", "-NOAUTH Authentication required.\r\n", "set password or password_file"},
+        {"", "-NOPERM this user has no permissions\r\n", "ACL"},
+        {"", "-READONLY You can't write against a read only replica.\r\n", "set url to the master"},
+        {"", "-MASTERDOWN Link with MASTER is down\r\n", "lost its master"},
+        {"", "-ERR \x1b[2J nonsense\r\n", "ERR ?[2J nonsense"},
+        {"SSH-2.0-OpenSSH_9.2p1\r\n", "", "connection lost"},
+        {"+OK\r\n+OK\r\n+OK\r\n+OK\r\n", "", NULL},
+        {"-ERR max number of clients reached\r\n", NULL, NULL},
+        {"*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n", "", NULL},
+};
+
+START_TEST(survives_those_who_are_no_redis)
+{
+        start_impostor(impostors[_i].greeting, impostors[_i].answer);
+        start();
+        run_until(is_down());
+        if (impostors[_i].error)
+                assert_error(impostors[_i].error);
+        server_kill();
+        server_start(0, NULL, NULL);
+        run_until(is_up());
+}
+END_TEST
+
+START_TEST(survives_a_reply_to_nothing)
+{
+        int fds[2];
+        char buffer[512];
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+        int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        strcpy(address.sun_path, server_socket);
+        ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+        ck_assert_int_eq(listen(listener, 16), 0);
+        start();
+        ck_assert_int_ge(sd_event_run(event, USEC_PER_SEC), 0);
+        fds[0] = accept(listener, NULL, NULL);
+        ck_assert_int_ge(sd_event_run(event, USEC_PER_SEC), 0);
+        run_until(recv(fds[0], buffer, sizeof(buffer), MSG_DONTWAIT) > 0);
+        ck_assert_int_eq(send(fds[0], ":1\r\n", 4, 0), 4);
+        run_until(is_up());
+        ck_assert_int_eq(send(fds[0], "+OK\r\n", 5, 0), 5);
+        run_until(is_down());
+        assert_error("not asked for");
+        close_fd(fds[0]);
+        close_fd(listener);
+}
+END_TEST
+
+START_TEST(frees_itself_when_a_state_is_told)
+{
+        free_at_state = true;
+        if (_i == 0)
+                server_start(0, NULL, NULL);
+        start();
+        run_until(!redis);
+        ck_assert_uint_eq(n_states, 1);
+}
+END_TEST
+
+START_TEST(frees_itself_in_a_reply)
+{
+        server_start(0, NULL, NULL);
+        start();
+        run_until(is_up());
+        n_states = 0;
+        free_at_reply = true;
+        for (int i = 0; i < 10; i++)
+                ck_assert_int_eq(ask(), 0);
+        if (_i == 1)
+                server_kill();
+        run_until(!redis);
+        ck_assert_uint_eq(n_replies + n_failures, 10);
+        ck_assert_uint_eq(n_replies, _i == 0 ? 1 : 0);
+        ck_assert_uint_eq(n_states, 0); /* who has freed it is told nothing */
+}
+END_TEST
+
+START_TEST(calls_back_when_it_is_freed)
+{
+        server_start(0, NULL, NULL);
+        start();
+        run_until(is_up());
+        ck_assert_int_eq(ask(), 0);
+        ck_assert_int_eq(ask(), 0);
+        redis = redis_free(redis);
+        ck_assert_uint_eq(n_failures, 2);
+}
+END_TEST
+
+START_TEST(tries_each_address_of_a_name)
+{
+        char url[64];
+        int port = free_port();
+
+        /* localhost may be ::1 too, where this server does not listen. */
+        server_start(port, NULL, NULL);
+        snprintf(url, sizeof(url), "redis://%s:%d", _i == 0 ? "localhost" : "127.0.0.1", port);
+        settings.url = url;
+        start();
+        run_until(is_up());
+        ck_assert_int_eq(ask(), 0);
+        run_until(n_replies == 1);
+}
+END_TEST
+
+START_TEST(says_that_a_name_is_not_found)
+{
+        settings.url = (char *)"redis://no-such-host.invalid";
+        start();
+        run_until(is_down());
+        assert_error("no-such-host.invalid");
+        redis = redis_free(redis);
+}
+END_TEST
+
+START_TEST(can_be_freed_while_a_name_is_looked_up)
+{
+        settings.url = (char *)"redis://no-such-host.invalid";
+        start();
+        ck_assert_int_ge(sd_event_run(event, USEC_PER_SEC), 0);
+        redis = redis_free(redis);
+}
+END_TEST
+
+START_TEST(refuses_urls_that_it_cannot_serve)
+{
+        ck_assert_int_eq(redis_new(event, "redis://", &settings, NULL, NULL, &redis), -EINVAL);
+        ck_assert_int_eq(redis_new(event, "rediss://host", &settings, NULL, NULL, &redis), -EPROTONOSUPPORT);
+        ck_assert_ptr_null(redis);
+}
+END_TEST
+
+START_TEST(tells_addresses_from_names)
+{
+        ck_assert(resolve_is_numeric("127.0.0.1"));
+        ck_assert(resolve_is_numeric("::1"));
+        ck_assert(!resolve_is_numeric("localhost"));
+}
+END_TEST
+
+START_TEST(names_its_states)
+{
+        ck_assert_str_eq(redis_state_name(REDIS_STATE_CONNECTING), "connecting");
+        ck_assert_str_eq(redis_state_name(REDIS_STATE_CONNECTED), "connected");
+        ck_assert_str_eq(redis_state_name(REDIS_STATE_DOWN), "down");
+}
+END_TEST
+
+int main(void)
+{
+        if (server_is_missing())
+                return 77;
+        Suite *suite = suite_create("redis");
+        TCase *tcase = tcase_create("redis");
+
+        tcase_set_timeout(tcase, 60);
+        tcase_add_unchecked_fixture(tcase, server_directory_make, server_directory_remove);
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_add_test(tcase, connects_and_measures_the_round_trip);
+        tcase_add_test(tcase, waits_for_a_server_that_is_not_there_yet);
+        tcase_add_test(tcase, logs_in_with_the_password_of_the_settings);
+        tcase_add_test(tcase, prefers_user_and_password_of_the_url);
+        tcase_add_loop_test(tcase, says_why_it_is_refused, 0, ELEMENTSOF(refusals));
+        tcase_add_test(tcase, says_that_an_acl_stands_in_its_way);
+        tcase_add_test(tcase, comes_back_after_the_server_was_killed);
+        tcase_add_test(tcase, notices_a_death_while_nobody_asks);
+        tcase_add_test(tcase, notices_a_frozen_server_while_nobody_asks);
+        tcase_add_test(tcase, gives_up_a_frozen_server_and_takes_it_back);
+        tcase_add_loop_test(tcase, survives_those_who_are_no_redis, 0, ELEMENTSOF(impostors));
+        tcase_add_test(tcase, survives_a_reply_to_nothing);
+        tcase_add_loop_test(tcase, frees_itself_when_a_state_is_told, 0, 2);
+        tcase_add_loop_test(tcase, frees_itself_in_a_reply, 0, 2);
+        tcase_add_test(tcase, calls_back_when_it_is_freed);
+        tcase_add_loop_test(tcase, tries_each_address_of_a_name, 0, 2);
+        tcase_add_test(tcase, says_that_a_name_is_not_found);
+        tcase_add_test(tcase, can_be_freed_while_a_name_is_looked_up);
+        tcase_add_test(tcase, refuses_urls_that_it_cannot_serve);
+        tcase_add_test(tcase, tells_addresses_from_names);
+        tcase_add_test(tcase, names_its_states);
+        suite_add_tcase(suite, tcase);
+        return unit_main(suite);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* Does the URL of a Redis say what it should, and is its password hidden? */
+#include "core/redis_url.h"
+#include "unit.h"
+#include <string.h>
+
+static const struct {
+        const char *url;
+        struct redis_url expect;
+} good[] = {
+        {"redis://127.0.0.1:6379/0", {.host = (char *)"127.0.0.1", .port = 6379}},
+        {"redis://localhost", {.host = (char *)"localhost", .port = 6379}},
+        {"redis://cache-1.example.org:7000/15",
+         {.host = (char *)"cache-1.example.org", .port = 7000, .db = 15}},
+        {"redis://host/", {.host = (char *)"host", .port = 6379}},
+        {"redis://[::1]:6380/1", {.host = (char *)"::1", .port = 6380, .db = 1}},
+        {"redis://[fe80::1%eth0]", {.host = (char *)"fe80::1%eth0", .port = 6379}},
+        {"redis://:secret@host", {.host = (char *)"host", .port = 6379, .password = (char *)"secret"}},
+        {"redis://me:secret@host/2",
+         {.host = (char *)"host",
+          .port = 6379,
+          .db = 2,
+          .username = (char *)"me",
+          .password = (char *)"secret"}},
+        {"redis://me:p%40s%2f%3A@host",
+         {.host = (char *)"host", .port = 6379, .username = (char *)"me", .password = (char *)"p@s/:"}},
+        {"redis://me:a@b@host", /* the last '@' divides */
+         {.host = (char *)"host", .port = 6379, .username = (char *)"me", .password = (char *)"a@b"}},
+        {"redis://me@host", {.host = (char *)"host", .port = 6379, .username = (char *)"me"}},
+        {"redis://me:@host", {.host = (char *)"host", .port = 6379, .username = (char *)"me"}},
+        {"rediss://host:6380", {.host = (char *)"host", .port = 6380, .tls = true}},
+        {"unix:///run/redis/redis.sock", {.path = (char *)"/run/redis/redis.sock", .port = 6379}},
+        {"unix:///run/r.sock?db=3", {.path = (char *)"/run/r.sock", .port = 6379, .db = 3}},
+        {"unix://me:pw@/run/a@b?db=1",
+         {.path = (char *)"/run/a@b",
+          .port = 6379,
+          .db = 1,
+          .username = (char *)"me",
+          .password = (char *)"pw"}},
+        {"unix:///run/with%20blank", {.path = (char *)"/run/with blank", .port = 6379}},
+};
+
+static void assert_same(const char *a, const char *b)
+{
+        if (b)
+                ck_assert_pstr_eq(a, b);
+        else
+                ck_assert_ptr_null(a);
+}
+
+START_TEST(reads_every_form)
+{
+        _cleanup_redis_url_ struct redis_url url = {0};
+        const char *error = NULL;
+
+        ck_assert_int_eq(redis_url_parse(good[_i].url, &url, &error), 0);
+        assert_same(url.host, good[_i].expect.host);
+        assert_same(url.path, good[_i].expect.path);
+        assert_same(url.username, good[_i].expect.username);
+        assert_same(url.password, good[_i].expect.password);
+        ck_assert_uint_eq(url.port, good[_i].expect.port);
+        ck_assert_uint_eq(url.db, good[_i].expect.db);
+        ck_assert_int_eq(url.tls, good[_i].expect.tls);
+}
+END_TEST
+
+static const struct {
+        const char *url, *error;
+} bad[] = {
+        {"", "must begin with"},
+        {"localhost:6379", "must begin with"},
+        {"http://host", "must begin with"},
+        {"REDIS://host", "must begin with"},
+        {"redis:/host", "must begin with"},
+        {"redis://", "host must be"},
+        {"redis://:6379", "host must be"},
+        {"redis://:secret@", "host must be"},
+        {"redis://ho st", "host must be"},
+        {"redis://::1", "host must be"},
+        {"redis://[]", "host must be"},
+        {"redis://[::1", "']'"},
+        {"redis://[::1]x", "port must be"},
+        {"redis://host:", "port must be"},
+        {"redis://host:0", "port must be"},
+        {"redis://host:65536", "port must be"},
+        {"redis://host:6379x", "port must be"},
+        {"redis://host:-1", "port must be"},
+        {"redis://host:99999999999", "port must be"},
+        {"redis://:pa/ss@host", "host must be"}, /* ':' and no port: the '/' ended the authority */
+        {"redis://host/x", "/NUMBER"},
+        {"redis://host/1/2", "/NUMBER"},
+        {"redis://host/2147483648", "/NUMBER"},
+        {"redis://host?db=1", "/NUMBER"},
+        {"redis://host/1#x", "/NUMBER"},
+        {"redis://a%zz:b@host", "'%'"},
+        {"redis://a:b%4@host", "'%'"},
+        {"redis://a:b%@host", "'%'"},
+        {"redis://a:b%00c@host", "'%'"},
+        {"unix://", "name a socket"},
+        {"unix:///", "name a socket"},
+        {"unix://run/redis.sock", "absolute"},
+        {"unix:///run/r.sock?db=", "?db=NUMBER"},
+        {"unix:///run/r.sock?password=x", "?db=NUMBER"},
+        {"unix:///run/r.sock?db=1&password=x", "?db=NUMBER"},
+        {"unix:///run/%zz", "'%'"},
+        {"unix:///"
+         "012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345678"
+         "9"
+         "01234567",
+         "107"},
+};
+
+START_TEST(refuses_the_rest_and_says_why)
+{
+        struct redis_url url = {.port = 1};
+        const char *error = NULL;
+
+        ck_assert_int_eq(redis_url_parse(bad[_i].url, &url, &error), -EINVAL);
+        ck_assert_ptr_nonnull(error);
+        ck_assert_msg(strstr(error, bad[_i].error), "%s: %s", bad[_i].url, error);
+        ck_assert_uint_eq(url.port, 1);
+        ck_assert_int_eq(redis_url_parse(bad[_i].url, &url, NULL), -EINVAL);
+}
+END_TEST
+
+START_TEST(refuses_a_host_beyond_any_name)
+{
+        char text[300] = "redis://";
+        struct redis_url url;
+
+        memset(text + 8, 'a', 254);
+        text[8 + 254] = '\0';
+        ck_assert_int_eq(redis_url_parse(text, &url, NULL), -EINVAL);
+        text[8 + 253] = '\0';
+        ck_assert_int_eq(redis_url_parse(text, &url, NULL), 0);
+        redis_url_clear(&url);
+}
+END_TEST
+
+static const struct {
+        const char *url, *text;
+} redacted[] = {
+        {"redis://127.0.0.1:6379/0", "redis://127.0.0.1:6379/0"},
+        {"redis://me:hunter2@host/1", "redis://host/1"},
+        {"redis://:hunter2@host", "redis://host"},
+        {"redis://hunter2@host", "redis://host"},
+        {"redis://me:hun@ter2@host", "redis://host"},
+        {"redis://me:hun/ter2@host", "redis://host"},
+        {"redis://me:hun#ter2@host:x", "redis://host:x"},
+        {"unix://:hunter2@/run/a@b?db=1", "unix:///run/a@b?db=1"},
+        {"unix:///run/a@b", "unix:///run/a@b"},
+        {"me:hunter2@host", "(not a URL)"},
+        {"host", "host"},
+};
+
+START_TEST(hides_the_password)
+{
+        _cleanup_free_ char *text = redis_url_redact(redacted[_i].url);
+
+        ck_assert_ptr_nonnull(text);
+        ck_assert_str_eq(text, redacted[_i].text);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("redis_url");
+        TCase *tcase = tcase_create("redis_url");
+
+        tcase_add_loop_test(tcase, reads_every_form, 0, ELEMENTSOF(good));
+        tcase_add_loop_test(tcase, refuses_the_rest_and_says_why, 0, ELEMENTSOF(bad));
+        tcase_add_test(tcase, refuses_a_host_beyond_any_name);
+        tcase_add_loop_test(tcase, hides_the_password, 0, ELEMENTSOF(redacted));
+        suite_add_tcase(suite, tcase);
+        return unit_main(suite);
+}

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: MIT */
+/* A restart: new workers first, old ones quieted as they become ready, and a bad release that costs nothing.
+ */
+#include "world.h"
+
+static struct test_world t;
+
+static void setup(void)
+{
+        test_world_open(&t, 4);
+}
+
+static void teardown(void)
+{
+        test_world_close(&t);
+}
+
+static enum rollout_state state(void)
+{
+        return t.fleet->rollout.state;
+}
+
+static void restart(void)
+{
+        ck_assert_int_eq(command_restart(t.world, t.fleet, t.now), COMMAND_DONE);
+        ck_assert_int_eq(state(), ROLLOUT_RUNNING);
+}
+
+static unsigned most_extra(unsigned seconds)
+{
+        unsigned most = 0;
+
+        for (unsigned i = 0; i < seconds; i++) {
+                test_tick(&t, 1);
+                struct fleet_counts counts = test_counts(&t);
+                most = MAX(most, counts.active + counts.starting);
+        }
+        return most;
+}
+
+START_TEST(new_workers_start_at_once)
+{
+        test_settle(&t);
+        restart();
+        ck_assert_uint_eq(t.fleet->rollout.total, 4);
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.starts, 8);
+        ck_assert_uint_eq(t.quiets, 0);
+}
+END_TEST
+
+START_TEST(each_old_one_is_quieted_as_a_new_one_is_ready)
+{
+        test_settle(&t);
+        t.fleet_settings.restart_surge = (struct share){.value = 1};
+        restart();
+        while (state() == ROLLOUT_RUNNING) {
+                ck_assert_uint_ge(test_counts(&t).ready, 4);
+                ck_assert_uint_le(test_counts(&t).active + test_counts(&t).starting, 5);
+                test_tick(&t, 1);
+        }
+        ck_assert_uint_eq(t.quiets, 4);
+        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        ck_assert_uint_eq(test_counts(&t).outdated, 0);
+        ck_assert_uint_eq(test_events(&t, EVENT_ROLLOUT_DONE), 1);
+}
+END_TEST
+
+START_TEST(an_old_worker_is_quieted_in_the_tick_in_which_a_new_one_is_ready)
+{
+        test_settle(&t);
+        t.fleet_settings.restart_surge = (struct share){.value = 1};
+        restart();
+        test_tick(&t, 1);
+        struct worker *new = test_worker(&t, 5);
+        while (!worker_ready(new, t.now + USEC_PER_SEC))
+                test_tick(&t, 1);
+        ck_assert_uint_eq(t.quiets, 0);
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.quiets, 1);
+}
+END_TEST
+
+START_TEST(workers_that_never_beat_do_not_keep_the_next_release_from_starting)
+{
+        test_settle(&t);
+        t.newborn.boot_usec = USEC_INFINITY;
+        restart();
+        test_tick(&t, 1);
+        ck_assert_uint_eq(test_counts(&t).starting, 4);
+        t.newborn.boot_usec = 3 * USEC_PER_SEC;
+        restart();
+        test_tick(&t, 1);
+        ck_assert_uint_eq(test_counts(&t).starting, 8);
+        test_run(&t, 60);
+        ck_assert_uint_eq(test_counts(&t).ready, 4);
+        ck_assert_uint_le(test_counts(&t).live, fleet_max_processes(t.fleet));
+}
+END_TEST
+
+START_TEST(a_restart_without_a_place_for_a_new_worker_halts_and_says_so)
+{
+        t.fleet_settings.max_processes = 4;
+        test_settle(&t);
+        restart();
+        test_run(&t, 601);
+        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        ck_assert_ptr_nonnull(strstr(t.fleet->rollout.error, "max_processes (4) leaves no place"));
+        ck_assert_uint_eq(t.quiets, 0);
+}
+END_TEST
+
+START_TEST(a_new_worker_that_dies_before_it_is_ready_has_failed)
+{
+        t.fleet_settings.ready_after = 60 * USEC_PER_SEC;
+        test_settle(&t);
+        t.newborn.die_usec = 50 * USEC_PER_SEC;
+        restart();
+        test_run(&t, 60);
+        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        ck_assert_uint_eq(t.quiets, 0);
+}
+END_TEST
+
+START_TEST(running_jobs_finish_on_the_old_code)
+{
+        test_settle(&t);
+        test_process(test_worker(&t, 1))->busy = 3;
+        test_run(&t, 6);
+        restart();
+        test_run(&t, 600);
+        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        ck_assert_int_eq(test_worker(&t, 1)->state, WORKER_QUIET);
+        ck_assert_uint_eq(t.stops, 3);
+}
+END_TEST
+
+START_TEST(surge_is_a_number_or_a_share_rounded_up)
+{
+        static const struct {
+                struct share surge;
+                unsigned extra;
+        } cases[] = {{{1, false}, 1}, {{2, false}, 2}, {{30, true}, 2}, {{25, true}, 1}, {{100, true}, 4}};
+
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                test_settle(&t);
+                t.fleet_settings.restart_surge = cases[i].surge;
+                ck_assert_uint_eq(fleet_surge(t.fleet), cases[i].extra);
+                restart();
+                ck_assert_uint_eq(most_extra(200), 4 + cases[i].extra);
+                ck_assert_int_eq(state(), ROLLOUT_DONE);
+        }
+}
+END_TEST
+
+START_TEST(without_surge_one_old_worker_goes_first)
+{
+        test_settle(&t);
+        t.fleet_settings.restart_surge = (struct share){.value = 0};
+        t.fleet_settings.max_processes = 4;
+        restart();
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.quiets, 1);
+        test_run(&t, 2);
+        ck_assert_uint_eq(t.starts, 4);
+        ck_assert_uint_eq(t.quiets, 1);
+        for (unsigned i = 0; i < 600 && state() == ROLLOUT_RUNNING; i++) {
+                test_tick(&t, 1);
+                ck_assert_uint_ge(test_counts(&t).active, 3);
+                ck_assert_uint_le(test_counts(&t).live, 4);
+        }
+        ck_assert_int_eq(state(), ROLLOUT_DONE);
+}
+END_TEST
+
+START_TEST(a_release_that_dies_at_boot_halts_after_three_failures)
+{
+        test_settle(&t);
+        t.newborn.die_usec = 100 * USEC_PER_MSEC;
+        t.fleet_settings.restart_surge = (struct share){.value = 1};
+        restart();
+        for (unsigned i = 0; i < 300 && state() == ROLLOUT_RUNNING; i++)
+                test_tick(&t, 1);
+        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        ck_assert_uint_eq(t.starts, 7);
+        ck_assert_uint_eq(t.quiets, 0);
+        ck_assert_uint_eq(test_counts(&t).ready, 4);
+        ck_assert_ptr_nonnull(
+                strstr(t.fleet->rollout.error, "3 new workers in a row failed; the last: default/"));
+        ck_assert_ptr_nonnull(strstr(t.fleet->rollout.error, "exited with status 1"));
+        ck_assert_uint_eq(test_events(&t, EVENT_ROLLOUT_HALTED), 1);
+        test_run(&t, 600);
+        ck_assert_uint_eq(t.quiets, 0);
+}
+END_TEST
+
+START_TEST(keeps_old_workers_when_new_ones_never_boot)
+{
+        test_settle(&t);
+        t.newborn.boot_usec = USEC_INFINITY;
+        restart();
+        test_run(&t, 1200);
+        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        ck_assert_uint_eq(test_counts(&t).ready, 4);
+        ck_assert_uint_eq(t.quiets, 0);
+        ck_assert_ptr_nonnull(strstr(t.fleet->rollout.error, "did not beat within boot_timeout"));
+}
+END_TEST
+
+START_TEST(a_release_that_dies_soon_after_its_first_beat_halts)
+{
+        test_settle(&t);
+        t.newborn.die_usec = 30 * USEC_PER_SEC;
+        t.fleet_settings.ready_after = 30 * USEC_PER_SEC;
+        restart();
+        for (unsigned i = 0; i < 600 && state() == ROLLOUT_RUNNING; i++)
+                test_tick(&t, 1);
+        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        ck_assert_uint_eq(t.quiets, 0);
+        ck_assert_ptr_nonnull(strstr(t.fleet->rollout.error, "after its first beat"));
+}
+END_TEST
+
+START_TEST(a_failure_holds_further_quiets_until_a_new_worker_is_ready)
+{
+        test_settle(&t);
+        t.fleet_settings.restart_surge = (struct share){.value = 1};
+        restart();
+        test_tick(&t, 1);
+        test_exit(&t, test_worker(&t, 5), 1);
+        t.newborn.boot_usec = 60 * USEC_PER_SEC;
+        test_run(&t, 30);
+        ck_assert_uint_eq(t.fleet->rollout.failures, 1);
+        ck_assert_uint_eq(t.quiets, 0);
+        ck_assert_str_eq(test_waits_for(&t, test_worker(&t, 1)),
+                         "waits for a new worker to prove itself: the last one failed");
+        ck_assert_str_eq(test_fleet_waits_for(&t),
+                         "waits for a new worker to prove itself: the last one failed");
+        test_run(&t, 30);
+        t.newborn.boot_usec = 3 * USEC_PER_SEC;
+        test_run(&t, 240);
+        ck_assert_int_eq(state(), ROLLOUT_DONE);
+}
+END_TEST
+
+START_TEST(failures_with_redis_away_do_not_count)
+{
+        test_settle(&t);
+        test_redis(&t, false);
+        t.newborn.die_usec = 100 * USEC_PER_MSEC;
+        restart();
+        test_run(&t, 300);
+        ck_assert_int_eq(state(), ROLLOUT_RUNNING);
+        ck_assert_uint_eq(t.fleet->rollout.failures, 0);
+        ck_assert_uint_eq(t.quiets, 0);
+        t.newborn.die_usec = USEC_INFINITY;
+        test_redis(&t, true);
+        test_run(&t, 120);
+        ck_assert_int_eq(state(), ROLLOUT_DONE);
+}
+END_TEST
+
+START_TEST(a_boot_timeout_counts_though_redis_was_away_before)
+{
+        test_settle(&t);
+        t.newborn.boot_usec = USEC_INFINITY;
+        restart();
+        test_run(&t, 5);
+        test_redis(&t, false);
+        test_run(&t, 2);
+        test_redis(&t, true);
+        test_run(&t, 125);
+        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+}
+END_TEST
+
+START_TEST(a_failed_start_counts)
+{
+        test_settle(&t);
+        t.start_error = "no such directory";
+        restart();
+        test_run(&t, 60);
+        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        ck_assert_ptr_nonnull(strstr(t.fleet->rollout.error, "no such directory"));
+}
+END_TEST
+
+START_TEST(the_next_restart_goes_on_after_a_halt)
+{
+        test_settle(&t);
+        t.newborn.die_usec = 100 * USEC_PER_MSEC;
+        restart();
+        test_run(&t, 120);
+        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        t.newborn.die_usec = USEC_INFINITY;
+        restart();
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
+        ck_assert_str_eq(t.fleet->rollout.error, "");
+        test_run(&t, 120);
+        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        ck_assert_uint_eq(t.fleet->generation, 3);
+}
+END_TEST
+
+START_TEST(the_newest_generation_wins)
+{
+        test_settle(&t);
+        restart();
+        test_run(&t, 5);
+        restart();
+        ck_assert_uint_eq(t.fleet->rollout.total, 8);
+        test_run(&t, 200);
+        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        ck_assert_uint_eq(test_counts(&t).active, 4);
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                ck_assert_uint_eq(t.fleet->workers[i]->generation, 3);
+}
+END_TEST
+
+START_TEST(an_abort_ends_it_and_the_new_ones_leave_first)
+{
+        test_settle(&t);
+        restart();
+        test_run(&t, 8);
+        command_abort(t.world, t.fleet, t.now);
+        ck_assert_int_eq(state(), ROLLOUT_ABORTED);
+        test_run(&t, 120);
+        for (unsigned i = 1; i <= 4; i++) {
+                ck_assert_int_eq(test_worker(&t, i)->state, WORKER_ACTIVE);
+                ck_assert_uint_eq(test_worker(&t, i)->generation, 1);
+        }
+        ck_assert_uint_eq(test_counts(&t).live, 4);
+        command_abort(t.world, t.fleet, t.now);
+        ck_assert_uint_eq(test_events(&t, EVENT_ROLLOUT_ABORTED), 1);
+}
+END_TEST
+
+START_TEST(halts_without_progress_for_rollout_timeout)
+{
+        test_settle(&t);
+        t.newborn.boot_usec = USEC_INFINITY;
+        t.fleet_settings.boot_timeout = USEC_PER_HOUR;
+        restart();
+        test_run(&t, 599);
+        ck_assert_int_eq(state(), ROLLOUT_RUNNING);
+        test_run(&t, 2);
+        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        ck_assert_str_eq(t.fleet->rollout.error,
+                         "no progress for 10min (rollout_timeout): default/5 has not beaten");
+        ck_assert_uint_eq(test_counts(&t).ready, 4);
+}
+END_TEST
+
+START_TEST(a_timeout_says_that_new_workers_beat_elsewhere)
+{
+        test_settle(&t);
+        t.newborn.silent = true;
+        t.newborn.beat_usec = 1;
+        restart();
+        test_run(&t, 602);
+        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        ck_assert_ptr_nonnull(strstr(t.fleet->rollout.error, "default/5 beats elsewhere"));
+}
+END_TEST
+
+START_TEST(drains_that_hold_the_places_stop_its_clock)
+{
+        test_settle(&t);
+        t.fleet_settings.max_processes = 5;
+        for (unsigned i = 1; i <= 4; i++)
+                test_process(test_worker(&t, i))->busy = 1;
+        test_run(&t, 6);
+        restart();
+        test_run(&t, 3600);
+        ck_assert_int_eq(state(), ROLLOUT_RUNNING);
+        ck_assert_uint_eq(test_counts(&t).quiet, 1);
+        for (unsigned i = 1; i <= 4; i++)
+                test_process(test_worker(&t, i))->busy = 0;
+        test_run(&t, 300);
+        ck_assert_int_eq(state(), ROLLOUT_DONE);
+}
+END_TEST
+
+START_TEST(redis_away_stops_its_clock)
+{
+        test_settle(&t);
+        restart();
+        test_run(&t, 5);
+        test_redis(&t, false);
+        test_run(&t, 3600);
+        ck_assert_int_eq(state(), ROLLOUT_RUNNING);
+        ck_assert_uint_eq(t.quiets, 0);
+        test_redis(&t, true);
+        test_run(&t, 120);
+        ck_assert_int_eq(state(), ROLLOUT_DONE);
+}
+END_TEST
+
+START_TEST(a_shutdown_does_not_report_it_done)
+{
+        test_settle(&t);
+        restart();
+        test_run(&t, 3);
+        command_shutdown(t.world, t.now);
+        test_run(&t, 40);
+        ck_assert_uint_eq(test_counts(&t).live, 0);
+        ck_assert_int_eq(state(), ROLLOUT_RUNNING);
+        ck_assert_uint_eq(test_events(&t, EVENT_ROLLOUT_DONE), 0);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("rollout");
+        TCase *cases = tcase_create("rollout");
+
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, new_workers_start_at_once);
+        tcase_add_test(cases, each_old_one_is_quieted_as_a_new_one_is_ready);
+        tcase_add_test(cases, an_old_worker_is_quieted_in_the_tick_in_which_a_new_one_is_ready);
+        tcase_add_test(cases, running_jobs_finish_on_the_old_code);
+        tcase_add_test(cases, surge_is_a_number_or_a_share_rounded_up);
+        tcase_add_test(cases, without_surge_one_old_worker_goes_first);
+        tcase_add_test(cases, a_release_that_dies_at_boot_halts_after_three_failures);
+        tcase_add_test(cases, keeps_old_workers_when_new_ones_never_boot);
+        tcase_add_test(cases, a_release_that_dies_soon_after_its_first_beat_halts);
+        tcase_add_test(cases, a_failure_holds_further_quiets_until_a_new_worker_is_ready);
+        tcase_add_test(cases, failures_with_redis_away_do_not_count);
+        tcase_add_test(cases, a_boot_timeout_counts_though_redis_was_away_before);
+        tcase_add_test(cases, a_failed_start_counts);
+        tcase_add_test(cases, the_next_restart_goes_on_after_a_halt);
+        tcase_add_test(cases, the_newest_generation_wins);
+        tcase_add_test(cases, an_abort_ends_it_and_the_new_ones_leave_first);
+        tcase_add_test(cases, halts_without_progress_for_rollout_timeout);
+        tcase_add_test(cases, a_timeout_says_that_new_workers_beat_elsewhere);
+        tcase_add_test(cases, drains_that_hold_the_places_stop_its_clock);
+        tcase_add_test(cases, redis_away_stops_its_clock);
+        tcase_add_test(cases, a_shutdown_does_not_report_it_done);
+        tcase_add_test(cases, workers_that_never_beat_do_not_keep_the_next_release_from_starting);
+        tcase_add_test(cases, a_restart_without_a_place_for_a_new_worker_halts_and_says_so);
+        tcase_add_test(cases, a_new_worker_that_dies_before_it_is_ready_has_failed);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

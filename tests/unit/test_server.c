@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: MIT */
+/* The socket server, with real sockets in a folder of its own. */
+#include "client.h"
+#include "io/lock.h"
+#include <fcntl.h>
+#include <grp.h>
+#include <sys/wait.h>
+
+#define PING      "{\"method\":\"org.sqmgr.Control.Ping\"}"
+#define SUBSCRIBE "{\"method\":\"org.sqmgr.Control.Restart\",\"more\":true}"
+#define SCALE     "{\"method\":\"org.sqmgr.Control.Scale\",\"parameters\":{\"count\":%d}%s}"
+
+static char dir[] = "/tmp/sqmgr-test-XXXXXX";
+static char path[64];
+static sd_event *event;
+static struct server *server;
+static struct call *kept;
+static unsigned n_handled, n_cancelled;
+
+static void on_cancelled(struct call *call, void *userdata)
+{
+        ck_assert_ptr_eq(call, kept);
+        ck_assert_ptr_eq(userdata, &kept);
+        kept = NULL;
+        n_cancelled++;
+}
+
+/* Restart is kept, Reload answers with 300 KiB, Scale with its count, and all others with nothing. */
+static void on_call(struct call *call, const struct control_method *method, json_t *parameters,
+                    void *userdata)
+{
+        static char large[300 * 1024];
+
+        ck_assert_ptr_eq(userdata, &n_handled);
+        n_handled++;
+        if (strcmp(method->name, "Restart") == 0 && call_wants_more(call)) {
+                server_reply(call, json_pack("{s:s}", "state", "begun"), true);
+                server_keep(call, on_cancelled, &kept);
+                kept = call;
+        } else if (strcmp(method->name, "Reload") == 0) {
+                memset(large, 'x', sizeof(large) - 1);
+                server_reply(call, json_pack("{s:s}", "large", large), false);
+        } else if (strcmp(method->name, "Scale") == 0) {
+                server_reply(call, json_pack("{s:O}", "count", json_object_get(parameters, "count")), false);
+        } else {
+                server_reply(call, json_object(), false);
+        }
+}
+
+static struct server_options options(void)
+{
+        return (struct server_options){
+                .path = path,
+                .mode = 0600,
+                .group = CONTROL_NO_GROUP,
+                .version = "1.2.3",
+                .handle = on_call,
+                .userdata = &n_handled,
+        };
+}
+
+static void start_server(usec_t message_timeout)
+{
+        struct server_options all = options();
+        char error[512] = "";
+
+        all.message_timeout = message_timeout;
+        ck_assert_msg(server_new(event, &all, &server, error, sizeof(error)) == 0, "%s", error);
+}
+
+static void setup(void)
+{
+        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        snprintf(path, sizeof(path), "%s/run/control.sock", dir);
+        ck_assert_int_ge(sd_event_new(&event), 0);
+        kept = NULL;
+        n_handled = n_cancelled = 0;
+}
+
+static void teardown(void)
+{
+        server = server_free(server);
+        event = sd_event_unref(event);
+        unit_remove_tree(dir);
+}
+
+START_TEST(answers_a_call_sent_byte_by_byte)
+{
+        start_server(0);
+        struct client client = client_open(path);
+        struct varlink_reply reply = {0};
+
+        for (size_t i = 0; i < sizeof(PING); i++) {
+                client_write(&client, PING + i, 1);
+                ck_assert_int_ge(sd_event_run(event, 1000), 0);
+        }
+        ck_assert_int_eq(client_wait(event, &client, &reply), 1);
+        ck_assert_ptr_null(reply.error);
+        varlink_reply_free(&reply);
+        client_end(&client);
+}
+END_TEST
+
+START_TEST(answers_pipelined_calls_in_order)
+{
+        start_server(0);
+        struct client client = client_open(path);
+        char batch[200 * 128];
+        size_t length = 0;
+
+        for (int i = 0; i < 200; i++)
+                length += (size_t)sprintf(batch + length, SCALE, i, "") + 1;
+        client_write(&client, batch, length);
+        for (int i = 0; i < 200; i++) {
+                struct varlink_reply reply = {0};
+
+                ck_assert_int_eq(client_wait(event, &client, &reply), 1);
+                ck_assert_int_eq(json_integer_value(json_object_get(reply.parameters, "count")), i);
+                varlink_reply_free(&reply);
+        }
+        client_end(&client);
+}
+END_TEST
+
+START_TEST(answers_what_was_sent_before_the_sender_shut_down)
+{
+        start_server(0);
+        struct client client = client_open(path);
+        struct varlink_reply reply = {0};
+
+        client_send(&client, PING);
+        client_send(&client, PING);
+        ck_assert_int_eq(shutdown(client.fd, SHUT_WR), 0);
+        for (int i = 0; i < 2; i++) {
+                ck_assert_int_eq(client_wait(event, &client, &reply), 1);
+                varlink_reply_free(&reply);
+        }
+        client_expect_closed(event, &client);
+        client_end(&client);
+}
+END_TEST
+
+START_TEST(a_oneway_call_gets_no_reply_and_is_done_though_the_sender_left)
+{
+        start_server(0);
+        struct client client = client_open(path), other;
+        char text[128];
+
+        sprintf(text, SCALE, 1, ",\"oneway\":true");
+        client_send(&client, text);
+        client_expect(event, &client, PING, NULL);
+        ck_assert_uint_eq(n_handled, 2);
+        client_send(&client, text);
+        client_end(&client);
+        other = client_open(path);
+        for (unsigned i = 0; i < 100 && n_handled < 3; i++)
+                client_expect(event, &other, "{\"method\":\"org.varlink.service.GetInfo\"}", NULL);
+        ck_assert_uint_eq(n_handled, 3);
+        client_end(&other);
+}
+END_TEST
+
+static const char *const garbage[] = {
+        "",
+        "GET / HTTP/1.1\r\n\r\n",
+        "{\"method\":",
+        "[1]",
+        "{}",
+        "\xff\xfe",
+        "{\"method\":\"a.B\",\"parameters\":1}",
+};
+
+START_TEST(garbage_gets_an_error_and_harms_nobody_else)
+{
+        start_server(0);
+        struct client other = client_open(path), client = client_open(path);
+
+        client_expect(event, &other, PING, NULL);
+        client_expect(event, &client, garbage[_i], CONTROL_REFUSED);
+        client_expect_closed(event, &client);
+        client_expect(event, &other, PING, NULL);
+        client_end(&client);
+        client_end(&other);
+}
+END_TEST
+
+START_TEST(a_message_of_a_mebibyte_is_taken_and_a_longer_one_refused)
+{
+        start_server(0);
+        struct client client = client_open(path);
+        char *text = malloc(VARLINK_CALL_MAX + 2);
+        struct varlink_reply reply = {0};
+
+        for (size_t extra = 0; extra < 2; extra++) {
+                size_t size = VARLINK_CALL_MAX + extra, sent = 0;
+
+                memset(text, ' ', size + 1);
+                memcpy(text, PING, strlen(PING));
+                text[size] = '\0';
+                while (sent <= size) {
+                        ssize_t n =
+                                send(client.fd, text + sent, size + 1 - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+                        if (n > 0)
+                                sent += (size_t)n;
+                        else if (errno != EAGAIN)
+                                break;
+                        ck_assert_int_ge(sd_event_run(event, 1000), 0);
+                }
+                ck_assert_int_eq(client_wait(event, &client, &reply), 1);
+                ck_assert_pstr_eq(reply.error, extra == 0 ? NULL : CONTROL_REFUSED);
+                varlink_reply_free(&reply);
+        }
+        client_expect_closed(event, &client);
+        ck_assert_uint_eq(n_handled, 1);
+        client_end(&client);
+        free(text);
+}
+END_TEST
+
+START_TEST(half_a_message_is_borne_for_a_while_only)
+{
+        start_server(50 * USEC_PER_MSEC);
+        struct client idle = client_open(path), client = client_open(path);
+
+        client_expect(event, &idle, PING, NULL);
+        client_expect(event, &client, PING, NULL);
+        client_write(&client, PING, 5);
+        client_expect_closed(event, &client);
+        client_expect(event, &idle, PING, NULL);
+        client_end(&client);
+        client_end(&idle);
+}
+END_TEST
+
+START_TEST(the_257th_connection_is_refused_and_a_place_is_free_again_later)
+{
+        start_server(0);
+        struct client clients[SERVER_CONNECTIONS_MAX];
+        struct varlink_reply reply = {0};
+
+        for (size_t i = 0; i < ELEMENTSOF(clients); i++) {
+                clients[i] = client_open(path);
+                client_expect(event, &clients[i], PING, NULL);
+        }
+        struct client late = client_open(path);
+        ck_assert_int_eq(client_wait(event, &late, &reply), 1);
+        ck_assert_str_eq(reply.error, CONTROL_REFUSED);
+        varlink_reply_free(&reply);
+        client_expect_closed(event, &late);
+        client_end(&late);
+        client_expect(event, &clients[7], PING, NULL);
+
+        client_end(&clients[9]);
+        ck_assert_int_ge(sd_event_run(event, 1000), 0);
+        clients[9] = client_open(path);
+        client_expect(event, &clients[9], PING, NULL);
+        for (size_t i = 0; i < ELEMENTSOF(clients); i++)
+                client_end(&clients[i]);
+}
+END_TEST
+
+START_TEST(a_subscriber_hears_all_until_the_last_reply_then_its_next_call_is_answered)
+{
+        start_server(0);
+        struct client client = client_open(path);
+        struct varlink_reply reply = client_call(event, &client, SUBSCRIBE);
+
+        ck_assert(reply.continues);
+        varlink_reply_free(&reply);
+        client_send(&client, PING);
+        for (int i = 0; i < 3; i++) {
+                ck_assert_int_ge(sd_event_run(event, 1000), 0);
+                ck_assert_uint_eq(n_handled, 1);
+                server_reply(kept, json_pack("{s:i}", "step", i), i < 2);
+                ck_assert_int_eq(client_wait(event, &client, &reply), 1);
+                ck_assert_int_eq(json_integer_value(json_object_get(reply.parameters, "step")), i);
+                ck_assert_int_eq(reply.continues, i < 2);
+                varlink_reply_free(&reply);
+        }
+        ck_assert_int_eq(client_wait(event, &client, &reply), 1);
+        ck_assert_uint_eq(n_handled, 2);
+        varlink_reply_free(&reply);
+        client_end(&client);
+        ck_assert_uint_eq(n_cancelled, 0);
+}
+END_TEST
+
+START_TEST(a_subscription_is_cancelled_when_its_client_leaves)
+{
+        start_server(0);
+        struct client client = client_open(path);
+        struct varlink_reply reply = client_call(event, &client, SUBSCRIBE);
+
+        varlink_reply_free(&reply);
+        client_end(&client);
+        for (unsigned i = 0; i < 100 && n_cancelled == 0; i++)
+                ck_assert_int_ge(sd_event_run(event, 10000), 0);
+        ck_assert_uint_eq(n_cancelled, 1);
+
+        client = client_open(path);
+        reply = client_call(event, &client, SUBSCRIBE);
+        varlink_reply_free(&reply);
+        server = server_free(server);
+        ck_assert_uint_eq(n_cancelled, 2);
+        client_end(&client);
+}
+END_TEST
+
+START_TEST(a_subscriber_that_does_not_read_is_dropped)
+{
+        start_server(0);
+        struct client client = client_open(path), other = client_open(path);
+        struct varlink_reply reply = client_call(event, &client, SUBSCRIBE);
+        static char text[64 * 1024];
+        unsigned sent = 0;
+
+        varlink_reply_free(&reply);
+        memset(text, 'x', sizeof(text) - 1);
+        while (n_cancelled == 0) {
+                ck_assert_uint_lt(sent++, 1000);
+                server_reply(kept, json_pack("{s:s}", "text", text), true);
+                ck_assert_int_ge(sd_event_run(event, 0), 0);
+        }
+        ck_assert_uint_gt(sent, 60);
+        client_expect(event, &other, PING, NULL);
+        client_end(&client);
+        client_end(&other);
+}
+END_TEST
+
+START_TEST(calls_wait_while_their_answers_are_not_read)
+{
+        start_server(0);
+        struct client client = client_open(path);
+        struct varlink_reply reply = {0};
+
+        for (unsigned i = 0; i < 50; i++)
+                client_send(&client, "{\"method\":\"org.sqmgr.Control.Reload\"}");
+        for (unsigned i = 0; i < 200; i++)
+                ck_assert_int_ge(sd_event_run(event, 0), 0);
+        ck_assert_uint_lt(n_handled, 10);
+        for (unsigned i = 0; i < 50; i++) {
+                ck_assert_int_eq(client_wait(event, &client, &reply), 1);
+                varlink_reply_free(&reply);
+        }
+        ck_assert_uint_eq(n_handled, 50);
+        client_end(&client);
+}
+END_TEST
+
+static const struct {
+        const char *call, *error;
+} service_calls[] = {
+        {"{\"method\":\"org.varlink.service.GetInfo\"}", NULL},
+        {"{\"method\":\"org.varlink.service.GetInterfaceDescription\","
+         "\"parameters\":{\"interface\":\"org.sqmgr.Control\"}}",
+         NULL},
+        {"{\"method\":\"org.varlink.service.GetInterfaceDescription\","
+         "\"parameters\":{\"interface\":\"org.varlink.service\"}}",
+         NULL},
+        {"{\"method\":\"org.varlink.service.GetInterfaceDescription\",\"parameters\":{\"interface\":\"a.b\"}"
+         "}",
+         VARLINK_INTERFACE_NOT_FOUND},
+        {"{\"method\":\"org.varlink.service.GetInterfaceDescription\"}", VARLINK_INVALID_PARAMETER},
+        {"{\"method\":\"org.varlink.service.Nothing\"}", VARLINK_METHOD_NOT_FOUND},
+        {"{\"method\":\"org.sqmgr.Control.Nothing\"}", VARLINK_METHOD_NOT_FOUND},
+        {"{\"method\":\"org.sqmgr.Other.Ping\"}", VARLINK_INTERFACE_NOT_FOUND},
+        {"{\"method\":\"Ping\"}", VARLINK_INVALID_PARAMETER},
+        {"{\"method\":\"org.sqmgr.Control.Ping\",\"upgrade\":true}", VARLINK_METHOD_NOT_IMPLEMENTED},
+        {"{\"method\":\"org.sqmgr.Control.Ping\",\"more\":true}", NULL},
+};
+
+START_TEST(speaks_for_itself)
+{
+        start_server(0);
+        struct client client = client_open(path);
+
+        client_expect(event, &client, service_calls[_i].call, service_calls[_i].error);
+        client_expect(event, &client, PING, NULL);
+        client_end(&client);
+}
+END_TEST
+
+START_TEST(who_may_only_read_is_told_which_group_may_do_more)
+{
+        struct server_options all = options();
+        char error[512];
+        int result[2];
+
+        if (geteuid() != 0)
+                return;
+        ck_assert_int_eq(chmod(dir, 0755), 0);
+        all.mode = 0666;
+        all.group = 4242;
+        all.group_name = "operators";
+        ck_assert_int_eq(server_new(event, &all, &server, error, sizeof(error)), 0);
+        ck_assert_int_eq(pipe2(result, O_CLOEXEC), 0);
+        for (int member = 0; member < 2; member++) {
+                gid_t group = member ? 4242 : 4243;
+                pid_t pid = fork();
+
+                ck_assert_int_ge(pid, 0);
+                if (pid == 0) {
+                        /* Connects as another user, and hands what it is answered to the test. */
+                        char text[1024];
+                        if (setgroups(1, &group) < 0 || setresgid(4000, 4000, 4000) < 0 ||
+                            setresuid(4000, 4000, 4000) < 0)
+                                _exit(1);
+                        struct client client = client_open(path);
+                        client_send(&client,
+                                    "{\"method\":\"org.sqmgr.Control.Scale\",\"parameters\":{\"count\":1}}");
+                        ssize_t n = recv(client.fd, text, sizeof(text), 0);
+                        _exit(n > 0 && write(result[1], text, (size_t)n) == n ? 0 : 1);
+                }
+                struct pollfd ready = {.fd = result[0], .events = POLLIN};
+                for (unsigned i = 0; i < 3000 && poll(&ready, 1, 0) == 0; i++)
+                        ck_assert_int_ge(sd_event_run(event, 10000), 0);
+                char text[1024];
+                ssize_t n = read(result[0], text, sizeof(text));
+                ck_assert_int_gt(n, 0);
+                struct varlink_reply reply;
+                ck_assert_int_eq(varlink_decode_reply(text, (size_t)n - 1, &reply), 0);
+                ck_assert_pstr_eq(reply.error, member ? NULL : VARLINK_PERMISSION_DENIED);
+                if (!member)
+                        ck_assert_str_eq(json_string_value(json_object_get(reply.parameters, "group")),
+                                         "operators");
+                varlink_reply_free(&reply);
+                ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+        }
+        close(result[0]);
+        close(result[1]);
+}
+END_TEST
+
+START_TEST(a_second_server_is_refused_and_told_the_pid_of_the_first)
+{
+        struct server_options all = options();
+        struct server *second;
+        char error[512], wanted[512];
+
+        start_server(0);
+        snprintf(wanted, sizeof(wanted), "another sqmgr (pid %d) holds '%s'", (int)getpid(), path);
+        ck_assert_int_eq(server_new(event, &all, &second, error, sizeof(error)), -EBUSY);
+        ck_assert_str_eq(error, wanted);
+        struct client client = client_open(path);
+        client_expect(event, &client, PING, NULL);
+        client_end(&client);
+        server = server_free(server);
+        ck_assert_int_eq(access(path, F_OK), -1);
+        start_server(0);
+}
+END_TEST
+
+START_TEST(replaces_a_dead_socket_but_nothing_else)
+{
+        struct server_options all = options();
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        struct stat status;
+        char error[512];
+
+        start_server(0);
+        ck_assert_int_eq(stat(path, &status), 0);
+        ck_assert_uint_eq(status.st_mode & 07777, 0600);
+        server = server_free(server);
+
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        strcpy(address.sun_path, path);
+        ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+        ck_assert_int_eq(listen(fd, 1), 0);
+        ck_assert_int_eq(server_new(event, &all, &server, error, sizeof(error)), -EADDRINUSE);
+        close(fd);
+        start_server(0);
+        server = server_free(server);
+
+        unit_write_file(dir, "run/control.sock", "precious");
+        ck_assert_int_eq(server_new(event, &all, &server, error, sizeof(error)), -EEXIST);
+        ck_assert_ptr_nonnull(strstr(error, "not a socket"));
+        ck_assert_int_eq(unlink(path), 0);
+}
+END_TEST
+
+START_TEST(a_path_that_does_not_fit_is_refused_with_a_sentence)
+{
+        struct server_options all = options();
+        char error[512], longest[200];
+
+        memset(longest, 'x', sizeof(longest) - 1);
+        longest[0] = '/';
+        longest[sizeof(longest) - 1] = '\0';
+        all.path = longest;
+        ck_assert_int_eq(server_new(event, &all, &server, error, sizeof(error)), -ENAMETOOLONG);
+        all.path = "/proc/nothing/there/control.sock";
+        ck_assert_int_lt(server_new(event, &all, &server, error, sizeof(error)), 0);
+        ck_assert_ptr_nonnull(strstr(error, "'/proc/nothing/there'"));
+}
+END_TEST
+
+START_TEST(a_lock_is_held_by_one_and_is_free_when_that_is_gone)
+{
+        char lock[128];
+        int first = -1, second = -1;
+        pid_t holder = -1;
+
+        snprintf(lock, sizeof(lock), "%s/lock", dir);
+        ck_assert_int_eq(lock_take(lock, &first, &holder), LOCK_TAKEN);
+        ck_assert_int_eq(lock_take(lock, &second, &holder), LOCK_HELD);
+        ck_assert_int_eq(holder, getpid());
+        ck_assert_int_eq(second, -1);
+        close(first);
+        ck_assert_int_eq(lock_take(lock, &second, &holder), LOCK_TAKEN);
+        close(second);
+        ck_assert_int_eq(lock_take(dir, &second, &holder), -EISDIR);
+        ck_assert_int_eq(unlink(lock), 0);
+        ck_assert_int_eq(symlink("/tmp/sqmgr-test-elsewhere", lock), 0);
+        ck_assert_int_eq(lock_take(lock, &second, &holder), -ELOOP);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("server");
+        TCase *tests = tcase_create("server");
+
+        tcase_set_timeout(tests, 60);
+        tcase_add_checked_fixture(tests, setup, teardown);
+        tcase_add_test(tests, answers_a_call_sent_byte_by_byte);
+        tcase_add_test(tests, answers_pipelined_calls_in_order);
+        tcase_add_test(tests, answers_what_was_sent_before_the_sender_shut_down);
+        tcase_add_test(tests, a_oneway_call_gets_no_reply_and_is_done_though_the_sender_left);
+        tcase_add_loop_test(tests, garbage_gets_an_error_and_harms_nobody_else, 0, ELEMENTSOF(garbage));
+        tcase_add_test(tests, a_message_of_a_mebibyte_is_taken_and_a_longer_one_refused);
+        tcase_add_test(tests, half_a_message_is_borne_for_a_while_only);
+        tcase_add_test(tests, the_257th_connection_is_refused_and_a_place_is_free_again_later);
+        tcase_add_test(tests, a_subscriber_hears_all_until_the_last_reply_then_its_next_call_is_answered);
+        tcase_add_test(tests, a_subscription_is_cancelled_when_its_client_leaves);
+        tcase_add_test(tests, a_subscriber_that_does_not_read_is_dropped);
+        tcase_add_test(tests, calls_wait_while_their_answers_are_not_read);
+        tcase_add_loop_test(tests, speaks_for_itself, 0, ELEMENTSOF(service_calls));
+        tcase_add_test(tests, who_may_only_read_is_told_which_group_may_do_more);
+        tcase_add_test(tests, a_second_server_is_refused_and_told_the_pid_of_the_first);
+        tcase_add_test(tests, replaces_a_dead_socket_but_nothing_else);
+        tcase_add_test(tests, a_path_that_does_not_fit_is_refused_with_a_sentence);
+        tcase_add_test(tests, a_lock_is_held_by_one_and_is_free_when_that_is_gone);
+        suite_add_tcase(suite, tests);
+        return unit_main(suite);
+}

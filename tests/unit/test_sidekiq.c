@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+/* Are Sidekiq's forms, 5 to 8, read right, and is garbage never taken for one? */
+#include "core/framework.h"
+#include "core/sidekiq.h"
+#include "unit.h"
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+        const char *identity, *host;
+        pid_t pid;
+} identities[] = {
+        {"vm:15756:baa7ee0dd3ef", "vm", 15756},
+        {"web-1.example.org:1:000000000000", "web-1.example.org", 1},
+        {"fe80::1:42:0123456789ab", "fe80::1", 42},
+        {"a:2147483647:ffffffffffff", "a", 2147483647},
+        {"", NULL, 0},
+        {"vm", NULL, 0},
+        {"vm:15756", NULL, 0},
+        {":15756:baa7ee0dd3ef", NULL, 0},
+        {"15756:baa7ee0dd3ef", NULL, 0},
+        {"baa7ee0dd3ef", NULL, 0},
+        {":baa7ee0dd3ef", NULL, 0},
+        {"vm::baa7ee0dd3ef", NULL, 0},
+        {"vm:0:baa7ee0dd3ef", NULL, 0},
+        {"vm:01:baa7ee0dd3ef", NULL, 0},
+        {"vm:-1:baa7ee0dd3ef", NULL, 0},
+        {"vm: 1:baa7ee0dd3ef", NULL, 0},
+        {"vm:2147483648:baa7ee0dd3ef", NULL, 0},
+        {"vm:99999999999999999999:baa7ee0dd3ef", NULL, 0},
+        {"vm:15756:baa7ee0dd3e", NULL, 0},
+        {"vm:15756:baa7ee0dd3eff", NULL, 0},
+        {"vm:15756:BAA7EE0DD3EF", NULL, 0},
+        {"vm:15756:baa7ee0dd3eg", NULL, 0},
+};
+
+START_TEST(takes_identities_apart_from_the_right)
+{
+        const char *text = identities[_i].identity;
+        size_t len = 99;
+        pid_t pid = 99;
+
+        bool ok = sidekiq_identity_parse(text, strlen(text), &len, &pid);
+        ck_assert_int_eq(ok, identities[_i].host != NULL);
+        if (!ok) {
+                ck_assert_uint_eq(len, 99);
+                ck_assert_int_eq(pid, 99);
+                return;
+        }
+        ck_assert_uint_eq(len, strlen(identities[_i].host));
+        ck_assert_mem_eq(text, identities[_i].host, len);
+        ck_assert_int_eq(pid, identities[_i].pid);
+}
+END_TEST
+
+START_TEST(refuses_an_identity_with_a_nul_in_it)
+{
+        static const char text[] = "v\0m:15756:baa7ee0dd3ef";
+        size_t len;
+        pid_t pid;
+
+        ck_assert(!sidekiq_identity_parse(text, sizeof(text) - 1, &len, &pid));
+}
+END_TEST
+
+START_TEST(names_keys)
+{
+        static const struct {
+                const char *namespace, *name, *suffix, *key;
+        } cases[] = {
+                {NULL, "processes", NULL, "processes"},
+                {"", "processes", NULL, "processes"},
+                {"app", "processes", NULL, "app:processes"},
+                {NULL, "vm:1:baa7ee0dd3ef", "work", "vm:1:baa7ee0dd3ef:work"},
+                {"app", "vm:1:baa7ee0dd3ef", "workers", "app:vm:1:baa7ee0dd3ef:workers"},
+        };
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                _cleanup_free_ char *key = sidekiq_key(cases[i].namespace, cases[i].name, cases[i].suffix);
+                ck_assert_str_eq(key, cases[i].key);
+        }
+}
+END_TEST
+
+START_TEST(escapes_the_host_in_patterns)
+{
+        _cleanup_free_ char *plain = sidekiq_identity_pattern("vm");
+        _cleanup_free_ char *odd = sidekiq_identity_pattern("w*b?[1]\\");
+
+        ck_assert_str_eq(plain, "vm:*");
+        ck_assert_str_eq(odd, "w\\*b\\?\\[1\\]\\\\:*");
+}
+END_TEST
+
+static const struct {
+        const char *text;
+        uint64_t usec; /* 0: garbage */
+} times[] = {
+        {"1795238801.0820885", 1795238801082088},
+        {"1795238801.5", 1795238801500000},
+        {"1795238801", 1795238801000000},
+        {"1.000001", 1000001},
+        {"1.0000019999999999999999999", 1000001},
+        {"99999999999.999999", 99999999999999999},
+        {"", 0},
+        {"0", 0},
+        {"0.5", 0},
+        {"-1", 0},
+        {"+1", 0},
+        {" 1", 0},
+        {"1 ", 0},
+        {"1.", 0},
+        {".5", 0},
+        {"1,5", 0},
+        {"1.5.5", 0},
+        {"1e9", 0},
+        {"1.7e9", 0},
+        {"01", 0},
+        {"nan", 0},
+        {"inf", 0},
+        {"0x10", 0},
+        {"100000000000", 0},
+        {"99999999999999999999999", 0},
+};
+
+START_TEST(reads_beats_to_the_microsecond)
+{
+        uint64_t usec = 0;
+
+        bool ok = sidekiq_time_parse(times[_i].text, strlen(times[_i].text), &usec);
+        ck_assert_int_eq(ok, times[_i].usec != 0);
+        ck_assert_uint_eq(usec, times[_i].usec);
+}
+END_TEST
+
+static const struct {
+        const char *busy, *beat, *quiet, *concurrency;
+        enum sidekiq_beat outcome;
+        struct heartbeat expect;
+} beats[] = {
+        {"0", "1795238801.5", "false", NULL, SIDEKIQ_BEAT_DECODED, {.beat_usec = 1795238801500000}},
+        {"3",
+         "1795238801.5",
+         "true",
+         NULL,
+         SIDEKIQ_BEAT_DECODED,
+         {.beat_usec = 1795238801500000, .busy = 3, .quiet = true}},
+        {"3",
+         "1795238801.5",
+         "true",
+         "10",
+         SIDEKIQ_BEAT_DECODED,
+         {.beat_usec = 1795238801500000, .busy = 3, .quiet = true, .concurrency = 10}},
+        {NULL, NULL, NULL, NULL, SIDEKIQ_BEAT_MISSING, {0}},
+        {NULL, "1795238801.5", "true", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
+        {"0", NULL, "true", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
+        {"0", "1795238801.5", NULL, NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
+        {NULL, NULL, NULL, "10", SIDEKIQ_BEAT_MALFORMED, {0}},
+        {"", "1795238801.5", "true", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
+        {"-1", "1795238801.5", "true", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
+        {"none", "1795238801.5", "true", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
+        {"0x", "1795238801.5", "true", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
+        {"1000001", "1795238801.5", "true", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
+        {"0", "yesterday", "true", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
+        {"0", "1795238801.5", "", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
+        {"0", "1795238801.5", "True", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
+        {"0", "1795238801.5", "truex", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
+        {"0", "1795238801.5", "1", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
+        {"0", "1795238801.5", "true", "", SIDEKIQ_BEAT_MALFORMED, {0}},
+        {"0", "1795238801.5", "true", "ten", SIDEKIQ_BEAT_MALFORMED, {0}},
+};
+
+static struct sidekiq_field field(const char *text)
+{
+        return (struct sidekiq_field){.text = text, .len = text ? strlen(text) : 0};
+}
+
+START_TEST(decodes_heartbeats_and_never_guesses)
+{
+        struct heartbeat beat = {.beat_usec = 42};
+        struct sidekiq_field busy = field(beats[_i].busy), at = field(beats[_i].beat);
+        struct sidekiq_field quiet = field(beats[_i].quiet), concurrency = field(beats[_i].concurrency);
+
+        ck_assert_int_eq(sidekiq_beat_decode(&busy, &at, &quiet, &concurrency, &beat), beats[_i].outcome);
+        if (beats[_i].outcome != SIDEKIQ_BEAT_DECODED) {
+                ck_assert_uint_eq(beat.beat_usec, 42);
+                return;
+        }
+        ck_assert_uint_eq(beat.beat_usec, beats[_i].expect.beat_usec);
+        ck_assert_uint_eq(beat.busy, beats[_i].expect.busy);
+        ck_assert_uint_eq(beat.concurrency, beats[_i].expect.concurrency);
+        ck_assert_int_eq(beat.quiet, beats[_i].expect.quiet);
+        ck_assert(!beat.work_list_known);
+}
+END_TEST
+
+static const struct {
+        const char *json;
+        unsigned concurrency;
+        const char *version; /* NULL: refused */
+        size_t n_capsules;
+        const char *capsule;
+} infos[] = {
+        {"{\"hostname\":\"vm\",\"started_at\":1795238801.0805168,\"pid\":15756,\"tag\":\"\",\"concurrency\":"
+         "3,"
+         "\"queues\":[\"default\"],\"labels\":[],\"identity\":\"vm:15756:baa7ee0dd3ef\"}",
+         3, "", 0, NULL},
+        {"{\"concurrency\":5,\"version\":\"7.3.2\",\"weights\":[{\"default\":0}],\"embedded\":false}", 5,
+         "7.3.2", 0, NULL},
+        {"{\"capsules\":{\"default\":{\"concurrency\":5,\"mode\":\"strict\",\"weights\":{\"default\":0}},"
+         "\"a-very-long-capsule-name\":{\"concurrency\":1}},\"version\":\"8.1.7\"}",
+         0, "8.1.7", 2, "a-very-long-cap"},
+        {"{}", 0, "", 0, NULL},
+        {"{\"concurrency\":-1}", 0, "", 0, NULL},
+        {"{\"concurrency\":1000001}", 0, "", 0, NULL},
+        {"{\"concurrency\":\"5\",\"version\":7,\"capsules\":[\"default\"]}", 0, "", 0, NULL},
+        {"{\"version\":\"0123456789012345678901234567890123456789\"}", 0, "0123456789012345678901234567890",
+         0, NULL},
+        {NULL, 0, NULL, 0, NULL},
+        {"", 0, NULL, 0, NULL},
+        {"[]", 0, NULL, 0, NULL},
+        {"{", 0, NULL, 0, NULL},
+        {"{\"version\":\"a\\u0000b\"}", 0, NULL, 0, NULL},
+};
+
+START_TEST(decodes_what_a_worker_tells_of_itself)
+{
+        struct sidekiq_info info = {.concurrency = 42};
+        struct sidekiq_field json = field(infos[_i].json);
+
+        int r = sidekiq_info_decode(&json, &info);
+        if (!infos[_i].version) {
+                ck_assert_int_eq(r, -EINVAL);
+                ck_assert_uint_eq(info.concurrency, 42);
+                return;
+        }
+        ck_assert_int_eq(r, 0);
+        ck_assert_uint_eq(info.concurrency, infos[_i].concurrency);
+        ck_assert_str_eq(info.version, infos[_i].version);
+        ck_assert_uint_eq(info.n_capsules, infos[_i].n_capsules);
+        if (infos[_i].capsule)
+                ck_assert_str_eq(info.capsules[info.n_capsules - 1], infos[_i].capsule);
+}
+END_TEST
+
+START_TEST(leaves_out_capsules_beyond_its_room)
+{
+        char json[1024] = "{\"capsules\":{";
+        struct sidekiq_info info;
+
+        for (unsigned i = 0; i < SIDEKIQ_CAPSULES_MAX + 3; i++)
+                sprintf(json + strlen(json), "%s\"c%u\":{}", i > 0 ? "," : "", i);
+        strcat(json, "}}");
+        struct sidekiq_field text = field(json);
+        ck_assert_int_eq(sidekiq_info_decode(&text, &info), 0);
+        ck_assert_uint_eq(info.n_capsules, SIDEKIQ_CAPSULES_MAX);
+}
+END_TEST
+
+static const struct sidekiq_info mail_info = {.n_capsules = 2, .capsules = {"default", "mail"}};
+static const struct sidekiq_info beat_info = {.n_capsules = 1, .capsules = {"heartbeat"}};
+
+static const struct {
+        const char *comm;
+        const struct sidekiq_info *info;
+        bool processor;
+} threads[] = {
+        {"processor", NULL, true},
+        {"processor", &mail_info, true},
+        {"default/process", NULL, true},
+        {"sidekiq.default", NULL, true},
+        {"sidekiq.default", &mail_info, true},
+        {"mail/processor", &mail_info, true},
+        {"sidekiq.mail/pr", &mail_info, true},
+        {"sidekiq.mail", &mail_info, true},
+        {"sidekiq.heartbe", NULL, false},
+        {"sidekiq.schedul", NULL, false},
+        {"sidekiq.heartbe", &beat_info, false},
+        {"sidekiq.mail/pr", NULL, false},
+        {"mail/processor", NULL, false},
+        {"sidekiq.default", &beat_info, false},
+        {"heartbeat", NULL, false},
+        {"scheduler", NULL, false},
+        {"sidekiq", NULL, false},
+        {"ruby", NULL, false},
+        {"processor2", NULL, false},
+        {"", NULL, false},
+};
+
+START_TEST(tells_job_threads_by_their_names)
+{
+        ck_assert_int_eq(sidekiq_thread_is_processor(threads[_i].comm, threads[_i].info),
+                         threads[_i].processor);
+}
+END_TEST
+
+static const struct {
+        const char *title;
+        bool booted;
+        struct sidekiq_title expect;
+} titles[] = {
+        {"sidekiq 6.4.1 app [2 of 5 busy]", true, {.version = "6.4.1", .busy = 2, .concurrency = 5}},
+        {"sidekiq 6.4.1  [0 of 3 busy]", true, {.version = "6.4.1", .concurrency = 3}},
+        {"sidekiq 6.4.1  [0 of 3 busy] stopping",
+         true,
+         {.version = "6.4.1", .concurrency = 3, .quiet = true}},
+        {"sidekiq 5.2.10 my app [1 of 10 busy] stopping",
+         true,
+         {.version = "5.2.10", .busy = 1, .concurrency = 10, .quiet = true}},
+        {"sidekiq 8.1.7 [9 of 9 busy] [2 of 5 busy]",
+         true,
+         {.version = "8.1.7", .busy = 2, .concurrency = 5}},
+        {"sidekiq 7.3.2 app [2 of 5 busy] leader", true, {.version = "7.3.2", .busy = 2, .concurrency = 5}},
+        {"sidekiq 7.3.2 app [2 of 5 busy] stopping leader",
+         true,
+         {.version = "7.3.2", .busy = 2, .concurrency = 5, .quiet = true}},
+        {"sidekiq 6.4.1 app [2 of 5 busy]   ", true, {.version = "6.4.1", .busy = 2, .concurrency = 5}},
+        {"/usr/bin/ruby /usr/bin/sidekiq -r ./app.rb", false, {.busy = 0}},
+        {"ruby /usr/bin/sidekiq 6.4.1 app [2 of 5 busy]", false, {.busy = 0}},
+        {"sidekiq 6.4.1 app", false, {.busy = 0}},
+        {"sidekiq", false, {.busy = 0}},
+        {"sidekiq ", false, {.busy = 0}},
+        {"sidekiq -r ./app.rb [0 of 3 busy]", false, {.busy = 0}},
+        {"sidekiq 6.4.1[0 of 3 busy]", false, {.busy = 0}},
+        {"sidekiq 6.4.1 app[0 of 3 busy]", false, {.busy = 0}},
+        {"sidekiq 6.4.1 app [0 of 3", false, {.busy = 0}},
+        {"sidekiq 6.4.1 app [x of 3 busy]", false, {.busy = 0}},
+        {"sidekiq 6.4.1 app [0 of y busy]", false, {.busy = 0}},
+        {"sidekiq 6.4.1 app [0 of 3 busy]stopping", false, {.busy = 0}},
+        {"sidekiq 6.4.1 app [0 of 3 busy] stoppings", false, {.busy = 0}},
+        {"sidekiq 012345678901234567890123456789012 app [0 of 3 busy]", false, {.busy = 0}},
+        {"", false, {.busy = 0}},
+};
+
+START_TEST(reads_titles_and_tells_booting_from_booted)
+{
+        struct sidekiq_title title = {.busy = 42};
+
+        ck_assert_int_eq(sidekiq_title_parse(titles[_i].title, &title), titles[_i].booted);
+        if (!titles[_i].booted) {
+                ck_assert_uint_eq(title.busy, 42);
+                return;
+        }
+        ck_assert_str_eq(title.version, titles[_i].expect.version);
+        ck_assert_uint_eq(title.busy, titles[_i].expect.busy);
+        ck_assert_uint_eq(title.concurrency, titles[_i].expect.concurrency);
+        ck_assert_int_eq(title.quiet, titles[_i].expect.quiet);
+}
+END_TEST
+
+START_TEST(has_a_full_row_for_every_framework)
+{
+        for (int id = 0; id < _FRAMEWORK_MAX; id++) {
+                const struct framework *framework = framework_get(id);
+                ck_assert_ptr_nonnull(framework->name);
+                ck_assert_ptr_nonnull(framework->thread_is_processor);
+                ck_assert_ptr_nonnull(framework->title_parse);
+                ck_assert_uint_gt(framework->stale_usec, 0);
+        }
+        const struct framework *sidekiq = framework_get(FRAMEWORK_SIDEKIQ);
+        ck_assert_int_eq(sidekiq->quiet_signal, SIGTSTP);
+        ck_assert_int_eq(sidekiq->stop_signal, SIGTERM);
+        ck_assert_int_eq(sidekiq->wake_signal, SIGCONT);
+        ck_assert_uint_eq(sidekiq->shutdown_usec, 25 * USEC_PER_SEC);
+        ck_assert_uint_eq(sidekiq->stale_usec, 30 * USEC_PER_SEC);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("sidekiq");
+        TCase *tcase = tcase_create("sidekiq");
+
+        tcase_add_loop_test(tcase, takes_identities_apart_from_the_right, 0, ELEMENTSOF(identities));
+        tcase_add_test(tcase, refuses_an_identity_with_a_nul_in_it);
+        tcase_add_test(tcase, names_keys);
+        tcase_add_test(tcase, escapes_the_host_in_patterns);
+        tcase_add_loop_test(tcase, reads_beats_to_the_microsecond, 0, ELEMENTSOF(times));
+        tcase_add_loop_test(tcase, decodes_heartbeats_and_never_guesses, 0, ELEMENTSOF(beats));
+        tcase_add_loop_test(tcase, decodes_what_a_worker_tells_of_itself, 0, ELEMENTSOF(infos));
+        tcase_add_test(tcase, leaves_out_capsules_beyond_its_room);
+        tcase_add_loop_test(tcase, tells_job_threads_by_their_names, 0, ELEMENTSOF(threads));
+        tcase_add_loop_test(tcase, reads_titles_and_tells_booting_from_booted, 0, ELEMENTSOF(titles));
+        tcase_add_test(tcase, has_a_full_row_for_every_framework);
+        suite_add_tcase(suite, tcase);
+        return unit_main(suite);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* The status object, of worlds made by hand. */
+#include "core/observe.h"
+#include "daemon/status.h"
+#include "unit.h"
+
+#define T0 (1000 * USEC_PER_SEC)
+
+static char name[] = "default";
+static struct fleet_settings fleet_settings = {
+        .name = name,
+        .active_process_count = 2,
+        .max_processes = 5,
+        .ready_after = 10 * USEC_PER_SEC,
+        .boot_timeout = 120 * USEC_PER_SEC,
+        .stop_timeout = 60 * USEC_PER_SEC,
+};
+static struct fleet_settings *fleets[] = {&fleet_settings};
+static struct settings settings = {.check_interval = 5 * USEC_PER_SEC, .fleets = fleets, .n_fleets = 1};
+static struct world *world;
+static struct fleet *fleet;
+
+static void setup(void)
+{
+        ck_assert_int_eq(world_new(&settings, 1, &world), 0);
+        fleet = world->fleets[0];
+        observe_redis(fleet, true, T0);
+}
+
+static void teardown(void)
+{
+        world = world_free(world);
+}
+
+static struct worker *add_worker(unsigned index, pid_t pid, usec_t now)
+{
+        struct worker *worker = observe_started(fleet, index, REASON_NONE, pid, 1, now);
+
+        ck_assert_ptr_nonnull(worker);
+        return worker;
+}
+
+static json_t *render(usec_t now)
+{
+        const struct status_redis redis[] = {{"redis://127.0.0.1:6379/0", "connected", 0.12345},
+                                             {"unix:///run/redis.sock", "down", -1}};
+        struct status_info info = {
+                .version = "1.2.3", .pid = 77, .started_at = T0, .redis = redis, .n_redis = 2};
+        json_t *status = status_render(&info, world->fleets, world->n_fleets, now);
+
+        ck_assert_ptr_nonnull(status);
+        return status;
+}
+
+/* The value at a path like "fleets/0/workers/0/pid"; fails the test where there is none. */
+static json_t *at(json_t *json, const char *path)
+{
+        char copy[128], *save = NULL;
+
+        snprintf(copy, sizeof(copy), "%s", path);
+        for (char *key = strtok_r(copy, "/", &save); key; key = strtok_r(NULL, "/", &save)) {
+                json = json_is_array(json) ? json_array_get(json, (size_t)atoi(key))
+                                           : json_object_get(json, key);
+                ck_assert_msg(json, "'%s' of '%s' is missing", key, path);
+        }
+        return json;
+}
+
+static const struct {
+        const char *path;
+        json_type type;
+} fields[] = {
+        {"version", JSON_STRING},
+        {"pid", JSON_INTEGER},
+        {"uptime_seconds", JSON_REAL},
+        {"redis/0/url", JSON_STRING},
+        {"redis/0/state", JSON_STRING},
+        {"redis/0/rtt_ms", JSON_REAL},
+        {"redis/1/rtt_ms", JSON_NULL},
+        {"fleets/0/name", JSON_STRING},
+        {"fleets/0/framework", JSON_STRING},
+        {"fleets/0/target", JSON_INTEGER},
+        {"fleets/0/active", JSON_INTEGER},
+        {"fleets/0/starting", JSON_INTEGER},
+        {"fleets/0/quiet", JSON_INTEGER},
+        {"fleets/0/stopping", JSON_INTEGER},
+        {"fleets/0/max_processes", JSON_INTEGER},
+        {"fleets/0/generation", JSON_INTEGER},
+        {"fleets/0/memory_bytes", JSON_INTEGER},
+        {"fleets/0/state", JSON_STRING},
+        {"fleets/0/waits_for", JSON_NULL},
+        {"fleets/0/rollout/state", JSON_STRING},
+        {"fleets/0/rollout/generation", JSON_INTEGER},
+        {"fleets/0/rollout/replaced", JSON_INTEGER},
+        {"fleets/0/rollout/outdated", JSON_INTEGER},
+        {"fleets/0/rollout/error", JSON_NULL},
+        {"fleets/0/crash/count", JSON_INTEGER},
+        {"fleets/0/crash/next_start_seconds", JSON_NULL},
+        {"fleets/0/crash/last", JSON_NULL},
+        {"fleets/0/workers/0/id", JSON_STRING},
+        {"fleets/0/workers/0/index", JSON_INTEGER},
+        {"fleets/0/workers/0/pid", JSON_INTEGER},
+        {"fleets/0/workers/0/state", JSON_STRING},
+        {"fleets/0/workers/0/ready", JSON_FALSE},
+        {"fleets/0/workers/0/generation", JSON_INTEGER},
+        {"fleets/0/workers/0/outdated", JSON_FALSE},
+        {"fleets/0/workers/0/busy", JSON_INTEGER},
+        {"fleets/0/workers/0/concurrency", JSON_INTEGER},
+        {"fleets/0/workers/0/memory_bytes", JSON_INTEGER},
+        {"fleets/0/workers/0/uptime_seconds", JSON_REAL},
+        {"fleets/0/workers/0/state_seconds", JSON_REAL},
+        {"fleets/0/workers/0/reason", JSON_NULL},
+        {"fleets/0/workers/0/waits_for", JSON_NULL},
+        {"fleets/0/workers/0/evidence", JSON_STRING},
+        {"fleets/0/workers/0/beat_age_seconds", JSON_NULL},
+};
+
+START_TEST(every_field_of_the_contract_has_its_type)
+{
+        add_worker(1, 100, T0);
+        json_t *status = render(T0 + USEC_PER_SEC);
+
+        for (size_t i = 0; i < ELEMENTSOF(fields); i++)
+                ck_assert_msg(json_typeof(at(status, fields[i].path)) == fields[i].type, "%s",
+                              fields[i].path);
+        json_decref(status);
+}
+END_TEST
+
+START_TEST(tells_what_the_model_holds)
+{
+        struct worker *worker = add_worker(1, 100, T0);
+        struct heartbeat beat = {.beat_usec = 5, .busy = 2, .concurrency = 5};
+
+        observe_beat_process(worker, 101, 2, T0);
+        observe_heartbeat(worker, &beat, T0 + USEC_PER_SEC);
+        worker->memory_bytes = 4096;
+        json_t *status = render(T0 + 3500 * USEC_PER_MSEC), *told = at(status, "fleets/0/workers/0");
+
+        ck_assert_str_eq(json_string_value(at(told, "id")), "default/1");
+        ck_assert_int_eq(json_integer_value(at(told, "pid")), 101);
+        ck_assert_str_eq(json_string_value(at(told, "state")), "active");
+        ck_assert_int_eq(json_integer_value(at(told, "busy")), 2);
+        ck_assert_int_eq(json_integer_value(at(told, "concurrency")), 5);
+        ck_assert_double_eq(json_real_value(at(told, "uptime_seconds")), 3.5);
+        ck_assert_double_eq(json_real_value(at(told, "state_seconds")), 2.5);
+        ck_assert_double_eq(json_real_value(at(told, "beat_age_seconds")), 2.5);
+        ck_assert_str_eq(json_string_value(at(told, "evidence")), "redis");
+        ck_assert_int_eq(json_integer_value(at(status, "fleets/0/active")), 1);
+        ck_assert_int_eq(json_integer_value(at(status, "fleets/0/target")), 2);
+        ck_assert_int_eq(json_integer_value(at(status, "fleets/0/memory_bytes")), 4096);
+        ck_assert_double_eq(json_real_value(at(status, "redis/0/rtt_ms")), 0.123);
+        json_decref(status);
+
+        status = render(T0 + 12 * USEC_PER_SEC);
+        ck_assert(json_is_true(at(status, "fleets/0/workers/0/ready")));
+        json_decref(status);
+}
+END_TEST
+
+START_TEST(evidence_is_what_can_be_trusted_now)
+{
+        struct worker *worker = add_worker(1, 100, T0);
+        struct heartbeat beat = {.beat_usec = 5};
+        usec_t now = T0 + USEC_PER_SEC;
+
+        observe_heartbeat(worker, &beat, now);
+        json_t *status = render(now + USEC_PER_HOUR);
+        ck_assert_str_eq(json_string_value(at(status, "fleets/0/workers/0/evidence")), "none");
+        json_decref(status);
+
+        worker->title_known = true;
+        status = render(now + USEC_PER_HOUR);
+        ck_assert_str_eq(json_string_value(at(status, "fleets/0/workers/0/evidence")), "none");
+        json_decref(status);
+
+        observe_redis(fleet, false, now + USEC_PER_SEC);
+        status = render(now + USEC_PER_SEC);
+        ck_assert_str_eq(json_string_value(at(status, "fleets/0/workers/0/evidence")), "title");
+        json_decref(status);
+}
+END_TEST
+
+START_TEST(tells_crashes_and_rollouts)
+{
+        add_worker(1, 100, T0)->generation = 1;
+        add_worker(2, 101, T0)->generation = 2;
+        fleet->generation = 2;
+        fleet->rollout = (struct rollout){.state = ROLLOUT_HALTED, .total = 3, .error = "it \xff failed"};
+        fleet->crash = (struct backoff){.count = 2, .next_at = T0 + 4 * USEC_PER_SEC};
+        strcpy(fleet->crash_last, "exited with status 1");
+        json_t *status = render(T0 + USEC_PER_SEC);
+
+        ck_assert_str_eq(json_string_value(at(status, "fleets/0/rollout/state")), "halted");
+        ck_assert_str_eq(json_string_value(at(status, "fleets/0/rollout/error")), "it ? failed");
+        ck_assert_int_eq(json_integer_value(at(status, "fleets/0/rollout/outdated")), 1);
+        ck_assert_int_eq(json_integer_value(at(status, "fleets/0/rollout/replaced")), 2);
+        ck_assert_int_eq(json_integer_value(at(status, "fleets/0/crash/count")), 2);
+        ck_assert_double_eq(json_real_value(at(status, "fleets/0/crash/next_start_seconds")), 3.0);
+        ck_assert_str_eq(json_string_value(at(status, "fleets/0/crash/last")), "exited with status 1");
+        ck_assert(json_is_true(at(status, "fleets/0/workers/0/outdated")));
+        json_decref(status);
+}
+END_TEST
+
+START_TEST(tells_why_a_worker_leaves_and_forgets_those_gone)
+{
+        struct exit_status exited = {.known = true};
+
+        add_worker(1, 100, T0)->wanted_out = REASON_AGE;
+        observe_exit(add_worker(2, 101, T0), &exited, T0 + USEC_PER_SEC);
+        json_t *status = render(T0 + USEC_PER_SEC);
+
+        ck_assert_uint_eq(json_array_size(at(status, "fleets/0/workers")), 1);
+        ck_assert_str_eq(json_string_value(at(status, "fleets/0/workers/0/reason")), "age");
+        json_decref(status);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("status");
+        TCase *tests = tcase_create("status");
+
+        tcase_add_checked_fixture(tests, setup, teardown);
+        tcase_add_test(tests, every_field_of_the_contract_has_its_type);
+        tcase_add_test(tests, tells_what_the_model_holds);
+        tcase_add_test(tests, evidence_is_what_can_be_trusted_now);
+        tcase_add_test(tests, tells_crashes_and_rollouts);
+        tcase_add_test(tests, tells_why_a_worker_leaves_and_forgets_those_gone);
+        suite_add_tcase(suite, tests);
+        return unit_main(suite);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of base/words.h. */
+#include "base/words.h"
+#include "unit.h"
+#include <limits.h>
+
+static const struct {
+        const char *line;
+        const char *words[6];
+} split_cases[] = {
+        {"", {NULL}},
+        {" \t\n", {NULL}},
+        {"bundle exec sidekiq", {"bundle", "exec", "sidekiq"}},
+        {"  a\tb  ", {"a", "b"}},
+        {"/bin/sh -c 'a b; c'", {"/bin/sh", "-c", "a b; c"}},
+        {"A='x y' B=\"p q\"", {"A=x y", "B=p q"}},
+        {"a'b'\"c\"d", {"abcd"}},
+        {"'' \"\"", {"", ""}},
+        {"a\\ b \\'c \\\"d", {"a b", "'c", "\"d"}},
+        {"'a\\b\"c'", {"a\\b\"c"}},
+        {"\"a\\\"b\\\\c\\nd'e\"", {"a\"b\\c\\nd'e"}},
+        {"\\$HOME $HOME *", {"$HOME", "$HOME", "*"}},
+        {"a#b ;", {"a#b", ";"}},
+        {"\\\\", {"\\"}},
+};
+
+START_TEST(splits_as_a_shell_would_without_expanding)
+{
+        _cleanup_words_ char **words = NULL;
+        const char *error = NULL;
+
+        ck_assert_int_eq(words_split(split_cases[_i].line, &words, &error), 0);
+        ck_assert_ptr_null(error);
+        size_t n = 0;
+        for (; split_cases[_i].words[n]; n++) {
+                ck_assert_ptr_nonnull(words[n]);
+                ck_assert_str_eq(words[n], split_cases[_i].words[n]);
+        }
+        ck_assert_ptr_null(words[n]);
+}
+END_TEST
+
+static const struct {
+        const char *line, *error;
+} error_cases[] = {
+        {"a 'b", "a single quote is not closed: add the missing ', or write \\' for the character itself"},
+        {"a \"b", "a double quote is not closed: add the missing \", or write \\\" for the character itself"},
+        {"a \"b\\\"",
+         "a double quote is not closed: add the missing \", or write \\\" for the character itself"},
+        {"it's", "a single quote is not closed: add the missing ', or write \\' for the character itself"},
+        {"a \"b\\",
+         "a double quote is not closed: add the missing \", or write \\\" for the character itself"},
+        {"a b\\", "a backslash stands at the end: write \\\\ for the character itself"},
+};
+
+START_TEST(says_what_is_not_closed)
+{
+        char **words = (void *)&split_cases;
+        const char *error = NULL;
+
+        ck_assert_int_eq(words_split(error_cases[_i].line, &words, &error), -EINVAL);
+        ck_assert_str_eq(error, error_cases[_i].error);
+        ck_assert_ptr_eq(words, (void *)&split_cases);
+}
+END_TEST
+
+START_TEST(frees_nothing)
+{
+        ck_assert_ptr_null(words_free(NULL));
+}
+END_TEST
+
+static const struct {
+        const char *a, *b;
+        unsigned distance;
+} distance_cases[] = {
+        {"", "", 0},
+        {"abc", "", 3},
+        {"memory_threshold", "MEMORY_THRESHOLD", 0},
+        {"memory_treshold", "memory_threshold", 1},
+        {"memory_threshhold", "memory_threshold", 1},
+        {"memroy_threshold", "memory_threshold", 1},
+        {"memory-threshold", "memory_threshold", 1},
+        {"user", "group", 5},
+        {"0123456789012345678901234567890123456789012345678901234567890123", "a", UINT_MAX},
+        {"a", "0123456789012345678901234567890123456789012345678901234567890123", UINT_MAX},
+};
+
+START_TEST(counts_slips_of_the_pen)
+{
+        ck_assert_uint_eq(words_distance(distance_cases[_i].a, distance_cases[_i].b),
+                          distance_cases[_i].distance);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("words");
+        TCase *tests = tcase_create("words");
+
+        tcase_add_loop_test(tests, splits_as_a_shell_would_without_expanding, 0, ELEMENTSOF(split_cases));
+        tcase_add_loop_test(tests, says_what_is_not_closed, 0, ELEMENTSOF(error_cases));
+        tcase_add_test(tests, frees_nothing);
+        tcase_add_loop_test(tests, counts_slips_of_the_pen, 0, ELEMENTSOF(distance_cases));
+        suite_add_tcase(suite, tests);
+        return unit_main(suite);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* What every unit test needs: Check, and a main() in one line. */
+#pragma once
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Runs the suite. Returns the exit status for main(). */
+static inline int unit_main(Suite *suite)
+{
+        SRunner *runner = srunner_create(suite);
+        srunner_run_all(runner, CK_ENV);
+        int failed = srunner_ntests_failed(runner);
+        srunner_free(runner);
+        return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* Writes a file below dir, and makes the folders that it needs. */
+static inline void unit_write_file(const char *dir, const char *path, const char *text)
+{
+        char full[512];
+
+        snprintf(full, sizeof(full), "%s/%s", dir, path);
+        for (char *slash = strchr(full + strlen(dir) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+                *slash = '\0';
+                ck_assert(mkdir(full, 0755) == 0 || errno == EEXIST);
+                *slash = '/';
+        }
+        FILE *file = fopen(full, "we");
+        ck_assert_ptr_nonnull(file);
+        ck_assert_int_ge(fputs(text, file), 0);
+        ck_assert_int_eq(fclose(file), 0);
+}
+
+/* Removes a folder made with mkdtemp() and all that is in it. */
+static inline void unit_remove_tree(const char *dir)
+{
+        char command[512];
+
+        snprintf(command, sizeof(command), "rm -rf -- '%s'", dir);
+        ck_assert_int_eq(system(command), 0);
+}

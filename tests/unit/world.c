@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+/* The simulated world. */
+#include "world.h"
+
+#define TEST_START_USEC (1000 * USEC_PER_SEC)
+#define TEST_WALL_USEC  ((int64_t)1700000000 * (int64_t)USEC_PER_SEC)
+#define TEST_BEAT_USEC  (5 * USEC_PER_SEC)
+
+void test_world_open(struct test_world *t, unsigned count)
+{
+        *t = (struct test_world){
+                .settings = {.check_interval = 5 * USEC_PER_SEC, .shutdown_timeout = 60 * USEC_PER_SEC},
+                .fleet_settings =
+                        {
+                                .name = (char *)"default",
+                                .framework = FRAMEWORK_SIDEKIQ,
+                                .active_process_count = count,
+                                .restart_surge = {.value = 100, .percent = true},
+                                .ready_after = 10 * USEC_PER_SEC,
+                                .boot_timeout = 120 * USEC_PER_SEC,
+                                .rollout_timeout = 10 * USEC_PER_MIN,
+                                .stop_timeout = 60 * USEC_PER_SEC,
+                                .backoff_min = USEC_PER_SEC,
+                                .backoff_max = 60 * USEC_PER_SEC,
+                        },
+                .now = TEST_START_USEC,
+                .newborn = {.boot_usec = 3 * USEC_PER_SEC,
+                            .die_usec = USEC_INFINITY,
+                            .memory_bytes = (uint64_t)200 << 20},
+                .next_pid = 100,
+        };
+        t->fleet_list[0] = &t->fleet_settings;
+        t->settings.fleets = t->fleet_list;
+        t->settings.n_fleets = 1;
+        ck_assert_int_eq(world_new(&t->settings, 42, &t->world), 0);
+        t->fleet = world_fleet(t->world, "default");
+        ck_assert_ptr_nonnull(t->fleet);
+        test_redis(t, true);
+}
+
+void test_world_close(struct test_world *t)
+{
+        for (size_t i = 0; i < t->fleet->n_workers; i++)
+                free(t->fleet->workers[i]->io);
+        plan_free(&t->plan);
+        t->world = world_free(t->world);
+}
+
+void test_redis(struct test_world *t, bool up)
+{
+        t->redis_up = up;
+        observe_redis(t->fleet, up, t->now);
+}
+
+struct test_process *test_process(const struct worker *worker)
+{
+        return worker->io;
+}
+
+struct worker *test_worker(struct test_world *t, unsigned index)
+{
+        char id[32];
+
+        snprintf(id, sizeof(id), "default/%u", index);
+        return world_worker(t->world, id);
+}
+
+struct fleet_counts test_counts(const struct test_world *t)
+{
+        return fleet_count(t->fleet, t->now);
+}
+
+static struct worker *start(struct test_world *t, unsigned index, enum reason reason)
+{
+        pid_t pid = t->next_pid++;
+        struct worker *worker = observe_started(t->fleet, index, reason, pid, (uint64_t)pid * 7, t->now);
+        struct test_process *process = malloc(sizeof(*process));
+
+        ck_assert_ptr_nonnull(worker);
+        ck_assert_ptr_nonnull(process);
+        *process = t->newborn;
+        process->started_at = t->now;
+        process->next_beat_at = usec_add(t->now, process->boot_usec);
+        worker->io = process;
+        return worker;
+}
+
+struct worker *test_spawn(struct test_world *t)
+{
+        return start(t, fleet_free_index(t->fleet), REASON_NONE);
+}
+
+void test_beat(struct test_world *t, struct worker *worker, double beat, unsigned busy, bool quiet)
+{
+        struct heartbeat heartbeat = {
+                .beat_usec = (uint64_t)(beat * 1e6),
+                .busy = busy,
+                .concurrency = 5,
+                .quiet = quiet,
+                .work_list_known = true,
+                .work_list_empty = busy == 0,
+        };
+
+        test_process(worker)->silent = true;
+        if (worker->beat_pid == 0)
+                observe_beat_process(worker, worker->pid, worker->pid_start, t->now);
+        observe_heartbeat(worker, &heartbeat, t->now);
+}
+
+struct worker *test_spawn_ready(struct test_world *t)
+{
+        struct worker *worker = test_spawn(t);
+
+        test_beat(t, worker, 100, 0, false);
+        t->now += t->fleet_settings.ready_after;
+        test_beat(t, worker, 110, 0, false);
+        ck_assert(worker_ready(worker, t->now));
+        return worker;
+}
+
+void test_exit(struct test_world *t, struct worker *worker, int status)
+{
+        observe_exit(worker, &(struct exit_status){.known = true, .status = status}, t->now);
+}
+
+/* Of the promises' own notion of ready, built on what could be read alone. */
+static bool seen_ready(const struct test_world *t, const struct worker *worker)
+{
+        const struct test_process *process = test_process(worker);
+
+        return worker->state == WORKER_ACTIVE && process->first_read_at > 0 &&
+               t->now >= process->first_read_at + t->fleet_settings.ready_after && t->redis_up &&
+               process->beat_changed_at + 45 * USEC_PER_SEC >= t->now;
+}
+
+static bool is_forced(const struct test_world *t)
+{
+        const struct world *world = t->world;
+
+        return t->fleet->force || world->shutdown_now ||
+               (world->shutting_down && t->now >= world->shutdown_at + t->settings.shutdown_timeout);
+}
+
+static void check_quiet(const struct test_world *t, const struct action *action)
+{
+        const struct worker *worker = action->worker;
+        unsigned ready = 0;
+
+        if (test_process(worker)->silent)
+                return;
+        ck_assert_msg(t->redis_up, "P5: quieted with Redis away");
+        ck_assert_msg(test_process(worker)->first_read_at > 0, "quieted before it has beaten");
+        ck_assert_msg(test_process(worker)->beat_changed_at > t->world->doubt.since, "P9: quieted in doubt");
+        if (worker->state != WORKER_ACTIVE || action->reason == REASON_OPERATOR ||
+            action->reason == REASON_SHUTDOWN || worker->over_limit ||
+            (action->reason == REASON_RESTART && fleet_surge(t->fleet) == 0))
+                return;
+        for (size_t i = 0; i < t->fleet->n_workers; i++)
+                ready += t->fleet->workers[i] != worker && seen_ready(t, t->fleet->workers[i]);
+        ck_assert_msg(ready >= fleet_target(t->fleet), "P2: quieted for %s with %u others ready",
+                      reason_name(action->reason), ready);
+        if (action->reason == REASON_RESTART)
+                ck_assert_msg(t->fleet->rollout.failures == 0, "P7: quieted though new workers failed");
+}
+
+static void check_stop(const struct test_world *t, const struct action *action)
+{
+        const struct worker *worker = action->worker;
+        const struct test_process *process = test_process(worker);
+
+        if (process->silent || is_forced(t))
+                return;
+        ck_assert_msg(t->redis_up, "P5: stopped with Redis away");
+        if (worker->state == WORKER_STARTING) {
+                ck_assert_msg(process->first_read_at == 0, "stopped as never booted though it has beaten");
+                return;
+        }
+        ck_assert_msg(worker->state == WORKER_QUIET, "P1: stopped while %s",
+                      worker_state_name(worker->state));
+        ck_assert_msg(process->beat_changed_at > t->world->doubt.since, "P9: stopped in doubt");
+        if (t->fleet_settings.drain_timeout > 0)
+                return;
+        ck_assert_msg(process->busy == 0 && process->quiet, "P1: stopped with %u jobs running",
+                      process->busy);
+        ck_assert_msg(process->idle_reads >= 2, "P1: stopped after %u idle beats", process->idle_reads);
+}
+
+static void check_kill(const struct test_world *t, const struct action *action)
+{
+        ck_assert_msg(action->worker->state == WORKER_STOPPING, "P1: killed before it was told to exit");
+        ck_assert_msg(t->now >= action->worker->stop_at + t->fleet_settings.stop_timeout,
+                      "P1: killed too early");
+}
+
+static void check_start(const struct test_world *t, const struct action *action)
+{
+        unsigned live = 0;
+
+        for (size_t i = 0; i < t->fleet->n_workers; i++) {
+                ck_assert_uint_ne(t->fleet->workers[i]->index, action->index);
+                live += t->fleet->workers[i]->state != WORKER_GONE;
+        }
+        ck_assert_msg(live < fleet_max_processes(t->fleet), "P3: started beyond max_processes");
+}
+
+void test_plan(struct test_world *t)
+{
+        ck_assert_int_eq(plan_make(&t->plan, t->world, t->now), 0);
+}
+
+unsigned test_planned(const struct test_world *t, enum action_kind kind, const struct worker *worker)
+{
+        unsigned n = 0;
+
+        for (size_t i = 0; i < t->plan.n_actions; i++)
+                n += t->plan.actions[i].kind == kind &&
+                     (worker == NULL || t->plan.actions[i].worker == worker);
+        return n;
+}
+
+static void execute(struct test_world *t, const struct action *action)
+{
+        struct test_process *process = action->worker != NULL ? test_process(action->worker) : NULL;
+
+        switch (action->kind) {
+        case ACTION_START:
+                check_start(t, action);
+                t->starts++;
+                if (t->start_error != NULL)
+                        observe_start_failed(t->fleet, action->index, t->start_error, t->now);
+                else
+                        start(t, action->index, action->reason);
+                break;
+        case ACTION_QUIET:
+                check_quiet(t, action);
+                t->quiets++;
+                process->quiet = process->quiet || t->quiet_error == 0;
+                observe_quieted(action->worker, action->reason, t->quiet_error, t->now);
+                break;
+        case ACTION_STOP:
+                check_stop(t, action);
+                t->stops++;
+                process->stopping = process->stopping || t->stop_error == 0;
+                observe_stopped(action->worker, action->reason, t->stop_error, t->now);
+                break;
+        case ACTION_KILL:
+                check_kill(t, action);
+                t->kills++;
+                process->killed = process->killed || t->kill_error == 0;
+                observe_killed(action->worker, t->kill_error, t->now);
+                break;
+        }
+}
+
+void test_execute(struct test_world *t)
+{
+        for (size_t i = 0; i < t->plan.n_actions; i++)
+                execute(t, &t->plan.actions[i]);
+}
+
+/* What the process does by itself up to now, and what can be read of it. */
+static void process_live(struct test_world *t, struct worker *worker)
+{
+        struct test_process *process = test_process(worker);
+
+        if (process->killed || (process->stopping && !process->deaf)) {
+                observe_exit(worker, &(struct exit_status){.known = true}, t->now);
+                return;
+        }
+        if (t->now >= usec_add(process->started_at, process->die_usec)) {
+                test_exit(t, worker, 1);
+                return;
+        }
+        if (process->silent || process->hung || t->now < process->next_beat_at || !t->redis_up)
+                return;
+        process->quiet_written = process->quiet;
+        process->busy_written = process->busy_copied;
+        process->beat_usec = (uint64_t)((int64_t)t->now + TEST_WALL_USEC + t->stepped_usec);
+        process->next_beat_at = t->now + TEST_BEAT_USEC;
+}
+
+static void process_read(struct test_world *t, struct worker *worker, unsigned looks)
+{
+        struct test_process *process = test_process(worker);
+
+        if (looks & LOOK_MEMORY)
+                observe_memory(worker, process->memory_bytes, t->now);
+        if ((looks & LOOK_THREADS) && worker->has_beat)
+                observe_threads(worker, process->native_thread + (process->quiet ? process->busy : 5));
+        if (looks & LOOK_BOOT)
+                observe_booted(worker, process->beat_usec > 0, t->now);
+        if (!t->redis_up || process->silent || process->beat_usec == 0 || !(looks & LOOK_BEAT))
+                return;
+        struct heartbeat heartbeat = {
+                .beat_usec = process->beat_usec,
+                .busy = process->busy_written,
+                .quiet = process->quiet_written,
+                .concurrency = 5,
+                .work_list_known = looks & LOOK_WORK_LIST,
+                .work_list_empty = process->busy_written == 0,
+        };
+
+        if (process->beat_read != process->beat_usec) {
+                if (process->first_read_at == 0)
+                        process->first_read_at = t->now;
+                process->idle_reads =
+                        process->quiet_written && process->busy_written == 0 ? process->idle_reads + 1 : 0;
+                process->beat_changed_at = t->now;
+                process->beat_read = process->beat_usec;
+        }
+        if (worker->beat_pid == 0)
+                observe_beat_process(worker, worker->pid, worker->pid_start, t->now);
+        observe_heartbeat(worker, &heartbeat, t->now);
+}
+
+void test_tick(struct test_world *t, double seconds)
+{
+        struct fleet *fleet = t->fleet;
+
+        t->now += (usec_t)(seconds * 1e6);
+        observe_clocks(t->world, t->now, t->now + t->suspended_usec,
+                       (usec_t)((int64_t)(t->now + t->suspended_usec) + TEST_WALL_USEC + t->stepped_usec));
+        for (size_t i = 0; i < fleet->n_workers; i++)
+                process_live(t, fleet->workers[i]);
+        fleet_reap(fleet, free);
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                struct test_process *process = test_process(fleet->workers[i]);
+
+                process_read(t, fleet->workers[i], worker_looks(fleet->workers[i], false, t->now));
+                process->busy_copied = process->busy;
+        }
+        observe_time(t->world, t->now);
+        test_plan(t);
+        test_execute(t);
+
+        unsigned live = test_counts(t).live;
+        ck_assert_msg(live <= fleet_max_processes(fleet), "P3: %u processes live", live);
+}
+
+void test_run(struct test_world *t, unsigned seconds)
+{
+        for (unsigned i = 0; i < seconds; i++)
+                test_tick(t, 1);
+}
+
+void test_settle(struct test_world *t)
+{
+        for (unsigned i = 0; i < 300; i++) {
+                struct fleet_counts counts = test_counts(t);
+                if (counts.ready == fleet_target(t->fleet) && counts.live == counts.ready)
+                        return;
+                test_tick(t, 1);
+        }
+        ck_abort_msg("the fleet does not settle");
+}
+
+unsigned test_events(const struct test_world *t, enum event_kind kind)
+{
+        unsigned n = 0;
+
+        for (size_t i = 0; i < t->world->n_events; i++)
+                n += t->world->events[i].kind == kind;
+        return n;
+}
+
+const char *test_event_text(const struct test_world *t, enum event_kind kind)
+{
+        const char *text = "";
+
+        for (size_t i = 0; i < t->world->n_events; i++)
+                if (t->world->events[i].kind == kind)
+                        text = t->world->events[i].text;
+        return text;
+}
+
+const char *test_waits_for(const struct test_world *t, const struct worker *worker)
+{
+        static char text[256];
+
+        return worker_waits_for(worker, t->now, text, sizeof(text));
+}
+
+const char *test_fleet_waits_for(const struct test_world *t)
+{
+        static char text[512];
+
+        return fleet_waits_for(t->fleet, t->now, text, sizeof(text));
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* A simulated world for tests of the core: a clock driven by hand, a Redis that comes and goes, and processes
+ * that beat, work and exit. Each action of the planner is checked against the promises before it is carried
+ * out. */
+#pragma once
+
+#include "core/backoff.h"
+#include "core/command.h"
+#include "core/observe.h"
+#include "core/plan.h"
+#include "core/rollout.h"
+#include "unit.h"
+
+/* How a worker's process behaves; its worker's io. */
+struct test_process {
+        usec_t started_at;
+        usec_t boot_usec;   /* from its start to its first beat; USEC_INFINITY: never */
+        usec_t die_usec;    /* from its start to its death by itself; USEC_INFINITY: none */
+        unsigned busy;      /* jobs that it truly runs */
+        bool quiet;         /* was told, and takes no new job */
+        bool hung;          /* lives, but its beat has stopped */
+        bool silent;        /* the tests hand in its beats themselves: test_beat() */
+        bool deaf;          /* ignores being told to exit */
+        bool native_thread; /* a thread of a job's that never goes */
+        uint64_t memory_bytes;
+        bool stopping, killed;
+
+        usec_t next_beat_at;
+        unsigned busy_copied; /* its work state, copied before the beat is written, as Sidekiq does */
+        uint64_t beat_usec;
+        unsigned busy_written;
+        bool quiet_written;
+
+        /* What the promises are checked against: what could be read of it, and when. */
+        uint64_t beat_read;
+        usec_t beat_changed_at, first_read_at;
+        unsigned idle_reads; /* distinct beats in a row that were read: quiet, 0 busy */
+};
+
+struct test_world {
+        struct settings settings;
+        struct fleet_settings fleet_settings;
+        struct fleet_settings *fleet_list[1];
+        struct world *world;
+        struct fleet *fleet;
+        struct plan plan;
+
+        usec_t now;
+        usec_t suspended_usec; /* asleep so far */
+        int64_t stepped_usec;  /* the wall clock's steps so far */
+        bool redis_up;
+        struct test_process newborn; /* how the next processes behave */
+        int quiet_error, stop_error, kill_error;
+        const char *start_error;
+        bool urgent; /* an order of the operator's was given that does not wait for others to be ready */
+        pid_t next_pid;
+        unsigned starts, quiets, stops, kills; /* actions so far */
+        unsigned evidence_since_doubt;
+};
+
+/* A fleet "default" of count workers with the contract's defaults, no worker yet, Redis up. */
+void test_world_open(struct test_world *t, unsigned count);
+void test_world_close(struct test_world *t);
+
+/* One tick, seconds later. */
+void test_tick(struct test_world *t, double seconds);
+/* Ticks of one second. */
+void test_run(struct test_world *t, unsigned seconds);
+/* Runs until all of the target's workers are ready. */
+void test_settle(struct test_world *t);
+void test_redis(struct test_world *t, bool up);
+
+/* Starts a worker in the next free place, outside any plan. */
+struct worker *test_spawn(struct test_world *t);
+/* The same, and its tests beat for it: it has beaten and is ready. */
+struct worker *test_spawn_ready(struct test_world *t);
+/* A heartbeat of its own clock's beat, in seconds, read now with an empty work list. */
+void test_beat(struct test_world *t, struct worker *worker, double beat, unsigned busy, bool quiet);
+
+struct worker *test_worker(struct test_world *t, unsigned index);
+struct test_process *test_process(const struct worker *worker);
+struct fleet_counts test_counts(const struct test_world *t);
+
+/* Plans, carries nothing out. */
+void test_plan(struct test_world *t);
+/* How many actions of that kind the last plan has, of worker or, where NULL, of any. */
+unsigned test_planned(const struct test_world *t, enum action_kind kind, const struct worker *worker);
+/* Carries the last plan out. */
+void test_execute(struct test_world *t);
+
+unsigned test_events(const struct test_world *t, enum event_kind kind);
+/* The text of the last event of that kind; "" where there is none. */
+const char *test_event_text(const struct test_world *t, enum event_kind kind);
+const char *test_waits_for(const struct test_world *t, const struct worker *worker);
+const char *test_fleet_waits_for(const struct test_world *t);
+
+/* An end by itself. */
+void test_exit(struct test_world *t, struct worker *worker, int status);
