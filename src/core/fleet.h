@@ -50,6 +50,7 @@ enum wait {
         WAIT_PLACES,       /* fleet: max_processes are alive */
         WAIT_MEMORY,       /* fleet: too little memory for an extra process */
         WAIT_BACKOFF,      /* fleet: the next start after a crash, or a replacement over its threshold */
+        WAIT_ADOPTION,     /* fleet: processes were found that may be its workers */
         _WAIT_MAX,
 };
 
@@ -177,6 +178,7 @@ struct fleet {
         char crash_last[CRASH_LAST_MAX]; /* how the last worker died; "" : none has */
         struct backoff churn;            /* replacements that outgrew the threshold themselves */
         uint64_t random;                 /* state of its generator of jitter */
+        usec_t hold_until; /* processes were found that may be its workers: no start before that is known */
 
         bool redis_up;
         usec_t redis_at; /* since when it is as redis_up says; 0: it was never up */

@@ -157,8 +157,6 @@ static struct worker *fleet_add_worker(struct fleet *fleet, const struct worker 
         }
         fleet->workers[at] = worker;
         fleet->n_workers++;
-        if (fleet->crash.freed > 0)
-                fleet->crash.freed--;
         return worker;
 }
 
@@ -178,6 +176,8 @@ struct worker *observe_started(struct fleet *fleet, unsigned index, enum reason 
         struct worker *worker = fleet_add_worker(fleet, &model);
         if (worker == NULL)
                 return NULL;
+        if (fleet->crash.freed > 0)
+                fleet->crash.freed--;
 
         char name[300];
         world_event(fleet->world, EVENT_STARTED, fleet, worker, "%s started%s%s",

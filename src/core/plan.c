@@ -230,12 +230,15 @@ static void plan_starts(struct round *round)
         size_t at = 0;
 
         fleet->waits_for = WAIT_NONE;
+        wake(round, fleet->hold_until);
         wake(round, fleet->crash.next_at);
         wake(round, fleet->churn.next_at);
         while (round->keepers < round->target && taken < ceiling) {
                 bool extra = taken >= round->target;
 
-                if (freed == 0)
+                if (round->now < fleet->hold_until)
+                        fleet->waits_for = WAIT_ADOPTION;
+                else if (freed == 0)
                         fleet->waits_for = WAIT_BACKOFF;
                 else if (round->live >= round->max)
                         fleet->waits_for = WAIT_PLACES;
@@ -431,7 +434,11 @@ int plan_make(struct plan *plan, struct world *world, usec_t now)
 
         plan->n_actions = 0;
         plan->wake_at = USEC_INFINITY;
-        for (size_t i = 0; i < world->n_fleets; i++)
-                error = plan_fleet(plan, world->fleets[i], now) ?: error;
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                int r = plan_fleet(plan, world->fleets[i], now);
+
+                if (r < 0)
+                        error = r;
+        }
         return error;
 }

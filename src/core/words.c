@@ -104,6 +104,7 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
         case WAIT_PLACES:
         case WAIT_MEMORY:
         case WAIT_BACKOFF:
+        case WAIT_ADOPTION:
         case _WAIT_MAX:
                 break;
         case WAIT_FIRST_BEAT:
@@ -218,6 +219,9 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
                 break;
         case WAIT_RELEASE:
                 snprintf(text, size, "waits for a new worker to prove itself: the last one failed");
+                break;
+        case WAIT_ADOPTION:
+                snprintf(text, size, "waits to learn whether processes that it found are its workers");
                 break;
         default:
                 break;

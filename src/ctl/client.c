@@ -259,7 +259,7 @@ int client_receive(struct ctl *ctl, struct varlink_reply *ret)
 
 int client_call(struct ctl *ctl, const char *method, json_t *parameters, json_t **ret)
 {
-        struct varlink_reply reply;
+        struct varlink_reply reply = {0};
         int r = client_send(ctl, method, parameters, false);
 
         if (r == CTL_DONE)

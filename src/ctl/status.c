@@ -160,7 +160,7 @@ static int print_workers(json_t *workers, bool colour)
 
 static void print_rollout(json_t *rollout)
 {
-        const char *state = ctl_string(rollout, "state"), *error = ctl_string(rollout, "error");
+        const char *state = ctl_string(rollout, "state");
         long long replaced = ctl_integer(rollout, "replaced"), outdated = ctl_integer(rollout, "outdated");
 
         if (strcmp(state, "none") == 0)
@@ -168,28 +168,36 @@ static void print_rollout(json_t *rollout)
         printf(", restart %s", state);
         if (strcmp(state, "done") != 0)
                 printf(" (%lld replaced, %lld outdated)", replaced, outdated);
-        if (error[0] != '\0')
-                printf(": %s", error);
 }
 
-static void print_crash(json_t *crash)
+/* What is wrong or is waited for, a line each: it may be long. */
+static void print_troubles(json_t *fleet)
 {
+        json_t *crash = json_object_get(fleet, "crash");
+        const char *error = ctl_string(json_object_get(fleet, "rollout"), "error");
+        const char *waits_for = ctl_string(fleet, "waits_for"), *last = ctl_string(crash, "last");
         long long count = ctl_integer(crash, "count");
         char span[FORMAT_MAX];
 
-        if (count == 0)
-                return;
-        printf("; %lld short li%s in a row", count, count == 1 ? "fe" : "ves");
-        if (!json_is_null(json_object_get(crash, "next_start_seconds")))
-                printf(", the next start in %s", format_seconds(crash, "next_start_seconds", span));
-        if (ctl_string(crash, "last")[0] != '\0')
-                printf("; the last: %s", ctl_string(crash, "last"));
+        if (error[0] != '\0')
+                printf("  restart: %s\n", error);
+        if (count > 0) {
+                printf("  crash: %lld short li%s in a row", count, count == 1 ? "fe" : "ves");
+                if (!json_is_null(json_object_get(crash, "next_start_seconds")))
+                        printf(", the next start in %s", format_seconds(crash, "next_start_seconds", span));
+                /* Where it made the restart halt it has been told. */
+                if (last[0] != '\0' && strstr(error, last) == NULL)
+                        printf("; the last: %s", last);
+                putchar('\n');
+        }
+        if (waits_for[0] != '\0')
+                printf("  %s\n", waits_for);
 }
 
 static int print_fleet(json_t *fleet, bool colour)
 {
         static const char *const states[] = {"starting", "quiet", "stopping"};
-        const char *waits_for = ctl_string(fleet, "waits_for"), *state = ctl_string(fleet, "state");
+        const char *state = ctl_string(fleet, "state");
         char memory[FORMAT_MAX];
 
         printf("%s (%s): ", ctl_string(fleet, "name"), ctl_string(fleet, "framework"));
@@ -201,10 +209,8 @@ static int print_fleet(json_t *fleet, bool colour)
                         printf(", %lld %s", ctl_integer(fleet, states[i]), states[i]);
         printf(", %s, generation %lld", format_memory(fleet, memory), ctl_integer(fleet, "generation"));
         print_rollout(json_object_get(fleet, "rollout"));
-        print_crash(json_object_get(fleet, "crash"));
-        if (waits_for[0] != '\0')
-                printf("; %s", waits_for);
         putchar('\n');
+        print_troubles(fleet);
         return print_workers(json_object_get(fleet, "workers"), colour);
 }
 

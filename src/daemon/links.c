@@ -13,9 +13,11 @@ static void on_redis_state(struct redis *redis, enum redis_state state, const ch
         const struct world *world = link->supervisor->world;
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
-        if (state == REDIS_STATE_CONNECTED)
+        if (state == REDIS_STATE_CONNECTED) {
                 log_info("Redis %s: connected", redis_url_text(redis));
-        else if (error != NULL)
+                /* At once: what is there before a new worker can have beaten is not its own. */
+                link->supervisor->look_at = now;
+        } else if (error != NULL)
                 log_error("Redis %s: %s", redis_url_text(redis), error);
         for (size_t i = 0; i < world->n_fleets; i++)
                 if (world->fleets[i]->io == link)

@@ -48,14 +48,14 @@ static int make_directory(const char *path, char *error, size_t error_size)
         return 0;
 }
 
-static int take_lock(const char *path, int *ret_fd, char *error, size_t error_size)
+int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size)
 {
         _cleanup_free_ char *lock_path = NULL;
         pid_t holder = 0;
 
         if (asprintf(&lock_path, "%s.lock", path) < 0) {
                 lock_path = NULL;
-                return fail(-ENOMEM, error, error_size, "cannot listen on '%s'", path);
+                return fail(-ENOMEM, error, error_size, "cannot lock '%s'", path);
         }
         int r = lock_take(lock_path, ret_fd, &holder);
         if (r < 0)
@@ -137,7 +137,7 @@ int listener_open(struct listener *listener, const char *path, mode_t mode, gid_
 
         int r = make_directory(path, error, error_size);
         if (r == 0)
-                r = take_lock(path, &lock_fd, error, error_size);
+                r = listener_lock(path, &lock_fd, error, error_size);
         if (r == 0)
                 r = check_place(&address, error, error_size);
         if (r < 0)

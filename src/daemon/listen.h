@@ -17,6 +17,10 @@ struct listener {
                 .fd = -1, .lock_fd = -1                                                                      \
         }
 
+/* Takes the lock PATH.lock, which *ret_fd then holds. Returns 0; or -errno with a sentence in error: -EBUSY
+ * where another sqmgr holds it, with its pid. */
+int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size);
+
 /* Takes PATH.lock, makes the directory where it alone is missing (0755), and listens on path with that mode
  * and group (CONTROL_NO_GROUP: as it comes). A socket that nobody answers on is replaced. Returns 0 with
  * *listener filled, to be closed by listener_close(); or -errno with a sentence in error: -EBUSY where

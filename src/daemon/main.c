@@ -108,12 +108,17 @@ static int supervise(const char *config, struct settings *settings)
         return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-static void print_lines(const struct config_errors *errors, const char *path, FILE *to, const char *kind)
+static void print_errors(const struct config_errors *errors, const char *path)
 {
         _cleanup_free_ char *text = config_errors_text(errors, path);
 
-        if (text != NULL && config_errors_any(errors))
-                fprintf(to, "%s%s", kind, text);
+        fputs(text != NULL ? text : "out of memory\n", stderr);
+}
+
+static void log_warnings(const struct config_errors *warnings, const char *path)
+{
+        for (size_t i = 0; i < warnings->n; i++)
+                log_warning("%s:%u: %s", path, warnings->list[i].line, warnings->list[i].text);
 }
 
 int main(int argc, char **argv)
@@ -129,9 +134,8 @@ int main(int argc, char **argv)
                 return r > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 
         r = config_load(options.config, &settings, &errors, &warnings);
-        print_lines(&warnings, options.config, stderr, "warning: ");
         if (r < 0) {
-                print_lines(&errors, options.config, stderr, "");
+                print_errors(&errors, options.config);
                 return EXIT_CONFIG;
         }
         if (options.print) {
@@ -148,5 +152,6 @@ int main(int argc, char **argv)
                 return EXIT_SUCCESS;
         }
         log_set_level(settings->log_level);
+        log_warnings(&warnings, options.config);
         return supervise(options.config, settings);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The control socket's view of the daemon. */
 #include "config.h"
+#include "daemon/listen.h"
 #include "daemon/supervisor.h"
 #include "io/clock.h"
 #include "io/log.h"
@@ -88,6 +89,8 @@ int service_start(struct supervisor *supervisor)
                 return r;
         options.userdata = supervisor->control;
         r = server_new(supervisor->event, &options, &supervisor->server, error, sizeof(error));
+        if (r >= 0)
+                r = listener_lock(settings->state_file, &supervisor->state_lock_fd, error, sizeof(error));
         if (r < 0)
                 log_error("%s", error);
         return r;
@@ -97,4 +100,5 @@ void service_end(struct supervisor *supervisor)
 {
         supervisor->server = server_free(supervisor->server);
         supervisor->control = control_free(supervisor->control);
+        supervisor->state_lock_fd = close_fd(supervisor->state_lock_fd);
 }

@@ -48,7 +48,7 @@ static void tell_systemd(struct supervisor *supervisor, usec_t now)
                  supervisor->world->shutting_down ? "Stopping: " : "", active, target, starting, leaving);
         if (strcmp(text, supervisor->status_text) == 0)
                 return;
-        strcpy(supervisor->status_text, text);
+        snprintf(supervisor->status_text, sizeof(supervisor->status_text), "%s", text);
         (void)sd_notify(false, text);
 }
 
@@ -253,6 +253,7 @@ int supervisor_new(const char *config_path, struct settings *settings, struct su
                 return -ENOMEM;
         }
         supervisor->settings = settings;
+        supervisor->state_lock_fd = -1;
         supervisor->config_path = config_path;
         supervisor->started_at = clock_now(CLOCK_MONOTONIC);
         if (gethostname(supervisor->host_name, sizeof(supervisor->host_name) - 1) < 0)

@@ -48,6 +48,7 @@ struct supervisor {
         struct proc_host *host;
         struct control *control;
         struct server *server;
+        int state_lock_fd;
         uint64_t serial;      /* changes whenever the model may have */
         struct rlimit nofile; /* before sqmgr raised its own */
         char instance[33];
@@ -92,8 +93,8 @@ void execute(struct supervisor *supervisor, const struct action *action, usec_t 
 /* worker_io.c: the descriptors behind a worker. Takes main and report_fd over, whatever it returns: 0 or
  * -errno; worker->io stays NULL only where memory was short. */
 int worker_io_new(struct supervisor *supervisor, struct worker *worker, struct proc *main, int report_fd);
-/* For fleet_reap(): io is a struct worker_io. */
-void worker_io_free(void *io);
+/* For fleet_reap(): userdata is a struct worker_io. */
+void worker_io_free(void *userdata);
 /* The process pid was found to beat for this worker. */
 void worker_io_set_beat(struct worker *worker, pid_t pid, usec_t now);
 /* The process that jobs run in, as far as it is known. */

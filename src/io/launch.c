@@ -10,6 +10,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+/* How far back to look for lines that are no frames of a backtrace. */
+#define LOOK_BACK_BYTES ((size_t)16 * 1024)
+
 int launch_start(const struct launch_request *request, struct launched *ret)
 {
         sigset_t all, before;
@@ -97,24 +100,49 @@ int launch_report_read(int report_fd, struct launch_report *report)
         return 0;
 }
 
-/* Cuts text of length bytes to its last lines, in place; its trailing newlines go. Returns the length. */
-static size_t keep_last_lines(char *text, size_t length)
+/* Drops the lines that are indented: frames of a backtrace, whose first line tells what went wrong. Where all
+ * are, they stay. Returns the new length. */
+static size_t drop_indented_lines(char *text, size_t length)
 {
-        unsigned lines = 1;
+        size_t kept = 0;
+
+        for (size_t at = 0, next; at < length; at = next) {
+                const char *newline = memchr(text + at, '\n', length - at);
+
+                next = newline ? (size_t)(newline - text) + 1 : length;
+                if (text[at] == ' ' || text[at] == '\t')
+                        continue;
+                /* Nothing is overwritten that has not been looked at, but with no line kept all must stay. */
+                memmove(text + kept, text + at, next - at);
+                kept += next - at;
+        }
+        return kept > 0 ? kept : length;
+}
+
+/* Cuts text down to its last LAUNCH_LAST_LINES lines, and to max bytes: whole lines where one fits. Returns
+ * the new length. */
+static size_t keep_last_lines(char *text, size_t length, size_t max)
+{
+        unsigned lines = 0;
 
         while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
                 length--;
         size_t first = length;
-        for (; first > 0; first--)
-                if (text[first - 1] == '\n' && lines++ == LAUNCH_LAST_LINES)
-                        break;
+        for (size_t at = length; at > 0 && lines < LAUNCH_LAST_LINES && length - at < max; at--) {
+                if (at == 1 || text[at - 2] == '\n') {
+                        first = at - 1;
+                        lines++;
+                }
+        }
+        if (lines == 0)
+                first = length - MIN(length, max);
         memmove(text, text + first, length - first);
         return length - first;
 }
 
 int launch_last_lines(int log_fd, uint64_t start_bytes, char *lines, size_t size)
 {
-        char text[LAUNCH_LAST_MAX_BYTES + 1];
+        char text[LOOK_BACK_BYTES];
         struct stat st;
 
         if (fstat(log_fd, &st) < 0)
@@ -126,27 +154,16 @@ int launch_last_lines(int log_fd, uint64_t start_bytes, char *lines, size_t size
         uint64_t end = (uint64_t)st.st_size;
         /* A log that is shorter than it was has been cut off since by its rotation: all of it is new. */
         uint64_t start = end < start_bytes ? 0 : start_bytes;
-        size_t wanted = MIN((size_t)LAUNCH_LAST_MAX_BYTES, size - 1);
-        uint64_t from = end - start > wanted ? end - wanted : start;
-
-        /* One byte more is read where there is one: it tells whether the first line is whole. */
-        bool cut = from > start;
-        from -= cut;
+        uint64_t from = end - start > sizeof(text) ? end - sizeof(text) : start;
         ssize_t n;
         do
-                n = pread(log_fd, text, MIN(wanted + cut, (size_t)(end - from)), (off_t)from);
+                n = pread(log_fd, text, (size_t)(end - from), (off_t)from);
         while (n < 0 && errno == EINTR);
         if (n < 0)
                 return -errno;
 
-        size_t length = (size_t)n, skip = 0;
-        if (cut && length > 0) {
-                const char *newline = memchr(text, '\n', length - 1);
-                skip = newline ? (size_t)(newline - text) + 1 : 1;
-        }
-        length -= skip;
-        memmove(text, text + skip, length);
-        length = keep_last_lines(text, length);
+        size_t length = drop_indented_lines(text, (size_t)n);
+        length = keep_last_lines(text, length, MIN((size_t)LAUNCH_LAST_MAX_BYTES, size - 1));
         printable_replace(text, length, true);
         memcpy(lines, text, length);
         lines[length] = '\0';

@@ -23,9 +23,20 @@ static void setup(void)
         };
 }
 
+/* A look-up that nobody waits for any more goes on in its thread: at the end of a process that is a leak. */
+static void wait_for_threads(void)
+{
+        struct stat status;
+
+        /* The directory has a link for itself, one for its parent and one for each thread. */
+        while (stat("/proc/self/task", &status) == 0 && status.st_nlink > 3)
+                (void)usleep(10000);
+}
+
 static void teardown(void)
 {
         redis = redis_free(redis);
+        wait_for_threads();
         loop_end();
 }
 
@@ -387,6 +398,33 @@ START_TEST(tries_each_address_of_a_name)
 }
 END_TEST
 
+START_TEST(gives_up_an_address_that_does_not_answer)
+{
+        struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t len = sizeof(address);
+        char url[64];
+        int crowd[8];
+
+        /* A listener with a full queue lets those who come later wait. */
+        int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, len), 0);
+        ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &len), 0);
+        ck_assert_int_eq(listen(listener, 0), 0);
+        for (size_t i = 0; i < ELEMENTSOF(crowd); i++) {
+                crowd[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+                (void)connect(crowd[i], (struct sockaddr *)&address, len);
+        }
+        snprintf(url, sizeof(url), "redis://127.0.0.1:%d", ntohs(address.sin_port));
+        settings.url = url;
+        start();
+        run_until(is_down());
+        assert_error("cannot connect: no answer within connect_timeout");
+        for (size_t i = 0; i < ELEMENTSOF(crowd); i++)
+                close_fd(crowd[i]);
+        close_fd(listener);
+}
+END_TEST
+
 START_TEST(says_that_a_name_is_not_found)
 {
         settings.url = (char *)"redis://no-such-host.invalid";
@@ -456,6 +494,7 @@ int main(void)
         tcase_add_loop_test(tcase, frees_itself_in_a_reply, 0, 2);
         tcase_add_test(tcase, calls_back_when_it_is_freed);
         tcase_add_loop_test(tcase, tries_each_address_of_a_name, 0, 2);
+        tcase_add_test(tcase, gives_up_an_address_that_does_not_answer);
         tcase_add_test(tcase, says_that_a_name_is_not_found);
         tcase_add_test(tcase, can_be_freed_while_a_name_is_looked_up);
         tcase_add_test(tcase, refuses_urls_that_it_cannot_serve);
