@@ -93,6 +93,7 @@ struct worker {
         usec_t spawned_at;
         usec_t state_at;
         usec_t active_at; /* its first beat; 0: has not beaten */
+        usec_t last_life; /* its beating process ended after so long, and none has beaten since; 0: no such */
         usec_t quiet_at;  /* it became quiet; 0: it never was */
         usec_t stop_at;   /* it was told to exit; 0: it was not */
 

@@ -136,13 +136,14 @@ void match_owner_removed(struct match *match, const void *owner)
 
 void match_read(struct candidate *candidate, const struct heartbeat *beat, usec_t now)
 {
-        /* The value of before is kept while there is none: the same one again later is no change. */
+        /* The value of before is kept while there is none: the same one again later is no change, and an
+         * older one, of a replica that took over, no sign of life. */
         bool known = candidate->beat.beat_usec != 0;
 
         candidate->has_beat = beat != NULL;
         if (!beat)
                 return;
-        if (known && beat->beat_usec != candidate->beat.beat_usec) {
+        if (known && beat->beat_usec > candidate->beat.beat_usec) {
                 candidate->changed_from = candidate->read_at;
                 candidate->changed_at = now;
         }

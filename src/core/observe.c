@@ -218,6 +218,9 @@ static void fleet_observe_failure(struct fleet *fleet, uint64_t generation, usec
 
 void observe_start_failed(struct fleet *fleet, unsigned index, const char *why, usec_t now)
 {
+        /* A try uses a freed place up, too: the next one waits. */
+        if (fleet->crash.freed > 0)
+                fleet->crash.freed--;
         snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s/%u could not be started: %s",
                  fleet->settings->name, index, why);
         world_event(fleet->world, EVENT_START_FAILED, fleet, NULL, "%s", fleet->crash_last);
@@ -239,6 +242,7 @@ static void worker_observe_silent(struct worker *worker, usec_t now)
                                       now);
         worker->has_beat = false;
         worker->active_at = 0;
+        worker->last_life = MAX(life, (usec_t)1);
         worker->busy = 0;
         worker_set_state(worker, WORKER_STARTING, worker->reason, now);
 }
@@ -262,6 +266,7 @@ static void worker_observe_first_beat(struct worker *worker, const struct heartb
         char name[300];
 
         worker->has_beat = true;
+        worker->last_life = 0;
         worker->booted = false;
         worker->beat_usec = beat->beat_usec;
         worker->beat_at = now;
@@ -312,7 +317,7 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *beat, usec
         const struct fleet *fleet = worker->fleet;
         /* What was read before a doubt, or over another connection, may be older than it looks: the first
          * reading after it is only the mark from which change is judged. */
-        bool mark = worker->read_at < MAX(fleet->world->doubt.since, fleet->redis_at);
+        bool mark = worker->read_at <= fleet->world->doubt.since || worker->read_at < fleet->redis_at;
 
         worker->read_at = now;
         if (beat->concurrency > 0)
@@ -511,10 +516,14 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
 {
         struct fleet *fleet = worker->fleet;
         bool lines = exit->last_lines != NULL && exit->last_lines[0] != '\0';
-        bool beaten = worker->active_at > 0;
+        bool beaten = worker->active_at > 0 || worker->last_life > 0;
+        usec_t life = usec_sub(now, worker->active_at > 0 ? worker->active_at : worker->spawned_at);
         char name[300], span[32], when[96];
 
-        format_duration(usec_sub(now, beaten ? worker->active_at : worker->spawned_at), span, sizeof(span));
+        /* A wrapper that follows the process that beat: that one's end was it. */
+        if (worker->last_life > 0)
+                life = worker->last_life;
+        format_duration(life, span, sizeof(span));
         snprintf(when, sizeof(when), beaten ? "%s after its first beat" : "before its first beat, after %s",
                  span);
         snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s %s %s%s%s",
@@ -527,10 +536,11 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
 
         if (worker->state == WORKER_QUIET)
                 return;
-        bool short_life = !beaten || usec_sub(now, worker->active_at) < SHORT_LIFE_USEC;
+        bool short_life = !beaten || life < SHORT_LIFE_USEC;
         if (!short_life && now < fleet->crash.next_at)
                 fleet->crash.freed++;
-        if (!beaten || usec_sub(now, worker->active_at) < rollout_trial_usec(fleet))
+        /* With a last life this end has been booked. */
+        if (worker->last_life == 0 && (!beaten || life < rollout_trial_usec(fleet)))
                 fleet_observe_failure(fleet, worker->generation, worker->spawned_at, short_life, now);
 }
 

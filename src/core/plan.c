@@ -17,6 +17,7 @@ struct round {
         unsigned starting_outdated; /* of a release that a restart replaces: they may never beat */
         unsigned keepers;           /* starting or active, and not wanted out */
         unsigned draining_for_restart;
+        bool fails; /* a new worker is given up in this very plan */
         int error;
 };
 
@@ -129,7 +130,8 @@ static int compare(uint64_t a, uint64_t b)
 
 static bool is_new(const struct worker *worker)
 {
-        /* Not yet beaten; and who was chosen for that is quieted at its first beat, when it has beaten once. */
+        /* Not yet beaten; and who was chosen for that is quieted at its first beat, when it has beaten once.
+         */
         return worker->state == WORKER_STARTING || worker->beat_at == worker->active_at;
 }
 
@@ -272,7 +274,7 @@ static enum wait quiet_wait(struct round *round, struct worker *worker)
         if (wait != WAIT_NONE || is_urgent(worker))
                 return wait;
         if (worker->wanted_out == REASON_RESTART) {
-                if (rollout_is_held(round->fleet))
+                if (rollout_is_held(round->fleet) || round->fails)
                         return WAIT_RELEASE;
                 if (round->surge == 0 && round->starting == 0 && round->draining_for_restart == 0 &&
                     needed > 0)
@@ -363,8 +365,10 @@ static void plan_boot(struct round *round, struct worker *worker)
         }
         worker->waits_for = worker->booted ? WAIT_ELSEWHERE : WAIT_FIRST_BEAT;
         wake(round, deadline);
-        if (round->now >= deadline && worker->boot_looked_at >= deadline && !worker->booted)
+        if (round->now >= deadline && worker->boot_looked_at >= deadline && !worker->booted) {
+                round->fails |= !worker_outdated(worker);
                 act(round, ACTION_STOP, worker, worker->index, REASON_BOOT);
+        }
 }
 
 /* By the operator's own word every worker is to end now, whatever it does. Else USEC_INFINITY, or when. */

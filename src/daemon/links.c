@@ -53,9 +53,13 @@ static void on_done(struct beats *beats, void *userdata)
 
 static struct link *find_link(const struct supervisor *supervisor, const char *url)
 {
-        for (size_t i = 0; i < supervisor->n_links; i++)
-                if (strcmp(supervisor->links[i]->url, url) == 0)
-                        return supervisor->links[i];
+        for (size_t i = 0; i < supervisor->n_links; i++) {
+                struct link *link = supervisor->links[i];
+
+                assert(link != NULL);
+                if (strcmp(link->url, url) == 0)
+                        return link;
+        }
         return NULL;
 }
 

@@ -79,6 +79,9 @@ static void look_worker(struct worker *worker, bool fast, usec_t now)
         const struct worker_io *io = worker->io;
         unsigned looks = worker_looks(worker, fast, now);
 
+        /* One that could not be watched has been killed: its exit comes next. */
+        if (io == NULL || io->slot == NULL)
+                return;
         if (looks & LOOK_MEMORY)
                 look_memory(worker, now);
         if (looks & LOOK_THREADS)

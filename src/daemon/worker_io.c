@@ -110,6 +110,11 @@ static int on_beat_exit(sd_event_source *source, int fd, uint32_t events, void *
         struct worker_io *io = userdata;
 
         (void)source, (void)fd, (void)events;
+        /* Promoted meanwhile, it was the worker itself. */
+        if (io->beat == NULL) {
+                worker_io_exited(io);
+                return 0;
+        }
         forget_beat(io);
         beats_forget(io->slot);
         observe_beat_process(io->worker, 0, 0, clock_now(CLOCK_MONOTONIC));
@@ -154,22 +159,26 @@ int worker_io_new(struct supervisor *supervisor, struct worker *worker, struct p
 void worker_io_set_beat(struct worker *worker, pid_t pid, usec_t now)
 {
         struct worker_io *io = worker->io;
+        sd_event_source *beat_exit = NULL;
         _cleanup_proc_ struct proc *beat = NULL;
 
-        forget_beat(io);
         if (pid == worker->pid) {
+                forget_beat(io);
                 observe_beat_process(worker, worker->pid, worker->pid_start, now);
                 return;
         }
         /* Opened first and asked for its ancestors then: an answer for another process of that pid is none.
-         */
-        if (proc_open(pid, &beat) < 0 || proc_has_ancestor(pid, worker->pid, worker->pid_start) <= 0)
+         * What beats and cannot be held is no worker yet: its heartbeats must not count. */
+        if (proc_open(pid, &beat) < 0 || proc_has_ancestor(pid, worker->pid, worker->pid_start) <= 0 ||
+            sd_event_add_io(io->supervisor->event, &beat_exit, proc_pidfd(beat), EPOLLIN, on_beat_exit, io) <
+                    0) {
+                beats_forget(io->slot);
                 return;
-        if (sd_event_add_io(io->supervisor->event, &io->beat_exit, proc_pidfd(beat), EPOLLIN, on_beat_exit,
-                            io) < 0)
-                return;
+        }
+        forget_beat(io);
         observe_beat_process(worker, pid, proc_start_time(beat), now);
         io->beat = TAKE_PTR(beat);
+        io->beat_exit = beat_exit;
 }
 
 static struct worker_io *find_main(const struct supervisor *supervisor, pid_t pid)

@@ -465,6 +465,28 @@ START_TEST(a_wrapper_whose_process_dies_late_does_not_fail_a_release)
 }
 END_TEST
 
+START_TEST(a_wrapper_that_follows_its_process_is_one_crash)
+{
+        const struct exit_status exited = {.known = true, .status = 1};
+        struct worker *worker = test_spawn_ready(&t);
+
+        observe_beat_process(worker, 555, 1, worker->active_at);
+        t.now = worker->active_at + 9 * USEC_PER_SEC;
+        observe_beat_process(worker, 0, 0, t.now);
+        observe_exit(worker, &exited, t.now);
+        ck_assert_uint_eq(t.fleet->crash.count, 1);
+        ck_assert_ptr_nonnull(strstr(t.fleet->crash_last, "status 1 9s after its first beat"));
+
+        backoff_reset(&t.fleet->crash);
+        worker = test_spawn_ready(&t);
+        observe_beat_process(worker, 556, 1, worker->active_at);
+        t.now = worker->active_at + USEC_PER_HOUR;
+        observe_beat_process(worker, 0, 0, t.now);
+        observe_exit(worker, &exited, t.now);
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
+}
+END_TEST
+
 START_TEST(the_process_that_beats_outlives_its_wrapper)
 {
         struct worker *worker = test_spawn_ready(&t);
@@ -596,6 +618,7 @@ int main(void)
         tcase_add_test(cases, a_wrapper_whose_beating_process_stays_gone_is_ended_after_boot_timeout);
         tcase_add_test(cases, a_quiet_wrapper_whose_beating_process_is_gone_is_stopped);
         tcase_add_test(cases, a_wrapper_whose_process_dies_late_does_not_fail_a_release);
+        tcase_add_test(cases, a_wrapper_that_follows_its_process_is_one_crash);
         tcase_add_test(cases, the_process_that_beats_outlives_its_wrapper);
         tcase_add_test(cases, a_refused_signal_is_told_once_and_changes_no_state);
         tcase_add_test(cases, a_refused_stop_is_told);

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+# The application of the end-to-end tests. Every job counts in Redis how often it was started and done.
+require "sidekiq"
+
+# Debian 12's Sidekiq draws warnings from its redis gem with every job.
+Redis.silence_deprecations = true if defined?(Redis) && Redis.respond_to?(:silence_deprecations=)
+
+module Counted
+  def counted
+    Sidekiq.redis { |redis| redis.hincrby("ledger:started", jid, 1) }
+    yield
+    Sidekiq.redis { |redis| redis.hincrby("ledger:done", jid, 1) }
+  end
+
+  def wait_for(path)
+    sleep 0.05 until File.exist?(path)
+  end
+
+  def self.included(job)
+    job.include Sidekiq::Worker
+    job.sidekiq_options retry: false
+  end
+end
+
+class Sleep
+  include Counted
+
+  def perform(seconds)
+    counted { sleep seconds }
+  end
+end
+
+# Runs until a file exists.
+class Hold
+  include Counted
+
+  def perform(path)
+    counted { wait_for(path) }
+  end
+end
+
+# Takes memory for good, tells its pid, and runs until a file exists.
+class Leak
+  include Counted
+  HOARD = []
+
+  def perform(megabytes, path)
+    counted do
+      HOARD << "x" * (megabytes << 20)
+      Sidekiq.redis { |redis| redis.set("leak:pid", Process.pid) }
+      wait_for(path)
+    end
+  end
+end
+
+class Crash
+  include Counted
+
+  def perform
+    counted { Process.kill(:KILL, Process.pid) }
+  end
+end

@@ -1,0 +1,204 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Every command and exit code of sqmgrctl, on workers that beat five times a second.
+# seconds: 60
+load helpers
+
+start_fleet() { # COUNT [LINE...]
+        local count=$1
+        shift
+        start_redis
+        { echo "command = $(stub_command)" && echo "active_process_count = $count" && echo 'ready_after = 500ms' &&
+                printf '%s\n' "$@"; } | configure
+        start_sqmgr
+        wait_until 20 ready "$count"
+}
+
+raw() { # JSON: what the socket answers
+        ruby -rsocket -e 's = UNIXSocket.new(ENV["SQMGR_SOCKET"]); s.write(ARGV[0] + "\0"); puts s.gets("\0")&.chomp("\0")' "$1"
+}
+
+@test "exit 3 where nothing listens, with what to do about it" {
+        run -3 --separate-stderr sqmgrctl ping
+        [ -z "$output" ]
+        [[ $stderr == *sqmgr.sock* ]]
+        run -3 sqmgrctl status --json
+}
+
+@test "exit 2 for bad usage, unknown commands, fleets and workers" {
+        start_fleet 1
+        run -2 sqmgrctl
+        run -2 sqmgrctl frobnicate
+        run -2 sqmgrctl --frobnicate status
+        run -2 sqmgrctl restart nofleet
+        [[ $output == *nofleet* ]]
+        run -2 sqmgrctl status nofleet
+        run -2 sqmgrctl quiet default/77
+        [[ $output == *default/77* ]]
+        run -2 sqmgrctl stop
+        run -2 sqmgrctl scale default
+        run -2 sqmgrctl scale default many
+        run -2 sqmgrctl restart --timeout never
+        fleet_is '.active == 1 and .generation == 1'
+}
+
+@test "ping, version and status answer" {
+        start_fleet 2
+        run -0 sqmgrctl ping
+        run -0 sqmgrctl version
+        [[ $output == *0.1.0* ]]
+        run -0 sqmgrctl status
+        [[ $output == *default/1* && $output == *default/2* && $output == *active* ]]
+        run -0 sqmgrctl -s "$SQMGR_SOCKET" --json status default
+        jq -e --argjson pid "$sqmgr_pid" '.version == "0.1.0" and .pid == $pid and .uptime_seconds > 0 and
+                .redis[0].state == "connected" and (.redis[0].rtt_ms | type) == "number" and
+                (.fleets[0] | .name == "default" and .framework == "sidekiq" and .target == 2 and .active == 2 and
+                        .starting == 0 and .quiet == 0 and .stopping == 0 and .max_processes == 6 and
+                        .generation == 1 and .state == "running" and .waits_for == null and
+                        .rollout.state == "none" and .crash.count == 0 and .crash.last == null and
+                        (.workers | length) == 2) and
+                (.fleets[0].workers[0] | .id == "default/1" and .index == 1 and .pid > 1 and .state == "active" and
+                        .ready == true and .outdated == false and .busy == 0 and .concurrency == 5 and
+                        .memory_bytes > 0 and .uptime_seconds > 0 and .state_seconds > 0 and .reason == null and
+                        .evidence == "redis" and .beat_age_seconds >= 0)' <<<"$output"
+}
+
+@test "restart replaces every worker, generation by generation" {
+        start_fleet 3
+        old=$(worker_pids)
+        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        # shellcheck disable=SC2086
+        gone $old
+        fleet_is '.generation == 2 and all(.workers[]; .generation == 2 and (.outdated | not))'
+        run -0 sqmgrctl restart default --wait --timeout 60s
+        fleet_is '.generation == 3 and .rollout.state == "done"'
+}
+
+@test "restart --wait exits 5 at its timeout, the rollout goes on, abort ends it, and the next one works" {
+        start_fleet 2
+        old=$(worker_pids)
+        touch "$folder/steer/hang"
+        run -5 sqmgrctl restart --wait --timeout 1s
+        fleet_is '.rollout.state == "running"'
+        run -0 sqmgrctl abort
+        fleet_is '.rollout.state == "aborted"'
+        # shellcheck disable=SC2086
+        alive $old
+        rm "$folder/steer/hang"
+        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        # shellcheck disable=SC2086
+        gone $old
+        fleet_is '.rollout.state == "done" and .active == 2'
+}
+
+@test "a busy worker is quieted and not stopped until it is idle" {
+        start_fleet 1
+        worker=$(worker_pids)
+        echo 1 >"$folder/steer/busy.$worker"
+        run -0 sqmgrctl restart --wait --timeout 60s
+        fleet_is ".workers[] | select(.pid == $worker) | .state == \"quiet\" and .reason == \"restart\""
+        wait_until 20 fleet_is ".workers[] | select(.pid == $worker) | .busy == 1 and .state_seconds > 3"
+        alive "$worker"
+        echo 0 >"$folder/steer/busy.$worker"
+        wait_until 20 gone "$worker"
+}
+
+@test "scale changes the count, within 1 and max_processes" {
+        start_fleet 1
+        run -0 sqmgrctl scale default 3
+        wait_until 20 fleet_is '.target == 3 and .active == 3'
+        run -0 sqmgrctl scale default 1
+        wait_until 20 fleet_is '.target == 1 and .active == 1 and (.workers | length) == 1'
+        run sqmgrctl scale default 0
+        [ "$status" -ne 0 ]
+        run sqmgrctl scale default 999
+        [ "$status" -ne 0 ]
+        fleet_is '.target == 1'
+}
+
+@test "quiet FLEET drains it and holds it empty until start, quiet WORKER has it replaced" {
+        start_fleet 2
+        worker=$(fleet '.workers[0].pid')
+        run -0 sqmgrctl quiet default/1
+        wait_until 20 gone "$worker"
+        wait_until 20 ready 2
+        run -0 sqmgrctl quiet default
+        wait_until 20 fleet_is '.state == "quiet" and (.workers | length) == 0'
+        run -0 sqmgrctl start default
+        wait_until 20 fleet_is '.state == "running" and .active == 2'
+        run -0 sqmgrctl quiet default
+        wait_until 20 fleet_is '.state == "quiet" and (.workers | length) == 0'
+        run -0 sqmgrctl restart --wait --timeout 60s
+        wait_until 20 fleet_is '.state == "running" and .active == 2'
+}
+
+@test "stop drains to zero, restart does not undo it, start does" {
+        start_fleet 2
+        run -0 sqmgrctl stop default
+        wait_until 20 fleet_is '.state == "stopped" and (.workers | length) == 0'
+        run -0 sqmgrctl restart --wait --timeout 10s
+        [[ $output == *stopped* ]]
+        fleet_is '.state == "stopped" and (.workers | length) == 0'
+        run -0 sqmgrctl start default
+        wait_until 20 ready 2
+}
+
+@test "stop waits for running jobs, stop --force does not" {
+        start_fleet 1
+        worker=$(worker_pids)
+        echo 1 >"$folder/steer/busy"
+        wait_until 10 fleet_is '.workers[0].busy == 1'
+        run -0 sqmgrctl stop default
+        wait_until 20 fleet_is '.workers[0].state == "quiet" and .workers[0].state_seconds > 3'
+        alive "$worker"
+        run -0 sqmgrctl stop default --force
+        wait_until 20 fleet_is '.workers[0].state == "stopping"'
+        echo 0 >"$folder/steer/busy"
+        wait_until 20 gone "$worker"
+}
+
+@test "whom the socket's mode lets in may read, and no more" {
+        [ "$(id -u)" = 0 ] || skip 'not root'
+        cp "$(command -v sqmgrctl)" "$folder/"
+        sqmgr_lines='socket_mode = 0666' start_fleet 1
+        as_nobody() { setpriv --reuid nobody --regid nogroup --clear-groups "$folder/sqmgrctl" "$@"; }
+        run -0 as_nobody status
+        run -0 as_nobody ping
+        run -4 as_nobody restart
+        run -4 as_nobody stop default --force
+        run -4 as_nobody scale default 2
+        run -4 as_nobody reload
+        fleet_is '.generation == 1 and .target == 1 and .state == "running"'
+}
+
+@test "members of socket_group may operate" {
+        [ "$(id -u)" = 0 ] || skip 'not root'
+        cp "$(command -v sqmgrctl)" "$folder/"
+        sqmgr_lines=$'socket_mode = 0660\nsocket_group = daemon' start_fleet 1
+        run -0 setpriv --reuid nobody --regid nogroup --groups daemon "$folder/sqmgrctl" restart --wait --timeout 60s
+        run setpriv --reuid nobody --regid nogroup --clear-groups "$folder/sqmgrctl" status
+        [[ $status == 3 || $status == 4 ]]
+}
+
+@test "the socket speaks Varlink, and garbage harms nobody" {
+        start_fleet 1
+        [[ $(raw '{"method":"org.varlink.service.GetInfo"}') == *org.sqmgr.Control* ]]
+        [[ $(raw '{"method":"org.varlink.service.GetInterfaceDescription","parameters":{"interface":"org.sqmgr.Control"}}') == *'interface org.sqmgr.Control'* ]]
+        [[ $(raw '{"method":"org.sqmgr.Control.Nonsense"}') == *org.varlink.service.MethodNotFound* ]]
+        [[ $(raw '{"method":"org.nowhere.Thing.Do"}') == *InterfaceNotFound* ]]
+        raw 'this is not JSON'
+        raw '[1, 2, 3]'
+        raw '{"method":42}'
+        ruby -rsocket -e 's = UNIXSocket.new(ENV["SQMGR_SOCKET"]); begin; s.write("x" * (2 << 20)); rescue Errno::EPIPE, Errno::ECONNRESET; end'
+        sqmgrctl ping
+        fleet_is '.active == 1'
+}
+
+@test "sqmgr knows its options" {
+        run -0 sqmgr --version
+        [[ $output == *0.1.0* ]]
+        run -0 sqmgr --help
+        [[ $output == *--check-config* ]]
+        run -0 sqmgrctl --help
+        [[ $output == *restart* ]]
+}

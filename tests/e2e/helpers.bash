@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+# What the end-to-end tests share. Each has a folder of its own with a private Redis; contrib/demo/guard ends all that
+# was started there when the test ends, in whatever way.
+# shellcheck shell=bash disable=SC2034
+
+bats_require_minimum_version 1.5.0
+
+e2e=$BATS_TEST_DIRNAME
+top=$(cd "$e2e/../.." && pwd -P)
+: "${SQMGR_BUILD:=$top/build/tests/main}"
+PATH=$SQMGR_BUILD:$PATH
+stub=$SQMGR_BUILD/tests/stub/stub-worker
+
+setup() {
+        folder=$(mktemp -d /tmp/sqmgr-e2e.XXXXXX)
+        chmod 755 "$folder"
+        mkdir "$folder/pids" "$folder/steer"
+        exec 9> >(exec setsid "$top/contrib/demo/guard" "$folder" 3>&- >/dev/null 2>&1)
+        guard=$!
+        cd "$folder" || return 1
+        export SQMGR_SOCKET=$folder/sqmgr.sock REDIS_URL=unix://$folder/redis.sock
+        unset XDG_RUNTIME_DIR NOTIFY_SOCKET JOURNAL_STREAM
+}
+
+teardown() {
+        if [ -z "${BATS_TEST_COMPLETED-}" ] && [ -n "${folder-}" ]; then
+                echo "== status" && sqmgrctl status 2>&1
+                for log in sqmgr.log workers.log; do
+                        [ ! -e "$folder/$log" ] || { echo "== $log" && tail -n 40 "$folder/$log"; }
+                done
+        fi
+        cd /
+        exec 9>&-
+        wait "$guard" || true
+        # Says that the guard's victims were killed, which need not be told again.
+        jobs >/dev/null 2>&1
+}
+
+wait_until() { # SECONDS COMMAND...
+        local deadline=$((SECONDS + $1 + 1)) limit=$1
+        shift
+        until "$@" >/dev/null 2>&1; do
+                if [ $SECONDS -ge $deadline ]; then
+                        echo "waited $limit s in vain for: $*"
+                        return 1
+                fi
+                sleep 0.1
+        done
+}
+
+not() { ! "$@"; }
+
+# Sets $!.
+launch() { # NAME COMMAND...
+        local name=$1
+        shift
+        setsid "$top/contrib/demo/launch" "$folder" "$@" </dev/null >>"$folder/$name.log" 2>&1 3>&- 9>&- &
+}
+
+# Has a process that outlives its parent ended with the test, too.
+record() { # PID...
+        local pid stat
+        for pid; do
+                read -r stat <"/proc/$pid/stat"
+                read -r -a stat <<<"${stat##*) }"
+                echo "${stat[19]}" >"$folder/pids/$pid"
+        done
+}
+
+redis() { redis-cli -s "$folder/redis.sock" "$@"; }
+redis_has() { [ "$(redis exists "$1")" = 1 ]; } # KEY
+redis_answers() { [ "$(redis ping 2>/dev/null)" = PONG ]; }
+
+start_redis() {
+        launch redis redis-server --port 0 --unixsocket "$folder/redis.sock" --dir "$folder" --save '' \
+                --appendonly yes
+        redis_pid=$!
+        wait_until 10 redis_answers
+}
+
+# The fleet's lines come on standard input; `sqmgr_lines` and `redis_lines` may hold more for those sections.
+configure() {
+        cat >"$folder/sqmgr.ini" <<END
+[sqmgr]
+socket = $folder/sqmgr.sock
+check_interval = 500ms
+${sqmgr_lines-}
+
+[redis]
+url = unix://$folder/redis.sock
+${redis_lines-}
+
+[fleet:default]
+log = $folder/workers.log
+$(cat)
+END
+}
+
+sidekiq_command() { echo "sidekiq -r $e2e/app.rb -c ${1:-5}"; }
+stub_command() { echo "$stub -u $folder/redis.sock -b 200 -d $folder/steer"; }
+
+start_sqmgr() {
+        launch sqmgr sqmgr -c "$folder/sqmgr.ini"
+        sqmgr_pid=$!
+        wait_until 10 sqmgrctl ping
+}
+
+# jq 1.6 is content with no input at all, so the command before it has its say first.
+fleet() {
+        local status_json
+        status_json=$(sqmgrctl status --json) && jq -r ".fleets[0] | $1" <<<"$status_json"
+}
+fleet_is() {
+        local status_json
+        status_json=$(sqmgrctl status --json) && jq -e ".fleets[0] | $1" <<<"$status_json" >/dev/null
+}
+worker_pids() { fleet '[.workers[].pid] | sort | join(" ")'; }
+ready() { fleet_is "[.workers[] | select(.ready)] | length == $1"; }
+redis_state_is() { [ "$(sqmgrctl status --json | jq -r '.redis[0].state')" = "$1" ]; }
+
+alive() { # PID...: all of them
+        local pid
+        for pid; do
+                [ -e "/proc/$pid" ] || return 1
+                ! grep -q '^State:.Z' "/proc/$pid/status" 2>/dev/null || return 1
+        done
+}
+gone() { # PID...: all of them
+        local pid
+        for pid; do
+                ! alive "$pid" || return 1
+        done
+}
+
+enqueue() { # COUNT CLASS ARGUMENT...: numbers go as numbers
+        ruby -r "$e2e/app.rb" -e 'n, job, *arguments = ARGV
+                arguments.map! { |word| word.match?(/\A\d+\z/) ? word.to_i : word }
+                n.to_i.times { Object.const_get(job).perform_async(*arguments) }' "$@"
+}
+jobs_started() { redis hlen ledger:started; }
+jobs_done() { redis hlen ledger:done; }
+jobs_run_twice() { { redis hvals ledger:started && redis hvals ledger:done; } | awk '$1 > 1 { n++ } END { print n + 0 }'; }
+has_started() { [ "$(jobs_started)" -ge "$1" ]; }
+has_done() { [ "$(jobs_done)" -ge "$1" ]; }

@@ -1,0 +1,87 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# The worker is the process that beats, wherever it is below the one started; one that beats elsewhere is let be.
+# seconds: 80
+load helpers
+
+@test "a wrapper script: the process that beats is quieted and stopped, and the job is not cut off" {
+        start_redis
+        cat >"$folder/wrapper.sh" <<END
+#!/bin/sh
+$(sidekiq_command 2)
+exit \$?
+END
+        chmod +x "$folder/wrapper.sh"
+        configure <<END
+command = ./wrapper.sh
+directory = $folder
+ready_after = 1s
+END
+        start_sqmgr
+        wait_until 60 ready 1
+        beating=$(fleet '.workers[0].pid')
+        wrapper=$(awk '/^PPid:/ { print $2 }' "/proc/$beating/status")
+        [[ $(tr '\0' ' ' <"/proc/$wrapper/cmdline") == *wrapper.sh* ]]
+
+        enqueue 1 Hold "$folder/release"
+        wait_until 20 has_started 1
+        run -0 sqmgrctl restart --wait --timeout 60s
+        alive "$beating" "$wrapper"
+        wait_until 20 fleet_is ".workers[] | select(.pid == $beating) | .state == \"quiet\" and .busy == 1"
+        touch "$folder/release"
+        wait_until 60 gone "$beating" "$wrapper"
+        [ "$(jobs_done)" = 1 ]
+        [ "$(jobs_run_twice)" = 0 ]
+        fleet_is '.active == 1 and (.workers | length) == 1'
+}
+
+@test "a quiet sent by hand: the worker is replaced, and stopped when its job is done" {
+        start_redis
+        configure <<END
+command = $(sidekiq_command 2)
+active_process_count = 2
+ready_after = 1s
+END
+        start_sqmgr
+        wait_until 60 ready 2
+        enqueue 4 Hold "$folder/release"
+        wait_until 20 has_started 4
+        quieted=$(fleet '.workers[0].pid')
+        kill -TSTP "$quieted"
+        wait_until 30 fleet_is ".workers[] | select(.pid == $quieted) | .state == \"quiet\" and .reason == \"external\""
+        wait_until 30 fleet_is '.active == 2'
+        alive "$quieted"
+        touch "$folder/release"
+        wait_until 60 gone "$quieted"
+        [ "$(jobs_done)" = 4 ]
+        [ "$(jobs_run_twice)" = 0 ]
+        fleet_is '.active == 2'
+}
+
+@test "a wrong namespace: the worker beats elsewhere, is left alone, and status says so" {
+        start_redis
+        redis_lines='namespace = nobody_writes_here' configure <<END
+command = $(sidekiq_command 2)
+boot_timeout = 6s
+END
+        start_sqmgr
+        wait_until 40 fleet_is '.workers[0].waits_for // "" | test("beats elsewhere")'
+        worker=$(redis smembers processes | cut -d: -f2)
+        alive "$worker"
+        fleet_is '(.workers | length) == 1 and .crash.count == 0'
+        enqueue 1 Sleep 0
+        wait_until 20 has_done 1
+        alive "$worker"
+        [[ $(sqmgrctl status) == *'beats elsewhere'* ]]
+}
+
+@test "a namespace: the worker that beats under it is found" {
+        start_redis
+        redis_lines='namespace = shop' configure <<END
+command = $(stub_command) -n shop:
+ready_after = 500ms
+END
+        start_sqmgr
+        wait_until 20 ready 1
+        fleet_is '.workers[0].evidence == "redis"'
+}

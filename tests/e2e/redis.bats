@@ -1,0 +1,85 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Without evidence no harm: with Redis away nothing is quieted or stopped, and all goes on when it is back.
+# seconds: 130
+load helpers
+
+# For SECONDS: the same workers, none of them quiet or stopping, and every command answered.
+nothing_changes_for() {
+        local deadline=$((SECONDS + $1))
+        while [ $SECONDS -lt $deadline ]; do
+                sqmgrctl ping >/dev/null
+                [ "$(worker_pids)" = "$workers" ]
+                fleet_is '.quiet == 0 and .stopping == 0'
+                sleep 0.5
+        done
+}
+
+start_fleet() {
+        start_redis
+        configure <<END
+command = $(sidekiq_command 2)
+active_process_count = 2
+ready_after = 1s
+memory_threshold = 1G
+END
+        start_sqmgr
+        wait_until 60 ready 2
+        enqueue 2 Hold "$folder/release"
+        wait_until 20 has_started 2
+        workers=$(worker_pids)
+}
+
+fleet_recovers() {
+        wait_until 30 redis_state_is connected
+        wait_until 60 ready 2
+        [ "$(worker_pids)" = "$workers" ]
+        touch "$folder/release"
+        run -0 sqmgrctl restart --wait=drained --timeout 90s
+        # shellcheck disable=SC2086
+        gone $workers
+        [ "$(jobs_done)" = 2 ]
+        [ "$(jobs_run_twice)" = 0 ]
+}
+
+@test "Redis hangs for 30 s: nothing is quieted or stopped, and the fleet recovers" {
+        start_fleet
+        kill -STOP "$redis_pid"
+        wait_until 15 not redis_state_is connected
+        nothing_changes_for 30
+        kill -CONT "$redis_pid"
+        fleet_recovers
+}
+
+@test "Redis dies and comes back after 30 s: nothing is quieted or stopped, and the fleet recovers" {
+        start_fleet
+        kill -KILL "$redis_pid"
+        wait_until 15 not redis_state_is connected
+        nothing_changes_for 30
+        rm -f "$folder/redis.sock"
+        start_redis
+        fleet_recovers
+}
+
+@test "Redis away: a restart waits, changes nothing, and goes through when Redis is back" {
+        start_redis
+        configure <<END
+command = $(stub_command)
+active_process_count = 2
+ready_after = 500ms
+END
+        start_sqmgr
+        wait_until 20 ready 2
+        workers=$(worker_pids)
+        kill -STOP "$redis_pid"
+        wait_until 15 not redis_state_is connected
+        sqmgrctl restart
+        # shellcheck disable=SC2086
+        alive $workers
+        fleet_is '.quiet == 0 and .stopping == 0'
+        kill -CONT "$redis_pid"
+        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        # shellcheck disable=SC2086
+        gone $workers
+        wait_until 20 ready 2
+}

@@ -1,0 +1,49 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# A release that cannot boot costs nothing: the old workers go on, and the next release works.
+# seconds: 60
+load helpers
+
+make_release() { # NAME LINE
+        mkdir "$folder/$1"
+        { echo "$2" && cat "$e2e/app.rb"; } >"$folder/$1/app.rb"
+        ln -sfn "$1" "$folder/current"
+}
+
+@test "a release that cannot boot: the rollout halts, the old workers are untouched, the next release works" {
+        start_redis
+        make_release 1 ''
+        configure <<END
+command = sidekiq -r ./app.rb -c 2
+directory = $folder/current
+active_process_count = 2
+ready_after = 1s
+backoff_min = 200ms
+backoff_max = 1s
+END
+        start_sqmgr
+        wait_until 60 ready 2
+        old=$(worker_pids)
+        enqueue 1 Hold "$folder/release"
+        wait_until 20 has_started 1
+
+        make_release 2 'abort "this release has no database.yml"'
+        run -1 sqmgrctl restart --wait --timeout 60s
+        [[ $output == *'no database.yml'* ]]
+        fleet_is '.rollout.state == "halted"'
+        [[ $(fleet .rollout.error) == *'no database.yml'* ]]
+        # shellcheck disable=SC2086
+        alive $old
+        for pid in $old; do
+                fleet_is ".workers[] | select(.pid == $pid) | .state == \"active\" and .outdated"
+        done
+
+        make_release 3 ''
+        touch "$folder/release"
+        run -0 sqmgrctl restart --wait=drained --timeout 90s
+        # shellcheck disable=SC2086
+        gone $old
+        fleet_is '.active == 2 and .rollout.state == "done"'
+        [ "$(jobs_done)" = 1 ]
+        [ "$(jobs_run_twice)" = 0 ]
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+/* What befalls the world: faults of Redis, the host and the workers, and the operator's orders. */
+#include "sim.h"
+#include <signal.h>
+#include <stdio.h>
+
+#define SEC USEC_PER_SEC
+
+static const char *const act_names[] = {
+        [ACT_REDIS_DOWN] = "Redis goes away",
+        [ACT_REDIS_SILENT] = "Redis answers no more",
+        [ACT_REDIS_SLOW] = "Redis is slow",
+        [ACT_REDIS_FAILOVER] = "Redis fails over and forgets the last beats",
+        [ACT_REDIS_FROZEN] = "readers get a frozen replica",
+        [ACT_REDIS_LAGS] = "readers get a replica that lags",
+        [ACT_REDIS_GARBAGE] = "Redis gives garbage",
+        [ACT_REDIS_EMPTIED] = "Redis is emptied",
+        [ACT_CLOCK_STEP] = "the wall clock is stepped",
+        [ACT_SUSPEND] = "the machine sleeps",
+        [ACT_STALL] = "sqmgr is stalled",
+        [ACT_FORK_FAILS] = "no process can be started",
+        [ACT_PROC_FAILS] = "/proc and signals fail now and then",
+        [ACT_SQMGR_KILL] = "sqmgr is to be killed",
+        [ACT_WORKER_KILL] = "a worker is killed by somebody",
+        [ACT_WRAPPER_KILL] = "a wrapper is killed by somebody",
+        [ACT_WORKER_HANG] = "a worker hangs",
+        [ACT_WORKER_QUIET] = "a worker is quieted by somebody",
+        [ACT_WORKER_GROWS] = "a worker grows",
+        [ACT_RELEASE_BAD] = "a bad release is deployed",
+        [ACT_RELEASE_GOOD] = "a good release is deployed",
+        [ACT_RESTART] = "operator: restart",
+        [ACT_ABORT] = "operator: abort",
+        [ACT_QUIET_FLEET] = "operator: quiet the fleet",
+        [ACT_QUIET_WORKER] = "operator: quiet a worker",
+        [ACT_STOP] = "operator: stop",
+        [ACT_STOP_FORCE] = "operator: stop --force",
+        [ACT_START] = "operator: start",
+        [ACT_SCALE] = "operator: scale",
+        [ACT_RELOAD] = "operator: reload with other settings",
+        [ACT_SHUTDOWN] = "sqmgr is told to end",
+};
+static_assert(ELEMENTSOF(act_names) == _ACT_MAX, "every act has a name");
+
+const char *act_text(const struct act *act, char text[static 128])
+{
+        snprintf(text, 128, "%s (%llu, %llu, %llu)", act_names[act->kind], (unsigned long long)act->a,
+                 (unsigned long long)act->b, (unsigned long long)act->c);
+        return text;
+}
+
+static struct process *pick_process(struct sim *sim, const struct act *act)
+{
+        size_t n = 0, wanted;
+
+        for (size_t i = 0; i < sim->n_processes; i++)
+                n += sim->processes[i]->runner_alive;
+        if (n == 0)
+                return NULL;
+        wanted = act->a % n;
+        for (size_t i = 0; i < sim->n_processes; i++)
+                if (sim->processes[i]->runner_alive && wanted-- == 0)
+                        return sim->processes[i];
+        return NULL;
+}
+
+static void act_on_redis(struct sim *sim, const struct act *act)
+{
+        usec_t until = sim->now + act->a;
+
+        switch (act->kind) {
+        case ACT_REDIS_DOWN:
+                sim->down_until = until;
+                for (unsigned i = 0; i < sim->n_fleets; i++)
+                        if (sim->shell.running && sim->fleets[i].link.up)
+                                sim->fleets[i].link.next_at = sim->now + 1 + act->b % (5 * USEC_PER_MSEC);
+                break;
+        case ACT_REDIS_SILENT:
+                sim->silent_until = until;
+                break;
+        case ACT_REDIS_SLOW:
+                sim->slow_until = until;
+                sim->slow_usec = 10 * USEC_PER_MSEC + act->b % (4 * SEC);
+                break;
+        case ACT_REDIS_FAILOVER:
+                redis_fail_over(sim, 1 + (unsigned)(act->b % 3));
+                if (act->c % 2 == 0)
+                        sim->down_until = sim->now + act->a % (20 * SEC);
+                break;
+        case ACT_REDIS_FROZEN:
+                sim->frozen_until = until;
+                redis_freeze(sim);
+                break;
+        case ACT_REDIS_LAGS:
+                sim->lags_until = until;
+                sim->lag = 1 + (unsigned)(act->b % 2);
+                break;
+        case ACT_REDIS_GARBAGE:
+                sim->garbage_until = until;
+                break;
+        default:
+                redis_empty(sim);
+                break;
+        }
+}
+
+/* A machine whose memory is short ends processes, too. */
+static void end_some(struct sim *sim, const struct act *act)
+{
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                struct process *process = sim->processes[i];
+
+                if (!process->booted || !process->runner_alive)
+                        continue;
+                process->crash_at = MIN(process->crash_at, sim->now + act->c % (10 * SEC) * (i + 1));
+                process->next_at = MIN(process->next_at, process->crash_at);
+        }
+}
+
+static void act_on_host(struct sim *sim, const struct act *act)
+{
+        struct shell *shell = &sim->shell;
+
+        switch (act->kind) {
+        case ACT_CLOCK_STEP:
+                sim->stepped_usec += act->b % 2 ? (int64_t)act->a : -(int64_t)act->a;
+                if (act->b % 2 && act->a > USEC_PER_MIN)
+                        redis_empty(sim);
+                break;
+        case ACT_SUSPEND:
+                sim->suspended_usec += act->a;
+                if (act->a > USEC_PER_MIN)
+                        redis_empty(sim);
+                break;
+        case ACT_STALL:
+                if (!shell->running)
+                        break;
+                shell->stalled_until = sim->now + act->a;
+                shell->timer_first = act->b % 2;
+                break;
+        case ACT_FORK_FAILS:
+                sim->fork_fails_until = sim->now + act->a;
+                if (act->b % 3 == 0)
+                        end_some(sim, act);
+                break;
+        case ACT_PROC_FAILS:
+                sim->proc_fails_until = sim->now + act->a;
+                break;
+        default:
+                shell->kill_in = (int)(act->b % 6);
+                shell->kill_fate = act->c % 100 < 85 ? 0 : 1 + act->c % 3;
+                shell->down_usec = act->a;
+                break;
+        }
+}
+
+static void act_on_worker(struct sim *sim, const struct act *act)
+{
+        struct process *process = pick_process(sim, act);
+
+        if (process == NULL)
+                return;
+        tell(sim, "  that is %s", process_name(sim, process));
+        switch (act->kind) {
+        case ACT_WORKER_KILL:
+                process_kill(sim, process, false);
+                break;
+        case ACT_WRAPPER_KILL:
+                /* Before its child was seen to beat, nothing could tell that that is ours. */
+                if (process->wrapped && process->worker != NULL && process->worker->beat_pid != 0)
+                        process_kill(sim, process, true);
+                break;
+        case ACT_WORKER_HANG:
+                process->hang_until = sim->now + act->b;
+                break;
+        case ACT_WORKER_QUIET:
+                process_signal(sim, process, SIGTSTP, false);
+                break;
+        default:
+                process->jumped_bytes += act->b % (2048 * MEGABYTE);
+                break;
+        }
+}
+
+static void act_release(struct sim *sim, const struct act *act)
+{
+        struct fleet_sim *fleet = &sim->fleets[act->a % sim->n_fleets];
+        struct release *release = &fleet->release;
+
+        *release = fleet->good;
+        if (act->kind == ACT_RELEASE_GOOD)
+                return;
+        switch (act->b % 5) {
+        case 0:
+                release->never_boots = 50 + act->c % 51;
+                break;
+        case 1:
+                release->crashes_booting = 40 + act->c % 61;
+                release->boot_max = MAX(release->boot_min, (act->c % 7) * SEC);
+                break;
+        case 2:
+                release->crashes_young = 40 + act->c % 61;
+                break;
+        case 3:
+                release->elsewhere = 50 + act->c % 51;
+                break;
+        default:
+                release->base_bytes *= 3;
+                break;
+        }
+}
+
+static void operate(struct sim *sim, const struct act *act)
+{
+        struct world *world = sim->shell.world;
+        struct fleet *fleet = world->fleets[act->a % sim->n_fleets];
+        uint64_t generation = fleet->generation;
+        enum command_outcome outcome;
+
+        switch (act->kind) {
+        case ACT_RESTART:
+                outcome = command_restart(world, fleet, sim->now);
+                check_command(sim, fleet,
+                              outcome == COMMAND_STOPPED
+                                      ? fleet->order == ORDER_STOP && fleet->generation == generation
+                                      : fleet->generation == generation + 1 && fleet->order == ORDER_RUN &&
+                                                fleet->rollout.state == ROLLOUT_RUNNING,
+                              "restart");
+                break;
+        case ACT_ABORT:
+                command_abort(world, fleet, sim->now);
+                check_command(sim, fleet, fleet->rollout.state != ROLLOUT_RUNNING, "abort");
+                break;
+        case ACT_QUIET_FLEET:
+                command_quiet_fleet(world, fleet, sim->now);
+                check_command(sim, fleet, fleet->order == ORDER_QUIET, "quiet");
+                break;
+        case ACT_QUIET_WORKER:
+                if (fleet->n_workers > 0)
+                        command_quiet_worker(world, fleet->workers[act->b % fleet->n_workers], sim->now);
+                break;
+        case ACT_STOP:
+        case ACT_STOP_FORCE:
+                command_stop(world, fleet, act->kind == ACT_STOP_FORCE, sim->now);
+                check_command(sim, fleet, fleet->order == ORDER_STOP, "stop");
+                break;
+        case ACT_START:
+                command_start(world, fleet, sim->now);
+                check_command(sim, fleet, fleet->order == ORDER_RUN, "start");
+                break;
+        default:
+                outcome = command_scale(world, fleet, (unsigned)(act->b % 7), sim->now);
+                check_command(sim, fleet,
+                              outcome == COMMAND_RANGE
+                                      ? act->b % 7 < 1 || act->b % 7 > fleet_max_processes(fleet)
+                                      : fleet_count_in_force(fleet) == act->b % 7,
+                              "scale");
+                break;
+        }
+}
+
+/* As the daemon's reload: the operator's count lapses where the configured one changes. */
+static void reload(struct sim *sim, unsigned number, unsigned in_force)
+{
+        struct fleet_sim *model = &sim->fleets[number];
+        struct fleet_settings *old = &model->settings[model->in_force], *new = &model->settings[in_force];
+
+        model->in_force = in_force;
+        sim->shell.fleet_list[number] = new;
+        if (!sim->shell.running)
+                return;
+        struct fleet *fleet = sim->shell.world->fleets[number];
+        if (old->active_process_count != new->active_process_count)
+                fleet->scale = 0;
+        fleet->settings = new;
+}
+
+void act_apply(struct sim *sim, const struct act *act)
+{
+        char text[128];
+
+        tell(sim, "%s", act_text(act, text));
+        if (act->kind <= ACT_REDIS_EMPTIED) {
+                act_on_redis(sim, act);
+        } else if (act->kind <= ACT_SQMGR_KILL) {
+                act_on_host(sim, act);
+        } else if (act->kind <= ACT_WORKER_GROWS) {
+                act_on_worker(sim, act);
+        } else if (act->kind <= ACT_RELEASE_GOOD) {
+                act_release(sim, act);
+        } else if (act->kind == ACT_RELOAD) {
+                reload(sim, (unsigned)(act->a % sim->n_fleets), (unsigned)(act->b % 2));
+        } else if (sim->shell.running) {
+                if (act->kind == ACT_SHUTDOWN) {
+                        sim->shell.down_usec = act->b % USEC_PER_MIN;
+                        command_shutdown(sim->shell.world, sim->now);
+                } else {
+                        operate(sim, act);
+                }
+                /* The answer goes out once the order is recorded; a stalled sqmgr takes it up later. */
+                shell_write_state(sim, NULL);
+                sim->shell.wake_at = sim->now;
+        }
+}
+
+/* Nothing goes wrong any more; what hangs is put right, what nobody can repair is killed. */
+void act_calm(struct sim *sim)
+{
+        struct shell *shell = &sim->shell;
+
+        sim->calm = true;
+        sim->down_until = sim->silent_until = sim->slow_until = sim->garbage_until = 0;
+        sim->frozen_until = sim->lags_until = sim->fork_fails_until = sim->proc_fails_until = 0;
+        shell->kill_in = -1;
+        shell->stalled_until = 0;
+        if (!shell->running)
+                shell_start(sim);
+        sim->total_bytes = 1024 * 1024 * MEGABYTE;
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                struct process *process = sim->processes[i];
+
+                process->hang_until = sim->now;
+                if (process->crash_at > sim->now + SEC)
+                        process->crash_at = USEC_INFINITY;
+                process->next_at = sim->now;
+                process->release.late_beats = process->release.slow_trips = 0;
+                for (unsigned j = 0; j < process->n_jobs; j++)
+                        if (process->job_end[j] != USEC_INFINITY)
+                                process->job_end[j] = process->job_end[j] < sim->now + 5 * USEC_PER_MIN
+                                                              ? process->job_end[j]
+                                                              : sim->now + 5 * USEC_PER_MIN;
+                if (process->elsewhere) {
+                        process_kill(sim, process, true);
+                        process_kill(sim, process, false);
+                } else if (!process->runner_alive && process->wrapper_exit_at == USEC_INFINITY) {
+                        process->wrapper_exit_at = sim->now + SEC;
+                }
+        }
+        for (unsigned i = 0; i < sim->n_fleets; i++) {
+                struct fleet *fleet = shell->world->fleets[i];
+
+                sim->fleets[i].release = sim->fleets[i].good;
+                sim->fleets[i].release.late_beats = sim->fleets[i].release.slow_trips = 0;
+                sim->fleets[i].settings[0].max_age = 0;
+                reload(sim, i, 0);
+                /* Scaled up to max_processes, a fleet has no place to replace anybody. */
+                if (fleet_count_in_force(fleet) >= fleet_max_processes(fleet))
+                        command_scale(shell->world, fleet, fleet->settings->active_process_count, sim->now);
+                if (fleet->order != ORDER_RUN && rng_chance(&sim->rng, 700))
+                        command_start(shell->world, fleet, sim->now);
+                if (rng_chance(&sim->rng, 500))
+                        command_restart(shell->world, fleet, sim->now);
+        }
+        shell->wake_at = sim->now;
+}

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: MIT */
+/* The promises, checked against what truly is the case in the world and what could be read of it: never
+ * against what the core believes, save its orders and settings. */
+#include "sim.h"
+#include <stdio.h>
+
+#define SEC USEC_PER_SEC
+/* The trial of a new worker (P7), and the beats in a row that overrule the thread witness (P1). */
+#define TRIAL_USEC (30 * SEC)
+#define OVERRULE   4
+
+static const struct fleet_settings *settings_of(const struct sim *sim, unsigned fleet)
+{
+        return sim->shell.world->fleets[fleet]->settings;
+}
+
+static unsigned number_of(const struct sim *sim, const struct fleet *fleet)
+{
+        unsigned number = 0;
+
+        while (sim->shell.world->fleets[number] != fleet)
+                number++;
+        return number;
+}
+
+static bool is_forced(const struct sim *sim, const struct fleet *fleet)
+{
+        const struct world *world = sim->shell.world;
+
+        return fleet->force || world->shutdown_now ||
+               (world->shutting_down &&
+                sim->now >= world->shutdown_at + sim->shell.settings.shutdown_timeout);
+}
+
+static unsigned target_of(const struct sim *sim, const struct fleet *fleet)
+{
+        if (sim->shell.world->shutting_down || fleet->order != ORDER_RUN)
+                return 0;
+        return fleet->scale > 0 ? fleet->scale : fleet->settings->active_process_count;
+}
+
+static usec_t stale_usec(const struct sim *sim)
+{
+        return 30 * SEC + 2 * sim->shell.settings.check_interval;
+}
+
+/* Its beat was read to have changed since time, Redis and sqmgr are trusted, and of late (P5, P9). */
+static bool has_evidence(const struct sim *sim, const struct process *process)
+{
+        return sim->fleets[process->fleet].link.up && process->trusted_reads > 0 &&
+               sim->now - process->changed_at <= stale_usec(sim);
+}
+
+/* Active for ready_after, as far as anybody could know by now. */
+static bool seems_ready(const struct sim *sim, const struct process *process)
+{
+        const struct worker *worker = process->worker;
+        bool lives = process->runner_alive || process->exit_tell_at != USEC_INFINITY;
+
+        return worker != NULL && worker->state == WORKER_ACTIVE && lives && process->first_read_at != 0 &&
+               sim->now >= process->first_read_at + settings_of(sim, process->fleet)->ready_after &&
+               has_evidence(sim, process);
+}
+
+static unsigned count_ready(const struct sim *sim, unsigned fleet, const struct process *except)
+{
+        unsigned ready = 0;
+
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                const struct process *process = sim->processes[i];
+
+                ready += process->fleet == fleet && process != except && seems_ready(sim, process);
+        }
+        return ready;
+}
+
+static unsigned count_living(const struct sim *sim, unsigned fleet)
+{
+        unsigned living = 0;
+
+        for (size_t i = 0; i < sim->n_processes; i++)
+                living += sim->processes[i]->fleet == fleet && process_lives(sim->processes[i]);
+        return living;
+}
+
+static unsigned draining_for_restart(const struct fleet *fleet, const struct worker *except)
+{
+        unsigned n = 0;
+
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                n += worker != except &&
+                     (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING) &&
+                     worker->reason == REASON_RESTART;
+        }
+        return n;
+}
+
+/* P3, and the bounds of surge. */
+static void check_start(struct sim *sim, const struct action *action)
+{
+        const struct fleet *fleet = action->fleet;
+        unsigned number = number_of(sim, fleet), living = count_living(sim, number), trying = 0;
+        struct fleet_sim *model = &sim->fleets[number];
+        bool lost = model->unresolved > 0 && sim->now >= model->unresolved_until;
+
+        /* One that still boots and is outdated already takes no place of the surge (P6). */
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                trying += worker->state == WORKER_ACTIVE ||
+                          (worker->state == WORKER_STARTING && worker->generation == fleet->generation);
+        }
+        if (living >= fleet_max_processes(fleet) && !lost)
+                violate(sim, "P3", "a start with %u processes alive, max_processes is %u", living,
+                        fleet_max_processes(fleet));
+        if (trying >= target_of(sim, fleet) + MAX(fleet_surge(fleet), 1U))
+                violate(sim, "P3", "a start with %u active and starting, the target is %u and the surge %u",
+                        trying, target_of(sim, fleet), fleet_surge(fleet));
+        if (model->unresolved > 0 && sim->now < model->unresolved_until)
+                violate(sim, "P4", "a start while %u processes may be workers of a lost state",
+                        model->unresolved);
+        if (sim->now >= model->hour_at + USEC_PER_HOUR) {
+                model->hour_at = sim->now;
+                model->hour_starts = 0;
+        }
+        if (++model->hour_starts > 300 * MAX(target_of(sim, fleet), 1U))
+                violate(sim, "flapping", "%u starts within an hour", model->hour_starts);
+        if (sim->now >= model->burst_at + 10 * SEC) {
+                model->burst_at = sim->now;
+                model->burst_starts = 0;
+        }
+        if (++model->burst_starts > 20 + 6 * MAX(target_of(sim, fleet), 1U))
+                violate(sim, "flapping", "%u starts within 10 s", model->burst_starts);
+}
+
+/* A new worker has outlived its trial and the last failure. */
+static void forgive_failures(struct sim *sim, unsigned number)
+{
+        struct fleet_sim *model = &sim->fleets[number];
+        const struct fleet *fleet = sim->shell.world->fleets[number];
+
+        for (size_t i = 0; i < sim->n_processes && model->failures > 0; i++) {
+                const struct process *process = sim->processes[i];
+
+                if (process->fleet == number && process->worker != NULL &&
+                    (process->runner_alive || process->exit_tell_at != USEC_INFINITY) &&
+                    process->worker->generation == fleet->generation && process->first_read_at != 0 &&
+                    sim->now >= process->first_read_at + TRIAL_USEC &&
+                    process->first_read_at + TRIAL_USEC > model->failed_at)
+                        model->failures = 0;
+        }
+}
+
+/* P2 and P7: others must be ready, and a release that fails replaces nobody. */
+static void check_replaced(struct sim *sim, const struct action *action, const struct process *process)
+{
+        const struct fleet *fleet = action->fleet;
+        const struct worker *worker = action->worker;
+        struct fleet_sim *model = &sim->fleets[process->fleet];
+        unsigned ready = count_ready(sim, process->fleet, process), needed = target_of(sim, fleet);
+
+        if (action->reason == REASON_OPERATOR || action->reason == REASON_SHUTDOWN || worker->over_limit)
+                return;
+        if (action->reason == REASON_RESTART && fleet_surge(fleet) == 0 && needed > 0 &&
+            draining_for_restart(fleet, worker) == 0)
+                needed--;
+        if (ready < needed)
+                violate(sim, "P2", "%s is quieted for %s with %u others ready, %u are needed",
+                        process_name(sim, process), reason_name(action->reason), ready, needed);
+        forgive_failures(sim, process->fleet);
+        if (action->reason == REASON_RESTART && model->failures > 0 &&
+            model->failed_generation == fleet->generation)
+                violate(sim, "P7", "%s is quieted for a restart whose last new worker failed",
+                        process_name(sim, process));
+}
+
+static void check_quiet(struct sim *sim, const struct action *action, struct process *process)
+{
+        if (process->first_read_at == 0)
+                violate(sim, "P1", "%s is quieted before it has beaten", process_name(sim, process));
+        if (!has_evidence(sim, process))
+                violate(sim, "P5", "%s is quieted without a fresh beat, Redis %s", process_name(sim, process),
+                        sim->fleets[process->fleet].link.up ? "up" : "away");
+        if (action->worker->state == WORKER_ACTIVE)
+                check_replaced(sim, action, process);
+}
+
+/* One that was never heard of: ended only if it cannot have booted. */
+static void check_boot_stop(struct sim *sim, const struct action *action, struct process *process)
+{
+        const struct link *link = &sim->fleets[process->fleet].link;
+        usec_t since = MAX(process->spawned_at, sim->shell.trusted_at);
+
+        if (!link->up)
+                violate(sim, "P5", "%s is ended as not booted with Redis away", process_name(sim, process));
+        if (sim->now < since + action->fleet->settings->boot_timeout)
+                violate(sim, "P9", "%s is ended as not booted before boot_timeout",
+                        process_name(sim, process));
+        if (process->booted && process->runner_alive && sim->now > process->booted_at + SEC)
+                violate(sim, "P1", "%s is ended as not booted, though its title says that it did",
+                        process_name(sim, process));
+}
+
+/* P1: proven idle by what was read, and idle in truth. */
+static void check_idle(struct sim *sim, const struct action *action, struct process *process)
+{
+        const struct worker *worker = action->worker;
+        bool overdue = action->fleet->settings->drain_timeout > 0 &&
+                       sim->now >= worker->quiet_at + action->fleet->settings->drain_timeout;
+
+        if (worker->state != WORKER_QUIET)
+                violate(sim, "P1", "%s is stopped while %s", process_name(sim, process),
+                        worker_state_name(worker->state));
+        else if (!process->runner_alive)
+                return;
+        else if (!has_evidence(sim, process))
+                violate(sim, "P5", "%s is stopped without a fresh beat, Redis %s", process_name(sim, process),
+                        sim->fleets[process->fleet].link.up ? "up" : "away");
+        else if (overdue)
+                return;
+        else if (process_jobs(process) > 0)
+                violate(sim, "P1", "%s is stopped with %u jobs running", process_name(sim, process),
+                        process_jobs(process));
+        else if (process->idle_row < 2 || !process->read_list_empty)
+                violate(sim, "P1", "%s is stopped after %u idle beats, its work list %s",
+                        process_name(sim, process), process->idle_row,
+                        process->read_list_empty ? "empty" : "not known to be empty");
+}
+
+static void note_failure(struct sim *sim, const struct process *process)
+{
+        struct fleet_sim *model = &sim->fleets[process->fleet];
+        const struct fleet *fleet = sim->shell.world->fleets[process->fleet];
+
+        if (fleet->rollout.state != ROLLOUT_RUNNING || process->worker->generation != fleet->generation ||
+            !fleet->redis_up || fleet->redis_at > process->spawned_at)
+                return;
+        if (model->failed_generation != fleet->generation)
+                model->failures = 0;
+        model->failed_generation = fleet->generation;
+        model->failed_at = sim->now;
+        model->failures++;
+}
+
+static void check_stop(struct sim *sim, const struct action *action, struct process *process)
+{
+        if (is_forced(sim, action->fleet))
+                return;
+        if (action->worker->state != WORKER_STARTING) {
+                check_idle(sim, action, process);
+                return;
+        }
+        check_boot_stop(sim, action, process);
+}
+
+static void check_kill(struct sim *sim, const struct action *action, const struct process *process)
+{
+        usec_t from = MAX(process->term_at, sim->shell.world->doubt.since);
+
+        if (action->worker->state != WORKER_STOPPING || process->term_at == 0)
+                violate(sim, "P1", "%s is killed before it was told to exit", process_name(sim, process));
+        if (sim->now < from + action->fleet->settings->stop_timeout)
+                violate(sim, "P1", "%s is killed %llu s after it was told to exit",
+                        process_name(sim, process), (unsigned long long)((sim->now - from) / SEC));
+        if (!sim->fleets[process->fleet].link.up && !sim->shell.world->shutting_down &&
+            !is_forced(sim, action->fleet))
+                violate(sim, "P5", "%s is killed with Redis away", process_name(sim, process));
+}
+
+void check_action(struct sim *sim, const struct action *action)
+{
+        struct process *process = action->worker != NULL ? action->worker->io : NULL;
+
+        sim->actions++;
+        if (sim->settled_at != 0)
+                violate(sim, "flapping", "an action (%d) after all had settled", (int)action->kind);
+        if (action->kind == ACTION_START)
+                check_start(sim, action);
+        else if (action->kind == ACTION_QUIET)
+                check_quiet(sim, action, process);
+        else if (action->kind == ACTION_STOP)
+                check_stop(sim, action, process);
+        else
+                check_kill(sim, action, process);
+}
+
+/* No flapping: a worker is told once, and again only where something came between. */
+void check_signalled(struct sim *sim, const struct action *action, struct process *process)
+{
+        unsigned *times = action->kind == ACTION_QUIET ? &process->quiets : &process->stops;
+
+        if (action->kind != ACTION_KILL && ++*times > 4 + sim->shell.deaths)
+                violate(sim, "flapping", "%s is told to %s for the %u. time", process_name(sim, process),
+                        action->kind == ACTION_QUIET ? "be quiet" : "exit", *times);
+        if (action->kind == ACTION_STOP && action->worker->state == WORKER_STARTING &&
+            !is_forced(sim, action->fleet))
+                note_failure(sim, process);
+}
+
+/* The dead worker is known to be dead now. */
+void check_death(struct sim *sim, struct process *process)
+{
+        const struct worker *worker = process->worker;
+
+        if (worker == NULL || !sim->shell.running || process->counted_failure)
+                return;
+        process->counted_failure = true;
+        if ((worker->state == WORKER_STARTING || worker->state == WORKER_ACTIVE) &&
+            (process->first_read_at == 0 || sim->now < process->first_read_at + TRIAL_USEC))
+                note_failure(sim, process);
+}
+
+void check_reading(struct sim *sim, struct process *process, const struct heartbeat *beat)
+{
+        const struct worker *worker = process->worker;
+        bool first = !worker->has_beat, newer = beat->beat_usec > process->read_beat;
+
+        if (first)
+                process->first_read_at = sim->now;
+        if (beat->work_list_known || beat->beat_usec != process->read_beat)
+                process->read_list_empty = beat->work_list_known && beat->work_list_empty;
+        bool marks = sim->now > sim->shell.trusted_at;
+        if (!first && beat->beat_usec == process->read_beat) {
+                process->marked = marks;
+                return;
+        }
+        process->read_beat = beat->beat_usec;
+        process->idle_row = beat->quiet && beat->busy == 0 && (newer || first) ? process->idle_row + 1 : 0;
+        if (first || (process->marked && newer)) {
+                process->trusted_reads++;
+                process->changed_at = sim->now;
+        }
+        process->marked = marks;
+}
+
+void check_distrust(struct sim *sim, unsigned fleet)
+{
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                if (fleet != UINT32_MAX && sim->processes[i]->fleet != fleet)
+                        continue;
+                sim->processes[i]->trusted_reads = 0;
+                sim->processes[i]->marked = false;
+        }
+}
+
+/* P4: each living process has one worker, and each worker a living process. */
+static void check_processes(struct sim *sim)
+{
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                const struct process *process = sim->processes[i];
+
+                if (process_lives(process) && process->worker == NULL &&
+                    sim->fleets[process->fleet].unresolved == 0)
+                        violate(sim, "P4", "%s lives and is forgotten", process_name(sim, process));
+        }
+        for (unsigned i = 0; i < sim->n_fleets; i++) {
+                const struct fleet *fleet = sim->shell.world->fleets[i];
+
+                for (size_t j = 0; j < fleet->n_workers; j++) {
+                        const struct worker *worker = fleet->workers[j];
+                        const struct process *process = worker->io;
+
+                        if (worker->state == WORKER_GONE)
+                                continue;
+                        if (process == NULL || process->worker != worker ||
+                            (!process_lives(process) && process->exit_tell_at == USEC_INFINITY))
+                                violate(sim, "P4", "%s/%u is kept though its process is none of ours",
+                                        fleet->settings->name, worker->index);
+                        if (j > 0 && worker->index == fleet->workers[j - 1]->index)
+                                violate(sim, "P4", "%s/%u is there twice", fleet->settings->name,
+                                        worker->index);
+                }
+        }
+}
+
+/* P6 and P7: with enough others ready an old one leaves at once; a release that fails again and again halts.
+ */
+static void check_rollout(struct sim *sim, unsigned number)
+{
+        struct fleet_sim *model = &sim->fleets[number];
+        const struct fleet *fleet = sim->shell.world->fleets[number];
+        bool due = false;
+
+        forgive_failures(sim, number);
+        if (fleet->rollout.state != ROLLOUT_RUNNING) {
+                model->p6_since = 0;
+                return;
+        }
+        if (model->failures >= 3 && model->failed_generation == fleet->generation)
+                violate(sim, "P7", "%u new workers failed in a row, and the restart goes on",
+                        model->failures);
+        bool calm = model->link.up && !rollout_is_held(fleet) && sim->now >= sim->proc_fails_until + SEC;
+        for (size_t i = 0; i < fleet->n_workers && calm && !due; i++) {
+                const struct worker *worker = fleet->workers[i];
+                const struct process *process = worker->io;
+
+                due = worker->state == WORKER_ACTIVE && worker->generation < fleet->generation &&
+                      has_evidence(sim, process) && process->runner_alive &&
+                      count_ready(sim, number, process) >= target_of(sim, fleet);
+        }
+        if (!due)
+                model->p6_since = 0;
+        else if (model->p6_since == 0)
+                model->p6_since = sim->now;
+        else if (sim->now > model->p6_since + SEC)
+                violate(sim, "P6", "an outdated worker is kept though enough others are ready");
+}
+
+void check_turn(struct sim *sim)
+{
+        check_processes(sim);
+        for (unsigned i = 0; i < sim->n_fleets; i++)
+                check_rollout(sim, i);
+}
+
+void check_continued(struct sim *sim)
+{
+        for (unsigned i = 0; i < sim->n_fleets; i++) {
+                const struct fleet_sim *model = &sim->fleets[i];
+                const struct fleet *fleet = sim->shell.world->fleets[i];
+                bool lapsed = fleet->settings->active_process_count != model->written_for;
+
+                if (fleet->generation != model->written_generation || fleet->order != model->written_order ||
+                    fleet->rollout.state != model->written_rollout ||
+                    fleet->scale != (lapsed ? 0 : model->written_count))
+                        violate(sim, "P4", "fleet '%s' does not go on as it was written",
+                                fleet->settings->name);
+        }
+}
+
+void check_command(struct sim *sim, struct fleet *fleet, bool holds, const char *what)
+{
+        if (!holds)
+                violate(sim, "P8", "fleet '%s': %s had no effect", fleet->settings->name, what);
+}
+
+static bool fleet_settled(struct sim *sim, unsigned number, char *why, size_t size)
+{
+        const struct fleet *fleet = sim->shell.world->fleets[number];
+        unsigned living = count_living(sim, number), ready = count_ready(sim, number, NULL);
+        unsigned target = target_of(sim, fleet);
+
+        snprintf(why, size, "fleet '%s': %u processes live, %u are ready, %u are wanted; restart %s",
+                 fleet->settings->name, living, ready, target, rollout_state_name(fleet->rollout.state));
+        if (living != target || ready != target || fleet->rollout.state == ROLLOUT_RUNNING)
+                return false;
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                if (fleet->rollout.state == ROLLOUT_DONE && worker->generation != fleet->generation)
+                        return false;
+                if (worker->over_threshold || worker->over_limit)
+                        return false;
+        }
+        return true;
+}
+
+bool check_settled(struct sim *sim, bool must)
+{
+        char why[256];
+
+        for (unsigned i = 0; i < sim->n_fleets; i++) {
+                if (sim->shell.running && !sim->shell.world->shutting_down &&
+                    fleet_settled(sim, i, why, sizeof(why)))
+                        continue;
+                if (must)
+                        violate(sim, "liveness", "4 hours of calm, and %s",
+                                sim->shell.running ? why : "sqmgr does not run");
+                return false;
+        }
+        return true;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* Makes a world and its schedule from a seed. */
+#include "sim.h"
+#include <stdio.h>
+
+#define SEC USEC_PER_SEC
+
+static uint64_t pick(struct rng *rng, const uint64_t *choices, size_t n)
+{
+        return choices[rng_range(rng, 0, n - 1)];
+}
+#define PICK(rng, ...)                                                                                       \
+        pick(rng, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+
+static void make_release(struct rng *rng, struct release *release)
+{
+        *release = (struct release){
+                .boot_min = PICK(rng, 0, 1, 5) * SEC,
+                .boot_max = PICK(rng, 5, 10, 30, 60) * SEC,
+                .wrapped = (unsigned)PICK(rng, 0, 0, 0, 50, 100),
+                .deaf = (unsigned)PICK(rng, 0, 0, 0, 10),
+                .native_thread = (unsigned)PICK(rng, 0, 0, 30, 100),
+                .late_beats = (unsigned)PICK(rng, 0, 5, 50),
+                .double_beats = (unsigned)PICK(rng, 0, 5, 30),
+                .slow_trips = (unsigned)PICK(rng, 0, 5, 50),
+                .beat_interval = PICK(rng, 5, 5, 10) * SEC,
+                .shutdown_usec = PICK(rng, 8, 25, 25, 50) * SEC,
+                .job_gap = PICK(rng, 1, 3, 10, 30, 120) * SEC,
+                .long_jobs = (unsigned)PICK(rng, 0, 1, 5, 20),
+                .endless_jobs = (unsigned)PICK(rng, 0, 0, 0, 2),
+                .long_max = PICK(rng, 1, 5, 20, 60) * USEC_PER_MIN,
+                .base_bytes = PICK(rng, 100, 200, 400) * MEGABYTE,
+                .leak_per_sec = PICK(rng, 0, 0, 0, 100, 400) * 1024,
+        };
+}
+
+static void make_settings(struct rng *rng, const struct release *release, struct fleet_settings *settings)
+{
+        unsigned count = (unsigned)PICK(rng, 1, 1, 2, 2, 3, 5);
+
+        *settings = (struct fleet_settings){
+                .framework = FRAMEWORK_SIDEKIQ,
+                .active_process_count = count,
+                .restart_surge = {.value = (uint32_t)PICK(rng, 100, 100, 100, 50, 0), .percent = true},
+                .ready_after = PICK(rng, 10, 10, 10, 1, 30) * SEC,
+                .boot_timeout = PICK(rng, 120, 120, 70) * SEC,
+                .rollout_timeout = PICK(rng, 10, 10, 4) * USEC_PER_MIN,
+                .stop_timeout = PICK(rng, 60, 60, 60, 90) * SEC,
+                .backoff_min = SEC,
+                .backoff_max = 60 * SEC,
+        };
+        if (rng_chance(rng, 150))
+                settings->restart_surge = (struct share){.value = 1};
+        if (rng_chance(rng, 400))
+                settings->max_processes = count + 1 + (unsigned)rng_range(rng, 0, count);
+        if (rng_chance(rng, 400))
+                settings->memory_threshold = release->base_bytes + PICK(rng, 50, 150, 400) * MEGABYTE;
+        if (rng_chance(rng, 200))
+                settings->memory_limit = release->base_bytes + PICK(rng, 500, 1000) * MEGABYTE;
+        if (rng_chance(rng, 150))
+                settings->max_age = PICK(rng, 10, 30, 90) * USEC_PER_MIN;
+        if (rng_chance(rng, 120))
+                settings->drain_timeout = PICK(rng, 3, 10) * USEC_PER_MIN;
+}
+
+/* Faults last from an instant to minutes, mostly short. */
+static usec_t make_span(struct rng *rng, enum act_kind kind)
+{
+        switch (kind) {
+        case ACT_STALL:
+                return rng_range(rng, 0, PICK(rng, 2, 12, 30, 120) * SEC);
+        case ACT_SUSPEND:
+        case ACT_CLOCK_STEP:
+                return rng_range(rng, 0, PICK(rng, 2, 60, 3600, 86400) * SEC);
+        case ACT_SQMGR_KILL:
+                return rng_range(rng, 0, PICK(rng, 1, 5, 60, 600) * SEC);
+        case ACT_REDIS_DOWN:
+        case ACT_REDIS_SILENT:
+        case ACT_REDIS_FROZEN:
+                return rng_range(rng, 0, PICK(rng, 3, 20, 90, 600) * SEC);
+        case ACT_FORK_FAILS:
+        case ACT_PROC_FAILS:
+        case ACT_REDIS_GARBAGE:
+        case ACT_REDIS_LAGS:
+        case ACT_REDIS_SLOW:
+                return rng_range(rng, 0, PICK(rng, 5, 60, 300) * SEC);
+        default:
+                return rng_next(rng) >> 8;
+        }
+}
+
+static enum act_kind make_kind(struct rng *rng)
+{
+        /* A restart is where most can go wrong. */
+        if (rng_chance(rng, 180))
+                return ACT_RESTART;
+        return (enum act_kind)rng_range(rng, 0, _ACT_MAX - 1);
+}
+
+static void make_schedule(struct sim *sim)
+{
+        struct rng *rng = &sim->rng;
+        usec_t span = sim->calm_at - sim->begun_at, at = 0;
+
+        sim->n_acts = PICK(rng, 2, 4, 8, 16, 24, SCHEDULE_MAX);
+        for (size_t i = 0; i < sim->n_acts; i++) {
+                struct act act = {.kind = make_kind(rng)};
+
+                /* Troubles like company. */
+                at = i > 0 && rng_chance(rng, 500) ? sim->acts[i - 1].at - sim->begun_at +
+                                                             rng_range(rng, 0, PICK(rng, 1, 10, 60) * SEC)
+                                                   : rng_range(rng, 0, span);
+                act.at = sim->begun_at + MIN(at, span - 1);
+                act.a = make_span(rng, act.kind);
+                act.b = rng_next(rng) >> 8;
+                act.c = rng_next(rng) >> 8;
+                if (act.kind == ACT_WORKER_HANG)
+                        act.b = rng_range(rng, 0, PICK(rng, 10, 60, 600) * SEC);
+                size_t place = i;
+                for (; place > 0 && sim->acts[place - 1].at > act.at; place--)
+                        sim->acts[place] = sim->acts[place - 1];
+                sim->acts[place] = act;
+        }
+}
+
+void sim_open(struct sim *sim, uint64_t seed)
+{
+        *sim = (struct sim){.seed = seed, .rng = rng_fork(seed, 0), .next_pid = 100};
+        struct rng *rng = &sim->rng;
+        struct shell *shell = &sim->shell;
+
+        sim->now = sim->begun_at = 1000 * SEC;
+        sim->calm_at = sim->now + PICK(rng, 10, 20, 30, 60) * USEC_PER_MIN;
+        if (rng_chance(rng, 10))
+                sim->calm_at = sim->now + PICK(rng, 6, 24) * USEC_PER_HOUR;
+        sim->end_at = sim->calm_at + 4 * USEC_PER_HOUR;
+        sim->stepped_usec = (int64_t)(1700000000 * SEC);
+        sim->total_bytes = rng_chance(rng, 800) ? 1024 * 1024 * MEGABYTE : 4096 * MEGABYTE;
+        sim->n_fleets = rng_chance(rng, 200) ? 2 : 1;
+        for (unsigned i = 0; i < sim->n_fleets; i++) {
+                struct fleet_sim *fleet = &sim->fleets[i];
+
+                make_release(rng, &fleet->good);
+                fleet->release = fleet->good;
+                make_settings(rng, &fleet->good, &fleet->settings[0]);
+                make_settings(rng, &fleet->good, &fleet->settings[1]);
+                snprintf(fleet->name, sizeof(fleet->name), "%s", i == 0 ? "red" : "blue");
+                fleet->settings[0].name = fleet->settings[1].name = fleet->name;
+                fleet->link.next_at = USEC_INFINITY;
+                shell->fleet_list[i] = &fleet->settings[0];
+        }
+        shell->settings = (struct settings){
+                .check_interval = PICK(rng, 5, 5, 5, 2, 10) * SEC,
+                .shutdown_timeout = PICK(rng, 60, 20, 600) * SEC,
+                .fleets = shell->fleet_list,
+                .n_fleets = sim->n_fleets,
+        };
+        shell->kill_in = -1;
+        shell->start_at = sim->now;
+        make_schedule(sim);
+}
+
+void sim_close(struct sim *sim)
+{
+        sim->shell.world = world_free(sim->shell.world);
+        plan_free(&sim->shell.plan);
+        free(sim->shell.state);
+        for (unsigned i = 0; i < sim->n_fleets; i++)
+                match_clear(&sim->fleets[i].link.match);
+        for (size_t i = 0; i < sim->n_processes; i++)
+                free(sim->processes[i]);
+        free(sim->processes);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* Modelled Redis: away, silent, slow, failed over, a stale replica, garbage, emptied. */
+#include "sim.h"
+
+#define HASH_LIFE_USEC (60 * USEC_PER_SEC)
+
+bool redis_answers(const struct sim *sim)
+{
+        return sim->now >= sim->down_until && sim->now >= sim->silent_until;
+}
+
+usec_t redis_trip(struct sim *sim, struct rng *rng)
+{
+        usec_t trip = rng_range(rng, 200, 3 * USEC_PER_MSEC);
+
+        return sim->now < sim->slow_until ? trip + rng_range(rng, 0, sim->slow_usec) : trip;
+}
+
+void redis_write(struct sim *sim, struct process *process, const struct heartbeat *beat)
+{
+        if (!redis_answers(sim) || process->elsewhere)
+                return;
+        for (unsigned i = RECORDS_MAX - 1; i > 0; i--)
+                process->records[i] = process->records[i - 1];
+        process->records[0] = (struct record){.written_at = sim->now, .beat = *beat};
+        process->listed = true;
+}
+
+struct record redis_read(struct sim *sim, struct process *process)
+{
+        struct record record = process->records[0];
+        /* What a late replica has yet to tell of the dead would look like life: nobody could tell it apart,
+         * so that is left out. */
+        bool frozen = sim->now < sim->frozen_until && process->runner_alive;
+
+        if (frozen)
+                record = process->frozen_record;
+        else if (sim->now < sim->lags_until && process->runner_alive)
+                record = process->records[sim->lag];
+        /* A frozen replica expires nothing. */
+        if (record.written_at != 0 && !frozen && sim->now - record.written_at > HASH_LIFE_USEC)
+                record.written_at = 0;
+        if (sim->now < sim->garbage_until) {
+                if (rng_chance(&sim->rng, 500))
+                        record.written_at = 0;
+                record.beat.work_list_known = rng_chance(&sim->rng, 500);
+        }
+        return record;
+}
+
+void redis_fail_over(struct sim *sim, unsigned lag)
+{
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                struct process *process = sim->processes[i];
+
+                process->listed = process->listed && lag < RECORDS_MAX;
+                for (unsigned j = 0; j < RECORDS_MAX; j++)
+                        process->records[j] =
+                                j + lag < RECORDS_MAX ? process->records[j + lag] : (struct record){0};
+        }
+}
+
+void redis_freeze(struct sim *sim)
+{
+        for (size_t i = 0; i < sim->n_processes; i++)
+                sim->processes[i]->frozen_record = sim->processes[i]->records[0];
+}
+
+void redis_empty(struct sim *sim)
+{
+        redis_fail_over(sim, RECORDS_MAX);
+}

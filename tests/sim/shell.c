@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: MIT */
+/* What src/daemon does around the core, with modelled parts: the loop, the looks, the link to Redis, signals.
+ */
+#include "sim.h"
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FAST_LOOK_USEC       (250 * USEC_PER_MSEC)
+#define COMMAND_TIMEOUT_USEC USEC_PER_SEC
+#define ROUNDS_MAX           4
+
+static struct process *process_of(const struct worker *worker)
+{
+        return worker->io;
+}
+
+usec_t shell_next_at(const struct sim *sim)
+{
+        const struct shell *shell = &sim->shell;
+        usec_t at, served = USEC_INFINITY;
+
+        if (!shell->running)
+                return shell->start_at;
+        at = MIN(shell->wake_at, shell->look_at);
+        for (unsigned i = 0; i < sim->n_fleets; i++) {
+                const struct link *link = &sim->fleets[i].link;
+
+                at = MIN(at, link->next_at);
+                if (link->asked && !link->served)
+                        served = MIN(served, link->served_at);
+                else if (link->asked)
+                        at = MIN(at, link->answer_at);
+        }
+        for (size_t i = 0; i < sim->n_processes; i++)
+                at = MIN(at, sim->processes[i]->exit_tell_at);
+        return MIN(served, MAX(at, shell->stalled_until));
+}
+
+static void link_set(struct sim *sim, unsigned fleet, bool up)
+{
+        struct link *link = &sim->fleets[fleet].link;
+
+        link->asked = false;
+        link->next_at = USEC_INFINITY;
+        if (!up)
+                link->next_at = sim->now + rng_range(&sim->rng, 250 * USEC_PER_MSEC, 2 * USEC_PER_SEC);
+        if (link->up == up)
+                return;
+        link->up = up;
+        if (up) {
+                check_distrust(sim, fleet);
+                match_connected(&link->match);
+        }
+        observe_redis(sim->shell.world->fleets[fleet], up, sim->now);
+}
+
+/* Asked: the whole fleet's pipeline. */
+static void link_ask(struct sim *sim, unsigned fleet)
+{
+        struct link *link = &sim->fleets[fleet].link;
+
+        link->asked = true;
+        link->asked_at = sim->now;
+        link->served = false;
+        link->next_at = sim->now + COMMAND_TIMEOUT_USEC;
+        link->served_at = link->answer_at = USEC_INFINITY;
+        if (!redis_answers(sim))
+                return;
+        usec_t trip = redis_trip(sim, &sim->rng);
+        link->served_at = sim->now + trip / 2;
+        link->answer_at = sim->now + trip;
+}
+
+static void link_serve(struct sim *sim, unsigned fleet)
+{
+        struct link *link = &sim->fleets[fleet].link;
+
+        link->served = true;
+        if (!redis_answers(sim)) {
+                link->answer_at = USEC_INFINITY;
+                return;
+        }
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                struct process *process = sim->processes[i];
+
+                if (process->fleet != fleet)
+                        continue;
+                process->answer = redis_read(sim, process);
+                process->answered = process->looks != 0;
+        }
+}
+
+static void hear(struct sim *sim, struct process *process)
+{
+        struct worker *worker = process->worker;
+        unsigned looks = process->looks;
+
+        process->answered = false;
+        process->looks = 0;
+        if (worker == NULL) {
+                if (process->answer.written_at != 0)
+                        shell_resolve(sim, process);
+                return;
+        }
+        const struct record record = identify_answer(sim, process);
+        struct heartbeat beat = record.beat;
+        if (worker->state == WORKER_GONE || record.written_at == 0)
+                return;
+        if (worker->beat_pid == 0) {
+                if (!process->runner_alive)
+                        return;
+                observe_beat_process(worker, process->runner_pid, process->runner_start, sim->now);
+        }
+        if (!(looks & LOOK_WORK_LIST))
+                beat.work_list_known = false;
+        check_reading(sim, process, &beat);
+        observe_heartbeat(worker, &beat, sim->now);
+}
+
+static void link_answer(struct sim *sim, unsigned fleet)
+{
+        struct link *link = &sim->fleets[fleet].link;
+
+        link->asked = false;
+        link->next_at = USEC_INFINITY;
+        identify(sim, fleet);
+        for (size_t i = 0; i < sim->n_processes; i++)
+                if (sim->processes[i]->fleet == fleet && sim->processes[i]->answered)
+                        hear(sim, sim->processes[i]);
+}
+
+static void link_step(struct sim *sim, unsigned fleet)
+{
+        struct link *link = &sim->fleets[fleet].link;
+
+        if (link->asked && link->served && sim->now >= link->answer_at)
+                link_answer(sim, fleet);
+        if (sim->now < link->next_at)
+                return;
+        if (link->up)
+                link_set(sim, fleet, false);
+        else
+                link_set(sim, fleet, redis_answers(sim) && redis_trip(sim, &sim->rng) < COMMAND_TIMEOUT_USEC);
+}
+
+static void exit_step(struct sim *sim, struct process *process)
+{
+        struct worker *worker = process->worker;
+        const struct exit_status status = {.known = true, .status = 1};
+
+        process->exit_tell_at = USEC_INFINITY;
+        if (worker == NULL || worker->state == WORKER_GONE)
+                return;
+        bool beats_apart = worker->beat_pid != 0 && worker->beat_pid != worker->pid;
+        if (beats_apart && !process->runner_alive) {
+                check_death(sim, process);
+                identify_forget(sim, process);
+                if (process->main_alive) {
+                        observe_beat_process(worker, 0, 0, sim->now);
+                        return;
+                }
+                if (rng_chance(&process->rng, 500))
+                        observe_beat_process(worker, 0, 0, sim->now);
+        } else if (beats_apart && !process->main_alive) {
+                observe_promoted(worker, sim->now);
+                return;
+        } else if (process_lives(process) && (process->main_alive || worker->pid == process->runner_pid)) {
+                return;
+        }
+        check_death(sim, process);
+        observe_exit(worker, &status, sim->now);
+}
+
+static void look_proc(struct sim *sim, struct worker *worker, unsigned looks)
+{
+        struct process *process = process_of(worker);
+
+        if (sim->now < sim->proc_fails_until && rng_chance(&sim->rng, 700))
+                return;
+        if (looks & LOOK_MEMORY)
+                observe_memory(worker, process_bytes(sim, process), sim->now);
+        if ((looks & LOOK_THREADS) && worker->beat_pid != 0 && process->runner_alive) {
+                unsigned threads = process_threads(sim, process);
+
+                observe_threads(worker, threads);
+        }
+        if ((looks & LOOK_TITLE) && worker->beat_pid != 0)
+                observe_title(worker, process->booted, process->n_jobs);
+        if (looks & LOOK_BOOT)
+                observe_booted(worker, process->booted && process->runner_alive, sim->now);
+}
+
+static void look_memory(struct sim *sim)
+{
+        uint64_t used = 0;
+
+        for (size_t i = 0; i < sim->n_processes; i++)
+                used += process_bytes(sim, sim->processes[i]);
+        observe_available_memory(sim->shell.world,
+                                 MAX((int64_t)(sim->total_bytes - used), (int64_t)MEGABYTE));
+}
+
+static void look(struct sim *sim, bool fast)
+{
+        struct shell *shell = &sim->shell;
+
+        if (!fast)
+                look_memory(sim);
+        for (unsigned i = 0; i < sim->n_fleets; i++) {
+                const struct fleet *fleet = shell->world->fleets[i];
+                struct link *link = &sim->fleets[i].link;
+                bool wanted = false;
+
+                for (size_t j = 0; j < fleet->n_workers; j++) {
+                        struct worker *worker = fleet->workers[j];
+                        unsigned looks = worker_looks(worker, fast, sim->now);
+
+                        if (worker->state == WORKER_GONE)
+                                continue;
+                        look_proc(sim, worker, looks);
+                        process_of(worker)->looks = looks & (LOOK_BEAT | LOOK_WORK_LIST);
+                        wanted = wanted || process_of(worker)->looks != 0;
+                }
+                for (size_t j = 0; !fast && sim->fleets[i].unresolved > 0 && j < sim->n_processes; j++) {
+                        struct process *process = sim->processes[j];
+
+                        if (process->fleet == i && process->worker == NULL)
+                                process->looks = LOOK_BEAT;
+                        wanted = true;
+                }
+                if (wanted && link->up && !link->asked)
+                        link_ask(sim, i);
+        }
+}
+
+static void forget_worker(void *io)
+{
+        struct process *process = io;
+
+        process->worker = NULL;
+        process->identity = 0;
+}
+
+static void start(struct sim *sim, const struct action *action)
+{
+        unsigned number = (unsigned)(action->fleet - sim->shell.world->fleets[0]);
+
+        for (number = 0; sim->shell.world->fleets[number] != action->fleet;)
+                number++;
+        shell_write_state(sim, action);
+        if (shell_dies_here(sim))
+                return;
+        if (sim->now < sim->fork_fails_until) {
+                observe_start_failed(action->fleet, action->index, "fork fails", sim->now);
+                return;
+        }
+        struct process *process = process_spawn(sim, number, action->index);
+        sim->n_started++;
+        tell(sim, "starts %s (%s)", process_name(sim, process), reason_name(action->reason));
+        if (shell_dies_here(sim))
+                return;
+        struct worker *worker = observe_started(action->fleet, action->index, action->reason, process->pid,
+                                                process->start, sim->now);
+        worker->io = process;
+        process->worker = worker;
+        match_owner_added(&sim->fleets[number].link.match);
+        shell_write_state(sim, NULL);
+}
+
+static int signal_worker(struct sim *sim, const struct worker *worker, int signo)
+{
+        struct process *process = process_of(worker);
+
+        if (sim->now < sim->proc_fails_until && rng_chance(&sim->rng, 300))
+                return EACCES;
+        if (signo == SIGTSTP && (worker->beat_pid == 0 || !process->booted))
+                return worker->beat_pid == 0 ? ESRCH : ENOTSUP;
+        return process_signal(sim, process, signo, worker->beat_pid == 0);
+}
+
+static void carry_out(struct sim *sim, const struct action *action)
+{
+        struct worker *worker = action->worker;
+        struct process *process = worker != NULL ? process_of(worker) : NULL;
+        int error;
+
+        if (action->kind == ACTION_START) {
+                start(sim, action);
+                return;
+        }
+        const int signo = action->kind == ACTION_QUIET  ? SIGTSTP
+                          : action->kind == ACTION_STOP ? SIGTERM
+                                                        : SIGKILL;
+        error = signal_worker(sim, worker, signo);
+        tell(sim, "signals %s with %s (%s)%s, %u jobs running", process_name(sim, process), strsignal(signo),
+             reason_name(action->reason), error != 0 ? ", which fails" : "", process_jobs(process));
+        if (error == 0)
+                check_signalled(sim, action, process);
+        if (error == 0 && action->kind == ACTION_STOP && process->term_at == 0)
+                process->term_at = sim->now;
+        if (error == 0 && action->kind == ACTION_KILL) {
+                process->kill_at = sim->now;
+                if (process->main_alive)
+                        process_kill(sim, process, true);
+        }
+        if (shell_dies_here(sim))
+                return;
+        if (action->kind == ACTION_QUIET)
+                observe_quieted(worker, action->reason, error, sim->now);
+        else if (action->kind == ACTION_STOP)
+                observe_stopped(worker, action->reason, error, sim->now);
+        else
+                observe_killed(worker, error, sim->now);
+}
+
+static void tell_events(struct sim *sim)
+{
+        struct world *world = sim->shell.world;
+
+        for (size_t i = 0; sim->story != NULL && i < world->n_events; i++)
+                tell(sim, "  sqmgr says: %s", world->events[i].text);
+        if (world->n_events > 0)
+                world_events_clear(world);
+}
+
+static void set_timer(struct sim *sim)
+{
+        struct shell *shell = &sim->shell;
+        usec_t at = usec_add(shell->regular_at, shell->settings.check_interval);
+
+        for (size_t i = 0; i < shell->world->n_fleets; i++)
+                if (fleet_wants_fast_looks(shell->world->fleets[i], sim->now))
+                        at = MIN(at, sim->now + FAST_LOOK_USEC);
+        shell->look_at = shell->look_at > sim->now ? MIN(at, shell->look_at) : at;
+        shell->wake_at = MAX(MIN(shell->look_at, shell->plan.wake_at), sim->now + USEC_PER_MSEC);
+        shell->look_at = MAX(shell->look_at, sim->now + USEC_PER_MSEC);
+}
+
+/* The truth: the machine slept, its clock was stepped, or this turn is late. */
+static void observe_disturbance(struct sim *sim)
+{
+        struct shell *shell = &sim->shell;
+        usec_t interval = shell->settings.check_interval;
+        int64_t slept = (int64_t)(sim->suspended_usec - shell->seen_suspended);
+        int64_t stepped = sim->stepped_usec - shell->seen_stepped;
+        bool late = sim->now > shell->turn_at + interval + MAX(2 * interval, 5 * USEC_PER_SEC);
+
+        if (shell->turn_at != 0 &&
+            (late || slept > (int64_t)USEC_PER_SEC || llabs(slept + stepped) > (int64_t)USEC_PER_SEC)) {
+                shell->trusted_at = sim->now;
+                check_distrust(sim, UINT32_MAX);
+        }
+        shell->turn_at = sim->now;
+        shell->seen_stepped = sim->stepped_usec;
+        shell->seen_suspended = sim->suspended_usec;
+}
+
+static void observe_clock(struct sim *sim)
+{
+        usec_t boot = sim->now + sim->suspended_usec;
+
+        observe_disturbance(sim);
+        if (observe_clocks(sim->shell.world, sim->now, boot, (usec_t)((int64_t)boot + sim->stepped_usec)))
+                tell(sim, "time is in doubt");
+}
+
+static bool all_gone(const struct world *world)
+{
+        for (size_t i = 0; i < world->n_fleets; i++)
+                if (world->fleets[i]->n_workers > 0)
+                        return false;
+        return world->shutting_down;
+}
+
+void shell_turn(struct sim *sim)
+{
+        struct shell *shell = &sim->shell;
+        bool moved = false;
+
+        sim->n_ticks++;
+        observe_clock(sim);
+        for (unsigned round = 0; round < ROUNDS_MAX && !sim->broken; round++) {
+                for (size_t i = 0; i < shell->world->n_fleets; i++)
+                        fleet_reap(shell->world->fleets[i], forget_worker);
+                observe_time(shell->world, sim->now);
+                (void)plan_make(&shell->plan, shell->world, sim->now);
+                for (size_t i = 0; i < shell->plan.n_actions && !sim->broken; i++) {
+                        check_action(sim, &shell->plan.actions[i]);
+                        if (shell_dies_here(sim))
+                                return;
+                        carry_out(sim, &shell->plan.actions[i]);
+                        if (!shell->running)
+                                return;
+                }
+                moved = moved || shell->plan.n_actions > 0;
+                if (shell->plan.n_actions == 0)
+                        break;
+        }
+        moved = moved || shell->world->n_events > 0;
+        tell_events(sim);
+        check_turn(sim);
+        if (moved) {
+                if (shell_dies_here(sim))
+                        return;
+                shell_write_state(sim, NULL);
+        }
+        if (all_gone(shell->world)) {
+                tell(sim, "sqmgr has drained all and ends");
+                shell_write_state(sim, NULL);
+                shell_die(sim);
+                return;
+        }
+        set_timer(sim);
+}
+
+static void timer_step(struct sim *sim)
+{
+        struct shell *shell = &sim->shell;
+
+        if (sim->now >= shell->look_at) {
+                bool fast = sim->now < usec_add(shell->regular_at, shell->settings.check_interval);
+
+                if (!fast)
+                        shell->regular_at = sim->now;
+                look(sim, fast);
+        }
+        shell_turn(sim);
+}
+
+static bool input_step(struct sim *sim)
+{
+        bool any = false;
+
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                if (sim->now < sim->processes[i]->exit_tell_at)
+                        continue;
+                exit_step(sim, sim->processes[i]);
+                any = true;
+        }
+        for (unsigned i = 0; i < sim->n_fleets; i++) {
+                const struct link *link = &sim->fleets[i].link;
+
+                if ((link->asked && link->served && sim->now >= link->answer_at) ||
+                    sim->now >= link->next_at) {
+                        link_step(sim, i);
+                        any = true;
+                }
+        }
+        return any;
+}
+
+void shell_step(struct sim *sim)
+{
+        struct shell *shell = &sim->shell;
+
+        if (!shell->running) {
+                if (sim->now >= shell->start_at)
+                        shell_start(sim);
+                return;
+        }
+        for (unsigned i = 0; i < sim->n_fleets; i++)
+                if (sim->fleets[i].link.asked && !sim->fleets[i].link.served &&
+                    sim->now >= sim->fleets[i].link.served_at)
+                        link_serve(sim, i);
+        if (sim->now < shell->stalled_until)
+                return;
+        /* After a stall both are due: which of them the loop takes first is chance. */
+        bool due = sim->now >= shell->wake_at || sim->now >= shell->look_at;
+        if (due && shell->timer_first) {
+                timer_step(sim);
+                due = false;
+        }
+        shell->timer_first = false;
+        if (!shell->running || sim->broken)
+                return;
+        bool input = input_step(sim);
+        due = due && (sim->now >= shell->wake_at || sim->now >= shell->look_at);
+        if (due)
+                timer_step(sim);
+        else if (input)
+                shell_turn(sim);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* Tells what happened, and drops from a failing schedule what the failure does not need. */
+#include "story.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LINES_MAX 70
+
+struct story {
+        bool all; /* each line as it comes */
+        char verdict[600];
+        size_t n;
+        char lines[LINES_MAX][360];
+};
+
+void violate(struct sim *sim, const char *invariant, const char *format, ...)
+{
+        va_list arguments;
+
+        if (sim->broken)
+                return;
+        sim->broken = true;
+        snprintf(sim->invariant, sizeof(sim->invariant), "%s", invariant);
+        va_start(arguments, format);
+        vsnprintf(sim->detail, sizeof(sim->detail), format, arguments);
+        va_end(arguments);
+        tell(sim, "VIOLATED: %s: %s", sim->invariant, sim->detail);
+        if (sim->story != NULL)
+                snprintf(sim->story->verdict, sizeof(sim->story->verdict), "%s: %s", sim->invariant,
+                         sim->detail);
+}
+
+void tell(struct sim *sim, const char *format, ...)
+{
+        struct story *story = sim->story;
+        usec_t at = sim->now - sim->begun_at;
+        va_list arguments;
+
+        if (story == NULL)
+                return;
+        char *line = story->lines[story->n++ % LINES_MAX];
+        int length = snprintf(line, sizeof(story->lines[0]), "%3u:%02u:%02u.%03u  ",
+                              (unsigned)(at / USEC_PER_HOUR), (unsigned)(at / USEC_PER_MIN % 60),
+                              (unsigned)(at / USEC_PER_SEC % 60), (unsigned)(at / USEC_PER_MSEC % 1000));
+        va_start(arguments, format);
+        vsnprintf(line + length, sizeof(story->lines[0]) - (size_t)length, format, arguments);
+        va_end(arguments);
+        if (story->all)
+                puts(line);
+}
+
+const char *process_name(const struct sim *sim, const struct process *process)
+{
+        static char names[4][64];
+        static unsigned next;
+        char *name = names[next++ % ELEMENTSOF(names)];
+
+        snprintf(name, sizeof(names[0]), "%s/%u (pid %d)", sim->fleets[process->fleet].name, process->index,
+                 (int)process->runner_pid);
+        return name;
+}
+
+/* Runs the seed without the acts that are left out. Returns true where it fails; then *ret_invariant says
+ * how. */
+static bool run(uint64_t seed, const bool left_out[static SCHEDULE_MAX], struct story *story,
+                char invariant[static 16])
+{
+        struct sim *sim = calloc(1, sizeof(*sim));
+
+        if (sim == NULL)
+                abort();
+        sim_open(sim, seed);
+        sim->story = story;
+        for (size_t i = 0; i < sim->n_acts; i++)
+                sim->acts[i].left_out = left_out[i];
+        sim_run(sim);
+        bool broken = sim->broken;
+        memcpy(invariant, sim->invariant, 16);
+        sim_close(sim);
+        free(sim);
+        return broken;
+}
+
+/* Halves first, then single acts, until nothing more can be left out. */
+static void leave_out(uint64_t seed, bool left_out[static SCHEDULE_MAX], const char *invariant)
+{
+        char other[16];
+        bool shorter = true;
+
+        while (shorter) {
+                shorter = false;
+                for (size_t size = SCHEDULE_MAX / 2; size > 0; size /= 2) {
+                        for (size_t at = 0; at < SCHEDULE_MAX; at += size) {
+                                bool tried[SCHEDULE_MAX];
+                                bool changes = false;
+
+                                memcpy(tried, left_out, sizeof(tried));
+                                for (size_t i = at; i < at + size && i < SCHEDULE_MAX; i++) {
+                                        changes = changes || !tried[i];
+                                        tried[i] = true;
+                                }
+                                if (!changes || !run(seed, tried, NULL, other) ||
+                                    strcmp(other, invariant) != 0)
+                                        continue;
+                                shorter = shorter || size == 1;
+                                memcpy(left_out, tried, sizeof(tried));
+                        }
+                }
+        }
+}
+
+static void print_schedule(uint64_t seed, const bool left_out[static SCHEDULE_MAX])
+{
+        struct sim *sim = calloc(1, sizeof(*sim));
+        char text[128];
+
+        if (sim == NULL)
+                abort();
+        sim_open(sim, seed);
+        for (unsigned i = 0; i < sim->n_fleets; i++) {
+                const struct fleet_settings *settings = &sim->fleets[i].settings[0];
+
+                printf("  fleet '%s': %u workers, max_processes %u, surge %u%s, check_interval %u s\n",
+                       settings->name, settings->active_process_count, settings->max_processes,
+                       settings->restart_surge.value, settings->restart_surge.percent ? "%" : "",
+                       (unsigned)(sim->shell.settings.check_interval / USEC_PER_SEC));
+        }
+        printf("needed for it:\n");
+        for (size_t i = 0; i < sim->n_acts; i++)
+                if (!left_out[i])
+                        printf("  %8.3f s  %s\n", (double)(sim->acts[i].at - sim->begun_at) / 1e6,
+                               act_text(&sim->acts[i], text));
+        sim_close(sim);
+        free(sim);
+}
+
+void story_explain(uint64_t seed, bool shrink)
+{
+        struct story *story = calloc(1, sizeof(*story));
+        bool left_out[SCHEDULE_MAX] = {false};
+        char invariant[16];
+
+        if (story == NULL)
+                abort();
+        if (run(seed, left_out, NULL, invariant)) {
+                if (shrink)
+                        leave_out(seed, left_out, invariant);
+                run(seed, left_out, story, invariant);
+                printf("seed %llu violates %s\n", (unsigned long long)seed, invariant);
+                print_schedule(seed, left_out);
+                printf("the last that happened:\n");
+                size_t n = MIN(story->n, (size_t)LINES_MAX);
+                for (size_t i = story->n - n; i < story->n; i++)
+                        printf("%s\n", story->lines[i % LINES_MAX]);
+                printf("replay the whole: tests/sim/sim --seed %llu --verbose\n", (unsigned long long)seed);
+        } else {
+                printf("seed %llu violates nothing\n", (unsigned long long)seed);
+        }
+        free(story);
+}
+
+void story_name(uint64_t seed)
+{
+        struct story *story = calloc(1, sizeof(*story));
+        const bool left_out[SCHEDULE_MAX] = {false};
+        char invariant[16];
+
+        if (story == NULL)
+                abort();
+        if (run(seed, left_out, story, invariant))
+                printf("seed %llu violates %s\n", (unsigned long long)seed, story->verdict);
+        free(story);
+}
+
+bool story_tell_all(uint64_t seed)
+{
+        struct story *story = calloc(1, sizeof(*story));
+        bool left_out[SCHEDULE_MAX] = {false};
+        char invariant[16];
+
+        if (story == NULL)
+                abort();
+        story->all = true;
+        bool broken = run(seed, left_out, story, invariant);
+        free(story);
+        return broken;
+}

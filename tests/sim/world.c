@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* The loop of the world: whoever is due next does what it has to do, until calm has settled everything. */
+#include "sim.h"
+
+/* How long nothing may move any more once all has settled. */
+#define STILL_USEC (5 * USEC_PER_MIN)
+/* The dead are remembered while their heartbeat may be read. */
+#define REMEMBERED_USEC (2 * USEC_PER_MIN)
+
+static void forget_dead(struct sim *sim)
+{
+        size_t kept = 0;
+
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                struct process *process = sim->processes[i];
+                bool known = process->worker != NULL || process->exit_tell_at != USEC_INFINITY;
+
+                if (process_lives(process) || known || sim->now < process->died_at + REMEMBERED_USEC)
+                        sim->processes[kept++] = process;
+                else
+                        free(process);
+        }
+        sim->n_processes = kept;
+}
+
+static usec_t next_at(const struct sim *sim)
+{
+        usec_t at = sim->calm ? sim->end_at : sim->calm_at;
+
+        if (sim->next_act < sim->n_acts)
+                at = MIN(at, sim->acts[sim->next_act].at);
+        for (size_t i = 0; i < sim->n_processes; i++)
+                at = MIN(at, sim->processes[i]->next_at);
+        return MAX(sim->now, MIN(at, shell_next_at(sim)));
+}
+
+static void step(struct sim *sim)
+{
+        while (sim->next_act < sim->n_acts && sim->acts[sim->next_act].at <= sim->now) {
+                const struct act *act = &sim->acts[sim->next_act++];
+
+                if (!act->left_out)
+                        act_apply(sim, act);
+        }
+        if (!sim->calm && sim->now >= sim->calm_at) {
+                tell(sim, "calm: nothing goes wrong from now on");
+                act_calm(sim);
+        }
+        for (size_t i = 0; i < sim->n_processes; i++)
+                if (sim->processes[i]->next_at <= sim->now)
+                        process_step(sim, sim->processes[i]);
+        if (shell_next_at(sim) <= sim->now)
+                shell_step(sim);
+}
+
+void sim_run(struct sim *sim)
+{
+        usec_t swept_at = 0, looked_at = 0;
+        unsigned same = 0;
+
+        while (!sim->broken) {
+                usec_t now = next_at(sim);
+
+                same = now == sim->now ? same + 1 : 0;
+                if (same > 10000)
+                        violate(sim, "liveness", "time stands still");
+                sim->now = now;
+                if (sim->now >= sim->end_at) {
+                        check_settled(sim, true);
+                        return;
+                }
+                step(sim);
+                if (sim->now >= swept_at + USEC_PER_MIN) {
+                        forget_dead(sim);
+                        swept_at = sim->now;
+                }
+                if (!sim->calm || sim->now < looked_at + 10 * USEC_PER_SEC ||
+                    sim->now < sim->calm_at + 60 * USEC_PER_SEC)
+                        continue;
+                looked_at = sim->now;
+                if (sim->settled_at == 0 && check_settled(sim, false)) {
+                        tell(sim, "all has settled");
+                        sim->settled_at = sim->now;
+                } else if (sim->settled_at != 0 && sim->now >= sim->settled_at + STILL_USEC) {
+                        return;
+                }
+        }
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/* A worker that only speaks Sidekiq's heartbeat, fast and on demand, for tests that cannot wait for the real
+ * one.
+ *
+ * stub-worker [-u SOCKET] [-b BEAT_MS] [-c CONCURRENCY] [-n NAMESPACE] [-t STOP_SECONDS] [-d FOLDER]
+ *
+ * Files in FOLDER steer it: `busy` and `busy.PID` hold the number of jobs that it says it runs, `mute` holds
+ * its heartbeats back, `fail` makes it print that file and exit with 1 at its start. It has CONCURRENCY
+ * threads named `processor`, which exit once it is quiet and idle, and it takes up no jobs. */
+
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_THREADS 64
+
+static struct {
+        const char *socket;
+        const char *prefix;
+        const char *folder;
+        unsigned beat_ms;
+        unsigned concurrency;
+        unsigned stop_seconds;
+} options = {.prefix = "", .beat_ms = 200, .concurrency = 5, .stop_seconds = 25};
+
+static volatile sig_atomic_t told_quiet, told_stop;
+static int wake[2];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t released = PTHREAD_COND_INITIALIZER;
+static bool threads_may_go;
+static char identity[256];
+static char host[128];
+
+static void handle_signal(int number)
+{
+        if (number == SIGTSTP)
+                told_quiet = 1;
+        else
+                told_quiet = told_stop = 1;
+        if (write(wake[1], "", 1) < 0)
+                return; /* The pipe is full: it wakes up anyway. */
+}
+
+static void *processor(void *unused)
+{
+        (void)unused;
+        prctl(PR_SET_NAME, "processor");
+        pthread_mutex_lock(&lock);
+        while (!threads_may_go)
+                pthread_cond_wait(&released, &lock);
+        pthread_mutex_unlock(&lock);
+        return NULL;
+}
+
+static bool steering_file(const char *name, bool mine, char *ret_path)
+{
+        if (!options.folder)
+                return false;
+        int n = mine ? snprintf(ret_path, PATH_MAX, "%s/%s.%d", options.folder, name, (int)getpid())
+                     : snprintf(ret_path, PATH_MAX, "%s/%s", options.folder, name);
+        return n < PATH_MAX && access(ret_path, F_OK) == 0;
+}
+
+static unsigned busy_jobs(void)
+{
+        char path[PATH_MAX];
+        unsigned jobs = 0;
+
+        if (!steering_file("busy", true, path) && !steering_file("busy", false, path))
+                return 0;
+        FILE *file = fopen(path, "re");
+        if (!file)
+                return 0;
+        if (fscanf(file, "%u", &jobs) != 1)
+                jobs = 0;
+        fclose(file);
+        return jobs;
+}
+
+static void fail_if_told(void)
+{
+        char path[PATH_MAX], line[512];
+
+        if (!steering_file("fail", false, path))
+                return;
+        FILE *file = fopen(path, "re");
+        while (file && fgets(line, sizeof(line), file))
+                fputs(line, stderr);
+        exit(EXIT_FAILURE);
+}
+
+static void send_command(redisContext *redis, const char *format, ...)
+{
+        va_list arguments;
+
+        va_start(arguments, format);
+        redisvAppendCommand(redis, format, arguments);
+        va_end(arguments);
+}
+
+static unsigned append_beat(redisContext *redis, unsigned busy)
+{
+        const char *p = options.prefix;
+        struct timespec now;
+        char info[512], work[64];
+        unsigned n = 0;
+
+        clock_gettime(CLOCK_REALTIME, &now);
+        snprintf(info, sizeof(info),
+                 "{\"hostname\":\"%s\",\"started_at\":%ld.0,\"pid\":%d,\"tag\":\"stub\",\"concurrency\":%u,"
+                 "\"queues\":[\"default\"],\"labels\":[],\"identity\":\"%s\"}",
+                 host, (long)now.tv_sec, (int)getpid(), options.concurrency, identity);
+        send_command(redis, "MULTI"), n++;
+        send_command(redis, "SADD %sprocesses %s", p, identity), n++;
+        send_command(redis, "HMSET %s%s info %s busy %u beat %ld.%06ld quiet %s rss 10000 rtt_us 100", p,
+                     identity, info, busy, (long)now.tv_sec, now.tv_nsec / 1000,
+                     told_quiet ? "true" : "false"),
+                n++;
+        send_command(redis, "EXPIRE %s%s 60", p, identity), n++;
+        send_command(redis, "DEL %s%s:workers", p, identity), n++;
+        for (unsigned i = 0; i < busy; i++) {
+                snprintf(work, sizeof(work), "{\"queue\":\"default\",\"payload\":\"{}\",\"run_at\":%ld}",
+                         (long)now.tv_sec);
+                send_command(redis, "HSET %s%s:workers t%u %s", p, identity, i, work), n++;
+        }
+        send_command(redis, "EXPIRE %s%s:workers 60", p, identity), n++;
+        send_command(redis, "EXEC"), n++;
+        return n;
+}
+
+static redisContext *redis_connect(void)
+{
+        const struct timeval timeout = {.tv_sec = 5};
+        redisContext *redis = options.socket ? redisConnectUnixWithTimeout(options.socket, timeout)
+                                             : redisConnectWithTimeout("127.0.0.1", 6379, timeout);
+        if (redis && redis->err) {
+                redisFree(redis);
+                return NULL;
+        }
+        if (redis)
+                redisSetTimeout(redis, timeout);
+        return redis;
+}
+
+/* Sends what was appended; a connection that broke is given up, and made anew at the next beat. */
+static redisContext *redis_exchange(redisContext *redis, unsigned n_replies)
+{
+        for (unsigned i = 0; i < n_replies; i++) {
+                redisReply *reply = NULL;
+                if (redisGetReply(redis, (void **)&reply) != REDIS_OK) {
+                        redisFree(redis);
+                        return NULL;
+                }
+                freeReplyObject(reply);
+        }
+        return redis;
+}
+
+static void pause_until_beat(void)
+{
+        struct pollfd pollfd = {.fd = wake[0], .events = POLLIN};
+        char byte;
+
+        if (poll(&pollfd, 1, (int)options.beat_ms) > 0 && read(wake[0], &byte, 1) < 0)
+                return;
+}
+
+static void boot_when_allowed(void)
+{
+        char path[PATH_MAX];
+
+        while (!told_stop && steering_file("hang", false, path))
+                pause_until_beat();
+}
+
+static void release_threads(void)
+{
+        pthread_mutex_lock(&lock);
+        threads_may_go = true;
+        pthread_cond_broadcast(&released);
+        pthread_mutex_unlock(&lock);
+}
+
+static int work(void)
+{
+        redisContext *redis = NULL;
+        time_t stop_by = 0;
+        char path[PATH_MAX];
+
+        for (;;) {
+                unsigned busy = busy_jobs();
+
+                if (told_quiet && busy == 0)
+                        release_threads();
+                if (told_stop && stop_by == 0)
+                        stop_by = time(NULL) + (time_t)options.stop_seconds;
+                if (told_stop && (busy == 0 || time(NULL) >= stop_by))
+                        break;
+                if (!redis)
+                        redis = redis_connect();
+                if (redis && !steering_file("mute", false, path))
+                        redis = redis_exchange(redis, append_beat(redis, busy));
+                pause_until_beat();
+        }
+        if (redis) {
+                send_command(redis, "SREM %sprocesses %s", options.prefix, identity);
+                redis = redis_exchange(redis, 1);
+        }
+        if (redis)
+                redisFree(redis);
+        return EXIT_SUCCESS;
+}
+
+static int parse_options(int argc, char **argv)
+{
+        int option;
+
+        options.socket = getenv("STUB_REDIS");
+        options.folder = getenv("STUB_FOLDER");
+        while ((option = getopt(argc, argv, "u:b:c:n:t:d:")) != -1)
+                switch (option) {
+                case 'u':
+                        options.socket = optarg;
+                        break;
+                case 'b':
+                        options.beat_ms = (unsigned)strtoul(optarg, NULL, 10);
+                        break;
+                case 'c':
+                        options.concurrency = (unsigned)strtoul(optarg, NULL, 10);
+                        break;
+                case 'n':
+                        options.prefix = optarg;
+                        break;
+                case 't':
+                        options.stop_seconds = (unsigned)strtoul(optarg, NULL, 10);
+                        break;
+                case 'd':
+                        options.folder = optarg;
+                        break;
+                default:
+                        return -EINVAL;
+                }
+        return options.concurrency <= MAX_THREADS ? 0 : -EINVAL;
+}
+
+int main(int argc, char **argv)
+{
+        struct sigaction action = {.sa_handler = handle_signal, .sa_flags = SA_RESTART};
+        unsigned char nonce[6];
+        pthread_t thread;
+
+        if (parse_options(argc, argv) < 0) {
+                fprintf(stderr,
+                        "usage: %s [-u SOCKET] [-b BEAT_MS] [-c CONCURRENCY] [-n PREFIX] "
+                        "[-t STOP_SECONDS] [-d FOLDER]\n",
+                        argv[0]);
+                return 2;
+        }
+        fail_if_told();
+        if (pipe(wake) < 0 || gethostname(host, sizeof(host)) < 0 || getrandom(nonce, sizeof(nonce), 0) < 0) {
+                perror("stub-worker");
+                return EXIT_FAILURE;
+        }
+        snprintf(identity, sizeof(identity), "%s:%d:%02x%02x%02x%02x%02x%02x", host, (int)getpid(), nonce[0],
+                 nonce[1], nonce[2], nonce[3], nonce[4], nonce[5]);
+        sigemptyset(&action.sa_mask);
+        signal(SIGPIPE, SIG_IGN);
+        sigaction(SIGTSTP, &action, NULL);
+        sigaction(SIGTERM, &action, NULL);
+        sigaction(SIGINT, &action, NULL);
+        boot_when_allowed();
+        for (unsigned i = 0; i < options.concurrency; i++) {
+                if (pthread_create(&thread, NULL, processor, NULL) != 0)
+                        return EXIT_FAILURE;
+                pthread_detach(thread);
+        }
+        return work();
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+/* What outlives sqmgr: packed and unpacked it is the same, and bytes that were tampered with are refused. */
+#include "core/plan.h"
+#include "core/state.h"
+#include "world.h"
+
+#define BOOT "the-boot"
+
+static struct test_world t;
+static uint8_t *bytes;
+static size_t size;
+static struct state *state;
+
+static void setup(void)
+{
+        test_world_open(&t, 2);
+        bytes = NULL;
+        state = NULL;
+}
+
+static void teardown(void)
+{
+        state_free(state);
+        free(bytes);
+        test_world_close(&t);
+}
+
+static const char *identity_of(const struct worker *worker, void *userdata)
+{
+        (void)userdata;
+        return worker->index == 1 ? "host:1:nonce" : NULL;
+}
+
+static void pack(const struct action *starting)
+{
+        free(bytes);
+        ck_assert_int_eq(state_pack(t.world, starting, BOOT, identity_of, NULL, t.now, &bytes, &size), 0);
+}
+
+static const struct state_fleet *unpack(const char *boot, usec_t now)
+{
+        state_free(state);
+        state = NULL;
+        ck_assert_int_eq(state_unpack(bytes, size, boot, now, &state), STATE_READ);
+        ck_assert_uint_eq(state->n_fleets, 1);
+        return &state->fleets[0];
+}
+
+static void make_history(void)
+{
+        struct worker *worker = test_spawn_ready(&t);
+        struct worker *quiet = test_spawn_ready(&t);
+
+        worker->threads_witness = true;
+        worker->over_threshold = true;
+        worker->last_life = 77;
+        observe_quieted(quiet, REASON_MEMORY, 0, t.now);
+        test_spawn(&t);
+        t.fleet->generation = 7;
+        t.fleet->order = ORDER_QUIET;
+        t.fleet->scale = 3;
+        t.fleet->random = 99;
+        t.fleet->rollout = (struct rollout){.state = ROLLOUT_HALTED,
+                                            .total = 2,
+                                            .started_at = t.now - 5,
+                                            .progress_at = t.now - 4,
+                                            .failures = 3,
+                                            .failed_at = t.now - 3,
+                                            .error = "it failed"};
+        t.fleet->crash = (struct backoff){
+                .count = 4, .failed_at = t.now - 2, .next_at = t.now + 30 * USEC_PER_SEC, .freed = 1};
+        t.fleet->churn = (struct backoff){.count = 1, .failed_at = t.now - 1, .next_at = t.now - 1};
+        snprintf(t.fleet->crash_last, sizeof(t.fleet->crash_last), "it died");
+}
+
+static void assert_worker_equal(const struct worker *a, const struct worker *b)
+{
+        ck_assert_uint_eq(a->index, b->index);
+        ck_assert_uint_eq(a->generation, b->generation);
+        ck_assert_int_eq(a->pid, b->pid);
+        ck_assert_uint_eq(a->pid_start, b->pid_start);
+        ck_assert_int_eq(a->beat_pid, b->beat_pid);
+        ck_assert_uint_eq(a->beat_pid_start, b->beat_pid_start);
+        ck_assert_int_eq(a->state, b->state);
+        ck_assert_int_eq(a->reason, b->reason);
+        ck_assert_int_eq(a->started_for, b->started_for);
+        ck_assert_uint_eq(a->spawned_at, b->spawned_at);
+        ck_assert_uint_eq(a->state_at, b->state_at);
+        ck_assert_uint_eq(a->active_at, b->active_at);
+        ck_assert_uint_eq(a->last_life, b->last_life);
+        ck_assert_uint_eq(a->quiet_at, b->quiet_at);
+        ck_assert_uint_eq(a->stop_at, b->stop_at);
+        ck_assert_uint_eq(a->killed_at, b->killed_at);
+        ck_assert_uint_eq(a->beat_at, b->beat_at);
+        ck_assert_uint_eq(a->beat_usec, b->beat_usec);
+        ck_assert_int_eq(a->has_beat, b->has_beat);
+        ck_assert_int_eq(a->threads_witness, b->threads_witness);
+        ck_assert_int_eq(a->over_threshold, b->over_threshold);
+        ck_assert_int_eq(a->quiet_ordered, b->quiet_ordered);
+}
+
+START_TEST(goes_on_where_it_was_on_the_same_boot)
+{
+        make_history();
+        pack(NULL);
+        const struct state_fleet *saved = unpack(BOOT, t.now + USEC_PER_HOUR);
+
+        ck_assert_str_eq(saved->name, "default");
+        ck_assert_uint_eq(saved->n_workers, 3);
+        for (size_t i = 0; i < 3; i++)
+                assert_worker_equal(&saved->workers[i].worker, t.fleet->workers[i]);
+        ck_assert_str_eq(saved->workers[0].identity, "host:1:nonce");
+        ck_assert_str_eq(saved->workers[1].identity, "");
+
+        struct fleet fleet = {.settings = t.fleet->settings};
+        state_continue_fleet(&fleet, saved);
+        ck_assert_uint_eq(fleet.generation, 7);
+        ck_assert_int_eq(fleet.order, ORDER_QUIET);
+        ck_assert_uint_eq(fleet.scale, 3);
+        ck_assert_uint_eq(fleet.random, 99);
+        ck_assert_str_eq(fleet.crash_last, "it died");
+        ck_assert_int_eq(fleet.rollout.state, ROLLOUT_HALTED);
+        ck_assert_uint_eq(fleet.rollout.failures, 3);
+        ck_assert_uint_eq(fleet.rollout.failed_at, t.now - 3);
+        ck_assert_str_eq(fleet.rollout.error, "it failed");
+        ck_assert_uint_eq(fleet.crash.count, 4);
+        ck_assert_uint_eq(fleet.crash.next_at, t.now + 30 * USEC_PER_SEC);
+        ck_assert_uint_eq(fleet.crash.freed, 1);
+        ck_assert_uint_eq(fleet.churn.next_at, 0);
+}
+END_TEST
+
+START_TEST(packs_the_same_bytes_again)
+{
+        make_history();
+        pack(NULL);
+        const struct state_fleet *saved = unpack(BOOT, t.now);
+        struct world *world;
+
+        ck_assert_int_eq(world_new(&t.settings, 1, &world), 0);
+        state_continue_fleet(world->fleets[0], saved);
+        for (size_t i = 0; i < saved->n_workers; i++) {
+                const struct worker *known = &saved->workers[i].worker;
+
+                ck_assert_ptr_nonnull(observe_adopted(world->fleets[0], known, known->pid_start,
+                                                      known->beat_pid_start, t.now));
+        }
+        uint8_t *again;
+        size_t again_size;
+        ck_assert_int_eq(state_pack(world, NULL, BOOT, identity_of, NULL, t.now, &again, &again_size), 0);
+        ck_assert_uint_eq(size, again_size);
+        ck_assert_mem_eq(bytes, again, size);
+        free(again);
+        world_free(world);
+}
+END_TEST
+
+START_TEST(another_boot_ends_the_workers_and_keeps_the_orders)
+{
+        make_history();
+        pack(NULL);
+        usec_t now = USEC_PER_SEC;
+        const struct state_fleet *saved = unpack("another", now);
+
+        ck_assert_uint_eq(saved->n_workers, 0);
+        ck_assert_uint_eq(saved->generation, 7);
+        ck_assert_int_eq(saved->order, ORDER_QUIET);
+        ck_assert_uint_eq(saved->crash.next_at, now + 30 * USEC_PER_SEC);
+        ck_assert_uint_le(saved->rollout.failed_at, now);
+}
+END_TEST
+
+START_TEST(a_scale_lapses_with_the_count_that_it_was_given_for)
+{
+        make_history();
+        pack(NULL);
+        const struct state_fleet *saved = unpack(BOOT, t.now);
+        struct fleet_settings other = t.fleet_settings;
+        struct fleet fleet = {.settings = &other};
+
+        other.active_process_count++;
+        state_continue_fleet(&fleet, saved);
+        ck_assert_uint_eq(fleet.scale, 0);
+}
+END_TEST
+
+START_TEST(tells_of_a_start_that_was_under_way)
+{
+        const struct action starting = {
+                .kind = ACTION_START, .fleet = t.fleet, .index = 4, .reason = REASON_MEMORY};
+
+        test_spawn(&t);
+        pack(&starting);
+        const struct state_fleet *saved = unpack(BOOT, t.now);
+        ck_assert_uint_eq(saved->n_workers, 2);
+        ck_assert_uint_eq(saved->workers[1].worker.index, 4);
+        ck_assert_int_eq(saved->workers[1].worker.pid, 0);
+        ck_assert_int_eq(saved->workers[1].worker.started_for, REASON_MEMORY);
+}
+END_TEST
+
+START_TEST(a_worker_that_is_gone_is_not_kept)
+{
+        test_exit(&t, test_spawn(&t), 0);
+        pack(NULL);
+        ck_assert_uint_eq(unpack(BOOT, t.now)->n_workers, 0);
+}
+END_TEST
+
+static int outcome(const uint8_t *changed, size_t length)
+{
+        struct state *read = NULL;
+        int r = state_unpack(changed, length, BOOT, t.now, &read);
+
+        ck_assert((r == STATE_READ) == (read != NULL));
+        state_free(read);
+        return r;
+}
+
+START_TEST(names_what_is_wrong_with_the_bytes)
+{
+        make_history();
+        pack(NULL);
+        ck_assert_int_eq(outcome(bytes, size), STATE_READ);
+        ck_assert_int_eq(outcome(bytes, 0), STATE_TRUNCATED);
+        for (size_t length = 1; length < size; length++) {
+                /* Memory of just that size, that a read beyond it is seen. */
+                uint8_t *part = malloc(length);
+
+                memcpy(part, bytes, length);
+                ck_assert_int_eq(outcome(part, length), STATE_TRUNCATED);
+                free(part);
+        }
+        bytes[8]++; /* the version */
+        ck_assert_int_eq(outcome(bytes, size), STATE_NEWER);
+        bytes[8] -= 2;
+        ck_assert_int_eq(outcome(bytes, size), STATE_GARBLED);
+        ck_assert_int_eq(outcome((const uint8_t *)"something else", 14), STATE_GARBLED);
+}
+END_TEST
+
+START_TEST(a_changed_byte_is_found)
+{
+        make_history();
+        pack(NULL);
+        for (size_t i = 0; i < size; i++) {
+                bytes[i] ^= 0x20;
+                ck_assert_int_ne(outcome(bytes, size), STATE_READ);
+                bytes[i] ^= 0x20;
+        }
+        bytes = realloc(bytes, size + 1);
+        bytes[size] = 0;
+        ck_assert_int_eq(outcome(bytes, size + 1), STATE_GARBLED);
+}
+END_TEST
+
+static uint64_t random_state = 1;
+static uint64_t random_next(uint64_t below)
+{
+        random_state = random_state * 6364136223846793005U + 1442695040888963407U;
+        return (random_state >> 33) % below;
+}
+
+/* With a checksum that agrees, so that what is behind it is tried. */
+static void seal(uint8_t *changed, size_t length)
+{
+        uint64_t sum = 0xcbf29ce484222325U;
+
+        for (size_t i = 28; i < length; i++)
+                sum = (sum ^ changed[i]) * 0x100000001b3U;
+        for (unsigned i = 0; i < 8; i++) {
+                changed[12 + i] = (uint8_t)((length - 28) >> (8 * i));
+                changed[20 + i] = (uint8_t)(sum >> (8 * i));
+        }
+}
+
+START_TEST(garbage_behind_a_good_checksum_does_no_harm)
+{
+        unsigned outcomes[STATE_NEWER + 1] = {0};
+
+        make_history();
+        pack(NULL);
+        for (unsigned round = 0; round < 20000; round++) {
+                size_t length = random_next(4) == 0 ? 29 + random_next(size - 29) : size;
+                uint8_t *changed = malloc(length);
+
+                memcpy(changed, bytes, length);
+                for (uint64_t n = 1 + random_next(4); n > 0; n--)
+                        changed[28 + random_next(length - 28)] =
+                                (uint8_t)(random_next(2) ? random_next(256) : 0xff * random_next(2));
+                seal(changed, length);
+                int r = outcome(changed, length);
+                ck_assert_int_ge(r, 0);
+                outcomes[r]++;
+                free(changed);
+        }
+        ck_assert_uint_gt(outcomes[STATE_READ], 0);
+        ck_assert_uint_gt(outcomes[STATE_GARBLED], 0);
+}
+END_TEST
+
+/* A worker as the state knows it: a wrapper, and the process under it that beats. */
+static const struct worker known = {
+        .index = 1,
+        .generation = 1,
+        .pid = 10,
+        .pid_start = 100,
+        .beat_pid = 11,
+        .beat_pid_start = 110,
+        .state = WORKER_ACTIVE,
+        .has_beat = true,
+        .beat_usec = 5,
+        .spawned_at = 1,
+        .active_at = 1,
+        .beat_at = 1,
+};
+
+START_TEST(adopts_the_same_processes)
+{
+        struct worker *worker = observe_adopted(t.fleet, &known, 100, 110, t.now);
+
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        ck_assert_int_eq(worker->beat_pid, 11);
+        ck_assert(!worker_fresh(worker, t.now));
+}
+END_TEST
+
+START_TEST(a_pid_in_use_again_is_not_the_worker)
+{
+        ck_assert_int_eq(observe_adopted(t.fleet, &known, 101, 111, t.now)->state, WORKER_GONE);
+        ck_assert_int_eq(observe_adopted(t.fleet, &known, 0, 0, t.now)->state, WORKER_GONE);
+}
+END_TEST
+
+START_TEST(adopts_the_one_that_beats_where_its_wrapper_is_gone)
+{
+        const struct worker *worker = observe_adopted(t.fleet, &known, 0, 110, t.now);
+
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        ck_assert_int_eq(worker->pid, 11);
+        ck_assert_uint_eq(worker->pid_start, 110);
+}
+END_TEST
+
+START_TEST(a_wrapper_without_its_process_has_to_boot_again)
+{
+        const struct worker *worker = observe_adopted(t.fleet, &known, 100, 0, t.now);
+
+        ck_assert_int_eq(worker->state, WORKER_STARTING);
+        ck_assert_int_eq(worker->beat_pid, 0);
+}
+END_TEST
+
+START_TEST(an_adopted_worker_is_judged_by_what_it_does_now)
+{
+        struct worker *worker = observe_adopted(t.fleet, &known, 100, 110, t.now);
+        struct heartbeat beat = {.beat_usec = 50, .concurrency = 5};
+
+        t.now += USEC_PER_SEC;
+        observe_heartbeat(worker, &beat, t.now);
+        ck_assert_msg(!worker_fresh(worker, t.now), "the first reading is only a mark");
+        t.now += USEC_PER_SEC;
+        beat.beat_usec = 60;
+        observe_heartbeat(worker, &beat, t.now);
+        ck_assert(worker_fresh(worker, t.now));
+}
+END_TEST
+
+START_TEST(starts_wait_until_found_processes_are_known)
+{
+        t.fleet->hold_until = t.now + USEC_PER_SEC;
+        test_plan(&t);
+        ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), 0);
+        ck_assert_str_eq(test_fleet_waits_for(&t),
+                         "waits to learn whether processes that it found are its workers");
+        ck_assert_uint_eq(t.plan.wake_at, t.fleet->hold_until);
+        t.now += USEC_PER_SEC;
+        test_plan(&t);
+        ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), 2);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("state");
+        TCase *tcase = tcase_create("state");
+
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_add_test(tcase, goes_on_where_it_was_on_the_same_boot);
+        tcase_add_test(tcase, packs_the_same_bytes_again);
+        tcase_add_test(tcase, another_boot_ends_the_workers_and_keeps_the_orders);
+        tcase_add_test(tcase, a_scale_lapses_with_the_count_that_it_was_given_for);
+        tcase_add_test(tcase, tells_of_a_start_that_was_under_way);
+        tcase_add_test(tcase, a_worker_that_is_gone_is_not_kept);
+        tcase_add_test(tcase, names_what_is_wrong_with_the_bytes);
+        tcase_add_test(tcase, a_changed_byte_is_found);
+        tcase_add_test(tcase, garbage_behind_a_good_checksum_does_no_harm);
+        tcase_add_test(tcase, adopts_the_same_processes);
+        tcase_add_test(tcase, a_pid_in_use_again_is_not_the_worker);
+        tcase_add_test(tcase, adopts_the_one_that_beats_where_its_wrapper_is_gone);
+        tcase_add_test(tcase, a_wrapper_without_its_process_has_to_boot_again);
+        tcase_add_test(tcase, an_adopted_worker_is_judged_by_what_it_does_now);
+        tcase_add_test(tcase, starts_wait_until_found_processes_are_known);
+        suite_add_tcase(suite, tcase);
+        return unit_main(suite);
+}
