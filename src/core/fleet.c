@@ -13,7 +13,12 @@
 
 unsigned fleet_count_in_force(const struct fleet *fleet)
 {
-        return fleet->scale > 0 ? fleet->scale : fleet->settings->active_process_count;
+        unsigned max = fleet->settings->max_processes;
+
+        if (fleet->scale == 0)
+                return fleet->settings->active_process_count;
+        /* A reload may have lowered the maximum since. */
+        return max > 0 ? MIN(fleet->scale, max) : fleet->scale;
 }
 
 unsigned fleet_max_processes(const struct fleet *fleet)

@@ -84,6 +84,9 @@ int reload(struct supervisor *supervisor, char ***ret_lines)
 
         if (config_load(supervisor->config_path, &read, &errors, &warnings) < 0)
                 return refuse(supervisor, &errors, ret_lines);
+        for (size_t i = 0; i < warnings.n; i++)
+                log_warning("%s:%u: %s", supervisor->config_path, warnings.list[i].line,
+                            warnings.list[i].text);
         int r = settings_diff(supervisor->settings, read, on_change, &lines);
         if (r >= 0)
                 r = settings_merge(supervisor->settings, read, &merged);

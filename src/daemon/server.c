@@ -11,6 +11,8 @@
 #define MESSAGE_TIMEOUT_USEC (10 * USEC_PER_SEC)
 #define ACCEPT_PAUSE_USEC    USEC_PER_SEC
 #define READ_BYTES           ((size_t)16 * 1024)
+/* Those who may only read must not be able to keep out those who may do more. */
+#define READERS_MAX (SERVER_CONNECTIONS_MAX / 2)
 /* More than one whole message is not read ahead of the calls in progress. */
 #define INPUT_MAX (VARLINK_CALL_MAX + READ_BYTES)
 /* While this much waits to be read by the peer, its next calls wait; a subscriber that lags by OUTPUT_MAX
@@ -64,6 +66,7 @@ struct server {
         void *userdata;
         struct connection *connections;
         unsigned n_connections;
+        unsigned n_readers; /* of them, with CONTROL_READ */
 };
 
 static const char service_description[] =
@@ -106,6 +109,7 @@ static struct connection *connection_free(struct connection *connection)
                 link = &(*link)->next;
         *link = connection->next;
         connection->server->n_connections--;
+        connection->server->n_readers -= connection->access == CONTROL_READ;
 
         if (connection->call.open && connection->call.cancelled)
                 connection->call.cancelled(&connection->call, connection->call.userdata);
@@ -491,21 +495,24 @@ static enum control_access peer_access(const struct server *server, int fd)
         return control_peer_access(&peer, server->uid, server->group);
 }
 
-static int connection_new(struct server *server, int fd)
+static int connection_new(struct server *server, int fd, enum control_access access)
 {
         struct connection *connection = calloc(1, sizeof(*connection));
 
-        if (!connection)
+        if (!connection) {
+                close_fd(fd);
                 return -ENOMEM;
+        }
         *connection = (struct connection){
                 .server = server,
                 .next = server->connections,
                 .fd = fd,
-                .access = peer_access(server, fd),
+                .access = access,
         };
         connection->call.connection = connection;
         server->connections = connection;
         server->n_connections++;
+        server->n_readers += access == CONTROL_READ;
 
         int r = sd_event_add_io(server->event, &connection->io, fd, EPOLLIN, on_io, connection);
         if (r >= 0)
@@ -524,7 +531,7 @@ static int connection_new(struct server *server, int fd)
 static void refuse_connection(int fd)
 {
         static const char text[] =
-                "{\"parameters\":{\"reason\":\"there are 256 connections already: try again "
+                "{\"parameters\":{\"reason\":\"there are too many connections already: try again "
                 "later\",\"details\":[]},\"error\":\"" CONTROL_REFUSED "\"}";
 
         (void)send(fd, text, sizeof(text), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -561,9 +568,11 @@ static int on_accept(sd_event_source *source _unused_, int listen_fd, uint32_t r
                         return pause_accepting(server);
                 return 0;
         }
-        if (server->n_connections >= SERVER_CONNECTIONS_MAX)
+        enum control_access access = peer_access(server, fd);
+        if (server->n_connections >= SERVER_CONNECTIONS_MAX ||
+            (access == CONTROL_READ && server->n_readers >= READERS_MAX))
                 refuse_connection(fd);
-        else if (connection_new(server, fd) == -ENOMEM && server->n_connections == 0)
+        else if (connection_new(server, fd, access) == -ENOMEM && server->n_connections == 0)
                 return pause_accepting(server);
         return 0;
 }

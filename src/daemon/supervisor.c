@@ -242,6 +242,21 @@ static int make_instance(struct supervisor *supervisor, uint64_t *ret_seed)
         return 0;
 }
 
+/* Each worker takes some descriptors, of its process, its beat and its log, and a client one. */
+static void check_nofile(const struct supervisor *supervisor)
+{
+        unsigned long long needed = 64 + SERVER_CONNECTIONS_MAX;
+        struct rlimit limit;
+
+        for (size_t i = 0; i < supervisor->world->n_fleets; i++)
+                needed += 5ULL * fleet_max_processes(supervisor->world->fleets[i]);
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < needed)
+                log_warning("the limit of %llu open files is low for these fleets: raise it to %llu "
+                            "(LimitNOFILE= in "
+                            "a systemd unit)",
+                            (unsigned long long)limit.rlim_cur, needed);
+}
+
 int supervisor_new(const char *config_path, struct settings *settings, struct supervisor **ret)
 {
         _cleanup_(supervisor_free_pointer) struct supervisor *supervisor = calloc(1, sizeof(*supervisor));
@@ -269,6 +284,7 @@ int supervisor_new(const char *config_path, struct settings *settings, struct su
                 return -errno;
         if ((r = links_make(supervisor)) < 0)
                 return r;
+        check_nofile(supervisor);
         *ret = TAKE_PTR(supervisor);
         return 0;
 }

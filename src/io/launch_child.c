@@ -219,7 +219,7 @@ static void child_read_environment_file(struct child *child)
 {
         const char *path = child->fleet->environment_file;
         _cleanup_free_ char *text = NULL;
-        size_t length;
+        size_t length = 0;
 
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         int r = fd < 0 ? -errno : fd_read_whole(fd, ENVIRONMENT_FILE_MAX_BYTES, &text, &length);
@@ -363,8 +363,10 @@ _Noreturn void launch_child_run(const struct launch_request *request, int report
 {
         struct child child = {.request = request, .fleet = request->fleet, .report_fd = report_fd};
 
-        if (setpgid(0, 0) < 0)
-                child_fail(&child, "cannot make a process group: %m");
+        /* Its own session, and so its own process group: sqmgr's terminal is not the worker's to type into.
+         */
+        if (setsid() < 0)
+                child_fail(&child, "cannot make a session: %m");
         child_reset_signals(&child);
         child_close_inherited(&child);
         child_set_limits(&child);

@@ -2,6 +2,7 @@
 /* The log: the journal where stderr leads there, else lines on stderr. */
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include "io/log.h"
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,8 +33,18 @@ static bool log_is_journal(void)
         return journal;
 }
 
+/* A reader that has stopped must not stop us with it; nor may stderr be made non-blocking, which workers have
+ * too. A pipe that polls writable takes a line whole. */
+static bool log_has_room(void)
+{
+        struct pollfd pollfd = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+        return poll(&pollfd, 1, 0) > 0;
+}
+
 static void log_line(int level, const char *text)
 {
+        static unsigned lost;
         static const char *const names[] = {
                 [LOG_ERR] = "error: ", [LOG_WARNING] = "warning: ", [LOG_INFO] = "", [LOG_DEBUG] = "debug: "};
         const char *name = level >= LOG_ERR && level <= LOG_DEBUG && names[level] != NULL ? names[level] : "";
@@ -43,7 +54,18 @@ static void log_line(int level, const char *text)
 
         if (localtime_r(&now, &parts) != NULL)
                 strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &parts);
-        dprintf(STDERR_FILENO, "%s %s%s\n", stamp, name, text);
+        if (!log_has_room()) {
+                lost++;
+                return;
+        }
+        if (lost > 0)
+                dprintf(STDERR_FILENO, "%s warning: %u lines were lost here: nobody read them\n", stamp,
+                        lost);
+        lost = 0;
+        if (log_has_room())
+                dprintf(STDERR_FILENO, "%s %s%s\n", stamp, name, text);
+        else
+                lost++;
 }
 
 void log_write(int level, const char *format, ...)

@@ -122,9 +122,10 @@ static void adopt(struct sim *sim, struct fleet *fleet, const struct worker *kno
                 observe_adopted(fleet, known, start_of(sim, known->pid),
                                 known->beat_pid != 0 ? start_of(sim, known->beat_pid) : 0, sim->now);
         tell(sim, "adopts %s as %s", process_name(sim, process), worker_state_name(worker->state));
-        worker->io = process;
+        check_adopted(sim, process, known, worker);
         if (worker->state == WORKER_GONE)
                 return;
+        worker->io = process;
         process->worker = worker;
         match_owner_added(&sim->fleets[process->fleet].link.match);
         if (worker->beat_pid != 0)

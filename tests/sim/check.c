@@ -36,7 +36,10 @@ static unsigned target_of(const struct sim *sim, const struct fleet *fleet)
 {
         if (sim->shell.world->shutting_down || fleet->order != ORDER_RUN)
                 return 0;
-        return fleet->scale > 0 ? fleet->scale : fleet->settings->active_process_count;
+        if (fleet->scale == 0)
+                return fleet->settings->active_process_count;
+        return fleet->settings->max_processes > 0 ? MIN(fleet->scale, fleet->settings->max_processes)
+                                                  : fleet->scale;
 }
 
 static usec_t stale_usec(const struct sim *sim)
@@ -413,6 +416,17 @@ void check_turn(struct sim *sim)
         check_processes(sim);
         for (unsigned i = 0; i < sim->n_fleets; i++)
                 check_rollout(sim, i);
+}
+
+void check_adopted(struct sim *sim, const struct process *process, const struct worker *known,
+                   const struct worker *worker)
+{
+        bool lives = process->main_alive || (process->runner_alive && known->beat_pid == process->runner_pid);
+
+        if (lives && worker->state == WORKER_GONE)
+                violate(sim, "P4", "%s lives, and is taken for gone", process_name(sim, process));
+        if (worker->index != known->index || worker->generation != known->generation)
+                violate(sim, "P4", "%s is adopted as another", process_name(sim, process));
 }
 
 void check_continued(struct sim *sim)

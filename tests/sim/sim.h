@@ -279,6 +279,9 @@ const char *act_text(const struct act *act, char text[static 128]);
 void check_action(struct sim *sim, const struct action *action);
 void check_signalled(struct sim *sim, const struct action *action, struct process *process);
 void check_turn(struct sim *sim);
+/* A worker that lives is the one that it was. */
+void check_adopted(struct sim *sim, const struct process *process, const struct worker *known,
+                   const struct worker *worker);
 /* What was written is in force again. */
 void check_continued(struct sim *sim);
 void check_command(struct sim *sim, struct fleet *fleet, bool holds, const char *what);
