@@ -98,14 +98,14 @@ static int kill_worker(const struct worker *worker)
         return error;
 }
 
-void execute(struct supervisor *supervisor, const struct action *action, usec_t now)
+bool execute(struct supervisor *supervisor, const struct action *action, usec_t now)
 {
         struct worker *worker = action->worker;
 
         switch (action->kind) {
         case ACTION_START:
                 start(supervisor, action, now);
-                break;
+                return true;
         case ACTION_QUIET:
                 observe_quieted(worker, action->reason, quiet(worker), now);
                 break;
@@ -116,4 +116,5 @@ void execute(struct supervisor *supervisor, const struct action *action, usec_t 
                 observe_killed(worker, kill_worker(worker), now);
                 break;
         }
+        return worker->signal_error == 0;
 }

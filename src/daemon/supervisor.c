@@ -88,14 +88,15 @@ static void turn(struct supervisor *supervisor)
                 observe_time(world, now);
                 if (plan_make(&supervisor->plan, world, now) < 0)
                         log_error("memory is short: the plan is incomplete, and made again at the next look");
+                bool changed = false;
                 for (size_t i = 0; i < supervisor->plan.n_actions; i++) {
-                        execute(supervisor, &supervisor->plan.actions[i], now);
+                        changed |= execute(supervisor, &supervisor->plan.actions[i], now);
                         /* A look before the new process can have booted shows which heartbeats are older than
                          * it. */
                         if (supervisor->plan.actions[i].kind == ACTION_START)
                                 supervisor->look_at = now;
                 }
-                if (supervisor->plan.n_actions == 0)
+                if (!changed)
                         break;
         }
         tell_events(world);

@@ -87,8 +87,8 @@ void links_free(struct supervisor *supervisor);
 /* look.c: reads what is due; beats answer later. */
 void look(struct supervisor *supervisor, bool fast, usec_t now);
 
-/* execute.c: carries out one action, and observes what became of it. */
-void execute(struct supervisor *supervisor, const struct action *action, usec_t now);
+/* execute.c: carries out one action, and observes what became of it. Returns false where nothing did. */
+bool execute(struct supervisor *supervisor, const struct action *action, usec_t now);
 
 /* worker_io.c: the descriptors behind a worker. Takes main and report_fd over, whatever it returns: 0 or
  * -errno; worker->io stays NULL only where memory was short. */

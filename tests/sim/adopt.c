@@ -107,7 +107,7 @@ static uint64_t start_of(struct sim *sim, pid_t pid)
                 if (process->runner_alive && process->runner_pid == pid)
                         return process->runner_start;
         }
-        return rng_chance(&sim->rng, 700) ? sim->now - 1 : 0;
+        return rng_chance(&sim->rng, 700) ? 1 : 0; /* no process of this world starts at 1 */
 }
 
 static void adopt(struct sim *sim, struct fleet *fleet, const struct worker *known, const char *identity)
