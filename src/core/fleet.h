@@ -183,6 +183,7 @@ struct fleet {
 
         bool redis_up;
         usec_t redis_at; /* since when it is as redis_up says; 0: it was never up */
+        bool continued;  /* crash is of an earlier sqmgr's, and Redis was not seen away since */
 
         enum wait waits_for; /* the planner's verdict on starts */
         enum wait wait_told;

@@ -118,12 +118,16 @@ void observe_available_memory(struct world *world, uint64_t bytes)
 
 void observe_redis(struct fleet *fleet, bool up, usec_t now)
 {
+        /* A first connection says nothing of the failures before this sqmgr: Redis need not have been away.
+         */
+        bool continued = fleet->continued;
+        fleet->continued = false;
         if (fleet->redis_up == up)
                 return;
         bool first = up && fleet->redis_at == 0;
         fleet->redis_up = up;
         fleet->redis_at = now;
-        if (up)
+        if (up && !continued)
                 backoff_reset(&fleet->crash);
         if (first)
                 return;

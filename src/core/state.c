@@ -502,4 +502,5 @@ void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved)
         fleet->churn = saved->churn;
         memcpy(fleet->crash_last, saved->crash_last, sizeof(fleet->crash_last));
         fleet->random = saved->random;
+        fleet->continued = true;
 }

@@ -41,11 +41,13 @@ static void look_memory(struct worker *worker, usec_t now)
 static void look_threads(struct worker *worker)
 {
         struct worker_io *io = worker->io;
+        bool witness = worker->threads_witness;
         struct proc *proc = worker_io_beating(io);
         unsigned threads;
 
         if (proc != NULL && proc_count_threads(proc, is_job_thread, io, &threads) == 0)
                 observe_threads(worker, threads);
+        io->supervisor->unsaved |= worker->threads_witness != witness;
 }
 
 static void look_title(struct worker *worker)

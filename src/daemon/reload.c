@@ -108,6 +108,7 @@ int reload(struct supervisor *supervisor, char ***ret_lines)
         }
         settings_free(supervisor->settings);
         supervisor->settings = TAKE_PTR(merged);
+        supervisor->unsaved = true;
         log_set_level(supervisor->settings->log_level);
         return 0;
 }

@@ -42,6 +42,8 @@ static void on_control_changed(void *userdata)
         struct supervisor *supervisor = userdata;
 
         supervisor->serial++;
+        /* Before the reply: who was told that an order is recorded finds it again. */
+        keep(supervisor, NULL, clock_now(CLOCK_MONOTONIC));
         supervisor_arm_turn(supervisor);
 }
 

@@ -98,7 +98,10 @@ static void turn(struct supervisor *supervisor)
                 }
                 if (!changed)
                         break;
+                supervisor->unsaved = true;
         }
+        if (supervisor->unsaved || world->n_events > 0)
+                keep(supervisor, NULL, now);
         tell_events(world);
         control_tick(supervisor->control, now);
         tell_systemd(supervisor, now);
@@ -207,6 +210,7 @@ struct supervisor *supervisor_free(struct supervisor *supervisor)
         if (supervisor == NULL)
                 return NULL;
         service_end(supervisor);
+        adoption_free(supervisor->adoption);
         for (size_t i = 0; supervisor->world != NULL && i < supervisor->world->n_fleets; i++) {
                 struct fleet *fleet = supervisor->world->fleets[i];
 
@@ -230,17 +234,15 @@ static void supervisor_free_pointer(struct supervisor **supervisor)
         supervisor_free(*supervisor);
 }
 
-/* Names this run of sqmgr, and seeds the jitter. */
-static int make_instance(struct supervisor *supervisor, uint64_t *ret_seed)
+/* Workers carry the instance, and are known by it when the state is lost: so it follows from where the state
+ * is, which no other sqmgr shares. FNV-1a, 64 bits. */
+static void name_instance(struct supervisor *supervisor)
 {
-        uint64_t random[2];
+        uint64_t sum = 0xcbf29ce484222325U;
 
-        if (getrandom(random, sizeof(random), 0) != sizeof(random))
-                return -errno;
-        snprintf(supervisor->instance, sizeof(supervisor->instance), "%016llx%016llx",
-                 (unsigned long long)random[0], (unsigned long long)random[1]);
-        *ret_seed = random[0] ^ random[1];
-        return 0;
+        for (const char *at = supervisor->settings->state_file; *at != '\0'; at++)
+                sum = (sum ^ (uint8_t)*at) * 0x100000001b3U;
+        snprintf(supervisor->instance, sizeof(supervisor->instance), "%016llx", (unsigned long long)sum);
 }
 
 /* Each worker takes some descriptors, of its process, its beat and its log, and a client one. */
@@ -261,7 +263,7 @@ static void check_nofile(const struct supervisor *supervisor)
 int supervisor_new(const char *config_path, struct settings *settings, struct supervisor **ret)
 {
         _cleanup_(supervisor_free_pointer) struct supervisor *supervisor = calloc(1, sizeof(*supervisor));
-        uint64_t seed = 0;
+        uint64_t seed;
         int r;
 
         if (supervisor == NULL) {
@@ -272,10 +274,12 @@ int supervisor_new(const char *config_path, struct settings *settings, struct su
         supervisor->state_lock_fd = -1;
         supervisor->config_path = config_path;
         supervisor->started_at = clock_now(CLOCK_MONOTONIC);
-        if (gethostname(supervisor->host_name, sizeof(supervisor->host_name) - 1) < 0)
+        statefile_boot_id(supervisor->boot_id);
+        name_instance(supervisor);
+        if (gethostname(supervisor->host_name, sizeof(supervisor->host_name) - 1) < 0 ||
+            getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
                 return -errno;
-        if ((r = make_instance(supervisor, &seed)) < 0 ||
-            (r = launch_raise_nofile(&supervisor->nofile)) < 0 ||
+        if ((r = launch_raise_nofile(&supervisor->nofile)) < 0 ||
             (r = proc_host_open(NULL, NULL, &supervisor->host)) < 0 ||
             (r = sd_event_new(&supervisor->event)) < 0 || (r = add_sources(supervisor)) < 0 ||
             (r = world_new(settings, seed, &supervisor->world)) < 0 || (r = service_start(supervisor)) < 0)
@@ -283,7 +287,7 @@ int supervisor_new(const char *config_path, struct settings *settings, struct su
         /* Workers that a wrapper leaves behind come to us, not to init. */
         if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
                 return -errno;
-        if ((r = links_make(supervisor)) < 0)
+        if ((r = links_make(supervisor)) < 0 || (r = adopt(supervisor, clock_now(CLOCK_MONOTONIC))) < 0)
                 return r;
         check_nofile(supervisor);
         *ret = TAKE_PTR(supervisor);
@@ -294,5 +298,7 @@ int supervisor_run(struct supervisor *supervisor)
 {
         (void)sd_event_set_watchdog(supervisor->event, true);
         (void)sd_notify(false, "READY=1");
-        return sd_event_loop(supervisor->event);
+        int r = sd_event_loop(supervisor->event);
+        keep(supervisor, NULL, clock_now(CLOCK_MONOTONIC));
+        return r;
 }

@@ -11,9 +11,11 @@
 #include "io/launch.h"
 #include "io/proc.h"
 #include "io/redis.h"
+#include "io/statefile.h"
 #include <systemd/sd-event.h>
 
 struct supervisor;
+struct adoption; /* adopt.c: what is still looked for */
 
 /* One Redis, with the fleets whose heartbeats are there. It is the io of those fleets. */
 struct link {
@@ -49,9 +51,13 @@ struct supervisor {
         struct control *control;
         struct server *server;
         int state_lock_fd;
-        uint64_t serial;      /* changes whenever the model may have */
-        struct rlimit nofile; /* before sqmgr raised its own */
-        char instance[33];
+        char boot_id[BOOT_ID_MAX];
+        bool unsaved;              /* what the state file holds may have changed */
+        int save_error;            /* of the last try to write it; 0: it is written */
+        struct adoption *adoption; /* NULL: all that lives is known */
+        uint64_t serial;           /* changes whenever the model may have */
+        struct rlimit nofile;      /* before sqmgr raised its own */
+        char instance[17];         /* the same for every sqmgr on this state file */
         char host_name[256];
 
         sd_event_source *turn; /* one more turn of plan and execute */
@@ -80,6 +86,16 @@ void service_end(struct supervisor *supervisor);
  * *ret_lines is untouched. */
 int reload(struct supervisor *supervisor, char ***ret_lines);
 
+/* adopt.c: takes over the workers of an earlier sqmgr. What is not clear at once is looked for a while
+ * longer; no worker is started and no state written meanwhile. Returns 0, or -errno where a worker that lives
+ * cannot be watched: then no fleet may run. */
+int adopt(struct supervisor *supervisor, usec_t now);
+struct adoption *adoption_free(struct adoption *adoption);
+
+/* keep.c: writes the state; starting as state_pack() takes it. What fails is told, and tried again with the
+ * next change. */
+void keep(struct supervisor *supervisor, const struct action *starting, usec_t now);
+
 /* links.c: the connections to Redis. */
 int links_make(struct supervisor *supervisor);
 void links_free(struct supervisor *supervisor);
@@ -93,6 +109,10 @@ bool execute(struct supervisor *supervisor, const struct action *action, usec_t 
 /* worker_io.c: the descriptors behind a worker. Takes main and report_fd over, whatever it returns: 0 or
  * -errno; worker->io stays NULL only where memory was short. */
 int worker_io_new(struct supervisor *supervisor, struct worker *worker, struct proc *main, int report_fd);
+/* The same for an adopted worker. beat, taken over too: the process that beats, where it is another than
+ * main; identity: that it is known to beat under; NULL: none. */
+int worker_io_adopt(struct supervisor *supervisor, struct worker *worker, struct proc *main,
+                    struct proc *beat, const char *identity);
 /* For fleet_reap(): userdata is a struct worker_io. */
 void worker_io_free(void *userdata);
 /* The process pid was found to beat for this worker. */

@@ -84,6 +84,7 @@ static void worker_io_exited(struct worker_io *io)
                 exit.by_signal = info.si_code != CLD_EXITED;
                 exit.status = info.si_status;
         }
+        io->supervisor->unsaved = true;
         supervisor_arm_turn(io->supervisor);
         if (worker_io_promote(io, now))
                 return;
@@ -118,6 +119,7 @@ static int on_beat_exit(sd_event_source *source, int fd, uint32_t events, void *
         forget_beat(io);
         beats_forget(io->slot);
         observe_beat_process(io->worker, 0, 0, clock_now(CLOCK_MONOTONIC));
+        io->supervisor->unsaved = true;
         supervisor_arm_turn(io->supervisor);
         return 0;
 }
@@ -156,12 +158,32 @@ int worker_io_new(struct supervisor *supervisor, struct worker *worker, struct p
         return r;
 }
 
+int worker_io_adopt(struct supervisor *supervisor, struct worker *worker, struct proc *main,
+                    struct proc *beat, const char *identity)
+{
+        _cleanup_proc_ struct proc *held = beat;
+        int r = worker_io_new(supervisor, worker, main, -1);
+
+        if (r < 0)
+                return r;
+        struct worker_io *io = worker->io;
+        if (held != NULL) {
+                r = sd_event_add_io(supervisor->event, &io->beat_exit, proc_pidfd(held), EPOLLIN,
+                                    on_beat_exit, io);
+                if (r < 0)
+                        return r;
+                io->beat = TAKE_PTR(held);
+        }
+        return identity != NULL ? beats_know(io->slot, identity, worker->beat_pid) : 0;
+}
+
 void worker_io_set_beat(struct worker *worker, pid_t pid, usec_t now)
 {
         struct worker_io *io = worker->io;
         sd_event_source *beat_exit = NULL;
         _cleanup_proc_ struct proc *beat = NULL;
 
+        io->supervisor->unsaved = true;
         if (pid == worker->pid) {
                 forget_beat(io);
                 observe_beat_process(worker, worker->pid, worker->pid_start, now);

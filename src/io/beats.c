@@ -199,6 +199,18 @@ void beats_remove(struct beats_slot *slot)
                 sweep_slots(beats);
 }
 
+int beats_know(struct beats_slot *slot, const char *identity, pid_t beat_pid)
+{
+        char *copy = strdup(identity);
+        if (!copy)
+                return -ENOMEM;
+        slot_lose_identity(slot);
+        slot->identity = copy;
+        slot->beat_pid = beat_pid;
+        slot->changed_at = clock_now(CLOCK_MONOTONIC);
+        return 0;
+}
+
 void beats_forget(struct beats_slot *slot)
 {
         if (!slot->identity)

@@ -41,6 +41,10 @@ struct beats *beats_free(struct beats *beats);
 int beats_add(struct beats *beats, struct worker *worker, struct beats_slot **ret);
 void beats_remove(struct beats_slot *slot);
 
+/* The worker beat under this identity, as process beat_pid, before sqmgr began: its heartbeat is read from
+ * there at once. Whether it still changes is for the caller to see. Returns 0 or -ENOMEM. */
+int beats_know(struct beats_slot *slot, const char *identity, pid_t beat_pid);
+
 /* The process that beat is gone while the worker lives: look for its successor. */
 void beats_forget(struct beats_slot *slot);
 

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -29,10 +30,15 @@ int launch_start(const struct launch_request *request, struct launched *ret)
         int r = pthread_sigmask(SIG_SETMASK, &all, &before);
         if (r != 0)
                 return -r;
+        /* Named before it is forked: at no time does it pass for something else. */
+        char comm[16] = "";
+        (void)prctl(PR_GET_NAME, comm);
+        (void)prctl(PR_SET_NAME, LAUNCH_COMM);
         pid_t pid = fork();
         if (pid == 0)
                 launch_child_run(request, child_end);
         r = -errno;
+        (void)prctl(PR_SET_NAME, comm);
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
         if (pid < 0)
                 return r;

@@ -24,6 +24,9 @@ struct launched {
         int report_fd; /* owned; non-blocking; for launch_report_read() */
 };
 
+/* The name (comm) that the child has until its command runs: whoever finds it so waits for that. */
+#define LAUNCH_COMM "sqmgr-launch"
+
 /* Forks the child. Every signal is blocked in the caller meanwhile, so that none of its handlers runs in the
  * child. Returns 0, or -errno where nothing was started. Descriptors 0 to 2 must be open. */
 int launch_start(const struct launch_request *request, struct launched *ret);

@@ -14,6 +14,9 @@
 /* No chain of parents is longer in practice; it bounds the walk while processes come and go. */
 #define ANCESTORS_MAX 128
 
+/* The kernel takes no more from one that is started with the usual stack. */
+#define ENVIRONMENT_MAX_BYTES ((size_t)4 << 20)
+
 struct proc {
         pid_t pid;
         int pidfd;
@@ -146,6 +149,31 @@ int proc_uid(const struct proc *proc, uid_t *ret)
                 return r;
         *ret = (uid_t)uid;
         return 0;
+}
+
+int proc_place(const struct proc *proc, struct proc_place *ret)
+{
+        char text[1024];
+        struct proc_place place = {0};
+
+        ssize_t length = proc_read_file(proc, "stat", text, sizeof(text));
+        if (length < 0)
+                return (int)length;
+        const char *begin = strchr(text, '('), *end = strrchr(text, ')');
+        if (!begin || !end || end < begin ||
+            sscanf(end + 1, " %*c %d %d %d", &place.parent, &place.group, &place.session) != 3)
+                return -EBADMSG;
+        snprintf(place.comm, sizeof(place.comm), "%.*s", (int)(end - begin - 1), begin + 1);
+        *ret = place;
+        return 0;
+}
+
+int proc_environment(const struct proc *proc, char **ret, size_t *ret_length)
+{
+        _cleanup_close_ int fd = proc_open_file(proc, "environ", 0);
+        if (fd < 0)
+                return fd;
+        return fd_read_whole(fd, ENVIRONMENT_MAX_BYTES, ret, ret_length);
 }
 
 int proc_rss_bytes(struct proc *proc, uint64_t *ret_bytes)

@@ -29,6 +29,19 @@ uint64_t proc_start_time(const struct proc *proc);
 /* The process's real user. */
 int proc_uid(const struct proc *proc, uid_t *ret);
 
+/* Where it stands among the others, from one reading. */
+struct proc_place {
+        pid_t parent;
+        pid_t group;
+        pid_t session;
+        char comm[16];
+};
+int proc_place(const struct proc *proc, struct proc_place *ret);
+
+/* The environment that it was started with: NAME=VALUE entries, a NUL behind each; a process that sets its
+ * title may have overwritten any of them. *ret is to be freed. Also -EACCES, and -EFBIG beyond 4 MiB. */
+int proc_environment(const struct proc *proc, char **ret, size_t *ret_length);
+
 /* Resident memory of the process alone. -ESRCH where it has exited too, though nobody has waited for it.
  * Keeps a descriptor of statm from the first call on. */
 int proc_rss_bytes(struct proc *proc, uint64_t *ret_bytes);
@@ -52,6 +65,10 @@ int proc_signal(const struct proc *proc, int signo);
 /* Is pid the process named by ancestor_pid and ancestor_start, or a descendant of it? Returns 1, 0 or -errno.
  */
 int proc_has_ancestor(pid_t pid, pid_t ancestor_pid, uint64_t ancestor_start);
+
+/* Calls each for every process, until it returns other than 0; that is returned. For the start, not for a
+ * tick. */
+int proc_each(int (*each)(pid_t pid, void *userdata), void *userdata);
 
 /* Calls each for pid and then for its descendants, parents before their children, until it returns other than
  * 0; that is returned. Not for every tick: it costs a directory for each thread. The _at variant reads below

@@ -155,6 +155,29 @@ int proc_tree_each_at(const char *proc_root, pid_t pid, int (*each)(pid_t pid, v
         return 0;
 }
 
+struct each_process {
+        int (*each)(pid_t pid, void *userdata);
+        void *userdata;
+        int stopped; /* what each returned */
+};
+
+static int call_each(int dir_fd, pid_t pid, void *userdata)
+{
+        struct each_process *call = userdata;
+
+        (void)dir_fd;
+        call->stopped = call->each(pid, call->userdata);
+        return call->stopped != 0 ? -ECANCELED : 0;
+}
+
+int proc_each(int (*each)(pid_t pid, void *userdata), void *userdata)
+{
+        struct each_process call = {.each = each, .userdata = userdata};
+        int r = numbers_each("/proc", call_each, &call);
+
+        return call.stopped != 0 ? call.stopped : r;
+}
+
 int proc_tree_each(pid_t pid, int (*each)(pid_t pid, void *userdata), void *userdata)
 {
         return proc_tree_each_at("/proc", pid, each, userdata);

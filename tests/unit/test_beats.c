@@ -198,6 +198,19 @@ static void find_all(unsigned n)
         look_until_found(n);
 }
 
+START_TEST(reads_a_known_identity_at_once)
+{
+        spawn(0);
+        beat_as(0, 1, "1795238801.5", 2, false);
+        ck_assert_int_eq(beats_know(slots[0], HOST ":5000000:000000000001", workers[0].pid), 0);
+        ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
+        ck_assert_uint_eq(told[0].identities, 0);
+        ck_assert_uint_eq(told[0].heartbeats, 1);
+        ck_assert_uint_eq(told[0].beat.beat_usec, 1795238801500000);
+        ck_assert_str_eq(beats_identity(slots[0]), HOST ":5000000:000000000001");
+}
+END_TEST
+
 START_TEST(reads_the_work_list_behind_the_beat)
 {
         find_all(1);
@@ -494,6 +507,7 @@ int main(void)
         tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_add_test(tcase, finds_a_worker_at_its_first_beat);
         tcase_add_test(tcase, waits_for_an_old_identity_to_change);
+        tcase_add_test(tcase, reads_a_known_identity_at_once);
         tcase_add_loop_test(tcase, reads_the_work_list_behind_the_beat, 0, 2);
         tcase_add_test(tcase, costs_no_more_for_ten_thousand_foreign_identities);
         tcase_add_test(tcase, asks_at_most_twice_for_a_worker_with_many_identities);

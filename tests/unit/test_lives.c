@@ -239,6 +239,32 @@ START_TEST(redis_coming_back_resets_the_backoff)
 }
 END_TEST
 
+START_TEST(an_earlier_backoff_outlives_the_first_connection_only)
+{
+        test_redis(&t, false);
+        fail_once();
+        t.fleet->redis_at = 0;
+        t.fleet->continued = true;
+        test_redis(&t, true);
+        ck_assert_uint_eq(t.fleet->crash.count, 1);
+        test_redis(&t, false);
+        test_redis(&t, true);
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
+}
+END_TEST
+
+START_TEST(an_earlier_backoff_is_reset_where_redis_was_away_at_first)
+{
+        test_redis(&t, false);
+        fail_once();
+        t.fleet->redis_at = 0;
+        t.fleet->continued = true;
+        observe_redis(t.fleet, false, t.now);
+        test_redis(&t, true);
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
+}
+END_TEST
+
 START_TEST(restart_and_start_reset_the_backoff)
 {
         fail_once();
@@ -340,6 +366,8 @@ int main(void)
         tcase_add_test(cases, sixty_seconds_of_activity_reset_the_backoff);
         tcase_add_test(cases, redis_coming_back_resets_the_backoff);
         tcase_add_test(cases, restart_and_start_reset_the_backoff);
+        tcase_add_test(cases, an_earlier_backoff_outlives_the_first_connection_only);
+        tcase_add_test(cases, an_earlier_backoff_is_reset_where_redis_was_away_at_first);
         tcase_add_test(cases, a_failed_start_backs_off_and_says_why);
         tcase_add_test(cases, the_end_is_told_in_words);
         tcase_add_test(cases, last_lines_that_are_too_long_are_cut_between_characters);

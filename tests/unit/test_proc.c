@@ -338,6 +338,77 @@ START_TEST(tells_caught_signals_from_ignored_and_default_ones)
 }
 END_TEST
 
+static void lead_and_be_named(void)
+{
+        (void)setpgid(0, 0);
+        prctl(PR_SET_NAME, "a) b (c");
+}
+
+START_TEST(tells_where_a_process_stands)
+{
+        _cleanup_proc_ struct proc *proc = NULL;
+        struct proc_place place;
+        pid_t pid = spawn(lead_and_be_named);
+
+        ck_assert_int_eq(proc_open(pid, &proc), 0);
+        ck_assert_int_eq(proc_place(proc, &place), 0);
+        ck_assert_int_eq(place.parent, getpid());
+        ck_assert_int_eq(place.group, pid);
+        ck_assert_int_eq(place.session, getsid(0));
+        ck_assert_str_eq(place.comm, "a) b (c");
+        end(pid);
+        ck_assert_int_eq(proc_place(proc, &place), -ESRCH);
+}
+END_TEST
+
+START_TEST(reads_the_environment_of_a_command)
+{
+        _cleanup_proc_ struct proc *proc = NULL;
+        _cleanup_free_ char *text = NULL;
+        char *const environment[] = {(char *)"A=1", (char *)"B=two words", NULL};
+        int input[2], output[2];
+        size_t length = 0;
+        char byte;
+
+        ck_assert_int_eq(pipe2(input, O_CLOEXEC), 0);
+        ck_assert_int_eq(pipe2(output, O_CLOEXEC), 0);
+        pid_t pid = fork();
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                dup2(input[0], STDIN_FILENO);
+                dup2(output[1], STDOUT_FILENO);
+                execle("/bin/sh", "sh", "-c", "echo; read -r line", NULL, environment);
+                _exit(127);
+        }
+        close(output[1]);
+        ck_assert_int_eq(read(output[0], &byte, 1), 1);
+        close(output[0]);
+        ck_assert_int_eq(proc_open(pid, &proc), 0);
+        ck_assert_int_eq(proc_environment(proc, &text, &length), 0);
+        ck_assert_uint_eq(length, 16);
+        ck_assert_int_eq(memcmp(text, "A=1\0B=two words", 16), 0);
+        end(pid);
+        close(input[0]);
+        close(input[1]);
+}
+END_TEST
+
+static int find_pid(pid_t pid, void *userdata)
+{
+        return pid == *(const pid_t *)userdata;
+}
+
+START_TEST(finds_each_process)
+{
+        pid_t pid = spawn(NULL);
+
+        ck_assert_int_eq(proc_each(find_pid, &pid), 1);
+        end(pid);
+        ck_assert_int_eq(proc_each(find_pid, &pid), 0);
+}
+END_TEST
+
 START_TEST(signals_and_tells_the_user)
 {
         _cleanup_proc_ struct proc *proc = NULL;
@@ -505,6 +576,9 @@ int main(void)
         tcase_add_test(cases, measures_memory);
         tcase_add_test(cases, tells_caught_signals_from_ignored_and_default_ones);
         tcase_add_test(cases, signals_and_tells_the_user);
+        tcase_add_test(cases, tells_where_a_process_stands);
+        tcase_add_test(cases, reads_the_environment_of_a_command);
+        tcase_add_test(cases, finds_each_process);
         tcase_add_test(cases, walks_a_process_and_its_descendants);
         tcase_add_test(cases, scans_all_processes_where_children_are_not_listed);
         suite_add_tcase(suite, cases);

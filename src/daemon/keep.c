@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes what the next sqmgr has to know. */
+#include "daemon/supervisor.h"
+#include "io/log.h"
+#include <string.h>
+
+static const char *identity_of(const struct worker *worker, void *userdata)
+{
+        const struct worker_io *io = worker->io;
+
+        (void)userdata;
+        return io != NULL && io->slot != NULL ? beats_identity(io->slot) : NULL;
+}
+
+void keep(struct supervisor *supervisor, const struct action *starting, usec_t now)
+{
+        const char *path = supervisor->settings->state_file;
+        _cleanup_free_ uint8_t *bytes = NULL;
+        size_t size;
+
+        /* The old state still tells of what is being looked for. */
+        if (supervisor->adoption != NULL)
+                return;
+        int r = state_pack(supervisor->world, starting, supervisor->boot_id, identity_of, NULL, now, &bytes,
+                           &size);
+        if (r == 0)
+                r = statefile_write(path, bytes, size);
+        supervisor->unsaved = r < 0;
+        if (r == supervisor->save_error)
+                return;
+        supervisor->save_error = r;
+        if (r < 0)
+                log_error("cannot write the state file '%s': %s, a new sqmgr would not know all workers",
+                          path, strerror(-r));
+        else
+                log_info("the state file '%s' is written again", path);
+}

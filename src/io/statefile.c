@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* The file that holds the state: trusted only where nobody else can have written it. */
+#include "io/statefile.h"
+#include "base/fd.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* It is written beside its place and moved there. */
+#define BESIDE ".new"
+
+static int check_trust(int fd, const char *path, char *why, size_t why_size)
+{
+        struct stat status;
+
+        if (fstat(fd, &status) < 0) {
+                snprintf(why, why_size, "'%s' cannot be looked at: %s", path, strerror(errno));
+                return STATEFILE_UNREADABLE;
+        }
+        if (!S_ISREG(status.st_mode)) {
+                snprintf(why, why_size, "'%s' is not a regular file", path);
+                return STATEFILE_KIND;
+        }
+        if (status.st_uid != geteuid()) {
+                snprintf(why, why_size, "'%s' belongs to user %u, not to sqmgr's own (%u)", path,
+                         (unsigned)status.st_uid, (unsigned)geteuid());
+                return STATEFILE_OWNER;
+        }
+        if (status.st_mode & (S_IWGRP | S_IWOTH)) {
+                snprintf(why, why_size, "'%s' may be written by others (mode %04o)", path,
+                         (unsigned)status.st_mode & 07777);
+                return STATEFILE_MODE;
+        }
+        return STATEFILE_READ;
+}
+
+static int refuse_open(int error, const char *path, char *why, size_t why_size)
+{
+        if (error == ENOENT) {
+                snprintf(why, why_size, "there is no '%s'", path);
+                return STATEFILE_MISSING;
+        }
+        if (error == ELOOP) {
+                snprintf(why, why_size, "'%s' is a symbolic link", path);
+                return STATEFILE_KIND;
+        }
+        snprintf(why, why_size, "'%s' cannot be opened: %s", path, strerror(error));
+        return STATEFILE_UNREADABLE;
+}
+
+static int unpack(const char *path, const char *text, size_t length, const char *boot_id, usec_t now,
+                  struct state **ret, char *why, size_t why_size)
+{
+        int r = state_unpack((const uint8_t *)text, length, boot_id, now, ret);
+
+        switch (r) {
+        case STATE_READ:
+                return STATEFILE_READ;
+        case STATE_TRUNCATED:
+                snprintf(why, why_size, "'%s' is cut short", path);
+                return STATEFILE_TRUNCATED;
+        case STATE_NEWER:
+                snprintf(why, why_size, "'%s' was written by a later version of sqmgr", path);
+                return STATEFILE_NEWER;
+        case STATE_GARBLED:
+                snprintf(why, why_size, "'%s' is damaged, or no state of sqmgr's", path);
+                return STATEFILE_GARBLED;
+        default:
+                return r;
+        }
+}
+
+int statefile_read(const char *path, const char *boot_id, usec_t now, struct state **ret, char *why,
+                   size_t why_size)
+{
+        _cleanup_free_ char *text = NULL;
+        size_t length;
+
+        /* Without O_NONBLOCK a pipe in its place would hold us for ever. */
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        if (fd < 0)
+                return refuse_open(errno, path, why, why_size);
+        int r = check_trust(fd, path, why, why_size);
+        if (r != STATEFILE_READ)
+                return r;
+        r = fd_read_whole(fd, STATE_BYTES_MAX, &text, &length);
+        if (r == -ENOMEM)
+                return r;
+        if (r == -EFBIG) {
+                snprintf(why, why_size, "'%s' is too large to be a state of sqmgr's", path);
+                return STATEFILE_GARBLED;
+        }
+        if (r < 0) {
+                snprintf(why, why_size, "'%s' cannot be read: %s", path, strerror(-r));
+                return STATEFILE_UNREADABLE;
+        }
+        return unpack(path, text, length, boot_id, now, ret, why, why_size);
+}
+
+/* No fsync(): the loop must not wait for a disk, and what this file tells of does not outlive the machine
+ * either. A rename alone makes it whole for every later reader of this boot. */
+int statefile_write(const char *path, const uint8_t *bytes, size_t size)
+{
+        _cleanup_free_ char *beside = NULL;
+
+        if (asprintf(&beside, "%s" BESIDE, path) < 0) {
+                beside = NULL;
+                return -ENOMEM;
+        }
+        if (unlink(beside) < 0 && errno != ENOENT)
+                return -errno;
+        _cleanup_close_ int fd =
+                open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
+        if (fd < 0)
+                return -errno;
+        int r = fd_write_all(fd, bytes, size);
+        /* The umask may have taken our own rights. */
+        if (r == 0 && (fchmod(fd, 0600) < 0 || rename(beside, path) < 0))
+                r = -errno;
+        if (r < 0)
+                (void)unlink(beside);
+        return r;
+}
+
+const char *statefile_boot_id(char boot_id[static BOOT_ID_MAX])
+{
+        ssize_t length = fd_read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot_id, BOOT_ID_MAX);
+
+        if (length < 0)
+                length = 0;
+        boot_id[length] = '\0';
+        boot_id[strcspn(boot_id, "\n")] = '\0';
+        return boot_id;
+}

@@ -1,0 +1,423 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# The death of sqmgr harms nobody: the next one takes over exactly the workers that live, and goes on.
+# seconds: 170
+# shellcheck disable=SC2030,SC2031
+load helpers
+
+# Workers outlive the sqmgr that started them: the guard must know each.
+record_workers() {
+        local id
+        # shellcheck disable=SC2046
+        record $(main_pids)
+        for id in $(worker_pids); do
+                record "$id"
+        done
+}
+
+# All processes of this test's fleet, by the mark that they carry, the parts of a worker left aside.
+marked_pids() {
+        local environ pid
+        for environ in /proc/[0-9]*/environ; do
+                pid=${environ#/proc/} pid=${pid%/environ}
+                if grep -qzFx "SQMGR_MARK=$folder" "$environ" && grep -qz '^SQMGR_WORKER=' "$environ"; then
+                        echo "$pid"
+                fi
+        done 2>/dev/null
+}
+main_pids() {
+        local pid parent all
+        all=" $(marked_pids | tr '\n' ' ') "
+        for pid in $all; do
+                parent=$(awk '/^PPid:/ { print $2 }' "/proc/$pid/status" 2>/dev/null) || continue
+                [[ $all == *" $parent "* ]] || echo "$pid"
+        done
+}
+mains_are() { [ "$(main_pids | wc -l)" = "$1" ]; }
+
+kill_sqmgr() {
+        record_workers
+        kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" 2>/dev/null || true
+}
+
+adopted_all() { grep -q "adopted $1 workers of an earlier sqmgr, ${2:-0} are gone" "$folder/sqmgr.log"; }
+
+# The fleet's lines come on standard input.
+configure_marked() {
+        { cat && echo "environment = SQMGR_MARK=$folder"; } | configure
+}
+
+four_stubs() {
+        start_redis
+        configure_marked <<END
+command = $(stub_command)
+active_process_count = 4
+ready_after = 500ms
+backoff_min = 200ms
+END
+        start_sqmgr
+        wait_until 20 ready 4
+}
+
+@test "kill -9 of sqmgr 10 times under load: the same workers, none doubled, every job done once" {
+        start_redis
+        configure_marked <<END
+command = $(sidekiq_command 5)
+active_process_count = 3
+ready_after = 1s
+END
+        start_sqmgr
+        wait_until 60 ready 3
+        before=$(worker_pids)
+        enqueue 150 Sleep 1
+        for round in 1 2 3 4 5 6 7 8 9 10; do
+                kill_sqmgr
+                [ $((round % 3)) != 0 ] || sleep 1
+                start_sqmgr
+                [ "$(worker_pids)" = "$before" ]
+                fleet_is '(.workers | length) == 3 and .active == 3 and .starting == 0'
+                mains_are 3
+        done
+        adopted_all 3
+        wait_until 30 ready 3
+        wait_until 90 has_done 150
+        [ "$(jobs_started)" = 150 ]
+        [ "$(jobs_run_twice)" = 0 ]
+        [ "$(worker_pids)" = "$before" ]
+        echo "# 10 kills: doubled $(($(main_pids | wc -l) - 3)), lost $((150 - $(jobs_done))), run twice $(jobs_run_twice)" >&3
+}
+
+@test "kill -9 in the middle of a restart under load: it goes on and ends done" {
+        start_redis
+        configure_marked <<END
+command = $(sidekiq_command 5)
+active_process_count = 3
+ready_after = 2s
+END
+        start_sqmgr
+        wait_until 60 ready 3
+        old=$(worker_pids)
+        enqueue 15 Sleep 15
+        wait_until 20 has_started 15
+        sqmgrctl restart
+        for ((i = 0; i < 4; i++)); do
+                kill_sqmgr
+                start_sqmgr
+                fleet_is '.generation == 2 and (.rollout.state == "running" or .rollout.state == "done")'
+                sleep 2
+        done
+        wait_until 90 fleet_is '.rollout.state == "done" and .active == 3 and .rollout.outdated == 0'
+        # shellcheck disable=SC2086
+        wait_until 90 gone $old
+        wait_until 30 has_done 15
+        [ "$(jobs_started)" = 15 ]
+        [ "$(jobs_run_twice)" = 0 ]
+        mains_are 3
+        fleet_is 'all(.workers[]; .generation == 2)'
+        record_workers
+}
+
+@test "kill -9 at any moment of the starts: never more workers than there are places" {
+        start_redis
+        configure_marked <<END
+command = $(stub_command)
+active_process_count = 6
+ready_after = 200ms
+END
+        for delay in 0.00 0.01 0.02 0.03 0.05 0.08 0.01 0.02 0.04 0.06; do
+                launch sqmgr sqmgr -c "$folder/sqmgr.ini"
+                sqmgr_pid=$!
+                wait_until 10 test -S "$folder/sqmgr.sock"
+                sleep "$delay"
+                kill -KILL "$sqmgr_pid"
+                wait "$sqmgr_pid" 2>/dev/null || true
+                sleep 0.1
+                # shellcheck disable=SC2046
+                record $(main_pids)
+                [ "$(main_pids | wc -l)" -le 6 ]
+                rm "$folder/sqmgr.sock"
+        done
+        start_sqmgr
+        wait_until 20 ready 6
+        mains_are 6
+        fleet_is '(.workers | length) == 6 and .crash.count == 0'
+        [ "$(main_pids | sort -n | tr '\n' ' ')" = "$(fleet '[.workers[].pid] | sort | map("\(.) ") | add')" ]
+        record_workers
+}
+
+@test "the state file deleted, emptied, cut, garbled, of a later version, a link, another user's: the workers are found" {
+        four_stubs
+        before=$(worker_pids)
+        for spoil in deleted emptied cut garbled later link writable owner; do
+                kill_sqmgr
+                : >"$folder/sqmgr.log"
+                case $spoil in
+                deleted) rm "$folder/state" ;;
+                emptied) : >"$folder/state" ;;
+                cut) truncate -s 100 "$folder/state" ;;
+                garbled) head -c 5000 /dev/urandom >"$folder/state" ;;
+                later) printf '\143' | dd of="$folder/state" bs=1 seek=8 conv=notrunc status=none ;;
+                link)
+                        mv "$folder/state" "$folder/elsewhere"
+                        ln -s "$folder/elsewhere" "$folder/state"
+                        ;;
+                writable) chmod 666 "$folder/state" ;;
+                owner) [ "$(id -u)" != 0 ] || chown 65534 "$folder/state" ;;
+                esac
+                start_sqmgr
+                [ "$(worker_pids)" = "$before" ]
+                mains_are 4
+                [ "$spoil" = owner ] || grep -q 'adopted 4 workers that were found by their environment' "$folder/sqmgr.log"
+                wait_until 20 ready 4
+                [ "$(worker_pids)" = "$before" ]
+                mains_are 4
+                [ ! -L "$folder/state" ]
+                [ "$(stat -c '%a %u' "$folder/state")" = "600 $(id -u)" ]
+        done
+        fleet_is '[.workers[].index] == [1, 2, 3, 4] and .crash.count == 0'
+        # And they are workers in full: a restart replaces them.
+        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        mains_are 4
+        record_workers
+}
+
+@test "the state lost: generations are read from the workers" {
+        four_stubs
+        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        fleet_is '.generation == 2'
+        kill_sqmgr
+        rm "$folder/state"
+        start_sqmgr
+        wait_until 20 ready 4
+        fleet_is '.generation == 2 and all(.workers[]; .generation == 2 and (.outdated | not))'
+        record_workers
+}
+
+@test "a process that carries the mark of another sqmgr, or hangs below a worker, is not adopted" {
+        four_stubs
+        before=$(worker_pids)
+        instance=$(tr '\0' '\n' <"/proc/${before%% *}/environ" | sed -n 's/^SQMGR_INSTANCE=//p')
+        kill_sqmgr
+        rm "$folder/state"
+        # Left behind by a job of default/1, and a worker of another sqmgr's fleet of the same name.
+        env SQMGR_INSTANCE="$instance" SQMGR_WORKER=default/1 setsid sleep 1000 3>&- 9>&- &
+        left=$!
+        env SQMGR_INSTANCE=0123456789abcdef SQMGR_WORKER=default/7 setsid sleep 1000 3>&- 9>&- &
+        other=$!
+        record $left $other
+        start_sqmgr
+        [ "$(worker_pids)" = "$before" ]
+        kill $left $other
+        record_workers
+}
+
+@test "workers killed while sqmgr was dead are replaced, the others kept" {
+        four_stubs
+        read -ra pids <<<"$(worker_pids)"
+        kill_sqmgr
+        kill -KILL "${pids[0]}" "${pids[2]}"
+        wait_until 5 gone "${pids[0]}" "${pids[2]}"
+        start_sqmgr
+        adopted_all 2 2
+        wait_until 20 ready 4
+        fleet_is "[.workers[].pid] | index(${pids[1]}) != null and index(${pids[3]}) != null and length == 4"
+        fleet_is "[.workers[].pid] | index(${pids[0]}) == null and index(${pids[2]}) == null"
+        [[ $(fleet .crash.last) == *'status unknown'* ]]
+        # An adopted one that dies is seen to die, though it is no child.
+        kill -KILL "${pids[1]}"
+        wait_until 10 fleet_is "[.workers[].pid] | index(${pids[1]}) == null"
+        wait_until 20 ready 4
+        mains_are 4
+        record_workers
+}
+
+@test "orders outlive sqmgr: scale, quiet, stop, and a worker's quiet" {
+        four_stubs
+        sqmgrctl scale default 2
+        kill_sqmgr
+        start_sqmgr
+        wait_until 20 fleet_is '.target == 2 and .active == 2 and (.workers | length) == 2'
+        record_workers
+
+        # Its job holds it: it must not come back to work.
+        victim=$(fleet '.workers[0].pid')
+        echo 1 >"$folder/steer/busy.$victim"
+        wait_until 10 fleet_is ".workers[] | select(.pid == $victim) | .busy == 1"
+        sqmgrctl quiet "$(fleet '.workers[0].id')"
+        wait_until 10 fleet_is ".workers[] | select(.pid == $victim) | .state == \"quiet\""
+        wait_until 20 fleet_is '.active == 2'
+        kill_sqmgr
+        start_sqmgr
+        fleet_is ".workers[] | select(.pid == $victim) | .state == \"quiet\" and .reason == \"operator\""
+        wait_until 10 fleet_is '.active == 2 and (.workers | length) == 3'
+        alive "$victim"
+        rm "$folder/steer/busy.$victim"
+        wait_until 20 gone "$victim"
+
+        for order in quiet stop; do
+                sqmgrctl $order default
+                kill_sqmgr
+                start_sqmgr
+                fleet_is ".state == \"$([ $order = quiet ] && echo quiet || echo stopped)\" and .target == 0"
+                wait_until 20 fleet_is '(.workers | length) == 0'
+                mains_are 0
+                sqmgrctl start default
+                wait_until 20 ready 2
+        done
+        record_workers
+}
+
+@test "crash loop: the backoff outlives sqmgr" {
+        start_redis
+        configure <<END
+command = /bin/sh -c 'echo started >>$folder/starts; exit 3'
+backoff_min = 60s
+backoff_max = 60s
+END
+        start_sqmgr
+        wait_until 60 fleet_is '.crash.count >= 1 and .crash.next_start_seconds > 10'
+        starts=$(wc -l <"$folder/starts")
+        kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" || true
+        start_sqmgr
+        wait_until 10 redis_state_is connected
+        sleep 1
+        fleet_is '.crash.count >= 1 and .crash.next_start_seconds > 5'
+        [ "$(wc -l <"$folder/starts")" = "$starts" ]
+}
+
+@test "on_stop = leave: the workers stay, and the next sqmgr takes them over" {
+        start_redis
+        sqmgr_lines='on_stop = leave' configure_marked <<END
+command = $(stub_command)
+active_process_count = 3
+ready_after = 500ms
+END
+        start_sqmgr
+        wait_until 20 ready 3
+        before=$(worker_pids)
+        record_workers
+        kill -TERM "$sqmgr_pid"
+        wait "$sqmgr_pid"
+        # shellcheck disable=SC2086
+        alive $before
+        start_sqmgr
+        adopted_all 3
+        [ "$(worker_pids)" = "$before" ]
+        wait_until 20 ready 3
+        [ "$(worker_pids)" = "$before" ]
+        mains_are 3
+}
+
+@test "a wrapper script: the process that beats is known again, with the state and without" {
+        start_redis
+        printf '#!/bin/sh\n%s\nexit $?\n' "$(sidekiq_command 2)" >"$folder/wrapper.sh"
+        chmod +x "$folder/wrapper.sh"
+        configure_marked <<END
+command = ./wrapper.sh
+directory = $folder
+ready_after = 1s
+END
+        start_sqmgr
+        wait_until 60 ready 1
+        beating=$(worker_pids)
+        wrapper=$(main_pids)
+        [ "$beating" != "$wrapper" ]
+        kill_sqmgr
+        start_sqmgr
+        [ "$(worker_pids)" = "$beating" ]
+        wait_until 20 ready 1
+
+        kill_sqmgr
+        rm "$folder/state"
+        start_sqmgr
+        wait_until 30 fleet_is ".workers[0].pid == $beating and .active == 1"
+        mains_are 1
+
+        # Then the wrapper dies with sqmgr: its child is the worker.
+        wait_until 20 ready 1
+        kill_sqmgr
+        kill -KILL "$wrapper"
+        wait_until 5 gone "$wrapper"
+        start_sqmgr
+        wait_until 20 ready 1
+        [ "$(worker_pids)" = "$beating" ]
+        mains_are 1
+        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        gone "$beating"
+        mains_are 1
+        record_workers
+}
+
+@test "a long title over the environment: the state alone tells" {
+        start_redis
+        cat >"$folder/app.rb" <<END
+require "$e2e/app.rb"
+Sidekiq.configure_server { |config| (config.respond_to?(:[]=) ? config : Sidekiq.options)[:tag] = "x" * 20_000 }
+END
+        configure_marked <<END
+command = sidekiq -r $folder/app.rb -c 2
+ready_after = 1s
+END
+        start_sqmgr
+        wait_until 60 ready 1
+        before=$(worker_pids)
+        record "$before"
+        kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" || true
+        not grep -qz '^SQMGR_' "/proc/$before/environ"
+        start_sqmgr
+        adopted_all 1
+        [ "$(worker_pids)" = "$before" ]
+}
+
+@test "a fleet that is no longer configured: its workers are left alone, and found when it is back" {
+        four_stubs
+        before=$(worker_pids)
+        kill_sqmgr
+        cp sqmgr.ini saved.ini
+        sed -i 's/^\[fleet:default\]/[fleet:other]/; s/^active_process_count = .*/active_process_count = 1/' sqmgr.ini
+        start_sqmgr
+        grep -q "fleet 'default' is no longer configured: its workers, 4 " "$folder/sqmgr.log"
+        wait_until 20 ready 1
+        # shellcheck disable=SC2086
+        alive $before
+        record_workers
+        sqmgrctl stop other
+        wait_until 20 fleet_is '(.workers | length) == 0'
+        kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" || true
+        cp saved.ini sqmgr.ini
+        start_sqmgr
+        [ "$(worker_pids)" = "$before" ]
+        wait_until 20 ready 4
+        mains_are 4
+}
+
+@test "a start that hangs on its way, the state lost: it is waited for, not doubled" {
+        start_redis
+        mkfifo "$folder/environment"
+        configure <<END
+command = $(stub_command)
+environment_file = $folder/environment
+ready_after = 500ms
+END
+        start_sqmgr
+        wait_until 10 fleet_is '(.workers | length) == 1'
+        hanging=$(worker_pids)
+        record "$hanging"
+        kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" || true
+        rm "$folder/state"
+        start_sqmgr
+        wait_until 5 fleet_is '.waits_for != null'
+        sleep 1
+        fleet_is '(.workers | length) == 0'
+        # Its name while it hangs; then the worker begins.
+        [ "$(cat "/proc/$hanging/comm")" = sqmgr-launch ]
+        echo "SQMGR_MARK=$folder" >"$folder/environment"
+        wait_until 20 ready 1
+        [ "$(worker_pids)" = "$hanging" ]
+        mains_are 1
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* The state's file: what was written is read again, and what others can have made is refused by name. */
+#include "io/statefile.h"
+#include "unit.h"
+#include "world.h"
+#include <fcntl.h>
+#include <unistd.h>
+
+#define BOOT "the-boot"
+
+static struct test_world t;
+static char dir[64], path[128], why[512];
+static uint8_t *bytes;
+static size_t size;
+static struct state *state;
+
+static void setup(void)
+{
+        strcpy(dir, "/tmp/sqmgr-statefile.XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        snprintf(path, sizeof(path), "%s/state", dir);
+        why[0] = '\0';
+        state = NULL;
+        test_world_open(&t, 2);
+        test_spawn_ready(&t);
+        ck_assert_int_eq(state_pack(t.world, NULL, BOOT, NULL, NULL, t.now, &bytes, &size), 0);
+}
+
+static void teardown(void)
+{
+        state_free(state);
+        free(bytes);
+        test_world_close(&t);
+        unit_remove_tree(dir);
+}
+
+static int read_it(void)
+{
+        return statefile_read(path, BOOT, t.now, &state, why, sizeof(why));
+}
+
+static void put(const void *data, size_t length, mode_t mode)
+{
+        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+        ck_assert_int_ge(fd, 0);
+        ck_assert_int_eq(write(fd, data, length), (ssize_t)length);
+        ck_assert_int_eq(fchmod(fd, mode), 0);
+        close(fd);
+}
+
+static void refuses(int outcome, const char *words)
+{
+        ck_assert_int_eq(read_it(), outcome);
+        ck_assert_ptr_null(state);
+        ck_assert_msg(strstr(why, words) != NULL && strstr(why, path) != NULL, "%s", why);
+}
+
+START_TEST(reads_what_was_written)
+{
+        struct stat status;
+
+        ck_assert_int_eq(statefile_write(path, bytes, size), 0);
+        ck_assert_int_eq(stat(path, &status), 0);
+        ck_assert_uint_eq(status.st_mode & 07777, 0600);
+        ck_assert_int_eq(read_it(), STATEFILE_READ);
+        ck_assert_uint_eq(state->n_fleets, 1);
+        ck_assert_uint_eq(state->fleets[0].n_workers, 1);
+        ck_assert_str_eq(why, "");
+}
+END_TEST
+
+START_TEST(is_readable_by_its_owner_whatever_the_umask)
+{
+        mode_t before = umask(0777);
+        int r = statefile_write(path, bytes, size);
+
+        umask(before);
+        ck_assert_int_eq(r, 0);
+        ck_assert_int_eq(read_it(), STATEFILE_READ);
+}
+END_TEST
+
+START_TEST(tells_of_a_missing_file)
+{
+        refuses(STATEFILE_MISSING, "there is no");
+}
+END_TEST
+
+START_TEST(refuses_a_symbolic_link_and_replaces_it_without_following)
+{
+        char target[128], text[32] = "";
+
+        snprintf(target, sizeof(target), "%s/target", dir);
+        unit_write_file(dir, "target", "mine");
+        ck_assert_int_eq(symlink(target, path), 0);
+        refuses(STATEFILE_KIND, "symbolic link");
+        ck_assert_int_eq(statefile_write(path, bytes, size), 0);
+        ck_assert_int_eq(read_it(), STATEFILE_READ);
+        FILE *file = fopen(target, "re");
+        ck_assert_ptr_nonnull(fgets(text, sizeof(text), file));
+        fclose(file);
+        ck_assert_str_eq(text, "mine");
+}
+END_TEST
+
+START_TEST(does_not_write_through_a_link_in_the_temporary_file_s_place)
+{
+        char target[128], beside[160];
+
+        snprintf(target, sizeof(target), "%s/target", dir);
+        snprintf(beside, sizeof(beside), "%s.new", path);
+        ck_assert_int_eq(symlink(target, beside), 0);
+        ck_assert_int_eq(statefile_write(path, bytes, size), 0);
+        ck_assert_int_eq(access(target, F_OK), -1);
+        ck_assert_int_eq(access(beside, F_OK), -1);
+}
+END_TEST
+
+START_TEST(refuses_what_is_no_regular_file)
+{
+        ck_assert_int_eq(mkdir(path, 0700), 0);
+        refuses(STATEFILE_KIND, "not a regular file");
+        ck_assert_int_eq(rmdir(path), 0);
+        /* Nobody will ever write into this one. */
+        ck_assert_int_eq(mkfifo(path, 0600), 0);
+        refuses(STATEFILE_KIND, "not a regular file");
+}
+END_TEST
+
+START_TEST(refuses_a_file_that_others_may_write)
+{
+        put(bytes, size, 0602);
+        refuses(STATEFILE_MODE, "0602");
+        put(bytes, size, 0620);
+        refuses(STATEFILE_MODE, "0620");
+        put(bytes, size, 0644);
+        ck_assert_int_eq(read_it(), STATEFILE_READ);
+}
+END_TEST
+
+START_TEST(refuses_the_file_of_another_user)
+{
+        put(bytes, size, 0600);
+        if (geteuid() != 0) {
+                fprintf(stderr, "skipped: only root can give a file away\n");
+                return;
+        }
+        ck_assert_int_eq(chown(path, 65534, 65534), 0);
+        refuses(STATEFILE_OWNER, "65534");
+}
+END_TEST
+
+START_TEST(refuses_every_truncation)
+{
+        for (size_t length = 0; length < size; length++) {
+                put(bytes, length, 0600);
+                refuses(STATEFILE_TRUNCATED, "cut short");
+        }
+}
+END_TEST
+
+START_TEST(refuses_garbage_and_every_changed_byte)
+{
+        put("[fleet:default]\n", 16, 0600);
+        refuses(STATEFILE_GARBLED, "damaged");
+        /* Behind the version and the length, whose change has names of its own. */
+        for (size_t i = 20; i < size; i++) {
+                bytes[i] ^= 0x40;
+                put(bytes, size, 0600);
+                refuses(STATEFILE_GARBLED, "damaged");
+                bytes[i] ^= 0x40;
+        }
+}
+END_TEST
+
+START_TEST(refuses_a_later_version_by_name)
+{
+        bytes[8] = 99;
+        put(bytes, size, 0600);
+        refuses(STATEFILE_NEWER, "later version");
+}
+END_TEST
+
+START_TEST(refuses_a_file_too_large)
+{
+        put(bytes, size, 0600);
+        ck_assert_int_eq(truncate(path, (off_t)STATE_BYTES_MAX + 1), 0);
+        refuses(STATEFILE_GARBLED, "too large");
+}
+END_TEST
+
+START_TEST(leaves_the_old_file_where_the_new_one_cannot_be_written)
+{
+        char beside[160];
+
+        ck_assert_int_eq(statefile_write(path, bytes, size), 0);
+        snprintf(beside, sizeof(beside), "%s.new", path);
+        ck_assert_int_eq(mkdir(beside, 0700), 0);
+        ck_assert_int_lt(statefile_write(path, bytes, size - 1), 0);
+        ck_assert_int_eq(read_it(), STATEFILE_READ);
+}
+END_TEST
+
+START_TEST(names_the_boot)
+{
+        char boot_id[BOOT_ID_MAX];
+
+        ck_assert_uint_eq(strlen(statefile_boot_id(boot_id)), 36);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("statefile");
+        TCase *cases = tcase_create("statefile");
+
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, reads_what_was_written);
+        tcase_add_test(cases, is_readable_by_its_owner_whatever_the_umask);
+        tcase_add_test(cases, tells_of_a_missing_file);
+        tcase_add_test(cases, refuses_a_symbolic_link_and_replaces_it_without_following);
+        tcase_add_test(cases, does_not_write_through_a_link_in_the_temporary_file_s_place);
+        tcase_add_test(cases, refuses_what_is_no_regular_file);
+        tcase_add_test(cases, refuses_a_file_that_others_may_write);
+        tcase_add_test(cases, refuses_the_file_of_another_user);
+        tcase_add_test(cases, refuses_every_truncation);
+        tcase_add_test(cases, refuses_garbage_and_every_changed_byte);
+        tcase_add_test(cases, refuses_a_later_version_by_name);
+        tcase_add_test(cases, refuses_a_file_too_large);
+        tcase_add_test(cases, leaves_the_old_file_where_the_new_one_cannot_be_written);
+        tcase_add_test(cases, names_the_boot);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}
