@@ -494,6 +494,18 @@ void observe_promoted(struct worker *worker, usec_t now)
         worker->pid_start = worker->beat_pid_start;
 }
 
+void observe_inherited(struct worker *worker, pid_t pid, uint64_t pid_start)
+{
+        char name[300];
+
+        world_event(worker->fleet->world, EVENT_STARTED, worker->fleet, worker,
+                    "%s went to the background, process %d takes its place: let the command stay in the "
+                    "foreground",
+                    worker_event_name(worker, name), (int)pid);
+        worker->pid = pid;
+        worker->pid_start = pid_start;
+}
+
 static void exit_text(const struct exit_status *exit, char *text, size_t size)
 {
         if (exit->launch_error != NULL)

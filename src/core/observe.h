@@ -45,6 +45,10 @@ void observe_killed(struct worker *worker, int error, usec_t now);
 /* The main process has exited while the one that beats lives: that is the worker from now on. */
 void observe_promoted(struct worker *worker, usec_t now);
 
+/* The main process has exited before any beat was seen, and left another one of the worker's behind: that is
+ * the worker from now on. */
+void observe_inherited(struct worker *worker, pid_t pid, uint64_t pid_start);
+
 /* How a process ended. */
 struct exit_status {
         bool known; /* false: not our child, or lost */

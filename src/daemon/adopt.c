@@ -324,17 +324,13 @@ static bool is_main(const struct adoption *adoption, const struct marked *marked
         return true;
 }
 
-/* A worker is started as the leader of a group in sqmgr's session; what its jobs left behind is not. */
-static unsigned likeness(const struct marked *marked)
+/* A worker is started as the leader of its group; what its jobs left behind is seldom one. */
+static bool leads_group(const struct marked *marked)
 {
-        pid_t pid = proc_pid(marked->proc);
-
-        if (marked->place.group != pid)
-                return 0;
-        return marked->place.session != pid ? 2 : 1;
+        return marked->place.group == proc_pid(marked->proc);
 }
 
-/* Of several that say they are the same worker, is this the one to believe? The likest, then the eldest. */
+/* Of several that say they are the same worker, is this the one to believe? A leader, then the eldest. */
 static bool is_likest(const struct adoption *adoption, const struct marked *marked)
 {
         for (size_t i = 0; i < adoption->n_marked; i++) {
@@ -342,8 +338,8 @@ static bool is_likest(const struct adoption *adoption, const struct marked *mark
 
                 if (other == marked || !same_worker(other, marked) || !is_main(adoption, other))
                         continue;
-                if (likeness(other) != likeness(marked)) {
-                        if (likeness(other) > likeness(marked))
+                if (leads_group(other) != leads_group(marked)) {
+                        if (leads_group(other))
                                 return false;
                         continue;
                 }
@@ -569,4 +565,40 @@ int adopt(struct supervisor *supervisor, usec_t now)
         }
         keep(supervisor, NULL, now);
         return 0;
+}
+
+struct heir {
+        const struct supervisor *supervisor;
+        const struct worker *worker;
+        struct proc *proc;
+};
+
+static int look_for_heir(pid_t pid, void *userdata)
+{
+        struct heir *heir = userdata;
+        const struct fleet *fleet = heir->worker->fleet;
+        _cleanup_proc_ struct proc *proc = NULL;
+        _cleanup_free_ char *text = NULL;
+        char id[256 + 16];
+        size_t length = 0;
+
+        if (pid == getpid() || pid == heir->worker->pid || proc_open(pid, &proc) < 0 || has_exited(proc) ||
+            proc_environment(proc, &text, &length) < 0)
+                return 0;
+        const char *instance = find_variable(text, length, "SQMGR_INSTANCE");
+        const char *mark = find_variable(text, length, "SQMGR_WORKER");
+        snprintf(id, sizeof(id), "%s/%u", fleet->settings->name, heir->worker->index);
+        if (instance == NULL || strcmp(instance, heir->supervisor->instance) != 0 || mark == NULL ||
+            strcmp(mark, id) != 0)
+                return 0;
+        heir->proc = TAKE_PTR(proc);
+        return 1;
+}
+
+struct proc *adopt_heir(const struct supervisor *supervisor, const struct worker *worker)
+{
+        struct heir heir = {.supervisor = supervisor, .worker = worker};
+
+        (void)proc_tree_each(getpid(), look_for_heir, &heir);
+        return heir.proc;
 }

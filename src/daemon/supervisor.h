@@ -91,6 +91,9 @@ int reload(struct supervisor *supervisor, char ***ret_lines);
  * cannot be watched: then no fleet may run. */
 int adopt(struct supervisor *supervisor, usec_t now);
 struct adoption *adoption_free(struct adoption *adoption);
+/* What lives on of a worker whose process has exited before any of it beat: a command that went to the
+ * background, say. As subreaper we are its parent now. To be closed; NULL: nothing. */
+struct proc *adopt_heir(const struct supervisor *supervisor, const struct worker *worker);
 
 /* keep.c: writes the state; starting as state_pack() takes it. What fails is told, and tried again with the
  * next change. */

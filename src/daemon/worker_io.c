@@ -33,6 +33,8 @@ void worker_io_free(void *userdata)
         free(io);
 }
 
+static int on_main_exit(sd_event_source *source, int fd, uint32_t events, void *userdata);
+
 static void forget_beat(struct worker_io *io)
 {
         io->beat_exit = sd_event_source_disable_unref(io->beat_exit);
@@ -52,6 +54,27 @@ static bool worker_io_promote(struct worker_io *io, usec_t now)
         io->main = TAKE_PTR(io->beat);
         io->main_exit = TAKE_PTR(io->beat_exit);
         observe_promoted(io->worker, now);
+        return true;
+}
+
+/* It went to the background before it beat. Left out of the model, each new start would leave one more
+ * behind. */
+static bool worker_io_inherit(struct worker_io *io)
+{
+        struct worker *worker = io->worker;
+        sd_event_source *main_exit = NULL;
+
+        if (worker->state != WORKER_STARTING || io->beat != NULL || io->report.outcome == LAUNCH_FAILED)
+                return false;
+        _cleanup_proc_ struct proc *heir = adopt_heir(io->supervisor, worker);
+        if (heir == NULL || sd_event_add_io(io->supervisor->event, &main_exit, proc_pidfd(heir), EPOLLIN,
+                                            on_main_exit, io) < 0)
+                return false;
+        sd_event_source_disable_unref(io->main_exit);
+        proc_close(io->main);
+        io->main_exit = main_exit;
+        io->main = TAKE_PTR(heir);
+        observe_inherited(worker, proc_pid(io->main), proc_start_time(io->main));
         return true;
 }
 
@@ -89,6 +112,8 @@ static void worker_io_exited(struct worker_io *io)
         if (worker_io_promote(io, now))
                 return;
         read_report(io);
+        if (worker_io_inherit(io))
+                return;
         if (io->report.outcome == LAUNCH_FAILED)
                 exit.launch_error = io->report.error;
         if (io->report.log_fd >= 0 &&

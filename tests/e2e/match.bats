@@ -85,3 +85,45 @@ END
         wait_until 20 ready 1
         fleet_is '.workers[0].evidence == "redis"'
 }
+
+@test "a command that goes to the background: its process is the worker, and none piles up" {
+        start_redis
+        configure <<END
+command = setsid -f $(stub_command)
+active_process_count = 2
+END
+        start_sqmgr
+        wait_until 20 fleet_is '.active == 2'
+        pids=$(fleet '.workers[].pid')
+        [ "$(pgrep -c -f "^$stub.*$folder")" = 2 ]
+        fleet_is '.crash.count == 0'
+        # shellcheck disable=SC2086
+        alive $pids
+        sqmgrctl stop default
+        # shellcheck disable=SC2086
+        wait_until 30 gone $pids
+}
+
+@test "wrappers within wrappers: the outer ones die, then the worker, and sqmgr sees each" {
+        start_redis
+        printf '#!/bin/sh\n%s\nexit 0\n' "$(stub_command)" >inner.sh
+        printf '#!/bin/sh\n./inner.sh\nexit 0\n' >outer.sh
+        chmod +x inner.sh outer.sh
+        configure <<END
+command = ./outer.sh
+directory = $folder
+END
+        start_sqmgr
+        wait_until 20 fleet_is '.active == 1'
+        beating=$(fleet '.workers[0].pid')
+        inner=$(awk '/^PPid:/ { print $2 }' "/proc/$beating/status")
+        outer=$(awk '/^PPid:/ { print $2 }' "/proc/$inner/status")
+        record "$beating" "$inner"
+        kill -9 "$outer"
+        wait_until 10 gone "$outer"
+        run -0 sqmgrctl ping
+        fleet_is ".active == 1 and .workers[0].pid == $beating"
+        kill -9 "$beating"
+        wait_until 20 fleet_is ".active == 1 and .workers[0].pid != $beating"
+        run -0 sqmgrctl ping
+}

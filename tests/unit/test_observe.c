@@ -30,6 +30,18 @@ static bool stops(struct worker *worker)
         return test_planned(&t, ACTION_STOP, worker) > 0;
 }
 
+START_TEST(a_command_that_goes_to_the_background_leaves_its_worker_behind)
+{
+        struct worker *worker = test_spawn(&t);
+
+        observe_inherited(worker, 4711, 99);
+        ck_assert_int_eq(worker->pid, 4711);
+        ck_assert_uint_eq(worker->pid_start, 99);
+        ck_assert_int_eq(worker->state, WORKER_STARTING);
+        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_STARTED), "process 4711 takes its place"));
+}
+END_TEST
+
 START_TEST(one_idle_beat_is_no_proof)
 {
         struct worker *worker = quiet_worker();
@@ -625,6 +637,7 @@ int main(void)
         tcase_add_test(cases, a_refused_kill_is_told_and_tried_again);
         tcase_add_test(cases, a_signal_to_a_process_that_is_gone_is_left_to_its_exit);
         tcase_add_test(cases, the_title_tells_of_jobs_only_while_redis_is_away);
+        tcase_add_test(cases, a_command_that_goes_to_the_background_leaves_its_worker_behind);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }
