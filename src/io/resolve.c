@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 struct resolve {
@@ -35,21 +36,32 @@ bool resolve_is_numeric(const char *host)
         return true;
 }
 
-static void *resolve_thread(void *userdata)
+static void look_up(const char *host, struct resolve_answer *answer)
 {
-        struct question *question = userdata;
-        struct resolve_answer answer = {0};
         struct addrinfo *list = NULL;
 
-        answer.error = getaddrinfo(question->host, NULL, &name_hints, &list);
-        if (answer.error == 0) {
-                for (struct addrinfo *i = list; i && answer.n_addresses < RESOLVE_ADDRESSES_MAX;
-                     i = i->ai_next)
-                        if (getnameinfo(i->ai_addr, i->ai_addrlen, answer.addresses[answer.n_addresses],
-                                        RESOLVE_ADDRESS_SIZE, NULL, 0, NI_NUMERICHOST) == 0)
-                                answer.n_addresses++;
-                freeaddrinfo(list);
-        }
+        answer->error = getaddrinfo(host, NULL, &name_hints, &list);
+        if (answer->error != 0)
+                return;
+        for (struct addrinfo *i = list; i && answer->n_addresses < RESOLVE_ADDRESSES_MAX; i = i->ai_next)
+                if (getnameinfo(i->ai_addr, i->ai_addrlen, answer->addresses[answer->n_addresses],
+                                RESOLVE_ADDRESS_SIZE, NULL, 0, NI_NUMERICHOST) == 0)
+                        answer->n_addresses++;
+        freeaddrinfo(list);
+}
+
+static void *resolve_thread(void *userdata)
+{
+        /* RFC 6761: this name is the machine itself, and no name server's business. A bare system has no
+         * /etc/hosts that says so. */
+        static const struct resolve_answer localhost = {.n_addresses = 2, .addresses = {"::1", "127.0.0.1"}};
+        struct question *question = userdata;
+        struct resolve_answer answer = {0};
+
+        if (strcasecmp(question->host, "localhost") == 0)
+                answer = localhost;
+        else
+                look_up(question->host, &answer);
         (void)send(question->fd, &answer, sizeof(answer), MSG_NOSIGNAL);
         (void)close(question->fd);
         free(question);
