@@ -4,11 +4,12 @@
 #include <string.h>
 
 const struct control_method control_methods[] = {
-        {"GetStatus", CONTROL_READ, false}, {"Restart", CONTROL_OPERATE, true},
-        {"Abort", CONTROL_OPERATE, false},  {"Quiet", CONTROL_OPERATE, false},
-        {"Stop", CONTROL_OPERATE, false},   {"Start", CONTROL_OPERATE, false},
-        {"Scale", CONTROL_OPERATE, false},  {"Reload", CONTROL_OPERATE, false},
-        {"Ping", CONTROL_READ, false},      {"GetVersion", CONTROL_READ, false},
+        {"GetStatus", CONTROL_READ, false},  {"Restart", CONTROL_OPERATE, true},
+        {"Abort", CONTROL_OPERATE, false},   {"Quiet", CONTROL_OPERATE, false},
+        {"Stop", CONTROL_OPERATE, false},    {"Start", CONTROL_OPERATE, false},
+        {"Scale", CONTROL_OPERATE, false},   {"Reload", CONTROL_OPERATE, false},
+        {"Reexec", CONTROL_OWN, false},      {"Ping", CONTROL_READ, false},
+        {"GetVersion", CONTROL_READ, false},
 };
 const size_t control_n_methods = ELEMENTSOF(control_methods);
 
@@ -137,6 +138,10 @@ const char control_description[] =
         "\n"
         "# Reads the configuration again. changes: what differs, a line each.\n"
         "method Reload() -> (changes: []string)\n"
+        "\n"
+        "# Has the installed program take the place of the running one, workers untouched; the new one "
+        "answers.\n"
+        "method Reexec() -> (version: string, pid: int)\n"
         "\n"
         "method Ping() -> ()\n"
         "\n"

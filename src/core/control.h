@@ -2,8 +2,9 @@
 /* The control interface: its methods, who may call which, and its description for introspection.
  *
  * GetStatus and Ping, GetVersion only read. Restart, Abort, Quiet, Stop, Start, Scale and Reload each record
- * an order and answer at once; Restart called with `more` goes on to answer each time that something moved,
- * until the rollouts of all its fleets have ended. A list of fleets that is null or empty means all fleets.
+ * an order and answer at once; Reexec is answered by the new image. Restart called with `more` goes on to
+ * answer each time that something moved, until the rollouts of all its fleets have ended. A list of fleets
+ * that is null or empty means all fleets.
  */
 #pragma once
 

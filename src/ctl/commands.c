@@ -141,6 +141,17 @@ int command_reload(struct ctl *ctl)
         return CTL_DONE;
 }
 
+int command_reexec(struct ctl *ctl)
+{
+        _cleanup_json_ json_t *reply = NULL;
+        int r = call(ctl, "Reexec", json_object(), &reply);
+
+        if (r == CTL_DONE && reply)
+                printf("sqmgr %s runs in its place (pid %lld)\n", ctl_string(reply, "version"),
+                       ctl_integer(reply, "pid"));
+        return r;
+}
+
 int command_ping(struct ctl *ctl)
 {
         _cleanup_json_ json_t *reply = NULL;

@@ -57,6 +57,7 @@ long long ctl_integer(json_t *object, const char *key);
 int command_abort(struct ctl *ctl);
 int command_ping(struct ctl *ctl);
 int command_quiet(struct ctl *ctl);
+int command_reexec(struct ctl *ctl);
 int command_reload(struct ctl *ctl);
 int command_restart(struct ctl *ctl);
 int command_scale(struct ctl *ctl);

@@ -36,6 +36,7 @@ static const struct command {
         {"start", "FLEET", "brings a stopped or quieted fleet back", 1, 1, 0, command_start},
         {"scale", "FLEET N", "sets how many workers take jobs", 2, 2, 0, command_scale},
         {"reload", "", "reads the configuration again, says what changed", 0, 0, 0, command_reload},
+        {"reexec", "", "puts the installed sqmgr in the place of the running one", 0, 0, 0, command_reexec},
         {"ping", "", "asks whether sqmgr answers", 0, 0, 0, command_ping},
         {"version", "", "tells the version of the sqmgr that runs", 0, 0, 0, command_version},
 };

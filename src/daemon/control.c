@@ -403,6 +403,17 @@ static void handle_reload(struct control *control, struct call *call, json_t *pa
         server_reply(call, json_pack("{s:o}", "changes", list), false);
 }
 
+static void handle_reexec(struct control *control, struct call *call, json_t *parameters _unused_,
+                          usec_t now _unused_)
+{
+        control->host.reexec(control->host.userdata, call);
+}
+
+json_t *control_reexec_reply(const struct control *control)
+{
+        return json_pack("{s:s, s:I}", "version", control->host.version, "pid", (json_int_t)getpid());
+}
+
 static void handle_ping(struct control *control _unused_, struct call *call, json_t *parameters _unused_,
                         usec_t now _unused_)
 {
@@ -430,6 +441,7 @@ static const struct handler {
         {"Start", handle_start, {"fleet"}},
         {"Scale", handle_scale, {"fleet", "count"}},
         {"Reload", handle_reload, {NULL}},
+        {"Reexec", handle_reexec, {NULL}},
         {"Ping", handle_ping, {NULL}},
         {"GetVersion", handle_get_version, {NULL}},
 };

@@ -17,6 +17,8 @@ struct control_host {
          * line each, NULL-terminated, list and lines to be freed by the caller. -errno: *ret_lines is
          * untouched. */
         int (*reload)(void *userdata, char ***ret_lines);
+        /* Has the installed program take the place of this one, which answers the call. */
+        void (*reexec)(void *userdata, struct call *call);
         /* Fills entries, max at most, with what stays valid until the loop's next turn; returns their number.
          */
         size_t (*redis)(void *userdata, struct status_redis *entries, size_t max);
@@ -38,6 +40,9 @@ struct control *control_free(struct control *control);
 /* The server's handler; userdata is the control. */
 void control_handle(struct call *call, const struct control_method *method, json_t *parameters,
                     void *userdata);
+
+/* What answers a Reexec that the image before was called for. To be released; NULL: memory is short. */
+json_t *control_reexec_reply(const struct control *control);
 
 /* Tells those who wait for restarts what has moved. After each plan, before fleet_reap() or after it. */
 void control_tick(struct control *control, usec_t now);

@@ -116,11 +116,34 @@ static int listen_beside(const struct sockaddr_un *address, mode_t mode, gid_t g
         return TAKE_FD(fd);
 }
 
-int listener_open(struct listener *listener, const char *path, mode_t mode, gid_t group, char *error,
-                  size_t error_size)
+/* Does the socket listen on path already, with mode and group as they shall be? */
+static bool can_keep(int inherited, const struct sockaddr_un *address, mode_t mode, gid_t group)
+{
+        struct sockaddr_un beside = *address, bound = {0};
+        socklen_t size = sizeof(bound) - 1;
+
+        strcat(beside.sun_path, BESIDE);
+        if (inherited <= 0 || getsockname(inherited, (struct sockaddr *)&bound, &size) < 0)
+                return false;
+        if (strcmp(bound.sun_path, beside.sun_path) != 0) {
+                /* Its path is no longer the configured one: nobody shall knock there in vain. */
+                char *suffix = strstr(bound.sun_path, BESIDE);
+
+                if (suffix && suffix[strlen(BESIDE)] == '\0') {
+                        *suffix = '\0';
+                        (void)unlink(bound.sun_path);
+                }
+                return false;
+        }
+        return (group == CONTROL_NO_GROUP || chown(address->sun_path, (uid_t)-1, group) == 0) &&
+               chmod(address->sun_path, mode) == 0;
+}
+
+int listener_open(struct listener *listener, const char *path, mode_t mode, gid_t group, int inherited,
+                  char *error, size_t error_size)
 {
         struct sockaddr_un address = {.sun_family = AF_UNIX};
-        _cleanup_close_ int lock_fd = -1;
+        _cleanup_close_ int lock_fd = -1, fd = inherited > 0 ? inherited : -1;
         _cleanup_free_ char *copy = NULL;
         size_t length_max = sizeof(address.sun_path) - sizeof(BESIDE);
 
@@ -138,14 +161,19 @@ int listener_open(struct listener *listener, const char *path, mode_t mode, gid_
         int r = make_directory(path, error, error_size);
         if (r == 0)
                 r = listener_lock(path, &lock_fd, error, error_size);
-        if (r == 0)
-                r = check_place(&address, error, error_size);
         if (r < 0)
                 return r;
-        int fd = listen_beside(&address, mode, group);
-        if (fd < 0)
-                return fail(fd, error, error_size, "cannot listen on '%s'", path);
-        *listener = (struct listener){.fd = fd, .lock_fd = TAKE_FD(lock_fd), .path = TAKE_PTR(copy)};
+        if (!can_keep(fd, &address, mode, group)) {
+                fd = close_fd(fd);
+                r = check_place(&address, error, error_size);
+                if (r < 0)
+                        return r;
+                r = listen_beside(&address, mode, group);
+                if (r < 0)
+                        return fail(r, error, error_size, "cannot listen on '%s'", path);
+                fd = r;
+        }
+        *listener = (struct listener){.fd = TAKE_FD(fd), .lock_fd = TAKE_FD(lock_fd), .path = TAKE_PTR(copy)};
         return 0;
 }
 

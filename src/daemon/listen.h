@@ -22,11 +22,11 @@ struct listener {
 int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size);
 
 /* Takes PATH.lock, makes the directory where it alone is missing (0755), and listens on path with that mode
- * and group (CONTROL_NO_GROUP: as it comes). A socket that nobody answers on is replaced. Returns 0 with
- * *listener filled, to be closed by listener_close(); or -errno with a sentence in error: -EBUSY where
- * another holds it. */
-int listener_open(struct listener *listener, const char *path, mode_t mode, gid_t group, char *error,
-                  size_t error_size);
+ * and group (CONTROL_NO_GROUP: as it comes). A socket that nobody answers on is replaced. inherited: a socket
+ * that may listen there already, taken over in any case; 0: none. Returns 0 with *listener filled, to be
+ * closed by listener_close(); or -errno with a sentence in error: -EBUSY where another holds it. */
+int listener_open(struct listener *listener, const char *path, mode_t mode, gid_t group, int inherited,
+                  char *error, size_t error_size);
 
 /* Removes the socket, closes it and lets go of the lock; does nothing to LISTENER_NONE. */
 void listener_close(struct listener *listener);

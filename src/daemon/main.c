@@ -2,13 +2,17 @@
 /* sqmgr: reads its options and its settings, and hands over to the loop. */
 #include "config.h"
 #include "core/settings.h"
+#include "daemon/handover.h"
 #include "daemon/supervisor.h"
+#include "io/clock.h"
 #include "io/config.h"
 #include "io/log.h"
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #define EXIT_CONFIG    78 /* EX_CONFIG of sysexits.h */
 #define DEFAULT_CONFIG SYSCONFDIR "/sqmgr/sqmgr.ini"
@@ -17,6 +21,8 @@ struct options {
         const char *config;
         bool check;
         bool print;
+        bool check_state;
+        const char *state; /* that is to be checked; NULL: the one that the config file names */
 };
 
 static void print_help(void)
@@ -26,12 +32,16 @@ static void print_help(void)
                "\n"
                "  -c, --config FILE   read FILE instead of " DEFAULT_CONFIG "\n"
                "      --check-config  check the config file as a start would, and exit: 0, or 78\n"
+               "      --check-state[=STATE]\n"
+               "                      check besides whether this sqmgr could take over from one that runs\n"
+               "                      with the state file STATE, and exit: 0, 1 or 78\n"
                "      --print-config  print the settings in force, defaults included, and exit\n"
                "      --version       print the version and exit\n"
                "      --help          print this help and exit\n"
                "\n"
                "SIGTERM or SIGINT drains all workers and ends sqmgr (see on_stop); a second one\n"
-               "stops them now. SIGHUP reads the config file again.\n"
+               "stops them now. SIGHUP reads the config file again. SIGUSR2 puts the installed\n"
+               "sqmgr in the place of the running one, workers untouched.\n"
                "Exit status: 0 ended as told, 1 failed, 78 the config file is wrong.\n"
                "See sqmgr(8), sqmgr.ini(5), sqmgrctl(1).\n");
 }
@@ -39,10 +49,11 @@ static void print_help(void)
 /* Returns 0 to go on, 1 to exit with success, -EINVAL for bad usage. */
 static int parse_options(int argc, char **argv, struct options *options)
 {
-        enum { OPTION_CHECK = 256, OPTION_PRINT, OPTION_VERSION, OPTION_HELP };
+        enum { OPTION_CHECK = 256, OPTION_CHECK_STATE, OPTION_PRINT, OPTION_VERSION, OPTION_HELP };
         static const struct option long_options[] = {
                 {"config", required_argument, NULL, 'c'},
                 {"check-config", no_argument, NULL, OPTION_CHECK},
+                {"check-state", optional_argument, NULL, OPTION_CHECK_STATE},
                 {"print-config", no_argument, NULL, OPTION_PRINT},
                 {"version", no_argument, NULL, OPTION_VERSION},
                 {"help", no_argument, NULL, OPTION_HELP},
@@ -58,6 +69,10 @@ static int parse_options(int argc, char **argv, struct options *options)
                         break;
                 case OPTION_CHECK:
                         options->check = true;
+                        break;
+                case OPTION_CHECK_STATE:
+                        options->check_state = true;
+                        options->state = optarg;
                         break;
                 case OPTION_PRINT:
                         options->print = true;
@@ -94,11 +109,36 @@ static int open_standard_descriptors(void)
         return 0;
 }
 
-static int supervise(const char *config, struct settings *settings)
+/* Could this program go on where the one that runs with that state is? */
+static int check_state(const struct options *options, const struct settings *settings)
+{
+        const char *path = options->state != NULL ? options->state : settings->state_file;
+        char boot_id[BOOT_ID_MAX], why[512] = "there is too little memory";
+        struct state *state = NULL;
+
+        if (strcmp(path, settings->state_file) != 0) {
+                fprintf(stderr,
+                        "%s: state_file is '%s', but '%s' is in use: change it only while no worker runs\n",
+                        options->config, settings->state_file, path);
+                return EXIT_FAILURE;
+        }
+        int r = statefile_read(path, statefile_boot_id(boot_id), clock_now(CLOCK_MONOTONIC), &state, why,
+                               sizeof(why));
+        state_free(state);
+        if (r == STATEFILE_READ || (r == STATEFILE_MISSING && options->state == NULL)) {
+                printf("%s: ok\n", r == STATEFILE_READ ? path : options->config);
+                return EXIT_SUCCESS;
+        }
+        fprintf(stderr, "%s: %s\n", path, why);
+        return EXIT_FAILURE;
+}
+
+static int supervise(const struct invocation *invocation, const struct handover *handover,
+                     struct settings *settings)
 {
         struct supervisor *supervisor = NULL;
 
-        int r = supervisor_new(config, settings, &supervisor);
+        int r = supervisor_new(invocation, settings, handover, &supervisor);
         if (r >= 0)
                 r = supervisor_run(supervisor);
         /* A reason that is known better has been told: a socket that another sqmgr holds, say. */
@@ -106,6 +146,19 @@ static int supervise(const char *config, struct settings *settings)
                 log_error("sqmgr ends: %s", strerror(-r));
         supervisor_free(supervisor);
         return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* The path that was executed, whatever has become of the file since. To be freed. */
+static char *program_path(void)
+{
+        const char *name = (const char *)getauxval(AT_EXECFN);
+        char directory[PATH_MAX], *path = NULL;
+
+        if (name == NULL)
+                name = "";
+        if (name[0] == '/' || getcwd(directory, sizeof(directory)) == NULL)
+                return strdup(name);
+        return asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path;
 }
 
 static void print_errors(const struct config_errors *errors, const char *path)
@@ -126,7 +179,9 @@ int main(int argc, char **argv)
         _cleanup_config_errors_ struct config_errors errors = {0}, warnings = {0};
         struct options options;
         struct settings *settings = NULL;
+        struct handover handover;
 
+        handover_take(&handover);
         int r = open_standard_descriptors();
         if (r >= 0)
                 r = parse_options(argc, argv, &options);
@@ -151,7 +206,19 @@ int main(int argc, char **argv)
                 settings_free(settings);
                 return EXIT_SUCCESS;
         }
+        if (options.check_state) {
+                r = check_state(&options, settings);
+                settings_free(settings);
+                return r;
+        }
         log_set_level(settings->log_level);
         log_warnings(&warnings, options.config);
-        return supervise(options.config, settings);
+        _cleanup_free_ char *program = program_path();
+        struct invocation invocation = {.program = program, .argv = argv, .config_path = options.config};
+        if (program == NULL) {
+                log_error("there is too little memory");
+                settings_free(settings);
+                return EXIT_FAILURE;
+        }
+        return supervise(&invocation, &handover, settings);
 }

@@ -233,7 +233,7 @@ void server_reply_text(struct call *call, const char *text, size_t size)
 
 void server_keep(struct call *call, void (*cancelled)(struct call *call, void *userdata), void *userdata)
 {
-        assert(call->open && call->message.more);
+        assert(call->open);
         call->kept = true;
         call->cancelled = cancelled;
         call->userdata = userdata;
@@ -577,6 +577,40 @@ static int on_accept(sd_event_source *source _unused_, int listen_fd, uint32_t r
         return 0;
 }
 
+int server_listen_fd(const struct server *server)
+{
+        return server->listener.fd;
+}
+
+size_t server_idle_fds(const struct server *server, int *fds, size_t max)
+{
+        size_t n = 0;
+
+        for (const struct connection *connection = server->connections; connection && n < max;
+             connection = connection->next)
+                if (connection_is_free(connection) && !connection->end && output_size(connection) == 0 &&
+                    varlink_input_size(&connection->input) == 0)
+                        fds[n++] = connection->fd;
+        return n;
+}
+
+int call_fd(const struct call *call)
+{
+        return call->connection->fd;
+}
+
+void server_continue(struct server *server, int fd, json_t *reply)
+{
+        _cleanup_free_ char *text = NULL;
+        size_t size = 0;
+        int r = reply ? varlink_encode_reply(reply, false, &text, &size) : 0;
+
+        if (r < 0)
+                close_fd(fd);
+        else if (connection_new(server, fd, peer_access(server, fd)) >= 0 && reply)
+                connection_send(server->connections, text, size);
+}
+
 static int server_start(struct server *server)
 {
         int r = sd_event_add_io(server->event, &server->accept, server->listener.fd, EPOLLIN, on_accept,
@@ -615,8 +649,8 @@ int server_new(sd_event *event, const struct server_options *options, struct ser
         };
         int r = server->version && (!options->group_name || server->group_name) ? 0 : -ENOMEM;
         if (r == 0) {
-                r = listener_open(&server->listener, options->path, options->mode, options->group, error,
-                                  error_size);
+                r = listener_open(&server->listener, options->path, options->mode, options->group,
+                                  options->listen_fd, error, error_size);
                 if (r < 0) {
                         server_free(server);
                         return r;

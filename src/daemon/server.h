@@ -22,6 +22,7 @@ struct server_options {
         const char *group_name; /* told to who may not do what it asked; NULL: none */
         const char *version;    /* sqmgr's */
         usec_t message_timeout; /* for half a message; 0: 10 s */
+        int listen_fd;          /* a socket that listens on path already, taken over; 0: none */
         /* Called for each method of the control interface that the peer may call. Replies before it returns,
          * or keeps the call. parameters is borrowed. */
         void (*handle)(struct call *call, const struct control_method *method, json_t *parameters,
@@ -29,9 +30,9 @@ struct server_options {
         void *userdata;
 };
 
-/* Takes the lock OPTIONS.path.lock, makes the socket (and its directory, where that alone is missing) and
- * serves it on event. The strings of options are copied. Returns 0 with *ret to be freed by server_free(); or
- * -errno with a sentence in error: -EBUSY where another sqmgr holds the socket. */
+/* Takes the lock OPTIONS.path.lock, makes the socket (and its directory, where that alone is missing), unless
+ * listen_fd is it, and serves it on event. The strings of options are copied. Returns 0 with *ret to be freed
+ * by server_free(); or -errno with a sentence in error: -EBUSY where another sqmgr holds the socket. */
 int server_new(sd_event *event, const struct server_options *options, struct server **ret, char *error,
                size_t error_size);
 
@@ -50,5 +51,14 @@ void server_reply_error(struct call *call, const char *error, json_t *parameters
 void server_reply_text(struct call *call, const char *text, size_t size);
 
 /* The call stays in progress after the handler returns. cancelled is called where its connection closes
- * before the last reply; after that reply it is not. Only for calls that want more. */
+ * before the last reply; after that reply it is not. */
 void server_keep(struct call *call, void (*cancelled)(struct call *call, void *userdata), void *userdata);
+
+/* For another image of the program, which an execve() puts in the place of this one: the descriptor that
+ * listens, and those of the connections that are between two calls, max at most. They stay the server's. */
+int server_listen_fd(const struct server *server);
+size_t server_idle_fds(const struct server *server, int *fds, size_t max);
+int call_fd(const struct call *call);
+/* Goes on with a connection of the image before; fd is taken over. reply answers the call that it still waits
+ * for, and is taken over, too; NULL: it waits for none. */
+void server_continue(struct server *server, int fd, json_t *reply);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The control socket's view of the daemon. */
 #include "config.h"
+#include "daemon/handover.h"
 #include "daemon/listen.h"
 #include "daemon/supervisor.h"
 #include "io/clock.h"
@@ -10,6 +11,11 @@
 static int on_control_reload(void *userdata, char ***ret_lines)
 {
         return reload(userdata, ret_lines);
+}
+
+static void on_control_reexec(void *userdata, struct call *call)
+{
+        reexec_request(userdata, call);
 }
 
 static size_t on_control_redis(void *userdata, struct status_redis *entries, size_t max)
@@ -53,7 +59,7 @@ static usec_t on_control_now(void *userdata)
         return clock_now(CLOCK_MONOTONIC);
 }
 
-int service_start(struct supervisor *supervisor)
+int service_start(struct supervisor *supervisor, const struct handover *handover)
 {
         const struct settings *settings = supervisor->settings;
         struct control_host host = {
@@ -61,6 +67,7 @@ int service_start(struct supervisor *supervisor)
                 .version = PACKAGE_VERSION,
                 .started_at = supervisor->started_at,
                 .reload = on_control_reload,
+                .reexec = on_control_reexec,
                 .redis = on_control_redis,
                 .serial = on_control_serial,
                 .changed = on_control_changed,
@@ -73,6 +80,7 @@ int service_start(struct supervisor *supervisor)
                 .group = CONTROL_NO_GROUP,
                 .group_name = settings->socket_group,
                 .version = PACKAGE_VERSION,
+                .listen_fd = handover->listen_fd,
                 .handle = control_handle,
         };
         char error[512];
@@ -96,6 +104,17 @@ int service_start(struct supervisor *supervisor)
         if (r < 0)
                 log_error("%s", error);
         return r;
+}
+
+void service_continue(struct supervisor *supervisor, const struct handover *handover)
+{
+        if (handover->taken)
+                log_info("re-exec: sqmgr " PACKAGE_VERSION " has taken over");
+        for (size_t i = 0; i < handover->n_idle; i++)
+                server_continue(supervisor->server, handover->idle[i], NULL);
+        for (size_t i = 0; i < handover->n_callers; i++)
+                server_continue(supervisor->server, handover->callers[i],
+                                control_reexec_reply(supervisor->control));
 }
 
 void service_end(struct supervisor *supervisor)

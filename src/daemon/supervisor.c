@@ -3,6 +3,7 @@
 #include "daemon/supervisor.h"
 #include "core/command.h"
 #include "core/observe.h"
+#include "daemon/handover.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include <signal.h>
@@ -174,6 +175,13 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
         return 0;
 }
 
+static int on_reexec(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+{
+        (void)source, (void)info;
+        reexec_request(userdata, NULL);
+        return 0;
+}
+
 static int on_child(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
 {
         (void)source, (void)info;
@@ -192,11 +200,13 @@ static int add_sources(struct supervisor *supervisor)
         sigaddset(&blocked, SIGTERM);
         sigaddset(&blocked, SIGINT);
         sigaddset(&blocked, SIGHUP);
+        sigaddset(&blocked, SIGUSR2);
         if (sigprocmask(SIG_BLOCK, &blocked, NULL) < 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
                 return -errno;
         if ((r = sd_event_add_signal(event, NULL, SIGTERM, on_end, supervisor)) < 0 ||
             (r = sd_event_add_signal(event, NULL, SIGINT, on_end, supervisor)) < 0 ||
             (r = sd_event_add_signal(event, NULL, SIGHUP, on_reload, supervisor)) < 0 ||
+            (r = sd_event_add_signal(event, NULL, SIGUSR2, on_reexec, supervisor)) < 0 ||
             (r = sd_event_add_signal(event, NULL, SIGCHLD, on_child, supervisor)) < 0 ||
             (r = sd_event_add_defer(event, &supervisor->turn, on_turn, supervisor)) < 0 ||
             (r = sd_event_add_time(event, &supervisor->timer, CLOCK_MONOTONIC, 0, TIMER_ACCURACY_USEC,
@@ -210,6 +220,7 @@ struct supervisor *supervisor_free(struct supervisor *supervisor)
         if (supervisor == NULL)
                 return NULL;
         service_end(supervisor);
+        reexec_free(supervisor->reexec);
         adoption_free(supervisor->adoption);
         for (size_t i = 0; supervisor->world != NULL && i < supervisor->world->n_fleets; i++) {
                 struct fleet *fleet = supervisor->world->fleets[i];
@@ -260,7 +271,8 @@ static void check_nofile(const struct supervisor *supervisor)
                             (unsigned long long)limit.rlim_cur, needed);
 }
 
-int supervisor_new(const char *config_path, struct settings *settings, struct supervisor **ret)
+int supervisor_new(const struct invocation *invocation, struct settings *settings,
+                   const struct handover *handover, struct supervisor **ret)
 {
         _cleanup_(supervisor_free_pointer) struct supervisor *supervisor = calloc(1, sizeof(*supervisor));
         uint64_t seed;
@@ -272,7 +284,8 @@ int supervisor_new(const char *config_path, struct settings *settings, struct su
         }
         supervisor->settings = settings;
         supervisor->state_lock_fd = -1;
-        supervisor->config_path = config_path;
+        supervisor->invocation = invocation;
+        supervisor->config_path = invocation->config_path;
         supervisor->started_at = clock_now(CLOCK_MONOTONIC);
         statefile_boot_id(supervisor->boot_id);
         name_instance(supervisor);
@@ -282,7 +295,8 @@ int supervisor_new(const char *config_path, struct settings *settings, struct su
         if ((r = launch_raise_nofile(&supervisor->nofile)) < 0 ||
             (r = proc_host_open(NULL, NULL, &supervisor->host)) < 0 ||
             (r = sd_event_new(&supervisor->event)) < 0 || (r = add_sources(supervisor)) < 0 ||
-            (r = world_new(settings, seed, &supervisor->world)) < 0 || (r = service_start(supervisor)) < 0)
+            (r = world_new(settings, seed, &supervisor->world)) < 0 ||
+            (r = service_start(supervisor, handover)) < 0)
                 return r;
         /* Workers that a wrapper leaves behind come to us, not to init. */
         if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
@@ -290,6 +304,7 @@ int supervisor_new(const char *config_path, struct settings *settings, struct su
         if ((r = links_make(supervisor)) < 0 || (r = adopt(supervisor, clock_now(CLOCK_MONOTONIC))) < 0)
                 return r;
         check_nofile(supervisor);
+        service_continue(supervisor, handover);
         *ret = TAKE_PTR(supervisor);
         return 0;
 }

@@ -39,8 +39,18 @@ struct worker_io {
         struct launch_report report;
 };
 
+/* How sqmgr was called; it is called so again. */
+struct invocation {
+        const char *program; /* the path that was executed, absolute */
+        char **argv;
+        const char *config_path;
+};
+
+struct handover;
+
 struct supervisor {
         sd_event *event;
+        const struct invocation *invocation;
         const char *config_path;
         struct settings *settings;
         struct world *world;
@@ -55,6 +65,7 @@ struct supervisor {
         bool unsaved;              /* what the state file holds may have changed */
         int save_error;            /* of the last try to write it; 0: it is written */
         struct adoption *adoption; /* NULL: all that lives is known */
+        struct reexec *reexec;     /* NULL: none is under way */
         uint64_t serial;           /* changes whenever the model may have */
         struct rlimit nofile;      /* before sqmgr raised its own */
         char instance[17];         /* the same for every sqmgr on this state file */
@@ -68,8 +79,9 @@ struct supervisor {
         char status_text[256]; /* as last told to systemd */
 };
 
-/* supervisor.c: the loop. */
-int supervisor_new(const char *config_path, struct settings *settings, struct supervisor **ret);
+/* supervisor.c: the loop. handover: what the image before left, which is taken over; settings too. */
+int supervisor_new(const struct invocation *invocation, struct settings *settings,
+                   const struct handover *handover, struct supervisor **ret);
 struct supervisor *supervisor_free(struct supervisor *supervisor);
 /* Runs until told to end. Returns 0, or -errno where the loop itself failed. */
 int supervisor_run(struct supervisor *supervisor);
@@ -78,7 +90,9 @@ void supervisor_arm_turn(struct supervisor *supervisor);
 
 /* service.c: the control socket's view of the daemon. -EBUSY: another sqmgr holds the socket, which was told.
  */
-int service_start(struct supervisor *supervisor);
+int service_start(struct supervisor *supervisor, const struct handover *handover);
+/* Once the workers are adopted: goes on with the connections of the image before. */
+void service_continue(struct supervisor *supervisor, const struct handover *handover);
 void service_end(struct supervisor *supervisor);
 
 /* reload.c: reads the config file again. 0: *ret_lines says what changed; 1: refused, *ret_lines says why,
@@ -94,6 +108,14 @@ struct adoption *adoption_free(struct adoption *adoption);
 /* What lives on of a worker whose process has exited before any of it beat: a command that went to the
  * background, say. As subreaper we are its parent now. To be closed; NULL: nothing. */
 struct proc *adopt_heir(const struct supervisor *supervisor, const struct worker *worker);
+
+/* reexec.c: puts the installed program in the place of this one, once that has said that it takes the
+ * settings and the state. The new image answers the call, or this one where it cannot be; NULL: a signal
+ * asked. */
+void reexec_request(struct supervisor *supervisor, struct call *call);
+struct reexec *reexec_free(struct reexec *reexec);
+/* Was this child, which has exited, the new program that was asked? */
+bool reexec_reap(struct supervisor *supervisor, pid_t pid);
 
 /* keep.c: writes the state; starting as state_pack() takes it. What fails is told, and tried again with the
  * next change. */

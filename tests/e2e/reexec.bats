@@ -1,0 +1,174 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# The installed sqmgr takes the place of the running one: same process, same workers, same socket.
+# seconds: 60
+# shellcheck disable=SC2030,SC2031
+load helpers
+
+# A program of this test's own, which it can replace.
+three_stubs() {
+        mkdir "$folder/bin"
+        cp "$SQMGR_BUILD/sqmgr" "$folder/bin/sqmgr"
+        start_redis
+        configure <<END
+command = $(stub_command)
+active_process_count = 3
+ready_after = 500ms
+backoff_min = 200ms
+END
+        launch sqmgr "$folder/bin/sqmgr" -c "$folder/sqmgr.ini"
+        sqmgr_pid=$!
+        wait_until 10 sqmgrctl ping
+        wait_until 20 ready 3
+}
+
+# Puts another file in the place of the program, as a package's upgrade does.
+replace_program() { # COMMAND...
+        "$@" >"$folder/bin/sqmgr.new"
+        chmod 755 "$folder/bin/sqmgr.new"
+        mv "$folder/bin/sqmgr.new" "$folder/bin/sqmgr"
+}
+new_sqmgr() { cat "$SQMGR_BUILD/sqmgr"; }
+
+runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i "$folder/bin/sqmgr")" ]; }
+
+@test "reexec: the new file runs under the same pid, the workers and their exit statuses stay" {
+        three_stubs
+        before=$(worker_pids)
+        nofile=$(awk '/Max open files/ { print $4 }' "/proc/${before%% *}/limits")
+        replace_program new_sqmgr
+        not runs_the_new_file
+
+        run sqmgrctl reexec
+        [ "$status" = 0 ]
+        [[ $output == "sqmgr 0.1.0 runs in its place (pid $sqmgr_pid)" ]]
+        runs_the_new_file
+        [ "$(worker_pids)" = "$before" ]
+        wait_until 20 ready 3
+        [ "$(worker_pids)" = "$before" ]
+
+        # They are its children still: how one ends is known.
+        victim=${before%% *}
+        kill -KILL "$victim"
+        wait_until 20 grep -q "(pid $victim) .*SIGKILL" "$folder/sqmgr.log"
+        wait_until 20 ready 3
+        fresh=$(fleet ".workers[] | select(.pid as \$pid | \"$before\" | contains(\$pid | tostring) | not) | .pid")
+        [ "$(awk '/Max open files/ { print $4 }' "/proc/$fresh/limits")" = "$nofile" ]
+        not grep -qz SQMGR_REEXEC "/proc/$fresh/environ"
+        # What was open before is not open twice.
+        [ "$(sqmgrctl status --json | jq .pid)" = "$sqmgr_pid" ]
+        count=$(find "/proc/$sqmgr_pid/fd" -type l | wc -l)
+        sqmgrctl reexec
+        wait_until 20 ready 3
+        [ "$(find "/proc/$sqmgr_pid/fd" -type l | wc -l)" -le $((count + 2)) ]
+}
+
+@test "reexec: a restart in progress goes on, orders and generations stay" {
+        three_stubs
+        sqmgrctl scale default 4
+        wait_until 20 ready 4
+        before=$(worker_pids)
+        sqmgrctl restart
+        sqmgrctl reexec
+        wait_until 40 fleet_is '.rollout.state == "done" and .generation == 2 and .target == 4'
+        wait_until 40 fleet_is '(.workers | length) == 4 and all(.workers[]; .state == "active" and .generation == 2)'
+        # shellcheck disable=SC2086
+        gone $before
+}
+
+@test "reexec: no connection is refused and no call is lost, again and again" {
+        three_stubs
+        touch "$folder/go"
+        asking() {
+                local asked=0 failed=0
+                while [ -e "$folder/go" ]; do
+                        asked=$((asked + 1))
+                        sqmgrctl ping >/dev/null || failed=$((failed + 1))
+                done
+                echo "$asked $failed" >"$folder/asked.$1"
+        }
+        asking 1 2>>"$folder/asking.log" 3>&- 9>&- &
+        first=$!
+        asking 2 2>>"$folder/asking.log" 3>&- 9>&- &
+        second=$!
+        for round in 1 2 3 4 5 6 7 8 9 10; do
+                replace_program new_sqmgr
+                wait_until 20 sqmgrctl reexec
+                runs_the_new_file || { echo "round $round" && false; }
+        done
+        rm "$folder/go"
+        wait $first $second
+        cat "$folder"/asked.* "$folder/asking.log"
+        awk '{ asked += $1; failed += $2 } END { exit !(asked > 20 && failed == 0) }' "$folder"/asked.*
+}
+
+@test "reexec: SIGUSR2 does the same" {
+        three_stubs
+        before=$(worker_pids)
+        replace_program new_sqmgr
+        kill -USR2 "$sqmgr_pid"
+        wait_until 20 runs_the_new_file
+        wait_until 20 sqmgrctl ping
+        [ "$(worker_pids)" = "$before" ]
+}
+
+@test "reexec: what does not start, crashes or refuses is refused, with its words, and nothing changes" {
+        three_stubs
+        before=$(worker_pids)
+        uptime() { sqmgrctl status --json | jq .uptime_seconds; }
+        asked_at=$(uptime)
+
+        replace_program echo 'no program'
+        run -1 sqmgrctl reexec
+        [[ $output == *"nothing has changed"* ]]
+        [[ $output == *"Exec format error"* ]]
+
+        replace_program printf '#!/bin/sh\necho "I am too new for $*" >&2\nexit 3\n'
+        run -1 sqmgrctl reexec
+        [[ $output == *"exit status 3"* ]]
+        [[ $output == *"I am too new for -c $folder/sqmgr.ini --check-state=$folder/state"* ]]
+
+        # shellcheck disable=SC2016
+        replace_program printf '#!/bin/sh\nkill -SEGV $$\n'
+        run -1 sqmgrctl reexec
+        [[ $output == *"SIGSEGV"* ]]
+
+        rm "$folder/bin/sqmgr"
+        run -1 sqmgrctl reexec
+        [[ $output == *"No such file"* ]]
+
+        # Nor does it go over to a configuration with errors, or to another state.
+        replace_program new_sqmgr
+        cp sqmgr.ini right.ini
+        echo 'colour = red' >>sqmgr.ini
+        run -1 sqmgrctl reexec
+        [[ $output == *"exit status 78"* ]]
+        [[ $output == *"unknown key 'colour'"* ]]
+        sed '1a state_file = /tmp/elsewhere' right.ini >sqmgr.ini
+        run -1 sqmgrctl reexec
+        [[ $output == *"state_file is '/tmp/elsewhere', but '$folder/state' is in use"* ]]
+
+        cp right.ini sqmgr.ini
+        [ "$(worker_pids)" = "$before" ]
+        [ "$(jq -n "$(uptime) > $asked_at")" = true ]
+        not runs_the_new_file
+        sqmgrctl reexec
+        runs_the_new_file
+        [ "$(worker_pids)" = "$before" ]
+}
+
+@test "--check-state: takes the state of a running sqmgr, and no garbage" {
+        three_stubs
+        run -0 sqmgr -c "$folder/sqmgr.ini" --check-state
+        [ "$output" = "$folder/state: ok" ]
+        head -c 100 state >cut
+        mv cut state
+        run -1 sqmgr -c "$folder/sqmgr.ini" --check-state
+        [[ $output == *"$folder/state: "* ]]
+        # It is written again before the new program is asked.
+        run -0 sqmgrctl reexec
+        rm state
+        run -0 sqmgr -c "$folder/sqmgr.ini" --check-state
+        [ "$output" = "$folder/sqmgr.ini: ok" ]
+        run -1 sqmgr -c "$folder/sqmgr.ini" "--check-state=$folder/state"
+}
