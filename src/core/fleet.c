@@ -114,6 +114,7 @@ struct fleet_counts fleet_count(const struct fleet *fleet, usec_t now)
                 counts.stopping += worker->state == WORKER_STOPPING;
                 counts.ready += worker_ready(worker, now);
                 counts.outdated += worker->state <= WORKER_ACTIVE && worker_outdated(worker);
+                counts.busy += worker->busy;
                 counts.memory_bytes += worker->memory_bytes;
         }
         return counts;

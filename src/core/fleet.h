@@ -233,6 +233,7 @@ struct fleet_counts {
         unsigned live, starting, active, quiet, stopping;
         unsigned ready;    /* active for ready_after, its beat fresh */
         unsigned outdated; /* starting or active, of an older generation */
+        unsigned busy;     /* jobs that are running, at the last beats */
         uint64_t memory_bytes;
 };
 struct fleet_counts fleet_count(const struct fleet *fleet, usec_t now);

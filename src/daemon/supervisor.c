@@ -18,6 +18,8 @@
 #define TIMER_ACCURACY_USEC (5 * USEC_PER_MSEC)
 /* What one plan's actions bring about is planned at once, but never without end. */
 #define ROUNDS_MAX 4
+/* Beyond two looks, so much more time is asked of systemd while the workers drain at the end. */
+#define STOP_EXTEND_USEC (60 * USEC_PER_SEC)
 
 void supervisor_arm_turn(struct supervisor *supervisor)
 {
@@ -31,13 +33,35 @@ static void tell_events(struct world *world)
         world_events_clear(world);
 }
 
-static void tell_systemd(struct supervisor *supervisor, usec_t now)
+/* How the end comes forward. */
+static void stopping_text(const struct world *world, usec_t now, char *text, size_t size)
+{
+        usec_t left = usec_sub(usec_add(world->shutdown_at, world->settings->shutdown_timeout), now);
+        unsigned workers = 0, jobs = 0;
+
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                struct fleet_counts counts = fleet_count(world->fleets[i], now);
+
+                workers += counts.live;
+                jobs += counts.busy;
+        }
+        int n = snprintf(text, size, "STATUS=Stopping: %u worker%s left, %u running job%s, ", workers,
+                         workers == 1 ? "" : "s", jobs, jobs == 1 ? "" : "s");
+        if (n < 0 || (size_t)n >= size)
+                return;
+        if (world->shutdown_now || left == 0)
+                snprintf(text + n, size - (size_t)n, "all told to exit");
+        else
+                snprintf(text + n, size - (size_t)n, "%llu s until all are told to exit",
+                         (unsigned long long)((left + USEC_PER_SEC - 1) / USEC_PER_SEC));
+}
+
+static void running_text(const struct world *world, usec_t now, char *text, size_t size)
 {
         unsigned target = 0, active = 0, starting = 0, leaving = 0;
-        char text[sizeof(supervisor->status_text)];
 
-        for (size_t i = 0; i < supervisor->world->n_fleets; i++) {
-                const struct fleet *fleet = supervisor->world->fleets[i];
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                const struct fleet *fleet = world->fleets[i];
                 struct fleet_counts counts = fleet_count(fleet, now);
 
                 target += fleet_target(fleet);
@@ -45,8 +69,29 @@ static void tell_systemd(struct supervisor *supervisor, usec_t now)
                 starting += counts.starting;
                 leaving += counts.quiet + counts.stopping;
         }
-        snprintf(text, sizeof(text), "STATUS=%s%u of %u workers active, %u starting, %u draining",
-                 supervisor->world->shutting_down ? "Stopping: " : "", active, target, starting, leaving);
+        snprintf(text, size, "STATUS=%u of %u workers active, %u starting, %u draining", active, target,
+                 starting, leaving);
+}
+
+static void tell_systemd(struct supervisor *supervisor, usec_t now)
+{
+        const struct world *world = supervisor->world;
+        char text[sizeof(supervisor->status_text)];
+
+        if (supervisor->watchdog_usec > 0 &&
+            now >= usec_add(supervisor->fed_at, supervisor->watchdog_usec / 4)) {
+                (void)sd_notify(false, "WATCHDOG=1");
+                supervisor->fed_at = now;
+        }
+        if (world->shutting_down) {
+                stopping_text(world, now, text, sizeof(text));
+                /* A drain may last longer than the unit allows for its stop: as long as we turn it may. */
+                (void)sd_notifyf(
+                        false, "EXTEND_TIMEOUT_USEC=%llu",
+                        (unsigned long long)(2 * supervisor->settings->check_interval + STOP_EXTEND_USEC));
+        } else {
+                running_text(world, now, text, sizeof(text));
+        }
         if (strcmp(text, supervisor->status_text) == 0)
                 return;
         snprintf(supervisor->status_text, sizeof(supervisor->status_text), "%s", text);
@@ -72,6 +117,8 @@ static void set_timer(struct supervisor *supervisor, usec_t now)
         /* A turn that comes early does not put off the look that was promised. */
         supervisor->look_at = MIN(at, supervisor->look_at);
         at = MIN(supervisor->look_at, supervisor->plan.wake_at);
+        if (supervisor->watchdog_usec > 0)
+                at = MIN(at, usec_add(now, supervisor->watchdog_usec / 4));
         (void)sd_event_source_set_time(supervisor->timer, MAX(at, now + USEC_PER_MSEC));
         (void)sd_event_source_set_enabled(supervisor->timer, SD_EVENT_ONESHOT);
 }
@@ -136,22 +183,57 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
         return 0;
 }
 
+static void drain(struct supervisor *supervisor)
+{
+        log_info("the workers are %s", supervisor->world->shutting_down ? "stopped now" : "drained");
+        (void)sd_notify(false, "STOPPING=1");
+        command_shutdown(supervisor->world, clock_now(CLOCK_MONOTONIC));
+        supervisor_arm_turn(supervisor);
+}
+
+static void end(struct supervisor *supervisor, enum systemd_intent intent)
+{
+        /* Once the machine ends, nothing outlives us for long. */
+        bool leave = intent == SYSTEMD_RESTARTS ||
+                     (intent != SYSTEMD_SHUTS_DOWN && supervisor->settings->on_stop == ON_STOP_LEAVE);
+
+        if (!leave) {
+                drain(supervisor);
+                return;
+        }
+        log_info("the workers are left running%s",
+                 intent == SYSTEMD_RESTARTS ? ": systemd starts sqmgr again" : "");
+        (void)sd_notify(false, "STOPPING=1");
+        (void)sd_event_exit(supervisor->event, 0);
+}
+
+static void on_intent(enum systemd_intent intent, void *userdata)
+{
+        struct supervisor *supervisor = userdata;
+
+        supervisor->query = systemd_query_free(supervisor->query);
+        if (intent == SYSTEMD_UNKNOWN)
+                log_warning(
+                        "systemd does not say whether it stops or restarts sqmgr: it is taken for a stop");
+        end(supervisor, intent);
+}
+
 static int on_end(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
 {
         struct supervisor *supervisor = userdata;
 
         (void)source;
-        if (supervisor->settings->on_stop == ON_STOP_LEAVE) {
-                log_info("told to end by SIG%s: the workers are left running",
-                         sigabbrev_np((int)info->ssi_signo));
-                return sd_event_exit(supervisor->event, 0);
+        log_info("told to end by SIG%s", sigabbrev_np((int)info->ssi_signo));
+        if (supervisor->world->shutting_down) {
+                drain(supervisor);
+        } else if (supervisor->query != NULL) {
+                supervisor->query = systemd_query_free(supervisor->query);
+                drain(supervisor);
+                drain(supervisor);
+        } else if (info->ssi_signo != SIGTERM ||
+                   systemd_ask(supervisor->event, on_intent, supervisor, &supervisor->query) < 0) {
+                end(supervisor, SYSTEMD_UNKNOWN);
         }
-        log_info("told to end by SIG%s: %s", sigabbrev_np((int)info->ssi_signo),
-                 supervisor->world->shutting_down ? "the workers are stopped now"
-                                                  : "the workers are drained");
-        (void)sd_notify(false, "STOPPING=1");
-        command_shutdown(supervisor->world, clock_now(CLOCK_MONOTONIC));
-        supervisor_arm_turn(supervisor);
         return 0;
 }
 
@@ -221,6 +303,7 @@ struct supervisor *supervisor_free(struct supervisor *supervisor)
                 return NULL;
         service_end(supervisor);
         reexec_free(supervisor->reexec);
+        systemd_query_free(supervisor->query);
         adoption_free(supervisor->adoption);
         for (size_t i = 0; supervisor->world != NULL && i < supervisor->world->n_fleets; i++) {
                 struct fleet *fleet = supervisor->world->fleets[i];
@@ -311,7 +394,10 @@ int supervisor_new(const struct invocation *invocation, struct settings *setting
 
 int supervisor_run(struct supervisor *supervisor)
 {
-        (void)sd_event_set_watchdog(supervisor->event, true);
+        uint64_t watchdog_usec;
+
+        if (sd_watchdog_enabled(false, &watchdog_usec) > 0)
+                supervisor->watchdog_usec = watchdog_usec;
         (void)sd_notify(false, "READY=1");
         int r = sd_event_loop(supervisor->event);
         keep(supervisor, NULL, clock_now(CLOCK_MONOTONIC));

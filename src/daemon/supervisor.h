@@ -12,6 +12,7 @@
 #include "io/proc.h"
 #include "io/redis.h"
 #include "io/statefile.h"
+#include "io/systemd.h"
 #include <systemd/sd-event.h>
 
 struct supervisor;
@@ -62,13 +63,14 @@ struct supervisor {
         struct server *server;
         int state_lock_fd;
         char boot_id[BOOT_ID_MAX];
-        bool unsaved;              /* what the state file holds may have changed */
-        int save_error;            /* of the last try to write it; 0: it is written */
-        struct adoption *adoption; /* NULL: all that lives is known */
-        struct reexec *reexec;     /* NULL: none is under way */
-        uint64_t serial;           /* changes whenever the model may have */
-        struct rlimit nofile;      /* before sqmgr raised its own */
-        char instance[17];         /* the same for every sqmgr on this state file */
+        bool unsaved;                /* what the state file holds may have changed */
+        int save_error;              /* of the last try to write it; 0: it is written */
+        struct adoption *adoption;   /* NULL: all that lives is known */
+        struct reexec *reexec;       /* NULL: none is under way */
+        struct systemd_query *query; /* told to end, systemd is asked why; NULL: it is not */
+        uint64_t serial;             /* changes whenever the model may have */
+        struct rlimit nofile;        /* before sqmgr raised its own */
+        char instance[17];           /* the same for every sqmgr on this state file */
         char host_name[256];
 
         sd_event_source *turn; /* one more turn of plan and execute */
@@ -76,6 +78,8 @@ struct supervisor {
         usec_t regular_at; /* the last look at all workers */
         usec_t look_at;    /* the next look, at all or at some */
         usec_t started_at;
+        usec_t watchdog_usec;  /* how often systemd wants to hear from us; 0: never */
+        usec_t fed_at;         /* it last did */
         char status_text[256]; /* as last told to systemd */
 };
 

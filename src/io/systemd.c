@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* Asks the systemd that runs us what it has in mind. */
+#include "io/systemd.h"
+#include "base/usec.h"
+#include <stdio.h>
+#include <string.h>
+#include <systemd/sd-bus.h>
+#include <systemd/sd-login.h>
+
+#define ANSWER_USEC (2 * USEC_PER_SEC)
+#define SYSTEMD     "org.freedesktop.systemd1"
+#define MANAGER     "/org/freedesktop/systemd1"
+
+struct systemd_query {
+        sd_bus *bus;
+        sd_event_source *deadline;
+        bool stopping; /* the manager itself ends */
+        void (*answered)(enum systemd_intent intent, void *userdata);
+        void *userdata;
+};
+
+struct systemd_query *systemd_query_free(struct systemd_query *query)
+{
+        if (query == NULL)
+                return NULL;
+        sd_event_source_disable_unref(query->deadline);
+        sd_bus_close_unref(query->bus);
+        free(query);
+        return NULL;
+}
+
+static void answer(struct systemd_query *query, enum systemd_intent intent)
+{
+        (void)sd_event_source_set_enabled(query->deadline, SD_EVENT_OFF);
+        query->answered(intent, query->userdata);
+}
+
+static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        (void)source, (void)usec;
+        answer(userdata, SYSTEMD_UNKNOWN);
+        return 0;
+}
+
+static int get(struct systemd_query *query, const char *path, const char *interface, const char *property,
+               sd_bus_message_handler_t answered)
+{
+        return sd_bus_call_method_async(query->bus, NULL, SYSTEMD, path, "org.freedesktop.DBus.Properties",
+                                        "Get", answered, query, "ss", interface, property);
+}
+
+static int on_job_type(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        const char *type;
+
+        (void)error;
+        if (sd_bus_message_is_method_error(message, NULL) ||
+            sd_bus_message_read(message, "v", "s", &type) < 0)
+                answer(userdata, SYSTEMD_UNKNOWN);
+        else
+                answer(userdata, strcmp(type, "restart") == 0 ? SYSTEMD_RESTARTS : SYSTEMD_STOPS);
+        return 1;
+}
+
+static int on_job(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        struct systemd_query *query = userdata;
+        const char *path;
+        uint32_t id;
+
+        (void)error;
+        if (sd_bus_message_is_method_error(message, NULL) ||
+            sd_bus_message_read(message, "v", "(uo)", &id, &path) < 0)
+                answer(query, SYSTEMD_UNKNOWN);
+        else if (query->stopping)
+                answer(query, SYSTEMD_SHUTS_DOWN);
+        else if (id == 0)
+                answer(query, SYSTEMD_STOPS);
+        else if (get(query, path, SYSTEMD ".Job", "JobType", on_job_type) < 0)
+                answer(query, SYSTEMD_UNKNOWN);
+        return 1;
+}
+
+/* Comes before on_job(): replies are in order. */
+static int on_system_state(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+        struct systemd_query *query = userdata;
+        const char *state;
+
+        (void)error;
+        query->stopping = !sd_bus_message_is_method_error(message, NULL) &&
+                          sd_bus_message_read(message, "v", "s", &state) >= 0 &&
+                          strcmp(state, "stopping") == 0;
+        return 1;
+}
+
+/* The unit that we are, and the address of the manager that started it. */
+static int find_manager(char **ret_unit, char **ret_address)
+{
+        const char *runtime = getenv("XDG_RUNTIME_DIR");
+
+        /* Only who was started to be a service is told where to report; others may live in one, too. */
+        if (getenv("NOTIFY_SOCKET") == NULL)
+                return -ENOENT;
+        if (sd_pid_get_user_unit(0, ret_unit) >= 0) {
+                if (runtime == NULL)
+                        return -ENOENT;
+                return asprintf(ret_address, "unix:path=%s/systemd/private", runtime) < 0 ? -ENOMEM : 0;
+        }
+        if (sd_pid_get_unit(0, ret_unit) < 0)
+                return -ENOENT;
+        *ret_address = strdup("unix:path=/run/systemd/private");
+        return *ret_address == NULL ? -ENOMEM : 0;
+}
+
+static void systemd_query_free_pointer(struct systemd_query **query)
+{
+        systemd_query_free(*query);
+}
+
+int systemd_ask(sd_event *event, void (*answered)(enum systemd_intent intent, void *userdata), void *userdata,
+                struct systemd_query **ret)
+{
+        _cleanup_(systemd_query_free_pointer) struct systemd_query *query = NULL;
+        _cleanup_free_ char *unit = NULL, *address = NULL, *path = NULL;
+
+        int r = find_manager(&unit, &address);
+        if (r < 0)
+                return r;
+        query = calloc(1, sizeof(*query));
+        if (query == NULL)
+                return -ENOMEM;
+        query->answered = answered;
+        query->userdata = userdata;
+        if ((r = sd_bus_path_encode(MANAGER "/unit", unit, &path)) < 0 || (r = sd_bus_new(&query->bus)) < 0 ||
+            (r = sd_bus_set_address(query->bus, address)) < 0 || (r = sd_bus_start(query->bus)) < 0 ||
+            (r = sd_bus_attach_event(query->bus, event, SD_EVENT_PRIORITY_NORMAL)) < 0 ||
+            (r = get(query, MANAGER, SYSTEMD ".Manager", "SystemState", on_system_state)) < 0 ||
+            (r = get(query, path, SYSTEMD ".Unit", "Job", on_job)) < 0 ||
+            (r = sd_event_add_time_relative(event, &query->deadline, CLOCK_MONOTONIC, ANSWER_USEC, 0,
+                                            on_deadline, query)) < 0)
+                return r;
+        *ret = TAKE_PTR(query);
+        return 0;
+}
