@@ -7,7 +7,7 @@
 enum command_outcome command_restart(struct world *world, struct fleet *fleet, usec_t now)
 {
         (void)world;
-        if (fleet->order == ORDER_STOP)
+        if (fleet_order(fleet) == ORDER_STOP)
                 return COMMAND_STOPPED;
         fleet->order = ORDER_RUN;
         rollout_start(fleet, now);
@@ -61,6 +61,8 @@ enum command_outcome command_stop(struct world *world, struct fleet *fleet, bool
 enum command_outcome command_start(struct world *world, struct fleet *fleet, usec_t now)
 {
         (void)now;
+        if (fleet->settings->removed)
+                return COMMAND_REMOVED;
         backoff_reset(&fleet->crash);
         order_fleet(world, fleet, ORDER_RUN, "started");
         return COMMAND_DONE;
@@ -69,6 +71,8 @@ enum command_outcome command_start(struct world *world, struct fleet *fleet, use
 enum command_outcome command_scale(struct world *world, struct fleet *fleet, unsigned count, usec_t now)
 {
         (void)now;
+        if (fleet->settings->removed)
+                return COMMAND_REMOVED;
         if (count < 1 || count > fleet_scale_max(fleet))
                 return COMMAND_RANGE;
         fleet->scale = count;

@@ -7,9 +7,10 @@
 
 enum command_outcome {
         COMMAND_DONE,    /* recorded, or in force already */
-        COMMAND_STOPPED, /* restart: the fleet is stopped, and stays so */
+        COMMAND_STOPPED, /* restart: the fleet is stopped or removed, and stays so */
         COMMAND_RANGE,   /* scale: the count is not within 1 .. fleet_scale_max() */
         COMMAND_LEAVING, /* the worker is quiet or stopping already */
+        COMMAND_REMOVED, /* start, scale: the fleet is no longer configured */
 };
 
 enum command_outcome command_restart(struct world *world, struct fleet *fleet, usec_t now);

@@ -38,7 +38,7 @@ unsigned fleet_scale_max(const struct fleet *fleet)
 
 unsigned fleet_target(const struct fleet *fleet)
 {
-        if (fleet->world->shutting_down || fleet->order != ORDER_RUN)
+        if (fleet->world->shutting_down || fleet_order(fleet) != ORDER_RUN)
                 return 0;
         return fleet_count_in_force(fleet);
 }

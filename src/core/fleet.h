@@ -170,10 +170,10 @@ struct fleet {
         size_t n_workers;
         size_t workers_allocated;
 
-        uint64_t generation; /* from 1 */
-        enum fleet_order order;
-        bool force;     /* stop --force */
-        unsigned scale; /* the operator's count; 0: the configured one */
+        uint64_t generation;    /* from 1 */
+        enum fleet_order order; /* see fleet_order() */
+        bool force;             /* stop --force */
+        unsigned scale;         /* the operator's count; 0: the configured one */
         struct rollout rollout;
         struct backoff crash;
         char crash_last[CRASH_LAST_MAX]; /* how the last worker died; "" : none has */
@@ -246,6 +246,12 @@ unsigned fleet_count_in_force(const struct fleet *fleet);
 unsigned fleet_max_processes(const struct fleet *fleet);
 /* The highest count that the operator may ask for. */
 unsigned fleet_scale_max(const struct fleet *fleet);
+
+/* The order in force: a fleet that is no longer configured stops. */
+static inline enum fleet_order fleet_order(const struct fleet *fleet)
+{
+        return fleet->settings->removed ? ORDER_STOP : fleet->order;
+}
 
 static inline bool worker_outdated(const struct worker *worker)
 {

@@ -78,7 +78,7 @@ static enum reason unwanted_for(const struct worker *worker, usec_t now)
 
         if (fleet->world->shutting_down)
                 return REASON_SHUTDOWN;
-        if (fleet->order != ORDER_RUN || worker->quiet_ordered)
+        if (fleet_order(fleet) != ORDER_RUN || worker->quiet_ordered)
                 return REASON_OPERATOR;
         if (worker->over_limit)
                 return REASON_MEMORY;

@@ -30,6 +30,16 @@ void rollout_start(struct fleet *fleet, usec_t now)
                     (unsigned long long)fleet->generation, fleet->rollout.total);
 }
 
+void rollout_outdate(struct fleet *fleet, usec_t now)
+{
+        fleet->generation++;
+        if (fleet->rollout.state != ROLLOUT_RUNNING)
+                return;
+        fleet->rollout.total = MAX(fleet->rollout.total, fleet_count(fleet, now).outdated);
+        fleet->rollout.failures = 0;
+        rollout_observe_progress(fleet, now);
+}
+
 void rollout_abort(struct fleet *fleet, const char *why)
 {
         if (fleet->rollout.state != ROLLOUT_RUNNING)

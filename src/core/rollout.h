@@ -9,6 +9,9 @@ usec_t rollout_trial_usec(const struct fleet *fleet);
 
 /* Starts over with a new generation: every worker there is becomes outdated. */
 void rollout_start(struct fleet *fleet, usec_t now);
+/* Workers would be started otherwise now: all there are become outdated, and a restart that runs replaces
+ * them, too. */
+void rollout_outdate(struct fleet *fleet, usec_t now);
 /* Ends it, if one runs: no further old worker is quieted. */
 void rollout_abort(struct fleet *fleet, const char *why);
 

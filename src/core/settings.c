@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Frees, finds, prints, compares and merges finished settings. */
 #include "core/settings.h"
+#include "base/hash.h"
 #include "base/words.h"
 #include "core/settings_keys.h"
 #include <stdarg.h>
@@ -28,15 +29,6 @@ struct settings *settings_free(struct settings *settings)
                         fleet_settings_free(settings->fleets[i]);
                 free(settings->fleets);
                 free(settings);
-        }
-        return NULL;
-}
-
-const struct fleet_settings *settings_find_fleet(const struct settings *settings, const char *name)
-{
-        for (size_t i = 0; i < settings->n_fleets; i++) {
-                if (strcmp(settings->fleets[i]->name, name) == 0)
-                        return settings->fleets[i];
         }
         return NULL;
 }
@@ -120,6 +112,18 @@ static int diff_tell(struct diff *diff, const struct settings_change *change)
         return diff->changed(change, diff->userdata);
 }
 
+/* An environment has many a password: that it changed is told, not what it is. */
+static int diff_text(const struct settings_key *key, const void *base, char **ret)
+{
+        int r = settings_value_text(key, base, ret);
+
+        if (r < 0 || key->type != SETTINGS_ENVIRONMENT || *ret == NULL)
+                return r;
+        free(*ret);
+        *ret = strdup("***");
+        return *ret ? 0 : -ENOMEM;
+}
+
 static int diff_scope(struct diff *diff, enum settings_scope scope, const char *section, const void *old,
                       const void *new)
 {
@@ -129,16 +133,16 @@ static int diff_scope(struct diff *diff, enum settings_scope scope, const char *
                 if (key->scope != scope || settings_value_equal(key, old, new))
                         continue;
 
-                int r = settings_value_text(key, old, &old_text);
+                int r = diff_text(key, old, &old_text);
                 if (r == 0)
-                        r = settings_value_text(key, new, &new_text);
+                        r = diff_text(key, new, &new_text);
                 if (r == 0)
                         r = diff_tell(diff, &(struct settings_change){
                                                     .section = section,
                                                     .key = key->name,
                                                     .old_text = old_text ? old_text : key->unset,
                                                     .new_text = new_text ? new_text : key->unset,
-                                                    .reloadable = key->reloadable,
+                                                    .reload = key->reload,
                                             });
                 if (r < 0)
                         return r;
@@ -153,12 +157,16 @@ static int diff_fleet(struct diff *diff, const struct fleet_settings *old, const
 
         if (asprintf(&section, "%s:%s", settings_scope_name(SETTINGS_FLEET), old ? old->name : new->name) < 0)
                 return -ENOMEM;
-        if (old && new)
+        bool was = old && !old->removed, is = new && !new->removed;
+        if (!was && !is)
+                return 0;
+        if (was && is)
                 return diff_scope(diff, SETTINGS_FLEET, section, old, new);
         return diff_tell(diff, &(struct settings_change){
                                        .section = section,
-                                       .old_text = old ? "present" : "absent",
-                                       .new_text = new ? "added" : "removed",
+                                       .old_text = was ? "present" : "absent",
+                                       .new_text = is ? "added" : "removed",
+                                       .reload = SETTINGS_APPLIED,
                                });
 }
 
@@ -187,24 +195,46 @@ static int merge_scope(enum settings_scope scope, const void *old, const void *n
                 const struct settings_key *key = &settings_keys[i];
                 if (key->scope != scope)
                         continue;
-                int r = settings_value_copy(key, key->reloadable ? new : old, to);
+                int r = settings_value_copy(key, key->reload != SETTINGS_KEPT ? new : old, to);
                 if (r < 0)
                         return r;
         }
         return 0;
 }
 
-static int merge_fleet(const struct fleet_settings *old, const struct fleet_settings *new,
-                       struct fleet_settings *to)
+/* A new fleet at the end of the list, NULL where memory is short. */
+static struct fleet_settings *add_fleet(struct settings *settings, const char *name)
 {
-        to->line = new->line;
-        to->name = strdup(old->name);
-        if (!to->name)
+        struct fleet_settings **list =
+                reallocarray(settings->fleets, settings->n_fleets + 1, sizeof(*settings->fleets));
+        struct fleet_settings *fleet = NULL;
+
+        if (list) {
+                settings->fleets = list;
+                fleet = calloc(1, sizeof(*fleet));
+        }
+        if (!fleet)
+                return NULL;
+        list[settings->n_fleets++] = fleet;
+        settings_values_clear(SETTINGS_FLEET, fleet);
+        fleet->name = strdup(name);
+        return fleet->name ? fleet : NULL;
+}
+
+/* Either may be NULL: the fleet is in one of the settings only. */
+static int merge_fleet(const struct fleet_settings *old, const struct fleet_settings *new,
+                       struct settings *merged)
+{
+        struct fleet_settings *to = add_fleet(merged, old ? old->name : new->name);
+
+        if (!to)
                 return -ENOMEM;
-        int r = merge_scope(SETTINGS_FLEET, old, new, to);
+        to->removed = !new;
+        to->line = new ? new->line : 0;
+        int r = merge_scope(SETTINGS_FLEET, old ? old : new, new ? new : old, to);
         if (r < 0)
                 return r;
-        return fleet_settings_split(to);
+        return fleet_settings_derive(to);
 }
 
 int settings_merge(const struct settings *old, const struct settings *new, struct settings **ret)
@@ -216,27 +246,56 @@ int settings_merge(const struct settings *old, const struct settings *new, struc
         int r = merge_scope(SETTINGS_SQMGR, old, new, merged);
         if (r == 0)
                 r = merge_scope(SETTINGS_REDIS, &old->redis, &new->redis, &merged->redis);
+        for (size_t i = 0; i < old->n_fleets && r == 0; i++)
+                r = merge_fleet(old->fleets[i], settings_find_fleet(new, old->fleets[i]->name), merged);
+        for (size_t i = 0; i < new->n_fleets &&r == 0; i++)
+                if (!settings_find_fleet(old, new->fleets[i]->name))
+                        r = merge_fleet(NULL, new->fleets[i], merged);
         if (r < 0)
                 return r;
-
-        merged->fleets = calloc(MAX(old->n_fleets, (size_t)1), sizeof(*merged->fleets));
-        if (!merged->fleets)
-                return -ENOMEM;
-        for (size_t i = 0; i < old->n_fleets; i++) {
-                const struct fleet_settings *from = settings_find_fleet(new, old->fleets[i]->name);
-                struct fleet_settings *to = calloc(1, sizeof(*to));
-                if (!to)
-                        return -ENOMEM;
-                merged->fleets[merged->n_fleets++] = to;
-                r = merge_fleet(old->fleets[i], from ? from : old->fleets[i], to);
-                if (r < 0)
-                        return r;
-        }
         *ret = TAKE_PTR(merged);
         return 0;
 }
 
-int fleet_settings_split(struct fleet_settings *fleet)
+int settings_add_removed(struct settings *settings, const char *name)
+{
+        struct fleet_settings *fleet = add_fleet(settings, name);
+        char why[SETTINGS_WHY_MAX];
+        int r = 0;
+
+        if (!fleet)
+                return -ENOMEM;
+        fleet->removed = true;
+        for (size_t i = 0; i < settings_keys_n && r == 0; i++)
+                if (settings_keys[i].scope == SETTINGS_FLEET && settings_keys[i].fallback)
+                        r = settings_value_parse(&settings_keys[i], settings_keys[i].fallback, 0, fleet, why);
+        return r;
+}
+
+static int launch_hash(const struct fleet_settings *fleet, uint64_t *ret)
+{
+        uint64_t hash = HASH_INIT;
+
+        for (size_t i = 0; i < settings_keys_n; i++) {
+                const struct settings_key *key = &settings_keys[i];
+                _cleanup_free_ char *value = NULL;
+
+                if (key->scope != SETTINGS_FLEET || key->reload != SETTINGS_OUTDATES)
+                        continue;
+                int r = settings_value_text(key, fleet, &value);
+                if (r < 0)
+                        return r;
+                /* Defaults are left out: so a key that comes with an upgrade outdates nobody. */
+                if (!value || (key->fallback && strcmp(value, key->fallback) == 0))
+                        continue;
+                hash = hash_bytes(hash, key->name, strlen(key->name) + 1);
+                hash = hash_bytes(hash, value, strlen(value) + 1);
+        }
+        *ret = hash;
+        return 0;
+}
+
+int fleet_settings_derive(struct fleet_settings *fleet)
 {
         const char *error = NULL;
         int r = 0;
@@ -245,5 +304,5 @@ int fleet_settings_split(struct fleet_settings *fleet)
                 r = words_split(fleet->command, &fleet->argv, &error);
         if (r == 0 && fleet->environment)
                 r = words_split(fleet->environment, &fleet->environment_list, &error);
-        return r;
+        return r < 0 ? r : launch_hash(fleet, &fleet->launch_hash);
 }

@@ -5,6 +5,7 @@
 
 #include "base/macro.h"
 #include "base/usec.h"
+#include <string.h>
 #include <sys/types.h>
 
 enum framework_id { FRAMEWORK_SIDEKIQ, _FRAMEWORK_MAX };
@@ -35,6 +36,9 @@ struct redis_settings {
 struct fleet_settings {
         char *name;
         unsigned line; /* of its section's header; 0 where there is none */
+        bool removed;  /* it is no longer configured: its workers drain */
+        /* Derived: differs where a worker would be started otherwise. */
+        uint64_t launch_hash;
 
         char *command;
         char **argv; /* command, split into words; NULL-terminated */
@@ -99,10 +103,24 @@ static inline void settings_free_pointer(struct settings **settings)
 #define _cleanup_settings_ _cleanup_(settings_free_pointer)
 
 /* The fleet of that name, or NULL. */
-const struct fleet_settings *settings_find_fleet(const struct settings *settings, const char *name);
+static inline const struct fleet_settings *settings_find_fleet(const struct settings *settings,
+                                                               const char *name)
+{
+        for (size_t i = 0; i < settings->n_fleets; i++)
+                if (strcmp(settings->fleets[i]->name, name) == 0)
+                        return settings->fleets[i];
+        return NULL;
+}
 
 /* All settings in force as a config file has them, passwords as `***`. To be freed; NULL: out of memory. */
 char *settings_print(const struct settings *settings);
+
+/* What a reload does with a key. */
+enum settings_reload {
+        SETTINGS_KEPT,     /* nothing: sqmgr itself must be restarted */
+        SETTINGS_APPLIED,  /* it is in force at once */
+        SETTINGS_OUTDATES, /* it holds for workers that are started: those that live are outdated */
+};
 
 /* One difference between two settings. Texts are as the file would have them, passwords as `***`, and live as
  * long as the call. */
@@ -111,7 +129,7 @@ struct settings_change {
         const char *key;     /* NULL: the fleet as a whole, added (new_text is "added") or removed */
         const char *old_text;
         const char *new_text;
-        bool reloadable; /* settings_merge() takes it over; else it needs a restart of sqmgr */
+        enum settings_reload reload;
 };
 
 /* Calls changed for each difference, in the order of the table of keys. Returns how many there were; what
@@ -119,7 +137,11 @@ struct settings_change {
 int settings_diff(const struct settings *old, const struct settings *new,
                   int (*changed)(const struct settings_change *change, void *userdata), void *userdata);
 
-/* Makes settings of the old ones with the reloadable keys of the new: the fleets are the old ones in their
- * order, and one that new does not have stays as it is. Returns 0 with *ret, to be freed by settings_free(),
- * or -ENOMEM. */
+/* Makes settings of the old ones as a reload of the new ones leaves them. The fleets are the old ones in
+ * their order, those that new does not have as they were, but removed; then the added ones. Returns 0 with
+ * *ret, to be freed by settings_free(), or -ENOMEM. */
 int settings_merge(const struct settings *old, const struct settings *new, struct settings **ret);
+
+/* Adds a fleet of that name that is not configured, for workers that there still are: removed, and otherwise
+ * as the defaults have it. Returns 0 or -ENOMEM. */
+int settings_add_removed(struct settings *settings, const char *name);

@@ -244,7 +244,7 @@ static int inherit_fleet(const struct settings_draft *draft, struct settings_dra
                 else
                         r = set_fallback(draft, key, fleet->settings);
         }
-        return r == 0 ? fleet_settings_split(fleet->settings) : r;
+        return r == 0 ? fleet_settings_derive(fleet->settings) : r;
 }
 
 static void check_counts(const struct settings_draft_fleet *fleet, struct config_errors *errors)

@@ -41,7 +41,7 @@ struct settings_key {
         const char *refusal;  /* why this version does not take it; NULL: it does */
         const struct settings_choice *choices;
         int64_t min, max; /* of SETTINGS_INT to _MODE, _SHARE (its number), _DURATION (usec) and _SIZE */
-        bool reloadable;  /* a reload applies it; else sqmgr must be restarted */
+        enum settings_reload reload;
         bool required;
         bool secret; /* never shown */
 };
@@ -85,4 +85,4 @@ int settings_value_text(const struct settings_key *key, const void *base, char *
 
 /* Derives argv and environment_list, still NULL, from the texts, which have been checked. Returns 0 or
  * -ENOMEM. */
-int fleet_settings_split(struct fleet_settings *fleet);
+int fleet_settings_derive(struct fleet_settings *fleet);

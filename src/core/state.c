@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Packs and unpacks what must outlive sqmgr itself. Each pair of functions writes and reads one part. */
 #include "core/state.h"
+#include "base/hash.h"
 #include "core/plan.h"
+#include "core/rollout.h"
 #include <string.h>
 
 /* Magic, version, length and checksum of the payload. */
@@ -13,7 +15,7 @@
 #define AGE_NONE UINT64_MAX
 /* No worker and no fleet is shorter: a count that asks for more memory than it has bytes for is wrong. */
 #define WORKER_BYTES_MIN (21 * 8U)
-#define FLEET_BYTES_MIN  (24 * 8U)
+#define FLEET_BYTES_MIN  (25 * 8U)
 
 /* Writes: once memory was short, nothing more is written. */
 struct packer {
@@ -332,6 +334,7 @@ static void pack_fleet(struct packer *packer, const struct fleet *fleet, const s
         pack_number(packer, fleet->force);
         pack_number(packer, fleet->scale);
         pack_number(packer, fleet->settings->active_process_count);
+        pack_number(packer, fleet->settings->launch_hash);
         pack_number(packer, fleet->random);
         pack_rollout(packer, &fleet->rollout);
         pack_backoff(packer, &fleet->crash);
@@ -351,6 +354,7 @@ static int unpack_fleet(struct unpacker *unpacker, struct state_fleet *fleet)
         fleet->force = unpack_number(unpacker, 0, 1) == 1;
         fleet->scale = (unsigned)unpack_number(unpacker, 0, UINT32_MAX);
         fleet->scale_for = (unsigned)unpack_number(unpacker, 0, UINT32_MAX);
+        fleet->launch_hash = unpack_number(unpacker, 0, UINT64_MAX);
         fleet->random = unpack_number(unpacker, 0, UINT64_MAX);
         unpack_rollout(unpacker, &fleet->rollout);
         unpack_backoff(unpacker, &fleet->crash);
@@ -359,24 +363,13 @@ static int unpack_fleet(struct unpacker *unpacker, struct state_fleet *fleet)
         return unpack_workers(unpacker, fleet);
 }
 
-/* FNV-1a (Fowler, Noll, Vo), 64 bits: finds what a disk or an editor did, not an enemy, who cannot write the
- * file. */
-static uint64_t checksum(const uint8_t *bytes, size_t size)
-{
-        uint64_t sum = 0xcbf29ce484222325U;
-
-        for (size_t i = 0; i < size; i++)
-                sum = (sum ^ bytes[i]) * 0x100000001b3U;
-        return sum;
-}
-
 static void pack_header(uint8_t *bytes, size_t size)
 {
         uint8_t *at = mempcpy(bytes, STATE_MAGIC, sizeof(STATE_MAGIC) - 1);
 
         put_number(at, 4, STATE_VERSION);
         put_number(at + 4, 8, size - STATE_HEADER_SIZE);
-        put_number(at + 12, 8, checksum(bytes + STATE_HEADER_SIZE, size - STATE_HEADER_SIZE));
+        put_number(at + 12, 8, hash_bytes(HASH_INIT, bytes + STATE_HEADER_SIZE, size - STATE_HEADER_SIZE));
 }
 
 static enum state_outcome unpack_header(const uint8_t *bytes, size_t size)
@@ -395,7 +388,7 @@ static enum state_outcome unpack_header(const uint8_t *bytes, size_t size)
         if (length > size - STATE_HEADER_SIZE)
                 return STATE_TRUNCATED;
         if (length < size - STATE_HEADER_SIZE || size > STATE_BYTES_MAX ||
-            get_number(at + 12, 8) != checksum(bytes + STATE_HEADER_SIZE, length))
+            get_number(at + 12, 8) != hash_bytes(HASH_INIT, bytes + STATE_HEADER_SIZE, length))
                 return STATE_GARBLED;
         return STATE_READ;
 }
@@ -491,7 +484,7 @@ int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t 
         return STATE_READ;
 }
 
-void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved)
+void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, usec_t now)
 {
         fleet->generation = saved->generation;
         fleet->order = saved->order;
@@ -503,4 +496,6 @@ void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved)
         memcpy(fleet->crash_last, saved->crash_last, sizeof(fleet->crash_last));
         fleet->random = saved->random;
         fleet->continued = true;
+        if (!fleet->settings->removed && saved->launch_hash != fleet->settings->launch_hash)
+                rollout_outdate(fleet, now);
 }

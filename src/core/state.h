@@ -30,8 +30,9 @@ struct state_fleet {
         uint64_t generation;
         enum fleet_order order;
         bool force;
-        unsigned scale;     /* 0: none */
-        unsigned scale_for; /* active_process_count when it was in force */
+        unsigned scale;       /* 0: none */
+        unsigned scale_for;   /* active_process_count when it was in force */
+        uint64_t launch_hash; /* its settings' then */
         struct rollout rollout;
         struct backoff crash;
         struct backoff churn;
@@ -63,5 +64,5 @@ int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t 
 struct state *state_free(struct state *state);
 
 /* The fleet goes on where it was, its workers left aside. A scale lapses where the configured count is
- * another than it was given for. */
-void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved);
+ * another than it was given for; workers that would be started otherwise now are outdated. */
+void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, usec_t now);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Makes, finds and frees the model's parts, and keeps the events not yet told. */
 #include "core/world.h"
+#include "core/rollout.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,29 +35,108 @@ static void world_free_pointer(struct world **world)
         world_free(*world);
 }
 
+/* Makes the fleets that settings have and the world has not. Returns how many, or -ENOMEM. */
+static int make_fleets(const struct world *world, const struct settings *settings, struct fleet **list)
+{
+        int n = 0;
+
+        for (size_t i = 0; i < settings->n_fleets; i++) {
+                if (world_fleet(world, settings->fleets[i]->name) != NULL)
+                        continue;
+                struct fleet *fleet = calloc(1, sizeof(*fleet));
+
+                if (fleet == NULL) {
+                        while (n > 0)
+                                fleet_free(list[--n]);
+                        return -ENOMEM;
+                }
+                fleet->settings = settings->fleets[i];
+                fleet->generation = 1;
+                fleet->random = world->seed + (uint64_t)n;
+                list[n++] = fleet;
+        }
+        return n;
+}
+
 int world_new(const struct settings *settings, uint64_t seed, struct world **ret)
 {
         _cleanup_(world_free_pointer) struct world *world = calloc(1, sizeof(*world));
 
         if (world == NULL)
                 return -ENOMEM;
-        world->settings = settings;
-        world->fleets = calloc(settings->n_fleets + 1, sizeof(*world->fleets));
-        if (world->fleets == NULL)
-                return -ENOMEM;
-        for (size_t i = 0; i < settings->n_fleets; i++) {
-                struct fleet *fleet = calloc(1, sizeof(*fleet));
-
-                if (fleet == NULL)
-                        return -ENOMEM;
-                fleet->world = world;
-                fleet->settings = settings->fleets[i];
-                fleet->generation = 1;
-                fleet->random = seed + i;
-                world->fleets[world->n_fleets++] = fleet;
-        }
+        world->seed = seed;
+        int r = world_reload(world, settings, 0);
+        if (r < 0)
+                return r;
         *ret = TAKE_PTR(world);
         return 0;
+}
+
+static void reload_fleet(struct fleet *fleet, const struct fleet_settings *new, usec_t now)
+{
+        const struct fleet_settings *old = fleet->settings;
+
+        /* The operator's count was given for the configured one. */
+        if (new->active_process_count != old->active_process_count)
+                fleet->scale = 0;
+        fleet->settings = new;
+        if (new->removed && !old->removed) {
+                rollout_abort(fleet, "the fleet is no longer configured");
+                world_event(fleet->world, EVENT_ORDER, fleet, NULL,
+                            "fleet '%s': no longer configured, its workers are drained", new->name);
+        } else if (old->removed && !new->removed) {
+                world_event(fleet->world, EVENT_ORDER, fleet, NULL, "fleet '%s': configured again",
+                            new->name);
+        }
+        if (new->launch_hash != old->launch_hash)
+                rollout_outdate(fleet, now);
+}
+
+int world_reload(struct world *world, const struct settings *settings, usec_t now)
+{
+        struct fleet **fleets = calloc(settings->n_fleets + 1, sizeof(struct fleet *));
+        size_t n = 0;
+
+        if (fleets == NULL)
+                return -ENOMEM;
+        int n_new = make_fleets(world, settings, fleets + world->n_fleets);
+        if (n_new < 0) {
+                free(fleets);
+                return n_new;
+        }
+        world->settings = settings;
+        for (; n < world->n_fleets; n++) {
+                const struct fleet_settings *new =
+                        settings_find_fleet(settings, world->fleets[n]->settings->name);
+
+                assert(new != NULL);
+                fleets[n] = world->fleets[n];
+                reload_fleet(fleets[n], new, now);
+        }
+        for (; n_new > 0; n_new--) {
+                fleets[n]->world = world;
+                world->seed++;
+                n++;
+        }
+        free(world->fleets);
+        world->fleets = fleets;
+        world->n_fleets = n;
+        return 0;
+}
+
+void world_forget_removed(struct world *world)
+{
+        size_t kept = 0;
+
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                struct fleet *fleet = world->fleets[i];
+
+                if (fleet->settings->removed && fleet->n_workers == 0)
+                        fleet_free(fleet);
+                else
+                        world->fleets[kept++] = fleet;
+        }
+        world->n_fleets = kept;
 }
 
 struct fleet *world_fleet(const struct world *world, const char *name)

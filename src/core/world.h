@@ -17,8 +17,9 @@ struct doubt {
 
 struct world {
         const struct settings *settings; /* not owned */
-        struct fleet **fleets;           /* owned, in the order of the settings */
+        struct fleet **fleets;           /* owned */
         size_t n_fleets;
+        uint64_t seed; /* of the jitter of the next fleet */
 
         struct doubt doubt;
         uint64_t available_bytes; /* memory available to an extra process; 0: not known */
@@ -36,6 +37,14 @@ struct world {
  * backoff. Returns -ENOMEM, or 0 with *ret to be freed by world_free(). */
 int world_new(const struct settings *settings, uint64_t seed, struct world **ret);
 struct world *world_free(struct world *world);
+
+/* Puts other settings in force, which have all fleets that there are (settings_merge()): those that are
+ * missing are added, those that are removed drain. Workers that would be started otherwise now are outdated.
+ * Returns 0, or -ENOMEM: then nothing is changed. */
+int world_reload(struct world *world, const struct settings *settings, usec_t now);
+
+/* Forgets the removed fleets that have no workers. No event may tell of them any more. */
+void world_forget_removed(struct world *world);
 
 /* The fleet of that name, or NULL. */
 struct fleet *world_fleet(const struct world *world, const char *name);

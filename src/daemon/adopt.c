@@ -35,10 +35,17 @@ struct marked {
         uint64_t generation; /* 0: not told */
 };
 
+/* A fleet whose workers are looked for. */
+struct sought {
+        struct fleet *fleet;
+        uid_t uid; /* whose its workers are */
+        bool lost; /* nothing is known of them */
+};
+
 struct adoption {
         struct supervisor *supervisor;
-        bool *lost;  /* by fleet: nothing is known of its workers */
-        uid_t *uids; /* by fleet: whose its workers are */
+        struct sought *sought; /* the configured ones */
+        size_t n_sought;
         struct underway *underway;
         size_t n_underway;
         usec_t until;
@@ -67,8 +74,7 @@ struct adoption *adoption_free(struct adoption *adoption)
         sd_event_source_disable_unref(adoption->timer);
         free(adoption->marked);
         free(adoption->underway);
-        free(adoption->lost);
-        free(adoption->uids);
+        free(adoption->sought);
         free(adoption);
         return NULL;
 }
@@ -101,26 +107,34 @@ static int hold(pid_t pid, uint64_t start, struct proc **ret)
         return 0;
 }
 
-static size_t fleet_number(const struct world *world, const struct fleet *fleet)
+/* NULL: it is no longer configured, or came with a reload. */
+static struct sought *find_sought(const struct adoption *adoption, const struct fleet *fleet)
 {
-        size_t i = 0;
+        for (size_t i = 0; i < adoption->n_sought; i++)
+                if (adoption->sought[i].fleet == fleet)
+                        return &adoption->sought[i];
+        return NULL;
+}
 
-        while (world->fleets[i] != fleet)
-                i++;
-        return i;
+static bool is_lost(const struct adoption *adoption, const struct fleet *fleet)
+{
+        const struct sought *sought = find_sought(adoption, fleet);
+
+        return sought != NULL && sought->lost;
 }
 
 /* Pid and start time name a process for good, so that a user who is not the expected one is no reason to
  * start a second worker beside it: the command or the settings may have changed him. */
 static void check_user(const struct adoption *adoption, const struct worker *worker, const struct proc *proc)
 {
-        uid_t uid, expected = adoption->uids[fleet_number(worker->fleet->world, worker->fleet)];
+        const struct sought *sought = find_sought(adoption, worker->fleet);
+        uid_t uid;
 
-        if (proc_uid(proc, &uid) < 0 || uid == expected || uid == geteuid())
+        if (sought == NULL || proc_uid(proc, &uid) < 0 || uid == sought->uid || uid == geteuid())
                 return;
         log_warning("%s/%u (pid %d) is adopted, though it runs as user %u, not as %u",
                     worker->fleet->settings->name, worker->index, (int)worker->pid, (unsigned)uid,
-                    (unsigned)expected);
+                    (unsigned)sought->uid);
 }
 
 /* One that the state names. */
@@ -159,20 +173,33 @@ static void add_underway(struct adoption *adoption, struct fleet *fleet, const s
                 (struct underway){.fleet = fleet, .index = known->index, .generation = known->generation};
 }
 
-static void tell_left_alone(const struct state_fleet *saved)
+/* One that is no longer configured: its workers drain. */
+static int add_removed(struct supervisor *supervisor, const struct state_fleet *saved, usec_t now,
+                       struct fleet **ret)
 {
-        if (saved->n_workers > 0)
-                log_warning(
-                        "fleet '%s' is no longer configured: its workers, %zu at the last count, are left "
-                        "alone; end them by hand, or configure it again and restart sqmgr",
-                        saved->name, saved->n_workers);
+        int r = settings_add_removed(supervisor->settings, saved->name);
+
+        if (r >= 0)
+                r = links_make(supervisor, supervisor->settings);
+        if (r >= 0)
+                r = world_reload(supervisor->world, supervisor->settings, now);
+        if (r < 0)
+                return r;
+        links_join(supervisor);
+        *ret = world_fleet(supervisor->world, saved->name);
+        log_warning("fleet '%s' is no longer configured: its workers, %zu at the last count, are drained",
+                    saved->name, saved->n_workers);
+        return 0;
 }
 
 static int continue_fleet(struct adoption *adoption, struct fleet *fleet, const struct state_fleet *saved,
                           usec_t now)
 {
-        adoption->lost[fleet_number(fleet->world, fleet)] = false;
-        state_continue_fleet(fleet, saved);
+        struct sought *sought = find_sought(adoption, fleet);
+
+        if (sought != NULL)
+                sought->lost = false;
+        state_continue_fleet(fleet, saved, now);
         /* While there was no sqmgr it could not come forward. */
         if (fleet->rollout.state == ROLLOUT_RUNNING)
                 rollout_observe_progress(fleet, now);
@@ -202,12 +229,14 @@ static int continue_state(struct adoption *adoption, const struct state *state, 
         for (size_t i = 0; i < state->n_fleets; i++) {
                 const struct state_fleet *saved = &state->fleets[i];
                 struct fleet *fleet = world_fleet(adoption->supervisor->world, saved->name);
+                int r = 0;
 
-                if (fleet == NULL) {
-                        tell_left_alone(saved);
+                if (fleet == NULL && saved->n_workers == 0)
                         continue;
-                }
-                int r = continue_fleet(adoption, fleet, saved, now);
+                if (fleet == NULL)
+                        r = add_removed(adoption->supervisor, saved, now, &fleet);
+                if (r >= 0)
+                        r = continue_fleet(adoption, fleet, saved, now);
                 if (r < 0)
                         return r;
         }
@@ -247,8 +276,9 @@ static int read_mark(const struct adoption *adoption, const struct proc *proc, s
                 return 0;
         snprintf(name, sizeof(name), "%.*s", (int)(slash - worker), worker);
         struct fleet *fleet = world_fleet(world, name);
+        const struct sought *sought = find_sought(adoption, fleet);
         /* Anybody may put anything in his own environment. */
-        if (fleet == NULL || proc_uid(proc, &uid) < 0 || uid != adoption->uids[fleet_number(world, fleet)])
+        if (sought == NULL || proc_uid(proc, &uid) < 0 || uid != sought->uid)
                 return 0;
         if (told != NULL)
                 (void)parse_unsigned(told, 1, GENERATION_MAX, &generation);
@@ -262,7 +292,6 @@ static int read_mark(const struct adoption *adoption, const struct proc *proc, s
 static bool is_launching(const struct adoption *adoption, const struct proc *proc,
                          const struct proc_place *place)
 {
-        const struct world *world = adoption->supervisor->world;
         _cleanup_proc_ struct proc *parent = NULL, *self = NULL;
         struct proc_place above, own;
         bool ours = false;
@@ -270,8 +299,8 @@ static bool is_launching(const struct adoption *adoption, const struct proc *pro
 
         if (strcmp(place->comm, LAUNCH_COMM) != 0 || proc_uid(proc, &uid) < 0)
                 return false;
-        for (size_t i = 0; i < world->n_fleets; i++)
-                ours |= uid == adoption->uids[i];
+        for (size_t i = 0; i < adoption->n_sought; i++)
+                ours |= uid == adoption->sought[i].uid;
         if (!ours && uid != geteuid())
                 return false;
         return proc_open(place->parent, &parent) < 0 || proc_place(parent, &above) < 0 ||
@@ -360,7 +389,7 @@ static bool is_wanted(const struct adoption *adoption, const struct marked *mark
                         return false;
         if (!is_main(adoption, marked) || !is_likest(adoption, marked))
                 return false;
-        if (adoption->lost[fleet_number(fleet->world, fleet)])
+        if (is_lost(adoption, fleet))
                 return true;
         for (size_t i = 0; i < adoption->n_underway; i++) {
                 const struct underway *underway = &adoption->underway[i];
@@ -402,7 +431,7 @@ static void learn_generations(const struct adoption *adoption)
         for (size_t i = 0; i < adoption->n_marked; i++) {
                 struct fleet *fleet = adoption->marked[i].fleet;
 
-                if (adoption->lost[fleet_number(fleet->world, fleet)])
+                if (is_lost(adoption, fleet))
                         fleet->generation = MAX(fleet->generation, adoption->marked[i].generation);
         }
 }
@@ -495,17 +524,19 @@ static int adoption_new(struct supervisor *supervisor, usec_t now, struct adopti
                 return -ENOMEM;
         adoption->supervisor = supervisor;
         adoption->until = USEC_INFINITY;
-        adoption->lost = calloc(world->n_fleets + 1, sizeof(*adoption->lost));
-        adoption->uids = calloc(world->n_fleets + 1, sizeof(*adoption->uids));
-        if (adoption->lost == NULL || adoption->uids == NULL)
+        adoption->sought = calloc(world->n_fleets + 1, sizeof(*adoption->sought));
+        if (adoption->sought == NULL)
                 return -ENOMEM;
         for (size_t i = 0; i < world->n_fleets; i++) {
                 const struct fleet_settings *settings = world->fleets[i]->settings;
                 const struct passwd *user = settings->user != NULL ? getpwnam(settings->user) : NULL;
 
                 adoption->until = MIN(adoption->until, usec_add(now, settings->boot_timeout));
-                adoption->lost[i] = true;
-                adoption->uids[i] = user != NULL ? user->pw_uid : geteuid();
+                adoption->sought[adoption->n_sought++] = (struct sought){
+                        .fleet = world->fleets[i],
+                        .uid = user != NULL ? user->pw_uid : geteuid(),
+                        .lost = true,
+                };
         }
         *ret = TAKE_PTR(adoption);
         return 0;
@@ -533,7 +564,6 @@ static void tell(const struct adoption *adoption, int outcome, const char *why)
 int adopt(struct supervisor *supervisor, usec_t now)
 {
         _cleanup_(adoption_free_pointer) struct adoption *adoption = NULL;
-        const struct world *world = supervisor->world;
         struct state *state = NULL;
         char why[512] = "";
         bool unclear = false;
@@ -548,8 +578,8 @@ int adopt(struct supervisor *supervisor, usec_t now)
         if (outcome == STATEFILE_READ)
                 r = continue_state(adoption, state, now);
         state_free(state);
-        for (size_t i = 0; i < world->n_fleets; i++)
-                unclear |= adoption->lost[i];
+        for (size_t i = 0; i < adoption->n_sought; i++)
+                unclear |= adoption->sought[i].lost;
         unclear |= adoption->n_underway > 0;
         if (r >= 0 && unclear)
                 r = search(adoption, now);

@@ -186,6 +186,11 @@ static bool refuse_at_shutdown(struct control *control, struct call *call)
         return true;
 }
 
+static void refuse_removed(struct call *call, const struct fleet *fleet)
+{
+        refuse(call, "fleet '%s' is no longer configured: its workers are drained", fleet->settings->name);
+}
+
 static json_t *render_status(struct control *control, const struct fleet_list *list, usec_t now)
 {
         const struct control_host *host = &control->host;
@@ -335,7 +340,10 @@ static void handle_start(struct control *control, struct call *call, json_t *par
 
         if (!fleet || refuse_at_shutdown(control, call))
                 return;
-        command_start(control->host.world, fleet, now);
+        if (command_start(control->host.world, fleet, now) == COMMAND_REMOVED) {
+                refuse_removed(call, fleet);
+                return;
+        }
         control_changed(control);
         server_reply(call, json_object(), false);
 }
@@ -352,8 +360,14 @@ static void handle_scale(struct control *control, struct call *call, json_t *par
         struct fleet *fleet = parse_fleet(control, call, parameters);
         if (!fleet || refuse_at_shutdown(control, call))
                 return;
-        if (count < 1 || count > UINT32_MAX ||
-            command_scale(control->host.world, fleet, (unsigned)count, now) == COMMAND_RANGE) {
+        enum command_outcome outcome = COMMAND_RANGE;
+        if (count >= 1 && count <= UINT32_MAX)
+                outcome = command_scale(control->host.world, fleet, (unsigned)count, now);
+        if (outcome == COMMAND_REMOVED) {
+                refuse_removed(call, fleet);
+                return;
+        }
+        if (outcome == COMMAND_RANGE) {
                 refuse(call,
                        "fleet '%s' cannot be scaled to %lld: the count must be within 1 and %u "
                        "(max_processes)",

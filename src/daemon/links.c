@@ -63,7 +63,23 @@ static struct link *find_link(const struct supervisor *supervisor, const char *u
         return NULL;
 }
 
-static int make_link(struct supervisor *supervisor, const char *url, struct link **ret)
+static struct link *free_link(struct link *link)
+{
+        if (link == NULL)
+                return NULL;
+        beats_free(link->beats);
+        redis_free(link->redis);
+        free(link->url);
+        free(link);
+        return NULL;
+}
+
+static void free_link_pointer(struct link **link)
+{
+        free_link(*link);
+}
+
+static int make_link(struct supervisor *supervisor, const char *url)
 {
         static const struct beats_ops ops = {
                 .is_descendant = is_descendant,
@@ -72,12 +88,14 @@ static int make_link(struct supervisor *supervisor, const char *url, struct link
                 .on_done = on_done,
         };
         const struct redis_settings *settings = &supervisor->settings->redis;
-        struct link *link = calloc(1, sizeof(*link));
+        struct link **links =
+                reallocarray(supervisor->links, supervisor->n_links + 1, sizeof(*supervisor->links));
+        _cleanup_(free_link_pointer) struct link *link = calloc(1, sizeof(*link));
 
-        if (link == NULL)
+        if (links != NULL)
+                supervisor->links = links;
+        if (links == NULL || link == NULL)
                 return -ENOMEM;
-        /* In the list at once: links_free() frees what there is of it. */
-        supervisor->links[supervisor->n_links++] = link;
         link->supervisor = supervisor;
         link->url = strdup(url);
         if (link->url == NULL)
@@ -86,40 +104,63 @@ static int make_link(struct supervisor *supervisor, const char *url, struct link
         if (r >= 0)
                 r = beats_new(link->redis, settings->namespace, supervisor->host_name, &ops, link,
                               &link->beats);
-        *ret = link;
+        if (r < 0)
+                return r;
+        links[supervisor->n_links++] = TAKE_PTR(link);
+        return 0;
+}
+
+static const char *fleet_url(const struct supervisor *supervisor, const struct fleet_settings *fleet)
+{
+        return fleet->redis_url ?: supervisor->settings->redis.url;
+}
+
+int links_make(struct supervisor *supervisor, const struct settings *settings)
+{
+        int r = 0;
+
+        for (size_t i = 0; i < settings->n_fleets && r >= 0; i++) {
+                const char *url = fleet_url(supervisor, settings->fleets[i]);
+
+                if (find_link(supervisor, url) == NULL)
+                        r = make_link(supervisor, url);
+        }
         return r;
 }
 
-int links_make(struct supervisor *supervisor)
+void links_join(struct supervisor *supervisor)
 {
         const struct world *world = supervisor->world;
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+        size_t kept = 0;
 
-        supervisor->links = calloc(world->n_fleets + 1, sizeof(struct link *));
-        if (supervisor->links == NULL)
-                return -ENOMEM;
         for (size_t i = 0; i < world->n_fleets; i++) {
-                const char *url = world->fleets[i]->settings->redis_url ?: supervisor->settings->redis.url;
-                struct link *link = find_link(supervisor, url);
+                struct fleet *fleet = world->fleets[i];
+                struct link *link = find_link(supervisor, fleet_url(supervisor, fleet->settings));
 
-                if (link == NULL) {
-                        int r = make_link(supervisor, url, &link);
-                        if (r < 0)
-                                return r;
-                }
-                world->fleets[i]->io = link;
+                if (fleet->io != NULL)
+                        continue;
+                fleet->io = link;
+                if (redis_state(link->redis) == REDIS_STATE_CONNECTED)
+                        observe_redis(fleet, true, now);
         }
-        return 0;
+        for (size_t i = 0; i < supervisor->n_links; i++) {
+                struct link *link = supervisor->links[i];
+                bool used = false;
+
+                for (size_t j = 0; j < world->n_fleets; j++)
+                        used |= world->fleets[j]->io == link;
+                if (used)
+                        supervisor->links[kept++] = link;
+                else
+                        free_link(link);
+        }
+        supervisor->n_links = kept;
 }
 
 void links_free(struct supervisor *supervisor)
 {
-        for (size_t i = 0; i < supervisor->n_links; i++) {
-                struct link *link = supervisor->links[i];
-
-                beats_free(link->beats);
-                redis_free(link->redis);
-                free(link->url);
-                free(link);
-        }
+        for (size_t i = 0; i < supervisor->n_links; i++)
+                free_link(supervisor->links[i]);
         free(supervisor->links);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the config file again, and puts what a reload may change in the place of the old. */
 #include "daemon/supervisor.h"
+#include "io/clock.h"
 #include "io/config.h"
 #include "io/log.h"
 #include <stdio.h>
@@ -34,30 +35,37 @@ static int lines_add(struct lines *lines, char *line)
         return 0;
 }
 
-static int lines_take(struct lines *lines, char ***ret)
+/* An empty list that can be taken as it is. */
+static int lines_begin(struct lines *lines)
 {
-        if (lines->list == NULL)
-                lines->list = calloc(1, sizeof(char *));
-        if (lines->list == NULL)
-                return -ENOMEM;
-        *ret = TAKE_PTR(lines->list);
+        lines->list = calloc(1, sizeof(char *));
+        return lines->list != NULL ? 0 : -ENOMEM;
+}
+
+static char **lines_take(struct lines *lines)
+{
         lines->n = 0;
-        return 0;
+        return TAKE_PTR(lines->list);
 }
 
 static int on_change(const struct settings_change *change, void *userdata)
 {
-        static const char needs_restart[] = " (not in force: needs a restart of sqmgr)";
-        const char *suffix = change->reloadable ? "" : needs_restart;
+        static const char *const suffixes[] = {
+                [SETTINGS_KEPT] = " (not in force: restart sqmgr itself, its workers live on)",
+                [SETTINGS_APPLIED] = "",
+                [SETTINGS_OUTDATES] = " (for new workers: 'sqmgrctl restart' puts it into effect)",
+        };
         char *line = NULL;
         int n;
 
         if (change->key == NULL)
-                n = asprintf(&line, "[%s]: %s%s", change->section, change->new_text, suffix);
+                n = asprintf(&line, "[%s]: %s", change->section,
+                             strcmp(change->new_text, "added") == 0 ? "added, its workers are started"
+                                                                    : "removed, its workers are drained");
         else
                 n = asprintf(&line, "[%s] %s: %s -> %s%s", change->section, change->key,
                              change->old_text != NULL ? change->old_text : "none",
-                             change->new_text != NULL ? change->new_text : "none", suffix);
+                             change->new_text != NULL ? change->new_text : "none", suffixes[change->reload]);
         return lines_add(userdata, n < 0 ? NULL : line);
 }
 
@@ -67,12 +75,13 @@ static int refuse(const struct supervisor *supervisor, const struct config_error
         _cleanup_free_ char *text = config_errors_text(errors, supervisor->config_path);
         char *rest = text;
 
-        if (text == NULL)
+        if (text == NULL || lines_begin(&lines) < 0)
                 return -ENOMEM;
         for (const char *line; (line = strsep(&rest, "\n")) != NULL;)
                 if (line[0] != '\0' && lines_add(&lines, strdup(line)) < 0)
                         return -ENOMEM;
-        return lines_take(&lines, ret_lines) < 0 ? -ENOMEM : 1;
+        *ret_lines = lines_take(&lines);
+        return 1;
 }
 
 int reload(struct supervisor *supervisor, char ***ret_lines)
@@ -80,35 +89,30 @@ int reload(struct supervisor *supervisor, char ***ret_lines)
         _cleanup_config_errors_ struct config_errors errors = {0}, warnings = {0};
         _cleanup_settings_ struct settings *read = NULL, *merged = NULL;
         _cleanup_lines_ struct lines lines = {0};
-        struct world *world = supervisor->world;
 
         if (config_load(supervisor->config_path, &read, &errors, &warnings) < 0)
                 return refuse(supervisor, &errors, ret_lines);
         for (size_t i = 0; i < warnings.n; i++)
                 log_warning("%s:%u: %s", supervisor->config_path, warnings.list[i].line,
                             warnings.list[i].text);
-        int r = settings_diff(supervisor->settings, read, on_change, &lines);
+        int r = lines_begin(&lines);
+        if (r >= 0)
+                r = settings_diff(supervisor->settings, read, on_change, &lines);
         if (r >= 0)
                 r = settings_merge(supervisor->settings, read, &merged);
         if (r >= 0)
-                r = lines_take(&lines, ret_lines);
+                r = links_make(supervisor, merged);
+        if (r >= 0)
+                r = world_reload(supervisor->world, merged, clock_now(CLOCK_MONOTONIC));
         if (r < 0)
                 return r;
 
         /* From here on nothing can fail. */
-        world->settings = merged;
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                struct fleet *fleet = world->fleets[i];
-                const struct fleet_settings *settings = settings_find_fleet(merged, fleet->settings->name);
-
-                /* The operator's count was given for the configured one. */
-                if (settings->active_process_count != fleet->settings->active_process_count)
-                        fleet->scale = 0;
-                fleet->settings = settings;
-        }
         settings_free(supervisor->settings);
         supervisor->settings = TAKE_PTR(merged);
+        links_join(supervisor);
         supervisor->unsaved = true;
         log_set_level(supervisor->settings->log_level);
+        *ret_lines = lines_take(&lines);
         return 0;
 }

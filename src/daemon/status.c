@@ -87,16 +87,17 @@ static json_t *render_fleet(const struct fleet *fleet, usec_t now)
         char waits_for[512];
 
         fleet_waits_for(fleet, now, waits_for, sizeof(waits_for));
-        return json_pack(
-                "{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o}", "name",
-                varlink_text(fleet->settings->name), "framework",
-                framework_get(fleet->settings->framework)->name, "target", (json_int_t)fleet_target(fleet),
-                "active", (json_int_t)counts.active, "starting", (json_int_t)counts.starting, "quiet",
-                (json_int_t)counts.quiet, "stopping", (json_int_t)counts.stopping, "max_processes",
-                (json_int_t)fleet_max_processes(fleet), "generation", (json_int_t)fleet->generation,
-                "memory_bytes", (json_int_t)counts.memory_bytes, "state", fleet_order_name(fleet->order),
-                "waits_for", varlink_text(waits_for), "rollout", render_rollout(fleet, counts.outdated, now),
-                "crash", render_crash(fleet, now), "workers", render_workers(fleet, now));
+        return json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o}",
+                         "name", varlink_text(fleet->settings->name), "framework",
+                         framework_get(fleet->settings->framework)->name, "target",
+                         (json_int_t)fleet_target(fleet), "active", (json_int_t)counts.active, "starting",
+                         (json_int_t)counts.starting, "quiet", (json_int_t)counts.quiet, "stopping",
+                         (json_int_t)counts.stopping, "max_processes", (json_int_t)fleet_max_processes(fleet),
+                         "generation", (json_int_t)fleet->generation, "memory_bytes",
+                         (json_int_t)counts.memory_bytes, "state", fleet_order_name(fleet_order(fleet)),
+                         "waits_for", varlink_text(waits_for), "rollout",
+                         render_rollout(fleet, counts.outdated, now), "crash", render_crash(fleet, now),
+                         "workers", render_workers(fleet, now));
 }
 
 static json_t *render_redis(const struct status_info *info)

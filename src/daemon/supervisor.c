@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The loop: look, plan, execute, tell. */
 #include "daemon/supervisor.h"
+#include "base/hash.h"
 #include "core/command.h"
 #include "core/observe.h"
 #include "daemon/handover.h"
@@ -106,6 +107,22 @@ static bool anything_lives(const struct world *world)
         return false;
 }
 
+/* Fleets that are no longer configured, and have drained. What is being adopted may be theirs. */
+static void forget_removed(struct supervisor *supervisor)
+{
+        size_t n = supervisor->world->n_fleets;
+
+        if (supervisor->adoption != NULL)
+                return;
+        world_forget_removed(supervisor->world);
+        if (supervisor->world->n_fleets == n)
+                return;
+        links_join(supervisor);
+        supervisor->serial++;
+        supervisor->unsaved = true;
+        supervisor_arm_turn(supervisor);
+}
+
 static void set_timer(struct supervisor *supervisor, usec_t now)
 {
         usec_t interval = supervisor->settings->check_interval,
@@ -151,6 +168,7 @@ static void turn(struct supervisor *supervisor)
         if (supervisor->unsaved || world->n_events > 0)
                 keep(supervisor, NULL, now);
         tell_events(world);
+        forget_removed(supervisor);
         control_tick(supervisor->control, now);
         tell_systemd(supervisor, now);
         if (world->shutting_down && !anything_lives(world))
@@ -329,14 +347,13 @@ static void supervisor_free_pointer(struct supervisor **supervisor)
 }
 
 /* Workers carry the instance, and are known by it when the state is lost: so it follows from where the state
- * is, which no other sqmgr shares. FNV-1a, 64 bits. */
+ * is, which no other sqmgr shares. */
 static void name_instance(struct supervisor *supervisor)
 {
-        uint64_t sum = 0xcbf29ce484222325U;
+        const char *path = supervisor->settings->state_file;
 
-        for (const char *at = supervisor->settings->state_file; *at != '\0'; at++)
-                sum = (sum ^ (uint8_t)*at) * 0x100000001b3U;
-        snprintf(supervisor->instance, sizeof(supervisor->instance), "%016llx", (unsigned long long)sum);
+        snprintf(supervisor->instance, sizeof(supervisor->instance), "%016llx",
+                 (unsigned long long)hash_bytes(HASH_INIT, path, strlen(path)));
 }
 
 /* Each worker takes some descriptors, of its process, its beat and its log, and a client one. */
@@ -384,7 +401,12 @@ int supervisor_new(const struct invocation *invocation, struct settings *setting
         /* Workers that a wrapper leaves behind come to us, not to init. */
         if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
                 return -errno;
-        if ((r = links_make(supervisor)) < 0 || (r = adopt(supervisor, clock_now(CLOCK_MONOTONIC))) < 0)
+        r = links_make(supervisor, settings);
+        if (r < 0)
+                return r;
+        links_join(supervisor);
+        r = adopt(supervisor, clock_now(CLOCK_MONOTONIC));
+        if (r < 0)
                 return r;
         check_nofile(supervisor);
         service_continue(supervisor, handover);

@@ -125,8 +125,11 @@ bool reexec_reap(struct supervisor *supervisor, pid_t pid);
  * next change. */
 void keep(struct supervisor *supervisor, const struct action *starting, usec_t now);
 
-/* links.c: the connections to Redis. */
-int links_make(struct supervisor *supervisor);
+/* links.c: the connections to Redis. The first makes those that fleets of these settings need, and returns 0
+ * or -errno. The second, which cannot fail then, gives each fleet of the world its own and ends those that
+ * none needs. */
+int links_make(struct supervisor *supervisor, const struct settings *settings);
+void links_join(struct supervisor *supervisor);
 void links_free(struct supervisor *supervisor);
 
 /* look.c: reads what is due; beats answer later. */

@@ -221,7 +221,7 @@ static void operate(struct sim *sim, const struct act *act)
                 outcome = command_restart(world, fleet, sim->now);
                 check_command(sim, fleet,
                               outcome == COMMAND_STOPPED
-                                      ? fleet->order == ORDER_STOP && fleet->generation == generation
+                                      ? fleet_order(fleet) == ORDER_STOP && fleet->generation == generation
                                       : fleet->generation == generation + 1 && fleet->order == ORDER_RUN &&
                                                 fleet->rollout.state == ROLLOUT_RUNNING,
                               "restart");
@@ -244,11 +244,16 @@ static void operate(struct sim *sim, const struct act *act)
                 check_command(sim, fleet, fleet->order == ORDER_STOP, "stop");
                 break;
         case ACT_START:
-                command_start(world, fleet, sim->now);
-                check_command(sim, fleet, fleet->order == ORDER_RUN, "start");
+                outcome = command_start(world, fleet, sim->now);
+                check_command(sim, fleet,
+                              outcome == COMMAND_REMOVED ? fleet->settings->removed
+                                                         : fleet->order == ORDER_RUN,
+                              "start");
                 break;
         default:
                 outcome = command_scale(world, fleet, (unsigned)(act->b % 7), sim->now);
+                if (outcome == COMMAND_REMOVED)
+                        break;
                 check_command(sim, fleet,
                               outcome == COMMAND_RANGE
                                       ? act->b % 7 < 1 || act->b % 7 > fleet_max_processes(fleet)
@@ -258,20 +263,20 @@ static void operate(struct sim *sim, const struct act *act)
         }
 }
 
-/* As the daemon's reload: the operator's count lapses where the configured one changes. */
 static void reload(struct sim *sim, unsigned number, unsigned in_force)
 {
         struct fleet_sim *model = &sim->fleets[number];
-        struct fleet_settings *old = &model->settings[model->in_force], *new = &model->settings[in_force];
 
         model->in_force = in_force;
-        sim->shell.fleet_list[number] = new;
+        sim->shell.fleet_list[number] = &model->settings[in_force];
         if (!sim->shell.running)
                 return;
-        struct fleet *fleet = sim->shell.world->fleets[number];
-        if (old->active_process_count != new->active_process_count)
-                fleet->scale = 0;
-        fleet->settings = new;
+        const struct fleet *fleet = sim->shell.world->fleets[number];
+        uint64_t generation = fleet->generation;
+        if (world_reload(sim->shell.world, &sim->shell.settings, sim->now) < 0)
+                abort();
+        if (fleet->generation != generation)
+                model->reloaded_generation = fleet->generation;
 }
 
 void act_apply(struct sim *sim, const struct act *act)

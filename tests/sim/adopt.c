@@ -24,6 +24,7 @@ void shell_write_state(struct sim *sim, const struct action *starting)
                 sim->fleets[i].written_order = fleet->order;
                 sim->fleets[i].written_rollout = fleet->rollout.state;
                 sim->fleets[i].written_count = fleet->scale;
+                sim->fleets[i].written_hash = fleet->settings->launch_hash;
                 sim->fleets[i].written_for = fleet->settings->active_process_count;
         }
 }
@@ -199,7 +200,7 @@ static void continue_state(struct sim *sim, const struct state *state)
 
                 if (fleet == NULL)
                         continue;
-                state_continue_fleet(fleet, saved);
+                state_continue_fleet(fleet, saved, sim->now);
                 for (size_t j = 0; j < saved->n_workers; j++)
                         if (saved->workers[j].worker.pid != 0)
                                 adopt(sim, fleet, &saved->workers[j].worker, saved->workers[j].identity);

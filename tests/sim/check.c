@@ -34,7 +34,7 @@ static bool is_forced(const struct sim *sim, const struct fleet *fleet)
 
 static unsigned target_of(const struct sim *sim, const struct fleet *fleet)
 {
-        if (sim->shell.world->shutting_down || fleet->order != ORDER_RUN)
+        if (sim->shell.world->shutting_down || fleet_order(fleet) != ORDER_RUN)
                 return 0;
         if (fleet->scale == 0)
                 return fleet->settings->active_process_count;
@@ -432,12 +432,16 @@ void check_adopted(struct sim *sim, const struct process *process, const struct 
 void check_continued(struct sim *sim)
 {
         for (unsigned i = 0; i < sim->n_fleets; i++) {
-                const struct fleet_sim *model = &sim->fleets[i];
+                struct fleet_sim *model = &sim->fleets[i];
                 const struct fleet *fleet = sim->shell.world->fleets[i];
+                bool reloaded =
+                        !fleet->settings->removed && fleet->settings->launch_hash != model->written_hash;
                 bool lapsed = fleet->settings->active_process_count != model->written_for;
 
-                if (fleet->generation != model->written_generation || fleet->order != model->written_order ||
-                    fleet->rollout.state != model->written_rollout ||
+                if (reloaded)
+                        model->reloaded_generation = fleet->generation;
+                if (fleet->generation != model->written_generation + reloaded ||
+                    fleet->order != model->written_order || fleet->rollout.state != model->written_rollout ||
                     fleet->scale != (lapsed ? 0 : model->written_count))
                         violate(sim, "P4", "fleet '%s' does not go on as it was written",
                                 fleet->settings->name);
@@ -463,7 +467,9 @@ static bool fleet_settled(struct sim *sim, unsigned number, char *why, size_t si
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 const struct worker *worker = fleet->workers[i];
 
-                if (fleet->rollout.state == ROLLOUT_DONE && worker->generation != fleet->generation)
+                /* What a reload outdated waits for a restart. */
+                if (fleet->rollout.state == ROLLOUT_DONE && worker->generation != fleet->generation &&
+                    fleet->generation != sim->fleets[number].reloaded_generation)
                         return false;
                 if (worker->over_threshold || worker->over_limit)
                         return false;

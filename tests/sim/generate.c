@@ -144,6 +144,8 @@ void sim_open(struct sim *sim, uint64_t seed)
                 fleet->release = fleet->good;
                 make_settings(rng, &fleet->good, &fleet->settings[0]);
                 make_settings(rng, &fleet->good, &fleet->settings[1]);
+                fleet->settings[1].launch_hash = rng_chance(rng, 300);
+                fleet->settings[1].removed = rng_chance(rng, 100);
                 snprintf(fleet->name, sizeof(fleet->name), "%s", i == 0 ? "red" : "blue");
                 fleet->settings[0].name = fleet->settings[1].name = fleet->name;
                 fleet->link.next_at = USEC_INFINITY;

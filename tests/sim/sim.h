@@ -160,9 +160,11 @@ struct fleet_sim {
         usec_t hour_at;
         unsigned hour_starts, burst_starts;
         usec_t burst_at;
+        uint64_t reloaded_generation; /* that a reload made, not a restart */
         /* As last written: what a new sqmgr must go on with. */
         uint64_t written_generation;
         enum fleet_order written_order;
+        uint64_t written_hash;
         unsigned written_count, written_for;
         enum rollout_state written_rollout;
         char name[16];

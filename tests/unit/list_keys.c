@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Prints the table of keys for tests/check-docs: section, key, `value` or `words`, the default as such,
- * `reload` or `restart`; separated by tabs. */
+ * `reload`, `outdates` or `restart`; separated by tabs. */
 #include "core/settings_keys.h"
 #include <stdio.h>
+
+static const char *const words[] = {
+        [SETTINGS_KEPT] = "restart", [SETTINGS_APPLIED] = "reload", [SETTINGS_OUTDATES] = "outdates"};
 
 int main(void)
 {
@@ -10,7 +13,7 @@ int main(void)
                 const struct settings_key *key = &settings_keys[i];
                 printf("%s\t%s\t%s\t%s\t%s\n", settings_scope_name(key->scope), key->name,
                        key->fallback ? "value" : "words", key->fallback ? key->fallback : key->unset,
-                       key->reloadable ? "reload" : "restart");
+                       words[key->reload]);
         }
         return ferror(stdout) || fflush(stdout) != 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The operator's commands, and the end of sqmgr itself. */
+/* The operator's commands, reloads, and the end of sqmgr itself. */
 #include "world.h"
 
 static struct test_world t;
@@ -209,6 +209,141 @@ START_TEST(shutdown_without_redis_quiets_nothing_and_ends_all_at_the_deadline)
 }
 END_TEST
 
+/* The settings as a reload leaves them, with one fleet more. */
+static struct fleet_settings changed, second;
+static struct fleet_settings *list[2] = {&changed, &second};
+static struct settings reloaded;
+
+static void reload(void)
+{
+        reloaded = t.settings;
+        reloaded.fleets = list;
+        reloaded.n_fleets = second.name ? 2 : 1;
+        ck_assert_int_eq(world_reload(t.world, &reloaded, t.now), 0);
+        ck_assert_ptr_eq(t.world->settings, &reloaded);
+        ck_assert_ptr_eq(t.fleet->settings, &changed);
+}
+
+static void setup_reload(void)
+{
+        setup();
+        changed = second = *t.fleet->settings;
+        second.name = NULL;
+}
+
+START_TEST(reload_applies_what_ends_nobody_at_once)
+{
+        changed.active_process_count = 3;
+        command_scale(t.world, t.fleet, 4, t.now);
+        reload();
+        ck_assert_uint_eq(fleet_target(t.fleet), 3);
+        ck_assert_uint_eq(t.fleet->generation, 1);
+        test_run(&t, 30);
+        ck_assert_uint_eq(test_counts(&t).ready, 3);
+        ck_assert_uint_eq(t.quiets, 0);
+}
+END_TEST
+
+START_TEST(reload_marks_workers_outdated_and_leaves_them)
+{
+        changed.launch_hash++;
+        reload();
+        ck_assert_uint_eq(test_counts(&t).outdated, 2);
+        test_run(&t, 60);
+        ck_assert_uint_eq(t.quiets + t.stops, 0);
+        ck_assert_uint_eq(t.starts, 2);
+        /* Who takes the place of one that crashed is started as it is configured now. */
+        test_exit(&t, test_worker(&t, 1), 1);
+        test_run(&t, 60);
+        ck_assert_uint_eq(test_counts(&t).outdated, 1);
+        command_restart(t.world, t.fleet, t.now);
+        test_run(&t, 120);
+        ck_assert_uint_eq(test_counts(&t).outdated, 0);
+        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+}
+END_TEST
+
+START_TEST(reload_during_a_restart_is_rolled_out_with_it)
+{
+        command_restart(t.world, t.fleet, t.now);
+        test_run(&t, 3);
+        changed.launch_hash++;
+        reload();
+        ck_assert_uint_eq(t.fleet->generation, 3);
+        test_run(&t, 180);
+        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        ck_assert_uint_eq(test_worker(&t, t.fleet->workers[0]->index)->generation, 3);
+        ck_assert_uint_eq(test_counts(&t).ready, 2);
+}
+END_TEST
+
+START_TEST(a_removed_fleet_drains_and_is_forgotten)
+{
+        struct worker *busy = test_worker(&t, 1);
+
+        command_restart(t.world, t.fleet, t.now);
+        test_process(busy)->busy = 1;
+        changed.removed = true;
+        reload();
+        t.urgent = true;
+        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_ABORTED);
+        ck_assert_str_eq(fleet_order_name(fleet_order(t.fleet)), "stopped");
+        test_run(&t, 60);
+        ck_assert_uint_eq(test_counts(&t).live, 1);
+        ck_assert_int_eq(command_restart(t.world, t.fleet, t.now), COMMAND_STOPPED);
+        ck_assert_int_eq(command_start(t.world, t.fleet, t.now), COMMAND_REMOVED);
+        ck_assert_int_eq(command_scale(t.world, t.fleet, 1, t.now), COMMAND_REMOVED);
+        world_forget_removed(t.world);
+        ck_assert_uint_eq(t.world->n_fleets, 1);
+        test_process(busy)->busy = 0;
+        test_run(&t, 60);
+        ck_assert_uint_eq(test_counts(&t).live, 0);
+        world_forget_removed(t.world);
+        ck_assert_uint_eq(t.world->n_fleets, 0);
+}
+END_TEST
+
+START_TEST(a_removed_fleet_can_come_back)
+{
+        test_process(test_worker(&t, 1))->busy = 1;
+        changed.removed = true;
+        reload();
+        t.urgent = true;
+        test_run(&t, 10);
+        ck_assert_uint_eq(test_counts(&t).active, 0);
+        changed.removed = false;
+        /* The same settings, as a second reload hands them in. */
+        struct fleet_settings again = changed;
+        struct fleet_settings *again_list[] = {&again};
+        struct settings settings = reloaded;
+        settings.fleets = again_list;
+        changed.removed = true;
+        ck_assert_int_eq(world_reload(t.world, &settings, t.now), 0);
+        ck_assert_uint_eq(test_events(&t, EVENT_ORDER), 2);
+        test_run(&t, 60);
+        ck_assert_uint_eq(test_counts(&t).ready, 2);
+        ck_assert_uint_eq(test_counts(&t).live, 3);
+}
+END_TEST
+
+START_TEST(an_added_fleet_joins)
+{
+        char name[] = "second";
+
+        second.name = name;
+        reload();
+        ck_assert_uint_eq(t.world->n_fleets, 2);
+        ck_assert_ptr_eq(t.world->fleets[0], t.fleet);
+        const struct fleet *fleet = world_fleet(t.world, "second");
+        ck_assert_ptr_eq(fleet, t.world->fleets[1]);
+        ck_assert_ptr_eq(fleet->world, t.world);
+        ck_assert_uint_eq(fleet->generation, 1);
+        ck_assert_uint_eq(fleet_target(fleet), 2);
+        reload();
+        ck_assert_uint_eq(t.world->n_fleets, 2);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("command");
@@ -231,5 +366,15 @@ int main(void)
         tcase_add_test(cases, a_fleet_scaled_down_can_be_scaled_back);
         tcase_add_test(cases, force_kills_without_redis_too);
         suite_add_tcase(suite, cases);
+
+        TCase *reloads = tcase_create("reload");
+        tcase_add_checked_fixture(reloads, setup_reload, teardown);
+        tcase_add_test(reloads, reload_applies_what_ends_nobody_at_once);
+        tcase_add_test(reloads, reload_marks_workers_outdated_and_leaves_them);
+        tcase_add_test(reloads, reload_during_a_restart_is_rolled_out_with_it);
+        tcase_add_test(reloads, a_removed_fleet_drains_and_is_forgotten);
+        tcase_add_test(reloads, a_removed_fleet_can_come_back);
+        tcase_add_test(reloads, an_added_fleet_joins);
+        suite_add_tcase(suite, reloads);
         return unit_main(suite);
 }

@@ -571,12 +571,13 @@ END_TEST
 /* Appends `section.key: old -> new` and a mark to the text. */
 static int note_change(const struct settings_change *change, void *userdata)
 {
+        static const char *const marks[] = {
+                [SETTINGS_KEPT] = " (restart)", [SETTINGS_APPLIED] = "", [SETTINGS_OUTDATES] = " (outdates)"};
         char *text = userdata;
         size_t used = strlen(text);
 
         snprintf(text + used, 2048 - used, "%s %s: %s -> %s%s\n", change->section,
-                 change->key ? change->key : "*", change->old_text, change->new_text,
-                 change->reloadable ? "" : " (restart)");
+                 change->key ? change->key : "*", change->old_text, change->new_text, marks[change->reload]);
         return 0;
 }
 
@@ -594,21 +595,22 @@ START_TEST(tells_what_a_reload_changes)
         _cleanup_settings_ struct settings *new = read_good(
                 "[sqmgr]\nlog_level=debug\n[redis]\nurl=redis://:two@h\npassword=b\n"
                 "[fleet:new]\ncommand=y\n[fleet:a]\ncommand=run 2\nmemory_threshold=1G\nrestart_surge=3\n"
-                "max_processes=5\nlimit_nofile=99");
+                "max_processes=5\nlimit_nofile=99\nenvironment=A=secret");
         char text[2048] = "";
 
-        ck_assert_int_eq(settings_diff(old, new, note_change, text), 11);
+        ck_assert_int_eq(settings_diff(old, new, note_change, text), 12);
         ck_assert_str_eq(text, "sqmgr log_level: info -> debug\n"
                                "redis url: redis://***@h -> redis://***@h (restart)\n"
                                "redis password: *** -> *** (restart)\n"
-                               "fleet:a command: run -> run 2 (restart)\n"
-                               "fleet:a nice: 3 -> sqmgr's own (restart)\n"
-                               "fleet:a limit_nofile: sqmgr's own -> 99 (restart)\n"
+                               "fleet:a command: run -> run 2 (outdates)\n"
+                               "fleet:a environment: none -> *** (outdates)\n"
+                               "fleet:a nice: 3 -> sqmgr's own (outdates)\n"
+                               "fleet:a limit_nofile: sqmgr's own -> 99 (outdates)\n"
                                "fleet:a max_processes: 3 x the count in force -> 5\n"
                                "fleet:a restart_surge: 100% -> 3\n"
                                "fleet:a memory_threshold: 512M -> 1G\n"
-                               "fleet:gone *: present -> removed (restart)\n"
-                               "fleet:new *: absent -> added (restart)\n");
+                               "fleet:gone *: present -> removed\n"
+                               "fleet:new *: absent -> added\n");
         ck_assert_int_eq(settings_diff(old, old, note_change, text), 0);
         ck_assert_int_eq(settings_diff(old, new, refuse_change, NULL), -ECANCELED);
 }
@@ -630,14 +632,19 @@ START_TEST(merges_only_what_a_reload_applies)
         ck_assert_str_eq(merged->socket, "/old");
         ck_assert_uint_eq(merged->check_interval, USEC_PER_SEC);
         ck_assert_str_eq(merged->redis.url, "redis://old");
-        ck_assert_uint_eq(merged->n_fleets, 2);
+        ck_assert_uint_eq(merged->n_fleets, 3);
         ck_assert_str_eq(merged->fleets[0]->name, "b");
         ck_assert_str_eq(merged->fleets[0]->argv[1], "b");
+        ck_assert(merged->fleets[0]->removed);
+        ck_assert_str_eq(merged->fleets[2]->name, "c");
+        ck_assert_str_eq(merged->fleets[2]->argv[0], "new");
+        ck_assert(!merged->fleets[2]->removed);
         const struct fleet_settings *a = merged->fleets[1];
         ck_assert_str_eq(a->name, "a");
-        ck_assert_str_eq(a->argv[0], "old");
-        ck_assert_str_eq(a->environment_list[0], "A=old");
-        ck_assert_str_eq(a->user, "old");
+        ck_assert_str_eq(a->argv[0], "new");
+        ck_assert_str_eq(a->environment_list[0], "A=new");
+        ck_assert_ptr_null(a->user);
+        ck_assert(!a->removed);
         ck_assert_uint_eq(a->stop_timeout, 50 * USEC_PER_SEC);
         ck_assert_uint_eq(a->active_process_count, 7);
         ck_assert_uint_eq(a->max_age, 3 * USEC_PER_DAY);
@@ -646,6 +653,48 @@ START_TEST(merges_only_what_a_reload_applies)
         settings_diff(merged, new, note_change, text);
         for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
                 ck_assert_msg(strstr(line, "(restart)") != NULL, "%s", line);
+
+        /* One that was removed comes back as it is configured then. */
+        _cleanup_settings_ struct settings *back = NULL;
+        text[0] = '\0';
+        ck_assert_int_eq(settings_diff(merged, old, note_change, text), 9);
+        ck_assert_ptr_nonnull(strstr(text, "fleet:b *: absent -> added\n"));
+        ck_assert_ptr_nonnull(strstr(text, "fleet:c *: present -> removed\n"));
+        ck_assert_int_eq(settings_merge(merged, old, &back), 0);
+        ck_assert(!back->fleets[0]->removed);
+        ck_assert(back->fleets[2]->removed);
+}
+END_TEST
+
+START_TEST(adds_a_fleet_that_is_not_configured)
+{
+        _cleanup_settings_ struct settings *s = read_good("[fleet:a]\ncommand=x\n");
+
+        ck_assert_int_eq(settings_add_removed(s, "b"), 0);
+        const struct fleet_settings *b = settings_find_fleet(s, "b");
+        ck_assert(b && b->removed);
+        ck_assert_uint_eq(b->stop_timeout, 60 * USEC_PER_SEC);
+        ck_assert_ptr_null(b->command);
+}
+END_TEST
+
+START_TEST(hashes_what_a_worker_is_started_from)
+{
+        static const char *const others[] = {"command=y\n", "command=x\nuser=a\n", "command=x\ngroup=a\n",
+                                             "command=x\nenvironment=A=1\n", "command=x\nlog=journal\n"};
+        _cleanup_settings_ struct settings *a = read_good("[fleet:a]\ncommand=x\n");
+        _cleanup_settings_ struct settings *same =
+                read_good("[fleet:b]\nactive_process_count=3\nlog=inherit\nmax_age=1d\ncommand=x\n");
+        uint64_t hash = a->fleets[0]->launch_hash;
+
+        ck_assert_uint_eq(hash, same->fleets[0]->launch_hash);
+        for (size_t i = 0; i < ELEMENTSOF(others); i++) {
+                char text[128];
+
+                snprintf(text, sizeof(text), "[fleet:a]\n%s", others[i]);
+                _cleanup_settings_ struct settings *other = read_good(text);
+                ck_assert_uint_ne(hash, other->fleets[0]->launch_hash);
+        }
 }
 END_TEST
 
@@ -657,7 +706,8 @@ START_TEST(keeps_every_key_of_a_cross_check_reloadable)
                                             "backoff_min",          "backoff_max"};
 
         for (size_t i = 0; i < ELEMENTSOF(names); i++)
-                ck_assert_msg(settings_key_find(SETTINGS_FLEET, names[i])->reloadable, "%s", names[i]);
+                ck_assert_msg(settings_key_find(SETTINGS_FLEET, names[i])->reload == SETTINGS_APPLIED, "%s",
+                              names[i]);
 }
 END_TEST
 
@@ -746,7 +796,7 @@ static int use_settings(void)
         fleet->user = NULL;
         char text[2048] = "";
         r = settings_diff(settings, merged, note_change, text);
-        return r > 0 && strcmp(text, "fleet:b user: app -> sqmgr's own (restart)\n") != 0 ? -EINVAL : r;
+        return r > 0 && strcmp(text, "fleet:b user: app -> sqmgr's own (outdates)\n") != 0 ? -EINVAL : r;
 }
 
 START_TEST(survives_a_failure_of_each_allocation)
@@ -793,6 +843,8 @@ int main(void)
         tcase_add_test(tests, prints_what_it_can_read_again);
         tcase_add_test(tests, tells_what_a_reload_changes);
         tcase_add_test(tests, merges_only_what_a_reload_applies);
+        tcase_add_test(tests, adds_a_fleet_that_is_not_configured);
+        tcase_add_test(tests, hashes_what_a_worker_is_started_from);
         tcase_add_test(tests, keeps_every_key_of_a_cross_check_reloadable);
         tcase_add_test(tests, shows_signals_and_plain_secrets);
         tcase_add_test(tests, says_when_errors_were_lost);

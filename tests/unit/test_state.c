@@ -113,7 +113,7 @@ START_TEST(goes_on_where_it_was_on_the_same_boot)
         ck_assert_str_eq(saved->workers[1].identity, "");
 
         struct fleet fleet = {.settings = t.fleet->settings};
-        state_continue_fleet(&fleet, saved);
+        state_continue_fleet(&fleet, saved, t.now);
         ck_assert_uint_eq(fleet.generation, 7);
         ck_assert_int_eq(fleet.order, ORDER_QUIET);
         ck_assert_uint_eq(fleet.scale, 3);
@@ -138,7 +138,7 @@ START_TEST(packs_the_same_bytes_again)
         struct world *world;
 
         ck_assert_int_eq(world_new(&t.settings, 1, &world), 0);
-        state_continue_fleet(world->fleets[0], saved);
+        state_continue_fleet(world->fleets[0], saved, t.now);
         for (size_t i = 0; i < saved->n_workers; i++) {
                 const struct worker *known = &saved->workers[i].worker;
 
@@ -179,7 +179,7 @@ START_TEST(a_scale_lapses_with_the_count_that_it_was_given_for)
         struct fleet fleet = {.settings = &other};
 
         other.active_process_count++;
-        state_continue_fleet(&fleet, saved);
+        state_continue_fleet(&fleet, saved, t.now);
         ck_assert_uint_eq(fleet.scale, 0);
 }
 END_TEST

@@ -1,0 +1,169 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# A reload puts everything into effect that can be, and ends no worker for it.
+# seconds: 60
+# shellcheck disable=SC2030,SC2031
+load helpers
+
+two_stubs() {
+        start_redis
+        configure <<END
+command = $(stub_command)
+active_process_count = 2
+ready_after = 500ms
+backoff_min = 200ms
+END
+        start_sqmgr
+        wait_until 20 ready 2
+}
+
+fleet_named() { sqmgrctl status --json | jq -e ".fleets[] | select(.name == \"$1\") | $2" >/dev/null; } # NAME FILTER
+fleets() { sqmgrctl status --json | jq -r '[.fleets[].name] | join(" ")'; }
+fleets_are() { [ "$(fleets)" = "$1" ]; }
+
+add_fleet() { # NAME
+        cat >>sqmgr.ini <<END
+[fleet:$1]
+command = $(stub_command)
+ready_after = 500ms
+END
+}
+
+@test "reload: a changed command or environment marks workers outdated; restart puts it into effect" {
+        two_stubs
+        before=$(worker_pids)
+        echo 'environment = COLOUR=red PASSWORD=hunter2' >>sqmgr.ini
+        run -0 sqmgrctl reload
+        [[ $output == *"[fleet:default] environment: none -> *** (for new workers: 'sqmgrctl restart' puts it into effect)"* ]]
+        not grep -q hunter2 sqmgr.log
+        fleet_is 'all(.workers[]; .outdated and .state == "active") and .rollout.state == "none"'
+        [ "$(worker_pids)" = "$before" ]
+
+        # Once more: nothing changed, nothing is said.
+        run -0 sqmgrctl reload
+        [ "$output" = "reloaded, nothing changed" ]
+
+        # One that crashes comes back as it is configured now; nobody else goes.
+        victim=${before%% *}
+        kill -KILL "$victim"
+        wait_until 20 fleet_is '[.workers[] | select(.state == "active" and (.outdated | not))] | length == 1'
+        fresh=$(fleet '.workers[] | select(.outdated | not) | .pid')
+        grep -qz '^COLOUR=red$' "/proc/$fresh/environ"
+        alive "${before##* }"
+
+        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        # shellcheck disable=SC2086
+        gone $before
+        fleet_is 'all(.workers[]; .outdated | not)'
+}
+
+@test "a command that changed while no sqmgr ran marks workers outdated, too" {
+        two_stubs
+        before=$(worker_pids)
+        # shellcheck disable=SC2046
+        record $before
+        kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" 2>/dev/null || true
+        echo 'nice = 5' >>sqmgr.ini
+        start_sqmgr
+        [ "$(worker_pids)" = "$before" ]
+        fleet_is 'all(.workers[]; .outdated)'
+        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        fleet_is 'all(.workers[]; .outdated | not) and (.workers | length) == 2'
+}
+
+@test "reload: a fleet that is added is started, one that is removed is drained and forgotten" {
+        two_stubs
+        before=$(worker_pids)
+        cp sqmgr.ini one.ini
+        add_fleet second
+        run -0 sqmgrctl reload
+        [ "$output" = "[fleet:second]: added, its workers are started" ]
+        wait_until 20 fleet_named second '.workers[0].ready'
+        second=$(sqmgrctl status --json | jq '.fleets[1].workers[0].pid')
+
+        # With a job it stays until that is done.
+        echo 1 >"steer/busy.$second"
+        wait_until 20 fleet_named second '.workers[0].busy == 1'
+        cp one.ini sqmgr.ini
+        run -0 sqmgrctl reload
+        [ "$output" = "[fleet:second]: removed, its workers are drained" ]
+        wait_until 20 fleet_named second '.workers[0].state == "quiet" and .state == "stopped" and .target == 0'
+        sleep 3
+        alive "$second"
+        run -1 sqmgrctl start second
+        [[ $output == *"fleet 'second' is no longer configured"* ]]
+        run -1 sqmgrctl scale second 2
+        run -0 sqmgrctl reload
+        [ "$output" = "reloaded, nothing changed" ]
+        rm "steer/busy.$second"
+        wait_until 30 fleets_are default
+        gone "$second"
+        run -2 sqmgrctl start second
+        [ "$(worker_pids)" = "$before" ]
+
+        # And back.
+        add_fleet second
+        sqmgrctl reload
+        wait_until 20 fleet_named second '.workers[0].ready'
+}
+
+@test "reload: a removed fleet that is configured again before it has drained comes back" {
+        two_stubs
+        cp sqmgr.ini one.ini
+        add_fleet second
+        sqmgrctl reload
+        wait_until 20 fleet_named second '.workers[0].ready'
+        second=$(sqmgrctl status --json | jq '.fleets[1].workers[0].pid')
+        echo 1 >"steer/busy.$second"
+        wait_until 20 fleet_named second '.workers[0].busy == 1'
+        cp one.ini sqmgr.ini
+        sqmgrctl reload
+        wait_until 20 fleet_named second '.workers[0].state == "quiet"'
+        add_fleet second
+        sqmgrctl reload
+        wait_until 20 fleet_named second '.active == 1 and .state == "running"'
+        alive "$second"
+        rm "steer/busy.$second"
+        wait_until 30 gone "$second"
+        fleet_named second '.active == 1'
+}
+
+@test "a fleet that was taken out of the configuration while no sqmgr ran is drained by the next" {
+        start_redis
+        configure <<<"command = $(stub_command)"
+        cp sqmgr.ini one.ini
+        add_fleet second
+        start_sqmgr
+        wait_until 20 fleet_named second '.active == 1'
+        wait_until 20 fleet_named default '.active == 1'
+        second=$(sqmgrctl status --json | jq '.fleets[1].workers[0].pid')
+        # shellcheck disable=SC2046
+        record $(sqmgrctl status --json | jq '.fleets[].workers[].pid')
+        echo 1 >"steer/busy.$second"
+        wait_until 20 fleet_named second '.workers[0].busy == 1'
+        kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" 2>/dev/null || true
+        cp one.ini sqmgr.ini
+        start_sqmgr
+        wait_until 10 grep -q "fleet 'second' is no longer configured: its workers, 1 at the last count, are drained" sqmgr.log
+        wait_until 20 fleet_named second '.workers[0].state == "quiet"'
+        sleep 3
+        alive "$second"
+        rm "steer/busy.$second"
+        wait_until 30 gone "$second"
+        wait_until 20 fleets_are default
+        fleet_named default '.active == 1'
+}
+
+@test "reload: what needs a restart of sqmgr is said, and is not in force; re-exec puts it in force" {
+        two_stubs
+        before=$(worker_pids)
+        sed -i 's/^\[redis\]$/&\ncommand_timeout = 3s/' sqmgr.ini
+        run -0 sqmgrctl reload
+        [[ $output == "[redis] command_timeout: 1s -> 3s (not in force: restart sqmgr itself, its workers live on)" ]]
+        sqmgrctl reexec
+        run -0 sqmgrctl reload
+        [ "$output" = "reloaded, nothing changed" ]
+        [ "$(worker_pids)" = "$before" ]
+}
