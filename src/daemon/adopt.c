@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Takes over the workers of an earlier sqmgr: those that the state names and, where it does not tell, those
- * that carry our mark in their environment. */
-#include "base/parse.h"
+ * that are found (daemon/search.c). */
 #include "core/observe.h"
 #include "core/rollout.h"
-#include "daemon/supervisor.h"
+#include "daemon/adoption.h"
 #include "io/clock.h"
 #include "io/log.h"
-#include <poll.h>
 #include <pwd.h>
 #include <string.h>
 
@@ -16,61 +14,11 @@
 /* A process shows neither its old name nor its new environment for a moment while it begins its command: two
  * searches in a row must say that there is none. */
 #define CLEAR_SEARCHES 2
-/* Counts that JSON can carry. */
-#define GENERATION_MAX ((uint64_t)1 << 53)
-
-/* A start that was under way when the state was written. */
-struct underway {
-        struct fleet *fleet;
-        unsigned index;
-        uint64_t generation;
-};
-
-/* A process that carries our mark. */
-struct marked {
-        struct proc *proc;
-        struct proc_place place;
-        struct fleet *fleet;
-        unsigned index;
-        uint64_t generation; /* 0: not told */
-};
-
-/* A fleet whose workers are looked for. */
-struct sought {
-        struct fleet *fleet;
-        uid_t uid; /* whose its workers are */
-        bool lost; /* nothing is known of them */
-};
-
-struct adoption {
-        struct supervisor *supervisor;
-        struct sought *sought; /* the configured ones */
-        size_t n_sought;
-        struct underway *underway;
-        size_t n_underway;
-        usec_t until;
-        unsigned clear; /* searches in a row that left nothing unclear */
-        sd_event_source *timer;
-
-        unsigned launching; /* in this search: processes that have not begun their command */
-        struct marked *marked;
-        size_t n_marked;
-        size_t allocated;
-
-        unsigned adopted, gone, found;
-};
-
-static void forget_marked(struct adoption *adoption)
-{
-        while (adoption->n_marked > 0)
-                proc_close(adoption->marked[--adoption->n_marked].proc);
-}
-
 struct adoption *adoption_free(struct adoption *adoption)
 {
         if (adoption == NULL)
                 return NULL;
-        forget_marked(adoption);
+        search_forget(adoption);
         sd_event_source_disable_unref(adoption->timer);
         free(adoption->marked);
         free(adoption->underway);
@@ -84,13 +32,6 @@ static void adoption_free_pointer(struct adoption **adoption)
         adoption_free(*adoption);
 }
 
-static bool has_exited(const struct proc *proc)
-{
-        struct pollfd exited = {.fd = proc_pidfd(proc), .events = POLLIN};
-
-        return poll(&exited, 1, 0) != 0;
-}
-
 /* Takes hold of the process that had this pid and start time. NULL: it is gone. */
 static int hold(pid_t pid, uint64_t start, struct proc **ret)
 {
@@ -102,32 +43,16 @@ static int hold(pid_t pid, uint64_t start, struct proc **ret)
         int r = proc_open(pid, &proc);
         if (r < 0)
                 return r == -ESRCH ? 0 : r;
-        if (proc_start_time(proc) == start && !has_exited(proc))
+        if (proc_start_time(proc) == start && !process_has_exited(proc))
                 *ret = TAKE_PTR(proc);
         return 0;
-}
-
-/* NULL: it is no longer configured, or came with a reload. */
-static struct sought *find_sought(const struct adoption *adoption, const struct fleet *fleet)
-{
-        for (size_t i = 0; i < adoption->n_sought; i++)
-                if (adoption->sought[i].fleet == fleet)
-                        return &adoption->sought[i];
-        return NULL;
-}
-
-static bool is_lost(const struct adoption *adoption, const struct fleet *fleet)
-{
-        const struct sought *sought = find_sought(adoption, fleet);
-
-        return sought != NULL && sought->lost;
 }
 
 /* Pid and start time name a process for good, so that a user who is not the expected one is no reason to
  * start a second worker beside it: the command or the settings may have changed him. */
 static void check_user(const struct adoption *adoption, const struct worker *worker, const struct proc *proc)
 {
-        const struct sought *sought = find_sought(adoption, worker->fleet);
+        const struct sought *sought = adoption_sought(adoption, worker->fleet);
         uid_t uid;
 
         if (sought == NULL || proc_uid(proc, &uid) < 0 || uid == sought->uid || uid == geteuid())
@@ -195,7 +120,7 @@ static int add_removed(struct supervisor *supervisor, const struct state_fleet *
 static int continue_fleet(struct adoption *adoption, struct fleet *fleet, const struct state_fleet *saved,
                           usec_t now)
 {
-        struct sought *sought = find_sought(adoption, fleet);
+        struct sought *sought = adoption_sought(adoption, fleet);
 
         if (sought != NULL)
                 sought->lost = false;
@@ -243,222 +168,6 @@ static int continue_state(struct adoption *adoption, const struct state *state, 
         return 0;
 }
 
-/* The value of a variable in an environment as /proc has it, or NULL. */
-static const char *find_variable(const char *text, size_t length, const char *name)
-{
-        size_t name_length = strlen(name);
-
-        for (const char *at = text; at < text + length; at += strlen(at) + 1)
-                if (strncmp(at, name, name_length) == 0 && at[name_length] == '=')
-                        return at + name_length + 1;
-        return NULL;
-}
-
-/* Reads whose worker it says it is. Returns 1, or 0 where it is none of ours. */
-static int read_mark(const struct adoption *adoption, const struct proc *proc, struct marked *ret)
-{
-        const struct world *world = adoption->supervisor->world;
-        _cleanup_free_ char *text = NULL;
-        uint64_t index, generation = 0;
-        char name[256];
-        size_t length;
-        uid_t uid;
-
-        int r = proc_environment(proc, &text, &length);
-        if (r < 0)
-                return r == -ENOMEM ? r : 0;
-        const char *instance = find_variable(text, length, "SQMGR_INSTANCE");
-        const char *worker = find_variable(text, length, "SQMGR_WORKER");
-        const char *told = find_variable(text, length, "SQMGR_GENERATION");
-        const char *slash = worker != NULL ? strrchr(worker, '/') : NULL;
-        if (instance == NULL || strcmp(instance, adoption->supervisor->instance) != 0 || slash == NULL ||
-            (size_t)(slash - worker) >= sizeof(name) || parse_unsigned(slash + 1, 1, INT32_MAX, &index) < 0)
-                return 0;
-        snprintf(name, sizeof(name), "%.*s", (int)(slash - worker), worker);
-        struct fleet *fleet = world_fleet(world, name);
-        const struct sought *sought = find_sought(adoption, fleet);
-        /* Anybody may put anything in his own environment. */
-        if (sought == NULL || proc_uid(proc, &uid) < 0 || uid != sought->uid)
-                return 0;
-        if (told != NULL)
-                (void)parse_unsigned(told, 1, GENERATION_MAX, &generation);
-        ret->fleet = fleet;
-        ret->index = (unsigned)index;
-        ret->generation = generation;
-        return 1;
-}
-
-/* A child of a sqmgr that died, on its way to its command. That of one that lives is none of ours. */
-static bool is_launching(const struct adoption *adoption, const struct proc *proc,
-                         const struct proc_place *place)
-{
-        _cleanup_proc_ struct proc *parent = NULL, *self = NULL;
-        struct proc_place above, own;
-        bool ours = false;
-        uid_t uid;
-
-        if (strcmp(place->comm, LAUNCH_COMM) != 0 || proc_uid(proc, &uid) < 0)
-                return false;
-        for (size_t i = 0; i < adoption->n_sought; i++)
-                ours |= uid == adoption->sought[i].uid;
-        if (!ours && uid != geteuid())
-                return false;
-        return proc_open(place->parent, &parent) < 0 || proc_place(parent, &above) < 0 ||
-               proc_open(getpid(), &self) < 0 || proc_place(self, &own) < 0 ||
-               (strcmp(above.comm, own.comm) != 0 && strcmp(above.comm, LAUNCH_COMM) != 0);
-}
-
-static int look_at_process(pid_t pid, void *userdata)
-{
-        struct adoption *adoption = userdata;
-        _cleanup_proc_ struct proc *proc = NULL;
-        struct marked marked = {0};
-
-        if (pid == getpid() || proc_open(pid, &proc) < 0 || has_exited(proc) ||
-            proc_place(proc, &marked.place) < 0)
-                return 0;
-        if (is_launching(adoption, proc, &marked.place)) {
-                adoption->launching++;
-                return 0;
-        }
-        int r = read_mark(adoption, proc, &marked);
-        if (r <= 0)
-                return r;
-        if (adoption->n_marked == adoption->allocated) {
-                size_t allocated = MAX((size_t)16, 2 * adoption->allocated);
-                struct marked *list = reallocarray(adoption->marked, allocated, sizeof(*list));
-
-                if (list == NULL)
-                        return -ENOMEM;
-                adoption->marked = list;
-                adoption->allocated = allocated;
-        }
-        marked.proc = TAKE_PTR(proc);
-        adoption->marked[adoption->n_marked++] = marked;
-        return 0;
-}
-
-static bool same_worker(const struct marked *a, const struct marked *b)
-{
-        return a->fleet == b->fleet && a->index == b->index;
-}
-
-/* One whose parent is of the same worker is a part of it. */
-static bool is_main(const struct adoption *adoption, const struct marked *marked)
-{
-        for (size_t i = 0; i < adoption->n_marked; i++)
-                if (same_worker(&adoption->marked[i], marked) &&
-                    proc_pid(adoption->marked[i].proc) == marked->place.parent)
-                        return false;
-        return true;
-}
-
-/* A worker is started as the leader of its group; what its jobs left behind is seldom one. */
-static bool leads_group(const struct marked *marked)
-{
-        return marked->place.group == proc_pid(marked->proc);
-}
-
-/* Of several that say they are the same worker, is this the one to believe? A leader, then the eldest. */
-static bool is_likest(const struct adoption *adoption, const struct marked *marked)
-{
-        for (size_t i = 0; i < adoption->n_marked; i++) {
-                const struct marked *other = &adoption->marked[i];
-
-                if (other == marked || !same_worker(other, marked) || !is_main(adoption, other))
-                        continue;
-                if (leads_group(other) != leads_group(marked)) {
-                        if (leads_group(other))
-                                return false;
-                        continue;
-                }
-                uint64_t start = proc_start_time(marked->proc), other_start = proc_start_time(other->proc);
-                if (other_start < start || (other_start == start && other < marked))
-                        return false;
-        }
-        return true;
-}
-
-/* Is this the worker of a place of which nothing is known? */
-static bool is_wanted(const struct adoption *adoption, const struct marked *marked)
-{
-        const struct fleet *fleet = marked->fleet;
-
-        for (size_t i = 0; i < fleet->n_workers; i++)
-                if (fleet->workers[i]->state != WORKER_GONE && fleet->workers[i]->index == marked->index)
-                        return false;
-        if (!is_main(adoption, marked) || !is_likest(adoption, marked))
-                return false;
-        if (is_lost(adoption, fleet))
-                return true;
-        for (size_t i = 0; i < adoption->n_underway; i++) {
-                const struct underway *underway = &adoption->underway[i];
-
-                if (underway->fleet == fleet && underway->index == marked->index &&
-                    (marked->generation == 0 || marked->generation == underway->generation))
-                        return true;
-        }
-        return false;
-}
-
-static int adopt_found(struct adoption *adoption, struct marked *marked, usec_t now)
-{
-        struct fleet *fleet = marked->fleet;
-        usec_t ticks_usec = USEC_PER_SEC / (usec_t)sysconf(_SC_CLK_TCK);
-        usec_t age = usec_sub(clock_now(CLOCK_BOOTTIME), proc_start_time(marked->proc) * ticks_usec);
-        struct worker known = {
-                .index = marked->index,
-                .generation = marked->generation != 0 ? marked->generation : fleet->generation,
-                .pid = proc_pid(marked->proc),
-                .pid_start = proc_start_time(marked->proc),
-                .state = WORKER_STARTING,
-                .spawned_at = MAX(usec_sub(now, age), (usec_t)1),
-                .state_at = now,
-        };
-
-        struct worker *worker = observe_adopted(fleet, &known, known.pid_start, 0, now);
-        if (worker == NULL)
-                return -ENOMEM;
-        log_info("%s/%u (pid %d) is adopted: it was found by its environment", fleet->settings->name,
-                 worker->index, (int)worker->pid);
-        adoption->found++;
-        return worker_io_adopt(adoption->supervisor, worker, TAKE_PTR(marked->proc), NULL, NULL);
-}
-
-/* Which generations there are, where only the workers know. */
-static void learn_generations(const struct adoption *adoption)
-{
-        for (size_t i = 0; i < adoption->n_marked; i++) {
-                struct fleet *fleet = adoption->marked[i].fleet;
-
-                if (is_lost(adoption, fleet))
-                        fleet->generation = MAX(fleet->generation, adoption->marked[i].generation);
-        }
-}
-
-static int search(struct adoption *adoption, usec_t now)
-{
-        bool *wanted = NULL;
-
-        adoption->launching = 0;
-        int r = proc_each(look_at_process, adoption);
-        if (r >= 0) {
-                learn_generations(adoption);
-                wanted = calloc(adoption->n_marked + 1, sizeof(*wanted));
-                r = wanted == NULL ? -ENOMEM : 0;
-        }
-        /* All are judged before the first is taken. */
-        for (size_t i = 0; r >= 0 && i < adoption->n_marked; i++)
-                wanted[i] = is_wanted(adoption, &adoption->marked[i]);
-        for (size_t i = 0; r >= 0 && i < adoption->n_marked; i++)
-                if (wanted[i])
-                        r = adopt_found(adoption, &adoption->marked[i], now);
-        forget_marked(adoption);
-        free(wanted);
-        adoption->clear = adoption->launching == 0 ? adoption->clear + 1 : 0;
-        return r;
-}
-
 static bool is_done(const struct adoption *adoption, usec_t now)
 {
         unsigned underway = 0;
@@ -489,7 +198,7 @@ static int on_search(sd_event_source *source, uint64_t usec, void *userdata)
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
         (void)usec;
-        int r = search(adoption, now);
+        int r = search_workers(adoption, now);
         if (r < 0) {
                 log_error("cannot find the workers of an earlier sqmgr: %s", strerror(-r));
                 return sd_event_exit(supervisor->event, r);
@@ -524,6 +233,7 @@ static int adoption_new(struct supervisor *supervisor, usec_t now, struct adopti
                 return -ENOMEM;
         adoption->supervisor = supervisor;
         adoption->until = USEC_INFINITY;
+        search_service(adoption);
         adoption->sought = calloc(world->n_fleets + 1, sizeof(*adoption->sought));
         if (adoption->sought == NULL)
                 return -ENOMEM;
@@ -550,13 +260,11 @@ static void tell(const struct adoption *adoption, int outcome, const char *why)
                 log_info("adopted %u workers of an earlier sqmgr, %u are gone%s",
                          adoption->adopted + adoption->found, adoption->gone, still);
         else if (outcome != STATEFILE_MISSING)
-                log_warning(
-                        "the state is lost: %s; adopted %u workers that were found by their environment%s",
-                        why, adoption->found, still);
+                log_warning("the state is lost: %s; adopted %u workers that were found%s", why,
+                            adoption->found, still);
         else if (adoption->found > 0 || adoption->launching > 0)
-                log_warning("the state is missing: %s; adopted %u workers that were found by their "
-                            "environment%s",
-                            why, adoption->found, still);
+                log_warning("the state is missing: %s; adopted %u workers that were found%s", why,
+                            adoption->found, still);
         else
                 log_info("no state and no workers of an earlier sqmgr: %s", why);
 }
@@ -582,7 +290,7 @@ int adopt(struct supervisor *supervisor, usec_t now)
                 unclear |= adoption->sought[i].lost;
         unclear |= adoption->n_underway > 0;
         if (r >= 0 && unclear)
-                r = search(adoption, now);
+                r = search_workers(adoption, now);
         if (r < 0) {
                 log_error("cannot take over the workers of an earlier sqmgr: %s", strerror(-r));
                 return r;
@@ -595,40 +303,4 @@ int adopt(struct supervisor *supervisor, usec_t now)
         }
         keep(supervisor, NULL, now);
         return 0;
-}
-
-struct heir {
-        const struct supervisor *supervisor;
-        const struct worker *worker;
-        struct proc *proc;
-};
-
-static int look_for_heir(pid_t pid, void *userdata)
-{
-        struct heir *heir = userdata;
-        const struct fleet *fleet = heir->worker->fleet;
-        _cleanup_proc_ struct proc *proc = NULL;
-        _cleanup_free_ char *text = NULL;
-        char id[256 + 16];
-        size_t length = 0;
-
-        if (pid == getpid() || pid == heir->worker->pid || proc_open(pid, &proc) < 0 || has_exited(proc) ||
-            proc_environment(proc, &text, &length) < 0)
-                return 0;
-        const char *instance = find_variable(text, length, "SQMGR_INSTANCE");
-        const char *mark = find_variable(text, length, "SQMGR_WORKER");
-        snprintf(id, sizeof(id), "%s/%u", fleet->settings->name, heir->worker->index);
-        if (instance == NULL || strcmp(instance, heir->supervisor->instance) != 0 || mark == NULL ||
-            strcmp(mark, id) != 0)
-                return 0;
-        heir->proc = TAKE_PTR(proc);
-        return 1;
-}
-
-struct proc *adopt_heir(const struct supervisor *supervisor, const struct worker *worker)
-{
-        struct heir heir = {.supervisor = supervisor, .worker = worker};
-
-        (void)proc_tree_each(getpid(), look_for_heir, &heir);
-        return heir.proc;
 }

@@ -176,6 +176,15 @@ int proc_environment(const struct proc *proc, char **ret, size_t *ret_length)
         return fd_read_whole(fd, ENVIRONMENT_MAX_BYTES, ret, ret_length);
 }
 
+int proc_cgroup(const struct proc *proc, char *text, size_t size)
+{
+        ssize_t length = proc_read_file(proc, "cgroup", text, size);
+
+        if (length < 0)
+                return (int)length;
+        return (size_t)length == size - 1 ? -ENOBUFS : 0;
+}
+
 int proc_rss_bytes(struct proc *proc, uint64_t *ret_bytes)
 {
         char text[128];

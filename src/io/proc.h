@@ -42,6 +42,9 @@ int proc_place(const struct proc *proc, struct proc_place *ret);
  * title may have overwritten any of them. *ret is to be freed. Also -EACCES, and -EFBIG beyond 4 MiB. */
 int proc_environment(const struct proc *proc, char **ret, size_t *ret_length);
 
+/* Its control groups, as /proc/PID/cgroup has them; -ENOBUFS where size is too small. */
+int proc_cgroup(const struct proc *proc, char *text, size_t size);
+
 /* Resident memory of the process alone. -ESRCH where it has exited too, though nobody has waited for it.
  * Keeps a descriptor of statm from the first call on. */
 int proc_rss_bytes(struct proc *proc, uint64_t *ret_bytes);

@@ -168,7 +168,7 @@ END
                 start_sqmgr
                 [ "$(worker_pids)" = "$before" ]
                 mains_are 4
-                [ "$spoil" = owner ] || grep -q 'adopted 4 workers that were found by their environment' "$folder/sqmgr.log"
+                [ "$spoil" = owner ] || grep -q 'adopted 4 workers that were found' "$folder/sqmgr.log"
                 wait_until 20 ready 4
                 [ "$(worker_pids)" = "$before" ]
                 mains_are 4
@@ -350,7 +350,7 @@ END
         record_workers
 }
 
-@test "a long title over the environment: the state alone tells" {
+long_title() {
         start_redis
         cat >"$folder/app.rb" <<END
 require "$e2e/app.rb"
@@ -360,6 +360,10 @@ END
 command = sidekiq -r $folder/app.rb -c 2
 ready_after = 1s
 END
+}
+
+@test "a long title over the environment: the state alone tells" {
+        long_title
         start_sqmgr
         wait_until 60 ready 1
         before=$(worker_pids)
@@ -372,27 +376,42 @@ END
         [ "$(worker_pids)" = "$before" ]
 }
 
-@test "a fleet that is no longer configured: its workers are left alone, and found when it is back" {
-        four_stubs
+# As systemd does: a control group of its own, and a socket to report to.
+start_service() {
+        launch sqmgr sh -c "echo 0 >'$group/cgroup.procs' && exec env NOTIFY_SOCKET=$folder/notify sqmgr -c '$folder/sqmgr.ini'"
+        sqmgr_pid=$!
+        wait_until 10 sqmgrctl ping
+}
+
+@test "a service of systemd's, a long title over the environment and the state lost: the control group tells" {
+        group=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)/sqmgr-e2e-$$.service
+        mkdir "$group" 2>/dev/null || skip "no control group can be made here"
+        echo "rmdir '$group'" >>"$folder/at_end"
+        long_title
+        start_service
+        wait_until 60 ready 1
         before=$(worker_pids)
-        kill_sqmgr
-        cp sqmgr.ini saved.ini
-        sed -i 's/^\[fleet:default\]/[fleet:other]/; s/^active_process_count = .*/active_process_count = 1/' sqmgr.ini
-        start_sqmgr
-        grep -q "fleet 'default' is no longer configured: its workers, 4 " "$folder/sqmgr.log"
-        wait_until 20 ready 1
-        # shellcheck disable=SC2086
-        alive $before
-        record_workers
-        sqmgrctl stop other
-        wait_until 20 fleet_is '(.workers | length) == 0'
+        record "$before"
         kill -KILL "$sqmgr_pid"
         wait "$sqmgr_pid" || true
-        cp saved.ini sqmgr.ini
-        start_sqmgr
+        not grep -qz '^SQMGR_' "/proc/$before/environ"
+        rm "$folder/state"
+        start_service
         [ "$(worker_pids)" = "$before" ]
-        wait_until 20 ready 4
-        mains_are 4
+        fleet_is '(.workers | length) == 1'
+        grep -q "default/1 (pid $before) is adopted: it was found by its control group" sqmgr.log
+        wait_until 20 ready 1
+        enqueue 1 Sleep 0
+        wait_until 20 has_done 1
+
+        # Another state file is no other service.
+        kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" || true
+        sed -i "1a state_file = $folder/state.other" sqmgr.ini
+        start_service
+        [ "$(worker_pids)" = "$before" ]
+        wait_until 20 ready 1
+        fleet_is '(.workers | length) == 1'
 }
 
 @test "a start that hangs on its way, the state lost: it is waited for, not doubled" {

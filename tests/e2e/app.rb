@@ -60,3 +60,14 @@ class Crash
     counted { Process.kill(:KILL, Process.pid) }
   end
 end
+
+# Leaves a process behind that ends a moment later, its parent long gone.
+class Orphan
+  include Counted
+
+  def perform
+    counted do
+      system("(sleep 0.3; redis-cli -s \"${REDIS_URL#unix://}\" set orphan:pid $$) >/dev/null &")
+    end
+  end
+end

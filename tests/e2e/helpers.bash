@@ -23,6 +23,8 @@ setup() {
 }
 
 teardown() {
+        local at_end
+        at_end=$(cat "${folder-/nowhere}/at_end" 2>/dev/null)
         if [ -z "${BATS_TEST_COMPLETED-}" ] && [ -n "${folder-}" ]; then
                 echo "== status" && sqmgrctl status 2>&1
                 for log in sqmgr.log workers.log; do
@@ -32,6 +34,7 @@ teardown() {
         cd /
         exec 9>&-
         wait "$guard" || true
+        eval "$at_end"
         # Says that the guard's victims were killed, which need not be told again.
         jobs >/dev/null 2>&1
 }

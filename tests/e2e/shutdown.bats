@@ -60,3 +60,39 @@ END
         # shellcheck disable=SC2086
         gone $workers
 }
+
+# The process in the namespace, as it is seen from here.
+child_of() { ps -o pid= --ppid "$1" | tr -d ' '; }
+
+@test "as PID 1 of a container: it reaps what nobody else does, and TERM drains" {
+        unshare --pid --fork --mount-proc true 2>/dev/null || skip "no namespace of processes can be made here"
+        start_redis
+        sqmgr_lines='shutdown_timeout = 30s' configure <<END
+command = $(sidekiq_command 2)
+active_process_count = 1
+ready_after = 1s
+END
+        launch sqmgr unshare --pid --fork --mount-proc --kill-child sqmgr -c "$folder/sqmgr.ini"
+        unshare_pid=$!
+        wait_until 10 sqmgrctl ping
+        wait_until 60 ready 1
+        [ "$(sqmgrctl status --json | jq .pid)" = 1 ]
+        init=$(child_of "$unshare_pid")
+
+        # What a job leaves behind ends up with PID 1.
+        enqueue 1 Orphan
+        wait_until 20 has_done 1
+        wait_until 20 redis_has orphan:pid
+        zombies() { ps -o stat= --ppid "$init" | grep -c '^Z'; }
+        no_zombies() { [ "$(zombies)" = 0 ]; }
+        wait_until 20 no_zombies
+        [ "$(ps -o pid= --ppid "$init" | wc -l)" = 1 ]
+
+        enqueue 1 Sleep 3
+        wait_until 20 has_started 2
+        kill -TERM "$init"
+        status=0
+        wait "$unshare_pid" || status=$?
+        [ "$status" = 0 ]
+        has_done 2
+}
