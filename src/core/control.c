@@ -4,12 +4,12 @@
 #include <string.h>
 
 const struct control_method control_methods[] = {
-        {"GetStatus", CONTROL_READ, false},  {"Restart", CONTROL_OPERATE, true},
-        {"Abort", CONTROL_OPERATE, false},   {"Quiet", CONTROL_OPERATE, false},
-        {"Stop", CONTROL_OPERATE, false},    {"Start", CONTROL_OPERATE, false},
-        {"Scale", CONTROL_OPERATE, false},   {"Reload", CONTROL_OPERATE, false},
-        {"Reexec", CONTROL_OWN, false},      {"Ping", CONTROL_READ, false},
-        {"GetVersion", CONTROL_READ, false},
+        {"GetStatus", CONTROL_READ, false}, {"Restart", CONTROL_OPERATE, true},
+        {"Follow", CONTROL_READ, true},     {"Abort", CONTROL_OPERATE, false},
+        {"Quiet", CONTROL_OPERATE, false},  {"Stop", CONTROL_OPERATE, false},
+        {"Start", CONTROL_OPERATE, false},  {"Scale", CONTROL_OPERATE, false},
+        {"Reload", CONTROL_OPERATE, false}, {"Reexec", CONTROL_OWN, false},
+        {"Ping", CONTROL_READ, false},      {"GetVersion", CONTROL_READ, false},
 };
 const size_t control_n_methods = ELEMENTSOF(control_methods);
 
@@ -78,11 +78,13 @@ const char control_description[] =
         ")\n"
         "\n"
         "# A restart of one fleet. outdated: the workers yet to be replaced; draining: those of older\n"
-        "# generations that are quiet or stopping.\n"
+        "# generations that are quiet or stopping. state: stopped and none come at once, where there is "
+        "nothing\n"
+        "# to wait for: the fleet is stopped; no restart is known of it.\n"
         "type Restarted (\n"
         "  name: string,\n"
         "  generation: int,\n"
-        "  state: (running, done, halted, aborted, stopped),\n"
+        "  state: (none, running, done, halted, aborted, stopped),\n"
         "  total: int,\n"
         "  replaced: int,\n"
         "  outdated: int,\n"
@@ -115,6 +117,12 @@ const char control_description[] =
         "quieted,\n"
         "# or, with wait \"drained\", is gone. wait needs `more`, and is \"replaced\" where it is null.\n"
         "method Restart(fleets: ?[]string, wait: ?(replaced, drained)) -> (\n"
+        "  fleets: []Restarted,\n"
+        "  changes: []Change\n"
+        ")\n"
+        "\n"
+        "# Replies as Restart does, but starts nothing: the rollouts that are in progress, or ended last.\n"
+        "method Follow(fleets: ?[]string, wait: ?(replaced, drained)) -> (\n"
         "  fleets: []Restarted,\n"
         "  changes: []Change\n"
         ")\n"

@@ -14,6 +14,9 @@
 #include <time.h>
 
 #define READ_BYTES ((size_t)64 * 1024)
+/* For how long a connection that was lost is tried to be made again, and how often. */
+#define AGAIN_USEC      (30 * USEC_PER_SEC)
+#define AGAIN_STEP_USEC (250 * USEC_PER_MSEC)
 
 static usec_t monotonic_now(void)
 {
@@ -71,41 +74,80 @@ static int tell_connect_error(struct ctl *ctl, int error)
                         ctl->socket);
         case ECONNREFUSED:
                 return ctl_error(CTL_CONNECT, "nobody answers on '%s': start sqmgr", ctl->socket);
+        case ENAMETOOLONG:
+                return ctl_error(CTL_CONNECT, "the socket's path is too long, %zu bytes at most: '%s'",
+                                 sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1, ctl->socket);
         default:
                 return ctl_error(CTL_CONNECT, "cannot connect to '%s': %s", ctl->socket,
                                  strerrordesc_np(error));
         }
 }
 
-static int client_connect(struct ctl *ctl)
+/* connect() and send() wait no longer than this. Returns 0 or -errno. */
+static int connect_within(struct ctl *ctl, usec_t timeout)
 {
         struct sockaddr_un address = {.sun_family = AF_UNIX};
 
         if (strlen(ctl->socket) >= sizeof(address.sun_path))
-                return ctl_error(CTL_CONNECT, "the socket's path is too long, %zu bytes at most: '%s'",
-                                 sizeof(address.sun_path) - 1, ctl->socket);
+                return -ENAMETOOLONG;
         strcpy(address.sun_path, ctl->socket);
         _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (fd < 0)
-                return ctl_error(CTL_CONNECT, "cannot make a socket: %s", strerrordesc_np(errno));
-
-        ctl->deadline = usec_add(monotonic_now(), ctl->timeout);
-        if (ctl->timeout != USEC_INFINITY) {
+                return -errno;
+        if (timeout != USEC_INFINITY) {
                 struct timeval limit = {
-                        .tv_sec = (time_t)(ctl->timeout / USEC_PER_SEC),
-                        .tv_usec = (suseconds_t)(ctl->timeout % USEC_PER_SEC),
+                        .tv_sec = (time_t)(timeout / USEC_PER_SEC),
+                        .tv_usec = (suseconds_t)(timeout % USEC_PER_SEC),
                 };
-                /* It bounds connect() and send(); a limit of 0 would be none. */
+                /* A limit of 0 would be none. */
                 limit.tv_usec += limit.tv_sec == 0 && limit.tv_usec == 0;
                 (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
         }
         if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
-                return tell_connect_error(ctl, errno);
+                return -errno;
         ctl->fd = TAKE_FD(fd);
+        return 0;
+}
+
+static int client_connect(struct ctl *ctl)
+{
+        ctl->deadline = usec_add(monotonic_now(), ctl->timeout);
+        int r = connect_within(ctl, ctl->timeout);
+        return r < 0 ? tell_connect_error(ctl, -r) : CTL_DONE;
+}
+
+static int client_connect_again(struct ctl *ctl)
+{
+        const struct timespec step = {.tv_nsec = AGAIN_STEP_USEC * 1000};
+        usec_t now = monotonic_now();
+        char span[FORMAT_MAX];
+        int r;
+
+        client_close(ctl);
+        if (ctl->again_until == 0) {
+                ctl->again_until = MIN(usec_add(now, AGAIN_USEC), ctl->deadline);
+                format_duration(usec_sub(ctl->again_until, now), span, sizeof(span));
+                ctl_error(CTL_LOST,
+                          "the connection to sqmgr is lost, the restart goes on: trying for %s to connect "
+                          "again",
+                          span);
+        }
+        /* The first try comes late, too: one that lets in and hangs up at once must not spin us. */
+        do {
+                (void)nanosleep(&step, NULL);
+                now = monotonic_now();
+                r = connect_within(ctl, MAX(usec_sub(ctl->again_until, now), AGAIN_STEP_USEC));
+        } while (r < 0 && now < ctl->again_until);
+        if (r < 0)
+                return ctl_error(CTL_CONNECT,
+                                 "cannot connect to '%s' again: %s; the restart goes on when sqmgr is back, "
+                                 "see 'sqmgrctl status' then",
+                                 ctl->socket, strerrordesc_np(-r));
         return CTL_DONE;
 }
 
-int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool more)
+static int send_call(struct ctl *ctl, const char *method, json_t *parameters, bool more,
+                     int (*connect_first)(struct ctl *ctl))
 {
         _cleanup_free_ char *name = NULL, *text = NULL;
         size_t size = 0, sent = 0;
@@ -117,7 +159,7 @@ int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool mo
         }
         if (varlink_encode_call(name, parameters, more, &text, &size) < 0)
                 return ctl_error(CTL_USAGE, "an argument is not UTF-8 text");
-        int r = client_connect(ctl);
+        int r = connect_first(ctl);
         if (r != CTL_DONE)
                 return r;
         while (sent < size) {
@@ -134,7 +176,17 @@ int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool mo
         return CTL_DONE;
 }
 
-static int tell_closed(const struct ctl *ctl)
+int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool more)
+{
+        return send_call(ctl, method, parameters, more, client_connect);
+}
+
+int client_send_again(struct ctl *ctl, const char *method, json_t *parameters, bool more)
+{
+        return send_call(ctl, method, parameters, more, client_connect_again);
+}
+
+int client_tell_lost(const struct ctl *ctl)
 {
         return ctl_error(CTL_CONNECT,
                          "sqmgr closed the connection on '%s' before its last answer: see its log",
@@ -162,7 +214,7 @@ static int read_more(struct ctl *ctl)
                 return ctl_error(CTL_FAILED, "there is too little memory");
         ssize_t n = recv(ctl->fd, room, READ_BYTES, MSG_DONTWAIT);
         if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-                return tell_closed(ctl);
+                return CTL_LOST;
         if (n > 0)
                 varlink_input_filled(&ctl->input, (size_t)n);
         return CTL_DONE;
@@ -248,6 +300,9 @@ int client_receive(struct ctl *ctl, struct varlink_reply *ret)
         if (r < 0 || varlink_decode_reply(text, size, &reply) < 0)
                 return ctl_error(CTL_CONNECT, "what answers on '%s' is not sqmgr: it does not speak Varlink",
                                  ctl->socket);
+        if (ctl->again_until != 0)
+                ctl_error(CTL_DONE, "connected again");
+        ctl->again_until = 0;
         if (!reply.error) {
                 *ret = reply;
                 return CTL_DONE;
@@ -264,6 +319,8 @@ int client_call(struct ctl *ctl, const char *method, json_t *parameters, json_t 
 
         if (r == CTL_DONE)
                 r = client_receive(ctl, &reply);
+        if (r == CTL_LOST)
+                return client_tell_lost(ctl);
         if (r != CTL_DONE)
                 return r;
         *ret = json_incref(reply.parameters);

@@ -7,6 +7,7 @@
 #include "core/varlink.h"
 
 enum ctl_exit {
+        CTL_LOST = -1, /* no exit code: the connection ended before the reply, which was not told */
         CTL_DONE = 0,
         CTL_FAILED = 1,     /* the operation failed */
         CTL_USAGE = 2,      /* an unknown fleet or worker included */
@@ -28,6 +29,7 @@ struct ctl {
 
         int fd; /* -1: not connected */
         usec_t deadline;
+        usec_t again_until; /* 0, or the connection was lost and is tried to be made again until then */
         struct varlink_input input;
 };
 
@@ -38,8 +40,13 @@ int ctl_error(enum ctl_exit code, const char *format, ...) _printf_(2, 3);
 
 /* Connects and sends a call; takes over the reference to parameters. */
 int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool more);
-/* Waits for the next reply: *ret is to be freed by varlink_reply_free(). */
+/* The same after a connection was lost: tries for a while where nobody answers, and says so. The while begins
+ * with the first loss since a reply came. */
+int client_send_again(struct ctl *ctl, const char *method, json_t *parameters, bool more);
+/* Waits for the next reply: *ret is to be freed by varlink_reply_free(). May return CTL_LOST. */
 int client_receive(struct ctl *ctl, struct varlink_reply *ret);
+/* Tells of a CTL_LOST. */
+int client_tell_lost(const struct ctl *ctl);
 /* Sends a call and waits for its reply: *ret is a new reference to the parameters. */
 int client_call(struct ctl *ctl, const char *method, json_t *parameters, json_t **ret);
 void client_close(struct ctl *ctl);

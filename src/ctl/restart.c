@@ -142,6 +142,46 @@ static int finish(struct ctl *ctl, json_t *reply)
         return code;
 }
 
+/* The state of sqmgr was lost with it: then it knows nothing of this restart. */
+static int check_known(json_t *reply, json_t *before)
+{
+        json_t *fleet;
+        size_t i;
+
+        json_array_foreach(json_object_get(reply, "fleets"), i, fleet)
+        {
+                json_t *old = find_fleet(before, ctl_string(fleet, "name"));
+
+                if (!old || (strcmp(ctl_string(fleet, "state"), "none") != 0 &&
+                             ctl_integer(fleet, "generation") >= ctl_integer(old, "generation")))
+                        continue;
+                return ctl_error(
+                        CTL_FAILED,
+                        "%s: sqmgr has lost its state, and the restart to generation %lld with it: start "
+                        "it again",
+                        ctl_string(fleet, "name"), ctl_integer(old, "generation"));
+        }
+        return CTL_DONE;
+}
+
+/* The connection was lost: goes on with the fleets of the last reply. One that was stopped when it began has
+ * nothing to be followed; first: that is yet to be told. */
+static int follow(struct ctl *ctl, json_t *last, const char *wait, bool first)
+{
+        _cleanup_json_ json_t *names = json_array();
+        json_t *fleet;
+        size_t i;
+
+        json_array_foreach(json_object_get(last, "fleets"), i, fleet)
+        {
+                if (strcmp(ctl_string(fleet, "state"), "stopped") != 0)
+                        json_array_append(names, json_object_get(fleet, "name"));
+                else if (first && !ctl->json)
+                        print_outcome(fleet, true, false);
+        }
+        return client_send_again(ctl, "Follow", json_pack("{s:O, s:s}", "fleets", names, "wait", wait), true);
+}
+
 int command_restart(struct ctl *ctl)
 {
         static const char *const waits[] = {
@@ -149,7 +189,7 @@ int command_restart(struct ctl *ctl)
                 [CTL_WAIT_REPLACED] = "replaced",
                 [CTL_WAIT_DRAINED] = "drained",
         };
-        bool wait = ctl->wait != CTL_WAIT_NONE, continues = true;
+        bool wait = ctl->wait != CTL_WAIT_NONE, continues = true, followed = false;
         _cleanup_json_ json_t *before = NULL;
         int r = client_send(ctl, "Restart",
                             json_pack("{s:o, s:s?}", "fleets", ctl_fleets(ctl), "wait", waits[ctl->wait]),
@@ -161,16 +201,27 @@ int command_restart(struct ctl *ctl)
                 struct varlink_reply reply;
 
                 r = client_receive(ctl, &reply);
+                if (r == CTL_LOST && !before)
+                        return client_tell_lost(ctl);
+                if (r == CTL_LOST) {
+                        r = follow(ctl, before, waits[ctl->wait], !followed);
+                        if (r != CTL_DONE)
+                                return r;
+                        followed = true;
+                        continue;
+                }
+                /* A fleet that is gone from the settings meanwhile is no wrong usage. */
                 if (r != CTL_DONE)
-                        return r;
+                        return followed && r == CTL_USAGE ? CTL_FAILED : r;
                 if (ctl->json)
                         ctl_print_json(reply.parameters);
                 else if (wait)
                         print_progress(reply.parameters, before);
-                continues = reply.continues;
+                r = check_known(reply.parameters, before);
+                continues = reply.continues && r == CTL_DONE;
                 json_decref(before);
                 before = json_incref(reply.parameters);
                 varlink_reply_free(&reply);
         }
-        return finish(ctl, before);
+        return r != CTL_DONE ? r : finish(ctl, before);
 }

@@ -235,23 +235,33 @@ static void handle_get_status(struct control *control, struct call *call, json_t
         server_reply_text(call, control->status, control->status_size);
 }
 
-static void handle_restart(struct control *control, struct call *call, json_t *parameters, usec_t now)
+/* Returns false where the call was answered with an error. */
+static bool parse_wait(struct call *call, json_t *parameters, bool *ret_drained)
 {
-        _cleanup_(fleet_list_free) struct fleet_list list = {0};
-        _cleanup_free_ bool *refused = NULL;
         json_t *wait = json_object_get(parameters, "wait");
         const char *what = json_string_value(wait);
 
         if (wait && !json_is_null(wait) &&
             (!what || (strcmp(what, "replaced") != 0 && strcmp(what, "drained") != 0))) {
                 refuse_parameter(call, "wait");
-                return;
+                return false;
         }
         if (what && !call_wants_more(call)) {
                 server_reply_error(call, VARLINK_EXPECTED_MORE, json_object());
-                return;
+                return false;
         }
-        if (refuse_at_shutdown(control, call) || !parse_fleets(control, call, parameters, &list))
+        *ret_drained = what && strcmp(what, "drained") == 0;
+        return true;
+}
+
+static void handle_restart(struct control *control, struct call *call, json_t *parameters, usec_t now)
+{
+        _cleanup_(fleet_list_free) struct fleet_list list = {0};
+        _cleanup_free_ bool *refused = NULL;
+        bool drained;
+
+        if (!parse_wait(call, parameters, &drained) || refuse_at_shutdown(control, call) ||
+            !parse_fleets(control, call, parameters, &list))
                 return;
         refused = calloc(list.n_fleets + 1, sizeof(*refused));
         if (!refused) {
@@ -262,7 +272,17 @@ static void handle_restart(struct control *control, struct call *call, json_t *p
                 refused[i] = command_restart(control->host.world, list.fleets[i], now) == COMMAND_STOPPED;
         control_changed(control);
         watch_reply(&control->watches, call, control->host.world, list.fleets, refused, list.n_fleets,
-                    call_wants_more(call), what && strcmp(what, "drained") == 0, now);
+                    call_wants_more(call), drained, now);
+}
+
+static void handle_follow(struct control *control, struct call *call, json_t *parameters, usec_t now)
+{
+        _cleanup_(fleet_list_free) struct fleet_list list = {0};
+        bool drained;
+
+        if (parse_wait(call, parameters, &drained) && parse_fleets(control, call, parameters, &list))
+                watch_reply(&control->watches, call, control->host.world, list.fleets, NULL, list.n_fleets,
+                            call_wants_more(call), drained, now);
 }
 
 static void handle_abort(struct control *control, struct call *call, json_t *parameters, usec_t now)
@@ -449,6 +469,7 @@ static const struct handler {
 } handlers[] = {
         {"GetStatus", handle_get_status, {"fleets"}},
         {"Restart", handle_restart, {"fleets", "wait"}},
+        {"Follow", handle_follow, {"fleets", "wait"}},
         {"Abort", handle_abort, {"fleets"}},
         {"Quiet", handle_quiet, {"target"}},
         {"Stop", handle_stop, {"fleet", "force"}},

@@ -87,7 +87,7 @@ static struct watch *watch_new(struct watch_list *list, struct call *call, struc
         for (size_t i = 0; i < n_fleets; i++) {
                 watch->fleets[i] = (struct watched){
                         .name = strdup(fleets[i]->settings->name),
-                        .refused = refused[i],
+                        .refused = refused && refused[i],
                 };
                 watch->n_fleets = i + 1;
                 if (!watch->fleets[i].name)
@@ -100,6 +100,7 @@ static const char *rollout_outcome(const struct fleet *fleet, bool waits_for_dra
 {
         *ret_ended = true;
         switch (fleet->rollout.state) {
+        case ROLLOUT_NONE:
         case ROLLOUT_HALTED:
         case ROLLOUT_ABORTED:
                 return rollout_state_name(fleet->rollout.state);

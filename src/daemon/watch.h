@@ -10,9 +10,10 @@ struct watch_list {
         struct watch *first;
 };
 
-/* Answers a restart of these fleets, which was ordered just now; refused[i]: the fleet is stopped, so that
- * there is nothing to wait for. Where wait, the call is kept until the restarts have ended (drained: until
- * the old workers are gone); newer restarts of these fleets are followed. */
+/* Answers how the restarts of these fleets stand; refused[i]: one was ordered just now, but the fleet is
+ * stopped, so that there is nothing to wait for; refused may be NULL. Where wait, the call is kept until the
+ * restarts have ended (drained: until the old workers are gone); newer restarts of these fleets are followed.
+ */
 void watch_reply(struct watch_list *list, struct call *call, const struct world *world,
                  struct fleet *const *fleets, const bool *refused, size_t n_fleets, bool wait, bool drained,
                  usec_t now);

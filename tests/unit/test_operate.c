@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The calls of the control interface, over a real socket, on worlds made by hand. */
 #include "client.h"
+#include "core/command.h"
 #include "core/observe.h"
 #include "daemon/control.h"
 
@@ -8,6 +9,8 @@
         "{\"method\":\"org.sqmgr.Control." method "\",\"parameters\":" parameters "}"
 #define RESTART(parameters)                                                                                  \
         "{\"method\":\"org.sqmgr.Control.Restart\",\"more\":true,\"parameters\":" parameters "}"
+#define FOLLOW(parameters)                                                                                   \
+        "{\"method\":\"org.sqmgr.Control.Follow\",\"more\":true,\"parameters\":" parameters "}"
 #define T0 (1000 * USEC_PER_SEC)
 
 static char names[][8] = {"web", "mail"};
@@ -131,6 +134,9 @@ static const struct {
         {CONTROL("Restart", "{\"wait\":\"never\"}"), VARLINK_INVALID_PARAMETER},
         {CONTROL("Restart", "{\"wait\":1}"), VARLINK_INVALID_PARAMETER},
         {CONTROL("Restart", "{\"fleets\":[\"web\",\"nosuch\"]}"), CONTROL_UNKNOWN_FLEET},
+        {CONTROL("Follow", "{\"wait\":\"drained\"}"), VARLINK_EXPECTED_MORE},
+        {CONTROL("Follow", "{\"wait\":\"never\"}"), VARLINK_INVALID_PARAMETER},
+        {CONTROL("Follow", "{\"fleets\":[\"web\",\"nosuch\"]}"), CONTROL_UNKNOWN_FLEET},
         {CONTROL("Abort", "{\"fleets\":[\"nosuch\"]}"), CONTROL_UNKNOWN_FLEET},
         {CONTROL("Quiet", "{}"), VARLINK_INVALID_PARAMETER},
         {CONTROL("Quiet", "{\"target\":\"nosuch\"}"), CONTROL_UNKNOWN_FLEET},
@@ -319,6 +325,46 @@ START_TEST(a_waiting_caller_follows_the_newest_generation)
 }
 END_TEST
 
+START_TEST(following_starts_nothing_and_goes_on_to_the_same_end)
+{
+        command_restart(world, web, clock_usec);
+        struct varlink_reply reply =
+                client_call(event, &client, FOLLOW("{\"fleets\":[\"web\"],\"wait\":\"drained\"}"));
+
+        ck_assert_uint_eq(web->generation, 2);
+        ck_assert_uint_eq(n_changed, 0);
+        expect_fleet(&reply, 0, "running", true);
+        ck_assert(!next_reply(&reply));
+        web->workers[0]->state = WORKER_QUIET;
+        web->rollout.state = ROLLOUT_DONE;
+        ck_assert(next_reply(&reply));
+        expect_fleet(&reply, 0, "running", true);
+        observe_exit(web->workers[0], &(struct exit_status){.known = true}, clock_usec);
+        fleet_reap(web, NULL);
+        ck_assert(next_reply(&reply));
+        expect_fleet(&reply, 0, "done", false);
+}
+END_TEST
+
+START_TEST(following_what_has_ended_ends_at_once)
+{
+        static const char *const states[] = {
+                [ROLLOUT_NONE] = "none",
+                [ROLLOUT_DONE] = "done",
+                [ROLLOUT_HALTED] = "halted",
+                [ROLLOUT_ABORTED] = "aborted",
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(states); i++) {
+                if (!states[i])
+                        continue;
+                web->rollout.state = (enum rollout_state)i;
+                struct varlink_reply reply = client_call(event, &client, FOLLOW("{\"fleets\":[\"web\"]}"));
+                expect_fleet(&reply, 0, states[i], false);
+        }
+}
+END_TEST
+
 START_TEST(a_halt_and_an_abort_end_the_wait_with_their_reasons)
 {
         struct varlink_reply reply = client_call(event, &client, RESTART("{}"));
@@ -388,6 +434,8 @@ int main(void)
         tcase_add_test(tests, a_restart_is_followed_until_all_are_replaced);
         tcase_add_test(tests, a_drained_wait_lasts_until_the_old_workers_are_gone);
         tcase_add_test(tests, a_waiting_caller_follows_the_newest_generation);
+        tcase_add_test(tests, following_starts_nothing_and_goes_on_to_the_same_end);
+        tcase_add_test(tests, following_what_has_ended_ends_at_once);
         tcase_add_test(tests, a_halt_and_an_abort_end_the_wait_with_their_reasons);
         tcase_add_test(tests, a_restart_of_a_stopped_fleet_ends_at_once);
         tcase_add_test(tests, shutting_down_refuses_new_work_and_ends_waits);

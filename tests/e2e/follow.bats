@@ -1,0 +1,113 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Who waits for a restart waits on when sqmgr itself dies in its middle.
+# seconds: 30
+load helpers
+
+# A restart of three stubs that is waited for, and cannot end before `release`: jobs hold the old workers.
+start_restart() { # OPTION...
+        local pid
+        start_redis
+        sqmgr_lines=${lines-} configure <<END
+command = $(stub_command)
+active_process_count = 3
+ready_after = 500ms
+END
+        start_sqmgr
+        wait_until 20 ready 3
+        old=$(worker_pids)
+        for pid in $old; do
+                echo 1 >"$folder/steer/busy.$pid"
+        done
+        launch restart sqmgrctl restart --wait=drained "$@"
+        waiting=$!
+        # The first reply tells it whom to follow.
+        wait_until 10 grep -q 'restart to generation 2' "$folder/restart.log"
+}
+
+release() { rm "$folder"/steer/busy.*; }
+
+record_workers() {
+        local pid
+        for pid in $(worker_pids); do
+                record "$pid"
+        done
+}
+
+kill_sqmgr() { # SIGNAL
+        record_workers
+        kill "-$1" "$sqmgr_pid"
+        wait "$sqmgr_pid" 2>/dev/null || true
+        wait_until 10 grep -q 'the connection to sqmgr is lost' "$folder/restart.log"
+}
+
+start_again() {
+        start_sqmgr
+        wait_until 10 grep -q 'connected again' "$folder/restart.log"
+}
+
+ends_with() { # STATUS
+        local status=0
+        wait "$waiting" || status=$?
+        cat "$folder/restart.log"
+        record_workers
+        [ "$status" = "$1" ]
+}
+
+@test "restart --wait=drained: sqmgr is killed twice and replaced once in its middle, and the wait goes on to its end" {
+        start_restart
+        kill_sqmgr KILL
+        start_again
+        wait_until 20 fleet_is '.quiet == 3 and .active == 3'
+        wait_until 10 grep -q '3 of 3 workers replaced, 3 draining' "$folder/restart.log"
+        : >restart.log
+        kill_sqmgr KILL
+        sleep 1
+        alive "$waiting"
+        start_again
+        : >restart.log
+        sqmgrctl reexec
+        wait_until 10 grep -q 'connected again' restart.log
+        # shellcheck disable=SC2086
+        alive $old
+        release
+        ends_with 0
+        grep -q 'restart done, generation 2 is in force: 3 workers replaced and gone' restart.log
+        # shellcheck disable=SC2086
+        gone $old
+        fleet_is '.generation == 2 and .rollout.state == "done" and .active == 3'
+}
+
+@test "restart --wait: sqmgr leaves its workers and comes back, and a restart that is aborted then is told" {
+        lines='on_stop = leave' start_restart
+        kill_sqmgr TERM
+        start_again
+        run -0 sqmgrctl restart
+        wait_until 10 grep -q 'restart to generation 3' restart.log
+        run -0 sqmgrctl abort
+        release
+        ends_with 1
+        grep -q 'restart aborted: the operator asked for it' restart.log
+}
+
+@test "restart --wait: sqmgr comes back without its state, which is told" {
+        start_restart
+        kill_sqmgr KILL
+        rm state
+        start_again
+        ends_with 1
+        grep -q 'sqmgr has lost its state, and the restart to generation 2 with it' restart.log
+}
+
+@test "restart --wait: sqmgr does not come back in time: exit 3, and the restart goes on when it does" {
+        start_restart --timeout 20s
+        kill_sqmgr KILL
+        status=0
+        wait "$waiting" || status=$?
+        [ "$status" = 3 ]
+        tail -n 1 restart.log | grep -q 'the restart goes on when sqmgr is back'
+        start_sqmgr
+        release
+        wait_until 30 fleet_is '.rollout.state == "done" and .generation == 2 and (.workers | length) == 3'
+        record_workers
+}
