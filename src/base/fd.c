@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptors: reads small files and writes whole buffers. */
+/* Descriptors: reads small files, writes whole buffers, closes in bulk. */
 #include "base/fd.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 
 ssize_t fd_read_start(int fd, char *text, size_t size)
 {
@@ -73,6 +74,29 @@ int fd_write_all(int fd, const void *data, size_t size)
                         return -errno;
                 rest += n;
                 size -= (size_t)n;
+        }
+        return 0;
+}
+
+int fd_close_range(unsigned first, unsigned last, bool at_exec)
+{
+        if (first > last || close_range(first, last, at_exec ? CLOSE_RANGE_CLOEXEC : 0) == 0)
+                return 0;
+
+        /* An old kernel, or a filter of system calls that does not know it. */
+        _cleanup_closedir_ DIR *dir = opendir("/proc/self/fd");
+        if (!dir)
+                return -errno;
+        for (const struct dirent *entry; (entry = readdir(dir));) {
+                char *end;
+                unsigned long fd = strtoul(entry->d_name, &end, 10);
+
+                if (end == entry->d_name || fd < first || fd > last || (int)fd == dirfd(dir))
+                        continue;
+                if (at_exec)
+                        (void)fcntl((int)fd, F_SETFD, FD_CLOEXEC);
+                else
+                        (void)close((int)fd);
         }
         return 0;
 }

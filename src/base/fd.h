@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptors: reads small files and writes whole buffers. */
+/* Descriptors: reads small files, writes whole buffers, closes in bulk. */
 #pragma once
 
 #include "base/macro.h"
@@ -19,6 +19,10 @@ int fd_read_whole(int fd, size_t max_bytes, char **ret, size_t *ret_length);
 
 /* Writes all of data, however many calls it takes. Returns 0 or -errno: then a part may have been written. */
 int fd_write_all(int fd, const void *data, size_t size);
+
+/* Closes the descriptors first to last; at_exec: marks them to be closed when a program is executed. Returns
+ * 0 or -errno. */
+int fd_close_range(unsigned first, unsigned last, bool at_exec);
 
 static inline void closedir_pointer(DIR **dir)
 {

@@ -154,6 +154,7 @@ struct rollout {
         unsigned failures;  /* new workers that failed, in a row */
         usec_t failed_at;   /* the last of them */
         char error[ROLLOUT_ERROR_MAX];
+        uint64_t lines_token; /* the last lines in error are still being read; 0: none are */
 };
 
 struct backoff {
@@ -177,6 +178,7 @@ struct fleet {
         struct rollout rollout;
         struct backoff crash;
         char crash_last[CRASH_LAST_MAX]; /* how the last worker died; "" : none has */
+        uint64_t lines_token;            /* the same of crash_last */
         struct backoff churn;            /* replacements that outgrew the threshold themselves */
         uint64_t random;                 /* state of its generator of jitter */
         usec_t hold_until; /* processes were found that may be its workers: no start before that is known */
@@ -198,8 +200,9 @@ enum event_kind {
         EVENT_QUIET,
         EVENT_STOPPING,
         EVENT_KILLED,
-        EVENT_GONE,    /* exited after it was told to */
-        EVENT_CRASHED, /* exited by itself */
+        EVENT_GONE,       /* exited after it was told to */
+        EVENT_CRASHED,    /* exited by itself */
+        EVENT_LAST_LINES, /* of one that has crashed, which were read back later */
         EVENT_BOOT_TIMEOUT,
         EVENT_ELSEWHERE,
         EVENT_STALE,

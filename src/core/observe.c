@@ -228,6 +228,7 @@ void observe_start_failed(struct fleet *fleet, unsigned index, const char *why, 
         snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s/%u could not be started: %s",
                  fleet->settings->name, index, why);
         world_event(fleet->world, EVENT_START_FAILED, fleet, NULL, "%s", fleet->crash_last);
+        fleet->lines_token = 0;
         fleet_observe_failure(fleet, fleet->generation, now, true, now);
 }
 
@@ -239,6 +240,7 @@ static void worker_observe_silent(struct worker *worker, usec_t now)
 
         snprintf(fleet->crash_last, sizeof(fleet->crash_last),
                  "%s: the process that beats is gone, its wrapper lives", worker_event_name(worker, name));
+        fleet->lines_token = 0;
         world_event(fleet->world, EVENT_CRASHED, fleet, worker, "%s", fleet->crash_last);
         usec_t life = usec_sub(now, worker->active_at);
         if (life < rollout_trial_usec(fleet))
@@ -469,6 +471,7 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
         }
         snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s did not beat within boot_timeout",
                  worker_event_name(worker, name));
+        fleet->lines_token = 0;
         world_event(fleet->world, EVENT_BOOT_TIMEOUT, fleet, worker, "%s, it is ended", fleet->crash_last);
         /* boot_timeout counts time with Redis up alone: that it was away earlier is no excuse. */
         fleet_observe_failure(fleet, worker->generation, now, never_beat, now);
@@ -519,11 +522,18 @@ static void exit_text(const struct exit_status *exit, char *text, size_t size)
                 snprintf(text, size, "exited with status %d", exit->status);
 }
 
-/* crash_last is one sentence on one line: lines that are quoted in it are set apart by bars. */
-static void join_lines(char *text)
+/* What is told is one sentence on one line: lines that are quoted in it are set apart by bars. */
+static void quote_lines(char *text, size_t size, const char *lines)
 {
-        for (; (text = strchr(text, '\n')) != NULL; text++)
-                *text = '|';
+        size_t length = strlen(text);
+
+        if (lines[0] == '\0')
+                return;
+        snprintf(text + length, size - length, "; its last lines: %s", lines);
+        for (char *at = text + length; (at = strchr(at, '\n')) != NULL; at++)
+                *at = '|';
+        /* Cut at its bound, it may end within a character. */
+        printable_replace(text, strlen(text), true);
 }
 
 /* It ended although nobody told it to. */
@@ -531,7 +541,6 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
                                  usec_t now)
 {
         struct fleet *fleet = worker->fleet;
-        bool lines = exit->last_lines != NULL && exit->last_lines[0] != '\0';
         bool beaten = worker->active_at > 0 || worker->last_life > 0;
         usec_t life = usec_sub(now, worker->active_at > 0 ? worker->active_at : worker->spawned_at);
         char name[300], span[32], when[96];
@@ -542,12 +551,11 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
         format_duration(life, span, sizeof(span));
         snprintf(when, sizeof(when), beaten ? "%s after its first beat" : "before its first beat, after %s",
                  span);
-        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s %s %s%s%s",
-                 worker_event_name(worker, name), how, when, lines ? "; its last lines: " : "",
-                 lines ? exit->last_lines : "");
-        join_lines(fleet->crash_last);
-        /* Cut at its bound, it may end within a character. */
-        printable_replace(fleet->crash_last, strlen(fleet->crash_last), true);
+        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s %s %s", worker_event_name(worker, name),
+                 how, when);
+        if (exit->last_lines != NULL)
+                quote_lines(fleet->crash_last, sizeof(fleet->crash_last), exit->last_lines);
+        fleet->lines_token = exit->lines_token;
         world_event(fleet->world, EVENT_CRASHED, fleet, worker, "%s", fleet->crash_last);
 
         if (worker->state == WORKER_QUIET)
@@ -575,4 +583,23 @@ void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t 
                 worker_observe_crash(worker, exit, how, now);
         }
         worker_set_state(worker, WORKER_GONE, worker->reason, now);
+}
+
+void observe_last_lines(struct fleet *fleet, uint64_t token, const char *lines)
+{
+        struct rollout *rollout = &fleet->rollout;
+        const char *told = NULL;
+
+        if (rollout->lines_token == token) {
+                rollout->lines_token = 0;
+                quote_lines(rollout->error, sizeof(rollout->error), lines);
+                told = rollout->error;
+        }
+        if (fleet->lines_token == token) {
+                fleet->lines_token = 0;
+                quote_lines(fleet->crash_last, sizeof(fleet->crash_last), lines);
+                told = fleet->crash_last;
+        }
+        if (told != NULL && lines[0] != '\0')
+                world_event(fleet->world, EVENT_LAST_LINES, fleet, NULL, "%s", told);
 }

@@ -55,7 +55,11 @@ struct exit_status {
         int status; /* exit status, or the signal's number */
         bool by_signal;
         const char *last_lines;   /* that it wrote; NULL: not known */
+        uint64_t lines_token;     /* other than 0: they are being read, see observe_last_lines() */
         const char *launch_error; /* why it never ran its command; NULL: it did */
 };
 /* The worker is gone: state WORKER_GONE, to be forgotten by fleet_reap(). */
 void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t now);
+/* The last lines of a worker that is gone have come, "" where there are none: for each token once. What tells
+ * of another end by then stays as it is. */
+void observe_last_lines(struct fleet *fleet, uint64_t token, const char *lines);

@@ -74,6 +74,7 @@ void rollout_observe_failure(struct fleet *fleet, usec_t now)
                 return;
         snprintf(rollout->error, sizeof(rollout->error), "%u new workers in a row failed; the last: %s",
                  rollout->failures, fleet->crash_last);
+        rollout->lines_token = fleet->lines_token;
         rollout_halt(fleet);
 }
 

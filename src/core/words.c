@@ -62,6 +62,7 @@ static const char *const event_names[] = {
         [EVENT_KILLED] = "killed",
         [EVENT_GONE] = "gone",
         [EVENT_CRASHED] = "crashed",
+        [EVENT_LAST_LINES] = "last-lines",
         [EVENT_BOOT_TIMEOUT] = "boot-timeout",
         [EVENT_ELSEWHERE] = "beats-elsewhere",
         [EVENT_STALE] = "stale",

@@ -323,6 +323,7 @@ struct supervisor *supervisor_free(struct supervisor *supervisor)
         reexec_free(supervisor->reexec);
         systemd_query_free(supervisor->query);
         adoption_free(supervisor->adoption);
+        last_lines_forget(supervisor);
         for (size_t i = 0; supervisor->world != NULL && i < supervisor->world->n_fleets; i++) {
                 struct fleet *fleet = supervisor->world->fleets[i];
 

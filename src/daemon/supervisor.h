@@ -16,7 +16,8 @@
 #include <systemd/sd-event.h>
 
 struct supervisor;
-struct adoption; /* adopt.c: what is still looked for */
+struct last_lines; /* last_lines.c: those that are being read */
+struct adoption;   /* adopt.c: what is still looked for */
 
 /* One Redis, with the fleets whose heartbeats are there. It is the io of those fleets. */
 struct link {
@@ -38,6 +39,7 @@ struct worker_io {
         sd_event_source *report_source;
         int report_fd;
         struct launch_report report;
+        pid_t beat_pid; /* the process that was found to beat last; 0: none was */
 };
 
 /* How sqmgr was called; it is called so again. */
@@ -68,9 +70,11 @@ struct supervisor {
         struct adoption *adoption;   /* NULL: all that lives is known */
         struct reexec *reexec;       /* NULL: none is under way */
         struct systemd_query *query; /* told to end, systemd is asked why; NULL: it is not */
-        uint64_t serial;             /* changes whenever the model may have */
-        struct rlimit nofile;        /* before sqmgr raised its own */
-        char instance[17];           /* the same for every sqmgr on this state file */
+        struct last_lines *last_lines;
+        uint64_t lines_token; /* the last that was given */
+        uint64_t serial;      /* changes whenever the model may have */
+        struct rlimit nofile; /* before sqmgr raised its own */
+        char instance[17];    /* the same for every sqmgr on this state file */
         char host_name[256];
 
         sd_event_source *turn; /* one more turn of plan and execute */
@@ -137,6 +141,11 @@ void look(struct supervisor *supervisor, bool fast, usec_t now);
 
 /* execute.c: carries out one action, and observes what became of it. Returns false where nothing did. */
 bool execute(struct supervisor *supervisor, const struct action *action, usec_t now);
+
+/* last_lines.c: begins to read what a worker wrote last where that went to the journal; beat_pid: the process
+ * that beat, 0 where none did. Returns the token of the answer, or 0 where none will come. */
+uint64_t last_lines_read(struct supervisor *supervisor, const struct worker *worker, pid_t beat_pid);
+void last_lines_forget(struct supervisor *supervisor);
 
 /* worker_io.c: the descriptors behind a worker. Takes main and report_fd over, whatever it returns: 0 or
  * -errno; worker->io stays NULL only where memory was short. */

@@ -100,8 +100,11 @@ static const char *rollout_outcome(const struct fleet *fleet, bool waits_for_dra
 {
         *ret_ended = true;
         switch (fleet->rollout.state) {
-        case ROLLOUT_NONE:
         case ROLLOUT_HALTED:
+                /* What it says is complete with them. */
+                *ret_ended = fleet->rollout.lines_token == 0;
+                return rollout_state_name(fleet->rollout.state);
+        case ROLLOUT_NONE:
         case ROLLOUT_ABORTED:
                 return rollout_state_name(fleet->rollout.state);
         case ROLLOUT_RUNNING:
@@ -150,9 +153,9 @@ static struct told describe(const struct watched *watched, const struct fleet *f
 
 static bool told_equal(const struct told *a, const struct told *b)
 {
-        return a->generation == b->generation && strcmp(a->state, b->state) == 0 && a->total == b->total &&
-               a->replaced == b->replaced && a->outdated == b->outdated && a->draining == b->draining &&
-               a->waits_for == b->waits_for;
+        return a->generation == b->generation && strcmp(a->state, b->state) == 0 && a->ended == b->ended &&
+               a->total == b->total && a->replaced == b->replaced && a->outdated == b->outdated &&
+               a->draining == b->draining && a->waits_for == b->waits_for;
 }
 
 static json_t *render_fleet(const struct watched *watched, const struct fleet *fleet, usec_t now)

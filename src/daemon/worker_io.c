@@ -119,6 +119,8 @@ static void worker_io_exited(struct worker_io *io)
         if (io->report.log_fd >= 0 &&
             launch_last_lines(io->report.log_fd, io->report.log_start_bytes, lines, sizeof(lines)) == 0)
                 exit.last_lines = lines;
+        if (exit.launch_error == NULL && exit.last_lines == NULL && io->worker->state != WORKER_STOPPING)
+                exit.lines_token = last_lines_read(io->supervisor, io->worker, io->beat_pid);
         io->main_exit = sd_event_source_disable_unref(io->main_exit);
         forget_beat(io);
         observe_exit(io->worker, &exit, now);
@@ -192,6 +194,7 @@ int worker_io_adopt(struct supervisor *supervisor, struct worker *worker, struct
         if (r < 0)
                 return r;
         struct worker_io *io = worker->io;
+        io->beat_pid = worker->beat_pid;
         if (held != NULL) {
                 r = sd_event_add_io(supervisor->event, &io->beat_exit, proc_pidfd(held), EPOLLIN,
                                     on_beat_exit, io);
@@ -209,6 +212,7 @@ void worker_io_set_beat(struct worker *worker, pid_t pid, usec_t now)
         _cleanup_proc_ struct proc *beat = NULL;
 
         io->supervisor->unsaved = true;
+        io->beat_pid = pid;
         if (pid == worker->pid) {
                 forget_beat(io);
                 observe_beat_process(worker, worker->pid, worker->pid_start, now);

@@ -146,6 +146,15 @@ static size_t keep_last_lines(char *text, size_t length, size_t max)
         return length - first;
 }
 
+void launch_cut_lines(char *text, size_t length, char *lines, size_t size)
+{
+        length = drop_indented_lines(text, length);
+        length = keep_last_lines(text, length, MIN((size_t)LAUNCH_LAST_MAX_BYTES, size - 1));
+        printable_replace(text, length, true);
+        memcpy(lines, text, length);
+        lines[length] = '\0';
+}
+
 int launch_last_lines(int log_fd, uint64_t start_bytes, char *lines, size_t size)
 {
         char text[LOOK_BACK_BYTES];
@@ -168,11 +177,7 @@ int launch_last_lines(int log_fd, uint64_t start_bytes, char *lines, size_t size
         if (n < 0)
                 return -errno;
 
-        size_t length = drop_indented_lines(text, (size_t)n);
-        length = keep_last_lines(text, length, MIN((size_t)LAUNCH_LAST_MAX_BYTES, size - 1));
-        printable_replace(text, length, true);
-        memcpy(lines, text, length);
-        lines[length] = '\0';
+        launch_cut_lines(text, (size_t)n, lines, size);
         return 0;
 }
 

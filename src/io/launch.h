@@ -56,10 +56,12 @@ int launch_report_read(int report_fd, struct launch_report *report);
 #define LAUNCH_LAST_LINES     5
 #define LAUNCH_LAST_MAX_BYTES 800
 
-/* Reads back the last lines that were written to a log since it was start_bytes long: at most
- * LAUNCH_LAST_LINES of them and LAUNCH_LAST_MAX_BYTES, or size - 1 bytes if fewer, made printable, separated
- * by newlines. Indented lines, the frames of a backtrace, are left out where there are others. "" where there
- * are none, or the log is no regular file. Workers that share a log share its lines. Returns 0 or -errno. */
+/* Cuts text, which it spoils, down to its last lines: at most LAUNCH_LAST_LINES of them and
+ * LAUNCH_LAST_MAX_BYTES, or size - 1 bytes if fewer, made printable, separated by newlines. Indented lines,
+ * the frames of a backtrace, are left out where there are others. */
+void launch_cut_lines(char *text, size_t length, char *lines, size_t size);
+/* Reads back what was written to a log since it was start_bytes long, so cut. "" where there is nothing, or
+ * the log is no regular file. Workers that share a log share its lines. Returns 0 or -errno. */
 int launch_last_lines(int log_fd, uint64_t start_bytes, char *lines, size_t size);
 
 /* Raises our own soft limit of open files to the hard one. *ret is the limit before: workers get that, and a

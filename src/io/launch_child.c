@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
-#include <linux/close_range.h>
 #include <linux/magic.h>
 #include <pwd.h>
 #include <signal.h>
@@ -83,39 +82,15 @@ static void child_reset_signals(const struct child *child)
                 child_fail(child, "cannot unblock signals: %m");
 }
 
-/* Closes the descriptors first to last, or marks them to be closed when the command runs. */
-static int close_descriptors(unsigned first, unsigned last, bool at_exec)
-{
-        if (first > last || close_range(first, last, at_exec ? CLOSE_RANGE_CLOEXEC : 0) == 0)
-                return 0;
-
-        /* An old kernel, or a filter of system calls that does not know it. */
-        _cleanup_closedir_ DIR *dir = opendir("/proc/self/fd");
-        if (!dir)
-                return -errno;
-        for (const struct dirent *entry; (entry = readdir(dir));) {
-                char *end;
-                unsigned long fd = strtoul(entry->d_name, &end, 10);
-
-                if (end == entry->d_name || fd < first || fd > last || (int)fd == dirfd(dir))
-                        continue;
-                if (at_exec)
-                        (void)fcntl((int)fd, F_SETFD, FD_CLOEXEC);
-                else
-                        (void)close((int)fd);
-        }
-        return 0;
-}
-
 /* Closes sqmgr's descriptors at once: with many of them open, none would be free below the worker's own
  * limit. */
 static void child_close_inherited(const struct child *child)
 {
         unsigned kept = (unsigned)child->report_fd;
 
-        int r = close_descriptors(STDERR_FILENO + 1, kept - 1, false);
+        int r = fd_close_range(STDERR_FILENO + 1, kept - 1, false);
         if (r == 0)
-                r = close_descriptors(kept + 1, UINT_MAX, false);
+                r = fd_close_range(kept + 1, UINT_MAX, false);
         if (r < 0) {
                 errno = -r;
                 child_fail(child, "cannot close sqmgr's descriptors: %m");
@@ -341,7 +316,7 @@ static _Noreturn void child_execute(const struct child *child)
 {
         char *const *argv = child->fleet->argv;
 
-        int r = close_descriptors(STDERR_FILENO + 1, UINT_MAX, true);
+        int r = fd_close_range(STDERR_FILENO + 1, UINT_MAX, true);
         if (r < 0) {
                 errno = -r;
                 child_fail(child, "cannot close sqmgr's descriptors: %m");

@@ -18,7 +18,7 @@ void log_set_level(int level)
 }
 
 /* JOURNAL_STREAM names the device and inode that stderr has where systemd connected it to the journal. */
-static bool log_is_journal(void)
+bool log_is_journal(void)
 {
         static int journal = -1;
 
@@ -89,6 +89,7 @@ static int event_level(enum event_kind kind)
         switch (kind) {
         case EVENT_START_FAILED:
         case EVENT_CRASHED:
+        case EVENT_LAST_LINES:
         case EVENT_KILLED:
         case EVENT_BOOT_TIMEOUT:
         case EVENT_ROLLOUT_HALTED:

@@ -9,6 +9,9 @@
 /* level: LOG_ERR .. LOG_DEBUG; less urgent entries are dropped from now on. */
 void log_set_level(int level);
 
+/* Entries go to the journal: stderr leads there. */
+bool log_is_journal(void);
+
 /* One sentence. %m is the errno of the call. */
 void log_write(int level, const char *format, ...) _printf_(2, 3);
 

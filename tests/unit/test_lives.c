@@ -326,6 +326,54 @@ START_TEST(last_lines_that_are_too_long_are_cut_between_characters)
 }
 END_TEST
 
+static void die_with_token(uint64_t token)
+{
+        observe_exit(test_spawn(&t), &(struct exit_status){.known = true, .status = 1, .lines_token = token},
+                     t.now);
+}
+
+START_TEST(last_lines_that_come_later_are_told)
+{
+        die_with_token(7);
+        ck_assert_ptr_null(strstr(t.fleet->crash_last, "last lines"));
+        observe_last_lines(t.fleet, 7, "boom\nbang");
+        ck_assert_ptr_nonnull(strstr(t.fleet->crash_last, "after 0s; its last lines: boom|bang"));
+        ck_assert_str_eq(test_event_text(&t, EVENT_LAST_LINES), t.fleet->crash_last);
+        observe_last_lines(t.fleet, 7, "again");
+        ck_assert_ptr_null(strstr(t.fleet->crash_last, "again"));
+        ck_assert_uint_eq(test_events(&t, EVENT_LAST_LINES), 1);
+}
+END_TEST
+
+START_TEST(last_lines_of_an_earlier_death_are_not_told)
+{
+        die_with_token(1);
+        die_with_token(2);
+        observe_last_lines(t.fleet, 1, "early");
+        ck_assert_ptr_null(strstr(t.fleet->crash_last, "early"));
+        observe_last_lines(t.fleet, 2, "late");
+        ck_assert_ptr_nonnull(strstr(t.fleet->crash_last, "its last lines: late"));
+
+        die_with_token(3);
+        observe_start_failed(t.fleet, 9, "no fork", t.now);
+        observe_last_lines(t.fleet, 3, "early");
+        die_with_token(4);
+        die_with_token(0);
+        observe_last_lines(t.fleet, 4, "early");
+        ck_assert_ptr_null(strstr(t.fleet->crash_last, "early"));
+        ck_assert_uint_eq(test_events(&t, EVENT_LAST_LINES), 1);
+}
+END_TEST
+
+START_TEST(last_lines_that_there_are_none_of_leave_all_as_it_is)
+{
+        die_with_token(1);
+        observe_last_lines(t.fleet, 1, "");
+        ck_assert_ptr_null(strstr(t.fleet->crash_last, "last lines"));
+        ck_assert_uint_eq(test_events(&t, EVENT_LAST_LINES), 0);
+}
+END_TEST
+
 START_TEST(a_worker_that_was_told_to_exit_is_no_crash)
 {
         struct worker *worker = quiet_worker();
@@ -371,6 +419,9 @@ int main(void)
         tcase_add_test(cases, a_failed_start_backs_off_and_says_why);
         tcase_add_test(cases, the_end_is_told_in_words);
         tcase_add_test(cases, last_lines_that_are_too_long_are_cut_between_characters);
+        tcase_add_test(cases, last_lines_that_come_later_are_told);
+        tcase_add_test(cases, last_lines_of_an_earlier_death_are_not_told);
+        tcase_add_test(cases, last_lines_that_there_are_none_of_leave_all_as_it_is);
         tcase_add_test(cases, a_worker_that_was_told_to_exit_is_no_crash);
         tcase_add_test(cases, a_quiet_worker_that_dies_does_not_back_off);
         tcase_add_test(cases, a_long_life_is_replaced_at_once_though_short_ones_back_off);

@@ -382,6 +382,25 @@ START_TEST(a_halt_and_an_abort_end_the_wait_with_their_reasons)
 }
 END_TEST
 
+START_TEST(a_halt_whose_last_lines_are_being_read_is_told_with_them)
+{
+        struct varlink_reply reply = client_call(event, &client, RESTART("{\"fleets\":[\"web\"]}"));
+
+        expect_fleet(&reply, 0, "running", true);
+        web->rollout.state = ROLLOUT_HALTED;
+        web->rollout.lines_token = 5;
+        strcpy(web->rollout.error, "it failed");
+        ck_assert(next_reply(&reply));
+        expect_fleet(&reply, 0, "halted", true);
+        observe_last_lines(web, 5, "boom");
+        ck_assert(next_reply(&reply));
+        json_t *told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
+        ck_assert_str_eq(json_string_value(json_object_get(told, "error")),
+                         "it failed; its last lines: boom");
+        expect_fleet(&reply, 0, "halted", false);
+}
+END_TEST
+
 START_TEST(a_restart_of_a_stopped_fleet_ends_at_once)
 {
         web->order = ORDER_STOP;
@@ -437,6 +456,7 @@ int main(void)
         tcase_add_test(tests, following_starts_nothing_and_goes_on_to_the_same_end);
         tcase_add_test(tests, following_what_has_ended_ends_at_once);
         tcase_add_test(tests, a_halt_and_an_abort_end_the_wait_with_their_reasons);
+        tcase_add_test(tests, a_halt_whose_last_lines_are_being_read_is_told_with_them);
         tcase_add_test(tests, a_restart_of_a_stopped_fleet_ends_at_once);
         tcase_add_test(tests, shutting_down_refuses_new_work_and_ends_waits);
         tcase_add_test(tests, a_waiting_caller_may_leave);

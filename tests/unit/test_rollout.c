@@ -194,6 +194,33 @@ START_TEST(a_release_that_dies_at_boot_halts_after_three_failures)
 }
 END_TEST
 
+START_TEST(a_halt_is_told_with_the_last_lines_of_the_failure_that_it_names)
+{
+        test_settle(&t);
+        restart();
+        for (uint64_t token = 1; token <= 4; token++)
+                observe_exit(test_spawn(&t),
+                             &(struct exit_status){.known = true, .status = 1, .lines_token = token}, t.now);
+        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        observe_last_lines(t.fleet, 2, "second");
+        observe_last_lines(t.fleet, 3, "third");
+        ck_assert_ptr_nonnull(strstr(t.fleet->rollout.error,
+                                     "status 1 before its first beat, after 0s; its last "
+                                     "lines: third"));
+        ck_assert_str_eq(test_event_text(&t, EVENT_LAST_LINES), t.fleet->rollout.error);
+        /* Another one has died since. */
+        ck_assert_ptr_null(strstr(t.fleet->crash_last, "last lines"));
+        observe_last_lines(t.fleet, 4, "fourth");
+        ck_assert_ptr_nonnull(strstr(t.fleet->crash_last, "its last lines: fourth"));
+        ck_assert_ptr_null(strstr(t.fleet->rollout.error, "fourth"));
+        ck_assert_ptr_null(strstr(t.fleet->rollout.error, "second"));
+
+        restart();
+        observe_last_lines(t.fleet, 3, "late");
+        ck_assert_str_eq(t.fleet->rollout.error, "");
+}
+END_TEST
+
 START_TEST(keeps_old_workers_when_new_ones_never_boot)
 {
         test_settle(&t);
@@ -422,6 +449,7 @@ int main(void)
         tcase_add_test(cases, surge_is_a_number_or_a_share_rounded_up);
         tcase_add_test(cases, without_surge_one_old_worker_goes_first);
         tcase_add_test(cases, a_release_that_dies_at_boot_halts_after_three_failures);
+        tcase_add_test(cases, a_halt_is_told_with_the_last_lines_of_the_failure_that_it_names);
         tcase_add_test(cases, keeps_old_workers_when_new_ones_never_boot);
         tcase_add_test(cases, a_release_that_dies_soon_after_its_first_beat_halts);
         tcase_add_test(cases, a_failure_holds_further_quiets_until_a_new_worker_is_ready);

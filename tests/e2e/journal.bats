@@ -1,0 +1,118 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# With a real journal: the last lines of workers that failed are read back from it. journald runs below a /run of its
+# own, in a mount namespace.
+# seconds: 20
+load helpers
+
+journald=/lib/systemd/systemd-journald
+
+start_journal() {
+        if [ ! -x $journald ] || [ "$(id -u)" != 0 ]; then
+                skip 'needs root and systemd-journald'
+        fi
+        unshare -m true 2>/dev/null || skip 'this machine lets nobody have a mount namespace'
+        cat >journald.sh <<'END'
+set -e
+mount -t tmpfs -o mode=755 tmpfs /run
+mkdir -p /run/systemd/journald.conf.d /run/systemd/journal /run/log/journal
+printf '[Journal]\nStorage=volatile\nAudit=no\nReadKMsg=no\nRateLimitIntervalSec=0\n' >/run/systemd/journald.conf.d/sqmgr-test.conf
+exec env -i "$1"
+END
+        launch journald unshare -m sh -e journald.sh $journald
+        journal_pid=$!
+        wait_until 10 journal_is_up
+}
+
+# A command that sees the journal's /run.
+within() { nsenter -t "$journal_pid" -m -W "$folder" "$@"; }
+
+journal_is_up() { within test -e /run/systemd/journald.conf.d/sqmgr-test.conf && within systemd-cat true; }
+
+journal_has() { within journalctl -q -o cat | grep -q "$1"; }
+
+# As a service has it, or as it is run by hand.
+start_sqmgr_in_journal() { # service|hand
+        local place=()
+        if [ "$1" = service ]; then
+                # shellcheck disable=SC2016
+                place=(systemd-cat sh -c 'JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2) exec "$@"' sh)
+        fi
+        launch sqmgr nsenter -t "$journal_pid" -m -W "$folder" "${place[@]}" sqmgr -c "$folder/sqmgr.ini"
+        wait_until 10 sqmgrctl ping
+}
+
+fails_with_lines() {
+        cat >app.sh <<'END'
+echo 'booting'
+echo 'app.rb:3: no database.yml (RuntimeError)' >&2
+echo '        from app.rb:1' >&2
+exit 1
+END
+        configure_log "$1" "command = /bin/sh $folder/app.sh" 'active_process_count = 2' 'backoff_min = 200ms' \
+                'backoff_max = 1s' 'ready_after = 500ms'
+}
+
+configure_log() { # LOG LINE...
+        local log=$1
+        shift
+        printf '%s\n' "$@" | configure
+        sed -i "s|^log = .*|log = $log|" sqmgr.ini
+}
+
+# shellcheck disable=SC2053
+last_lines_are() { [[ $(fleet .crash.last) == *'exited with status 1'*'; its last lines: '$1 ]]; } # PATTERN
+
+@test "log = journal: the last lines of a worker that fails are read back" {
+        start_redis
+        start_journal
+        fails_with_lines journal
+        start_sqmgr_in_journal hand
+        wait_until 20 last_lines_are 'booting|app.rb:3: no database.yml (RuntimeError)'
+        grep -q 'its last lines: booting|app.rb:3: no database.yml (RuntimeError)$' sqmgr.log
+}
+
+@test "log = inherit, as a service: a restart that halts tells the last lines" {
+        start_redis
+        start_journal
+        printf 'one\ntwo\nthree\nfour\nfive\nsix\n' >steer/lines
+        configure_log inherit "command = $(stub_command)" 'active_process_count = 2' 'backoff_min = 200ms' \
+                'backoff_max = 1s' 'ready_after = 500ms'
+        start_sqmgr_in_journal service
+        wait_until 20 ready 2
+        old=$(worker_pids)
+        mv steer/lines steer/fail
+        run -1 sqmgrctl restart --wait --timeout 60s
+        [[ $output == *'3 new workers in a row failed; the last: default/'*'; its last lines: two|three|four|five|six'* ]]
+        [[ $(fleet .rollout.error) == *'its last lines: two|three|four|five|six' ]]
+        # shellcheck disable=SC2086
+        alive $old
+        wait_until 10 journal_has 'its last lines: two|three|four|five|six'
+}
+
+@test "log = journal: a worker behind a wrapper that dies in the middle of its life" {
+        start_redis
+        start_journal
+        cat >wrapper.sh <<END
+echo 'the wrapper begins'
+sh -c 'echo "the worker begins"; exec $(stub_command)' &
+wait \$!
+echo 'the wrapper ends'
+exit 1
+END
+        configure_log journal "command = /bin/bash $folder/wrapper.sh" 'ready_after = 500ms'
+        start_sqmgr_in_journal hand
+        wait_until 20 ready 1
+        kill -KILL "$(worker_pids)"
+        wait_until 20 last_lines_are 'the wrapper begins|the worker begins|*the wrapper ends'
+}
+
+@test "a worker that wrote nothing has no last lines, and those of others are not its own" {
+        start_redis
+        start_journal
+        configure_log journal "command = /bin/sh -c 'exit 1'" 'backoff_min = 200ms' 'backoff_max = 1s'
+        start_sqmgr_in_journal hand
+        within systemd-cat echo 'of someone else'
+        wait_until 20 fleet_is '.crash.count >= 4'
+        [[ $(fleet .crash.last) != *'last lines'* ]]
+}

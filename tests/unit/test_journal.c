@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of io/journal.h where there is nothing to be read; tests/e2e/journal.bats has a journal. */
+#include "io/clock.h"
+#include "io/journal.h"
+#include "unit.h"
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static unsigned n_answers;
+
+static void on_lines(const char *lines, void *userdata)
+{
+        ck_assert_str_eq(lines, "");
+        n_answers++;
+        ck_assert_int_ge(sd_event_exit(userdata, 0), 0);
+}
+
+/* Nobody has logged as this process since now. */
+static struct journal_read *start(sd_event *event)
+{
+        struct journal_query query = {.pids = {getpid()}, .since = clock_now(CLOCK_MONOTONIC)};
+        struct journal_read *read;
+
+        n_answers = 0;
+        ck_assert_int_eq(journal_read_start(event, &query, on_lines, event, &read), 0);
+        return read;
+}
+
+START_TEST(where_there_are_no_lines_the_answer_says_so_once)
+{
+        sd_event *event;
+        int status;
+
+        ck_assert_int_ge(sd_event_new(&event), 0);
+        struct journal_read *read = start(event);
+        ck_assert_int_ge(sd_event_loop(event), 0);
+        ck_assert_uint_eq(n_answers, 1);
+        journal_read_free(read);
+        sd_event_unref(event);
+        ck_assert_int_gt(wait(&status), 0);
+        ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+START_TEST(a_reader_that_is_killed_has_no_lines)
+{
+        sd_event *event;
+
+        ck_assert_int_ge(sd_event_new(&event), 0);
+        struct journal_read *read = start(event);
+        FILE *children = fopen("/proc/thread-self/children", "re");
+        int pid;
+        ck_assert_ptr_nonnull(children);
+        ck_assert_int_eq(fscanf(children, "%d", &pid), 1);
+        ck_assert_int_eq(fclose(children), 0);
+        ck_assert_int_eq(kill(pid, SIGKILL), 0);
+        ck_assert_int_ge(sd_event_loop(event), 0);
+        ck_assert_uint_eq(n_answers, 1);
+        journal_read_free(read);
+        sd_event_unref(event);
+        ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+END_TEST
+
+START_TEST(one_that_is_freed_is_not_answered_and_ends_by_itself)
+{
+        sd_event *event;
+
+        ck_assert_int_ge(sd_event_new(&event), 0);
+        ck_assert_ptr_null(journal_read_free(start(event)));
+        ck_assert_int_gt(wait(NULL), 0);
+        ck_assert_int_eq(sd_event_run(event, 0), 0);
+        ck_assert_uint_eq(n_answers, 0);
+        sd_event_unref(event);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("journal");
+        TCase *tests = tcase_create("journal");
+
+        tcase_add_test(tests, where_there_are_no_lines_the_answer_says_so_once);
+        tcase_add_test(tests, a_reader_that_is_killed_has_no_lines);
+        tcase_add_test(tests, one_that_is_freed_is_not_answered_and_ends_by_itself);
+        suite_add_tcase(suite, tests);
+        return unit_main(suite);
+}
