@@ -6,9 +6,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <systemd/sd-journal.h>
 #include <time.h>
+
+/* A journal that is only busy gets this much time. */
+#define JOURNAL_WAIT_MSEC 100
 
 static int log_level = LOG_INFO;
 
@@ -40,6 +45,38 @@ static bool log_has_room(void)
         struct pollfd pollfd = {.fd = STDERR_FILENO, .events = POLLOUT};
 
         return poll(&pollfd, 1, 0) > 0;
+}
+
+/* sd_journal_send() waits without end where journald does not read. A socket of ours that is connected to the
+ * same address polls writable only while the queue there has room. */
+static bool journal_has_room(int timeout_msec)
+{
+        static const struct sockaddr_un address = {.sun_family = AF_UNIX,
+                                                   .sun_path = "/run/systemd/journal/socket"};
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        struct pollfd pollfd = {.fd = fd, .events = POLLOUT};
+
+        /* Where nobody listens, sending fails at once. */
+        return fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+               poll(&pollfd, 1, timeout_msec) != 0;
+}
+
+/* An entry may be sent; else it is lost, which is told later. */
+static bool journal_is_ready(void)
+{
+        static unsigned lost;
+
+        if (journal_has_room(lost > 0 ? 0 : JOURNAL_WAIT_MSEC)) {
+                if (lost == 0)
+                        return true;
+                sd_journal_send("MESSAGE=%u entries were lost here: the journal did not take them", lost,
+                                "PRIORITY=%d", LOG_WARNING, NULL);
+                lost = 0;
+                if (journal_has_room(JOURNAL_WAIT_MSEC))
+                        return true;
+        }
+        lost++;
+        return false;
 }
 
 static void log_line(int level, const char *text)
@@ -78,10 +115,10 @@ void log_write(int level, const char *format, ...)
         va_start(arguments, format);
         vsnprintf(text, sizeof(text), format, arguments);
         va_end(arguments);
-        if (log_is_journal())
-                sd_journal_send("MESSAGE=%s", text, "PRIORITY=%d", level, NULL);
-        else
+        if (!log_is_journal())
                 log_line(level, text);
+        else if (journal_is_ready())
+                sd_journal_send("MESSAGE=%s", text, "PRIORITY=%d", level, NULL);
 }
 
 static int event_level(enum event_kind kind)
@@ -119,6 +156,8 @@ void log_event(const struct event *event)
                 log_line(level, event->text);
                 return;
         }
+        if (!journal_is_ready())
+                return;
         if (event->index != 0)
                 snprintf(worker, sizeof(worker), "SQMGR_WORKER=%s/%u", event->fleet->settings->name,
                          event->index);

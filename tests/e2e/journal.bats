@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# With a real journal: the last lines of workers that failed are read back from it. journald runs below a /run of its
-# own, in a mount namespace.
+# With a real journal: the last lines of workers that failed are read back from it, and a journal that is stuck stops
+# nobody. journald runs below a /run of its own, in a mount namespace.
 # seconds: 20
 load helpers
 
@@ -115,4 +115,22 @@ END
         within systemd-cat echo 'of someone else'
         wait_until 20 fleet_is '.crash.count >= 4'
         [[ $(fleet .crash.last) != *'last lines'* ]]
+}
+
+@test "a journal that is stuck stops nobody: entries are lost, which is told" {
+        start_redis
+        start_journal
+        configure_log /dev/null "command = $(stub_command)" 'ready_after = 500ms'
+        start_sqmgr_in_journal service
+        wait_until 20 ready 1
+        kill -STOP "$journal_pid"
+        # What the queue takes, and more.
+        for ((i = 0; i < 30 + $(sysctl -n net.unix.max_dgram_qlen); i++)); do
+                sqmgrctl abort
+                sqmgrctl restart
+        done
+        sqmgrctl ping
+        wait_until 20 fleet_is '.generation > 30'
+        kill -CONT "$journal_pid"
+        wait_until 20 journal_has 'entries were lost here'
 }
