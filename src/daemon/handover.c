@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The sockets that one image of sqmgr leaves to the next. */
 #include "daemon/handover.h"
+#include "base/fd.h"
 #include "base/parse.h"
 #include <fcntl.h>
-#include <linux/close_range.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,9 +28,9 @@ int handover_put(const struct handover *handover)
         char text[TEXT_MAX] = "", *at = text;
         const char *end = text + sizeof(text);
 
-        if (close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
-                return -errno;
-        int r = put_fd(&at, end, "listen", handover->listen_fd);
+        int r = fd_close_range(STDERR_FILENO + 1, UINT_MAX, true);
+        if (r == 0)
+                r = put_fd(&at, end, "listen", handover->listen_fd);
         for (size_t i = 0; i < handover->n_idle && r == 0; i++)
                 r = put_fd(&at, end, "idle", handover->idle[i]);
         for (size_t i = 0; i < handover->n_callers && r == 0; i++)

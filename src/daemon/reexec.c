@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Puts the installed sqmgr in the place of the one that runs: same process, same children, same socket. The
  * new program is asked first whether it takes what it would find. */
+#include "base/fd.h"
 #include "base/printable.h"
 #include "daemon/handover.h"
 #include "daemon/supervisor.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include <fcntl.h>
-#include <linux/close_range.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -191,7 +192,7 @@ static _Noreturn void run_preflight(const struct supervisor *supervisor, int out
                 (void)signal(SIGPIPE, SIG_DFL);
                 (void)setrlimit(RLIMIT_NOFILE, &supervisor->nofile);
                 if (dup2(output_fd, STDOUT_FILENO) >= 0 && dup2(output_fd, STDERR_FILENO) >= 0 &&
-                    close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+                    fd_close_range(STDERR_FILENO + 1, UINT_MAX, true) == 0)
                         execve(invocation->program, arguments, environ);
         }
         dprintf(output_fd, "%s: %s\n", invocation->program, strerrordesc_np(errno));

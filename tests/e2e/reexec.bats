@@ -161,8 +161,8 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         three_stubs
         run -0 sqmgr -c "$folder/sqmgr.ini" --check-state
         [ "$output" = "$folder/state: ok" ]
-        head -c 100 state >cut
-        mv cut state
+        head -c 100 state >state.cut
+        mv state.cut state
         run -1 sqmgr -c "$folder/sqmgr.ini" --check-state
         [[ $output == *"$folder/state: "* ]]
         # It is written again before the new program is asked.

@@ -60,7 +60,7 @@ END
 @test "a command that changed while no sqmgr ran marks workers outdated, too" {
         two_stubs
         before=$(worker_pids)
-        # shellcheck disable=SC2046
+        # shellcheck disable=SC2086
         record $before
         kill -KILL "$sqmgr_pid"
         wait "$sqmgr_pid" 2>/dev/null || true

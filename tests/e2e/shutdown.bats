@@ -83,8 +83,7 @@ END
         enqueue 1 Orphan
         wait_until 20 has_done 1
         wait_until 20 redis_has orphan:pid
-        zombies() { ps -o stat= --ppid "$init" | grep -c '^Z'; }
-        no_zombies() { [ "$(zombies)" = 0 ]; }
+        no_zombies() { [ -z "$(ps -o stat= --ppid "$init" | sed -n '/^Z/p')" ]; }
         wait_until 20 no_zombies
         [ "$(ps -o pid= --ppid "$init" | wc -l)" = 1 ]
 
