@@ -346,22 +346,37 @@ static int finish_redis(const struct settings_draft *draft, struct config_errors
         return finish_url(draft, errors);
 }
 
+/* The directory that systemd made for the unit, so that each has a socket of its own; else one for all. */
+static int default_socket(const struct settings_surroundings *surroundings, char **ret)
+{
+        const char *service = surroundings->service_dir;
+        const char *runtime = surroundings->is_root ? "/run" : surroundings->runtime_dir;
+        char *path = NULL;
+        int n = 0;
+
+        if (service && service[0] == '/')
+                n = asprintf(&path, "%.*s/control.sock", (int)strcspn(service, ":"), service);
+        else if (runtime && runtime[0] == '/')
+                n = asprintf(&path, "%s/sqmgr/control.sock", runtime);
+        if (n < 0)
+                return -ENOMEM;
+        *ret = path;
+        return 0;
+}
+
 static int finish_paths(const struct settings_draft *draft, struct config_errors *errors)
 {
         struct settings *s = draft->settings;
-        const struct settings_surroundings *surroundings = &draft->surroundings;
         const size_t socket_max = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
         unsigned line = draft_line(draft, SETTINGS_SQMGR, "socket");
-        const char *runtime = surroundings->is_root ? "/run" : surroundings->runtime_dir;
 
-        if (!s->socket && line == 0 && (!runtime || runtime[0] != '/')) {
-                config_errors_add(
-                        errors, 0,
-                        "socket is not set in section [sqmgr], and XDG_RUNTIME_DIR, below which it would be, "
-                        "is not set either: set one of them");
-        } else if (!s->socket && line == 0 && asprintf(&s->socket, "%s/sqmgr/control.sock", runtime) < 0) {
-                s->socket = NULL;
-                return -ENOMEM;
+        if (!s->socket && line == 0) {
+                if (default_socket(&draft->surroundings, &s->socket) < 0)
+                        return -ENOMEM;
+                if (!s->socket)
+                        config_errors_add(errors, 0,
+                                          "socket is not set in section [sqmgr], and XDG_RUNTIME_DIR, below "
+                                          "which it would be, is not set either: set one of them");
         }
         if (!s->socket)
                 return 0;

@@ -11,6 +11,7 @@ struct settings_surroundings {
         uint64_t memory_total_bytes; /* 0: not known */
         bool is_root;
         const char *redis_url;   /* REDIS_URL in the environment; NULL: not set */
+        const char *service_dir; /* RUNTIME_DIRECTORY in the environment, systemd's; NULL: not set */
         const char *runtime_dir; /* XDG_RUNTIME_DIR in the environment; NULL: not set */
 };
 

@@ -32,7 +32,7 @@ static_assert(ELEMENTSOF(memory_metrics) == _MEMORY_METRIC_MAX + 1, "a name for 
 
 const struct settings_key settings_keys[] = {
         {SQMGR(socket), .type = SETTINGS_PATH,
-         .unset = "/run/sqmgr/control.sock, not root: $XDG_RUNTIME_DIR/sqmgr/control.sock",
+         .unset = "control.sock in $RUNTIME_DIRECTORY, else /run/sqmgr, not root: $XDG_RUNTIME_DIR/sqmgr",
          .help = "where sqmgrctl reaches sqmgr"},
         {SQMGR(socket_mode), .type = SETTINGS_MODE, .fallback = "0660", .max = 0777,
          .help = "permissions of the socket"},

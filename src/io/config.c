@@ -391,6 +391,7 @@ int config_load(const char *path, struct settings **ret, struct config_errors *e
         struct settings_surroundings surroundings = {
                 .is_root = geteuid() == 0,
                 .redis_url = getenv("REDIS_URL"),
+                .service_dir = getenv("RUNTIME_DIRECTORY"),
                 .runtime_dir = getenv("XDG_RUNTIME_DIR"),
         };
         struct proc_host *host = NULL;

@@ -181,7 +181,8 @@ static const struct passwd *child_become_user(const struct child *child)
 /* What systemd gave sqmgr for itself: a worker that finds it would speak in sqmgr's name. */
 static bool environment_is_private(const char *entry)
 {
-        static const char *const prefixes[] = {"NOTIFY_SOCKET=", "WATCHDOG_", "LISTEN_"};
+        static const char *const prefixes[] = {"NOTIFY_SOCKET=", "WATCHDOG_", "LISTEN_",
+                                               "RUNTIME_DIRECTORY="};
 
         for (size_t i = 0; i < ELEMENTSOF(prefixes); i++)
                 if (strncmp(entry, prefixes[i], strlen(prefixes[i])) == 0)

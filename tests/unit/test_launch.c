@@ -219,18 +219,11 @@ END_TEST
 
 START_TEST(builds_the_environment_so_that_the_later_source_wins)
 {
-        static const char *const base[] = {"PATH=/usr/bin:/bin",
-                                           "NOTIFY_SOCKET=/n",
-                                           "WATCHDOG_PID=1",
-                                           "WATCHDOG_USEC=2",
-                                           "LISTEN_PID=1",
-                                           "LISTEN_FDS=1",
-                                           "LISTEN_FDNAMES=x",
-                                           "INVOCATION_ID=abc",
-                                           "A=base",
-                                           "B=base",
-                                           "C=base",
-                                           "SQMGR_INDEX=99"};
+        static const char *const base[] = {
+                "PATH=/usr/bin:/bin", "NOTIFY_SOCKET=/n", "WATCHDOG_PID=1",   "WATCHDOG_USEC=2",
+                "LISTEN_PID=1",       "LISTEN_FDS=1",     "LISTEN_FDNAMES=x", "RUNTIME_DIRECTORY=/run/sqmgr",
+                "INVOCATION_ID=abc",  "A=base",           "B=base",           "C=base",
+                "SQMGR_INDEX=99"};
 
         for (size_t i = 0; i < ELEMENTSOF(base); i++)
                 bench.base_environment[i] = (char *)base[i];

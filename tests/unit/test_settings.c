@@ -488,6 +488,13 @@ START_TEST(takes_defaults_from_its_surroundings)
         ck_assert_str_eq(s->state_file, "/run/user/7/sqmgr/state");
         ck_assert_str_eq(s->redis.url, "redis://outer:1/5");
 
+        const struct settings_surroundings unit = {
+                .is_root = true, .service_dir = "/run/sqmgr/shop:/run/other", .runtime_dir = "/run/user/7"};
+        _cleanup_settings_ struct settings *service = read_settings(&unit, "[fleet:a]\ncommand=run", &errors);
+        ck_assert_ptr_nonnull(service);
+        ck_assert_str_eq(service->socket, "/run/sqmgr/shop/control.sock");
+        ck_assert_str_eq(service->state_file, "/run/sqmgr/shop/state");
+
         _cleanup_settings_ struct settings *own =
                 read_settings(&user, "[redis]\nurl=redis://own\n[fleet:a]\ncommand=run", &errors);
         ck_assert_ptr_nonnull(own);
