@@ -228,7 +228,8 @@ struct event {
         unsigned index;            /* of the worker; 0: of none */
         pid_t pid;
         enum reason reason;
-        char text[2304]; /* one sentence */
+        uint64_t generation; /* the worker's, else the fleet's; 0: of no fleet */
+        char text[2304];     /* one sentence */
 };
 
 /* Counts that the model derives; `ready` and `fresh` mean at `now`. */
@@ -286,6 +287,7 @@ const char *reason_name(enum reason reason); /* "none" for REASON_NONE */
 const char *rollout_state_name(enum rollout_state state);
 const char *fleet_order_name(enum fleet_order order); /* "running", "quiet", "stopped" */
 const char *event_kind_name(enum event_kind kind);
+const char *event_kind_message_id(enum event_kind kind); /* 32 hex digits: the journal's MESSAGE_ID */
 
 /* One sentence on what it waits for; "" where it waits for nothing. Returns text. */
 const char *worker_waits_for(const struct worker *worker, usec_t now, char *text, size_t size);

@@ -186,8 +186,10 @@ void world_event(struct world *world, enum event_kind kind, const struct fleet *
                 world->events_allocated = allocated;
         }
         struct event *event = &world->events[world->n_events++];
-        *event = (struct event){.kind = kind, .fleet = fleet};
+        *event = (struct event){
+                .kind = kind, .fleet = fleet, .generation = fleet != NULL ? fleet->generation : 0};
         if (worker != NULL) {
+                event->generation = worker->generation;
                 event->index = worker->index;
                 event->pid = worker->beat_pid != 0 ? worker->beat_pid : worker->pid;
                 event->reason = worker->reason;

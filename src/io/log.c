@@ -2,6 +2,7 @@
 /* The log: the journal where stderr leads there, else lines on stderr. */
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include "io/log.h"
+#include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -147,8 +148,8 @@ static int event_level(enum event_kind kind)
 
 void log_event(const struct event *event)
 {
+        const char *name = event->fleet != NULL ? event->fleet->settings->name : "";
         int level = event_level(event->kind);
-        char worker[300] = "";
 
         if (level > log_level)
                 return;
@@ -158,13 +159,11 @@ void log_event(const struct event *event)
         }
         if (!journal_is_ready())
                 return;
-        if (event->index != 0)
-                snprintf(worker, sizeof(worker), "SQMGR_WORKER=%s/%u", event->fleet->settings->name,
-                         event->index);
         /* sd_journal_send() ends at the first NULL: fields that are not there come last. */
-        sd_journal_send("MESSAGE=%s", event->text, "PRIORITY=%d", level, "SQMGR_EVENT=%s",
-                        event_kind_name(event->kind), "SQMGR_REASON=%s", reason_name(event->reason),
-                        event->fleet != NULL ? "SQMGR_FLEET=%s" : NULL,
-                        event->fleet != NULL ? event->fleet->settings->name : NULL,
-                        event->index != 0 ? "%s" : NULL, worker, NULL);
+        sd_journal_send("MESSAGE=%s", event->text, "PRIORITY=%d", level, "MESSAGE_ID=%s",
+                        event_kind_message_id(event->kind), "SQMGR_EVENT=%s", event_kind_name(event->kind),
+                        "SQMGR_REASON=%s", reason_name(event->reason),
+                        event->fleet != NULL ? "SQMGR_FLEET=%s" : NULL, name, "SQMGR_GENERATION=%" PRIu64,
+                        event->generation, event->index != 0 ? "SQMGR_WORKER=%s/%u" : NULL, name,
+                        event->index, "SQMGR_PID=%d", (int)event->pid, NULL);
 }

@@ -29,6 +29,19 @@ START_TEST(every_name_is_told)
 }
 END_TEST
 
+START_TEST(every_event_has_an_id_of_its_own)
+{
+        for (int i = 0; i < _EVENT_MAX; i++) {
+                const char *id = event_kind_message_id(i);
+
+                ck_assert_uint_eq(strlen(id), 32);
+                ck_assert_uint_eq(strspn(id, "0123456789abcdef"), 32);
+                for (int j = 0; j < i; j++)
+                        ck_assert_str_ne(id, event_kind_message_id(j));
+        }
+}
+END_TEST
+
 START_TEST(every_wait_of_a_worker_has_its_sentence)
 {
         struct worker *worker = test_spawn_ready(&t);
@@ -255,6 +268,7 @@ int main(void)
 
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_test(cases, every_name_is_told);
+        tcase_add_test(cases, every_event_has_an_id_of_its_own);
         tcase_add_test(cases, every_wait_of_a_worker_has_its_sentence);
         tcase_add_test(cases, a_fleet_waits_in_words);
         tcase_add_test(cases, counts_by_state);
