@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+# What the tests of the service share: each has a machine of its own, with the real systemd as PID 1, sqmgr installed
+# as `make install` does, a Redis, and an application of the user `app`.
+# shellcheck shell=bash disable=SC2154,SC2034
+load helpers
+
+setup() {
+        folder=$(mktemp -d /tmp/sqmgr-e2e.XXXXXX)
+        make -s -C "$SQMGR_BUILD" install DESTDIR="$folder/root" >/dev/null
+        exec 9> >(exec setsid "$e2e/machine" "$folder" "$folder/root" 3>&- >/dev/null 2>&1)
+        machine=$!
+        cd /
+        wait_until 20 machine_told
+        [ ! -e "$folder/refused" ] || skip "$(cat "$folder/refused")"
+        read -r init <"$folder/init"
+        wait_until 60 in_machine systemctl is-active basic.target
+
+        in_machine useradd --create-home --shell /bin/bash app
+        put /srv/app/app.rb <"$e2e/app.rb"
+        printf 'bind 127.0.0.1\nport 6379\ndir /var/lib/redis\nsave ""\n' | put /etc/redis/redis.conf
+        in_machine systemctl start redis-server
+        wait_until 20 redis_answers
+}
+
+teardown() {
+        if [ -z "${BATS_TEST_COMPLETED-}" ] && [ -n "${init-}" ]; then
+                in_machine systemctl status 'sqmgr*' 2>&1
+                in_machine journalctl -n 60 -t sqmgr -t sqmgrctl -t systemd 2>&1
+        fi
+        exec 9>&-
+        wait "$machine" || true
+        jobs >/dev/null 2>&1
+}
+
+machine_told() { [ -e "$folder/init" ] || [ -e "$folder/refused" ]; }
+
+in_machine() {
+        nsenter -t "$init" -m -p -u -i -n -C env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+                LANG=C.UTF-8 PAGER=cat SYSTEMD_COLORS=0 "$@"
+}
+put() { in_machine install -D -m 644 /dev/stdin "$1"; } # PATH
+
+redis() { in_machine redis-cli "$@"; }
+sqmgrctl() { in_machine sqmgrctl ${socket+-s "$socket"} "$@"; }
+unit() { in_machine systemctl "$@"; }
+unit_is() { [ "$(unit show -p "$2" --value "$1")" = "$3" ]; } # UNIT PROPERTY VALUE
+main_pid() { unit show -p MainPID --value "${1-sqmgr}"; }
+entries() { in_machine journalctl -o json "$@" | jq -s .; } # MATCH...
+logged() { in_machine journalctl | grep -q -e "$1"; } # TEXT
+
+# The processes of the application's user: workers, each of one process. Those of systemd's own are not counted.
+app_pids() { in_machine pgrep -u app -f '^sidekiq |bin/sidekiq ' | sort -n | tr '\n' ' '; }
+app_count_is() { [ "$(app_pids | wc -w)" = "$1" ]; }
+same_workers() { [ "$(worker_pids)" = "$1" ] && app_count_is "$(wc -w <<<"$1")"; }
+
+# Further lines of the fleet come on standard input.
+configure() { # [NAME]
+        put "/etc/sqmgr/${1-sqmgr}.ini" <<END
+[sqmgr]
+check_interval = 500ms
+${sqmgr_lines-}
+
+[fleet:default]
+command = sidekiq -r /srv/app/app.rb -c 5
+directory = /srv/app
+user = app
+ready_after = 1s
+$(cat)
+END
+}
+
+start_service() { # WORKERS: where it is ready
+        unit enable --quiet --now sqmgr
+        wait_until 60 ready "$1"
+}
+
+enqueue() { # COUNT CLASS ARGUMENT...
+        in_machine ruby -r /srv/app/app.rb -e 'n, job, *arguments = ARGV
+                arguments.map! { |word| word.match?(/\A\d+\z/) ? word.to_i : word }
+                n.to_i.times { Object.const_get(job).perform_async(*arguments) }' "$@"
+}

@@ -1,0 +1,178 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# sqmgr as a service of the real systemd.
+# seconds: 150
+# shellcheck disable=SC2030,SC2031,SC2034
+load machine
+
+@test "the unit: it starts, tells its counts, takes what a reload may change, and is clean" {
+        configure <<<'active_process_count = 2'
+        start_service 2
+        unit_is sqmgr ActiveState active
+        wait_until 10 unit_is sqmgr StatusText '2 of 2 workers active, 0 starting, 0 draining'
+        unit status sqmgr | grep -F 'Status: "2 of 2 workers active, 0 starting, 0 draining"'
+        [ "$(unit show -p NotifyAccess --value sqmgr)" = main ]
+        unit_is sqmgr KillMode process
+
+        # What binds the service binds the jobs: sudo must work in them.
+        for pid in $(worker_pids); do
+                in_machine grep -q '^NoNewPrivs:.0$' "/proc/$pid/status"
+                [ "$(in_machine stat -c %U "/proc/$pid")" = app ]
+                [ "$(in_machine cat "/proc/$pid/oom_score_adj")" = 0 ]
+                run ! in_machine grep -qzE '^(NOTIFY_SOCKET|WATCHDOG_|RUNTIME_DIRECTORY)' "/proc/$pid/environ"
+        done
+
+        before=$(worker_pids)
+        sed 's/^active_process_count.*/active_process_count = 3/' <(in_machine cat /etc/sqmgr/sqmgr.ini) >"$folder/new.ini"
+        put /etc/sqmgr/sqmgr.ini <"$folder/new.ini"
+        unit reload sqmgr
+        wait_until 60 ready 3
+        [[ $(worker_pids) == *"${before% *}"* ]]
+        echo 'nonsense = 1' | in_machine tee -a /etc/sqmgr/sqmgr.ini >/dev/null
+        run ! unit reload sqmgr
+        unit_is sqmgr ActiveState active
+        ready 3
+
+        [ -z "$(in_machine systemd-analyze verify sqmgr.service sqmgr@shop.service 2>&1)" ]
+        [ "$(in_machine getent group sqmgr | cut -d: -f1)" = sqmgr ]
+        echo "# systemd-analyze security: $(in_machine systemd-analyze security --no-pager sqmgr | grep -o 'exposure level.*[0-9.]* [A-Z]*')" >&3
+}
+
+@test "kill -9 of the service 10 times under load: the same workers, none doubled, every job done once" {
+        configure <<<'active_process_count = 3'
+        start_service 3
+        before=$(worker_pids)
+        enqueue 300 Sleep 1
+        for round in 1 2 3 4 5 6 7 8 9 10; do
+                pid=$(main_pid)
+                unit kill --kill-whom=main -s KILL sqmgr
+                wait_until 20 unit_is sqmgr NRestarts "$round"
+                wait_until 20 sqmgrctl ping
+                [ "$(main_pid)" != "$pid" ]
+                same_workers "$before"
+                fleet_is '.active == 3 and .starting == 0'
+        done
+        wait_until 90 has_done 300
+        [ "$(jobs_started)" = 300 ]
+        [ "$(jobs_run_twice)" = 0 ]
+        wait_until 30 ready 3
+        same_workers "$before"
+        echo "# 10 kills: doubled $(($(app_pids | wc -w) - 3)), lost $((300 - $(jobs_done))), run twice $(jobs_run_twice)" >&3
+}
+
+@test "a hung sqmgr is ended by the watchdog, and its workers stay" {
+        configure <<<'active_process_count = 2'
+        printf '[Service]\nWatchdogSec=2s\n' | put /etc/systemd/system/sqmgr.service.d/short.conf
+        start_service 2
+        before=$(worker_pids)
+        enqueue 60 Sleep 1
+        pid=$(main_pid)
+        in_machine kill -STOP "$pid"
+        wait_until 60 unit_is sqmgr NRestarts 1
+        wait_until 20 sqmgrctl ping
+        logged 'Watchdog timeout'
+        [ "$(main_pid)" != "$pid" ]
+        same_workers "$before"
+        wait_until 60 has_done 60
+        [ "$(jobs_run_twice)" = 0 ]
+}
+
+@test "a config with errors: exit 78, and no further start" {
+        configure <<<'active_process_count = none'
+        run ! unit start sqmgr
+        unit_is sqmgr ActiveState failed
+        unit_is sqmgr SubState failed
+        unit_is sqmgr ExecMainStatus 78
+        unit_is sqmgr NRestarts 0
+        logged 'sqmgr.ini:10: active_process_count = none'
+        configure <<<'active_process_count = 1'
+        start_service 1
+}
+
+@test "stop drains: running jobs finish, every worker exits" {
+        configure <<<'active_process_count = 2'
+        start_service 2
+        enqueue 10 Sleep 5
+        wait_until 30 has_started 10
+        unit stop sqmgr
+        unit_is sqmgr ActiveState inactive
+        unit_is sqmgr Result success
+        app_count_is 0
+        [ "$(jobs_done)" = 10 ]
+        [ "$(jobs_run_twice)" = 0 ]
+}
+
+@test "several applications: each instance has its config, its socket and its workers" {
+        configure shop <<<'active_process_count = 2'
+        configure mail <<<'active_process_count = 1'
+        unit enable --quiet --now sqmgr@shop sqmgr@mail
+        socket=/run/sqmgr/shop/control.sock
+        wait_until 60 ready 2
+        shop=$(worker_pids)
+        socket=/run/sqmgr/mail/control.sock
+        wait_until 60 ready 1
+        mail=$(worker_pids)
+        app_count_is 3
+        run ! sqmgrctl -s /run/sqmgr/control.sock ping
+
+        unit kill --kill-whom=main -s KILL sqmgr@shop sqmgr@mail
+        wait_until 20 unit_is sqmgr@shop NRestarts 1
+        wait_until 20 unit_is sqmgr@mail NRestarts 1
+        wait_until 20 sqmgrctl ping
+        [ "$(worker_pids)" = "$mail" ]
+        unit stop sqmgr@mail
+        unit reload sqmgr@shop
+        socket=/run/sqmgr/shop/control.sock
+        [ "$(worker_pids)" = "$shop" ]
+        app_count_is 2
+}
+
+@test "a user's own sqmgr: systemctl --user" {
+        in_machine systemctl start dbus systemd-logind
+        uid=$(in_machine id -u app)
+        in_machine loginctl enable-linger app
+        wait_until 30 unit is-active "user@$uid.service"
+        as_app() { in_machine setpriv --reuid app --regid app --init-groups env HOME=/home/app XDG_RUNTIME_DIR="/run/user/$uid" "$@"; }
+        sqmgrctl() { as_app sqmgrctl "$@"; }
+
+        configure own <<<'active_process_count = 2'
+        in_machine sed -i '/^user = /d' /etc/sqmgr/own.ini
+        as_app mkdir -p /home/app/.config/sqmgr
+        as_app cp /etc/sqmgr/own.ini /home/app/.config/sqmgr/sqmgr.ini
+        [ -z "$(as_app systemd-analyze verify --user sqmgr.service 2>&1)" ]
+        as_app systemctl --user enable --quiet --now sqmgr
+        wait_until 60 ready 2
+        before=$(worker_pids)
+        in_machine test -S "/run/user/$uid/sqmgr/control.sock"
+        as_app systemctl --user kill --kill-whom=main -s KILL sqmgr
+        wait_until 20 sqmgrctl ping
+        wait_until 20 ready 2
+        same_workers "$before"
+        as_app systemctl --user reload sqmgr
+        as_app systemctl --user stop sqmgr
+        app_count_is 0
+}
+
+@test "the journal: each event has its fields, its id and its entry in the catalog" {
+        configure <<<'active_process_count = 2'
+        [ -z "$(in_machine journalctl --update-catalog 2>&1)" ]
+        start_service 2
+        victim=$(fleet '.workers[0].pid')
+        in_machine kill -KILL "$victim"
+        wait_until 20 logged 'default/1 .* was killed by signal 9'
+        entries SQMGR_EVENT=crashed >"$folder/crashed"
+        jq -e --arg pid "$victim" 'length == 1 and (.[0] | .SQMGR_FLEET == "default" and .SQMGR_WORKER == "default/1" and
+                .SQMGR_REASON == "crash" and .SQMGR_GENERATION == "1" and .SQMGR_PID == $pid and .PRIORITY == "3" and
+                ._SYSTEMD_UNIT == "sqmgr.service")' "$folder/crashed"
+        in_machine journalctl -x SQMGR_EVENT=crashed >"$folder/explained"
+        cat "$folder/explained"
+        grep -q 'Subject: Worker default/1 has exited by itself' "$folder/explained"
+        grep -q "journalctl _PID=$victim" "$folder/explained"
+
+        # An id that systemd does not know would not be listed.
+        while read -r name id; do
+                in_machine journalctl --list-catalog "$id" | grep -q "^$id sqmgr: "
+                seen=$(entries "SQMGR_EVENT=$name" | jq -r 'map(.MESSAGE_ID) | unique | join(" ")')
+                [ -z "$seen" ] || [ "$seen" = "$id" ]
+        done < <("$SQMGR_BUILD/tests/unit/list_events")
+}
