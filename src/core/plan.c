@@ -432,6 +432,14 @@ static int plan_fleet(struct plan *plan, struct fleet *fleet, usec_t now)
         return round.error;
 }
 
+bool plan_has_starts(const struct plan *plan)
+{
+        for (size_t i = 0; i < plan->n_actions; i++)
+                if (plan->actions[i].kind == ACTION_START)
+                        return true;
+        return false;
+}
+
 int plan_make(struct plan *plan, struct world *world, usec_t now)
 {
         int error = 0;

@@ -32,4 +32,6 @@ struct plan {
  * fleet's verdict (wanted_out, waits_for). Returns 0 or -ENOMEM; then plan holds the actions that found room.
  */
 int plan_make(struct plan *plan, struct world *world, usec_t now);
+/* Is there a start among its actions? */
+bool plan_has_starts(const struct plan *plan);
 void plan_free(struct plan *plan);

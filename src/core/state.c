@@ -274,11 +274,25 @@ static int unpack_worker(struct unpacker *unpacker, uint64_t generation, struct 
         return unpack_string(unpacker, &ret->identity);
 }
 
-static void pack_workers(struct packer *packer, const struct fleet *fleet, const struct action *starting,
+/* The starts of the plan that are this fleet's, from the place at on: the next one, or NULL. */
+static const struct action *next_start(const struct plan *plan, size_t *at, const struct fleet *fleet)
+{
+        while (plan != NULL && *at < plan->n_actions) {
+                const struct action *action = &plan->actions[(*at)++];
+
+                if (action->kind == ACTION_START && action->fleet == fleet)
+                        return action;
+        }
+        return NULL;
+}
+
+static void pack_workers(struct packer *packer, const struct fleet *fleet, const struct plan *starting,
                          state_identity_fn identity, void *userdata)
 {
-        uint64_t n = starting != NULL;
+        uint64_t n = 0;
 
+        for (size_t at = 0; next_start(starting, &at, fleet) != NULL;)
+                n++;
         for (size_t i = 0; i < fleet->n_workers; i++)
                 n += fleet->workers[i]->state != WORKER_GONE;
         pack_number(packer, n);
@@ -286,16 +300,17 @@ static void pack_workers(struct packer *packer, const struct fleet *fleet, const
                 if (fleet->workers[i]->state != WORKER_GONE)
                         pack_worker(packer, fleet->workers[i],
                                     identity != NULL ? identity(fleet->workers[i], userdata) : NULL);
-        if (starting == NULL)
-                return;
-        struct worker worker = {
-                .index = starting->index,
-                .generation = fleet->generation,
-                .started_for = starting->reason,
-                .spawned_at = packer->now,
-                .state_at = packer->now,
-        };
-        pack_worker(packer, &worker, NULL);
+        const struct action *start;
+        for (size_t at = 0; (start = next_start(starting, &at, fleet)) != NULL;) {
+                struct worker worker = {
+                        .index = start->index,
+                        .generation = fleet->generation,
+                        .started_for = start->reason,
+                        .spawned_at = packer->now,
+                        .state_at = packer->now,
+                };
+                pack_worker(packer, &worker, NULL);
+        }
 }
 
 static int compare_places(const void *left, const void *right)
@@ -325,7 +340,7 @@ static int unpack_workers(struct unpacker *unpacker, struct state_fleet *fleet)
         return 0;
 }
 
-static void pack_fleet(struct packer *packer, const struct fleet *fleet, const struct action *starting,
+static void pack_fleet(struct packer *packer, const struct fleet *fleet, const struct plan *starting,
                        state_identity_fn identity, void *userdata)
 {
         pack_text(packer, fleet->settings->name);
@@ -393,7 +408,7 @@ static enum state_outcome unpack_header(const uint8_t *bytes, size_t size)
         return STATE_READ;
 }
 
-int state_pack(const struct world *world, const struct action *starting, const char *boot_id,
+int state_pack(const struct world *world, const struct plan *starting, const char *boot_id,
                state_identity_fn identity, void *userdata, usec_t now, uint8_t **ret, size_t *ret_size)
 {
         struct packer packer = {.now = now};
@@ -405,8 +420,7 @@ int state_pack(const struct world *world, const struct action *starting, const c
         for (size_t i = 0; i < world->n_fleets; i++) {
                 const struct fleet *fleet = world->fleets[i];
 
-                pack_fleet(&packer, fleet, starting != NULL && starting->fleet == fleet ? starting : NULL,
-                           identity, userdata);
+                pack_fleet(&packer, fleet, starting, identity, userdata);
         }
         if (packer.failed || packer.size > STATE_BYTES_MAX) {
                 free(packer.bytes);

@@ -6,7 +6,7 @@
 
 #include "core/world.h"
 
-struct action;
+struct plan;
 
 /* More than that is never packed, and never read. */
 #define STATE_BYTES_MAX ((size_t)16 << 20)
@@ -51,10 +51,10 @@ struct state {
 /* The shell's name for a worker's heartbeat; NULL: none. */
 typedef const char *(*state_identity_fn)(const struct worker *worker, void *userdata);
 
-/* Packs world as it is at now. starting: the start that is about to be made, or NULL. boot_id names the boot
- * of the machine, on whose monotonic clock the times are. identity may be NULL. Returns 0 with *ret to be
- * freed; -ENOMEM; or -EFBIG. */
-int state_pack(const struct world *world, const struct action *starting, const char *boot_id,
+/* Packs world as it is at now. starting: the plan whose starts are about to be made, or NULL. boot_id names
+ * the boot of the machine, on whose monotonic clock the times are. identity may be NULL. Returns 0 with *ret
+ * to be freed; -ENOMEM; or -EFBIG. */
+int state_pack(const struct world *world, const struct plan *starting, const char *boot_id,
                state_identity_fn identity, void *userdata, usec_t now, uint8_t **ret, size_t *ret_size);
 
 /* Unpacks bytes of any origin. Times are of this boot's monotonic clock; where boot_id is another, what is

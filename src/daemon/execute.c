@@ -21,7 +21,6 @@ static void start(struct supervisor *supervisor, const struct action *action, us
         struct launched launched;
         _cleanup_proc_ struct proc *proc = NULL;
 
-        keep(supervisor, action, now);
         int r = launch_start(&request, &launched);
         if (r < 0) {
                 observe_start_failed(fleet, action->index, strerror(-r), now);
@@ -106,7 +105,6 @@ bool execute(struct supervisor *supervisor, const struct action *action, usec_t 
         switch (action->kind) {
         case ACTION_START:
                 start(supervisor, action, now);
-                keep(supervisor, NULL, now);
                 return true;
         case ACTION_QUIET:
                 observe_quieted(worker, action->reason, quiet(worker), now);

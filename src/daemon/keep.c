@@ -12,7 +12,7 @@ static const char *identity_of(const struct worker *worker, void *userdata)
         return io != NULL && io->slot != NULL ? beats_identity(io->slot) : NULL;
 }
 
-void keep(struct supervisor *supervisor, const struct action *starting, usec_t now)
+void keep(struct supervisor *supervisor, const struct plan *starting, usec_t now)
 {
         const char *path = supervisor->settings->state_file;
         _cleanup_free_ uint8_t *bytes = NULL;

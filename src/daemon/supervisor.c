@@ -153,17 +153,20 @@ static void turn(struct supervisor *supervisor)
                 observe_time(world, now);
                 if (plan_make(&supervisor->plan, world, now) < 0)
                         log_error("memory is short: the plan is incomplete, and made again at the next look");
-                bool changed = false;
-                for (size_t i = 0; i < supervisor->plan.n_actions; i++) {
+                bool starts = plan_has_starts(&supervisor->plan), changed = false;
+                if (starts)
+                        keep(supervisor, &supervisor->plan, now);
+                for (size_t i = 0; i < supervisor->plan.n_actions; i++)
                         changed |= execute(supervisor, &supervisor->plan.actions[i], now);
-                        /* A look before the new process can have booted shows which heartbeats are older than
-                         * it. */
-                        if (supervisor->plan.actions[i].kind == ACTION_START)
-                                supervisor->look_at = now;
-                }
                 if (!changed)
                         break;
                 supervisor->unsaved = true;
+                if (!starts)
+                        continue;
+                keep(supervisor, NULL, now);
+                /* A look before the new processes can have booted shows which heartbeats are older than they.
+                 */
+                supervisor->look_at = now;
         }
         if (supervisor->unsaved || world->n_events > 0)
                 keep(supervisor, NULL, now);

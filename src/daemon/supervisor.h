@@ -127,7 +127,7 @@ bool reexec_reap(struct supervisor *supervisor, pid_t pid);
 
 /* keep.c: writes the state; starting as state_pack() takes it. What fails is told, and tried again with the
  * next change. */
-void keep(struct supervisor *supervisor, const struct action *starting, usec_t now);
+void keep(struct supervisor *supervisor, const struct plan *starting, usec_t now);
 
 /* links.c: the connections to Redis. The first makes those that fleets of these settings need, and returns 0
  * or -errno. The second, which cannot fail then, gives each fleet of the world its own and ends those that

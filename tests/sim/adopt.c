@@ -6,7 +6,7 @@
 
 enum fate { FATE_KEPT, FATE_LOST, FATE_CUT, FATE_GARBLED };
 
-void shell_write_state(struct sim *sim, const struct action *starting)
+void shell_write_state(struct sim *sim, const struct plan *starting)
 {
         struct shell *shell = &sim->shell;
         uint8_t *bytes;

@@ -248,9 +248,6 @@ static void start(struct sim *sim, const struct action *action)
 
         for (number = 0; sim->shell.world->fleets[number] != action->fleet;)
                 number++;
-        shell_write_state(sim, action);
-        if (shell_dies_here(sim))
-                return;
         if (sim->now < sim->fork_fails_until) {
                 observe_start_failed(action->fleet, action->index, "fork fails", sim->now);
                 return;
@@ -265,7 +262,6 @@ static void start(struct sim *sim, const struct action *action)
         worker->io = process;
         process->worker = worker;
         match_owner_added(&sim->fleets[number].link.match);
-        shell_write_state(sim, NULL);
 }
 
 static int signal_worker(struct sim *sim, const struct worker *worker, int signo)
@@ -385,6 +381,12 @@ void shell_turn(struct sim *sim)
                         fleet_reap(shell->world->fleets[i], forget_worker);
                 observe_time(shell->world, sim->now);
                 (void)plan_make(&shell->plan, shell->world, sim->now);
+                bool starts = plan_has_starts(&shell->plan);
+                if (starts) {
+                        shell_write_state(sim, &shell->plan);
+                        if (shell_dies_here(sim))
+                                return;
+                }
                 for (size_t i = 0; i < shell->plan.n_actions && !sim->broken; i++) {
                         check_action(sim, &shell->plan.actions[i]);
                         if (shell_dies_here(sim))
@@ -393,6 +395,8 @@ void shell_turn(struct sim *sim)
                         if (!shell->running)
                                 return;
                 }
+                if (starts)
+                        shell_write_state(sim, NULL);
                 moved = moved || shell->plan.n_actions > 0;
                 if (shell->plan.n_actions == 0)
                         break;

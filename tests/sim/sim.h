@@ -262,7 +262,7 @@ void shell_start(struct sim *sim);
 void shell_die(struct sim *sim);
 /* One step on the way; true where sqmgr was killed at it. */
 bool shell_dies_here(struct sim *sim);
-void shell_write_state(struct sim *sim, const struct action *starting);
+void shell_write_state(struct sim *sim, const struct plan *starting);
 void shell_resolve(struct sim *sim, struct process *process);
 
 /* identify.c */

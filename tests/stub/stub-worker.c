@@ -6,8 +6,8 @@
  *
  * Files in FOLDER steer it: `busy` and `busy.PID` hold the number of jobs that it says it runs, `mute` holds
  * its heartbeats back, `hang` its boot, `fail` makes it print that file and exit with 1 at its
- * start. It has CONCURRENCY threads named `processor`, which exit once it is quiet and idle, and it takes up no
- * jobs. */
+ * start. It has CONCURRENCY threads named `processor`, which exit once it is quiet and idle, and it takes up
+ * no jobs. */
 
 #include <errno.h>
 #include <hiredis/hiredis.h>

@@ -31,7 +31,7 @@ static const char *identity_of(const struct worker *worker, void *userdata)
         return worker->index == 1 ? "host:1:nonce" : NULL;
 }
 
-static void pack(const struct action *starting)
+static void pack(const struct plan *starting)
 {
         free(bytes);
         ck_assert_int_eq(state_pack(t.world, starting, BOOT, identity_of, NULL, t.now, &bytes, &size), 0);
@@ -186,13 +186,20 @@ END_TEST
 
 START_TEST(tells_of_a_start_that_was_under_way)
 {
-        const struct action starting = {
-                .kind = ACTION_START, .fleet = t.fleet, .index = 4, .reason = REASON_MEMORY};
+        struct fleet other = {0};
+        struct action actions[] = {
+                {.kind = ACTION_START, .fleet = &other, .index = 3},
+                {.kind = ACTION_START, .fleet = t.fleet, .index = 4, .reason = REASON_MEMORY},
+                {.kind = ACTION_QUIET, .fleet = t.fleet, .index = 1, .worker = test_spawn(&t)},
+                {.kind = ACTION_START, .fleet = t.fleet, .index = 5},
+        };
+        const struct plan starting = {.actions = actions, .n_actions = ELEMENTSOF(actions)};
 
-        test_spawn(&t);
         pack(&starting);
         const struct state_fleet *saved = unpack(BOOT, t.now);
-        ck_assert_uint_eq(saved->n_workers, 2);
+        ck_assert_uint_eq(saved->n_workers, 3);
+        ck_assert_uint_eq(saved->workers[2].worker.index, 5);
+        ck_assert_int_eq(saved->workers[2].worker.pid, 0);
         ck_assert_uint_eq(saved->workers[1].worker.index, 4);
         ck_assert_int_eq(saved->workers[1].worker.pid, 0);
         ck_assert_int_eq(saved->workers[1].worker.started_for, REASON_MEMORY);
