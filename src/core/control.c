@@ -4,12 +4,13 @@
 #include <string.h>
 
 const struct control_method control_methods[] = {
-        {"GetStatus", CONTROL_READ, false}, {"Restart", CONTROL_OPERATE, true},
-        {"Follow", CONTROL_READ, true},     {"Abort", CONTROL_OPERATE, false},
-        {"Quiet", CONTROL_OPERATE, false},  {"Stop", CONTROL_OPERATE, false},
-        {"Start", CONTROL_OPERATE, false},  {"Scale", CONTROL_OPERATE, false},
-        {"Reload", CONTROL_OPERATE, false}, {"Reexec", CONTROL_OWN, false},
-        {"Ping", CONTROL_READ, false},      {"GetVersion", CONTROL_READ, false},
+        {"GetStatus", CONTROL_READ, false},  {"Restart", CONTROL_OPERATE, true},
+        {"Follow", CONTROL_READ, true},      {"Abort", CONTROL_OPERATE, false},
+        {"Quiet", CONTROL_OPERATE, false},   {"Stop", CONTROL_OPERATE, false},
+        {"Start", CONTROL_OPERATE, false},   {"Scale", CONTROL_OPERATE, false},
+        {"Reload", CONTROL_OPERATE, false},  {"Reexec", CONTROL_OWN, false},
+        {"GetEvents", CONTROL_READ, true},   {"Ping", CONTROL_READ, false},
+        {"GetVersion", CONTROL_READ, false},
 };
 const size_t control_n_methods = ELEMENTSOF(control_methods);
 
@@ -103,6 +104,19 @@ const char control_description[] =
         "  reason: ?string\n"
         ")\n"
         "\n"
+        "# at: seconds since 1970. event: its kind, as SQMGR_EVENT in the journal. text: one sentence.\n"
+        "type Event (\n"
+        "  at: float,\n"
+        "  event: string,\n"
+        "  level: (error, warning, info),\n"
+        "  fleet: ?string,\n"
+        "  worker: ?string,\n"
+        "  pid: ?int,\n"
+        "  generation: ?int,\n"
+        "  reason: ?string,\n"
+        "  text: string\n"
+        ")\n"
+        "\n"
         "method GetStatus(fleets: ?[]string) -> (\n"
         "  version: string,\n"
         "  pid: int,\n"
@@ -150,6 +164,11 @@ const char control_description[] =
         "# Has the installed program take the place of the running one, workers untouched; the new one "
         "answers.\n"
         "method Reexec() -> (version: string, pid: int)\n"
+        "\n"
+        "# The last events, oldest first; of one worker (FLEET/INDEX) where it is named. Called with `more`, "
+        "it\n"
+        "# goes on with those to come.\n"
+        "method GetEvents(fleets: ?[]string, worker: ?string) -> (events: []Event)\n"
         "\n"
         "method Ping() -> ()\n"
         "\n"

@@ -287,6 +287,7 @@ const char *reason_name(enum reason reason); /* "none" for REASON_NONE */
 const char *rollout_state_name(enum rollout_state state);
 const char *fleet_order_name(enum fleet_order order); /* "running", "quiet", "stopped" */
 const char *event_kind_name(enum event_kind kind);
+int event_kind_level(enum event_kind kind);              /* syslog's: LOG_ERR, LOG_WARNING or LOG_INFO */
 const char *event_kind_message_id(enum event_kind kind); /* 32 hex digits: the journal's MESSAGE_ID */
 
 /* One sentence on what it waits for; "" where it waits for nothing. Returns text. */

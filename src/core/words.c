@@ -5,6 +5,7 @@
 #include "core/world.h"
 #include <stdio.h>
 #include <string.h>
+#include <syslog.h>
 
 static const char *const state_names[] = {
         [WORKER_STARTING] = "starting", [WORKER_ACTIVE] = "active", [WORKER_QUIET] = "quiet",
@@ -56,39 +57,46 @@ const char *fleet_order_name(enum fleet_order order)
 /* The journal's MESSAGE_ID of a kind, which contrib/systemd/sqmgr.catalog explains, is its name for ever: a
  * new kind gets one from `systemd-id128 new`. */
 static const struct {
-        const char *name, *message_id;
+        const char *name;
+        int level;
+        const char *message_id;
 } event_kinds[] = {
-        [EVENT_STARTED] = {"started", "78686634112f4ad58ae6407cc90dac35"},
-        [EVENT_START_FAILED] = {"start-failed", "0310cd154d5b4f55ba5a35532692f7c4"},
-        [EVENT_ACTIVE] = {"active", "7070f04480864a02886b30b796dff9cf"},
-        [EVENT_QUIET] = {"quiet", "e61b8260f12b4e0eb33845f866792b4e"},
-        [EVENT_STOPPING] = {"stopping", "43333acd92834f3eac49bebef6c4a43c"},
-        [EVENT_KILLED] = {"killed", "81b583669a6e453aad79ddd9043ce3a3"},
-        [EVENT_GONE] = {"gone", "7085476f35e341da9e7876748d6b9401"},
-        [EVENT_CRASHED] = {"crashed", "bc8d0e71c8714b38b839514283dc4ec5"},
-        [EVENT_LAST_LINES] = {"last-lines", "9dea328e8e9646b492aa0a7dec099546"},
-        [EVENT_BOOT_TIMEOUT] = {"boot-timeout", "c38f400a3ed74ed1abce87602dc8379c"},
-        [EVENT_ELSEWHERE] = {"beats-elsewhere", "6853119b51e94a2893390835f39aaad3"},
-        [EVENT_STALE] = {"stale", "0e75bf363e904e1b9e47b8a90bf13ab9"},
-        [EVENT_BEATS_AGAIN] = {"beats-again", "4b8d8ba0514d4ca39b2528edc4204e34"},
-        [EVENT_MEMORY_OVER] = {"memory-over", "74d57ea7dd82419f8338d88699287616"},
-        [EVENT_MEMORY_CHURN] = {"memory-churn", "2bfae3c2b48e4f74be20be2a41412e86"},
-        [EVENT_SIGNAL_REFUSED] = {"signal-refused", "0a5782b72eaf4cb385715a9f3b5fa44d"},
-        [EVENT_ROLLOUT_STARTED] = {"rollout-started", "aec76d419ab54a4ba83fe522cd7d9440"},
-        [EVENT_ROLLOUT_DONE] = {"rollout-done", "55bcaa74a4114086864e4a3d802e42ac"},
-        [EVENT_ROLLOUT_HALTED] = {"rollout-halted", "b5d652ac47a9473bb6e0a86bef5799a8"},
-        [EVENT_ROLLOUT_ABORTED] = {"rollout-aborted", "40127c4a667e438a995cd2ed24a14def"},
-        [EVENT_PLACES_HELD] = {"places-held", "15e247db6883405f91740013f6ac01c5"},
-        [EVENT_REDIS_UP] = {"redis-up", "12e1d2d4589c4a89bd689a8ebced7466"},
-        [EVENT_REDIS_DOWN] = {"redis-down", "769878e19f844d038a72ebe8119a4f25"},
-        [EVENT_TIME_DOUBT] = {"time-doubt", "989700e4a43c41f1a4b861fec10717c8"},
-        [EVENT_ORDER] = {"order", "bff299560cf443aeb39df5a4da71cf1c"},
+        [EVENT_STARTED] = {"started", LOG_INFO, "78686634112f4ad58ae6407cc90dac35"},
+        [EVENT_START_FAILED] = {"start-failed", LOG_ERR, "0310cd154d5b4f55ba5a35532692f7c4"},
+        [EVENT_ACTIVE] = {"active", LOG_INFO, "7070f04480864a02886b30b796dff9cf"},
+        [EVENT_QUIET] = {"quiet", LOG_INFO, "e61b8260f12b4e0eb33845f866792b4e"},
+        [EVENT_STOPPING] = {"stopping", LOG_INFO, "43333acd92834f3eac49bebef6c4a43c"},
+        [EVENT_KILLED] = {"killed", LOG_ERR, "81b583669a6e453aad79ddd9043ce3a3"},
+        [EVENT_GONE] = {"gone", LOG_INFO, "7085476f35e341da9e7876748d6b9401"},
+        [EVENT_CRASHED] = {"crashed", LOG_ERR, "bc8d0e71c8714b38b839514283dc4ec5"},
+        [EVENT_LAST_LINES] = {"last-lines", LOG_ERR, "9dea328e8e9646b492aa0a7dec099546"},
+        [EVENT_BOOT_TIMEOUT] = {"boot-timeout", LOG_ERR, "c38f400a3ed74ed1abce87602dc8379c"},
+        [EVENT_ELSEWHERE] = {"beats-elsewhere", LOG_WARNING, "6853119b51e94a2893390835f39aaad3"},
+        [EVENT_STALE] = {"stale", LOG_WARNING, "0e75bf363e904e1b9e47b8a90bf13ab9"},
+        [EVENT_BEATS_AGAIN] = {"beats-again", LOG_INFO, "4b8d8ba0514d4ca39b2528edc4204e34"},
+        [EVENT_MEMORY_OVER] = {"memory-over", LOG_INFO, "74d57ea7dd82419f8338d88699287616"},
+        [EVENT_MEMORY_CHURN] = {"memory-churn", LOG_WARNING, "2bfae3c2b48e4f74be20be2a41412e86"},
+        [EVENT_SIGNAL_REFUSED] = {"signal-refused", LOG_WARNING, "0a5782b72eaf4cb385715a9f3b5fa44d"},
+        [EVENT_ROLLOUT_STARTED] = {"rollout-started", LOG_INFO, "aec76d419ab54a4ba83fe522cd7d9440"},
+        [EVENT_ROLLOUT_DONE] = {"rollout-done", LOG_INFO, "55bcaa74a4114086864e4a3d802e42ac"},
+        [EVENT_ROLLOUT_HALTED] = {"rollout-halted", LOG_ERR, "b5d652ac47a9473bb6e0a86bef5799a8"},
+        [EVENT_ROLLOUT_ABORTED] = {"rollout-aborted", LOG_WARNING, "40127c4a667e438a995cd2ed24a14def"},
+        [EVENT_PLACES_HELD] = {"places-held", LOG_WARNING, "15e247db6883405f91740013f6ac01c5"},
+        [EVENT_REDIS_UP] = {"redis-up", LOG_INFO, "12e1d2d4589c4a89bd689a8ebced7466"},
+        [EVENT_REDIS_DOWN] = {"redis-down", LOG_ERR, "769878e19f844d038a72ebe8119a4f25"},
+        [EVENT_TIME_DOUBT] = {"time-doubt", LOG_WARNING, "989700e4a43c41f1a4b861fec10717c8"},
+        [EVENT_ORDER] = {"order", LOG_INFO, "bff299560cf443aeb39df5a4da71cf1c"},
 };
 static_assert(ELEMENTSOF(event_kinds) == _EVENT_MAX, "a name and an id for each event");
 
 const char *event_kind_name(enum event_kind kind)
 {
         return event_kinds[kind].name;
+}
+
+int event_kind_level(enum event_kind kind)
+{
+        return event_kinds[kind].level;
 }
 
 const char *event_kind_message_id(enum event_kind kind)

@@ -24,6 +24,14 @@ void ctl_print_json(json_t *json)
         fflush(stdout);
 }
 
+bool ctl_colour(void)
+{
+        const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+        return isatty(STDOUT_FILENO) && (!no_color || no_color[0] == '\0') && term &&
+               strcmp(term, "dumb") != 0;
+}
+
 const char *ctl_string(json_t *object, const char *key)
 {
         const char *text = json_string_value(json_object_get(object, key));

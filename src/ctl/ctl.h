@@ -22,6 +22,7 @@ struct ctl {
         char *socket; /* owned */
         bool json;
         bool force;
+        bool follow;
         enum ctl_wait wait;
         usec_t timeout; /* USEC_INFINITY: none */
         char **arguments;
@@ -60,8 +61,12 @@ void ctl_print_json(json_t *json);
 const char *ctl_string(json_t *object, const char *key);
 long long ctl_integer(json_t *object, const char *key);
 
+/* Is standard output a terminal that shows colours, and does the user want them? */
+bool ctl_colour(void);
+
 /* The commands. */
 int command_abort(struct ctl *ctl);
+int command_events(struct ctl *ctl);
 int command_ping(struct ctl *ctl);
 int command_quiet(struct ctl *ctl);
 int command_reexec(struct ctl *ctl);

@@ -14,7 +14,7 @@
 #define ANSWER_TIMEOUT_USEC (30 * USEC_PER_SEC)
 
 /* The options that not every command has. */
-enum option_bit { OPTION_WAIT = 1 << 0, OPTION_FORCE = 1 << 1 };
+enum option_bit { OPTION_WAIT = 1 << 0, OPTION_FORCE = 1 << 1, OPTION_FOLLOW = 1 << 2 };
 
 static const struct command {
         const char *name;
@@ -35,6 +35,8 @@ static const struct command {
          command_stop},
         {"start", "FLEET", "brings a stopped or quieted fleet back", 1, 1, 0, command_start},
         {"scale", "FLEET N", "sets how many workers take jobs", 2, 2, 0, command_scale},
+        {"events", "[FLEET...]", "tells what has happened, and with --follow what happens", 0, SIZE_MAX,
+         OPTION_FOLLOW, command_events},
         {"reload", "", "reads the configuration again, says what changed", 0, 0, 0, command_reload},
         {"reexec", "", "puts the installed sqmgr in the place of the running one", 0, 0, 0, command_reexec},
         {"ping", "", "asks whether sqmgr answers", 0, 0, 0, command_ping},
@@ -69,6 +71,7 @@ static void print_help(void)
              "  --timeout DURATION    waits no longer (30s; with --wait: as long as it takes)\n"
              "  --wait[=drained]      restart: shows progress until the old workers are replaced\n"
              "                        and quiet; drained: until they are gone\n"
+             "  --follow              events: goes on with those to come\n"
              "  --force               stop: does not wait for running jobs\n"
              "  -h, --help            shows this text\n"
              "  -V, --version         shows the version of sqmgrctl\n"
@@ -116,13 +119,14 @@ static char *default_socket(void)
         return asprintf(&path, "%s/%s", runtime, CONTROL_USER_SOCKET) < 0 ? NULL : path;
 }
 
-enum { OPT_JSON = 256, OPT_TIMEOUT, OPT_WAIT, OPT_FORCE };
+enum { OPT_JSON = 256, OPT_TIMEOUT, OPT_WAIT, OPT_FORCE, OPT_FOLLOW };
 
 static const struct option long_options[] = {
         {"socket", required_argument, NULL, 's'},
         {"json", no_argument, NULL, OPT_JSON},
         {"timeout", required_argument, NULL, OPT_TIMEOUT},
         {"wait", optional_argument, NULL, OPT_WAIT},
+        {"follow", no_argument, NULL, OPT_FOLLOW},
         {"force", no_argument, NULL, OPT_FORCE},
         {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'V'},
@@ -151,6 +155,9 @@ static int parse_option(struct ctl *ctl, int option, bool *timeout_given)
                 if (!optarg || ctl->wait == CTL_WAIT_DRAINED || strcmp(optarg, "replaced") == 0)
                         return CTL_DONE;
                 return ctl_error(CTL_USAGE, "--wait=%s: 'replaced' and 'drained' can be waited for", optarg);
+        case OPT_FOLLOW:
+                ctl->follow = true;
+                return CTL_DONE;
         case OPT_FORCE:
                 ctl->force = true;
                 return CTL_DONE;
@@ -175,6 +182,8 @@ static int check_usage(const struct ctl *ctl, const struct command *command)
                 return ctl_error(CTL_USAGE, "'%s' has no option --wait: 'restart' has", command->name);
         if (ctl->force && !(command->options & OPTION_FORCE))
                 return ctl_error(CTL_USAGE, "'%s' has no option --force: 'stop' has", command->name);
+        if (ctl->follow && !(command->options & OPTION_FOLLOW))
+                return ctl_error(CTL_USAGE, "'%s' has no option --follow: 'events' has", command->name);
         return CTL_DONE;
 }
 
@@ -204,7 +213,8 @@ static int run(struct ctl *ctl, int argc, char **argv)
         if (!ctl->socket)
                 return ctl_error(CTL_FAILED, "there is too little memory");
         if (!timeout_given)
-                ctl->timeout = ctl->wait != CTL_WAIT_NONE ? USEC_INFINITY : ANSWER_TIMEOUT_USEC;
+                ctl->timeout =
+                        ctl->wait != CTL_WAIT_NONE || ctl->follow ? USEC_INFINITY : ANSWER_TIMEOUT_USEC;
         return command->run(ctl);
 }
 

@@ -23,14 +23,6 @@ struct row {
 
 static const struct row header = {{"WORKER", "PID", "STATE", "GEN", "BUSY", "MEMORY", "UPTIME", "WHY"}};
 
-static bool use_colour(void)
-{
-        const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-
-        return isatty(STDOUT_FILENO) && (!no_color || no_color[0] == '\0') && term &&
-               strcmp(term, "dumb") != 0;
-}
-
 static const char *state_colour(const char *state)
 {
         if (strcmp(state, "active") == 0)
@@ -237,7 +229,7 @@ int command_status(struct ctl *ctl)
 {
         _cleanup_json_ json_t *status = NULL;
         int r = client_call(ctl, "GetStatus", json_pack("{s:o}", "fleets", ctl_fleets(ctl)), &status);
-        bool colour = use_colour();
+        bool colour = ctl_colour();
         json_t *fleet;
         size_t i;
 

@@ -3,6 +3,7 @@
  */
 #include "daemon/control.h"
 #include "core/command.h"
+#include "daemon/events.h"
 #include "daemon/watch.h"
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 struct control {
         struct control_host host;
         struct watch_list watches;
+        struct events *events;
         char *status; /* the reply to GetStatus for all fleets, or NULL */
         size_t status_size;
         uint64_t status_serial;
@@ -27,6 +29,11 @@ int control_new(const struct control_host *host, struct control **ret)
         if (!control)
                 return -ENOMEM;
         control->host = *host;
+        int r = events_new(&control->events);
+        if (r < 0) {
+                free(control);
+                return r;
+        }
         *ret = control;
         return 0;
 }
@@ -36,6 +43,7 @@ struct control *control_free(struct control *control)
         if (!control)
                 return NULL;
         assert(!control->watches.first);
+        events_free(control->events);
         free(control->status);
         free(control);
         return NULL;
@@ -448,6 +456,22 @@ json_t *control_reexec_reply(const struct control *control)
         return json_pack("{s:s, s:I}", "version", control->host.version, "pid", (json_int_t)getpid());
 }
 
+static void handle_get_events(struct control *control, struct call *call, json_t *parameters,
+                              usec_t now _unused_)
+{
+        _cleanup_(fleet_list_free) struct fleet_list list = {0};
+        json_t *worker = json_object_get(parameters, "worker");
+
+        if (worker && !json_is_null(worker) && !json_is_string(worker)) {
+                refuse_parameter(call, "worker");
+                return;
+        }
+        if (!parse_fleets(control, call, parameters, &list))
+                return;
+        events_reply(control->events, call, list.fleets, list.n_fleets, list.all, json_string_value(worker),
+                     call_wants_more(call));
+}
+
 static void handle_ping(struct control *control _unused_, struct call *call, json_t *parameters _unused_,
                         usec_t now _unused_)
 {
@@ -477,6 +501,7 @@ static const struct handler {
         {"Scale", handle_scale, {"fleet", "count"}},
         {"Reload", handle_reload, {NULL}},
         {"Reexec", handle_reexec, {NULL}},
+        {"GetEvents", handle_get_events, {"fleets", "worker"}},
         {"Ping", handle_ping, {NULL}},
         {"GetVersion", handle_get_version, {NULL}},
 };
@@ -518,7 +543,13 @@ void control_handle(struct call *call, const struct control_method *method, json
         server_reply_error(call, VARLINK_METHOD_NOT_IMPLEMENTED, json_pack("{s:s}", "method", method->name));
 }
 
+void control_event(struct control *control, const struct event *event, usec_t realtime)
+{
+        events_add(control->events, event, realtime);
+}
+
 void control_tick(struct control *control, usec_t now)
 {
+        events_tick(control->events);
         watch_tick(&control->watches, control->host.world, now);
 }

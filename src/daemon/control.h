@@ -44,5 +44,8 @@ void control_handle(struct call *call, const struct control_method *method, json
 /* What answers a Reexec that the image before was called for. To be released; NULL: memory is short. */
 json_t *control_reexec_reply(const struct control *control);
 
+/* What has happened, for those who ask later or follow; realtime by the wall clock. */
+void control_event(struct control *control, const struct event *event, usec_t realtime);
+
 /* Tells those who wait for restarts what has moved. After each plan, before fleet_reap() or after it. */
 void control_tick(struct control *control, usec_t now);

@@ -27,10 +27,15 @@ void supervisor_arm_turn(struct supervisor *supervisor)
         (void)sd_event_source_set_enabled(supervisor->turn, SD_EVENT_ONESHOT);
 }
 
-static void tell_events(struct world *world)
+static void tell_events(struct supervisor *supervisor)
 {
-        for (size_t i = 0; i < world->n_events; i++)
+        struct world *world = supervisor->world;
+        usec_t realtime = clock_now(CLOCK_REALTIME);
+
+        for (size_t i = 0; i < world->n_events; i++) {
                 log_event(&world->events[i]);
+                control_event(supervisor->control, &world->events[i], realtime);
+        }
         world_events_clear(world);
 }
 
@@ -170,7 +175,7 @@ static void turn(struct supervisor *supervisor)
         }
         if (supervisor->unsaved || world->n_events > 0)
                 keep(supervisor, NULL, now);
-        tell_events(world);
+        tell_events(supervisor);
         forget_removed(supervisor);
         control_tick(supervisor->control, now);
         tell_systemd(supervisor, now);

@@ -122,34 +122,10 @@ void log_write(int level, const char *format, ...)
                 sd_journal_send("MESSAGE=%s", text, "PRIORITY=%d", level, NULL);
 }
 
-static int event_level(enum event_kind kind)
-{
-        switch (kind) {
-        case EVENT_START_FAILED:
-        case EVENT_CRASHED:
-        case EVENT_LAST_LINES:
-        case EVENT_KILLED:
-        case EVENT_BOOT_TIMEOUT:
-        case EVENT_ROLLOUT_HALTED:
-        case EVENT_REDIS_DOWN:
-                return LOG_ERR;
-        case EVENT_ELSEWHERE:
-        case EVENT_STALE:
-        case EVENT_MEMORY_CHURN:
-        case EVENT_SIGNAL_REFUSED:
-        case EVENT_ROLLOUT_ABORTED:
-        case EVENT_PLACES_HELD:
-        case EVENT_TIME_DOUBT:
-                return LOG_WARNING;
-        default:
-                return LOG_INFO;
-        }
-}
-
 void log_event(const struct event *event)
 {
         const char *name = event->fleet != NULL ? event->fleet->settings->name : "";
-        int level = event_level(event->kind);
+        int level = event_kind_level(event->kind);
 
         if (level > log_level)
                 return;

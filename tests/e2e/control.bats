@@ -103,6 +103,32 @@ raw() { # JSON: what the socket answers
         wait_until 20 gone "$worker"
 }
 
+@test "events: what has happened is told, by fleet and worker, and followed" {
+        start_redis
+        configure <<END
+command = $(stub_command)
+ready_after = 500ms
+END
+        start_sqmgr
+        wait_until 20 ready 1
+        run -0 sqmgrctl events
+        [[ ${lines[0]} =~ ^[0-9]{4}-[0-9]{2}-[0-9]{2}\ [0-9:]{8}\ default/1\ \(pid\ [0-9]+\)\ started$ ]]
+        sqmgrctl events --follow --json >followed 2>/dev/null 3>&- 9>&- &
+        following=$!
+        wait_until 10 grep -q '"started"' followed
+        sqmgrctl scale default 2
+        wait_until 20 ready 2
+        wait_until 10 grep -q '"worker":"default/2"' followed
+        jq -es 'all(.[]; .at > 1600000000 and (.text | length > 0)) and
+                any(.[]; .event == "started" and .worker == "default/2" and .fleet == "default" and .level == "info")' followed
+        kill "$following"
+        run -0 sqmgrctl events default/2
+        [[ $output == *"default/2"* ]]
+        [[ $output != *"default/1"* ]]
+        run -2 sqmgrctl events nosuch
+        run -2 sqmgrctl status --follow
+}
+
 @test "scale changes the count, within 1 and max_processes" {
         start_fleet 1
         run -0 sqmgrctl scale default 3

@@ -263,6 +263,76 @@ static void expect_fleet(struct varlink_reply *reply, size_t index, const char *
         varlink_reply_free(reply);
 }
 
+/* Tells of the events so far, as the loop does. */
+static void tell_events(void)
+{
+        for (size_t i = 0; i < world->n_events; i++)
+                control_event(control, &world->events[i], 1700000000 * USEC_PER_SEC);
+        world_events_clear(world);
+}
+
+static void expect_events(const struct varlink_reply *reply, size_t n, const char *last_text)
+{
+        json_t *events = json_object_get(reply->parameters, "events");
+        json_t *last = json_array_get(events, n - 1);
+
+        ck_assert_uint_eq(json_array_size(events), n);
+        if (n > 0)
+                ck_assert_str_eq(json_string_value(json_object_get(last, "text")), last_text);
+}
+
+START_TEST(events_are_kept_told_by_fleet_and_worker_and_followed)
+{
+        world_events_clear(world);
+        world_event(world, EVENT_CRASHED, web, web->workers[0], "one");
+        world_event(world, EVENT_ORDER, mail, NULL, "two");
+        world_event(world, EVENT_TIME_DOUBT, NULL, NULL, "three");
+        tell_events();
+
+        struct varlink_reply reply = client_call(event, &client, CONTROL("GetEvents", "{}"));
+        expect_events(&reply, 3, "three");
+        json_t *first = json_array_get(json_object_get(reply.parameters, "events"), 0);
+        ck_assert_str_eq(json_string_value(json_object_get(first, "worker")), "web/1");
+        ck_assert_str_eq(json_string_value(json_object_get(first, "event")), "crashed");
+        ck_assert_str_eq(json_string_value(json_object_get(first, "level")), "error");
+        ck_assert_int_eq(json_integer_value(json_object_get(first, "pid")), 100);
+        ck_assert_double_eq(json_number_value(json_object_get(first, "at")), 1700000000);
+        varlink_reply_free(&reply);
+        reply = client_call(event, &client, CONTROL("GetEvents", "{\"fleets\":[\"mail\"]}"));
+        expect_events(&reply, 1, "two");
+        varlink_reply_free(&reply);
+        reply = client_call(event, &client, CONTROL("GetEvents", "{\"worker\":\"web/1\"}"));
+        expect_events(&reply, 1, "one");
+        varlink_reply_free(&reply);
+
+        /* More than are kept: the oldest make room. */
+        for (int i = 0; i < 600; i++) {
+                world_event(world, EVENT_ORDER, web, NULL, "event %d", i);
+                tell_events();
+        }
+        reply = client_call(event, &client, CONTROL("GetEvents", "{}"));
+        expect_events(&reply, 512, "event 599");
+        varlink_reply_free(&reply);
+
+        reply = client_call(event, &client,
+                            "{\"method\":\"org.sqmgr.Control.GetEvents\",\"more\":true,"
+                            "\"parameters\":{\"fleets\":[\"web\"]}}");
+        ck_assert(reply.continues);
+        expect_events(&reply, 512, "event 599");
+        varlink_reply_free(&reply);
+        ck_assert(!next_reply(&reply));
+        world_event(world, EVENT_ORDER, mail, NULL, "not for it");
+        tell_events();
+        ck_assert(!next_reply(&reply));
+        world_event(world, EVENT_ORDER, web, NULL, "for it");
+        tell_events();
+        ck_assert(next_reply(&reply));
+        ck_assert(reply.continues);
+        expect_events(&reply, 1, "for it");
+        varlink_reply_free(&reply);
+}
+END_TEST
+
 START_TEST(a_restart_is_followed_until_all_are_replaced)
 {
         struct varlink_reply reply = client_call(event, &client, RESTART("{\"fleets\":[\"web\"]}"));
@@ -450,6 +520,7 @@ int main(void)
         tcase_add_test(tests, commands_record_their_orders);
         tcase_add_test(tests, reload_tells_what_changed_or_why_not);
         tcase_add_test(tests, status_is_rendered_once_for_each_state_of_the_model);
+        tcase_add_test(tests, events_are_kept_told_by_fleet_and_worker_and_followed);
         tcase_add_test(tests, a_restart_is_followed_until_all_are_replaced);
         tcase_add_test(tests, a_drained_wait_lasts_until_the_old_workers_are_gone);
         tcase_add_test(tests, a_waiting_caller_follows_the_newest_generation);
