@@ -33,7 +33,7 @@ load machine
         unit_is sqmgr ActiveState active
         ready 3
 
-        [ -z "$(in_machine systemd-analyze verify sqmgr.service sqmgr@shop.service 2>&1)" ]
+        [ -z "$(in_machine systemd-analyze verify --man=no sqmgr.service sqmgr@shop.service 2>&1)" ]
         [ "$(in_machine getent group sqmgr | cut -d: -f1)" = sqmgr ]
         echo "# systemd-analyze security: $(in_machine systemd-analyze security --no-pager sqmgr | grep -o 'exposure level.*[0-9.]* [A-Z]*')" >&3
 }
@@ -139,7 +139,7 @@ load machine
         in_machine sed -i '/^user = /d' /etc/sqmgr/own.ini
         as_app mkdir -p /home/app/.config/sqmgr
         as_app cp /etc/sqmgr/own.ini /home/app/.config/sqmgr/sqmgr.ini
-        [ -z "$(as_app systemd-analyze verify --user sqmgr.service 2>&1)" ]
+        [ -z "$(as_app systemd-analyze verify --man=no --user sqmgr.service 2>&1)" ]
         as_app systemctl --user enable --quiet --now sqmgr
         wait_until 60 ready 2
         before=$(worker_pids)

@@ -1,0 +1,130 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# The service is upgraded, restarted and stopped, and goes down with its machine: under load, with the real systemd.
+# seconds: 140
+# shellcheck disable=SC2030,SC2031,SC2034
+load machine
+
+# A build of another version, of the same sources and with the same options, installed over the first.
+install_version() { # VERSION
+        local source
+        source=$(sed -n 's/^abs_srcdir = //p' "$SQMGR_BUILD/Makefile")
+        mkdir "$folder/newer"
+        sed "s/^PACKAGE_VERSION=.*/PACKAGE_VERSION='$1'/" "$source/configure" >"$folder/newer/configure"
+        (cd "$folder/newer" && eval "bash ./configure -q --srcdir='$source' $("$SQMGR_BUILD/config.status" --config)")
+        make -s -C "$folder/newer" -j2 sqmgr sqmgrctl
+        make -s -C "$folder/newer" install DESTDIR="$folder/newer/root" >/dev/null
+        tar -C "$folder/newer/root" --exclude=./etc/sqmgr -c . | in_machine tar -C / -x
+}
+
+# Jobs in numbers that keep all threads busy, until `stop_load`.
+start_load() {
+        touch "$folder/load"
+        (
+                until [ ! -e "$folder/load" ]; do
+                        enqueue 10 Sleep 1
+                done
+        ) 3>&- 9>&- &
+        load=$!
+}
+stop_load() {
+        rm "$folder/load"
+        wait "$load"
+        wait_until 60 all_is_done
+        [ "$(jobs_run_twice)" = 0 ]
+}
+all_is_done() { [ "$(redis llen queue:default)" = 0 ] && [ "$(jobs_done)" = "$(jobs_started)" ] && [ "$(jobs_done)" -gt 0 ]; }
+
+@test "reexec to a newer version under load: same process, same workers, no job lost" {
+        configure <<<'active_process_count = 3'
+        start_service 3
+        before=$(worker_pids)
+        pid=$(main_pid)
+        start_load
+        install_version 0.99.1
+        [ "$(sqmgrctl status --json | jq -r .version)" != 0.99.1 ]
+        for round in 1 2 3 4 5; do
+                wait_until 20 sqmgrctl reexec
+        done
+        [ "$(sqmgrctl status --json | jq -r .version)" = 0.99.1 ]
+        [ "$(main_pid)" = "$pid" ]
+        unit_is sqmgr ActiveState active
+        unit_is sqmgr NRestarts 0
+        same_workers "$before"
+        stop_load
+        same_workers "$before"
+        wait_until 30 ready 3
+        # It is watched still, and still asks systemd what a stop is for.
+        unit restart sqmgr
+        wait_until 20 sqmgrctl ping
+        same_workers "$before"
+        echo "# 5 re-execs under load: $(jobs_done) jobs done, $(($(jobs_started) - $(jobs_done))) lost, $(jobs_run_twice) run twice" >&3
+}
+
+@test "systemctl restart under load: the workers are left to the next sqmgr" {
+        configure <<<'active_process_count = 3'
+        start_service 3
+        before=$(worker_pids)
+        start_load
+        for round in 1 2 3 4 5; do
+                pid=$(main_pid)
+                unit restart sqmgr
+                [ "$(main_pid)" != "$pid" ]
+                wait_until 20 sqmgrctl ping
+                same_workers "$before"
+                fleet_is '.active == 3 and .starting == 0 and .generation == 1'
+        done
+        logged 'adopted 3 workers of an earlier sqmgr, 0 are gone'
+        stop_load
+        same_workers "$before"
+        echo "# 5 restarts under load: $(jobs_done) jobs done, $(($(jobs_started) - $(jobs_done))) lost, $(jobs_run_twice) run twice" >&3
+}
+
+@test "a stop that drains for longer than TimeoutStopSec: it counts down and is not cut short" {
+        sqmgr_lines='shutdown_timeout = 3min' configure <<<'active_process_count = 2'
+        printf '[Service]\nTimeoutStopSec=4s\n' | put /etc/systemd/system/sqmgr.service.d/short.conf
+        start_service 2
+        enqueue 5 Sleep 10
+        enqueue 5 Sleep 25
+        wait_until 30 has_started 10
+        unit stop --no-block sqmgr
+        counts() { unit show -p StatusText --value sqmgr | grep -qE "^$1"; }
+        wait_until 20 counts 'Stopping: 2 workers left, 10 running jobs, 1[0-9]{2} s until all are told to exit'
+        wait_until 40 counts 'Stopping: [12] workers? left, 5 running jobs, '
+        wait_until 60 unit_is sqmgr ActiveState inactive
+        unit_is sqmgr Result success
+        app_count_is 0
+        [ "$(jobs_done)" = 10 ]
+        [ "$(jobs_run_twice)" = 0 ]
+        not logged 'stop-sigterm. timed out'
+}
+
+@test "the machine shuts down: the jobs finish before, and Redis is there until then" {
+        configure <<<'active_process_count = 2'
+        # Holds the end of the machine up, so that it can be looked at.
+        put /etc/systemd/system/hold.service <<END
+[Unit]
+DefaultDependencies=no
+Conflicts=shutdown.target
+Before=shutdown.target
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/true
+ExecStop=/bin/sleep infinity
+TimeoutStopSec=infinity
+END
+        unit start hold
+        start_service 2
+        enqueue 10 Sleep 8
+        wait_until 30 has_started 10
+        unit poweroff --no-block
+        wait_until 60 unit_is redis-server ActiveState inactive
+        unit_is sqmgr ActiveState inactive
+        unit_is sqmgr Result success
+        app_count_is 0
+        in_machine journalctl -o cat >"$folder/journal"
+        [ "$(grep -c 'class=Sleep .* INFO: done' "$folder/journal")" = 10 ]
+        [ "$(grep -c 'default/[12] .* exited .* as told: shutdown' "$folder/journal")" = 2 ]
+        not grep 'Pushed .* jobs back to Redis' "$folder/journal"
+}
