@@ -6,11 +6,10 @@ load helpers
 
 setup() {
         folder=$(mktemp -d /tmp/sqmgr-e2e.XXXXXX)
-        make -s -C "$SQMGR_BUILD" install DESTDIR="$folder/root" >/dev/null
-        exec 9> >(exec setsid "$e2e/machine" "$folder" "$folder/root" 3>&- >/dev/null 2>&1)
+        exec 9> >(exec setsid "$e2e/machine" "$folder" make -s -C "$SQMGR_BUILD" install 3>&- >/dev/null 2>&1)
         machine=$!
         cd /
-        wait_until 20 machine_told
+        wait_until 60 machine_told
         [ ! -e "$folder/refused" ] || skip "$(cat "$folder/refused")"
         read -r init <"$folder/init"
         wait_until 60 in_machine systemctl is-active basic.target
@@ -26,6 +25,8 @@ teardown() {
         if [ -z "${BATS_TEST_COMPLETED-}" ] && [ -n "${init-}" ]; then
                 in_machine systemctl status 'sqmgr*' 2>&1
                 in_machine journalctl -n 60 -t sqmgr -t sqmgrctl -t systemd 2>&1
+        elif [ -z "${BATS_TEST_COMPLETED-}" ]; then
+                cat "$folder/machine.log"
         fi
         exec 9>&-
         wait "$machine" || true
