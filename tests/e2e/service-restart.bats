@@ -22,7 +22,7 @@ start_load() {
         touch "$folder/load"
         (
                 while [ -e "$folder/load" ]; do
-                        enqueue 15 Sleep 1
+                        enqueue 15 Sleep 1 >/dev/null
                         echo 15
                 done >"$folder/enqueued"
         ) 3>&- 9>&- &
