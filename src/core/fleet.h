@@ -229,7 +229,7 @@ struct event {
         pid_t pid;
         enum reason reason;
         uint64_t generation; /* the worker's, else the fleet's; 0: of no fleet */
-        char text[2304];     /* one sentence */
+        char *text;          /* owned by the world: one sentence */
 };
 
 /* Counts that the model derives; `ready` and `fresh` mean at `now`. */

@@ -6,6 +6,7 @@
 static void candidate_free(struct candidate *candidate)
 {
         free(candidate->identity);
+        free(candidate->info);
         free(candidate);
 }
 

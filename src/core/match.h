@@ -21,11 +21,10 @@ struct candidate {
 
         bool has_beat; /* the last reading told a beat */
         struct heartbeat beat;
-        usec_t read_at;      /* when that was asked for */
-        usec_t changed_from; /* when the beat before the last change was asked for; 0: no change seen */
-        usec_t changed_at;   /* when the last change was seen; 0: never */
-        bool info_known;
-        struct sidekiq_info info; /* the caller's note */
+        usec_t read_at;            /* when that was asked for */
+        usec_t changed_from;       /* when the beat before the last change was asked for; 0: no change seen */
+        usec_t changed_at;         /* when the last change was seen; 0: never */
+        struct sidekiq_info *info; /* the caller's note, owned; NULL: none */
 
         uint64_t scan; /* the last one that found it */
 };

@@ -8,7 +8,8 @@
 
 /* Events pile up only between two turns of the loop; past this something is wrong, and memory is worth more.
  */
-#define EVENTS_MAX 10000
+#define EVENT_TEXT_MAX 2304
+#define EVENTS_MAX     10000
 
 static void fleet_free(struct fleet *fleet)
 {
@@ -25,7 +26,7 @@ struct world *world_free(struct world *world)
         for (size_t i = 0; i < world->n_fleets; i++)
                 fleet_free(world->fleets[i]);
         free(world->fleets);
-        free(world->events);
+        world_events_clear(world);
         free(world);
         return NULL;
 }
@@ -172,6 +173,7 @@ struct worker *world_worker(const struct world *world, const char *id)
 void world_event(struct world *world, enum event_kind kind, const struct fleet *fleet,
                  const struct worker *worker, const char *format, ...)
 {
+        char text[EVENT_TEXT_MAX], *copy;
         va_list arguments;
 
         if (world->n_events >= EVENTS_MAX)
@@ -185,23 +187,32 @@ void world_event(struct world *world, enum event_kind kind, const struct fleet *
                 world->events = events;
                 world->events_allocated = allocated;
         }
+        va_start(arguments, format);
+        vsnprintf(text, sizeof(text), format, arguments);
+        va_end(arguments);
+        copy = strdup(text);
+        if (copy == NULL)
+                return;
         struct event *event = &world->events[world->n_events++];
         *event = (struct event){
-                .kind = kind, .fleet = fleet, .generation = fleet != NULL ? fleet->generation : 0};
+                .kind = kind,
+                .fleet = fleet,
+                .generation = fleet != NULL ? fleet->generation : 0,
+                .text = copy,
+        };
         if (worker != NULL) {
                 event->generation = worker->generation;
                 event->index = worker->index;
                 event->pid = worker->beat_pid != 0 ? worker->beat_pid : worker->pid;
                 event->reason = worker->reason;
         }
-        va_start(arguments, format);
-        vsnprintf(event->text, sizeof(event->text), format, arguments);
-        va_end(arguments);
 }
 
 void world_events_clear(struct world *world)
 {
-        /* A burst is rare, and an event is large: what it took goes back. */
+        for (size_t i = 0; i < world->n_events; i++)
+                free(world->events[i].text);
+        /* A burst is rare: what it took goes back. */
         free(world->events);
         world->events = NULL;
         world->n_events = world->events_allocated = 0;

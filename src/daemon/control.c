@@ -551,5 +551,10 @@ void control_event(struct control *control, const struct event *event, usec_t re
 void control_tick(struct control *control, usec_t now)
 {
         events_tick(control->events);
+        /* Nobody has asked for a while: of many workers it is large. */
+        if (control->status && usec_sub(now, control->status_at) > USEC_PER_SEC) {
+                free(control->status);
+                control->status = NULL;
+        }
         watch_tick(&control->watches, control->host.world, now);
 }

@@ -10,12 +10,14 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 
-#define EXIT_CONFIG    78 /* EX_CONFIG of sysexits.h */
-#define DEFAULT_CONFIG SYSCONFDIR "/sqmgr/sqmgr.ini"
+#define EXIT_CONFIG        78 /* EX_CONFIG of sysexits.h */
+#define MALLOC_BLOCK_BYTES (128 * 1024)
+#define DEFAULT_CONFIG     SYSCONFDIR "/sqmgr/sqmgr.ini"
 
 struct options {
         const char *config;
@@ -176,6 +178,11 @@ static void log_warnings(const struct config_errors *warnings, const char *path)
 
 int main(int argc, char **argv)
 {
+        /* Large blocks go back to the system when they are freed. Left to itself malloc takes the largest
+         * that ever was for usual, and keeps as much. */
+        (void)mallopt(M_MMAP_THRESHOLD, MALLOC_BLOCK_BYTES);
+        (void)mallopt(M_TRIM_THRESHOLD, MALLOC_BLOCK_BYTES);
+
         _cleanup_config_errors_ struct config_errors errors = {0}, warnings = {0};
         struct options options;
         struct settings *settings = NULL;

@@ -30,6 +30,7 @@ void worker_io_free(void *userdata)
         proc_close(io->beat);
         close_fd(io->report_fd);
         close_fd(io->report.log_fd);
+        free(io->report.error);
         free(io);
 }
 
@@ -115,7 +116,7 @@ static void worker_io_exited(struct worker_io *io)
         if (worker_io_inherit(io))
                 return;
         if (io->report.outcome == LAUNCH_FAILED)
-                exit.launch_error = io->report.error;
+                exit.launch_error = io->report.error ?: "it could not be prepared";
         if (io->report.log_fd >= 0 &&
             launch_last_lines(io->report.log_fd, io->report.log_start_bytes, lines, sizeof(lines)) == 0)
                 exit.last_lines = lines;

@@ -34,12 +34,11 @@ struct beats_slot {
 
         char *identity; /* NULL: not known */
         pid_t beat_pid;
-        bool info_known;
-        struct sidekiq_info info;
-        bool hash_missing;     /* the last reading found no heartbeat */
-        usec_t changed_at;     /* its beat was last seen to change */
-        struct heartbeat beat; /* the last reading; beat_usec 0: none */
-        bool beat_waits;       /* for the reading of its work list */
+        struct sidekiq_info *info; /* owned; NULL: not known */
+        bool hash_missing;         /* the last reading found no heartbeat */
+        usec_t changed_at;         /* its beat was last seen to change */
+        struct heartbeat beat;     /* the last reading; beat_usec 0: none */
+        bool beat_waits;           /* for the reading of its work list */
 };
 
 struct beats {
@@ -79,6 +78,7 @@ struct ask {
 static void slot_free(struct beats_slot *slot)
 {
         free(slot->identity);
+        free(slot->info);
         free(slot);
 }
 
@@ -183,7 +183,8 @@ static void slot_lose_identity(struct beats_slot *slot)
         free(slot->identity);
         slot->identity = NULL;
         slot->beat_pid = 0;
-        slot->info_known = false;
+        free(slot->info);
+        slot->info = NULL;
         slot->hash_missing = false;
         slot->beat = (struct heartbeat){0};
         slot->beat_waits = false;
@@ -221,7 +222,7 @@ void beats_forget(struct beats_slot *slot)
 
 const struct sidekiq_info *beats_info(const struct beats_slot *slot)
 {
-        return slot->info_known ? &slot->info : NULL;
+        return slot->info;
 }
 
 const char *beats_identity(const struct beats_slot *slot)
@@ -292,22 +293,33 @@ static struct sidekiq_field reply_field(const redisReply *reply, size_t i)
         return (struct sidekiq_field){.text = reply->element[i]->str, .len = reply->element[i]->len};
 }
 
+/* What never changes is asked for once. */
+static struct sidekiq_info *decode_info(const struct sidekiq_field *field)
+{
+        struct sidekiq_info *info = calloc(1, sizeof(*info));
+
+        if (info && sidekiq_info_decode(field, info) != 0) {
+                free(info);
+                info = NULL;
+        }
+        return info;
+}
+
 /* Decodes the reply to a HMGET. Returns whether there is a heartbeat. */
-static bool decode_reply(const redisReply *reply, struct heartbeat *ret, struct sidekiq_info *ret_info,
-                         bool *ret_info_known)
+static bool decode_reply(const redisReply *reply, struct heartbeat *ret, struct sidekiq_info **info)
 {
         if (!reply || reply->type != REDIS_REPLY_ARRAY || reply->elements < 4)
                 return false;
         struct sidekiq_field busy = reply_field(reply, 0), beat = reply_field(reply, 1);
         struct sidekiq_field quiet = reply_field(reply, 2), concurrency = reply_field(reply, 3);
-        struct sidekiq_field info = reply_field(reply, 4);
+        struct sidekiq_field told = reply_field(reply, 4);
 
-        if (info.text && sidekiq_info_decode(&info, ret_info) == 0)
-                *ret_info_known = true;
+        if (told.text && !*info)
+                *info = decode_info(&told);
         if (sidekiq_beat_decode(&busy, &beat, &quiet, &concurrency, ret) != SIDEKIQ_BEAT_DECODED)
                 return false;
-        if (ret->concurrency == 0 && *ret_info_known)
-                ret->concurrency = ret_info->concurrency;
+        if (ret->concurrency == 0 && *info)
+                ret->concurrency = (*info)->concurrency;
         return true;
 }
 
@@ -327,7 +339,7 @@ static void on_own_beat(_unused_ struct redis *redis, const redisReply *reply, v
 
         /* Without its identity it was forgotten meanwhile; without a reply nothing is known. */
         if (reply && slot->worker && slot->identity) {
-                bool found = decode_reply(reply, &beat, &slot->info, &slot->info_known);
+                bool found = decode_reply(reply, &beat, &slot->info);
                 slot->hash_missing = !found;
                 if (found) {
                         if (beat.beat_usec != slot->beat.beat_usec)
@@ -363,7 +375,7 @@ static bool ask_heartbeat(struct beats_slot *slot, struct candidate *candidate, 
 {
         struct beats *beats = slot->beats;
         const char *identity = candidate ? candidate->identity : slot->identity;
-        bool with_info = candidate ? !candidate->info_known : !slot->info_known;
+        bool with_info = candidate ? !candidate->info : !slot->info;
 
         _cleanup_free_ char *key = sidekiq_key(beats->namespace, identity, NULL);
         if (!key) {
@@ -404,7 +416,7 @@ static void on_candidate(_unused_ struct redis *redis, const redisReply *reply, 
         struct heartbeat beat;
 
         if (reply && !ask.beats->freed) {
-                bool found = decode_reply(reply, &beat, &candidate->info, &candidate->info_known);
+                bool found = decode_reply(reply, &beat, &candidate->info);
                 match_read(candidate, found ? &beat : NULL, clock_now(CLOCK_MONOTONIC));
         }
         look_reply_done(ask.beats);
@@ -523,7 +535,7 @@ static void scan_step(struct beats *beats, const char *cursor)
 }
 
 /* The worker beats under this identity from now on. */
-static void slot_adopt(struct beats_slot *slot, const struct candidate *candidate)
+static void slot_adopt(struct beats_slot *slot, struct candidate *candidate)
 {
         struct beats *beats = slot->beats;
         struct heartbeat beat = candidate->beat;
@@ -534,8 +546,7 @@ static void slot_adopt(struct beats_slot *slot, const struct candidate *candidat
         slot_lose_identity(slot);
         slot->identity = identity;
         slot->beat_pid = candidate->pid;
-        slot->info_known = candidate->info_known;
-        slot->info = candidate->info;
+        slot->info = TAKE_PTR(candidate->info);
         slot->beat = beat;
         slot->changed_at = clock_now(CLOCK_MONOTONIC);
         beats->ops->on_identity(slot->worker, slot->beat_pid, beats->userdata);
@@ -551,8 +562,7 @@ static void look_decide(struct beats *beats)
                 struct beats_slot *slot = beats->slots[i];
                 if (!slot->looks || !slot->worker || (slot->identity && !slot_is_lost(slot, now)))
                         continue;
-                const struct candidate *candidate =
-                        match_decide(&beats->match, slot, slot->worker->spawned_at);
+                struct candidate *candidate = match_decide(&beats->match, slot, slot->worker->spawned_at);
                 /* What is known gives way only to one that is seen to beat after it. */
                 if (candidate && (!slot->identity || candidate->changed_at > slot->changed_at))
                         slot_adopt(slot, candidate);

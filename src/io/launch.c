@@ -96,10 +96,10 @@ int launch_report_read(int report_fd, struct launch_report *report)
                         report->log_fd = TAKE_FD(fd);
                         report->log_start_bytes = message.log_start_bytes;
                 } else if (message.kind == LAUNCH_MESSAGE_ERROR) {
-                        size_t length = MIN((size_t)message.length, sizeof(report->error) - 1);
-                        memcpy(report->error, message.text, length);
-                        report->error[length] = '\0';
-                        printable_replace(report->error, length, false);
+                        report->error =
+                                strndup(message.text, MIN((size_t)message.length, sizeof(message.text)));
+                        if (report->error)
+                                printable_replace(report->error, strlen(report->error), false);
                         report->outcome = LAUNCH_FAILED;
                 }
         }

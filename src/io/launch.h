@@ -42,8 +42,9 @@ enum launch_outcome {
 struct launch_report {
         enum launch_outcome outcome;
         int log_fd; /* owned by the caller from the call on that set it; -1: no log to be read back */
-        uint64_t log_start_bytes;     /* the log's size when it was opened */
-        char error[LAUNCH_ERROR_MAX]; /* one sentence, without a full stop; printable UTF-8 */
+        uint64_t log_start_bytes; /* the log's size when it was opened */
+        char *error; /* owned as log_fd: one sentence, without a full stop, printable UTF-8; NULL where there
+                      * is none, or no memory for it */
 };
 
 #define LAUNCH_REPORT_INIT ((struct launch_report){.outcome = LAUNCH_PENDING, .log_fd = -1})
