@@ -3,20 +3,27 @@
  * one.
  *
  * stub-worker [-u SOCKET] [-b BEAT_MS] [-c CONCURRENCY] [-n NAMESPACE] [-t STOP_SECONDS] [-d FOLDER]
+ *             [-j LEDGER]
  *
  * Files in FOLDER steer it: `busy` and `busy.PID` hold the number of jobs that it says it runs, `mute` holds
  * its heartbeats back, `hang` its boot, `fail` makes it print that file and exit with 1 at its
  * start. It has CONCURRENCY threads named `processor`, which exit once it is quiet and idle, and it takes up
- * no jobs. */
+ * no jobs.
+ *
+ * With -j it does: an entry `JID MILLISECONDS` of the list stub:jobs is a job that sleeps. LEDGER gets a line
+ * when it begins and one when it is done; the list stub:taken:TOKEN says who took it. */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +38,7 @@ static struct {
         const char *socket;
         const char *prefix;
         const char *folder;
+        const char *ledger;
         unsigned beat_ms;
         unsigned concurrency;
         unsigned stop_seconds;
@@ -43,6 +51,9 @@ static pthread_cond_t released = PTHREAD_COND_INITIALIZER;
 static bool threads_may_go;
 static char identity[256];
 static char host[128];
+static char start_time[32];
+static int ledger = -1;
+static atomic_uint n_running;
 
 static void handle_signal(int number)
 {
@@ -54,10 +65,88 @@ static void handle_signal(int number)
                 return; /* The pipe is full: it wakes up anyway. */
 }
 
-static void *processor(void *unused)
+static redisContext *redis_connect(void)
 {
-        (void)unused;
+        const struct timeval timeout = {.tv_sec = 5};
+        redisContext *redis = options.socket ? redisConnectUnixWithTimeout(options.socket, timeout)
+                                             : redisConnectWithTimeout("127.0.0.1", 6379, timeout);
+        if (redis && redis->err) {
+                redisFree(redis);
+                return NULL;
+        }
+        if (redis)
+                redisSetTimeout(redis, timeout);
+        return redis;
+}
+
+/* Taken once for each token, however often it is asked: an answer may get lost with Redis. Returns 1 with a
+ * job, 0 without, and -EIO where Redis did not tell. */
+static int take_job(redisContext *redis, const char *token, char *ret_jid, unsigned *ret_ms)
+{
+        static const char script[] = "return redis.call('lindex', KEYS[2], 0) or "
+                                     "redis.call('rpoplpush', KEYS[1], KEYS[2])";
+        redisReply *reply = redisCommand(redis, "EVAL %s 2 stub:jobs stub:taken:%s", script, token);
+        int r = -EIO;
+
+        if (reply && reply->type == REDIS_REPLY_NIL)
+                r = 0;
+        else if (reply && reply->type == REDIS_REPLY_STRING)
+                r = sscanf(reply->str, "%63s %u", ret_jid, ret_ms) == 2 ? 1 : -EIO;
+        if (reply)
+                freeReplyObject(reply);
+        return r;
+}
+
+static void run_job(const char *jid, const char *token, unsigned ms)
+{
+        struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+
+        dprintf(ledger, "started %s %s\n", jid, token);
+        while (nanosleep(&left, &left) < 0)
+                ;
+        dprintf(ledger, "done %s %s\n", jid, token);
+}
+
+/* Quiet, it takes no further job; but where Redis has not told, it may have one already. */
+static void take_jobs(unsigned thread)
+{
+        char token[64], jid[64];
+        unsigned n = 0, ms = 0;
+        bool unclear = false;
+        redisContext *redis = NULL;
+
+        while (!told_quiet || unclear) {
+                snprintf(token, sizeof(token), "%d.%s.%u.%u", (int)getpid(), start_time, thread, n);
+                if (!redis)
+                        redis = redis_connect();
+                int r = redis ? take_job(redis, token, jid, &ms) : -EIO;
+                if (r > 0) {
+                        atomic_fetch_add(&n_running, 1);
+                        run_job(jid, token, ms);
+                        atomic_fetch_sub(&n_running, 1);
+                        n++;
+                } else {
+                        usleep(50000);
+                }
+                if (r < 0 && redis) {
+                        redisFree(redis);
+                        redis = NULL;
+                        unclear = true;
+                } else if (r >= 0) {
+                        unclear = false;
+                }
+        }
+        if (redis)
+                redisFree(redis);
+}
+
+static void *processor(void *number)
+{
         prctl(PR_SET_NAME, "processor");
+        if (ledger >= 0) {
+                take_jobs((unsigned)(uintptr_t)number);
+                return NULL;
+        }
         pthread_mutex_lock(&lock);
         while (!threads_may_go)
                 pthread_cond_wait(&released, &lock);
@@ -79,6 +168,8 @@ static unsigned busy_jobs(void)
         char path[PATH_MAX];
         unsigned jobs = 0;
 
+        if (ledger >= 0)
+                return atomic_load(&n_running);
         if (!steering_file("busy", true, path) && !steering_file("busy", false, path))
                 return 0;
         FILE *file = fopen(path, "re");
@@ -141,20 +232,6 @@ static unsigned append_beat(redisContext *redis, unsigned busy)
         return n;
 }
 
-static redisContext *redis_connect(void)
-{
-        const struct timeval timeout = {.tv_sec = 5};
-        redisContext *redis = options.socket ? redisConnectUnixWithTimeout(options.socket, timeout)
-                                             : redisConnectWithTimeout("127.0.0.1", 6379, timeout);
-        if (redis && redis->err) {
-                redisFree(redis);
-                return NULL;
-        }
-        if (redis)
-                redisSetTimeout(redis, timeout);
-        return redis;
-}
-
 /* Sends what was appended; a connection that broke is given up, and made anew at the next beat. */
 static redisContext *redis_exchange(redisContext *redis, unsigned n_replies)
 {
@@ -211,6 +288,12 @@ static int work(void)
                         break;
                 if (!redis)
                         redis = redis_connect();
+                /* As with Sidekiq, its count of jobs is older than a round trip, and whether it is quiet is
+                 * not. */
+                if (redis) {
+                        send_command(redis, "PING");
+                        redis = redis_exchange(redis, 1);
+                }
                 if (redis && !steering_file("mute", false, path))
                         redis = redis_exchange(redis, append_beat(redis, busy));
                 pause_until_beat();
@@ -230,7 +313,7 @@ static int parse_options(int argc, char **argv)
 
         options.socket = getenv("STUB_REDIS");
         options.folder = getenv("STUB_FOLDER");
-        while ((option = getopt(argc, argv, "u:b:c:n:t:d:")) != -1)
+        while ((option = getopt(argc, argv, "u:b:c:n:t:d:j:")) != -1)
                 switch (option) {
                 case 'u':
                         options.socket = optarg;
@@ -250,10 +333,30 @@ static int parse_options(int argc, char **argv)
                 case 'd':
                         options.folder = optarg;
                         break;
+                case 'j':
+                        options.ledger = optarg;
+                        break;
                 default:
                         return -EINVAL;
                 }
         return options.concurrency <= MAX_THREADS ? 0 : -EINVAL;
+}
+
+/* Pid and start time name a process for good. */
+static int open_ledger(void)
+{
+        char text[1024];
+        FILE *file = fopen("/proc/self/stat", "re");
+        char *at = file && fgets(text, sizeof(text), file) ? strrchr(text, ')') : NULL;
+
+        if (file)
+                fclose(file);
+        if (!at ||
+            sscanf(at, ") %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %31s",
+                   start_time) != 1)
+                return -EIO;
+        ledger = open(options.ledger, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+        return ledger < 0 ? -errno : 0;
 }
 
 int main(int argc, char **argv)
@@ -265,12 +368,13 @@ int main(int argc, char **argv)
         if (parse_options(argc, argv) < 0) {
                 fprintf(stderr,
                         "usage: %s [-u SOCKET] [-b BEAT_MS] [-c CONCURRENCY] [-n PREFIX] "
-                        "[-t STOP_SECONDS] [-d FOLDER]\n",
+                        "[-t STOP_SECONDS] [-d FOLDER] [-j LEDGER]\n",
                         argv[0]);
                 return 2;
         }
         fail_if_told();
-        if (pipe(wake) < 0 || gethostname(host, sizeof(host)) < 0 || getrandom(nonce, sizeof(nonce), 0) < 0) {
+        if ((options.ledger && open_ledger() < 0) || pipe(wake) < 0 || gethostname(host, sizeof(host)) < 0 ||
+            getrandom(nonce, sizeof(nonce), 0) < 0) {
                 perror("stub-worker");
                 return EXIT_FAILURE;
         }
@@ -283,7 +387,7 @@ int main(int argc, char **argv)
         sigaction(SIGINT, &action, NULL);
         boot_when_allowed();
         for (unsigned i = 0; i < options.concurrency; i++) {
-                if (pthread_create(&thread, NULL, processor, NULL) != 0)
+                if (pthread_create(&thread, NULL, processor, (void *)(uintptr_t)i) != 0)
                         return EXIT_FAILURE;
                 pthread_detach(thread);
         }

@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: MIT
+# The chaos test: sqmgr with a fleet of real Sidekiq and one of stub workers under load, while workers, Redis and sqmgr
+# are killed and frozen, and restarted, scaled and reloaded on top, as the seed has it. At the end the ledger must be
+# balanced: every job was done, and none was cut off or ran twice save those whose worker the test itself killed.
+# Usage: chaos.rb FOLDER TOP STUB SECONDS SEED
+require "json"
+require "securerandom"
+require_relative "faults"
+require_relative "ledger"
+require_relative "parts"
+
+# A server that the test starts, breaks and starts again.
+class Server
+  attr_reader :name, :life, :begun, :stopped_at
+  attr_accessor :answers # only sqmgr's is asked for
+
+  def initialize(name, &launch)
+    @name = name
+    @launch = launch
+  end
+
+  def start
+    @answers = false
+    @life = @launch.call
+    @begun = @resumed = monotonic
+  end
+
+  def kill
+    @life.signal(:KILL)
+    Process.wait(@life.pid)
+    @life = @stopped_at = nil
+    @answers = false
+  end
+
+  def stop
+    @life.signal(:STOP)
+    @stopped_at = Time.now.to_f
+  end
+
+  def resume
+    @life.signal(:CONT)
+    @stopped_at = nil
+    @resumed = monotonic
+  end
+
+  # How long nobody has interfered.
+  def usable? = @life && !@stopped_at
+  def unbroken_since = usable? ? @resumed : Float::INFINITY
+  def unbroken_for = usable? ? monotonic - @resumed : 0
+  def ended? = @life && Process.wait(@life.pid, Process::WNOHANG)
+end
+
+class Chaos
+  include Faults
+
+  THREADS = 4
+  FLEETS = { "sidekiq" => { count: 2, max: 6 }, "stub" => { count: 3, max: 9 } }.freeze
+  ANSWER_SECONDS = 30    # within which sqmgr answers, whatever goes on
+  UNKNOWN_SECONDS = 20   # for which it may not know of a process: one that it is just about to start or to adopt
+  SETTLE_SECONDS = 240
+
+  Order = Struct.new(:words, :pid, :begun, :allow, :answered)
+
+  attr_reader :redis, :sqmgr, :ledger
+
+  def initialize(folder, top, stub, seconds, seed)
+    @folder, @top, @stub = folder, top, stub
+    @seconds, @seed = Integer(seconds), Integer(seed)
+    @begun = monotonic
+    @violations = []
+    @later = []
+    @orders = []
+    @counts = Hash.new(0)
+    @stopped_since = {}
+    @unknown_since = {}
+    @slowest = 0
+    @redis = Server.new("Redis") { launch("redis", *redis_command) }
+    @sqmgr = Server.new("sqmgr") { launch("sqmgr", "sqmgr", "-c", "#{@folder}/sqmgr.ini") }
+    @client = Redis0.new("#{@folder}/redis.sock")
+    @ledger = Ledger.new(folder, @client)
+  end
+
+  def run
+    File.write("#{@folder}/pids/#{Process.pid}", "#{Life.of(Process.pid).start}\n")
+    File.write("#{@folder}/ledger", "")
+    say("seed #{@seed}, #{@seconds} s of faults")
+    begin_all
+    break_things
+    mend_all
+    balance
+    converge
+  rescue Violated
+    # It is told below.
+  ensure
+    report
+  end
+
+  def failed? = !@violations.empty?
+
+  private
+
+  Violated = Class.new(StandardError)
+
+  def now = Time.now.to_f
+  def workers = Worker.all("CHAOS=#{@folder}")
+
+  def say(text)
+    puts(format("# %6.1f %s", monotonic - @begun, text))
+    $stdout.flush
+  end
+
+  def violated(text)
+    return if @violations.include?(text)
+    @violations << text
+    say("VIOLATION: #{text}")
+  end
+
+  def fail_with(text)
+    violated(text)
+    raise Violated
+  end
+
+  def later(seconds, &block) = @later << [monotonic + seconds, block]
+
+  def spawn_logged(name, *words)
+    spawn(*words.map(&:to_s), in: "/dev/null", out: ["#{@folder}/#{name}.log", "a"], err: [:child, :out])
+  end
+
+  def launch(name, *words)
+    pid = spawn_logged(name, "setsid", "#{@top}/contrib/demo/launch", @folder, *words)
+    Life.of(pid)
+  end
+
+  def redis_command
+    ["redis-server", "--port", "0", "--unixsocket", "#{@folder}/redis.sock", "--dir", @folder, "--save", "",
+     "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0", "--aof-timestamp-enabled", "yes"]
+  end
+
+  def configure(interval: "500ms", ready_after: "1s", surge: "100%", counts: {}, max_age: "1d")
+    common = "directory = #{@folder}\nenvironment = CHAOS=#{@folder}\nlog = #{@folder}/workers.log\n" \
+             "ready_after = #{ready_after}\nrestart_surge = #{surge}\nbackoff_min = 200ms\nbackoff_max = 3s\n"
+    text = "[sqmgr]\nsocket = #{@folder}/sqmgr.sock\ncheck_interval = #{interval}\nlog_level = debug\n" \
+           "[redis]\nurl = unix://#{@folder}/redis.sock\n[fleet]\n#{common}"
+    commands = {
+      "sidekiq" => "sidekiq -r #{@top}/tests/chaos/app.rb -c #{THREADS} -t 1",
+      "stub" => "#{@stub} -u #{@folder}/redis.sock -b 200 -c #{THREADS} -t 0 -j #{@folder}/ledger\nmax_age = #{max_age}"
+    }
+    FLEETS.each do |name, fleet|
+      text << "[fleet:#{name}]\ncommand = #{commands[name]}\nactive_process_count = #{counts.fetch(name, fleet[:count])}\n" \
+              "max_processes = #{fleet[:max]}\n"
+    end
+    File.write("#{@folder}/sqmgr.ini.new", text)
+    File.rename("#{@folder}/sqmgr.ini.new", "#{@folder}/sqmgr.ini")
+  end
+
+  # Looks after everything while time goes by.
+  def pass(seconds = 0.2)
+    sleep seconds
+    due, @later = @later.partition { |at, _| at <= monotonic }
+    due.sort_by(&:first).each { |_, block| block.call }
+    look_after_servers
+    @orders.reject! { |order| answered?(order) }
+    look_at_processes
+    look_at_status
+  end
+
+  def wait_until(seconds, what)
+    deadline = monotonic + seconds
+    until yield
+      fail_with("waited #{seconds} s in vain until #{what}") if monotonic > deadline
+      pass
+    end
+  end
+
+  def look_after_servers
+    [redis, sqmgr].each do |server|
+      fail_with("#{server.name} ended: #{$?}") if server.ended?
+    end
+    return if sqmgr.answers || !sqmgr.usable?
+    sqmgr.answers = system("sqmgrctl", "--timeout", "2s", "ping", out: File::NULL, err: File::NULL)
+    fail_with("sqmgr does not answer #{ANSWER_SECONDS} s after its start") if !sqmgr.answers && sqmgr.unbroken_for > ANSWER_SECONDS
+  end
+
+  def look_at_processes
+    living = workers
+    living.group_by(&:place).each do |place, doubles|
+      violated("#{place} lives #{doubles.size} times: #{doubles.join(", ")}") if doubles.size > 1
+    end
+    living.group_by(&:fleet).each do |fleet, all|
+      violated("#{fleet} has #{all.size} processes: #{all.join(", ")}") if all.size > FLEETS[fleet][:max]
+    end
+  end
+
+  def look_at_status
+    return unless sqmgr.usable? && sqmgr.answers && monotonic - (@looked_at || 0) >= 1
+    @looked_at = monotonic
+    return unless (@status = status)
+    known = @status["fleets"].flat_map { |fleet| fleet["workers"].map { |worker| worker["pid"] } }
+    unknown = workers.reject { |worker| known.include?(worker.life.pid) }
+    @unknown_since = unknown.to_h { |worker| [worker, [@unknown_since.fetch(worker, monotonic), sqmgr.unbroken_since].max] }
+    @unknown_since.each do |worker, since|
+      violated("sqmgr does not know #{worker}") if monotonic - since > UNKNOWN_SECONDS
+    end
+  end
+
+  def status
+    begun = monotonic
+    text = IO.popen(["sqmgrctl", "--timeout", "#{ANSWER_SECONDS}s", "--json", "status"], err: "#{@folder}/orders.log", &:read)
+    @slowest = [@slowest, monotonic - begun].max
+    return JSON.parse(text) if $?.success?
+    violated("sqmgrctl status: exit #{$?.exitstatus}") unless sqmgr.ended?
+  end
+
+  def order(*words, allow: [0])
+    say("sqmgrctl #{words.join(" ")}")
+    pid = spawn_logged("orders", "sqmgrctl", *(words.include?("--timeout") ? [] : %w[--timeout 60s]), *words)
+    order = Order.new(words.join(" "), pid, monotonic, allow)
+    order.allow += [3] unless sqmgr.answers
+    @orders << order
+    order
+  end
+
+  # Without a sqmgr, or with one that was killed meanwhile, it cannot connect; anything else must be answered.
+  def answered?(order)
+    return false unless Process.wait(order.pid, Process::WNOHANG)
+    order.answered = $?.exitstatus
+    order.allow += [3] if !sqmgr.life || sqmgr.begun > order.begun
+    violated("sqmgrctl #{order.words}: exit #{$?.exitstatus} after #{(monotonic - order.begun).round} s") unless order.allow.include?($?.exitstatus)
+    true
+  end
+
+  def begin_all
+    configure
+    redis.start
+    wait_until(20, "Redis answers") { @client.call("PING") == "PONG" }
+    sqmgr.start
+    wait_until(120, "all workers are ready") { converged? }
+  end
+
+  def break_things
+    begun = monotonic
+    producer = Thread.new { produce(begun + @seconds) }
+    producer.report_on_exception = true
+    Faults.schedule(@seed, @seconds).each do |step|
+      pass while monotonic - begun < step.at
+      @counts[step.name] += 1
+      send(step.name, *step.numbers)
+    end
+    pass while monotonic - begun < @seconds
+    say("the faults end")
+    @later.each { |entry| entry[0] = 0 }
+    pass
+    wait_until(60, "all jobs are in the queues") { !producer.alive? }
+    producer.value
+  end
+
+  # A loop of its own, which Redis may hold up.
+  def produce(deadline)
+    random = Random.new(@seed + 1)
+    client = Redis0.new("#{@folder}/redis.sock")
+    while monotonic < deadline
+      random.rand(1..3).times { enqueue(client, "sidekiq", SecureRandom.hex(12), random.rand < 0.05 ? 15 : 0.2 + 5 * random.rand**2) }
+      random.rand(1..4).times { enqueue(client, "stub", SecureRandom.hex(12), 0.05 + 3 * random.rand**2) }
+      sleep 0.3 + 1.2 * random.rand
+    end
+  end
+
+  # What is in the set is in its queue: Redis may be asked again where its answer was lost.
+  ENQUEUE = "if redis.call('sadd', 'chaos:enqueued', ARGV[1]) == 1 then redis.call('lpush', KEYS[1], ARGV[2]) end return 1"
+
+  def enqueue(client, fleet, jid, seconds, attempt = 1)
+    time = Time.now.to_f
+    queue, job = if fleet == "stub"
+      ["stub:jobs", "#{jid} #{(seconds * 1000).round}"]
+    else
+      ["queue:default", JSON.generate(class: "ChaosJob", args: [seconds], jid: jid, queue: "default", retry: false,
+                                      created_at: time, enqueued_at: time)]
+    end
+    client.call("EVAL", ENQUEUE, 1, queue, "#{jid}:#{attempt}", job)
+    ledger.add(jid, fleet)
+  end
+
+  def mend_all
+    wait_until(ANSWER_SECONDS, "sqmgr answers") { sqmgr.answers }
+    wait_until(120, "the orders are answered") { @orders.empty? }
+    configure
+    [["reload"], *FLEETS.flat_map { |name, fleet| [["start", name], ["scale", name, fleet[:count]]] }].each do |words|
+      given = order(*words)
+      wait_until(90, "'#{words.join(" ")}' is answered") { given.answered }
+    end
+    wait_until(60, "sqmgr has found Redis") { @status && @status["redis"].all? { |redis| redis["state"] == "connected" } }
+    given = order("restart", "--wait=drained", "--timeout", "#{SETTLE_SECONDS}s")
+    wait_until(SETTLE_SECONDS + 30, "the last restart ends") { given.answered }
+  end
+
+  # Every job comes to its end; those that the test itself cut off or lost are given out again, and must be done, too.
+  def balance
+    settle
+    @wrongs = ledger.wrongs
+    @cut, @lost, @again = ledger.all(:cut), ledger.all(:lost), ledger.count(:again)
+    (@cut + @lost).each { |jid| enqueue(@client, ledger.jobs[jid], jid, 0.1, 2) }
+    settle
+    left = ledger.jobs.size - ledger.count(:done) - ledger.count(:again)
+    (@wrongs | ledger.wrongs).each { |wrong| violated(wrong) }
+    violated("#{left} jobs were not done") if left.positive? && @wrongs.empty?
+    violated("Sidekiq gave up jobs") unless @client.call("ZCARD", "dead").zero? && @client.call("ZCARD", "retry").zero?
+  end
+
+  # A job that was fetched and has not begun may still begin: nothing is judged before all has been quiet for a while.
+  def settle
+    quiet_since = monotonic
+    seen = nil
+    wait_until(SETTLE_SECONDS, "all jobs have ended") do
+      ledger.refresh
+      counts = [ledger.starts, ledger.count(:running), ledger.count(:queued)]
+      quiet_since = monotonic if counts != seen || counts.last(2).sum.positive?
+      seen = counts
+      monotonic - quiet_since >= 5
+    end
+  end
+
+  def converged?
+    return false unless @status
+    @status["fleets"].all? do |fleet|
+      count = FLEETS[fleet["name"]][:count]
+      fleet["target"] == count && fleet["workers"].size == count && fleet["workers"].all? { |worker| worker["ready"] && !worker["outdated"] } &&
+        fleet["state"] == "running" && %w[none done].include?(fleet["rollout"]["state"]) && fleet["rollout"]["outdated"].zero?
+    end
+  end
+
+  def converge
+    wait_until(120, "every fleet is as it should be") { converged? }
+    known = @status["fleets"].flat_map { |fleet| fleet["workers"].map { |worker| worker["pid"] } }.sort
+    living = workers.map { |worker| worker.life.pid }.sort
+    violated("sqmgr knows of processes #{known}, those that live are #{living}") if known != living
+  end
+
+  def report
+    faults = @counts.sort.map { |name, count| "#{name} #{count}" }.join(", ")
+    say("faults: #{faults}")
+    say(format("jobs: %d, starts %d, cut off by the test's own kills %s, lost in fetches that the test cut off %s, pushed back twice %s",
+               ledger.jobs.size, ledger.starts, @cut&.size || "?", @lost&.size || "?", @again || "?"))
+    say(format("slowest answer: %.2f s; violations: %d; seed %d", @slowest, @violations.size, @seed))
+    @violations.each { |violation| say("VIOLATION: #{violation}") }
+  end
+end
+
+chaos = Chaos.new(*ARGV)
+chaos.run
+exit(chaos.failed? ? 1 : 0)

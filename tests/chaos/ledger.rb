@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+# The account of every job: what the workers wrote down, what Redis still holds, and whom the test itself killed.
+require_relative "parts"
+
+class Ledger
+  Run = Struct.new(:life, :token, :ended)
+
+  # What is known of a job, in one word, and its sentence where it must not be so.
+  Verdict = Struct.new(:word, :wrong)
+
+  TAKEN = "stub:taken:"
+
+  # deaths: Life => time of those whom the test killed. disturbances: [from, to] in seconds of the wall clock, and
+  # how many fetches each may have cut off.
+  attr_reader :deaths, :disturbances, :jobs
+
+  def initialize(folder, redis)
+    @folder = folder
+    @redis = redis
+    @jobs = {}
+    @deaths = {}
+    @disturbances = []
+  end
+
+  def add(jid, fleet) = @jobs[jid] = fleet
+
+  def read_runs
+    @runs = Hash.new { |hash, jid| hash[jid] = [] }
+    File.foreach(File.join(@folder, "ledger")) do |line|
+      word, jid, token = line.split
+      if word == "started"
+        @runs[jid] << Run.new(Life.of_token(token), token, false)
+      else
+        @runs[jid].find { |run| run.token == token }.ended = true
+      end
+    end
+  end
+
+  # Asks Redis, too, and judges.
+  def refresh
+    read_runs
+    @queued = @redis.call("LRANGE", "queue:default", 0, -1).map { |job| job[/"jid":"(\w+)"/, 1] }
+    @queued.concat(@redis.call("LRANGE", "stub:jobs", 0, -1).map { |job| job.split.first })
+    @taken = Hash.new { |hash, jid| hash[jid] = [] }
+    @redis.call("KEYS", "#{TAKEN}*").each do |key|
+      jid = @redis.call("LINDEX", key, 0)&.split&.first
+      @taken[jid] << Life.of_token(key.delete_prefix(TAKEN))
+    end
+    @log = nil
+    @verdicts = @jobs.to_h { |jid, _| [jid, judge(jid)] }
+  end
+
+  def count(word) = @verdicts.count { |_, verdict| verdict.word == word }
+  def all(word) = @verdicts.select { |_, verdict| verdict.word == word }.keys
+  def running_in(life) = @runs.values.sum { |runs| runs.count { |run| run.life == life && !run.ended } }
+  def starts = @runs ? @runs.values.sum(&:size) : 0
+
+  def wrongs
+    found = @verdicts.filter_map { |jid, verdict| "job #{jid} #{verdict.wrong}; #{story(jid)}" if verdict.wrong }
+    explained = @disturbances.sum { |disturbance| disturbance[:fetches] }
+    found << "#{count(:lost)} jobs got lost on their way, #{explained} at most could be" if count(:lost) > explained
+    found
+  end
+
+  private
+
+  def judge(jid)
+    runs = @runs[jid]
+    done = runs.count(&:ended)
+    cut = runs.reject { |run| run.ended || run.life.alive? }
+    murdered = cut.find { |run| !@deaths[run.life] }
+    return Verdict.new(:wrong, "was cut off in a worker that the test did not kill") if murdered
+    return Verdict.new(:running) if runs.size > done + cut.size
+    return Verdict.new(:again) if done > 1 && pushed_twice?(jid, done)
+    return Verdict.new(:wrong, "was done #{done} times") if done > 1
+    return Verdict.new(:done) if done == 1
+    return Verdict.new(:queued) if @queued.include?(jid)
+    return Verdict.new(:cut) if cut.any?
+    @jobs[jid] == "stub" ? judge_taken(jid) : judge_fetched(jid)
+  end
+
+  def judge_taken(jid)
+    return Verdict.new(:wrong, "vanished from Redis") if @taken[jid].empty?
+    return Verdict.new(:running) if @taken[jid].any?(&:alive?)
+    return Verdict.new(:cut) if @taken[jid].all? { |life| @deaths[life] }
+    Verdict.new(:wrong, "was taken by a worker that ended, and that the test did not kill")
+  end
+
+  # A reply that gets lost with Redis or with the worker loses a job of Sidekiq's: Redis gave it away.
+  def judge_fetched(jid)
+    at = log.popped[jid].last
+    return Verdict.new(:wrong, "vanished from Redis") unless at
+    return Verdict.new(:lost) if disturbed?(at)
+    Verdict.new(:wrong, "was fetched at #{Time.at(at).strftime("%T")}, when nothing was broken, and never began")
+  end
+
+  # Sidekiq pushes back what it fetched too late, and does so again where it got no answer.
+  def pushed_twice?(jid, done) = log.pushed[jid] >= done && log.popped[jid].any? { |at| disturbed?(at) }
+
+  def disturbed?(at) = @disturbances.any? { |disturbance| at.between?(disturbance[:from], disturbance[:to]) }
+
+  def log = @log ||= RedisLog.new(@folder, "default")
+
+  def story(jid)
+    told = @runs[jid].map do |run|
+      killed = @deaths[run.life]
+      end_of_run = run.ended ? "done" : run.life.alive? ? "running" : killed ? "killed by the test" : "cut off"
+      "run #{run.token} #{end_of_run}"
+    end
+    told << "queued" if @queued.include?(jid)
+    told << "taken by #{@taken[jid].join(", ")}" if @taken.key?(jid)
+    told << "pushed #{log.pushed[jid]} times, fetched at #{log.popped[jid].map { |at| Time.at(at).strftime("%T") }.join(", ")}" if @jobs[jid] != "stub"
+    "#{@jobs[jid]}: #{told.join("; ")}"
+  end
+end

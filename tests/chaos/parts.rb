@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+# What the chaos test looks at and speaks with: processes, Redis, and the log that Redis keeps of its commands.
+require "socket"
+
+def monotonic = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+# A process, named for good by its pid and start time.
+Life = Struct.new(:pid, :start) do
+  def self.of(pid)
+    state, *rest = File.read("/proc/#{pid}/stat").rpartition(")").last.split
+    new(pid, rest[18]) unless %w[Z X].include?(state)
+  rescue SystemCallError
+    nil
+  end
+
+  # From what a worker writes of itself: PID.START and more.
+  def self.of_token(token)
+    pid, start = token.split(".")
+    new(pid.to_i, start)
+  end
+
+  def alive? = Life.of(pid) == self
+  def to_s = "#{pid}.#{start}"
+
+  # False where it has exited.
+  def signal(name)
+    alive? && Process.kill(name, pid) == 1
+  rescue Errno::ESRCH
+    false
+  end
+end
+
+Worker = Struct.new(:life, :place) do
+  def fleet = place[%r{\A[^/]+}]
+  def to_s = "#{place} (pid #{life.pid})"
+
+  # All that carry the mark. They lived at one moment: each was seen, and each still lived after the last was seen.
+  def self.all(mark)
+    seen = Dir.children("/proc").grep(/\A\d+\z/).filter_map do |name|
+      environ = File.binread("/proc/#{name}/environ").split("\0")
+      next unless environ.include?(mark) && (place = environ.grep(/\ASQMGR_WORKER=/).first)
+      life = Life.of(name.to_i)
+      new(life, place.delete_prefix("SQMGR_WORKER=")) if life
+    rescue SystemCallError
+      nil
+    end
+    seen.select { |worker| worker.life.alive? }.sort_by { |worker| [worker.place, worker.life.pid] }
+  end
+end
+
+# Each call is repeated until Redis answers: send only what may be done twice.
+class Redis0
+  def initialize(path)
+    @path = path
+  end
+
+  def call(*words)
+    @socket ||= UNIXSocket.new(@path)
+    @socket.write("*#{words.size}\r\n", *words.map { |word| "$#{word.to_s.bytesize}\r\n#{word}\r\n" })
+    read
+  rescue SystemCallError, IOError
+    @socket&.close
+    @socket = nil
+    sleep 0.1
+    retry
+  end
+
+  private
+
+  def read
+    line = @socket.gets("\r\n") or raise EOFError
+    rest = line[1..].chomp
+    case line[0]
+    when "+" then rest
+    when ":" then rest.to_i
+    when "$" then rest.to_i.negative? ? nil : @socket.read(rest.to_i + 2).chomp
+    when "*" then Array.new(rest.to_i) { read }
+    else
+      # Redis loads its data.
+      raise EOFError, rest if rest.start_with?("LOADING")
+      raise "Redis says: #{rest}"
+    end
+  end
+end
+
+# What became of the jobs of one Sidekiq queue, by the log of commands from which Redis recovers.
+class RedisLog
+  attr_reader :popped, :pushed
+
+  def initialize(folder, queue)
+    @queue = "queue:#{queue}"
+    @popped = Hash.new { |hash, jid| hash[jid] = [] }
+    @pushed = Hash.new(0)
+    @list = []
+    @time = 0
+    Dir["#{folder}/appendonlydir/*.incr.aof"].sort_by { |path| path[/(\d+)\.incr/, 1].to_i }.each { |path| read(path) }
+  end
+
+  private
+
+  def read(path)
+    File.open(path, "rb") do |file|
+      while (line = file.gets("\r\n"))
+        if line.start_with?("#TS:")
+          @time = line[4..].to_i
+        else
+          fold(*Array.new(line[1..].to_i) { file.read(file.gets("\r\n")[1..].to_i + 2).chomp })
+        end
+      end
+    end
+  end
+
+  def fold(name, key = nil, *values)
+    return unless key == @queue
+    case name.upcase
+    when "LPUSH" then values.each { |value| push(value) { |jid| @list.unshift(jid) } }
+    when "RPUSH" then values.each { |value| push(value) { |jid| @list.push(jid) } }
+    when "RPOP" then @popped[@list.pop] << @time
+    end
+  end
+
+  def push(value)
+    jid = value[/"jid":"(\w+)"/, 1]
+    @pushed[jid] += 1
+    yield jid
+  end
+end

@@ -1,0 +1,17 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Chaos: workers, Redis and sqmgr killed and frozen at random under load, and the ledger balanced at the end.
+# `make chaos MINUTES=N SEED=S` is the long form; the seed replays the faults, though not what else the machine does.
+# seconds: 150
+load helpers
+
+@test "kill -9, SIGSTOP, restarts, reloads at random: every job is done, none cut off or run twice but by our own kills" {
+        set -o pipefail
+        seconds=$((${CHAOS_MINUTES:-0} * 60)) teller=3
+        [ "$seconds" != 0 ] || seconds=80 teller=1
+        {
+                ruby "$top/tests/chaos/chaos.rb" "$folder" "$top" "$stub" "$seconds" "${CHAOS_SEED:-$((SRANDOM % 1000000))}" |
+                        tee story >&$teller
+        } 9>&-
+        [ $teller = 3 ] || tail -n 3 story >&3
+}
