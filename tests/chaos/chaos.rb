@@ -76,7 +76,7 @@ class Chaos
     @slowest = 0
     @redis = Server.new("Redis") { launch("redis", *redis_command) }
     @sqmgr = Server.new("sqmgr") { launch("sqmgr", "sqmgr", "-c", "#{@folder}/sqmgr.ini") }
-    @client = Redis0.new("#{@folder}/redis.sock")
+    @client = Client.new("#{@folder}/redis.sock")
     @ledger = Ledger.new(folder, @client)
   end
 
@@ -133,7 +133,8 @@ class Chaos
 
   def redis_command
     ["redis-server", "--port", "0", "--unixsocket", "#{@folder}/redis.sock", "--dir", @folder, "--save", "",
-     "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0", "--aof-timestamp-enabled", "yes"]
+     "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0",
+     "--aof-timestamp-enabled", "yes"]
   end
 
   def configure(interval: "500ms", ready_after: "1s", surge: "100%", counts: {}, max_age: "1d")
@@ -146,8 +147,8 @@ class Chaos
       "stub" => "#{@stub} -u #{@folder}/redis.sock -b 200 -c #{THREADS} -t 0 -j #{@folder}/ledger\nmax_age = #{max_age}"
     }
     FLEETS.each do |name, fleet|
-      text << "[fleet:#{name}]\ncommand = #{commands[name]}\nactive_process_count = #{counts.fetch(name, fleet[:count])}\n" \
-              "max_processes = #{fleet[:max]}\n"
+      text << "[fleet:#{name}]\ncommand = #{commands[name]}\nmax_processes = #{fleet[:max]}\n" \
+              "active_process_count = #{counts.fetch(name, fleet[:count])}\n"
     end
     File.write("#{@folder}/sqmgr.ini.new", text)
     File.rename("#{@folder}/sqmgr.ini.new", "#{@folder}/sqmgr.ini")
@@ -178,7 +179,8 @@ class Chaos
     end
     return if sqmgr.answers || !sqmgr.usable?
     sqmgr.answers = system("sqmgrctl", "--timeout", "2s", "ping", out: File::NULL, err: File::NULL)
-    fail_with("sqmgr does not answer #{ANSWER_SECONDS} s after its start") if !sqmgr.answers && sqmgr.unbroken_for > ANSWER_SECONDS
+    return if sqmgr.answers || sqmgr.unbroken_for <= ANSWER_SECONDS
+    fail_with("sqmgr does not answer #{ANSWER_SECONDS} s after its start")
   end
 
   def look_at_processes
@@ -197,7 +199,9 @@ class Chaos
     return unless (@status = status)
     known = @status["fleets"].flat_map { |fleet| fleet["workers"].map { |worker| worker["pid"] } }
     unknown = workers.reject { |worker| known.include?(worker.life.pid) }
-    @unknown_since = unknown.to_h { |worker| [worker, [@unknown_since.fetch(worker, monotonic), sqmgr.unbroken_since].max] }
+    @unknown_since = unknown.to_h do |worker|
+      [worker, [@unknown_since.fetch(worker, monotonic), sqmgr.unbroken_since].max]
+    end
     @unknown_since.each do |worker, since|
       violated("sqmgr does not know #{worker}") if monotonic - since > UNKNOWN_SECONDS
     end
@@ -205,7 +209,8 @@ class Chaos
 
   def status
     begun = monotonic
-    text = IO.popen(["sqmgrctl", "--timeout", "#{ANSWER_SECONDS}s", "--json", "status"], err: "#{@folder}/orders.log", &:read)
+    command = ["sqmgrctl", "--timeout", "#{ANSWER_SECONDS}s", "--json", "status"]
+    text = IO.popen(command, err: ["#{@folder}/orders.log", "a"], &:read)
     @slowest = [@slowest, monotonic - begun].max
     return JSON.parse(text) if $?.success?
     violated("sqmgrctl status: exit #{$?.exitstatus}") unless sqmgr.ended?
@@ -225,7 +230,8 @@ class Chaos
     return false unless Process.wait(order.pid, Process::WNOHANG)
     order.answered = $?.exitstatus
     order.allow += [3] if !sqmgr.life || sqmgr.begun > order.begun
-    violated("sqmgrctl #{order.words}: exit #{$?.exitstatus} after #{(monotonic - order.begun).round} s") unless order.allow.include?($?.exitstatus)
+    return true if order.allow.include?(order.answered)
+    violated(format("sqmgrctl %s: exit %p after %.1f s", order.words, order.answered, monotonic - order.begun))
     true
   end
 
@@ -257,16 +263,19 @@ class Chaos
   # A loop of its own, which Redis may hold up.
   def produce(deadline)
     random = Random.new(@seed + 1)
-    client = Redis0.new("#{@folder}/redis.sock")
+    client = Client.new("#{@folder}/redis.sock")
     while monotonic < deadline
-      random.rand(1..3).times { enqueue(client, "sidekiq", SecureRandom.hex(12), random.rand < 0.05 ? 15 : 0.2 + 5 * random.rand**2) }
+      random.rand(1..3).times do
+        seconds = random.rand < 0.05 ? 15 : 0.2 + 7 * random.rand**2
+        enqueue(client, "sidekiq", SecureRandom.hex(12), seconds)
+      end
       random.rand(1..4).times { enqueue(client, "stub", SecureRandom.hex(12), 0.05 + 3 * random.rand**2) }
       sleep 0.3 + 1.2 * random.rand
     end
   end
 
   # What is in the set is in its queue: Redis may be asked again where its answer was lost.
-  ENQUEUE = "if redis.call('sadd', 'chaos:enqueued', ARGV[1]) == 1 then redis.call('lpush', KEYS[1], ARGV[2]) end return 1"
+  ENQUEUE = "if redis.call('sadd', 'chaos:enqueued', ARGV[1]) == 1 then redis.call('lpush', KEYS[1], ARGV[2]) end"
 
   def enqueue(client, fleet, jid, seconds, attempt = 1)
     time = Time.now.to_f
@@ -283,12 +292,13 @@ class Chaos
   def mend_all
     wait_until(ANSWER_SECONDS, "sqmgr answers") { sqmgr.answers }
     wait_until(120, "the orders are answered") { @orders.empty? }
+    @status = nil
     configure
     [["reload"], *FLEETS.flat_map { |name, fleet| [["start", name], ["scale", name, fleet[:count]]] }].each do |words|
       given = order(*words)
       wait_until(90, "'#{words.join(" ")}' is answered") { given.answered }
     end
-    wait_until(60, "sqmgr has found Redis") { @status && @status["redis"].all? { |redis| redis["state"] == "connected" } }
+    wait_until(60, "sqmgr has found Redis") { @status&.fetch("redis")&.all? { |redis| redis["state"] == "connected" } }
     given = order("restart", "--wait=drained", "--timeout", "#{SETTLE_SECONDS}s")
     wait_until(SETTLE_SECONDS + 30, "the last restart ends") { given.answered }
   end
@@ -322,9 +332,10 @@ class Chaos
   def converged?
     return false unless @status
     @status["fleets"].all? do |fleet|
-      count = FLEETS[fleet["name"]][:count]
-      fleet["target"] == count && fleet["workers"].size == count && fleet["workers"].all? { |worker| worker["ready"] && !worker["outdated"] } &&
-        fleet["state"] == "running" && %w[none done].include?(fleet["rollout"]["state"]) && fleet["rollout"]["outdated"].zero?
+      workers, rollout, count = fleet["workers"], fleet["rollout"], FLEETS[fleet["name"]][:count]
+      fleet["state"] == "running" && fleet["target"] == count && workers.size == count &&
+        workers.all? { |worker| worker["ready"] && !worker["outdated"] } &&
+        %w[none done].include?(rollout["state"]) && rollout["outdated"].zero?
     end
   end
 
@@ -335,13 +346,17 @@ class Chaos
     violated("sqmgr knows of processes #{known}, those that live are #{living}") if known != living
   end
 
+  # One that failed before the ledger was closed tells what stands in it.
   def report
+    if !@wrongs && redis.usable?
+      ledger.refresh
+      ledger.wrongs.each { |wrong| violated(wrong) }
+    end
     faults = @counts.sort.map { |name, count| "#{name} #{count}" }.join(", ")
     say("faults: #{faults}")
-    say(format("jobs: %d, starts %d, cut off by the test's own kills %s, lost in fetches that the test cut off %s, pushed back twice %s",
-               ledger.jobs.size, ledger.starts, @cut&.size || "?", @lost&.size || "?", @again || "?"))
+    say("jobs: #{ledger.jobs.size}, starts #{ledger.starts}, cut off by the test's own kills #{@cut&.size || "?"}, " \
+        "lost in fetches that the test cut off #{@lost&.size || "?"}, pushed back twice #{@again || "?"}")
     say(format("slowest answer: %.2f s; violations: %d; seed %d", @slowest, @violations.size, @seed))
-    @violations.each { |violation| say("VIOLATION: #{violation}") }
   end
 end
 

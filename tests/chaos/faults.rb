@@ -15,7 +15,9 @@ module Faults
     names = WEIGHTS.flat_map { |name, weight| [name] * weight }
     steps = []
     at = 0
-    steps << Step.new(at, names.sample(random: random), Array.new(3) { random.rand }) while (at += 1 + 5 * random.rand) < seconds
+    while (at += 1 + 5 * random.rand) < seconds
+      steps << Step.new(at, names.sample(random: random), Array.new(3) { random.rand })
+    end
     steps
   end
 
@@ -122,7 +124,8 @@ module Faults
   end
 
   def disturb(from, to, fetchers)
-    ledger.disturbances << { from: from.floor - 1, to: to.ceil + REPLY_SECONDS, fetches: fetchers * self.class::THREADS }
+    fetches = fetchers * self.class::THREADS
+    ledger.disturbances << { from: from.floor - 1, to: to.ceil + REPLY_SECONDS, fetches: fetches }
   end
 
   def sidekiq_workers = workers.count { |worker| worker.fleet == "sidekiq" }

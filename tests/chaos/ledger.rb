@@ -91,7 +91,7 @@ class Ledger
     at = log.popped[jid].last
     return Verdict.new(:wrong, "vanished from Redis") unless at
     return Verdict.new(:lost) if disturbed?(at)
-    Verdict.new(:wrong, "was fetched at #{Time.at(at).strftime("%T")}, when nothing was broken, and never began")
+    Verdict.new(:wrong, "was fetched at #{clock(at)}, when nothing was broken, and never began")
   end
 
   # Sidekiq pushes back what it fetched too late, and does so again where it got no answer.
@@ -99,6 +99,7 @@ class Ledger
 
   def disturbed?(at) = @disturbances.any? { |disturbance| at.between?(disturbance[:from], disturbance[:to]) }
 
+  def clock(seconds) = Time.at(seconds).strftime("%T")
   def log = @log ||= RedisLog.new(@folder, "default")
 
   def story(jid)
@@ -109,7 +110,8 @@ class Ledger
     end
     told << "queued" if @queued.include?(jid)
     told << "taken by #{@taken[jid].join(", ")}" if @taken.key?(jid)
-    told << "pushed #{log.pushed[jid]} times, fetched at #{log.popped[jid].map { |at| Time.at(at).strftime("%T") }.join(", ")}" if @jobs[jid] != "stub"
+    fetched = log.popped[jid].map { |at| clock(at) }.join(", ")
+    told << "pushed #{log.pushed[jid]} times, fetched at #{fetched}" if @jobs[jid] == "sidekiq"
     "#{@jobs[jid]}: #{told.join("; ")}"
   end
 end

@@ -49,18 +49,22 @@ Worker = Struct.new(:life, :place) do
 end
 
 # Each call is repeated until Redis answers: send only what may be done twice.
-class Redis0
+class Client
+  PATIENCE_SECONDS = 60
+
   def initialize(path)
     @path = path
   end
 
   def call(*words)
+    begun ||= monotonic
     @socket ||= UNIXSocket.new(@path)
     @socket.write("*#{words.size}\r\n", *words.map { |word| "$#{word.to_s.bytesize}\r\n#{word}\r\n" })
     read
   rescue SystemCallError, IOError
     @socket&.close
     @socket = nil
+    raise if monotonic - begun > PATIENCE_SECONDS
     sleep 0.1
     retry
   end
