@@ -12,7 +12,7 @@ require_relative "parts"
 # A server that the test starts, breaks and starts again.
 class Server
   attr_reader :name, :life, :begun, :stopped_at
-  attr_accessor :answers # only sqmgr's is asked for
+  attr_accessor :answers # asked of sqmgr only
 
   def initialize(name, &launch)
     @name = name
@@ -43,10 +43,13 @@ class Server
     @resumed = monotonic
   end
 
-  # How long nobody has interfered.
   def usable? = @life && !@stopped_at
-  def unbroken_since = usable? ? @resumed : Float::INFINITY
-  def unbroken_for = usable? ? monotonic - @resumed : 0
+
+  # Since when nobody has interfered; of a usable one only.
+  def unbroken_since = @resumed
+  def unbroken_for = monotonic - @resumed
+
+  # By itself, since a kill of ours forgets the process.
   def ended? = @life && Process.wait(@life.pid, Process::WNOHANG)
 end
 
@@ -105,7 +108,7 @@ class Chaos
   def workers = Worker.all("CHAOS=#{@folder}")
 
   def say(text)
-    puts(format("# %6.1f %s", monotonic - @begun, text))
+    puts(format("# %6.1f %s %s", monotonic - @begun, Time.now.strftime("%T"), text))
     $stdout.flush
   end
 
@@ -308,6 +311,7 @@ class Chaos
     settle
     @wrongs = ledger.wrongs
     @cut, @lost, @again = ledger.all(:cut), ledger.all(:lost), ledger.count(:again)
+    @lost.each { |jid| say("lost on its way: job #{jid}, #{ledger.story(jid)}") }
     (@cut + @lost).each { |jid| enqueue(@client, ledger.jobs[jid], jid, 0.1, 2) }
     settle
     left = ledger.jobs.size - ledger.count(:done) - ledger.count(:again)

@@ -6,7 +6,7 @@ module Faults
     kill_worker: 4, stop_worker: 4, kill_redis: 2, stop_redis: 3, kill_sqmgr: 5, stop_sqmgr: 2,
     restart: 5, abort: 1, scale: 2, quiet_worker: 2, quiet_fleet: 1, reload: 3
   }.freeze
-  REPLY_SECONDS = 5 # from the end of a fault to the last job that it may have cost
+  REPLY_SECONDS = 2 # from the end of a fault to the last job that it may have cost
 
   Step = Struct.new(:at, :name, :numbers)
 

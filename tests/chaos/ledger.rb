@@ -62,6 +62,19 @@ class Ledger
     found
   end
 
+  def story(jid)
+    told = @runs[jid].map do |run|
+      killed = @deaths[run.life]
+      end_of_run = run.ended ? "done" : run.life.alive? ? "running" : killed ? "killed by the test" : "cut off"
+      "run #{run.token} #{end_of_run}"
+    end
+    told << "queued" if @queued.include?(jid)
+    told << "taken by #{@taken[jid].join(", ")}" if @taken.key?(jid)
+    fetched = log.popped[jid].map { |at| clock(at) }.join(", ")
+    told << "pushed #{log.pushed[jid]} times, fetched at #{fetched}" if @jobs[jid] == "sidekiq"
+    "#{@jobs[jid]}: #{told.join("; ")}"
+  end
+
   private
 
   def judge(jid)
@@ -101,17 +114,4 @@ class Ledger
 
   def clock(seconds) = Time.at(seconds).strftime("%T")
   def log = @log ||= RedisLog.new(@folder, "default")
-
-  def story(jid)
-    told = @runs[jid].map do |run|
-      killed = @deaths[run.life]
-      end_of_run = run.ended ? "done" : run.life.alive? ? "running" : killed ? "killed by the test" : "cut off"
-      "run #{run.token} #{end_of_run}"
-    end
-    told << "queued" if @queued.include?(jid)
-    told << "taken by #{@taken[jid].join(", ")}" if @taken.key?(jid)
-    fetched = log.popped[jid].map { |at| clock(at) }.join(", ")
-    told << "pushed #{log.pushed[jid]} times, fetched at #{fetched}" if @jobs[jid] == "sidekiq"
-    "#{@jobs[jid]}: #{told.join("; ")}"
-  end
 end
