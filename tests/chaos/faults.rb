@@ -4,7 +4,7 @@
 module Faults
   WEIGHTS = {
     kill_worker: 4, stop_worker: 4, kill_redis: 2, stop_redis: 3, kill_sqmgr: 5, stop_sqmgr: 2,
-    restart: 5, abort: 1, scale: 2, quiet_worker: 2, quiet_fleet: 1, reload: 3
+    restart: 5, abort: 1, scale: 2, quiet_worker: 2, quiet_fleet: 1, reload: 3, reexec: 2
   }.freeze
   REPLY_SECONDS = 2 # from the end of a fault to the last job that it may have cost
 
@@ -108,6 +108,12 @@ module Faults
     return order("reload") if how < 0.5 || !sqmgr.answers
     say("SIGHUP of sqmgr")
     sqmgr.life.signal(:HUP)
+  end
+
+  # Who asks meanwhile may find nobody.
+  def reexec(*)
+    (@orders + [order("reexec")]).each { |order| order.allow += [3] }
+    sqmgr.answers = false
   end
 
   # Whose SIGCONT comes later, unless it was killed meanwhile.
