@@ -262,7 +262,7 @@ void reexec_request(struct supervisor *supervisor, struct call *call)
                 *reexec = (struct reexec){.supervisor = supervisor, .output_fd = -1};
                 supervisor->reexec = reexec;
         }
-        if (reexec->n_calls == CALLS_MAX) {
+        if (call != NULL && reexec->n_calls == CALLS_MAX) {
                 server_reply_error(
                         call, CONTROL_REFUSED,
                         json_pack("{s:s, s:[]}", "reason", "too many wait for this already", "details"));

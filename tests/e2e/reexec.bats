@@ -172,3 +172,21 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         [ "$output" = "$folder/sqmgr.ini: ok" ]
         run -1 sqmgr -c "$folder/sqmgr.ini" "--check-state=$folder/state"
 }
+
+@test "reexec: a signal while as many calls wait as there is room for" {
+        three_stubs
+        # shellcheck disable=SC2016
+        replace_program printf '#!/bin/sh\nwhile [ ! -e "%s/go" ]; do sleep 0.1; done\nexit 3\n' "$folder"
+        for call in {1..17}; do
+                sqmgrctl reexec >"answer.$call" 2>&1 3>&- 9>&- &
+        done
+        # One of them is refused: all others are waited for.
+        one_refused() { grep -q 'too many wait' answer.*; }
+        wait_until 20 one_refused
+        kill -USR2 "$sqmgr_pid"
+        sqmgrctl ping
+        touch go
+        all_answered() { [ "$(grep -l 'exit status 3' answer.* | wc -l)" = 16 ]; }
+        wait_until 20 all_answered
+        sqmgrctl ping
+}
