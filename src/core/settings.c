@@ -125,12 +125,13 @@ static int diff_text(const struct settings_key *key, const void *base, char **re
 }
 
 static int diff_scope(struct diff *diff, enum settings_scope scope, const char *section, const void *old,
-                      const void *new)
+                      const void *new, bool kept_only)
 {
         for (size_t i = 0; i < settings_keys_n; i++) {
                 const struct settings_key *key = &settings_keys[i];
                 _cleanup_free_ char *old_text = NULL, *new_text = NULL;
-                if (key->scope != scope || settings_value_equal(key, old, new))
+                if (key->scope != scope || (kept_only && key->reload != SETTINGS_KEPT) ||
+                    settings_value_equal(key, old, new))
                         continue;
 
                 int r = diff_text(key, old, &old_text);
@@ -161,13 +162,15 @@ static int diff_fleet(struct diff *diff, const struct fleet_settings *old, const
         if (!was && !is)
                 return 0;
         if (was && is)
-                return diff_scope(diff, SETTINGS_FLEET, section, old, new);
-        return diff_tell(diff, &(struct settings_change){
-                                       .section = section,
-                                       .old_text = was ? "present" : "absent",
-                                       .new_text = is ? "added" : "removed",
-                                       .reload = SETTINGS_APPLIED,
-                               });
+                return diff_scope(diff, SETTINGS_FLEET, section, old, new, false);
+        int r = diff_tell(diff, &(struct settings_change){
+                                        .section = section,
+                                        .old_text = was ? "present" : "absent",
+                                        .new_text = is ? "added" : "removed",
+                                        .reload = SETTINGS_APPLIED,
+                                });
+        /* What drains still holds on to what cannot be changed. */
+        return r == 0 && is && old ? diff_scope(diff, SETTINGS_FLEET, section, old, new, true) : r;
 }
 
 int settings_diff(const struct settings *old, const struct settings *new,
@@ -175,10 +178,10 @@ int settings_diff(const struct settings *old, const struct settings *new,
 {
         struct diff diff = {.changed = changed, .userdata = userdata};
 
-        int r = diff_scope(&diff, SETTINGS_SQMGR, settings_scope_name(SETTINGS_SQMGR), old, new);
+        int r = diff_scope(&diff, SETTINGS_SQMGR, settings_scope_name(SETTINGS_SQMGR), old, new, false);
         if (r == 0)
                 r = diff_scope(&diff, SETTINGS_REDIS, settings_scope_name(SETTINGS_REDIS), &old->redis,
-                               &new->redis);
+                               &new->redis, false);
         for (size_t i = 0; i < old->n_fleets && r == 0; i++)
                 r = diff_fleet(&diff, old->fleets[i], settings_find_fleet(new, old->fleets[i]->name));
         for (size_t i = 0; i < new->n_fleets &&r == 0; i++) {
@@ -255,6 +258,15 @@ int settings_merge(const struct settings *old, const struct settings *new, struc
                 return r;
         *ret = TAKE_PTR(merged);
         return 0;
+}
+
+void settings_drop_removed(struct settings *settings, size_t i)
+{
+        assert(settings->fleets[i]->removed);
+        fleet_settings_free(settings->fleets[i]);
+        settings->n_fleets--;
+        memmove(settings->fleets + i, settings->fleets + i + 1,
+                (settings->n_fleets - i) * sizeof(*settings->fleets));
 }
 
 int settings_add_removed(struct settings *settings, const char *name)

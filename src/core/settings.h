@@ -142,6 +142,10 @@ int settings_diff(const struct settings *old, const struct settings *new,
  * *ret, to be freed by settings_free(), or -ENOMEM. */
 int settings_merge(const struct settings *old, const struct settings *new, struct settings **ret);
 
+/* Drops the i-th fleet, a removed one that nothing refers to any more: should it come back, it is a new one.
+ */
+void settings_drop_removed(struct settings *settings, size_t i);
+
 /* Adds a fleet of that name that is not configured, for workers that there still are: removed, and otherwise
  * as the defaults have it. Returns 0 or -ENOMEM. */
 int settings_add_removed(struct settings *settings, const char *name);

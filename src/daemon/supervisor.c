@@ -115,6 +115,7 @@ static bool anything_lives(const struct world *world)
 /* Fleets that are no longer configured, and have drained. What is being adopted may be theirs. */
 static void forget_removed(struct supervisor *supervisor)
 {
+        struct settings *settings = supervisor->settings;
         size_t n = supervisor->world->n_fleets;
 
         if (supervisor->adoption != NULL)
@@ -122,6 +123,10 @@ static void forget_removed(struct supervisor *supervisor)
         world_forget_removed(supervisor->world);
         if (supervisor->world->n_fleets == n)
                 return;
+        for (size_t i = settings->n_fleets; i-- > 0;)
+                if (settings->fleets[i]->removed &&
+                    world_fleet(supervisor->world, settings->fleets[i]->name) == NULL)
+                        settings_drop_removed(settings, i);
         links_join(supervisor);
         supervisor->serial++;
         supervisor->unsaved = true;

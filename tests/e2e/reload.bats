@@ -108,6 +108,26 @@ END
         wait_until 20 fleet_named second '.workers[0].ready'
 }
 
+@test "reload: a removed fleet that has drained comes back as a new one, with another Redis say" {
+        two_stubs
+        launch redis2 redis-server --port 0 --unixsocket "$folder/other.sock" --dir "$folder" --save ''
+        cp sqmgr.ini one.ini
+        add_fleet second
+        sqmgrctl reload
+        wait_until 20 fleet_named second '.active == 1'
+        cp one.ini sqmgr.ini
+        sqmgrctl reload
+        wait_until 30 fleets_are default
+        cat >>sqmgr.ini <<END
+[fleet:second]
+command = $stub -u $folder/other.sock -b 200
+redis_url = unix://$folder/other.sock
+END
+        run -0 sqmgrctl reload
+        [ "$output" = "[fleet:second]: added, its workers are started" ]
+        wait_until 20 fleet_named second '.active == 1'
+}
+
 @test "reload: a removed fleet that is configured again before it has drained comes back" {
         two_stubs
         cp sqmgr.ini one.ini

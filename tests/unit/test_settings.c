@@ -670,6 +670,25 @@ START_TEST(merges_only_what_a_reload_applies)
         ck_assert_int_eq(settings_merge(merged, old, &back), 0);
         ck_assert(!back->fleets[0]->removed);
         ck_assert(back->fleets[2]->removed);
+        settings_drop_removed(back, 2);
+        ck_assert_uint_eq(back->n_fleets, 2);
+        ck_assert_str_eq(back->fleets[1]->name, "a");
+}
+END_TEST
+
+START_TEST(tells_what_a_fleet_that_comes_back_cannot_change)
+{
+        _cleanup_settings_ struct settings *old = read_good("[fleet:a]\ncommand=x\n[fleet:b]\ncommand=x\n");
+        _cleanup_settings_ struct settings *without = read_good("[fleet:a]\ncommand=x\n");
+        _cleanup_settings_ struct settings *new = read_good(
+                "[fleet:a]\ncommand=x\n[fleet:b]\ncommand=y\nredis_url=redis://other\nmax_age=1d\n");
+        _cleanup_settings_ struct settings *draining = NULL;
+        char text[2048] = "";
+
+        ck_assert_int_eq(settings_merge(old, without, &draining), 0);
+        ck_assert_int_eq(settings_diff(draining, new, note_change, text), 2);
+        ck_assert_str_eq(text, "fleet:b *: absent -> added\n"
+                               "fleet:b redis_url: the url of [redis] -> redis://other (restart)\n");
 }
 END_TEST
 
@@ -850,6 +869,7 @@ int main(void)
         tcase_add_test(tests, prints_what_it_can_read_again);
         tcase_add_test(tests, tells_what_a_reload_changes);
         tcase_add_test(tests, merges_only_what_a_reload_applies);
+        tcase_add_test(tests, tells_what_a_fleet_that_comes_back_cannot_change);
         tcase_add_test(tests, adds_a_fleet_that_is_not_configured);
         tcase_add_test(tests, hashes_what_a_worker_is_started_from);
         tcase_add_test(tests, keeps_every_key_of_a_cross_check_reloadable);
