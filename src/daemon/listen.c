@@ -9,9 +9,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 
 /* The socket is made beside its place and moved there when it answers. */
 #define BESIDE ".new"
+/* 5 s at most. */
+#define OWN_LOCK_TRIES     500
+#define OWN_LOCK_STEP_NSEC (10 * 1000 * 1000L)
 
 /* Writes the sentence and returns error_number, which is negative. */
 static _printf_(4, 5) int fail(int error_number, char *error, size_t error_size, const char *format, ...)
@@ -58,6 +62,11 @@ int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size)
                 return fail(-ENOMEM, error, error_size, "cannot lock '%s'", path);
         }
         int r = lock_take(lock_path, ret_fd, &holder);
+        /* After a re-exec: a child that the image before had just forked lets go of it in a moment. */
+        for (unsigned i = 0; r == LOCK_HELD && holder == getpid() && i < OWN_LOCK_TRIES; i++) {
+                (void)nanosleep(&(struct timespec){.tv_nsec = OWN_LOCK_STEP_NSEC}, NULL);
+                r = lock_take(lock_path, ret_fd, &holder);
+        }
         if (r < 0)
                 return fail(r, error, error_size, "cannot lock '%s'", lock_path);
         if (r != LOCK_HELD)
@@ -135,7 +144,8 @@ static bool can_keep(int inherited, const struct sockaddr_un *address, mode_t mo
                 }
                 return false;
         }
-        return (group == CONTROL_NO_GROUP || chown(address->sun_path, (uid_t)-1, group) == 0) &&
+        /* A group that was configured before loses its access. */
+        return chown(address->sun_path, (uid_t)-1, group == CONTROL_NO_GROUP ? getegid() : group) == 0 &&
                chmod(address->sun_path, mode) == 0;
 }
 

@@ -17,7 +17,8 @@ struct listener {
                 .fd = -1, .lock_fd = -1                                                                      \
         }
 
-/* Takes the lock PATH.lock, which *ret_fd then holds. Returns 0; or -errno with a sentence in error: -EBUSY
+/* Takes the lock PATH.lock, which *ret_fd then holds; waits a while where a child of an earlier image of this
+ * process has it. Returns 0; or -errno with a sentence in error: -EBUSY
  * where another sqmgr holds it, with its pid. */
 int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The socket server, with real sockets in a folder of its own. */
 #include "client.h"
+#include "daemon/listen.h"
 #include "io/lock.h"
 #include <fcntl.h>
 #include <grp.h>
@@ -497,6 +498,34 @@ START_TEST(a_path_that_does_not_fit_is_refused_with_a_sentence)
 }
 END_TEST
 
+/* As a re-exec finds it whose image before was just starting a worker. */
+START_TEST(a_lock_that_a_child_has_yet_to_let_go_of_is_waited_for)
+{
+        char socket_path[128], error[256] = "";
+        int go[2], fd, again = -1;
+
+        snprintf(socket_path, sizeof(socket_path), "%s/socket", dir);
+        ck_assert_int_eq(listener_lock(socket_path, &fd, error, sizeof(error)), 0);
+        ck_assert_int_eq(pipe(go), 0);
+        pid_t child = fork();
+        ck_assert_int_ge(child, 0);
+        if (child == 0) {
+                char byte;
+
+                close(go[1]);
+                (void)!read(go[0], &byte, 1);
+                usleep(100000);
+                _exit(EXIT_SUCCESS);
+        }
+        close_fd(fd);
+        close(go[0]);
+        close(go[1]);
+        ck_assert_msg(listener_lock(socket_path, &again, error, sizeof(error)) == 0, "%s", error);
+        close_fd(again);
+        ck_assert_int_eq(waitpid(child, NULL, 0), child);
+}
+END_TEST
+
 START_TEST(a_lock_is_held_by_one_and_is_free_when_that_is_gone)
 {
         char lock[128];
@@ -543,6 +572,7 @@ int main(void)
         tcase_add_test(tests, replaces_a_dead_socket_but_nothing_else);
         tcase_add_test(tests, a_path_that_does_not_fit_is_refused_with_a_sentence);
         tcase_add_test(tests, a_lock_is_held_by_one_and_is_free_when_that_is_gone);
+        tcase_add_test(tests, a_lock_that_a_child_has_yet_to_let_go_of_is_waited_for);
         suite_add_tcase(suite, tests);
         return unit_main(suite);
 }
