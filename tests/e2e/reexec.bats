@@ -190,3 +190,14 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         wait_until 20 all_answered
         sqmgrctl ping
 }
+
+@test "reexec: without socket_group the socket is the own group's again" {
+        [ "$(id -u)" = 0 ] || skip 'only root can give a file to any group'
+        start_redis
+        sqmgr_lines='socket_group = daemon' configure <<<"command = $(stub_command)"
+        start_sqmgr
+        [ "$(stat -c %G "$folder/sqmgr.sock")" = daemon ]
+        sed -i /^socket_group/d sqmgr.ini
+        sqmgrctl reexec
+        [ "$(stat -c %g "$folder/sqmgr.sock")" = "$(id -g)" ]
+}
