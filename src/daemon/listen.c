@@ -103,6 +103,28 @@ static int check_place(const struct sockaddr_un *address, char *error, size_t er
         return -EADDRINUSE;
 }
 
+int listener_check(const char *path, char *error, size_t error_size)
+{
+        size_t length_max = sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof(BESIDE);
+        _cleanup_free_ char *directory = strdup(path);
+        char *slash = directory ? strrchr(directory, '/') : NULL;
+        struct stat status;
+
+        if (strlen(path) > length_max)
+                return fail(-ENAMETOOLONG, error, error_size, "cannot listen on '%s'", path);
+        if (lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
+                return fail(-EEXIST, error, error_size, "cannot listen on '%s'", path);
+        if (!slash)
+                return directory ? 0 : fail(-ENOMEM, error, error_size, "cannot listen on '%s'", path);
+        /* The directory itself is made where it is missing, those above it are not. */
+        slash[slash == directory] = '\0';
+        if (access(directory, F_OK) < 0 && errno == ENOENT && (slash = strrchr(directory, '/')) != NULL)
+                slash[slash == directory] = '\0';
+        if (access(directory, W_OK | X_OK) < 0)
+                return fail(-errno, error, error_size, "cannot listen on '%s', '%s'", path, directory);
+        return 0;
+}
+
 static int listen_beside(const struct sockaddr_un *address, mode_t mode, gid_t group)
 {
         struct sockaddr_un beside = *address;

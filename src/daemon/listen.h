@@ -22,6 +22,9 @@ struct listener {
  * where another sqmgr holds it, with its pid. */
 int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size);
 
+/* Could a listener be opened there, another sqmgr's aside? Returns 0, or -errno with a sentence in error. */
+int listener_check(const char *path, char *error, size_t error_size);
+
 /* Takes PATH.lock, makes the directory where it alone is missing (0755), and listens on path with that mode
  * and group (CONTROL_NO_GROUP: as it comes). A socket that nobody answers on is replaced. inherited: a socket
  * that may listen there already, taken over in any case; 0: none. Returns 0 with *listener filled, to be

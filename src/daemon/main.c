@@ -3,6 +3,7 @@
 #include "config.h"
 #include "core/settings.h"
 #include "daemon/handover.h"
+#include "daemon/listen.h"
 #include "daemon/supervisor.h"
 #include "io/clock.h"
 #include "io/config.h"
@@ -127,6 +128,10 @@ static int check_state(const struct options *options, const struct settings *set
         int r = statefile_read(path, statefile_boot_id(boot_id), clock_now(CLOCK_MONOTONIC), &state, why,
                                sizeof(why));
         state_free(state);
+        if (listener_check(settings->socket, why, sizeof(why)) < 0) {
+                fprintf(stderr, "%s: socket: %s\n", options->config, why);
+                return EXIT_FAILURE;
+        }
         if (r == STATEFILE_READ || (r == STATEFILE_MISSING && options->state == NULL)) {
                 printf("%s: ok\n", r == STATEFILE_READ ? path : options->config);
                 return EXIT_SUCCESS;

@@ -147,6 +147,12 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         sed '1a state_file = /tmp/elsewhere' right.ini >sqmgr.ini
         run -1 sqmgrctl reexec
         [[ $output == *"state_file is '/tmp/elsewhere', but '$folder/state' is in use"* ]]
+        # Nor to a socket that it cannot listen on.
+        for socket in "$folder/no/such/socket" "$folder/sqmgr.ini"; do
+                sed "s|^socket =.*|socket = $socket\nstate_file = $folder/state|" right.ini >sqmgr.ini
+                run -1 sqmgrctl reexec
+                [[ $output == *"cannot listen on '$socket'"* ]]
+        done
 
         cp right.ini sqmgr.ini
         [ "$(worker_pids)" = "$before" ]
