@@ -238,6 +238,8 @@ static const char *why_not(struct supervisor *supervisor)
 {
         if (supervisor->world->shutting_down)
                 return "sqmgr is shutting down";
+        if (supervisor->query != NULL)
+                return "sqmgr is told to end";
         if (supervisor->adoption != NULL)
                 return "the workers of an earlier sqmgr are still being looked for: try again";
         keep(supervisor, NULL, clock_now(CLOCK_MONOTONIC));

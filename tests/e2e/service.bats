@@ -176,3 +176,18 @@ load machine
                 [ -z "$seen" ] || [ "$seen" = "$id" ]
         done < <("$SQMGR_BUILD/tests/unit/list_events")
 }
+
+@test "told to end, sqmgr asks systemd why: a re-exec meanwhile does not make it forget" {
+        configure <<<'active_process_count = 1'
+        start_service 1
+        pid=$(main_pid)
+        has_ended() { ! in_machine grep -q '^State:.[^Z]' "/proc/$pid/status"; }
+        # It answers nobody.
+        kill -STOP "$init"
+        in_machine kill -TERM "$pid"
+        in_machine kill -USR2 "$pid"
+        run wait_until 20 logged 're-exec refused.*told to end'
+        kill -CONT "$init"
+        [ "$status" = 0 ]
+        wait_until 60 has_ended
+}
