@@ -86,22 +86,23 @@ static void tell_systemd(struct supervisor *supervisor, usec_t now)
 
         if (supervisor->watchdog_usec > 0 &&
             now >= usec_add(supervisor->fed_at, supervisor->watchdog_usec / 4)) {
-                (void)sd_notify(false, "WATCHDOG=1");
+                systemd_tell("WATCHDOG=1");
                 supervisor->fed_at = now;
         }
         if (world->shutting_down) {
                 stopping_text(world, now, text, sizeof(text));
                 /* A drain may last longer than the unit allows for its stop: as long as we turn it may. */
-                (void)sd_notifyf(
-                        false, "EXTEND_TIMEOUT_USEC=%llu",
-                        (unsigned long long)(2 * supervisor->settings->check_interval + STOP_EXTEND_USEC));
+                char extend[64];
+                snprintf(extend, sizeof(extend), "EXTEND_TIMEOUT_USEC=%llu",
+                         (unsigned long long)(2 * supervisor->settings->check_interval + STOP_EXTEND_USEC));
+                systemd_tell(extend);
         } else {
                 running_text(world, now, text, sizeof(text));
         }
         if (strcmp(text, supervisor->status_text) == 0)
                 return;
         snprintf(supervisor->status_text, sizeof(supervisor->status_text), "%s", text);
-        (void)sd_notify(false, text);
+        systemd_tell(text);
 }
 
 static bool anything_lives(const struct world *world)
@@ -217,7 +218,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 static void drain(struct supervisor *supervisor)
 {
         log_info("the workers are %s", supervisor->world->shutting_down ? "stopped now" : "drained");
-        (void)sd_notify(false, "STOPPING=1");
+        systemd_tell("STOPPING=1");
         command_shutdown(supervisor->world, clock_now(CLOCK_MONOTONIC));
         supervisor_arm_turn(supervisor);
 }
@@ -234,7 +235,7 @@ static void end(struct supervisor *supervisor, enum systemd_intent intent)
         }
         log_info("the workers are left running%s",
                  intent == SYSTEMD_RESTARTS ? ": systemd starts sqmgr again" : "");
-        (void)sd_notify(false, "STOPPING=1");
+        systemd_tell("STOPPING=1");
         (void)sd_event_exit(supervisor->event, 0);
 }
 
@@ -434,7 +435,7 @@ int supervisor_run(struct supervisor *supervisor)
 
         if (sd_watchdog_enabled(false, &watchdog_usec) > 0)
                 supervisor->watchdog_usec = watchdog_usec;
-        (void)sd_notify(false, "READY=1");
+        systemd_tell("READY=1");
         int r = sd_event_loop(supervisor->event);
         keep(supervisor, NULL, clock_now(CLOCK_MONOTONIC));
         return r;

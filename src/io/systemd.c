@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Asks the systemd that runs us what it has in mind. */
 #include "io/systemd.h"
+#include "base/fd.h"
 #include "base/usec.h"
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <systemd/sd-bus.h>
 #include <systemd/sd-login.h>
 
@@ -142,4 +145,22 @@ int systemd_ask(sd_event *event, void (*answered)(enum systemd_intent intent, vo
                 return r;
         *ret = TAKE_PTR(query);
         return 0;
+}
+
+void systemd_tell(const char *text)
+{
+        const char *path = getenv("NOTIFY_SOCKET");
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        size_t length = path != NULL ? strlen(path) : 0;
+
+        if (length < 2 || length >= sizeof(address.sun_path) || (path[0] != '/' && path[0] != '@'))
+                return;
+        memcpy(address.sun_path, path, length);
+        if (path[0] == '@')
+                address.sun_path[0] = '\0';
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        if (fd >= 0)
+                (void)sendto(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL,
+                             (const struct sockaddr *)&address,
+                             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
 }

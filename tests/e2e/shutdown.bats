@@ -95,3 +95,19 @@ END
         [ "$status" = 0 ]
         has_done 2
 }
+
+@test "a systemd that does not read what it is told holds nobody up" {
+        start_redis
+        configure <<<"command = $(stub_command)"
+        launch reader ruby -rsocket -e 's = Socket.new(:UNIX, :DGRAM)
+                s.bind(Addrinfo.unix(ARGV[0]))
+                sleep' "$folder/notify.sock"
+        wait_until 20 test -S notify.sock
+        export NOTIFY_SOCKET=$folder/notify.sock WATCHDOG_USEC=400000
+        start_sqmgr
+        # More than its queue holds.
+        full() { [ "$(sqmgrctl --timeout 5s status --json | jq '.uptime_seconds > 10')" = true ]; }
+        wait_until 40 full
+        kill "$sqmgr_pid"
+        wait_until 40 gone "$sqmgr_pid"
+}
