@@ -5,6 +5,7 @@
 #include "core/command.h"
 #include "daemon/events.h"
 #include "daemon/watch.h"
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -551,10 +552,11 @@ void control_event(struct control *control, const struct event *event, usec_t re
 void control_tick(struct control *control, usec_t now)
 {
         events_tick(control->events);
-        /* Nobody has asked for a while: of many workers it is large. */
+        /* Nobody has asked for a while: of many workers it is large, and so was what it was made of. */
         if (control->status && usec_sub(now, control->status_at) > USEC_PER_SEC) {
                 free(control->status);
                 control->status = NULL;
+                (void)malloc_trim(0);
         }
         watch_tick(&control->watches, control->host.world, now);
 }

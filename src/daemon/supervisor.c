@@ -7,6 +7,7 @@
 #include "daemon/handover.h"
 #include "io/clock.h"
 #include "io/log.h"
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -138,10 +139,19 @@ static void set_timer(struct supervisor *supervisor, usec_t now)
 {
         usec_t interval = supervisor->settings->check_interval,
                at = usec_add(supervisor->regular_at, interval);
+        bool calm = true;
 
-        for (size_t i = 0; i < supervisor->world->n_fleets; i++)
-                if (fleet_wants_fast_looks(supervisor->world->fleets[i], now))
-                        at = MIN(at, usec_add(now, FAST_LOOK_USEC));
+        for (size_t i = 0; i < supervisor->world->n_fleets; i++) {
+                if (!fleet_wants_fast_looks(supervisor->world->fleets[i], now))
+                        continue;
+                at = MIN(at, usec_add(now, FAST_LOOK_USEC));
+                calm = false;
+        }
+        /* What many workers took while they started lies scattered among what stays. */
+        if (calm && supervisor->started) {
+                (void)malloc_trim(0);
+                supervisor->started = false;
+        }
         /* A turn that comes early does not put off the look that was promised. */
         supervisor->look_at = MIN(at, supervisor->look_at);
         at = MIN(supervisor->look_at, supervisor->plan.wake_at);
@@ -175,6 +185,7 @@ static void turn(struct supervisor *supervisor)
                 if (!starts)
                         continue;
                 keep(supervisor, NULL, now);
+                supervisor->started = true;
                 /* A look before the new processes can have booted shows which heartbeats are older than they.
                  */
                 supervisor->look_at = now;

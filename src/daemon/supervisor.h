@@ -65,6 +65,7 @@ struct supervisor {
         struct server *server;
         int state_lock_fd;
         char boot_id[BOOT_ID_MAX];
+        bool started;                /* workers, since memory was last given back */
         bool unsaved;                /* what the state file holds may have changed */
         int save_error;              /* of the last try to write it; 0: it is written */
         struct adoption *adoption;   /* NULL: all that lives is known */
