@@ -269,19 +269,19 @@ void settings_drop_removed(struct settings *settings, size_t i)
                 (settings->n_fleets - i) * sizeof(*settings->fleets));
 }
 
-int settings_add_removed(struct settings *settings, const char *name)
+struct fleet_settings *settings_add_removed(struct settings *settings, const char *name)
 {
         struct fleet_settings *fleet = add_fleet(settings, name);
         char why[SETTINGS_WHY_MAX];
         int r = 0;
 
         if (!fleet)
-                return -ENOMEM;
+                return NULL;
         fleet->removed = true;
         for (size_t i = 0; i < settings_keys_n && r == 0; i++)
                 if (settings_keys[i].scope == SETTINGS_FLEET && settings_keys[i].fallback)
                         r = settings_value_parse(&settings_keys[i], settings_keys[i].fallback, 0, fleet, why);
-        return r;
+        return r == 0 ? fleet : NULL;
 }
 
 static int launch_hash(const struct fleet_settings *fleet, uint64_t *ret)

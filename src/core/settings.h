@@ -147,5 +147,5 @@ int settings_merge(const struct settings *old, const struct settings *new, struc
 void settings_drop_removed(struct settings *settings, size_t i);
 
 /* Adds a fleet of that name that is not configured, for workers that there still are: removed, and otherwise
- * as the defaults have it. Returns 0 or -ENOMEM. */
-int settings_add_removed(struct settings *settings, const char *name);
+ * as the defaults have it. Returns it, or NULL where memory is short. */
+struct fleet_settings *settings_add_removed(struct settings *settings, const char *name);

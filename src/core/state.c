@@ -3,6 +3,7 @@
 #include "core/state.h"
 #include "base/hash.h"
 #include "core/plan.h"
+#include "core/redis_url.h"
 #include "core/rollout.h"
 #include <string.h>
 
@@ -15,7 +16,7 @@
 #define AGE_NONE UINT64_MAX
 /* No worker and no fleet is shorter: a count that asks for more memory than it has bytes for is wrong. */
 #define WORKER_BYTES_MIN (21 * 8U)
-#define FLEET_BYTES_MIN  (25 * 8U)
+#define FLEET_BYTES_MIN  (27 * 8U)
 
 /* Writes: once memory was short, nothing more is written. */
 struct packer {
@@ -340,6 +341,15 @@ static int unpack_workers(struct unpacker *unpacker, struct state_fleet *fleet)
         return 0;
 }
 
+/* No secret goes into the file. */
+static void pack_url(struct packer *packer, const char *url)
+{
+        _cleanup_free_ char *text = url != NULL ? redis_url_redact(url) : NULL;
+
+        packer->failed = packer->failed || (url != NULL && text == NULL);
+        pack_text(packer, text);
+}
+
 static void pack_fleet(struct packer *packer, const struct fleet *fleet, const struct plan *starting,
                        state_identity_fn identity, void *userdata)
 {
@@ -350,6 +360,8 @@ static void pack_fleet(struct packer *packer, const struct fleet *fleet, const s
         pack_number(packer, fleet->scale);
         pack_number(packer, fleet->settings->active_process_count);
         pack_number(packer, fleet->settings->launch_hash);
+        pack_number(packer, (uint64_t)fleet->settings->framework);
+        pack_url(packer, fleet->settings->redis_url);
         pack_number(packer, fleet->random);
         pack_rollout(packer, &fleet->rollout);
         pack_backoff(packer, &fleet->crash);
@@ -370,6 +382,10 @@ static int unpack_fleet(struct unpacker *unpacker, struct state_fleet *fleet)
         fleet->scale = (unsigned)unpack_number(unpacker, 0, UINT32_MAX);
         fleet->scale_for = (unsigned)unpack_number(unpacker, 0, UINT32_MAX);
         fleet->launch_hash = unpack_number(unpacker, 0, UINT64_MAX);
+        fleet->framework = (int)unpack_number(unpacker, 0, _FRAMEWORK_MAX - 1);
+        r = unpack_string(unpacker, &fleet->redis_url);
+        if (r < 0)
+                return r;
         fleet->random = unpack_number(unpacker, 0, UINT64_MAX);
         unpack_rollout(unpacker, &fleet->rollout);
         unpack_backoff(unpacker, &fleet->crash);
@@ -442,6 +458,7 @@ struct state *state_free(struct state *state)
                 for (size_t j = 0; j < fleet->n_workers; j++)
                         free(fleet->workers[j].identity);
                 free(fleet->workers);
+                free(fleet->redis_url);
                 free(fleet->name);
         }
         free(state->fleets);
@@ -510,6 +527,8 @@ void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, 
         memcpy(fleet->crash_last, saved->crash_last, sizeof(fleet->crash_last));
         fleet->random = saved->random;
         fleet->continued = true;
-        if (!fleet->settings->removed && saved->launch_hash != fleet->settings->launch_hash)
+        if (fleet->settings->removed)
+                rollout_abort(fleet, "the fleet is no longer configured");
+        else if (saved->launch_hash != fleet->settings->launch_hash)
                 rollout_outdate(fleet, now);
 }

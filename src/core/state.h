@@ -32,7 +32,9 @@ struct state_fleet {
         bool force;
         unsigned scale;       /* 0: none */
         unsigned scale_for;   /* active_process_count when it was in force */
-        uint64_t launch_hash; /* its settings' then */
+        uint64_t launch_hash; /* these three: of its settings then */
+        int framework;
+        char *redis_url; /* without user and password; "": none of its own */
         struct rollout rollout;
         struct backoff crash;
         struct backoff churn;

@@ -102,10 +102,15 @@ static void add_underway(struct adoption *adoption, struct fleet *fleet, const s
 static int add_removed(struct supervisor *supervisor, const struct state_fleet *saved, usec_t now,
                        struct fleet **ret)
 {
-        int r = settings_add_removed(supervisor->settings, saved->name);
+        struct fleet_settings *settings = settings_add_removed(supervisor->settings, saved->name);
 
-        if (r >= 0)
-                r = links_make(supervisor, supervisor->settings);
+        if (settings == NULL)
+                return -ENOMEM;
+        settings->framework = saved->framework;
+        settings->launch_hash = saved->launch_hash;
+        if (saved->redis_url[0] != '\0' && (settings->redis_url = strdup(saved->redis_url)) == NULL)
+                return -ENOMEM;
+        int r = links_make(supervisor, supervisor->settings);
         if (r >= 0)
                 r = world_reload(supervisor->world, supervisor->settings, now);
         if (r < 0)

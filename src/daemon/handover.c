@@ -28,6 +28,7 @@ int handover_put(const struct handover *handover)
         char text[TEXT_MAX] = "", *at = text;
         const char *end = text + sizeof(text);
 
+        at += snprintf(at, sizeof(text), "pid:%d ", (int)getpid());
         int r = fd_close_range(STDERR_FILENO + 1, UINT_MAX, true);
         if (r == 0)
                 r = put_fd(&at, end, "listen", handover->listen_fd);
@@ -50,6 +51,17 @@ void handover_undo(const struct handover *handover)
         (void)unsetenv(VARIABLE);
 }
 
+static bool has_fd(const struct handover *handover, int fd)
+{
+        bool has = handover->listen_fd == fd;
+
+        for (size_t i = 0; i < handover->n_idle; i++)
+                has |= handover->idle[i] == fd;
+        for (size_t i = 0; i < handover->n_callers; i++)
+                has |= handover->callers[i] == fd;
+        return has;
+}
+
 static void take_fd(struct handover *handover, const char *word)
 {
         const char *colon = strchr(word, ':');
@@ -59,7 +71,8 @@ static void take_fd(struct handover *handover, const char *word)
         if (colon == NULL || parse_unsigned(colon + 1, STDERR_FILENO + 1, INT32_MAX, &number) < 0)
                 return;
         int fd = (int)number;
-        if (fstat(fd, &status) < 0 || !S_ISSOCK(status.st_mode) || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+        if (has_fd(handover, fd) || fstat(fd, &status) < 0 || !S_ISSOCK(status.st_mode) ||
+            fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
                 return;
         size_t length = (size_t)(colon - word);
         if (length == strlen("listen") && strncmp(word, "listen", length) == 0 && handover->listen_fd == 0)
@@ -74,10 +87,13 @@ static void take_fd(struct handover *handover, const char *word)
 
 void handover_take(struct handover *ret)
 {
-        char *text = getenv(VARIABLE), *rest = text;
+        char *text = getenv(VARIABLE), *rest = text, own[32];
+        const char *pid = strsep(&rest, " ");
 
-        *ret = (struct handover){.taken = text != NULL};
-        for (const char *word; (word = strsep(&rest, " ")) != NULL;)
+        /* What was left to another process, whose environment we inherited, is not for us. */
+        snprintf(own, sizeof(own), "pid:%d", (int)getpid());
+        *ret = (struct handover){.taken = pid != NULL && strcmp(pid, own) == 0};
+        for (const char *word; ret->taken && (word = strsep(&rest, " ")) != NULL;)
                 take_fd(ret, word);
         (void)unsetenv(VARIABLE);
 }

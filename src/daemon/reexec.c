@@ -73,6 +73,21 @@ static json_t *words_to_lines(struct reexec *reexec)
         return TAKE_PTR(lines);
 }
 
+/* Why not now, or NULL. */
+static const char *why_not(struct supervisor *supervisor)
+{
+        if (supervisor->world->shutting_down)
+                return "sqmgr is shutting down";
+        if (supervisor->query != NULL)
+                return "sqmgr is told to end";
+        if (supervisor->adoption != NULL)
+                return "the workers of an earlier sqmgr are still being looked for: try again";
+        keep(supervisor, NULL, clock_now(CLOCK_MONOTONIC));
+        if (supervisor->save_error < 0)
+                return "the state file cannot be written, see the log";
+        return NULL;
+}
+
 /* Returns only where it could not: -errno. */
 static int replace_image(const struct reexec *reexec)
 {
@@ -81,9 +96,6 @@ static int replace_image(const struct reexec *reexec)
         struct handover handover = {.listen_fd = server_listen_fd(supervisor->server)};
         struct rlimit raised;
 
-        keep(supervisor, NULL, clock_now(CLOCK_MONOTONIC));
-        if (supervisor->save_error < 0)
-                return supervisor->save_error;
         handover.n_idle = server_idle_fds(supervisor->server, handover.idle, ELEMENTSOF(handover.idle));
         for (size_t i = 0; i < reexec->n_calls; i++)
                 handover.callers[handover.n_callers++] = call_fd(reexec->calls[i]);
@@ -107,12 +119,13 @@ static void finish(struct reexec *reexec, const siginfo_t *info)
         char why[512];
 
         if (info->si_code == CLD_EXITED && info->si_status == 0) {
-                int r = supervisor->adoption != NULL || supervisor->world->shutting_down
-                                ? -EBUSY
-                                : replace_image(reexec);
+                const char *still = why_not(supervisor);
 
-                snprintf(why, sizeof(why), "'%s' could not take over: %s", supervisor->invocation->program,
-                         strerrordesc_np(-r));
+                if (still != NULL)
+                        snprintf(why, sizeof(why), "%s", still);
+                else
+                        snprintf(why, sizeof(why), "'%s' could not take over: %s",
+                                 supervisor->invocation->program, strerrordesc_np(-replace_image(reexec)));
         } else if (info->si_code == CLD_EXITED) {
                 snprintf(why, sizeof(why), "'%s --check-state' refuses (exit status %d)",
                          supervisor->invocation->program, info->si_status);
@@ -233,25 +246,15 @@ static void on_cancelled(struct call *call, void *userdata)
         reexec->calls[i] = reexec->calls[--reexec->n_calls];
 }
 
-/* Why not now, or NULL. */
-static const char *why_not(struct supervisor *supervisor)
-{
-        if (supervisor->world->shutting_down)
-                return "sqmgr is shutting down";
-        if (supervisor->query != NULL)
-                return "sqmgr is told to end";
-        if (supervisor->adoption != NULL)
-                return "the workers of an earlier sqmgr are still being looked for: try again";
-        keep(supervisor, NULL, clock_now(CLOCK_MONOTONIC));
-        if (supervisor->save_error < 0)
-                return "the state file cannot be written, see the log";
-        return NULL;
-}
-
 void reexec_request(struct supervisor *supervisor, struct call *call)
 {
         struct reexec *reexec = supervisor->reexec;
         const char *why = NULL;
+
+        if (call != NULL && !call_wants_reply(call)) {
+                server_reply(call, json_object(), false);
+                call = NULL;
+        }
 
         if (reexec == NULL) {
                 reexec = calloc(1, sizeof(*reexec));

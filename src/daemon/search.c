@@ -110,10 +110,26 @@ static int read_service(const struct adoption *adoption, const struct proc *proc
                     !has_booted(proc, framework_get(sought->fleet->settings->framework)))
                         continue;
                 ret->fleet = sought->fleet;
-                if (fleet_count(sought->fleet, 0).live < fleet_count_in_force(sought->fleet))
-                        break;
+                return 1;
         }
-        return ret->fleet != NULL;
+        return 0;
+}
+
+/* Of the fleets of the same user that know of none of their workers, one that has a place for it. */
+static struct fleet *fleet_with_room(const struct adoption *adoption, struct fleet *first)
+{
+        const struct sought *like = adoption_sought(adoption, first);
+
+        for (size_t i = 0; like != NULL && i < adoption->n_sought; i++) {
+                const struct sought *sought = &adoption->sought[i];
+                struct fleet *fleet = sought->fleet;
+
+                if (sought->lost && sought->uid == like->uid &&
+                    fleet->settings->framework == first->settings->framework &&
+                    fleet_count(fleet, 0).live < fleet_count_in_force(fleet))
+                        return fleet;
+        }
+        return first;
 }
 
 /* Reads whose worker it says it is. Returns 1, or 0 where it is none of ours. */
@@ -268,7 +284,7 @@ static bool is_wanted(const struct adoption *adoption, const struct marked *mark
 
 static int adopt_found(struct adoption *adoption, struct marked *marked, usec_t now)
 {
-        struct fleet *fleet = marked->fleet;
+        struct fleet *fleet = marked->index != 0 ? marked->fleet : fleet_with_room(adoption, marked->fleet);
         usec_t ticks_usec = USEC_PER_SEC / (usec_t)sysconf(_SC_CLK_TCK);
         usec_t age = usec_sub(clock_now(CLOCK_BOOTTIME), proc_start_time(marked->proc) * ticks_usec);
         struct worker known = {

@@ -184,6 +184,11 @@ static void connection_send(struct connection *connection, const char *text, siz
         connection_resume(connection);
 }
 
+bool call_wants_reply(const struct call *call)
+{
+        return !call->message.oneway;
+}
+
 bool call_wants_more(const struct call *call)
 {
         return call->message.more;

@@ -39,6 +39,8 @@ int server_new(sd_event *event, const struct server_options *options, struct ser
 /* Cancels the calls in progress, closes and removes the socket, and lets go of the lock. Returns NULL. */
 struct server *server_free(struct server *server);
 
+/* Does the caller want to know at all? */
+bool call_wants_reply(const struct call *call);
 /* Did the caller ask for more than one reply? */
 bool call_wants_more(const struct call *call);
 

@@ -264,6 +264,7 @@ static void on_intent(enum systemd_intent intent, void *userdata)
 static int on_end(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
 {
         struct supervisor *supervisor = userdata;
+        int r = -ENXIO;
 
         (void)source;
         log_info("told to end by SIG%s", sigabbrev_np((int)info->ssi_signo));
@@ -273,9 +274,13 @@ static int on_end(sd_event_source *source, const struct signalfd_siginfo *info, 
                 supervisor->query = systemd_query_free(supervisor->query);
                 drain(supervisor);
                 drain(supervisor);
-        } else if (info->ssi_signo != SIGTERM ||
-                   systemd_ask(supervisor->event, on_intent, supervisor, &supervisor->query) < 0) {
-                end(supervisor, SYSTEMD_UNKNOWN);
+        } else {
+                if (info->ssi_signo == SIGTERM)
+                        r = systemd_ask(supervisor->event, on_intent, supervisor, &supervisor->query);
+                if (r == -ENXIO)
+                        end(supervisor, SYSTEMD_UNKNOWN);
+                else if (r < 0)
+                        on_intent(SYSTEMD_UNKNOWN, supervisor);
         }
         return 0;
 }

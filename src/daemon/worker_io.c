@@ -196,6 +196,9 @@ int worker_io_adopt(struct supervisor *supervisor, struct worker *worker, struct
                 return r;
         struct worker_io *io = worker->io;
         io->beat_pid = worker->beat_pid;
+        /* A log of its own: its last lines are read back from what it has open. */
+        if (worker->fleet->settings->log != NULL && worker->fleet->settings->log[0] == '/')
+                io->report.log_fd = MAX(proc_open_output(main), -1);
         if (held != NULL) {
                 r = sd_event_add_io(supervisor->event, &io->beat_exit, proc_pidfd(held), EPOLLIN,
                                     on_beat_exit, io);

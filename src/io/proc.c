@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/stat.h>
 
 /* No chain of parents is longer in practice; it bounds the walk while processes come and go. */
 #define ANCESTORS_MAX 128
@@ -174,6 +175,18 @@ int proc_environment(const struct proc *proc, char **ret, size_t *ret_length)
         if (fd < 0)
                 return fd;
         return fd_read_whole(fd, ENVIRONMENT_MAX_BYTES, ret, ret_length);
+}
+
+int proc_open_output(const struct proc *proc)
+{
+        struct stat status;
+
+        _cleanup_close_ int fd = proc_open_file(proc, "fd/1", O_NONBLOCK | O_NOCTTY);
+        if (fd < 0)
+                return fd;
+        if (fstat(fd, &status) < 0)
+                return -errno;
+        return S_ISREG(status.st_mode) ? TAKE_FD(fd) : -ENODEV;
 }
 
 int proc_cgroup(const struct proc *proc, char *text, size_t size)

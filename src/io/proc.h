@@ -42,6 +42,10 @@ int proc_place(const struct proc *proc, struct proc_place *ret);
  * title may have overwritten any of them. *ret is to be freed. Also -EACCES, and -EFBIG beyond 4 MiB. */
 int proc_environment(const struct proc *proc, char **ret, size_t *ret_length);
 
+/* Opens what it writes to standard output, to be read: a regular file alone; -ENODEV else. Returns the
+ * descriptor, the caller's, or -errno. */
+int proc_open_output(const struct proc *proc);
+
 /* Its control groups, as /proc/PID/cgroup has them; -ENOBUFS where size is too small. */
 int proc_cgroup(const struct proc *proc, char *text, size_t size);
 

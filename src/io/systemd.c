@@ -104,14 +104,14 @@ static int find_manager(char **ret_unit, char **ret_address)
 
         /* Only who was started to be a service is told where to report; others may live in one, too. */
         if (getenv("NOTIFY_SOCKET") == NULL)
-                return -ENOENT;
+                return -ENXIO;
         if (sd_pid_get_user_unit(0, ret_unit) >= 0) {
                 if (runtime == NULL)
-                        return -ENOENT;
+                        return -ENXIO;
                 return asprintf(ret_address, "unix:path=%s/systemd/private", runtime) < 0 ? -ENOMEM : 0;
         }
         if (sd_pid_get_unit(0, ret_unit) < 0)
-                return -ENOENT;
+                return -ENXIO;
         *ret_address = strdup("unix:path=/run/systemd/private");
         return *ret_address == NULL ? -ENOMEM : 0;
 }

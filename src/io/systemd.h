@@ -16,7 +16,7 @@ struct systemd_query;
 
 /* Asks over the manager's private socket, which needs no message bus, without waiting: answered is called
  * once, after 2 s at the latest, unless the query is freed before. Returns 0 with *ret, to be freed by
- * systemd_query_free() (in answered, too); -ENOENT where we are no service of systemd's; or -errno. */
+ * systemd_query_free() (in answered, too); -ENXIO where we are no service of systemd's; or -errno. */
 int systemd_ask(sd_event *event, void (*answered)(enum systemd_intent intent, void *userdata), void *userdata,
                 struct systemd_query **ret);
 /* Takes NULL, and returns NULL. */

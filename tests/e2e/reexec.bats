@@ -207,3 +207,23 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         sqmgrctl reexec
         [ "$(stat -c %g "$folder/sqmgr.sock")" = "$(id -g)" ]
 }
+
+@test "reexec: the last lines of a worker that was started before are still told" {
+        three_stubs
+        sqmgrctl reexec
+        wait_until 20 ready 3
+        echo 'no memory for the cake' >>workers.log
+        victim=$(fleet '.workers[0].pid')
+        kill -KILL "$victim"
+        wait_until 20 fleet_is '(.crash.last // "") | test("SIGKILL.*its last lines: .*no memory for the cake")'
+}
+
+@test "reexec: what the environment says of it is believed from our own image only" {
+        start_redis
+        configure <<<"command = $(stub_command)"
+        exec 7<>"$folder/other"
+        SQMGR_REEXEC='pid:1 listen:7 idle:7 caller:7' start_sqmgr
+        exec 7>&-
+        not grep -q 'has taken over' sqmgr.log
+        wait_until 20 fleet_is '.active == 1'
+}

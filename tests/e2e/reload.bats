@@ -176,6 +176,25 @@ END
         fleet_named default '.active == 1'
 }
 
+@test "a fleet with a Redis of its own that was taken out while no sqmgr ran is drained, too" {
+        start_redis
+        launch other redis-server --port 0 --unixsocket "$folder/other.sock" --dir "$folder" --save ''
+        configure <<<"command = $(stub_command)"
+        cp sqmgr.ini one.ini
+        cat >>sqmgr.ini <<END
+[fleet:second]
+command = $stub -u $folder/other.sock -b 200 -d $folder/steer
+redis_url = unix://$folder/other.sock
+END
+        start_sqmgr
+        wait_until 20 fleet_named second '.active == 1'
+        second=$(sqmgrctl status --json | jq '.fleets[1].workers[0].pid')
+        cp one.ini sqmgr.ini
+        sqmgrctl reexec
+        wait_until 40 gone "$second"
+        wait_until 20 fleets_are default
+}
+
 @test "reload: what needs a restart of sqmgr is said, and is not in force; re-exec puts it in force" {
         two_stubs
         before=$(worker_pids)

@@ -438,10 +438,13 @@ void check_continued(struct sim *sim)
                         !fleet->settings->removed && fleet->settings->launch_hash != model->written_hash;
                 bool lapsed = fleet->settings->active_process_count != model->written_for;
 
+                enum rollout_state rollout = model->written_rollout;
+                if (fleet->settings->removed && rollout == ROLLOUT_RUNNING)
+                        rollout = ROLLOUT_ABORTED;
                 if (reloaded)
                         model->reloaded_generation = fleet->generation;
                 if (fleet->generation != model->written_generation + reloaded ||
-                    fleet->order != model->written_order || fleet->rollout.state != model->written_rollout ||
+                    fleet->order != model->written_order || fleet->rollout.state != rollout ||
                     fleet->scale != (lapsed ? 0 : model->written_count))
                         violate(sim, "P4", "fleet '%s' does not go on as it was written",
                                 fleet->settings->name);

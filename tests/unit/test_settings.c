@@ -696,8 +696,8 @@ START_TEST(adds_a_fleet_that_is_not_configured)
 {
         _cleanup_settings_ struct settings *s = read_good("[fleet:a]\ncommand=x\n");
 
-        ck_assert_int_eq(settings_add_removed(s, "b"), 0);
-        const struct fleet_settings *b = settings_find_fleet(s, "b");
+        const struct fleet_settings *b = settings_add_removed(s, "b");
+        ck_assert_ptr_eq(b, settings_find_fleet(s, "b"));
         ck_assert(b && b->removed);
         ck_assert_uint_eq(b->stop_timeout, 60 * USEC_PER_SEC);
         ck_assert_ptr_null(b->command);
