@@ -184,7 +184,6 @@ static void turn(struct supervisor *supervisor)
                 supervisor->unsaved = true;
                 if (!starts)
                         continue;
-                keep(supervisor, NULL, now);
                 supervisor->started = true;
                 /* A look before the new processes can have booted shows which heartbeats are older than they.
                  */
