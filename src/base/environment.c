@@ -49,6 +49,28 @@ int environment_put(struct environment *environment, const char *entry)
         return environment_take(environment, copy);
 }
 
+/* A process that found one of these would speak in the name of the other, or be taken for a worker. */
+static bool entry_is_private(const char *entry)
+{
+        static const char *const prefixes[] = {"NOTIFY_SOCKET=", "WATCHDOG_", "LISTEN_",
+                                               "RUNTIME_DIRECTORY=", "SQMGR_INSTANCE="};
+
+        for (size_t i = 0; i < ELEMENTSOF(prefixes); i++)
+                if (strncmp(entry, prefixes[i], strlen(prefixes[i])) == 0)
+                        return true;
+        return false;
+}
+
+int environment_put_inherited(struct environment *environment, char *const *list)
+{
+        int r = 0;
+
+        for (; list && *list && r == 0; list++)
+                if (!entry_is_private(*list))
+                        r = environment_put(environment, *list);
+        return r;
+}
+
 const char *environment_get(const struct environment *environment, const char *name)
 {
         size_t length = strlen(name);

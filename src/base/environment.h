@@ -15,6 +15,10 @@ int environment_set(struct environment *environment, const char *name, const cha
 /* The same for an entry NAME=VALUE. One without a '=', or without a name, is left out. */
 int environment_put(struct environment *environment, const char *entry);
 
+/* Puts the entries of another process's environment, but not what is for that process alone: what systemd
+ * gave it for itself, and the mark of the sqmgr that it may run under. list: NULL-terminated, or NULL. */
+int environment_put_inherited(struct environment *environment, char *const *list);
+
 /* The value of name, or NULL. */
 const char *environment_get(const struct environment *environment, const char *name);
 

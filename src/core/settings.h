@@ -85,6 +85,9 @@ struct settings {
         int log_level; /* syslog's: LOG_DEBUG, LOG_INFO, ... */
         usec_t shutdown_timeout;
         int on_stop;
+        char *alert_command; /* NULL: none */
+        char *alert_user;    /* NULL: sqmgr's own */
+        int alert_level;     /* syslog's */
 
         struct redis_settings redis;
 

@@ -391,6 +391,17 @@ static int finish_paths(const struct settings_draft *draft, struct config_errors
         return 0;
 }
 
+/* Never as root without its own word. Whether there is such a user, the reader of the file finds out. */
+static int finish_alert(const struct settings_draft *draft)
+{
+        struct settings *s = draft->settings;
+
+        if (!s->alert_command || s->alert_user || !draft->surroundings.is_root)
+                return 0;
+        s->alert_user = strdup("sqmgr");
+        return s->alert_user ? 0 : -ENOMEM;
+}
+
 static int finish_fleets(struct settings_draft *draft, struct config_errors *errors)
 {
         struct settings *s = draft->settings;
@@ -424,6 +435,8 @@ int settings_draft_finish(struct settings_draft *draft, struct config_errors *er
                 r = finish_redis(draft, errors);
         if (r == 0)
                 r = finish_paths(draft, errors);
+        if (r == 0)
+                r = finish_alert(draft);
         return r == 0 ? finish_fleets(draft, errors) : r;
 }
 

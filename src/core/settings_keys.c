@@ -23,6 +23,8 @@ static const struct settings_choice log_levels[] = {
         {"debug", LOG_DEBUG},     {"info", LOG_INFO}, {"notice", LOG_NOTICE},
         {"warning", LOG_WARNING}, {"error", LOG_ERR}, {0},
 };
+static const struct settings_choice alert_levels[] = {
+        {"error", LOG_ERR}, {"warning", LOG_WARNING}, {"info", LOG_INFO}, {0}};
 static const struct settings_choice on_stops[] = {{"drain", ON_STOP_DRAIN}, {"leave", ON_STOP_LEAVE}, {0}};
 static const struct settings_choice frameworks[] = {{"sidekiq", FRAMEWORK_SIDEKIQ}, {0}};
 static const struct settings_choice memory_metrics[] = {{"rss", MEMORY_RSS}, {"pss", MEMORY_PSS}, {0}};
@@ -49,6 +51,12 @@ const struct settings_key settings_keys[] = {
         {SQMGR(on_stop), .type = SETTINGS_CHOICE, .fallback = "drain", .choices = on_stops,
          .reload = SETTINGS_APPLIED,
          .help = "when sqmgr is stopped: drain the workers, or leave them running"},
+        {SQMGR(alert_command), .type = SETTINGS_COMMAND, .unset = "none", .reload = SETTINGS_APPLIED,
+         .help = "what is run to tell someone of an event; split into words without a shell"},
+        {SQMGR(alert_user), .type = SETTINGS_TEXT, .unset = "as root sqmgr, else sqmgr's own",
+         .reload = SETTINGS_APPLIED, .help = "user that alert_command runs as"},
+        {SQMGR(alert_level), .type = SETTINGS_CHOICE, .fallback = "warning", .choices = alert_levels,
+         .reload = SETTINGS_APPLIED, .help = "the least important events that are told so"},
 
         {REDIS(url), .type = SETTINGS_URL, .fallback = "redis://127.0.0.1:6379/0", .secret = true,
          .help = "the Redis that the workers use"},

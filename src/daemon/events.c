@@ -87,29 +87,34 @@ struct events *events_free(struct events *events)
         return NULL;
 }
 
-void events_add(struct events *events, const struct event *event, usec_t realtime)
+/* The entry of an event, whose texts it borrows. */
+static struct entry entry_of(const struct event *event, usec_t realtime)
 {
-        struct entry *entry = &events->ring[events->end % EVENTS_KEPT];
-        char *text = strdup(event->text), *fleet = NULL;
-
-        if (event->fleet)
-                fleet = strdup(event->fleet->settings->name);
-        if (!text || (event->fleet && !fleet)) {
-                free(text);
-                free(fleet);
-                return;
-        }
-        entry_clear(entry);
-        *entry = (struct entry){
+        return (struct entry){
                 .kind = event->kind,
                 .realtime = realtime,
-                .fleet = fleet,
+                .fleet = event->fleet ? event->fleet->settings->name : NULL,
                 .index = event->index,
                 .pid = event->pid,
                 .generation = event->generation,
                 .reason = event->reason,
-                .text = text,
+                .text = event->text,
         };
+}
+
+void events_add(struct events *events, const struct event *event, usec_t realtime)
+{
+        struct entry *entry = &events->ring[events->end % EVENTS_KEPT], new = entry_of(event, realtime);
+
+        new.text = strdup(new.text);
+        if (new.fleet)
+                new.fleet = strdup(new.fleet);
+        if (!new.text || (event->fleet && !new.fleet)) {
+                entry_clear(&new);
+                return;
+        }
+        entry_clear(entry);
+        *entry = new;
         events->end++;
 }
 
@@ -159,6 +164,13 @@ static json_t *render_entry(const struct entry *entry)
                          entry->generation > 0 ? json_integer((json_int_t)entry->generation) : json_null(),
                          "reason", has_reason ? reason_name(entry->reason) : NULL, "text",
                          varlink_text(entry->text));
+}
+
+json_t *event_render(const struct event *event, usec_t realtime)
+{
+        struct entry entry = entry_of(event, realtime);
+
+        return render_entry(&entry);
 }
 
 /* What the follower has not been told. *ret_any: is there anything? Returns NULL where memory is short. */

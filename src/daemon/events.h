@@ -15,6 +15,10 @@ int events_new(struct events **ret);
 /* After server_free(), which cancels the calls that are kept here. Returns NULL. */
 struct events *events_free(struct events *events);
 
+/* An event as GetEvents tells it; realtime: when it is told, by the wall clock. To be released; NULL: memory
+ * is short. */
+json_t *event_render(const struct event *event, usec_t realtime);
+
 /* realtime: when it is told, by the wall clock. Lost where memory is short. */
 void events_add(struct events *events, const struct event *event, usec_t realtime);
 

@@ -19,7 +19,7 @@
 
 struct reexec {
         struct supervisor *supervisor;
-        pid_t pid;
+        struct child child; /* the new program, while it is asked */
         int output_fd;
         sd_event_source *output;
         sd_event_source *deadline;
@@ -34,9 +34,10 @@ struct reexec *reexec_free(struct reexec *reexec)
         if (reexec == NULL)
                 return NULL;
         assert(reexec->n_calls == 0);
-        if (reexec->pid > 0) {
-                (void)kill(reexec->pid, SIGKILL);
-                (void)waitpid(reexec->pid, NULL, 0);
+        if (reexec->child.pid > 0) {
+                children_remove(&reexec->supervisor->children, &reexec->child);
+                (void)kill(reexec->child.pid, SIGKILL);
+                (void)waitpid(reexec->child.pid, NULL, 0);
         }
         sd_event_source_disable_unref(reexec->output);
         sd_event_source_disable_unref(reexec->deadline);
@@ -171,22 +172,16 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
         const struct reexec *reexec = userdata;
 
         (void)source, (void)usec;
-        (void)kill(reexec->pid, SIGKILL);
+        (void)kill(reexec->child.pid, SIGKILL);
         return 0;
 }
 
-bool reexec_reap(struct supervisor *supervisor, pid_t pid)
+static void on_exited(struct child *child, const siginfo_t *info)
 {
-        struct reexec *reexec = supervisor->reexec;
-        siginfo_t info = {0};
+        struct reexec *reexec = (struct reexec *)((char *)child - offsetof(struct reexec, child));
 
-        if (reexec == NULL || reexec->pid != pid || waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) < 0 ||
-            info.si_pid == 0)
-                return false;
-        reexec->pid = 0;
         read_words(reexec);
-        finish(reexec, &info);
-        return true;
+        finish(reexec, info);
 }
 
 /* In the child. */
@@ -230,10 +225,14 @@ static int start_preflight(struct reexec *reexec)
                                                PREFLIGHT_USEC, 0, on_deadline, reexec);
         if (r < 0)
                 return r;
-        reexec->pid = fork();
-        if (reexec->pid == 0)
+        pid_t pid = fork();
+        if (pid == 0)
                 run_preflight(supervisor, write_fd);
-        return reexec->pid < 0 ? -errno : 0;
+        if (pid < 0)
+                return -errno;
+        reexec->child = (struct child){.pid = pid, .exited = on_exited};
+        children_add(&supervisor->children, &reexec->child);
+        return 0;
 }
 
 static void on_cancelled(struct call *call, void *userdata)
@@ -277,7 +276,7 @@ void reexec_request(struct supervisor *supervisor, struct call *call)
                 reexec->calls[reexec->n_calls++] = call;
                 server_keep(call, on_cancelled, reexec);
         }
-        if (reexec->pid > 0)
+        if (reexec->child.pid > 0)
                 return;
         why = why_not(supervisor);
         if (why == NULL) {

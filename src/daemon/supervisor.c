@@ -36,6 +36,7 @@ static void tell_events(struct supervisor *supervisor)
         for (size_t i = 0; i < world->n_events; i++) {
                 log_event(&world->events[i]);
                 control_event(supervisor->control, &world->events[i], realtime);
+                alerts_event(supervisor->alerts, &world->events[i], realtime);
         }
         world_events_clear(world);
 }
@@ -349,6 +350,7 @@ struct supervisor *supervisor_free(struct supervisor *supervisor)
         if (supervisor == NULL)
                 return NULL;
         service_end(supervisor);
+        alerts_free(supervisor->alerts);
         reexec_free(supervisor->reexec);
         systemd_query_free(supervisor->query);
         adoption_free(supervisor->adoption);
@@ -426,6 +428,14 @@ int supervisor_new(const struct invocation *invocation, struct settings *setting
             (r = proc_host_open(NULL, NULL, &supervisor->host)) < 0 ||
             (r = sd_event_new(&supervisor->event)) < 0 || (r = add_sources(supervisor)) < 0 ||
             (r = world_new(settings, seed, &supervisor->world)) < 0 ||
+            (r = alerts_new(
+                     &(struct alerts_options){
+                             .event = supervisor->event,
+                             .world = supervisor->world,
+                             .children = &supervisor->children,
+                             .nofile = supervisor->nofile,
+                     },
+                     &supervisor->alerts)) < 0 ||
             (r = service_start(supervisor, handover)) < 0)
                 return r;
         /* Workers that a wrapper leaves behind come to us, not to init. */

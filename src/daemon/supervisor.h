@@ -5,6 +5,8 @@
 
 #include "core/plan.h"
 #include "core/world.h"
+#include "daemon/alerts.h"
+#include "daemon/children.h"
 #include "daemon/control.h"
 #include "io/beats.h"
 #include "io/host.h"
@@ -61,6 +63,8 @@ struct supervisor {
         struct link **links;
         size_t n_links;
         struct proc_host *host;
+        struct children children; /* those that are no workers */
+        struct alerts *alerts;
         struct control *control;
         struct server *server;
         int state_lock_fd;
@@ -123,8 +127,6 @@ struct proc *adopt_heir(const struct supervisor *supervisor, const struct worker
  * asked. */
 void reexec_request(struct supervisor *supervisor, struct call *call);
 struct reexec *reexec_free(struct reexec *reexec);
-/* Was this child, which has exited, the new program that was asked? */
-bool reexec_reap(struct supervisor *supervisor, pid_t pid);
 
 /* keep.c: writes the state; starting as state_pack() takes it. What fails is told, and tried again with the
  * next change. */
@@ -161,5 +163,6 @@ void worker_io_free(void *userdata);
 void worker_io_set_beat(struct worker *worker, pid_t pid, usec_t now);
 /* The process that jobs run in, as far as it is known. */
 struct proc *worker_io_beating(const struct worker_io *io);
-/* Waits for the children that have exited: workers, and orphans that we inherit as subreaper. */
+/* Waits for the children that have exited: workers, others of ours, and orphans that we inherit as subreaper.
+ */
 void worker_io_sweep(struct supervisor *supervisor);

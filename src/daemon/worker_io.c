@@ -257,7 +257,7 @@ void worker_io_sweep(struct supervisor *supervisor)
 
                 if (io != NULL)
                         worker_io_exited(io);
-                else if (!reexec_reap(supervisor, info.si_pid))
+                else if (!children_reap(&supervisor->children, info.si_pid))
                         (void)waitid(P_PID, (id_t)info.si_pid, &info, WEXITED | WNOHANG);
                 info = (siginfo_t){0};
         }

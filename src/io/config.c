@@ -317,6 +317,31 @@ static void check_user(const struct settings_draft *draft, const struct fleet_se
                         fleet->name, fleet->user);
 }
 
+static void check_alert_user(const struct settings_draft *draft, uid_t uid, struct config_errors *errors)
+{
+        const char *name = draft->settings->alert_user;
+        unsigned line = settings_draft_line(draft, NULL, SETTINGS_SQMGR, "alert_user");
+
+        if (!name)
+                return;
+        errno = 0;
+        const struct passwd *user = getpwnam(name);
+        if (!user && line == 0)
+                config_errors_add(errors, settings_draft_line(draft, NULL, SETTINGS_SQMGR, "alert_command"),
+                                  "alert_command would run as user '%s': %s", name,
+                                  means_unknown(errno) ? "there is no such user, create it or set alert_user"
+                                                       : strerror(errno));
+        else if (!user)
+                config_errors_add(errors, line, "alert_user = %s: %s", name,
+                                  means_unknown(errno) ? "there is no such user, create it or name another"
+                                                       : strerror(errno));
+        else if (!draft->surroundings.is_root && user->pw_uid != uid)
+                config_errors_add(errors, line,
+                                  "alert_user = %s: only root can run alert_command as another user, leave "
+                                  "alert_user out or run sqmgr as root",
+                                  name);
+}
+
 /* fleet: NULL for socket_group. */
 static void check_group(const struct settings_draft *draft, const struct fleet_settings *fleet,
                         const char *name, struct config_errors *errors)
@@ -359,6 +384,7 @@ static int load_draft(const char *path, struct settings_draft *draft, uid_t uid,
         if (r < 0)
                 return r;
         check_group(draft, NULL, draft->settings->socket_group, errors);
+        check_alert_user(draft, uid, errors);
         for (size_t i = 1; i < draft->n_fleets; i++) {
                 const struct fleet_settings *fleet = draft->fleets[i].settings;
                 check_user(draft, fleet, uid, errors, warnings);

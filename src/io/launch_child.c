@@ -178,18 +178,6 @@ static const struct passwd *child_become_user(const struct child *child)
         return fleet->user ? user : NULL;
 }
 
-/* What systemd gave sqmgr for itself: a worker that finds it would speak in sqmgr's name. */
-static bool environment_is_private(const char *entry)
-{
-        static const char *const prefixes[] = {"NOTIFY_SOCKET=", "WATCHDOG_", "LISTEN_",
-                                               "RUNTIME_DIRECTORY="};
-
-        for (size_t i = 0; i < ELEMENTSOF(prefixes); i++)
-                if (strncmp(entry, prefixes[i], strlen(prefixes[i])) == 0)
-                        return true;
-        return false;
-}
-
 /* Reads environment_file, as the worker's user and below its directory. */
 static void child_read_environment_file(struct child *child)
 {
@@ -223,11 +211,8 @@ static void child_build_environment(struct child *child, const struct passwd *us
         struct environment *environment = &child->environment;
         _cleanup_free_ char *worker = NULL;
         char index[16], generation[24];
-        int r = 0;
 
-        for (char *const *p = request->base_environment; p && *p && r == 0; p++)
-                if (!environment_is_private(*p))
-                        r = environment_put(environment, *p);
+        int r = environment_put_inherited(environment, request->base_environment);
         if (user && r == 0 &&
             (environment_set(environment, "HOME", user->pw_dir) < 0 ||
              environment_set(environment, "USER", user->pw_name) < 0 ||

@@ -330,6 +330,22 @@ START_TEST(checks_users_and_groups)
 }
 END_TEST
 
+START_TEST(checks_the_user_of_alerts)
+{
+        static const char text[] = "[sqmgr]\nalert_command = mail\nalert_user = no-such-user\n"
+                                   "[fleet:a]\ncommand = run\n";
+        static const char daemon[] = "[sqmgr]\nalert_user = daemon\nalert_command = mail\n"
+                                     "[fleet:a]\ncommand = run\n";
+
+        write_bytes(text, strlen(text));
+        assert_tells(&as_user,
+                     "f:3: alert_user = no-such-user: there is no such user, create it or name another\n");
+        write_bytes(daemon, strlen(daemon));
+        assert_tells(&as_user, "f:2: alert_user = daemon: only root can run alert_command as another user, "
+                               "leave alert_user out or run sqmgr as root\n");
+}
+END_TEST
+
 START_TEST(loads_with_its_own_surroundings)
 {
         _cleanup_config_errors_ struct config_errors errors = {0}, warnings = {0};
@@ -377,9 +393,9 @@ END_TEST
 
 START_TEST(accepts_each_example_of_the_sample)
 {
-        static const char *const expected[] = {"not supported by this version", "there is no such",
-                                               "'stop_signal'", "password and password_file",
-                                               "password_file /"};
+        static const char *const expected[] = {
+                "not supported by this version", "there is no such", "'stop_signal'",
+                "password and password_file",    "password_file /",  "only root can run alert_command"};
         _cleanup_free_ char *text = NULL;
 
         write_sample(true);
@@ -408,6 +424,7 @@ int main(void)
         tcase_add_loop_test(tests, reads_the_password_file, 0, ELEMENTSOF(password_cases));
         tcase_add_test(tests, refuses_a_bad_password_file);
         tcase_add_test(tests, checks_users_and_groups);
+        tcase_add_test(tests, checks_the_user_of_alerts);
         tcase_add_test(tests, loads_with_its_own_surroundings);
         tcase_add_test(tests, accepts_the_sample);
         tcase_add_test(tests, accepts_each_example_of_the_sample);

@@ -26,6 +26,26 @@ START_TEST(later_value_replaces_earlier_one)
 }
 END_TEST
 
+START_TEST(what_is_for_another_process_alone_is_not_handed_on)
+{
+        static const char *const list[] = {"A=1",
+                                           "NOTIFY_SOCKET=/n",
+                                           "WATCHDOG_PID=1",
+                                           "LISTEN_FDS=1",
+                                           "RUNTIME_DIRECTORY=/r",
+                                           "SQMGR_INSTANCE=x",
+                                           "SQMGR_SOCKET=/s",
+                                           NULL};
+        _cleanup_environment_ struct environment environment = {0};
+
+        ck_assert_int_eq(environment_put_inherited(&environment, (char *const *)list), 0);
+        ck_assert_uint_eq(environment.n, 2);
+        ck_assert_str_eq(environment_get(&environment, "A"), "1");
+        ck_assert_str_eq(environment_get(&environment, "SQMGR_SOCKET"), "/s");
+        ck_assert_int_eq(environment_put_inherited(&environment, NULL), 0);
+}
+END_TEST
+
 static const struct {
         const char *text, *value;
 } values[] = {
@@ -151,6 +171,7 @@ int main(void)
         TCase *cases = tcase_create("all");
 
         tcase_add_test(cases, later_value_replaces_earlier_one);
+        tcase_add_test(cases, what_is_for_another_process_alone_is_not_handed_on);
         tcase_add_loop_test(cases, reads_values_of_lines, 0, ELEMENTSOF(values));
         tcase_add_loop_test(cases, refuses_bad_lines_with_their_number, 0, ELEMENTSOF(bad_lines));
         tcase_add_loop_test(cases, makes_text_printable, 0, ELEMENTSOF(prints));

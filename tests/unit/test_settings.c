@@ -495,6 +495,17 @@ START_TEST(takes_defaults_from_its_surroundings)
         ck_assert_str_eq(service->socket, "/run/sqmgr/shop/control.sock");
         ck_assert_str_eq(service->state_file, "/run/sqmgr/shop/state");
 
+        ck_assert_ptr_null(service->alert_user);
+        _cleanup_settings_ struct settings *alert =
+                read_settings(&unit, "[sqmgr]\nalert_command=mail\n[fleet:a]\ncommand=run", &errors);
+        ck_assert_ptr_nonnull(alert);
+        ck_assert_str_eq(alert->alert_user, "sqmgr");
+        ck_assert_int_eq(alert->alert_level, LOG_WARNING);
+        _cleanup_settings_ struct settings *alert_as_user =
+                read_settings(&user, "[sqmgr]\nalert_command=mail\n[fleet:a]\ncommand=run", &errors);
+        ck_assert_ptr_nonnull(alert_as_user);
+        ck_assert_ptr_null(alert_as_user->alert_user);
+
         _cleanup_settings_ struct settings *own =
                 read_settings(&user, "[redis]\nurl=redis://own\n[fleet:a]\ncommand=run", &errors);
         ck_assert_ptr_nonnull(own);

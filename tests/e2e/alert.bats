@@ -1,0 +1,63 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Someone is told of what happens, by a command of theirs.
+# seconds: 15
+load helpers
+
+# The lines run as a script whose folder anybody may write.
+start_with_script() { # LINE...
+        mkdir -m 777 told
+        printf '%s\n' '#!/bin/sh' "cd $folder/told || exit" "$@" >tell
+        chmod 755 tell
+        sqmgr_lines="alert_command = $folder/tell 'two words'
+${sqmgr_lines-}"
+        [ "$(id -u)" != 0 ] || sqmgr_lines+=$'\nalert_user = nobody'
+        start_redis
+        configure <<<"command = $(stub_command)"
+        start_sqmgr
+        wait_until 20 fleet_is '.active == 1'
+}
+
+@test "a worker that is killed and a Redis that goes away are told, as the user and as events shows them" {
+        # shellcheck disable=SC2016
+        start_with_script 'echo "$1,$SQMGR_EVENT,$SQMGR_FLEET,$SQMGR_WORKER,$(id -un)" >>words' 'cat >>events'
+        kill -KILL "$(worker_pids)"
+        wait_until 20 grep -q '"crashed"' told/events
+        grep -qFx "two words,crashed,default,default/1,$([ "$(id -u)" = 0 ] && echo nobody || id -un)" told/words
+        jq -e '.event == "crashed" and .level == "error" and .worker == "default/1" and .pid > 1 and .count == 1' told/events
+        # The same words as sqmgrctl has for it.
+        jq -S 'del(.count)' told/events >told.json
+        sqmgrctl events --json | jq -S 'select(.event == "crashed")' >shown.json
+        diff told.json shown.json
+
+        kill -KILL "$redis_pid"
+        wait_until 20 grep -q '"redis-down"' told/events
+        # What matters less is not told.
+        run ! grep -q '"started"\|"active"' told/events
+}
+
+@test "a command that hangs or fails stops nobody, and a reload takes it away" {
+        # shellcheck disable=SC2016
+        sqmgr_lines='alert_level = info' \
+                start_with_script 'echo "$SQMGR_EVENT" >>words' '[ "$SQMGR_EVENT" = started ] && exit 7' 'exec sleep 1000'
+        wait_until 10 grep -q "alert_command for 'started' failed: it exited with status 7" sqmgr.log
+        wait_until 10 grep -q active told/words
+        run -0 sqmgrctl restart --wait --timeout 60s
+        fleet_is '.generation == 2 and .rollout.state == "done"'
+        sed -i '/^alert_/d' sqmgr.ini
+        run -0 sqmgrctl reload
+        [[ $output == *"alert_command: $folder/tell"*' -> none'* ]]
+        # The one that hangs is still the only one.
+        [ "$(wc -l <told/words)" = 2 ]
+        run -0 sqmgrctl ping
+}
+
+@test "as root, the command needs a user that there is" {
+        [ "$(id -u)" = 0 ] || skip 'not root'
+        ! getent passwd sqmgr || skip 'this machine has a user sqmgr'
+        sqmgr_lines='alert_command = mail' configure <<<'command = true'
+        run -78 sqmgr -c sqmgr.ini --check-config
+        [[ $output == *"sqmgr.ini:4: alert_command would run as user 'sqmgr': there is no such user, create it or set alert_user" ]]
+        sqmgr_lines=$'alert_command = mail\nalert_user = root' configure <<<'command = true'
+        run -0 sqmgr -c sqmgr.ini --check-config
+}

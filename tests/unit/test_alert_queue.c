@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of core/alert_queue.h: what is folded, what comes first, what is lost. */
+#include "core/alert_queue.h"
+#include "core/world.h"
+#include "unit.h"
+
+#define T0 (1000 * USEC_PER_SEC)
+
+static char name[] = "web", other_name[] = "mail";
+static const struct fleet_settings web_settings = {.name = name}, mail_settings = {.name = other_name};
+static const struct fleet web = {.settings = &web_settings}, mail = {.settings = &mail_settings};
+static struct alert_queue queue;
+
+static void teardown(void)
+{
+        alert_queue_clear(&queue);
+}
+
+static bool add(enum event_kind kind, const struct fleet *fleet, unsigned index, const char *text, usec_t now)
+{
+        const struct event event = {.kind = kind, .fleet = fleet, .index = index};
+
+        return alert_queue_add(&queue, &event, json_pack("{s:s}", "text", text), now);
+}
+
+/* The next is due then, and stands for so many, of which that was the last. */
+static void expect_next(usec_t due, int count, const char *text)
+{
+        const struct alert *next = alert_queue_next(&queue);
+
+        ck_assert_ptr_nonnull(next);
+        ck_assert_uint_eq(next->due, due);
+        json_t *event = alert_queue_take(&queue, next);
+        ck_assert_str_eq(json_string_value(json_object_get(event, "text")), text);
+        ck_assert_int_eq(json_integer_value(json_object_get(event, "count")), count);
+        json_decref(event);
+}
+
+START_TEST(the_first_is_told_at_once_those_that_follow_it_together)
+{
+        ck_assert(add(EVENT_CRASHED, &web, 1, "one", T0));
+        expect_next(T0, 1, "one");
+        ck_assert_ptr_null(alert_queue_next(&queue));
+        for (unsigned i = 1; i < 60; i++)
+                ck_assert(add(EVENT_CRASHED, &web, 1, i == 59 ? "last" : "more", T0 + i * USEC_PER_SEC));
+        expect_next(T0 + 60 * USEC_PER_SEC, 59, "last");
+        /* Its telling began another such time. */
+        ck_assert(add(EVENT_CRASHED, &web, 1, "again", T0 + 119 * USEC_PER_SEC));
+        expect_next(T0 + 120 * USEC_PER_SEC, 1, "again");
+        ck_assert(add(EVENT_CRASHED, &web, 1, "later", T0 + 180 * USEC_PER_SEC));
+        expect_next(T0 + 180 * USEC_PER_SEC, 1, "later");
+        ck_assert_ptr_null(alert_queue_next(&queue));
+}
+END_TEST
+
+START_TEST(those_that_come_before_it_was_told_are_told_with_it)
+{
+        ck_assert(add(EVENT_CRASHED, &web, 1, "one", T0));
+        ck_assert(add(EVENT_CRASHED, &web, 1, "two", T0 + 1));
+        expect_next(T0, 2, "two");
+        ck_assert_ptr_null(alert_queue_next(&queue));
+}
+END_TEST
+
+START_TEST(another_kind_fleet_or_worker_is_another_alert_in_the_order_of_events)
+{
+        ck_assert(add(EVENT_CRASHED, &web, 1, "one", T0));
+        ck_assert(add(EVENT_CRASHED, &web, 2, "two", T0));
+        ck_assert(add(EVENT_CRASHED, &mail, 1, "three", T0));
+        ck_assert(add(EVENT_KILLED, &web, 1, "four", T0));
+        ck_assert(add(EVENT_TIME_DOUBT, NULL, 0, "five", T0));
+        expect_next(T0, 1, "one");
+        expect_next(T0, 1, "two");
+        expect_next(T0, 1, "three");
+        expect_next(T0, 1, "four");
+        expect_next(T0, 1, "five");
+}
+END_TEST
+
+START_TEST(only_what_waits_fills_the_queue)
+{
+        for (unsigned i = 1; i <= ALERTS_MAX; i++)
+                ck_assert(add(EVENT_CRASHED, &web, i, "waits", T0 + i));
+        ck_assert(!add(EVENT_CRASHED, &web, ALERTS_MAX + 1, "lost", T0 + USEC_PER_SEC));
+        ck_assert(add(EVENT_CRASHED, &web, 1, "folded", T0 + USEC_PER_SEC));
+        expect_next(T0 + 1, 2, "folded");
+        ck_assert(add(EVENT_CRASHED, &web, ALERTS_MAX + 1, "fits", T0 + 2 * USEC_PER_SEC));
+        for (unsigned i = 2; i <= ALERTS_MAX; i++)
+                expect_next(T0 + i, 1, "waits");
+        expect_next(T0 + 2 * USEC_PER_SEC, 1, "fits");
+        ck_assert_ptr_null(alert_queue_next(&queue));
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("alert_queue");
+        TCase *tests = tcase_create("alert_queue");
+
+        tcase_add_checked_fixture(tests, NULL, teardown);
+        tcase_add_test(tests, the_first_is_told_at_once_those_that_follow_it_together);
+        tcase_add_test(tests, those_that_come_before_it_was_told_are_told_with_it);
+        tcase_add_test(tests, another_kind_fleet_or_worker_is_another_alert_in_the_order_of_events);
+        tcase_add_test(tests, only_what_waits_fills_the_queue);
+        suite_add_tcase(suite, tests);
+        return unit_main(suite);
+}
