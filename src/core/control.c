@@ -4,13 +4,13 @@
 #include <string.h>
 
 const struct control_method control_methods[] = {
-        {"GetStatus", CONTROL_READ, false},  {"Restart", CONTROL_OPERATE, true},
-        {"Follow", CONTROL_READ, true},      {"Abort", CONTROL_OPERATE, false},
-        {"Quiet", CONTROL_OPERATE, false},   {"Stop", CONTROL_OPERATE, false},
-        {"Start", CONTROL_OPERATE, false},   {"Scale", CONTROL_OPERATE, false},
-        {"Reload", CONTROL_OPERATE, false},  {"Reexec", CONTROL_OWN, false},
-        {"GetEvents", CONTROL_READ, true},   {"Ping", CONTROL_READ, false},
-        {"GetVersion", CONTROL_READ, false},
+        {"GetStatus", CONTROL_READ, false}, {"Restart", CONTROL_OPERATE, true},
+        {"Follow", CONTROL_READ, true},     {"Abort", CONTROL_OPERATE, false},
+        {"Quiet", CONTROL_OPERATE, false},  {"Stop", CONTROL_OPERATE, false},
+        {"Start", CONTROL_OPERATE, false},  {"Scale", CONTROL_OPERATE, false},
+        {"Reload", CONTROL_OPERATE, false}, {"Reexec", CONTROL_OWN, false},
+        {"GetEvents", CONTROL_READ, true},  {"GetMetrics", CONTROL_READ, false},
+        {"Ping", CONTROL_READ, false},      {"GetVersion", CONTROL_READ, false},
 };
 const size_t control_n_methods = ELEMENTSOF(control_methods);
 
@@ -169,6 +169,9 @@ const char control_description[] =
         "it\n"
         "# goes on with those to come.\n"
         "method GetEvents(fleets: ?[]string, worker: ?string) -> (events: []Event)\n"
+        "\n"
+        "# In the text format of Prometheus.\n"
+        "method GetMetrics() -> (text: string)\n"
         "\n"
         "method Ping() -> ()\n"
         "\n"

@@ -164,34 +164,6 @@ struct backoff {
         unsigned freed;   /* but of so many, whose places long lives have left meanwhile */
 };
 
-struct fleet {
-        struct world *world;                   /* that it belongs to */
-        const struct fleet_settings *settings; /* not owned */
-        struct worker **workers;               /* owned, ordered by index */
-        size_t n_workers;
-        size_t workers_allocated;
-
-        uint64_t generation;    /* from 1 */
-        enum fleet_order order; /* see fleet_order() */
-        bool force;             /* stop --force */
-        unsigned scale;         /* the operator's count; 0: the configured one */
-        struct rollout rollout;
-        struct backoff crash;
-        char crash_last[CRASH_LAST_MAX]; /* how the last worker died; "" : none has */
-        uint64_t lines_token;            /* the same of crash_last */
-        struct backoff churn;            /* replacements that outgrew the threshold themselves */
-        uint64_t random;                 /* state of its generator of jitter */
-        usec_t hold_until; /* processes were found that may be its workers: no start before that is known */
-
-        bool redis_up;
-        usec_t redis_at; /* since when it is as redis_up says; 0: it was never up */
-        bool continued;  /* crash is of an earlier sqmgr's, and Redis was not seen away since */
-
-        enum wait waits_for; /* the planner's verdict on starts */
-        enum wait wait_told;
-        void *io;
-};
-
 /* Things that happened, told to people and programs by the shell. */
 enum event_kind {
         EVENT_STARTED,
@@ -220,6 +192,42 @@ enum event_kind {
         EVENT_TIME_DOUBT,
         EVENT_ORDER, /* the operator's */
         _EVENT_MAX,
+};
+
+/* Counted since sqmgr started. */
+struct fleet_totals {
+        uint64_t starts[_REASON_MAX]; /* by started_for */
+        uint64_t ends[_REASON_MAX];   /* by the worker's reason */
+        uint64_t events[_EVENT_MAX];
+};
+
+struct fleet {
+        struct world *world;                   /* that it belongs to */
+        const struct fleet_settings *settings; /* not owned */
+        struct worker **workers;               /* owned, ordered by index */
+        size_t n_workers;
+        size_t workers_allocated;
+
+        uint64_t generation;    /* from 1 */
+        enum fleet_order order; /* see fleet_order() */
+        bool force;             /* stop --force */
+        unsigned scale;         /* the operator's count; 0: the configured one */
+        struct rollout rollout;
+        struct backoff crash;
+        char crash_last[CRASH_LAST_MAX]; /* how the last worker died; "" : none has */
+        uint64_t lines_token;            /* the same of crash_last */
+        struct backoff churn;            /* replacements that outgrew the threshold themselves */
+        uint64_t random;                 /* state of its generator of jitter */
+        usec_t hold_until; /* processes were found that may be its workers: no start before that is known */
+
+        bool redis_up;
+        usec_t redis_at; /* since when it is as redis_up says; 0: it was never up */
+        bool continued;  /* crash is of an earlier sqmgr's, and Redis was not seen away since */
+
+        enum wait waits_for; /* the planner's verdict on starts */
+        enum wait wait_told;
+        struct fleet_totals totals;
+        void *io;
 };
 
 struct event {

@@ -180,6 +180,7 @@ struct worker *observe_started(struct fleet *fleet, unsigned index, enum reason 
         struct worker *worker = fleet_add_worker(fleet, &model);
         if (worker == NULL)
                 return NULL;
+        fleet->totals.starts[started_for]++;
         if (fleet->crash.freed > 0)
                 fleet->crash.freed--;
 
@@ -582,6 +583,7 @@ void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t 
                 worker->reason = worker->state == WORKER_QUIET ? worker->reason : REASON_CRASH;
                 worker_observe_crash(worker, exit, how, now);
         }
+        fleet->totals.ends[worker->reason]++;
         worker_set_state(worker, WORKER_GONE, worker->reason, now);
 }
 

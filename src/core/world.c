@@ -170,12 +170,24 @@ struct worker *world_worker(const struct world *world, const char *id)
         return NULL;
 }
 
+static void count_event(struct world *world, enum event_kind kind, const struct fleet *fleet)
+{
+        if (fleet == NULL) {
+                world->event_totals[kind]++;
+                return;
+        }
+        for (size_t i = 0; i < world->n_fleets; i++)
+                if (world->fleets[i] == fleet)
+                        world->fleets[i]->totals.events[kind]++;
+}
+
 void world_event(struct world *world, enum event_kind kind, const struct fleet *fleet,
                  const struct worker *worker, const char *format, ...)
 {
         char text[EVENT_TEXT_MAX], *copy;
         va_list arguments;
 
+        count_event(world, kind, fleet);
         if (world->n_events >= EVENTS_MAX)
                 return;
         if (world->n_events == world->events_allocated) {

@@ -28,7 +28,8 @@ struct world {
         bool shutdown_now; /* asked twice */
         usec_t shutdown_at;
 
-        struct event *events; /* owned: world_events_clear() after telling them */
+        uint64_t event_totals[_EVENT_MAX]; /* those of no fleet, since sqmgr started */
+        struct event *events;              /* owned: world_events_clear() after telling them */
         size_t n_events;
         size_t events_allocated;
 };

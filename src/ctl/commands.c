@@ -160,6 +160,16 @@ int command_reexec(struct ctl *ctl)
         return r;
 }
 
+int command_metrics(struct ctl *ctl)
+{
+        _cleanup_json_ json_t *reply = NULL;
+        int r = call(ctl, "GetMetrics", json_object(), &reply);
+
+        if (r == CTL_DONE && reply)
+                fputs(ctl_string(reply, "text"), stdout);
+        return r;
+}
+
 int command_ping(struct ctl *ctl)
 {
         _cleanup_json_ json_t *reply = NULL;

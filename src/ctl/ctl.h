@@ -67,6 +67,7 @@ bool ctl_colour(void);
 /* The commands. */
 int command_abort(struct ctl *ctl);
 int command_events(struct ctl *ctl);
+int command_metrics(struct ctl *ctl);
 int command_ping(struct ctl *ctl);
 int command_quiet(struct ctl *ctl);
 int command_reexec(struct ctl *ctl);

@@ -200,17 +200,23 @@ static void refuse_removed(struct call *call, const struct fleet *fleet)
         refuse(call, "fleet '%s' is no longer configured: its workers are drained", fleet->settings->name);
 }
 
-static json_t *render_status(struct control *control, const struct fleet_list *list, usec_t now)
+static struct status_info status_info(const struct control *control, struct status_redis redis[REDIS_MAX])
 {
         const struct control_host *host = &control->host;
-        struct status_redis redis[REDIS_MAX];
-        struct status_info info = {
+
+        return (struct status_info){
                 .version = host->version,
                 .pid = getpid(),
                 .started_at = host->started_at,
                 .redis = redis,
                 .n_redis = host->redis(host->userdata, redis, REDIS_MAX),
         };
+}
+
+static json_t *render_status(struct control *control, const struct fleet_list *list, usec_t now)
+{
+        struct status_redis redis[REDIS_MAX];
+        struct status_info info = status_info(control, redis);
 
         return status_render(&info, list->fleets, list->n_fleets, now);
 }
@@ -473,6 +479,16 @@ static void handle_get_events(struct control *control, struct call *call, json_t
                      call_wants_more(call));
 }
 
+static void handle_get_metrics(struct control *control, struct call *call, json_t *parameters _unused_,
+                               usec_t now)
+{
+        struct status_redis redis[REDIS_MAX];
+        struct status_info info = status_info(control, redis);
+        _cleanup_free_ char *text = metrics_render(&info, control->host.ticks, control->host.world, now);
+
+        server_reply(call, text ? json_pack("{s:s}", "text", text) : NULL, false);
+}
+
 static void handle_ping(struct control *control _unused_, struct call *call, json_t *parameters _unused_,
                         usec_t now _unused_)
 {
@@ -503,6 +519,7 @@ static const struct handler {
         {"Reload", handle_reload, {NULL}},
         {"Reexec", handle_reexec, {NULL}},
         {"GetEvents", handle_get_events, {"fleets", "worker"}},
+        {"GetMetrics", handle_get_metrics, {NULL}},
         {"Ping", handle_ping, {NULL}},
         {"GetVersion", handle_get_version, {NULL}},
 };

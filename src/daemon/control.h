@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/world.h"
+#include "daemon/metrics.h"
 #include "daemon/server.h"
 #include "daemon/status.h"
 
@@ -12,6 +13,7 @@ struct control_host {
         struct world *world;
         const char *version;
         usec_t started_at; /* monotonic */
+        const struct tick_totals *ticks;
 
         /* Reads the configuration again. 0: *ret_lines says what changed; 1: refused, *ret_lines says why; a
          * line each, NULL-terminated, list and lines to be freed by the caller. -errno: *ret_lines is

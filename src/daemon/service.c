@@ -66,6 +66,7 @@ int service_start(struct supervisor *supervisor, const struct handover *handover
                 .world = supervisor->world,
                 .version = PACKAGE_VERSION,
                 .started_at = supervisor->started_at,
+                .ticks = &supervisor->ticks,
                 .reload = on_control_reload,
                 .reexec = on_control_reexec,
                 .redis = on_control_redis,

@@ -162,7 +162,8 @@ static void set_timer(struct supervisor *supervisor, usec_t now)
         (void)sd_event_source_set_enabled(supervisor->timer, SD_EVENT_ONESHOT);
 }
 
-static void turn(struct supervisor *supervisor)
+/* A pass that began at begun. */
+static void turn(struct supervisor *supervisor, usec_t begun)
 {
         struct world *world = supervisor->world;
         usec_t now = clock_now(CLOCK_MONOTONIC);
@@ -199,12 +200,14 @@ static void turn(struct supervisor *supervisor)
         if (world->shutting_down && !anything_lives(world))
                 (void)sd_event_exit(supervisor->event, 0);
         set_timer(supervisor, now);
+        supervisor->ticks.n++;
+        supervisor->ticks.usec += usec_sub(clock_now(CLOCK_MONOTONIC), begun);
 }
 
 static int on_turn(sd_event_source *source, void *userdata)
 {
         (void)source;
-        turn(userdata);
+        turn(userdata, clock_now(CLOCK_MONOTONIC));
         return 0;
 }
 
@@ -222,7 +225,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
                 supervisor->look_at = USEC_INFINITY;
                 look(supervisor, fast, now);
         }
-        turn(supervisor);
+        turn(supervisor, now);
         return 0;
 }
 

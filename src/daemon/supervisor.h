@@ -87,6 +87,7 @@ struct supervisor {
         usec_t regular_at; /* the last look at all workers */
         usec_t look_at;    /* the next look, at all or at some */
         usec_t started_at;
+        struct tick_totals ticks;
         usec_t watchdog_usec;  /* how often systemd wants to hear from us; 0: never */
         usec_t fed_at;         /* it last did */
         char status_text[256]; /* as last told to systemd */

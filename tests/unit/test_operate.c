@@ -28,6 +28,7 @@ static usec_t clock_usec;
 static uint64_t serial;
 static unsigned n_changed, n_redis_asked;
 static int reload_result;
+static const struct tick_totals ticks = {.n = 7};
 
 static int on_reload(void *userdata _unused_, char ***ret_lines)
 {
@@ -68,6 +69,7 @@ static void setup(void)
         struct control_host host = {
                 .version = "1.2.3",
                 .started_at = T0,
+                .ticks = &ticks,
                 .reload = on_reload,
                 .redis = on_redis,
                 .serial = on_serial,
@@ -235,6 +237,18 @@ START_TEST(status_is_rendered_once_for_each_state_of_the_model)
         varlink_reply_free(&reply);
         reply = client_call(event, &client, CONTROL("GetStatus", "{\"fleets\":[\"mail\"]}"));
         ck_assert_uint_eq(json_array_size(json_object_get(reply.parameters, "fleets")), 1);
+        varlink_reply_free(&reply);
+}
+END_TEST
+
+START_TEST(metrics_are_one_text)
+{
+        struct varlink_reply reply = client_call(event, &client, CONTROL("GetMetrics", "{}"));
+        const char *text = json_string_value(json_object_get(reply.parameters, "text"));
+
+        ck_assert_ptr_nonnull(text);
+        ck_assert_ptr_nonnull(strstr(text, "\nsqmgr_tick_duration_seconds_count 7\n"));
+        ck_assert_ptr_nonnull(strstr(text, "\nsqmgr_fleet_target_workers{fleet=\"mail\"} 1\n"));
         varlink_reply_free(&reply);
 }
 END_TEST
@@ -520,6 +534,7 @@ int main(void)
         tcase_add_test(tests, commands_record_their_orders);
         tcase_add_test(tests, reload_tells_what_changed_or_why_not);
         tcase_add_test(tests, status_is_rendered_once_for_each_state_of_the_model);
+        tcase_add_test(tests, metrics_are_one_text);
         tcase_add_test(tests, events_are_kept_told_by_fleet_and_worker_and_followed);
         tcase_add_test(tests, a_restart_is_followed_until_all_are_replaced);
         tcase_add_test(tests, a_drained_wait_lasts_until_the_old_workers_are_gone);

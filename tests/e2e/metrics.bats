@@ -1,0 +1,46 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# The numbers that Prometheus reads.
+# seconds: 15
+load helpers
+
+metric_is() { sqmgrctl metrics | grep -qFx "$1"; } # LINE
+
+start_fleet() {
+        start_redis
+        configure <<END
+command = $(stub_command)
+active_process_count = 2
+ready_after = 500ms
+END
+        start_sqmgr
+        wait_until 20 ready 2
+}
+
+@test "metrics: workers, their ends and a Redis that is away are told" {
+        start_fleet
+        run -0 sqmgrctl metrics
+        [[ $output == *'sqmgr_workers{fleet="default",state="active"} 2'* ]]
+        [[ $output == *"sqmgr_redis_up{url=\"unix://$folder/redis.sock\"} 1"* ]]
+        [[ $output =~ sqmgr_worker_memory_bytes\{fleet=\"default\",worker=\"default/1\"\}\ [1-9] ]]
+        [[ $output =~ sqmgr_tick_duration_seconds_count\ [1-9] ]]
+        kill -KILL "$(fleet '.workers[0].pid')"
+        wait_until 10 metric_is 'sqmgr_worker_ends_total{fleet="default",reason="crash"} 1'
+        wait_until 20 ready 2
+        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        metric_is 'sqmgr_worker_ends_total{fleet="default",reason="restart"} 2'
+        metric_is 'sqmgr_rollout_state{fleet="default",state="done"} 1'
+        metric_is 'sqmgr_fleet_generation{fleet="default"} 2'
+        kill -KILL "$redis_pid"
+        wait_until 10 metric_is "sqmgr_redis_up{url=\"unix://$folder/redis.sock\"} 0"
+        sqmgrctl metrics --json | jq -e '.text | startswith("# HELP sqmgr_info ")'
+}
+
+@test "metrics: promtool finds nothing to complain of" {
+        command -v promtool >/dev/null || skip "promtool is not installed (Debian's prometheus)"
+        start_fleet
+        run -0 sqmgrctl restart --wait --timeout 60s
+        sqmgrctl metrics >text
+        run -0 promtool check metrics <text
+        [ -z "$output" ]
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* The text for Prometheus, of worlds made by hand; tests/e2e/metrics.bats has promtool read it. */
+#include "core/observe.h"
+#include "daemon/metrics.h"
+#include "unit.h"
+#include <ctype.h>
+
+#define T0 (1000 * USEC_PER_SEC)
+
+static char name[] = "default";
+static struct fleet_settings fleet_settings = {.name = name, .active_process_count = 2, .max_processes = 5};
+static struct fleet_settings *fleets[] = {&fleet_settings};
+static struct settings settings = {.check_interval = 5 * USEC_PER_SEC, .fleets = fleets, .n_fleets = 1};
+static struct world *world;
+static struct fleet *fleet;
+
+static void setup(void)
+{
+        ck_assert_int_eq(world_new(&settings, 1, &world), 0);
+        fleet = world->fleets[0];
+        observe_redis(fleet, true, T0);
+}
+
+static void teardown(void)
+{
+        world = world_free(world);
+}
+
+static char *render(void)
+{
+        const struct status_redis redis[] = {{"redis://127.0.0.1:6379/0", "connected", 0.25},
+                                             {"unix:///a\\b\"c\nd", "down", -1}};
+        const struct status_info info = {
+                .version = "1.2.3", .started_at = T0, .redis = redis, .n_redis = ELEMENTSOF(redis)};
+        const struct tick_totals ticks = {.n = 3, .usec = 1500};
+        char *text = metrics_render(&info, &ticks, world, T0 + 2500 * USEC_PER_MSEC);
+
+        ck_assert_ptr_nonnull(text);
+        return text;
+}
+
+static void assert_has(const char *text, const char *line)
+{
+        size_t length = strlen(line);
+
+        for (const char *at = text; at; at = strchr(at, '\n')) {
+                at += *at == '\n';
+                if (strncmp(at, line, length) == 0 && at[length] == '\n')
+                        return;
+        }
+        ck_abort_msg("'%s' is missing in:\n%s", line, text);
+}
+
+START_TEST(tells_what_the_model_holds)
+{
+        struct heartbeat beat = {.beat_usec = 5, .busy = 2, .concurrency = 5};
+        struct exit_status killed = {.known = true, .by_signal = true, .status = 9};
+        struct worker *worker = observe_started(fleet, 1, REASON_NONE, 100, 1, T0);
+
+        observe_heartbeat(worker, &beat, T0 + USEC_PER_SEC);
+        worker->memory_bytes = 123456789;
+        observe_exit(observe_started(fleet, 2, REASON_MEMORY, 101, 1, T0), &killed, T0);
+        observe_started(fleet, 3, REASON_MEMORY, 102, 1, T0);
+        world->available_bytes = UINT64_C(8) << 30;
+        fleet->rollout.state = ROLLOUT_HALTED;
+        _cleanup_free_ char *text = render();
+
+        assert_has(text, "# TYPE sqmgr_info gauge");
+        assert_has(text, "sqmgr_info{version=\"1.2.3\"} 1");
+        assert_has(text, "sqmgr_uptime_seconds 2.5");
+        assert_has(text, "# TYPE sqmgr_tick_duration_seconds summary");
+        assert_has(text, "sqmgr_tick_duration_seconds_sum 0.0015");
+        assert_has(text, "sqmgr_tick_duration_seconds_count 3");
+        assert_has(text, "sqmgr_available_memory_bytes 8589934592");
+        assert_has(text, "sqmgr_redis_up{url=\"redis://127.0.0.1:6379/0\"} 1");
+        assert_has(text, "sqmgr_redis_round_trip_seconds{url=\"redis://127.0.0.1:6379/0\"} 0.00025");
+        assert_has(text, "sqmgr_redis_up{url=\"unix:///a\\\\b\\\"c\\nd\"} 0");
+        assert_has(text, "sqmgr_fleet_target_workers{fleet=\"default\"} 2");
+        assert_has(text, "sqmgr_fleet_max_processes{fleet=\"default\"} 5");
+        assert_has(text, "sqmgr_fleet_state{fleet=\"default\",state=\"running\"} 1");
+        assert_has(text, "sqmgr_fleet_state{fleet=\"default\",state=\"stopped\"} 0");
+        assert_has(text, "sqmgr_rollout_state{fleet=\"default\",state=\"halted\"} 1");
+        assert_has(text, "sqmgr_rollout_state{fleet=\"default\",state=\"none\"} 0");
+        assert_has(text, "sqmgr_workers{fleet=\"default\",state=\"active\"} 1");
+        assert_has(text, "sqmgr_workers{fleet=\"default\",state=\"starting\"} 1");
+        assert_has(text, "sqmgr_workers{fleet=\"default\",state=\"stopping\"} 0");
+        assert_has(text, "sqmgr_worker_memory_bytes{fleet=\"default\",worker=\"default/1\"} 123456789");
+        assert_has(text, "sqmgr_worker_busy_threads{fleet=\"default\",worker=\"default/1\"} 2");
+        assert_has(text, "sqmgr_worker_threads{fleet=\"default\",worker=\"default/1\"} 5");
+        assert_has(text, "sqmgr_worker_beat_age_seconds{fleet=\"default\",worker=\"default/1\"} 1.5");
+        assert_has(text, "# TYPE sqmgr_worker_starts_total counter");
+        assert_has(text, "sqmgr_worker_starts_total{fleet=\"default\",reason=\"none\"} 1");
+        assert_has(text, "sqmgr_worker_starts_total{fleet=\"default\",reason=\"memory\"} 2");
+        assert_has(text, "sqmgr_worker_ends_total{fleet=\"default\",reason=\"crash\"} 1");
+        assert_has(text, "sqmgr_worker_ends_total{fleet=\"default\",reason=\"memory\"} 0");
+        assert_has(text, "sqmgr_events_total{fleet=\"default\",event=\"crashed\"} 1");
+        /* What is not known, and who is gone, is left out. */
+        ck_assert_ptr_null(strstr(text, "default/2"));
+        ck_assert_ptr_null(strstr(text, "memory_bytes{fleet=\"default\",worker=\"default/3\"}"));
+        ck_assert_ptr_null(strstr(text, "round_trip_seconds{url=\"unix"));
+}
+END_TEST
+
+START_TEST(counters_outlive_the_events_they_count)
+{
+        for (unsigned i = 0; i < 20000; i++) {
+                world_event(world, EVENT_TIME_DOUBT, NULL, NULL, "x");
+                world_event(world, EVENT_ORDER, fleet, NULL, "x");
+                if (i % 3 == 0)
+                        world_events_clear(world);
+        }
+        _cleanup_free_ char *text = render();
+
+        assert_has(text, "sqmgr_events_total{event=\"time-doubt\"} 20000");
+        assert_has(text, "sqmgr_events_total{fleet=\"default\",event=\"order\"} 20000");
+}
+END_TEST
+
+START_TEST(each_sample_follows_the_help_and_type_of_its_family_which_come_once)
+{
+        _cleanup_free_ char *text = render();
+        char family[140] = "", begun[8192] = "";
+        char *rest = text;
+
+        ck_assert_int_eq(text[strlen(text) - 1], '\n');
+        for (char *line; (line = strsep(&rest, "\n")) && *line;) {
+                char word[128];
+
+                if (sscanf(line, "# HELP %127s ", word) == 1) {
+                        snprintf(family, sizeof(family), " %s ", word);
+                        ck_assert_msg(!strstr(begun, family), "%s", line);
+                        strcat(begun, family);
+                        snprintf(family, sizeof(family), "%s", word);
+                        line = strsep(&rest, "\n");
+                        ck_assert_int_eq(sscanf(line, "# TYPE %127s ", word), 1);
+                        ck_assert_str_eq(word, family);
+                        continue;
+                }
+                ck_assert_msg(strncmp(line, family, strlen(family)) == 0, "%s after %s", line, family);
+                ck_assert_msg(isdigit((unsigned char)strrchr(line, ' ')[1]), "%s", line);
+        }
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("metrics");
+        TCase *tests = tcase_create("metrics");
+
+        tcase_add_checked_fixture(tests, setup, teardown);
+        tcase_add_test(tests, tells_what_the_model_holds);
+        tcase_add_test(tests, counters_outlive_the_events_they_count);
+        tcase_add_test(tests, each_sample_follows_the_help_and_type_of_its_family_which_come_once);
+        suite_add_tcase(suite, tests);
+        return unit_main(suite);
+}
