@@ -4,13 +4,14 @@
 #include <string.h>
 
 const struct control_method control_methods[] = {
-        {"GetStatus", CONTROL_READ, false}, {"Restart", CONTROL_OPERATE, true},
-        {"Follow", CONTROL_READ, true},     {"Abort", CONTROL_OPERATE, false},
-        {"Quiet", CONTROL_OPERATE, false},  {"Stop", CONTROL_OPERATE, false},
-        {"Start", CONTROL_OPERATE, false},  {"Scale", CONTROL_OPERATE, false},
-        {"Reload", CONTROL_OPERATE, false}, {"Reexec", CONTROL_OWN, false},
-        {"GetEvents", CONTROL_READ, true},  {"GetMetrics", CONTROL_READ, false},
-        {"Ping", CONTROL_READ, false},      {"GetVersion", CONTROL_READ, false},
+        {"GetStatus", CONTROL_READ, false},  {"Restart", CONTROL_OPERATE, true},
+        {"Follow", CONTROL_READ, true},      {"Abort", CONTROL_OPERATE, false},
+        {"Quiet", CONTROL_OPERATE, false},   {"Stop", CONTROL_OPERATE, false},
+        {"Start", CONTROL_OPERATE, false},   {"Scale", CONTROL_OPERATE, false},
+        {"Reload", CONTROL_OPERATE, false},  {"Reexec", CONTROL_OWN, false},
+        {"GetEvents", CONTROL_READ, true},   {"GetMetrics", CONTROL_READ, false},
+        {"GetQueues", CONTROL_READ, false},  {"Ping", CONTROL_READ, false},
+        {"GetVersion", CONTROL_READ, false},
 };
 const size_t control_n_methods = ELEMENTSOF(control_methods);
 
@@ -117,6 +118,23 @@ const char control_description[] =
         "  text: string\n"
         ")\n"
         "\n"
+        "type Queue (\n"
+        "  name: string,\n"
+        "  size: int,\n"
+        "  latency_seconds: ?float,\n"
+        "  paused: bool\n"
+        ")\n"
+        "\n"
+        "# retry, schedule, dead: how many jobs are there.\n"
+        "type QueuesOfRedis (\n"
+        "  url: string,\n"
+        "  error: ?string,\n"
+        "  retry: int,\n"
+        "  schedule: int,\n"
+        "  dead: int,\n"
+        "  queues: []Queue\n"
+        ")\n"
+        "\n"
         "method GetStatus(fleets: ?[]string) -> (\n"
         "  version: string,\n"
         "  pid: int,\n"
@@ -169,6 +187,11 @@ const char control_description[] =
         "it\n"
         "# goes on with those to come.\n"
         "method GetEvents(fleets: ?[]string, worker: ?string) -> (events: []Event)\n"
+        "\n"
+        "# What waits in each Redis. latency_seconds: how long the oldest job of the queue has waited; null "
+        "where\n"
+        "# that is not told. error: why it cannot be read; then there are no queues.\n"
+        "method GetQueues() -> (redis: []QueuesOfRedis)\n"
         "\n"
         "# In the text format of Prometheus.\n"
         "method GetMetrics() -> (text: string)\n"

@@ -189,6 +189,8 @@ enum event_kind {
         EVENT_PLACES_HELD, /* max_processes reached, drains among them */
         EVENT_REDIS_UP,
         EVENT_REDIS_DOWN,
+        EVENT_QUEUE_OVER, /* queues of one Redis, over their limits */
+        EVENT_QUEUE_BACK,
         EVENT_TIME_DOUBT,
         EVENT_ORDER, /* the operator's */
         _EVENT_MAX,

@@ -31,6 +31,8 @@ struct redis_settings {
         char *namespace;
         usec_t connect_timeout;
         usec_t command_timeout;
+        char *queue_warn_size; /* see core/limits.h; neither is NULL after settings_finish() */
+        char *queue_warn_latency;
 };
 
 struct fleet_settings {

@@ -77,6 +77,11 @@ const struct settings_key settings_keys[] = {
          .max = HOURS(1), .help = "how long connecting may take"},
         {REDIS(command_timeout), .type = SETTINGS_DURATION, .fallback = "1s", .min = MSEC(10),
          .max = HOURS(1), .help = "how long Redis may take to answer"},
+        {REDIS(queue_warn_size), .type = SETTINGS_COUNTS, .fallback = "none", .reload = SETTINGS_APPLIED,
+         .help = "jobs beyond which a queue is told of; QUEUE=N for one queue"},
+        {REDIS(queue_warn_latency), .type = SETTINGS_DURATIONS, .fallback = "none",
+         .reload = SETTINGS_APPLIED,
+         .help = "how long a queue's oldest job may wait until it is told of; QUEUE=DURATION for one"},
 
         {FLEET(command), .type = SETTINGS_COMMAND, .unset = "required", .required = true,
          .reload = SETTINGS_OUTDATES,

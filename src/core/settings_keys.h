@@ -12,6 +12,8 @@ enum settings_type {
         SETTINGS_COMMAND,     /* char *: words */
         SETTINGS_ENVIRONMENT, /* char *: words, each K=V */
         SETTINGS_LOG,         /* char *: inherit, journal, or an absolute path */
+        SETTINGS_COUNTS,      /* char *: see core/limits.h */
+        SETTINGS_DURATIONS,   /* char *: the same */
         SETTINGS_URL,         /* char *: of a Redis */
         SETTINGS_CHOICE,      /* int: one of the key's choices */
         SETTINGS_INT,         /* int */

@@ -2,6 +2,7 @@
 /* Reads, writes, copies and compares the value of one key, by its type. */
 #include "base/parse.h"
 #include "base/words.h"
+#include "core/limits.h"
 #include "core/redis_url.h"
 #include "core/settings_keys.h"
 #include <inttypes.h>
@@ -113,6 +114,10 @@ static int parse_text(const struct settings_key *key, const char *text, char **f
                 r = check_environment(text, why);
         else if (key->type == SETTINGS_URL)
                 r = check_url(text, why);
+        else if (key->type == SETTINGS_COUNTS)
+                r = limits_check(text, LIMITS_COUNT, why, SETTINGS_WHY_MAX) ? -EINVAL : 0;
+        else if (key->type == SETTINGS_DURATIONS)
+                r = limits_check(text, LIMITS_DURATION, why, SETTINGS_WHY_MAX) ? -EINVAL : 0;
         if (r < 0)
                 return r;
 

@@ -84,6 +84,8 @@ static const struct {
         [EVENT_PLACES_HELD] = {"places-held", LOG_WARNING, "15e247db6883405f91740013f6ac01c5"},
         [EVENT_REDIS_UP] = {"redis-up", LOG_INFO, "12e1d2d4589c4a89bd689a8ebced7466"},
         [EVENT_REDIS_DOWN] = {"redis-down", LOG_ERR, "769878e19f844d038a72ebe8119a4f25"},
+        [EVENT_QUEUE_OVER] = {"queue-over", LOG_WARNING, "7656ab2a56d14ed8a76c6d7dfeb0b6ea"},
+        [EVENT_QUEUE_BACK] = {"queue-back", LOG_INFO, "866b9870572442ffb9275979cadddfa3"},
         [EVENT_TIME_DOUBT] = {"time-doubt", LOG_WARNING, "989700e4a43c41f1a4b861fec10717c8"},
         [EVENT_ORDER] = {"order", LOG_INFO, "bff299560cf443aeb39df5a4da71cf1c"},
 };

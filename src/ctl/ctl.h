@@ -69,6 +69,7 @@ int command_abort(struct ctl *ctl);
 int command_events(struct ctl *ctl);
 int command_metrics(struct ctl *ctl);
 int command_ping(struct ctl *ctl);
+int command_queues(struct ctl *ctl);
 int command_quiet(struct ctl *ctl);
 int command_reexec(struct ctl *ctl);
 int command_reload(struct ctl *ctl);

@@ -37,6 +37,7 @@ static const struct command {
         {"scale", "FLEET N", "sets how many workers take jobs", 2, 2, 0, command_scale},
         {"events", "[FLEET...]", "tells what has happened, and with --follow what happens", 0, SIZE_MAX,
          OPTION_FOLLOW, command_events},
+        {"queues", "", "shows what waits in Redis, and for how long", 0, 0, 0, command_queues},
         {"metrics", "", "prints numbers as Prometheus reads them", 0, 0, 0, command_metrics},
         {"reload", "", "reads the configuration again, says what changed", 0, 0, 0, command_reload},
         {"reexec", "", "puts the installed sqmgr in the place of the running one", 0, 0, 0, command_reexec},

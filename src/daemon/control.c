@@ -489,6 +489,12 @@ static void handle_get_metrics(struct control *control, struct call *call, json_
         server_reply(call, text ? json_pack("{s:s}", "text", text) : NULL, false);
 }
 
+static void handle_get_queues(struct control *control, struct call *call, json_t *parameters _unused_,
+                              usec_t now _unused_)
+{
+        control->host.queues(control->host.userdata, call);
+}
+
 static void handle_ping(struct control *control _unused_, struct call *call, json_t *parameters _unused_,
                         usec_t now _unused_)
 {
@@ -520,6 +526,7 @@ static const struct handler {
         {"Reexec", handle_reexec, {NULL}},
         {"GetEvents", handle_get_events, {"fleets", "worker"}},
         {"GetMetrics", handle_get_metrics, {NULL}},
+        {"GetQueues", handle_get_queues, {NULL}},
         {"Ping", handle_ping, {NULL}},
         {"GetVersion", handle_get_version, {NULL}},
 };

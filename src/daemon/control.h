@@ -21,6 +21,8 @@ struct control_host {
         int (*reload)(void *userdata, char ***ret_lines);
         /* Has the installed program take the place of this one, which answers the call. */
         void (*reexec)(void *userdata, struct call *call);
+        /* Answers the call once the queues have been read. */
+        void (*queues)(void *userdata, struct call *call);
         /* Fills entries, max at most, with what stays valid until the loop's next turn; returns their number.
          */
         size_t (*redis)(void *userdata, struct status_redis *entries, size_t max);

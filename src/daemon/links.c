@@ -67,6 +67,7 @@ static struct link *free_link(struct link *link)
 {
         if (link == NULL)
                 return NULL;
+        queues_forget(link);
         beats_free(link->beats);
         redis_free(link->redis);
         free(link->url);

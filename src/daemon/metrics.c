@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Renders the model as text for Prometheus. */
 #include "daemon/metrics.h"
+#include "base/printable.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +19,14 @@ static void family(const struct metrics *metrics, const char *name, const char *
         fprintf(metrics->out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static void put_label(FILE *out, const char *name, const char *value)
+static void put_label(FILE *out, const char *name, const char *text)
 {
+        _cleanup_free_ char *copy = strdup(text);
+        const char *value = copy ? copy : "";
+
+        /* The name of a queue may be anything; Prometheus takes UTF-8 alone. */
+        if (copy)
+                printable_replace(copy, strlen(copy), true);
         fprintf(out, "%s=\"", name);
         for (; *value != '\0'; value++) {
                 if (*value == '\\' || *value == '"')
@@ -82,6 +89,38 @@ static void put_redis(const struct metrics *metrics, const struct status_info *i
                 if (info->redis[i].rtt_ms >= 0)
                         SAMPLE(metrics, "sqmgr_redis_round_trip_seconds", info->redis[i].rtt_ms / 1000, "url",
                                info->redis[i].url, NULL);
+}
+
+/* Those of the Redis whose queues are read. */
+static void put_queues(const struct metrics *metrics, const struct status_info *info)
+{
+        family(metrics, "sqmgr_queue_jobs", "gauge",
+               "Jobs that wait in the queue, where queues have limits.");
+        for (size_t i = 0; i < info->n_redis; i++)
+                for (size_t j = 0; info->redis[i].queues && j < info->redis[i].queues->n; j++)
+                        SAMPLE(metrics, "sqmgr_queue_jobs", (double)info->redis[i].queues->list[j].size,
+                               "url", info->redis[i].url, "queue", info->redis[i].queues->list[j].name, NULL);
+        family(metrics, "sqmgr_queue_latency_seconds", "gauge", "How long its oldest job has waited.");
+        for (size_t i = 0; i < info->n_redis; i++)
+                for (size_t j = 0; info->redis[i].queues && j < info->redis[i].queues->n; j++)
+                        if (info->redis[i].queues->list[j].latency_known)
+                                SAMPLE(metrics, "sqmgr_queue_latency_seconds",
+                                       seconds(info->redis[i].queues->list[j].latency), "url",
+                                       info->redis[i].url, "queue", info->redis[i].queues->list[j].name,
+                                       NULL);
+        family(metrics, "sqmgr_set_jobs", "gauge", "Jobs that are to be retried, scheduled or dead.");
+        for (size_t i = 0; i < info->n_redis; i++) {
+                const struct queues *queues = info->redis[i].queues;
+
+                if (!queues)
+                        continue;
+                SAMPLE(metrics, "sqmgr_set_jobs", (double)queues->retry, "url", info->redis[i].url, "set",
+                       "retry", NULL);
+                SAMPLE(metrics, "sqmgr_set_jobs", (double)queues->schedule, "url", info->redis[i].url, "set",
+                       "schedule", NULL);
+                SAMPLE(metrics, "sqmgr_set_jobs", (double)queues->dead, "url", info->redis[i].url, "set",
+                       "dead", NULL);
+        }
 }
 
 /* One number of each fleet. */
@@ -259,6 +298,7 @@ static void put_all(const struct metrics *metrics, const struct status_info *inf
 {
         put_self(metrics, info, ticks);
         put_redis(metrics, info);
+        put_queues(metrics, info);
         put_fleets(metrics, "sqmgr_fleet_target_workers", "How many workers should take jobs.", value_target);
         put_fleets(metrics, "sqmgr_fleet_max_processes", "How many processes the fleet may have at once.",
                    value_places);

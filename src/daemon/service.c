@@ -18,6 +18,11 @@ static void on_control_reexec(void *userdata, struct call *call)
         reexec_request(userdata, call);
 }
 
+static void on_control_queues(void *userdata, struct call *call)
+{
+        queues_request(userdata, call);
+}
+
 static size_t on_control_redis(void *userdata, struct status_redis *entries, size_t max)
 {
         const struct supervisor *supervisor = userdata;
@@ -30,6 +35,9 @@ static size_t on_control_redis(void *userdata, struct status_redis *entries, siz
                 entries[i] = (struct status_redis){
                         .url = redis_url_text(redis),
                         .state = redis_state_name(redis_state(redis)),
+                        .queues = queue_watch_wanted(&supervisor->settings->redis)
+                                          ? supervisor->links[i]->queues
+                                          : NULL,
                         .rtt_ms = rtt_usec == 0 ? -1 : (double)rtt_usec / (double)USEC_PER_MSEC,
                 };
         }
@@ -69,6 +77,7 @@ int service_start(struct supervisor *supervisor, const struct handover *handover
                 .ticks = &supervisor->ticks,
                 .reload = on_control_reload,
                 .reexec = on_control_reexec,
+                .queues = on_control_queues,
                 .redis = on_control_redis,
                 .serial = on_control_serial,
                 .changed = on_control_changed,

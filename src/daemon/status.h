@@ -2,14 +2,16 @@
 /* Renders the model as the status object that programs read. */
 #pragma once
 
+#include "core/queues.h"
 #include "core/varlink.h"
 #include "core/world.h"
 
 /* One connection to Redis. */
 struct status_redis {
-        const char *url;   /* without passwords */
-        const char *state; /* "connecting", "connected" or "down" */
-        double rtt_ms;     /* below 0: not known */
+        const char *url;             /* without passwords */
+        const char *state;           /* "connecting", "connected" or "down" */
+        double rtt_ms;               /* below 0: not known */
+        const struct queues *queues; /* as they were read of late; NULL: they were not */
 };
 
 struct status_info {

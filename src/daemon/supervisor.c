@@ -16,6 +16,8 @@
 #include <systemd/sd-daemon.h>
 
 #define FAST_LOOK_USEC (250 * USEC_PER_MSEC)
+/* One look at all workers of so many has a look at the queues, too. */
+#define QUEUES_LOOK_EACH 6
 /* Timers may be late by this much, so that the machine may sleep on. */
 #define TIMER_ACCURACY_USEC (5 * USEC_PER_MSEC)
 /* What one plan's actions bring about is planned at once, but never without end. */
@@ -169,6 +171,7 @@ static void turn(struct supervisor *supervisor, usec_t begun)
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
         supervisor->serial++;
+        queues_turn(supervisor);
         observe_clocks(world, now, clock_now(CLOCK_BOOTTIME), clock_now(CLOCK_REALTIME));
         for (unsigned round = 0; round < ROUNDS_MAX; round++) {
                 for (size_t i = 0; i < world->n_fleets; i++)
@@ -220,8 +223,11 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
         if (now >= supervisor->look_at) {
                 bool fast = now < usec_add(supervisor->regular_at, supervisor->settings->check_interval);
 
-                if (!fast)
+                if (!fast) {
                         supervisor->regular_at = now;
+                        if (supervisor->n_regular++ % QUEUES_LOOK_EACH == 0)
+                                queues_look(supervisor);
+                }
                 supervisor->look_at = USEC_INFINITY;
                 look(supervisor, fast, now);
         }
@@ -353,6 +359,7 @@ struct supervisor *supervisor_free(struct supervisor *supervisor)
         if (supervisor == NULL)
                 return NULL;
         service_end(supervisor);
+        queues_end(supervisor);
         alerts_free(supervisor->alerts);
         reexec_free(supervisor->reexec);
         systemd_query_free(supervisor->query);
@@ -439,7 +446,7 @@ int supervisor_new(const struct invocation *invocation, struct settings *setting
                              .nofile = supervisor->nofile,
                      },
                      &supervisor->alerts)) < 0 ||
-            (r = service_start(supervisor, handover)) < 0)
+            (r = queues_begin(supervisor)) < 0 || (r = service_start(supervisor, handover)) < 0)
                 return r;
         /* Workers that a wrapper leaves behind come to us, not to init. */
         if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/plan.h"
+#include "core/queues.h"
 #include "core/world.h"
 #include "daemon/alerts.h"
 #include "daemon/children.h"
@@ -27,6 +28,10 @@ struct link {
         char *url;
         struct redis *redis;
         struct beats *beats;
+        struct queues_read *queues_read; /* NULL: none is under way */
+        struct queues *queues;           /* as last read; NULL: they could not be, see queues_error */
+        char queues_error[256];
+        struct queue_watch queue_watch;
 };
 
 /* What the shell keeps of a worker: its io. */
@@ -69,11 +74,12 @@ struct supervisor {
         struct server *server;
         int state_lock_fd;
         char boot_id[BOOT_ID_MAX];
-        bool started;                /* workers, since memory was last given back */
-        bool unsaved;                /* what the state file holds may have changed */
-        int save_error;              /* of the last try to write it; 0: it is written */
-        struct adoption *adoption;   /* NULL: all that lives is known */
-        struct reexec *reexec;       /* NULL: none is under way */
+        bool started;              /* workers, since memory was last given back */
+        bool unsaved;              /* what the state file holds may have changed */
+        int save_error;            /* of the last try to write it; 0: it is written */
+        struct adoption *adoption; /* NULL: all that lives is known */
+        struct reexec *reexec;     /* NULL: none is under way */
+        struct queue_reading *queue_reading;
         struct systemd_query *query; /* told to end, systemd is asked why; NULL: it is not */
         struct last_lines *last_lines;
         uint64_t lines_token; /* the last that was given */
@@ -84,8 +90,9 @@ struct supervisor {
 
         sd_event_source *turn; /* one more turn of plan and execute */
         sd_event_source *timer;
-        usec_t regular_at; /* the last look at all workers */
-        usec_t look_at;    /* the next look, at all or at some */
+        usec_t regular_at;  /* the last look at all workers */
+        uint64_t n_regular; /* of these looks */
+        usec_t look_at;     /* the next look, at all or at some */
         usec_t started_at;
         struct tick_totals ticks;
         usec_t watchdog_usec;  /* how often systemd wants to hear from us; 0: never */
@@ -128,6 +135,18 @@ struct proc *adopt_heir(const struct supervisor *supervisor, const struct worker
  * asked. */
 void reexec_request(struct supervisor *supervisor, struct call *call);
 struct reexec *reexec_free(struct reexec *reexec);
+
+/* queues.c: what waits in each Redis. Returns 0 or -ENOMEM; ends after service_end(). */
+int queues_begin(struct supervisor *supervisor);
+void queues_end(struct supervisor *supervisor);
+/* Begins to read them where there is a limit to compare with. */
+void queues_look(struct supervisor *supervisor);
+/* Answers the call, now or when they have been read. */
+void queues_request(struct supervisor *supervisor, struct call *call);
+/* Goes on with what came in; may add events. */
+void queues_turn(struct supervisor *supervisor);
+/* The link ends. */
+void queues_forget(struct link *link);
 
 /* keep.c: writes the state; starting as state_pack() takes it. What fails is told, and tried again with the
  * next change. */

@@ -28,8 +28,12 @@ static void teardown(void)
 
 static char *render(void)
 {
-        const struct status_redis redis[] = {{"redis://127.0.0.1:6379/0", "connected", 0.25},
-                                             {"unix:///a\\b\"c\nd", "down", -1}};
+        static char queue_name[] = "a\"b\xff";
+        static struct queue list[] = {
+                {.name = queue_name, .size = 7, .latency_known = true, .latency = 2500000}};
+        static const struct queues queues = {.list = list, .n = 1, .dead = 3};
+        const struct status_redis redis[] = {{"redis://127.0.0.1:6379/0", "connected", 0.25, &queues},
+                                             {"unix:///a\\b\"c\nd", "down", -1, NULL}};
         const struct status_info info = {
                 .version = "1.2.3", .started_at = T0, .redis = redis, .n_redis = ELEMENTSOF(redis)};
         const struct tick_totals ticks = {.n = 3, .usec = 1500};
@@ -75,6 +79,10 @@ START_TEST(tells_what_the_model_holds)
         assert_has(text, "sqmgr_redis_up{url=\"redis://127.0.0.1:6379/0\"} 1");
         assert_has(text, "sqmgr_redis_round_trip_seconds{url=\"redis://127.0.0.1:6379/0\"} 0.00025");
         assert_has(text, "sqmgr_redis_up{url=\"unix:///a\\\\b\\\"c\\nd\"} 0");
+        assert_has(text, "sqmgr_queue_jobs{url=\"redis://127.0.0.1:6379/0\",queue=\"a\\\"b?\"} 7");
+        assert_has(text,
+                   "sqmgr_queue_latency_seconds{url=\"redis://127.0.0.1:6379/0\",queue=\"a\\\"b?\"} 2.5");
+        assert_has(text, "sqmgr_set_jobs{url=\"redis://127.0.0.1:6379/0\",set=\"dead\"} 3");
         assert_has(text, "sqmgr_fleet_target_workers{fleet=\"default\"} 2");
         assert_has(text, "sqmgr_fleet_max_processes{fleet=\"default\"} 5");
         assert_has(text, "sqmgr_fleet_state{fleet=\"default\",state=\"running\"} 1");

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* A limit for all and others for some, as one value of the config file: `1000 low=50000 mail=none`. */
+#pragma once
+
+#include "base/macro.h"
+#include "base/usec.h"
+
+enum limits_unit {
+        LIMITS_COUNT,
+        LIMITS_DURATION, /* microseconds */
+};
+
+/* What is wrong with text, a sentence in why, or NULL where nothing is. */
+const char *limits_check(const char *text, enum limits_unit unit, char *why, size_t size);
+
+/* Does text, which has been checked, set any limit? */
+bool limits_any(const char *text, enum limits_unit unit);
+
+/* The limit of that name in text, which has been checked; 0: none. */
+uint64_t limits_find(const char *text, enum limits_unit unit, const char *name);

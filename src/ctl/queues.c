@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* The command `queues`: what waits in each Redis, and for how long. */
+#include "base/parse.h"
+#include "ctl/ctl.h"
+#include <stdio.h>
+#include <string.h>
+
+static const char *latency_text(json_t *queue, char text[FORMAT_MAX])
+{
+        json_t *seconds = json_object_get(queue, "latency_seconds");
+
+        if (!json_is_number(seconds))
+                return "?";
+        return format_duration((usec_t)(json_number_value(seconds) * (double)USEC_PER_SEC), text, FORMAT_MAX);
+}
+
+static void print_redis(json_t *redis)
+{
+        json_t *queues = json_object_get(redis, "queues"), *queue;
+        int width = (int)strlen("QUEUE");
+        size_t i;
+
+        printf("%s: ", ctl_string(redis, "url"));
+        if (json_is_string(json_object_get(redis, "error"))) {
+                printf("cannot be read: %s\n", ctl_string(redis, "error"));
+                return;
+        }
+        printf("%lld to be retried, %lld scheduled, %lld dead\n", ctl_integer(redis, "retry"),
+               ctl_integer(redis, "schedule"), ctl_integer(redis, "dead"));
+        if (json_array_size(queues) == 0) {
+                printf("  no queue yet\n");
+                return;
+        }
+        json_array_foreach(queues, i, queue) width = MAX(width, (int)strlen(ctl_string(queue, "name")));
+        printf("  %-*s  %9s  %9s\n", width, "QUEUE", "SIZE", "LATENCY");
+        json_array_foreach(queues, i, queue)
+        {
+                char latency[FORMAT_MAX];
+
+                printf("  %-*s  %9lld  %9s%s\n", width, ctl_string(queue, "name"), ctl_integer(queue, "size"),
+                       latency_text(queue, latency),
+                       json_is_true(json_object_get(queue, "paused")) ? "  paused" : "");
+        }
+}
+
+int command_queues(struct ctl *ctl)
+{
+        json_t *reply = NULL, *redis;
+        size_t i;
+        int r = client_call(ctl, "GetQueues", json_object(), &reply);
+
+        if (r != CTL_DONE)
+                return r;
+        if (ctl->json)
+                ctl_print_json(reply);
+        else
+                json_array_foreach(json_object_get(reply, "redis"), i, redis) print_redis(redis);
+        json_decref(reply);
+        return CTL_DONE;
+}

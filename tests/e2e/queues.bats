@@ -1,0 +1,80 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# What waits in Redis, as Sidekiq put it there, and what is told when it is too much.
+# seconds: 30
+load helpers
+
+queue_is() { sqmgrctl queues --json | jq -e ".redis[0].queues[] | $1"; }
+calls_of() { redis info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p" | grep . || echo 0; } # COMMAND
+has_run() { [ "$(calls_of "$1")" -ge "$2" ]; } # COMMAND TIMES
+told() { sqmgrctl events --json | jq -es "any(.[]; $1)"; }
+
+start_fleet() { # COMMAND
+        start_redis
+        configure <<<"command = $1"
+        start_sqmgr
+        wait_until 30 fleet_is '.active == 1'
+}
+
+@test "queues: what Sidekiq has put there is shown, with paused ones and the stamps of Sidekiq 8" {
+        start_fleet "$(stub_command)"
+        run -0 sqmgrctl queues
+        [[ $output == *'no queue yet'* ]]
+        enqueue 3 Sleep 1
+        redis lpush queue:eight "{\"enqueued_at\":$(date -d '-2 hours' +%s000)}"
+        redis sadd queues eight
+        redis sadd paused eight
+        redis zadd dead 1 x
+        queue_is 'select(.name == "default") | .size == 3 and .latency_seconds >= 0 and .latency_seconds < 100 and (.paused | not)'
+        queue_is 'select(.name == "eight") | .size == 1 and .latency_seconds > 7190 and .latency_seconds < 7300 and .paused'
+        run -0 sqmgrctl queues
+        [[ $output == *"unix://$folder/redis.sock: 0 to be retried, 0 scheduled, 1 dead"* ]]
+        [[ ${lines[3]} =~ ^\ \ eight\ .*\ 1\ +2h\ \ paused$ ]]
+}
+
+@test "queues: a Redis that is away, hangs or refuses is told so, and sqmgr answers" {
+        start_fleet "$(stub_command)"
+        redis set queues x
+        run -1 sqmgrctl queues
+        [[ $output == *WRONGTYPE* ]]
+        redis del queues
+        kill -STOP "$redis_pid"
+        run -1 sqmgrctl queues
+        [[ $output == *'cannot be read'* ]]
+        kill -CONT "$redis_pid"
+        wait_until 20 sqmgrctl queues
+        kill -KILL "$redis_pid"
+        wait_until 10 redis_state_is down
+        run -1 sqmgrctl queues --json
+        [[ $output == *'cannot be read'* ]]
+        run -0 sqmgrctl ping
+}
+
+@test "queues: one over its limit is told, and when it is back; a reload changes the limits" {
+        redis_lines=$'queue_warn_size = none\nqueue_warn_latency = 100d slow=1min' start_fleet "$(stub_command)"
+        redis sadd queues slow
+        redis lpush queue:slow "{\"enqueued_at\":$(date -d '-5 minutes' +%s).5}"
+        wait_until 20 told '.event == "queue-over" and .level == "warning" and (.text | contains("'"queue 'slow' is 5min"'"))'
+        redis del queue:slow
+        wait_until 20 told '.event == "queue-back" and .level == "info" and (.text | contains("'"queue 'slow'"'"))'
+        enqueue 3 Sleep 1
+        sed -i 's/^queue_warn_size.*/queue_warn_size = 2/' sqmgr.ini
+        run -0 sqmgrctl reload
+        [[ $output == *'queue_warn_size: none -> 2' ]]
+        wait_until 20 told '.text | contains("'"queue 'default' holds 3 jobs, over queue_warn_size 2"'")'
+        metric='sqmgr_queue_jobs{url="unix://'$folder'/redis.sock",queue="default"} 3'
+        sqmgrctl metrics | grep -qFx "$metric"
+        # Told once, however often it is read: each time two sets are.
+        wait_until 30 has_run smembers $(($(calls_of smembers) + 6))
+        [ "$(sqmgrctl events --json | grep -c '"queue-over"')" = 2 ]
+}
+
+@test "queues: without a limit they are read when asked for only" {
+        start_fleet "$(stub_command)"
+        redis config resetstat
+        # Twelve looks at its worker, of which two would be at the queues, too.
+        wait_until 30 has_run hmget 12
+        [ "$(calls_of smembers)" = 0 ]
+        sqmgrctl queues
+        [ "$(calls_of smembers)" = 2 ]
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of core/limits.h, core/queues.h and, against a real Redis, io/queues.h. */
+#include "core/limits.h"
+#include "io/clock.h"
+#include "io/queues.h"
+#include "redis_server.h"
+
+static const struct {
+        const char *text;
+        enum limits_unit unit;
+        const char *wrong; /* NULL: nothing */
+} limit_texts[] = {
+        {"none", LIMITS_COUNT, NULL},
+        {"1000", LIMITS_COUNT, NULL},
+        {"1000 low=50000  mail=none", LIMITS_COUNT, NULL},
+        {"low=5 1000", LIMITS_COUNT, NULL},
+        {"low=5", LIMITS_COUNT, NULL},
+        {"5min low=2h", LIMITS_DURATION, NULL},
+        {"1h30min", LIMITS_DURATION, NULL},
+        {"5 6", LIMITS_COUNT, "only one limit can hold for all: write the others as NAME=LIMIT"},
+        {"low=", LIMITS_COUNT, "'' must be none, or a whole number (1000)"},
+        {"0", LIMITS_COUNT, "'0' must be none, or a whole number (1000)"},
+        {"1k", LIMITS_COUNT, "'1k' must be none, or a whole number (1000)"},
+        {"60", LIMITS_DURATION, "'60' must be none, or a duration (90s)"},
+        {"low=0s", LIMITS_DURATION, "'0s' must be none, or a duration (90s)"},
+};
+
+START_TEST(limits_are_checked)
+{
+        char why[256];
+        const char *wrong = limits_check(limit_texts[_i].text, limit_texts[_i].unit, why, sizeof(why));
+
+        ck_assert_pstr_eq(wrong, limit_texts[_i].wrong);
+}
+END_TEST
+
+START_TEST(a_limit_of_its_own_goes_before_that_of_all)
+{
+        static const char text[] = "low=50000 1000 mail=none a=b=7";
+
+        ck_assert_uint_eq(limits_find(text, LIMITS_COUNT, "default"), 1000);
+        ck_assert_uint_eq(limits_find(text, LIMITS_COUNT, "low"), 50000);
+        ck_assert_uint_eq(limits_find(text, LIMITS_COUNT, "mail"), 0);
+        ck_assert_uint_eq(limits_find(text, LIMITS_COUNT, "a=b"), 7);
+        ck_assert_uint_eq(limits_find("low=5", LIMITS_COUNT, "default"), 0);
+        ck_assert_uint_eq(limits_find("2s low=1min", LIMITS_DURATION, "low"), 60 * USEC_PER_SEC);
+        ck_assert(limits_any(text, LIMITS_COUNT));
+        ck_assert(limits_any("none low=5", LIMITS_COUNT));
+        ck_assert(!limits_any("none low=none", LIMITS_COUNT));
+}
+END_TEST
+
+static const struct {
+        const char *payload;
+        usec_t at; /* 0: not told */
+} stamps[] = {
+        {"{\"jid\":\"a\",\"enqueued_at\":1795238801.5}", 1795238801500000},
+        {"{\"enqueued_at\":1795238801}", 1795238801000000},
+        {"{\"enqueued_at\":1795238801500}", 1795238801500000},
+        {"{\"enqueued_at\":\"1795238801\"}", 0},
+        {"{\"enqueued_at\":0}", 0},
+        {"{\"enqueued_at\":-5}", 0},
+        {"{\"enqueued_at\":1e300}", 0},
+        {"{\"jid\":\"a\"}", 0},
+        {"[1795238801]", 0},
+        {"no JSON", 0},
+        {"", 0},
+};
+
+START_TEST(stamps_of_seconds_and_of_milliseconds_are_told_apart)
+{
+        usec_t at = 0;
+
+        ck_assert_int_eq(queues_enqueued_at(stamps[_i].payload, strlen(stamps[_i].payload), &at),
+                         stamps[_i].at > 0);
+        ck_assert_uint_eq(at, stamps[_i].at);
+}
+END_TEST
+
+static char warn_size[] = "10 low=100", warn_latency[] = "1min low=none";
+static struct redis_settings limits = {.queue_warn_size = warn_size, .queue_warn_latency = warn_latency};
+
+static void add(struct queues *queues, const char *name, uint64_t size, usec_t latency)
+{
+        struct queue *queue = queues_add(queues, name, strlen(name));
+
+        ck_assert_ptr_nonnull(queue);
+        queue->size = size;
+        queue->latency = latency;
+}
+
+static struct queues *make_queues(void)
+{
+        struct queues *queues = calloc(1, sizeof(*queues));
+
+        ck_assert_ptr_nonnull(queues);
+        return queues;
+}
+
+START_TEST(a_queue_is_told_of_once_when_it_goes_over_and_once_when_it_is_back)
+{
+        char over[QUEUE_WATCH_TEXT_MAX], back[QUEUE_WATCH_TEXT_MAX];
+        struct queue_watch watch = {0};
+        struct queues *queues = make_queues(), *none = make_queues();
+
+        add(queues, "default", 11, 61 * USEC_PER_SEC);
+        add(queues, "low", 100, USEC_PER_HOUR);
+        add(queues, "mail", 10, 60 * USEC_PER_SEC);
+        ck_assert_int_eq(queue_watch_judge(&watch, queues, &limits, over, back), 0);
+        ck_assert_str_eq(over,
+                         "queue 'default' holds 11 jobs, over queue_warn_size 10 and is 1min 1s behind, "
+                         "over queue_warn_latency 1min");
+        ck_assert_str_eq(back, "");
+
+        queues->list[0].latency = 0;
+        queues->list[1].size = 101;
+        queues->list[1].paused = true;
+        ck_assert_int_eq(queue_watch_judge(&watch, queues, &limits, over, back), 0);
+        ck_assert_str_eq(over, "queue 'low' (paused) holds 101 jobs, over queue_warn_size 100");
+        ck_assert_str_eq(back, "");
+
+        queues->list[0].size = 10;
+        ck_assert_int_eq(queue_watch_judge(&watch, queues, &limits, over, back), 0);
+        ck_assert_str_eq(over, "");
+        ck_assert_str_eq(back, "queue 'default'");
+        /* One that is no longer there is not over its limit. */
+        ck_assert_int_eq(queue_watch_judge(&watch, none, &limits, over, back), 0);
+        ck_assert_str_eq(back, "queue 'low'");
+        ck_assert_int_eq(queue_watch_judge(&watch, none, &limits, over, back), 0);
+        ck_assert_str_eq(back, "");
+        queue_watch_clear(&watch);
+        queues_free(queues);
+        queues_free(none);
+}
+END_TEST
+
+START_TEST(many_queues_are_told_in_one_text_that_is_cut)
+{
+        char over[QUEUE_WATCH_TEXT_MAX], back[QUEUE_WATCH_TEXT_MAX];
+        struct queue_watch watch = {0};
+        struct queues *queues = make_queues();
+
+        for (unsigned i = 0; i < 300; i++) {
+                char name[200];
+
+                memset(name, 'x', sizeof(name) - 1);
+                snprintf(name + 190, sizeof(name) - 190, "%u", i);
+                add(queues, name, 1000, 0);
+        }
+        ck_assert_int_eq(queue_watch_judge(&watch, queues, &limits, over, back), 0);
+        ck_assert_uint_eq(watch.n, 300);
+        ck_assert_uint_lt(strlen(over), QUEUE_WATCH_TEXT_MAX - 1);
+        ck_assert_str_eq(over + strlen(over) - 5, ", ...");
+        queue_watch_clear(&watch);
+        queues_free(queues);
+}
+END_TEST
+
+static struct redis_settings settings;
+static struct redis *redis;
+static struct queues_read *reading;
+static struct queues *found;
+static char failure[256];
+static unsigned n_answers;
+
+static void setup(void)
+{
+        loop_start();
+        settings = (struct redis_settings){
+                .url = server_url,
+                .connect_timeout = USEC_PER_SEC,
+                .command_timeout = 500 * USEC_PER_MSEC,
+        };
+        n_answers = 0;
+        failure[0] = '\0';
+        server_start(0, NULL, NULL);
+        server_wait();
+        ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &redis), 0);
+        run_until(redis_state(redis) == REDIS_STATE_CONNECTED);
+}
+
+static void teardown(void)
+{
+        found = queues_free(found);
+        reading = queues_read_free(reading);
+        redis = redis_free(redis);
+        loop_end();
+}
+
+static void on_queues(struct queues *queues, const char *error, void *userdata)
+{
+        ck_assert_ptr_eq(userdata, &settings);
+        n_answers++;
+        found = queues;
+        snprintf(failure, sizeof(failure), "%s", error ? error : "");
+        reading = queues_read_free(reading);
+}
+
+static void read_queues(const char *namespace)
+{
+        found = queues_free(found);
+        n_answers = 0;
+        ck_assert_int_eq(queues_read_start(redis, namespace, on_queues, &settings, &reading), 0);
+        run_until(n_answers > 0);
+        ck_assert_uint_eq(n_answers, 1);
+}
+
+static void expect_queue(size_t i, const char *name, uint64_t size, bool paused)
+{
+        ck_assert_uint_gt(found->n, i);
+        ck_assert_str_eq(found->list[i].name, name);
+        ck_assert_uint_eq(found->list[i].size, size);
+        ck_assert_int_eq(found->list[i].paused, paused);
+}
+
+START_TEST(what_waits_is_read)
+{
+        usec_t now = clock_now(CLOCK_REALTIME);
+
+        server_do("SADD queues mail default empty odd");
+        server_do("SADD paused mail");
+        server_do("LPUSH queue:default {\"enqueued_at\":%llu.25}",
+                  (unsigned long long)(now / USEC_PER_SEC) - 100);
+        server_do("LPUSH queue:default {\"enqueued_at\":%llu.5}", (unsigned long long)(now / USEC_PER_SEC));
+        server_do("LPUSH queue:mail {\"enqueued_at\":%llu}",
+                  (unsigned long long)(now / USEC_PER_MSEC) - 3600 * 1000);
+        server_do("LPUSH queue:odd garbage");
+        server_do("ZADD retry 1 a 2 b");
+        server_do("ZADD schedule 1 a");
+        server_do("ZADD dead 1 a 2 b 3 c");
+        read_queues("");
+        ck_assert_ptr_nonnull(found);
+        ck_assert_uint_eq(found->n, 4);
+        expect_queue(0, "default", 2, false);
+        expect_queue(1, "empty", 0, false);
+        expect_queue(2, "mail", 1, true);
+        expect_queue(3, "odd", 1, false);
+        ck_assert_uint_ge(found->list[0].latency, 98 * USEC_PER_SEC);
+        ck_assert_uint_le(found->list[0].latency, 200 * USEC_PER_SEC);
+        ck_assert(found->list[1].latency_known && found->list[1].latency == 0);
+        ck_assert_uint_ge(found->list[2].latency, 3599 * USEC_PER_SEC);
+        ck_assert_uint_le(found->list[2].latency, 3700 * USEC_PER_SEC);
+        ck_assert(!found->list[3].latency_known);
+        ck_assert_uint_eq(found->retry, 2);
+        ck_assert_uint_eq(found->schedule, 1);
+        ck_assert_uint_eq(found->dead, 3);
+
+        server_do("SADD ns:queues own");
+        server_do("LPUSH ns:queue:own x");
+        read_queues("ns");
+        ck_assert_uint_eq(found->n, 1);
+        expect_queue(0, "own", 1, false);
+        ck_assert_uint_eq(found->dead, 0);
+}
+END_TEST
+
+START_TEST(an_empty_redis_has_no_queues)
+{
+        read_queues(NULL);
+        ck_assert_ptr_nonnull(found);
+        ck_assert_uint_eq(found->n, 0);
+}
+END_TEST
+
+START_TEST(what_redis_refuses_is_told)
+{
+        server_do("SADD queues default");
+        server_do("SET queue:default x");
+        read_queues("");
+        ck_assert_ptr_null(found);
+        ck_assert_ptr_nonnull(strstr(failure, "WRONGTYPE"));
+}
+END_TEST
+
+START_TEST(a_redis_that_hangs_or_goes_away_ends_the_reading)
+{
+        ck_assert_int_eq(queues_read_start(redis, "", on_queues, &settings, &reading), 0);
+        ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
+        run_until(n_answers > 0);
+        ck_assert_ptr_null(found);
+        ck_assert_str_eq(failure, "Redis went away or did not answer in time");
+        ck_assert_int_eq(queues_read_start(redis, "", on_queues, &settings, &reading), -ENOTCONN);
+        ck_assert_ptr_null(reading);
+}
+END_TEST
+
+START_TEST(one_that_is_freed_is_not_answered)
+{
+        for (int i = 0; i < 2; i++) {
+                ck_assert_int_eq(queues_read_start(redis, "", on_queues, &settings, &reading), 0);
+                reading = queues_read_free(reading);
+        }
+        read_queues("");
+        ck_assert_int_eq(queues_read_start(redis, "", on_queues, &settings, &reading), 0);
+        reading = queues_read_free(reading);
+        redis = redis_free(redis);
+        ck_assert_uint_eq(n_answers, 1);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("queues");
+        TCase *core = tcase_create("core"), *live = tcase_create("live");
+
+        if (server_is_missing())
+                return 77;
+        tcase_add_loop_test(core, limits_are_checked, 0, ELEMENTSOF(limit_texts));
+        tcase_add_test(core, a_limit_of_its_own_goes_before_that_of_all);
+        tcase_add_loop_test(core, stamps_of_seconds_and_of_milliseconds_are_told_apart, 0,
+                            ELEMENTSOF(stamps));
+        tcase_add_test(core, a_queue_is_told_of_once_when_it_goes_over_and_once_when_it_is_back);
+        tcase_add_test(core, many_queues_are_told_in_one_text_that_is_cut);
+        suite_add_tcase(suite, core);
+        tcase_set_timeout(live, 60);
+        tcase_add_unchecked_fixture(live, server_directory_make, server_directory_remove);
+        tcase_add_checked_fixture(live, setup, teardown);
+        tcase_add_test(live, what_waits_is_read);
+        tcase_add_test(live, an_empty_redis_has_no_queues);
+        tcase_add_test(live, what_redis_refuses_is_told);
+        tcase_add_test(live, a_redis_that_hangs_or_goes_away_ends_the_reading);
+        tcase_add_test(live, one_that_is_freed_is_not_answered);
+        suite_add_tcase(suite, live);
+        return unit_main(suite);
+}
