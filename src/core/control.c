@@ -22,6 +22,7 @@ const char control_description[] =
         "\n"
         "type Redis (\n"
         "  url: string,\n"
+        "  server: ?string,\n"
         "  state: (connecting, connected, down),\n"
         "  rtt_ms: ?float\n"
         ")\n"

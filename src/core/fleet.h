@@ -191,6 +191,7 @@ enum event_kind {
         EVENT_REDIS_DOWN,
         EVENT_QUEUE_OVER, /* queues of one Redis, over their limits */
         EVENT_QUEUE_BACK,
+        EVENT_REDIS_FAILOVER, /* another server is the master now */
         EVENT_TIME_DOUBT,
         EVENT_ORDER, /* the operator's */
         _EVENT_MAX,

@@ -137,6 +137,12 @@ void observe_redis(struct fleet *fleet, bool up, usec_t now)
                     fleet->settings->name);
 }
 
+void observe_failover(struct fleet *fleet, const char *from, const char *to)
+{
+        world_event(fleet->world, EVENT_REDIS_FAILOVER, fleet, NULL,
+                    "fleet '%s': Redis failed over from %s to %s", fleet->settings->name, from, to);
+}
+
 /* Puts a copy of model in its place. NULL: memory is short. */
 static struct worker *fleet_add_worker(struct fleet *fleet, const struct worker *model)
 {

@@ -15,6 +15,9 @@ void observe_time(struct world *world, usec_t now);
 
 void observe_available_memory(struct world *world, uint64_t bytes);
 void observe_redis(struct fleet *fleet, bool up, usec_t now);
+/* Its Redis is another server now, as the Sentinels told; both as `host:port`. What is read there is judged
+ * as after any loss, which observe_redis() has told before. */
+void observe_failover(struct fleet *fleet, const char *from, const char *to);
 
 /* A process was started in place `index`. Returns the new worker, or NULL where memory is short: then the
  * caller ends the process. */

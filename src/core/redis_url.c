@@ -7,12 +7,16 @@
 #include <sys/un.h>
 
 #define REDIS_PORT    6379
+#define SENTINEL_PORT 26379
 #define HOST_MAX      253
 #define URL_LETTERS   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define URL_DIGITS    "0123456789"
+#define BLANKS        " \t"
 #define PASSWORD_HINT "in a password write '/' as %2F, '?' as %3F, '#' as %23, '@' as %40"
 
 static const char SCHEME_ERROR[] = "it must begin with redis://, rediss:// or unix://";
+static const char SENTINELS_ERROR[] =
+        "must be 'host:port, host:port': names or addresses, IPv6 ones in [], and ports from 1 to 65535";
 static const char MEMORY_ERROR[] = "out of memory";
 
 void redis_url_clear(struct redis_url *url)
@@ -240,6 +244,53 @@ int redis_url_parse(const char *url, struct redis_url *ret, const char **ret_err
         *ret = parsed;
         parsed = (struct redis_url){0};
         return 0;
+}
+
+int redis_sentinels_parse(const char *text, struct redis_url **ret, size_t *ret_n, const char **ret_error)
+{
+        struct redis_url *list = NULL;
+        const char *unused;
+        size_t n = 0;
+        int r;
+
+        if (!ret_error)
+                ret_error = &unused;
+        for (;;) {
+                text += strspn(text, BLANKS);
+                size_t whole = strcspn(text, ","), len = whole;
+                while (len > 0 && strchr(BLANKS, text[len - 1]))
+                        len--;
+
+                struct redis_url *larger = reallocarray(list, n + 1, sizeof(*list));
+                if (!larger) {
+                        *ret_error = MEMORY_ERROR;
+                        r = -ENOMEM;
+                        break;
+                }
+                list = larger;
+                list[n] = (struct redis_url){.port = SENTINEL_PORT};
+                r = parse_host(text, len, &list[n], ret_error);
+                if (r == -EINVAL)
+                        *ret_error = SENTINELS_ERROR;
+                if (r < 0)
+                        break;
+                n++;
+                if (text[whole] == '\0') {
+                        *ret = list;
+                        *ret_n = n;
+                        return 0;
+                }
+                text += whole + 1;
+        }
+        redis_sentinels_free(list, n);
+        return r;
+}
+
+void redis_sentinels_free(struct redis_url *list, size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                redis_url_clear(&list[i]);
+        free(list);
 }
 
 char *redis_url_redact(const char *url)

@@ -20,6 +20,12 @@ struct redis_url {
 int redis_url_parse(const char *url, struct redis_url *ret, const char **ret_error);
 void redis_url_clear(struct redis_url *url);
 
+/* Reads the addresses of Sentinels, `host[:port], host[:port]`, the port 26379 where none is given. Returns 0
+ * with *ret, of which host and port are set, to be freed by redis_sentinels_free(); -EINVAL or -ENOMEM with
+ * *ret_error as above. */
+int redis_sentinels_parse(const char *text, struct redis_url **ret, size_t *ret_n, const char **ret_error);
+void redis_sentinels_free(struct redis_url *list, size_t n);
+
 /* The URL as written, without user and password, for people. It need not be valid. NULL: out of memory. */
 char *redis_url_redact(const char *url);
 

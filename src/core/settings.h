@@ -25,7 +25,7 @@ struct redis_settings {
         char *username;
         char *password;
         char *password_file;
-        char *sentinels;
+        char *sentinels; /* NULL: url names the server */
         char *master_name;
         char *sentinel_password;
         char *namespace;

@@ -331,6 +331,29 @@ static int finish_url(const struct settings_draft *draft, struct config_errors *
         return set_fallback(draft, key, redis);
 }
 
+static void check_sentinels(const struct settings_draft *draft, struct config_errors *errors)
+{
+        const struct redis_settings *redis = &draft->settings->redis;
+        unsigned list = draft_line(draft, SETTINGS_REDIS, "sentinels");
+        unsigned name = draft_line(draft, SETTINGS_REDIS, "master_name");
+        unsigned password = draft_line(draft, SETTINGS_REDIS, "sentinel_password");
+
+        if (list > 0 && name == 0)
+                config_errors_add(errors, list,
+                                  "sentinels is given without master_name: add the name that they know the "
+                                  "master by");
+        if (list == 0 && name > 0)
+                config_errors_add(errors, name,
+                                  "master_name is given without sentinels: add them, or leave it out");
+        if (list == 0 && password > 0)
+                config_errors_add(errors, password,
+                                  "sentinel_password is given without sentinels: add them, or leave it out");
+        if (list > 0 && strncmp(redis->url, "unix:", strlen("unix:")) == 0)
+                config_errors_add(errors, list,
+                                  "sentinels name a server that is reached over the network: url must not be "
+                                  "a unix:// one");
+}
+
 static int finish_redis(const struct settings_draft *draft, struct config_errors *errors)
 {
         struct redis_settings *redis = &draft->settings->redis;
@@ -343,7 +366,10 @@ static int finish_redis(const struct settings_draft *draft, struct config_errors
         if (redis->username && file_line == 0 && password_line == 0)
                 config_errors_add(errors, draft_line(draft, SETTINGS_REDIS, "username"),
                                   "username is given without a password: add password or password_file");
-        return finish_url(draft, errors);
+        int r = finish_url(draft, errors);
+        if (r == 0)
+                check_sentinels(draft, errors);
+        return r;
 }
 
 /* The directory that systemd made for the unit, so that each has a socket of its own; else one for all. */

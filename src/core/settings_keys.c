@@ -17,8 +17,6 @@
 #define BYTES_MAX (INT64_C(1) << 50)
 #define COUNT_MAX 10000
 
-#define NO_SENTINELS "it is not supported by this version: name the Redis itself with 'url'"
-
 static const struct settings_choice log_levels[] = {
         {"debug", LOG_DEBUG},     {"info", LOG_INFO}, {"notice", LOG_NOTICE},
         {"warning", LOG_WARNING}, {"error", LOG_ERR}, {0},
@@ -65,12 +63,12 @@ const struct settings_key settings_keys[] = {
          .help = "password to log in to Redis with"},
         {REDIS(password_file), .type = SETTINGS_PATH, .unset = "none",
          .help = "file whose first line is the password"},
-        {REDIS(sentinels), .type = SETTINGS_TEXT, .unset = "none", .refusal = NO_SENTINELS,
+        {REDIS(sentinels), .type = SETTINGS_SENTINELS, .unset = "none",
          .help = "Sentinels to ask for the Redis: host:port, host:port"},
-        {REDIS(master_name), .type = SETTINGS_TEXT, .unset = "none", .refusal = NO_SENTINELS,
+        {REDIS(master_name), .type = SETTINGS_TEXT, .unset = "none",
          .help = "what the Sentinels call the Redis"},
         {REDIS(sentinel_password), .type = SETTINGS_TEXT, .unset = "none", .secret = true,
-         .refusal = NO_SENTINELS, .help = "password to log in to the Sentinels with"},
+         .help = "password to log in to the Sentinels with"},
         {REDIS(namespace), .type = SETTINGS_TEXT, .unset = "none",
          .help = "prefix of all keys, as redis-namespace writes it"},
         {REDIS(connect_timeout), .type = SETTINGS_DURATION, .fallback = "1s", .min = MSEC(10),

@@ -14,6 +14,7 @@ enum settings_type {
         SETTINGS_LOG,         /* char *: inherit, journal, or an absolute path */
         SETTINGS_COUNTS,      /* char *: see core/limits.h */
         SETTINGS_DURATIONS,   /* char *: the same */
+        SETTINGS_SENTINELS,   /* char *: host:port, host:port */
         SETTINGS_URL,         /* char *: of a Redis */
         SETTINGS_CHOICE,      /* int: one of the key's choices */
         SETTINGS_INT,         /* int */

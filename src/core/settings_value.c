@@ -99,6 +99,20 @@ static int check_url(const char *text, char *why)
         return 0;
 }
 
+static int check_sentinels(const char *text, char *why)
+{
+        struct redis_url *list;
+        const char *error = NULL;
+        size_t n;
+
+        int r = redis_sentinels_parse(text, &list, &n, &error);
+        if (r == -EINVAL)
+                return refuse(why, "%s", error);
+        if (r >= 0)
+                redis_sentinels_free(list, n);
+        return r;
+}
+
 static int parse_text(const struct settings_key *key, const char *text, char **field, char *why)
 {
         int r = 0;
@@ -112,6 +126,8 @@ static int parse_text(const struct settings_key *key, const char *text, char **f
                 r = check_command(text, why);
         else if (key->type == SETTINGS_ENVIRONMENT)
                 r = check_environment(text, why);
+        else if (key->type == SETTINGS_SENTINELS)
+                r = check_sentinels(text, why);
         else if (key->type == SETTINGS_URL)
                 r = check_url(text, why);
         else if (key->type == SETTINGS_COUNTS)

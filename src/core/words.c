@@ -86,6 +86,7 @@ static const struct {
         [EVENT_REDIS_DOWN] = {"redis-down", LOG_ERR, "769878e19f844d038a72ebe8119a4f25"},
         [EVENT_QUEUE_OVER] = {"queue-over", LOG_WARNING, "7656ab2a56d14ed8a76c6d7dfeb0b6ea"},
         [EVENT_QUEUE_BACK] = {"queue-back", LOG_INFO, "866b9870572442ffb9275979cadddfa3"},
+        [EVENT_REDIS_FAILOVER] = {"redis-failover", LOG_WARNING, "ceb8796fa4e042378a6e01b56ddc0b9d"},
         [EVENT_TIME_DOUBT] = {"time-doubt", LOG_WARNING, "989700e4a43c41f1a4b861fec10717c8"},
         [EVENT_ORDER] = {"order", LOG_INFO, "bff299560cf443aeb39df5a4da71cf1c"},
 };

@@ -219,6 +219,8 @@ static void print_sqmgr(json_t *status)
                 json_t *rtt = json_object_get(redis, "rtt_ms");
 
                 printf("; redis %s %s", ctl_string(redis, "url"), ctl_string(redis, "state"));
+                if (ctl_string(redis, "server")[0] != '\0')
+                        printf(" to %s", ctl_string(redis, "server"));
                 if (json_is_number(rtt))
                         printf(" (%.1fms)", json_number_value(rtt));
         }

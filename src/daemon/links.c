@@ -7,6 +7,30 @@
 #include "io/log.h"
 #include <string.h>
 
+/* server_text: the master, where Sentinels named it; NULL else. */
+static void connected(struct link *link, const char *server_text)
+{
+        const struct world *world = link->supervisor->world;
+        char *before = link->server_text;
+
+        if (server_text == NULL) {
+                log_info("Redis %s: connected", redis_url_text(link->redis));
+                return;
+        }
+        log_info("Redis %s: connected to the master, %s", redis_url_text(link->redis), server_text);
+        if (before != NULL && strcmp(before, server_text) == 0)
+                return;
+        for (size_t i = 0; before != NULL && i < world->n_fleets; i++)
+                if (world->fleets[i]->io == link)
+                        observe_failover(world->fleets[i], before, server_text);
+        /* Where memory is short, the next move is told as one from the master before. */
+        char *copy = strdup(server_text);
+        if (copy != NULL) {
+                free(before);
+                link->server_text = copy;
+        }
+}
+
 static void on_redis_state(struct redis *redis, enum redis_state state, const char *error, void *userdata)
 {
         struct link *link = userdata;
@@ -14,7 +38,7 @@ static void on_redis_state(struct redis *redis, enum redis_state state, const ch
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
         if (state == REDIS_STATE_CONNECTED) {
-                log_info("Redis %s: connected", redis_url_text(redis));
+                connected(link, redis_server_text(redis));
                 /* At once: what is there before a new worker can have beaten is not its own. */
                 link->supervisor->look_at = now;
         } else if (error != NULL)
@@ -57,7 +81,7 @@ static struct link *find_link(const struct supervisor *supervisor, const char *u
                 struct link *link = supervisor->links[i];
 
                 assert(link != NULL);
-                if (strcmp(link->url, url) == 0)
+                if (url == NULL || link->url == NULL ? url == link->url : strcmp(link->url, url) == 0)
                         return link;
         }
         return NULL;
@@ -71,6 +95,7 @@ static struct link *free_link(struct link *link)
         beats_free(link->beats);
         redis_free(link->redis);
         free(link->url);
+        free(link->server_text);
         free(link);
         return NULL;
 }
@@ -98,8 +123,7 @@ static int make_link(struct supervisor *supervisor, const char *url)
         if (links == NULL || link == NULL)
                 return -ENOMEM;
         link->supervisor = supervisor;
-        link->url = strdup(url);
-        if (link->url == NULL)
+        if (url != NULL && (link->url = strdup(url)) == NULL)
                 return -ENOMEM;
         int r = redis_new(supervisor->event, url, settings, on_redis_state, link, &link->redis);
         if (r >= 0)
@@ -111,9 +135,12 @@ static int make_link(struct supervisor *supervisor, const char *url)
         return 0;
 }
 
+/* NULL: the Sentinels name it. Those are not asked for a Redis of the fleet's own. */
 static const char *fleet_url(const struct supervisor *supervisor, const struct fleet_settings *fleet)
 {
-        return fleet->redis_url ?: supervisor->settings->redis.url;
+        const struct redis_settings *settings = &supervisor->settings->redis;
+
+        return fleet->redis_url ?: (settings->sentinels ? NULL : settings->url);
 }
 
 int links_make(struct supervisor *supervisor, const struct settings *settings)

@@ -34,6 +34,7 @@ static size_t on_control_redis(void *userdata, struct status_redis *entries, siz
 
                 entries[i] = (struct status_redis){
                         .url = redis_url_text(redis),
+                        .server = redis_server_text(redis),
                         .state = redis_state_name(redis_state(redis)),
                         .queues = queue_watch_wanted(&supervisor->settings->redis)
                                           ? supervisor->links[i]->queues

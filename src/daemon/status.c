@@ -107,9 +107,9 @@ static json_t *render_redis(const struct status_info *info)
         for (size_t i = 0; i < info->n_redis; i++) {
                 const struct status_redis *redis = &info->redis[i];
                 double rtt_ms = (double)(int64_t)(redis->rtt_ms * 1000 + 0.5) / 1000;
-                json_t *entry =
-                        json_pack("{s:o, s:s, s:o}", "url", varlink_text(redis->url), "state", redis->state,
-                                  "rtt_ms", redis->rtt_ms < 0 ? json_null() : json_real(rtt_ms));
+                json_t *entry = json_pack("{s:o, s:o, s:s, s:o}", "url", varlink_text(redis->url), "server",
+                                          varlink_text(redis->server), "state", redis->state, "rtt_ms",
+                                          redis->rtt_ms < 0 ? json_null() : json_real(rtt_ms));
 
                 if (json_array_append_new(list, entry) < 0)
                         return NULL;

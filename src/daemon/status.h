@@ -8,9 +8,10 @@
 
 /* One connection to Redis. */
 struct status_redis {
-        const char *url;             /* without passwords */
-        const char *state;           /* "connecting", "connected" or "down" */
-        double rtt_ms;               /* below 0: not known */
+        const char *url;    /* without passwords */
+        const char *server; /* `host:port` of the master in use, where Sentinels named it; NULL else */
+        const char *state;  /* "connecting", "connected" or "down" */
+        double rtt_ms;      /* below 0: not known */
         const struct queues *queues; /* as they were read of late; NULL: they were not */
 };
 

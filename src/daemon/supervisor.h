@@ -25,7 +25,8 @@ struct adoption;   /* adopt.c: what is still looked for */
 /* One Redis, with the fleets whose heartbeats are there. It is the io of those fleets. */
 struct link {
         struct supervisor *supervisor;
-        char *url;
+        char *url;         /* NULL: the Sentinels of the settings name the server */
+        char *server_text; /* the master that was used last, of those that they named; NULL: none yet */
         struct redis *redis;
         struct beats *beats;
         struct queues_read *queues_read; /* NULL: none is under way */

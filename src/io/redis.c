@@ -1,36 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* One connection to one Redis, kept up: attempts, deadlines, log-in, and the queue of commands. What hiredis
- * wants from the loop stands at the end of the file. */
+/* One connection to one Redis, kept up: attempts, log-in, the queue of commands, and with Sentinels which
+ * server it is. */
 #include "io/redis.h"
 #include "core/redis_url.h"
 #include "core/sidekiq.h"
 #include "io/clock.h"
-#include "io/resolve.h"
-#include <fcntl.h>
-#include <hiredis/async.h>
+#include "io/connection.h"
+#include "io/sentinel.h"
 #include <hiredis/hiredis.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 
 #define BACKOFF_MIN_USEC (250 * USEC_PER_MSEC)
 #define BACKOFF_MAX_USEC (5 * USEC_PER_SEC)
 /* A connection that held this long was a good one: the next failure starts from the shortest wait. */
 #define BACKOFF_RESET_USEC (10 * USEC_PER_SEC)
-/* Nobody asks it anything: ask ourselves, that a silent death is seen. */
-#define PING_USEC (5 * USEC_PER_SEC)
-/* Deadlines give way to input: what has arrived is read before anything is called late. */
-#define TIMER_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
+/* A master may have become a replica without a word: with Sentinels it is asked for its role so often. */
+#define ROLE_USEC USEC_PER_SEC
 
-#define ERROR_SIZE 256
+#define ERROR_SIZE 512
 
 enum phase {
         PHASE_WAITING,    /* for the next attempt */
-        PHASE_RESOLVING,  /* the name */
-        PHASE_CONNECTING, /* the socket */
-        PHASE_LOGIN,      /* AUTH, SELECT, probe */
+        PHASE_LOCATING,   /* the Sentinels are asked */
+        PHASE_CONNECTING, /* name and socket */
+        PHASE_LOGIN,      /* AUTH, ROLE, SELECT, probe */
         PHASE_UP,
 };
 
@@ -42,8 +38,7 @@ struct command {
 };
 
 struct redis {
-        sd_event *event;
-        sd_event_source *timer;
+        sd_event_source *timer; /* of the next attempt */
         redis_state_fn on_state;
         void *userdata;
 
@@ -52,37 +47,28 @@ struct redis {
         char *username;
         char *password;
         char *probe_key;
-        usec_t connect_timeout;
-        usec_t command_timeout;
+        struct sentinel *sentinel; /* NULL: the URL names the server */
+        char master[NI_MAXHOST];   /* that the Sentinels named */
+        char server_text[NI_MAXHOST + 16];
 
+        struct connection *connection;
+        struct endpoint endpoint; /* of the connection */
         enum phase phase;
         enum redis_state state;
         char error[ERROR_SIZE]; /* "": none */
-        usec_t deadline;        /* of the attempt */
         usec_t up_at;
+        usec_t role_at; /* when it was asked for its role */
         usec_t rtt_usec;
         uint64_t connection_count;
         unsigned failures; /* in a row, for the backoff */
 
-        struct resolve *resolve;
-        struct resolve_answer answer;
-        unsigned next_address;
-
-        redisAsyncContext *context;
-        sd_event_source *io;
-        uint32_t io_events;
-        bool connected;           /* hiredis says so */
-        char lost[128];           /* why the socket was given up; "": it was not */
         struct command *commands; /* without their reply, the oldest first */
         struct command **commands_end;
-        usec_t last_reply_at;
 
         unsigned entered; /* calls of ours on the stack */
         bool freed;
 };
 
-static int context_open(struct redis *redis, const char *address);
-static void context_close(struct redis *redis);
 static void attempt_failed(struct redis *redis, const char *format, ...) _printf_(2, 3);
 
 const char *redis_state_name(enum redis_state state)
@@ -98,8 +84,9 @@ const char *redis_state_name(enum redis_state state)
 
 static void redis_destroy(struct redis *redis)
 {
+        connection_free(redis->connection);
+        sentinel_free(redis->sentinel);
         sd_event_source_disable_unref(redis->timer);
-        sd_event_unref(redis->event);
         redis_url_clear(&redis->url);
         free(redis->url_text);
         free(redis->username);
@@ -120,23 +107,6 @@ static void redis_leave(struct redis *redis)
 {
         if (--redis->entered == 0 && redis->freed)
                 redis_destroy(redis);
-}
-
-/* When must something be done, if nothing arrives? */
-static usec_t next_deadline(const struct redis *redis)
-{
-        if (redis->phase != PHASE_UP && redis->phase != PHASE_LOGIN)
-                return redis->deadline;
-        if (redis->commands)
-                return usec_add(redis->commands->sent_at, redis->command_timeout);
-        return usec_add(redis->last_reply_at, PING_USEC);
-}
-
-static void arm_timer(struct redis *redis)
-{
-        /* Neither call fails with a source of ours. */
-        (void)sd_event_source_set_time(redis->timer, next_deadline(redis));
-        (void)sd_event_source_set_enabled(redis->timer, SD_EVENT_ONESHOT);
 }
 
 static void set_state(struct redis *redis, enum redis_state state, const char *error)
@@ -189,14 +159,17 @@ static void attempt_failed(struct redis *redis, const char *format, ...)
                 if ((unsigned char)*c < ' ' || *c == 0x7f)
                         *c = '?';
 
-        context_close(redis);
+        connection_close(redis->connection);
+        if (redis->sentinel && (redis->phase == PHASE_CONNECTING || redis->phase == PHASE_LOGIN))
+                sentinel_doubt(redis->sentinel);
         if (redis->phase == PHASE_UP && now - redis->up_at >= BACKOFF_RESET_USEC)
                 redis->failures = 0;
         redis->failures++;
         redis->phase = PHASE_WAITING;
-        redis->deadline = now + backoff_usec(redis->failures);
         redis->rtt_usec = 0;
-        arm_timer(redis);
+        /* Neither call fails with a source of ours. */
+        (void)sd_event_source_set_time(redis->timer, now + backoff_usec(redis->failures));
+        (void)sd_event_source_set_enabled(redis->timer, SD_EVENT_ONESHOT);
 
         redis_enter(redis);
         while (redis->commands)
@@ -215,7 +188,7 @@ static bool reply_is_error(const redisReply *reply, const char *code)
 
 /* Errors that no command is to blame for: the server, or our standing with it, is not fit for use. Returns
  * what to do about it, or NULL. */
-static const char *unfit_remedy(const redisReply *reply)
+static const char *unfit_remedy(const struct redis *redis, const redisReply *reply)
 {
         static const struct {
                 const char *code, *remedy;
@@ -226,6 +199,9 @@ static const char *unfit_remedy(const redisReply *reply)
                 {"NOPERM", "its ACL does not let this user read Sidekiq's keys, see username in [redis]"},
                 {"READONLY", "it is a replica, set url to the master"},
         };
+
+        if (redis->sentinel && reply_is_error(reply, "READONLY"))
+                return "it is a replica by now";
 
         for (size_t i = 0; i < ELEMENTSOF(errors); i++)
                 if (reply_is_error(reply, errors[i].code))
@@ -276,13 +252,35 @@ static void on_auth(struct redis *redis, const redisReply *reply, _unused_ void 
                                       "[redis]");
 }
 
+/* A replica is not taken: what it holds may be old. */
+static void on_role(struct redis *redis, const redisReply *reply, _unused_ void *userdata)
+{
+        if (!reply)
+                return;
+        if (reply->type == REDIS_REPLY_ERROR)
+                attempt_failed(redis, "%s does not tell its role: %.160s", redis->server_text, reply->str);
+        else if (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0 ||
+                 reply->element[0]->type != REDIS_REPLY_STRING)
+                attempt_failed(redis, "what answers at %s is not a Redis", redis->server_text);
+        else if (strcmp(reply->element[0]->str, "master") != 0)
+                attempt_failed(redis, "%s is not a master, but says that it is a %.20s", redis->server_text,
+                               reply->element[0]->str);
+}
+
+static int ask_role(struct redis *redis)
+{
+        static const char *const argv[] = {"ROLE"};
+
+        redis->role_at = clock_now(CLOCK_MONOTONIC);
+        return command_queue(redis, on_role, NULL, ELEMENTSOF(argv), argv, NULL);
+}
+
 /* Log-in, choice of the database and probe go out together. */
 static void login(struct redis *redis)
 {
         int r = 0;
 
         redis->phase = PHASE_LOGIN;
-        redis->last_reply_at = clock_now(CLOCK_MONOTONIC);
         if (redis->password && redis->username) {
                 const char *argv[] = {"AUTH", redis->username, redis->password};
                 r = command_queue(redis, on_auth, NULL, ELEMENTSOF(argv), argv, NULL);
@@ -290,6 +288,8 @@ static void login(struct redis *redis)
                 const char *argv[] = {"AUTH", redis->password};
                 r = command_queue(redis, on_auth, NULL, ELEMENTSOF(argv), argv, NULL);
         }
+        if (r == 0 && redis->sentinel)
+                r = ask_role(redis);
         if (r == 0 && redis->url.db != 0) {
                 char db[16];
                 snprintf(db, sizeof(db), "%u", redis->url.db);
@@ -304,108 +304,126 @@ static void login(struct redis *redis)
                 attempt_failed(redis, "cannot log in: %s", strerror(-r));
 }
 
-/* Tries the addresses that are left, until one is under way. Each has connect_timeout for itself: a dead one
- * must not use up the time of those behind it. */
-static void connect_next(struct redis *redis)
+static void connect_server(struct redis *redis)
 {
-        while (redis->next_address < redis->answer.n_addresses) {
-                if (context_open(redis, redis->answer.addresses[redis->next_address++]) == 0) {
-                        redis->phase = PHASE_CONNECTING;
-                        redis->deadline = usec_add(clock_now(CLOCK_MONOTONIC), redis->connect_timeout);
-                        arm_timer(redis);
-                        return;
-                }
-        }
-        attempt_failed(redis, "cannot connect: %s", redis->lost);
+        redis->phase = PHASE_CONNECTING;
+        connection_open(redis->connection, &redis->endpoint);
 }
 
-static void on_resolved(const struct resolve_answer *answer, void *userdata)
+static int on_timer(_unused_ sd_event_source *source, _unused_ uint64_t due, void *userdata)
 {
         struct redis *redis = userdata;
 
-        redis_enter(redis);
-        redis->resolve = resolve_free(redis->resolve);
-        if (answer->error != 0) {
-                if (redis->phase == PHASE_RESOLVING)
-                        attempt_failed(redis, "cannot find host '%s': %s", redis->url.host,
-                                       gai_strerror(answer->error));
+        if (redis->sentinel) {
+                redis->phase = PHASE_LOCATING;
+                sentinel_locate(redis->sentinel);
         } else {
-                /* A late answer is as good: a slow name server would otherwise keep us away for ever. */
-                redis->answer = *answer;
-                redis->next_address = 0;
-                connect_next(redis);
+                connect_server(redis);
+        }
+        return 0;
+}
+
+static void on_master(const char *host, unsigned port, void *userdata)
+{
+        struct redis *redis = userdata;
+        bool same = redis->endpoint.port == port && strcmp(redis->master, host) == 0;
+
+        /* Without news the attempt, or the wait for the next one, goes on. */
+        if (same && redis->phase != PHASE_LOCATING)
+                return;
+        redis_enter(redis);
+        if (redis->phase >= PHASE_CONNECTING)
+                attempt_failed(redis, "the master moved from %s to %.80s, port %u", redis->server_text, host,
+                               port);
+        if (!redis->freed) {
+                snprintf(redis->master, sizeof(redis->master), "%s", host);
+                snprintf(redis->server_text, sizeof(redis->server_text),
+                         strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
+                redis->endpoint = (struct endpoint){.host = redis->master, .port = port};
+                (void)sd_event_source_set_enabled(redis->timer, SD_EVENT_OFF);
+                connect_server(redis);
         }
         redis_leave(redis);
 }
 
-static void attempt_begin(struct redis *redis)
+static void on_none(const char *why, void *userdata)
 {
-        redis->next_address = 0;
-        redis->answer = (struct resolve_answer){.n_addresses = 1};
-        if (redis->url.path) {
-                connect_next(redis);
-                return;
-        }
-        if (resolve_is_numeric(redis->url.host)) {
-                snprintf(redis->answer.addresses[0], RESOLVE_ADDRESS_SIZE, "%s", redis->url.host);
-                connect_next(redis);
-                return;
-        }
+        struct redis *redis = userdata;
 
-        redis->phase = PHASE_RESOLVING;
-        redis->deadline = usec_add(clock_now(CLOCK_MONOTONIC), redis->connect_timeout);
-        int r = redis->resolve
-                        ? 0
-                        : resolve_start(redis->event, redis->url.host, on_resolved, redis, &redis->resolve);
-        if (r < 0)
-                attempt_failed(redis, "cannot look up host '%s': %s", redis->url.host, strerror(-r));
+        if (redis->phase == PHASE_LOCATING)
+                attempt_failed(redis, "%s", why);
+}
+
+static const struct sentinel_ops sentinel_ops = {.on_master = on_master, .on_none = on_none};
+
+static void on_up(_unused_ struct connection *connection, void *userdata)
+{
+        login(userdata);
+}
+
+static void on_lost(_unused_ struct connection *connection, const char *why, void *userdata)
+{
+        const struct redis *redis = userdata;
+
+        if (redis->sentinel)
+                attempt_failed(userdata, "%s: %s", redis->server_text, why);
         else
-                arm_timer(redis);
+                attempt_failed(userdata, "%s", why);
 }
 
-/* The oldest command is late, or nobody has asked for long. */
-static void check_connection(struct redis *redis, usec_t due)
-{
-        static const char *const ping[] = {"PING"};
-        usec_t now = clock_now(CLOCK_MONOTONIC);
-
-        if (now < next_deadline(redis)) {
-                arm_timer(redis);
-        } else if (!redis->commands) {
-                if (command_queue(redis, NULL, NULL, ELEMENTSOF(ping), ping, NULL) < 0)
-                        attempt_failed(redis, "cannot ask: out of memory");
-        } else if (now > usec_add(due, redis->command_timeout / 2)) {
-                /* It is we who are late: the command may not even have gone out. */
-                redis->commands->sent_at = now;
-                arm_timer(redis);
-        } else {
-                attempt_failed(redis, "no reply within command_timeout");
-        }
-}
-
-static int on_timer(_unused_ sd_event_source *source, uint64_t due, void *userdata)
+static void on_reply(_unused_ struct connection *connection, const redisReply *reply, void *userdata)
 {
         struct redis *redis = userdata;
+        const struct command *command = redis->commands;
 
+        redis->rtt_usec = MAX(usec_sub(clock_now(CLOCK_MONOTONIC), command->sent_at), 1U);
+        const char *remedy = command->callback == on_role ? NULL : unfit_remedy(redis, reply);
         redis_enter(redis);
-        switch (redis->phase) {
-        case PHASE_WAITING:
-                attempt_begin(redis);
-                break;
-        case PHASE_RESOLVING:
-                attempt_failed(redis, "host '%s' was not found within connect_timeout", redis->url.host);
-                break;
-        case PHASE_CONNECTING:
-                context_close(redis);
-                snprintf(redis->lost, sizeof(redis->lost), "no answer within connect_timeout");
-                connect_next(redis);
-                break;
-        case PHASE_LOGIN:
-        case PHASE_UP:
-                check_connection(redis, due);
-                break;
-        }
+        if (remedy)
+                attempt_failed(redis, "the server says %.*s: %s", (int)strcspn(reply->str, " "), reply->str,
+                               remedy);
+        else
+                command_finish(redis, reply);
         redis_leave(redis);
+}
+
+static void on_idle(_unused_ struct connection *connection, void *userdata)
+{
+        struct redis *redis = userdata;
+        static const char *const ping[] = {"PING"};
+        int r = redis->sentinel ? ask_role(redis)
+                                : command_queue(redis, NULL, NULL, ELEMENTSOF(ping), ping, NULL);
+
+        if (r < 0)
+                attempt_failed(redis, "cannot ask: out of memory");
+}
+
+static const struct connection_ops connection_ops = {
+        .on_up = on_up,
+        .on_lost = on_lost,
+        .on_reply = on_reply,
+        .on_idle = on_idle,
+};
+
+static int command_queue(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
+                         const char *const argv[], const size_t argvlen[])
+{
+        struct command *command = malloc(sizeof(*command));
+
+        if (!command)
+                return -ENOMEM;
+        int r = connection_send(redis->connection, argc, argv, argvlen);
+        if (r < 0) {
+                free(command);
+                return r;
+        }
+        *command = (struct command){
+                .callback = callback,
+                .userdata = userdata,
+                .sent_at = clock_now(CLOCK_MONOTONIC),
+        };
+        *redis->commands_end = command;
+        redis->commands_end = &command->next;
         return 0;
 }
 
@@ -425,19 +443,27 @@ static int copy_credentials(struct redis *redis, const struct redis_settings *se
         return redis->password && (redis->username || !username || !*username) ? 0 : -ENOMEM;
 }
 
+/* `redis://MASTER-NAME/DB`: the server of the URL is not the one in use. */
+static char *sentinel_url(const struct redis_url *url, const char *master_name)
+{
+        char *text = NULL;
+
+        if (asprintf(&text, "redis%s://%s/%u", url->tls ? "s" : "", master_name, url->db) < 0)
+                return NULL;
+        return text;
+}
+
 int redis_new(sd_event *event, const char *url, const struct redis_settings *settings,
               redis_state_fn on_state, void *userdata, struct redis **ret)
 {
         struct redis *redis = calloc(1, sizeof(*redis));
         if (!redis)
                 return -ENOMEM;
-        redis->event = sd_event_ref(event);
         redis->on_state = on_state;
         redis->userdata = userdata;
-        redis->connect_timeout = settings->connect_timeout;
-        redis->command_timeout = settings->command_timeout;
         redis->commands_end = &redis->commands;
 
+        bool by_sentinels = !url && settings->sentinels;
         url = url ? url : settings->url;
         int r = redis_url_parse(url, &redis->url, NULL);
         if (r >= 0 && redis->url.tls)
@@ -445,7 +471,8 @@ int redis_new(sd_event *event, const char *url, const struct redis_settings *set
         if (r >= 0)
                 r = copy_credentials(redis, settings);
         if (r >= 0) {
-                redis->url_text = redis_url_redact(url);
+                redis->url_text = by_sentinels ? sentinel_url(&redis->url, settings->master_name)
+                                               : redis_url_redact(url);
                 redis->probe_key = sidekiq_key(settings->namespace, SIDEKIQ_PROCESSES, NULL);
                 if (!redis->url_text || !redis->probe_key)
                         r = -ENOMEM;
@@ -453,11 +480,19 @@ int redis_new(sd_event *event, const char *url, const struct redis_settings *set
         if (r >= 0)
                 r = sd_event_add_time(event, &redis->timer, CLOCK_MONOTONIC, 0, 1, on_timer, redis);
         if (r >= 0)
-                r = sd_event_source_set_priority(redis->timer, TIMER_PRIORITY);
+                r = connection_new(event, &connection_ops, settings->connect_timeout,
+                                   settings->command_timeout, redis, &redis->connection);
+        if (r >= 0 && by_sentinels)
+                r = sentinel_new(event, settings, &sentinel_ops, redis, &redis->sentinel);
         if (r < 0) {
                 redis_destroy(redis);
                 return r;
         }
+        redis->endpoint = (struct endpoint){
+                .path = redis->url.path,
+                .host = by_sentinels ? "" : redis->url.host,
+                .port = redis->url.port,
+        };
         *ret = redis;
         return 0;
 }
@@ -469,8 +504,8 @@ struct redis *redis_free(struct redis *redis)
         redis->freed = true;
         redis->phase = PHASE_WAITING;
         (void)sd_event_source_set_enabled(redis->timer, SD_EVENT_OFF);
-        context_close(redis);
-        redis->resolve = resolve_free(redis->resolve);
+        redis->connection = connection_free(redis->connection);
+        redis->sentinel = sentinel_free(redis->sentinel);
 
         redis_enter(redis);
         while (redis->commands)
@@ -484,6 +519,11 @@ int redis_command(struct redis *redis, redis_reply_fn callback, void *userdata, 
 {
         if (redis->phase != PHASE_UP)
                 return -ENOTCONN;
+        if (redis->sentinel && usec_sub(clock_now(CLOCK_MONOTONIC), redis->role_at) >= ROLE_USEC) {
+                int r = ask_role(redis);
+                if (r < 0)
+                        return r;
+        }
         return command_queue(redis, callback, userdata, argc, argv, argvlen);
 }
 
@@ -502,6 +542,11 @@ const char *redis_url_text(const struct redis *redis)
         return redis->url_text;
 }
 
+const char *redis_server_text(const struct redis *redis)
+{
+        return redis->sentinel && redis->phase == PHASE_UP ? redis->server_text : NULL;
+}
+
 usec_t redis_rtt_usec(const struct redis *redis)
 {
         return redis->rtt_usec;
@@ -510,213 +555,4 @@ usec_t redis_rtt_usec(const struct redis *redis)
 uint64_t redis_connection_count(const struct redis *redis)
 {
         return redis->connection_count;
-}
-
-/* What hiredis calls, and what calls it. Three of its traps are dealt with here: up to 0.14 it must not be
- * freed from within its connect callback, so that one takes notes only; a reply to nothing ends the process
- * by an assertion, so none is let through; and its sockets are inherited by children unless told otherwise.
- */
-
-static void on_reply(redisAsyncContext *context, void *data, _unused_ void *privdata)
-{
-        struct redis *redis = context->data;
-        const redisReply *reply = data;
-
-        /* Without a reply hiredis is closing: what waits is called back from attempt_failed(). */
-        if (!redis || !reply)
-                return;
-
-        const redisReader *reader = context->c.reader;
-        if (!redis->commands->next && reader->pos < reader->len) {
-                attempt_failed(redis, "the server sends more than it was asked for: check url");
-                return;
-        }
-        redis->last_reply_at = clock_now(CLOCK_MONOTONIC);
-        redis->rtt_usec = MAX(usec_sub(redis->last_reply_at, redis->commands->sent_at), 1U);
-
-        const char *remedy = unfit_remedy(reply);
-        if (remedy)
-                attempt_failed(redis, "the server says %.*s: %s", (int)strcspn(reply->str, " "), reply->str,
-                               remedy);
-        else
-                command_finish(redis, reply);
-}
-
-static int command_queue(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
-                         const char *const argv[], const size_t argvlen[])
-{
-        struct command *command = malloc(sizeof(*command));
-        if (!command)
-                return -ENOMEM;
-        *command = (struct command){
-                .callback = callback,
-                .userdata = userdata,
-                .sent_at = clock_now(CLOCK_MONOTONIC),
-        };
-        if (redisAsyncCommandArgv(redis->context, on_reply, NULL, argc, (const char **)argv, argvlen) !=
-            REDIS_OK) {
-                free(command);
-                return -ENOMEM;
-        }
-        *redis->commands_end = command;
-        redis->commands_end = &command->next;
-        if (redis->commands == command)
-                arm_timer(redis);
-        return 0;
-}
-
-static void on_connect(const redisAsyncContext *context, int status)
-{
-        struct redis *redis = context->data;
-
-        if (!redis)
-                return;
-        if (status == REDIS_OK) {
-                redis->connected = true;
-                return;
-        }
-        snprintf(redis->lost, sizeof(redis->lost), "%s", context->c.errstr);
-        redis->context = NULL; /* hiredis frees it next */
-}
-
-static void on_disconnect(const redisAsyncContext *context, _unused_ int status)
-{
-        struct redis *redis = context->data;
-
-        if (!redis)
-                return;
-        snprintf(redis->lost, sizeof(redis->lost), "%s",
-                 context->c.err ? context->c.errstr : "closed by the server");
-        redis->context = NULL;
-}
-
-static void io_set_events(struct redis *redis, uint32_t events)
-{
-        if (redis->io_events == events || !redis->io)
-                return;
-        redis->io_events = events;
-        /* Should it fail, then commands are late, and that is dealt with. */
-        (void)sd_event_source_set_io_events(redis->io, events);
-}
-
-static void io_add_read(void *userdata)
-{
-        struct redis *redis = userdata;
-        io_set_events(redis, redis->io_events | EPOLLIN);
-}
-
-static void io_del_read(void *userdata)
-{
-        struct redis *redis = userdata;
-        io_set_events(redis, redis->io_events & ~(uint32_t)EPOLLIN);
-}
-
-static void io_add_write(void *userdata)
-{
-        struct redis *redis = userdata;
-        io_set_events(redis, redis->io_events | EPOLLOUT);
-}
-
-static void io_del_write(void *userdata)
-{
-        struct redis *redis = userdata;
-        io_set_events(redis, redis->io_events & ~(uint32_t)EPOLLOUT);
-}
-
-static void io_cleanup(void *userdata)
-{
-        struct redis *redis = userdata;
-        redis->io = sd_event_source_disable_unref(redis->io);
-        redis->connected = false;
-}
-
-/* There is input, though nothing was asked: the server has closed, or it is none. */
-static void read_unasked(struct redis *redis, int fd)
-{
-        char byte;
-        ssize_t n = recv(fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT);
-
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
-                return;
-        if (n > 0)
-                attempt_failed(redis, "the server sends what it was not asked for: check url");
-        else
-                attempt_failed(redis, "connection lost: %s",
-                               n < 0 ? strerror(errno) : "closed by the server");
-}
-
-static int on_io(_unused_ sd_event_source *source, int fd, uint32_t revents, void *userdata)
-{
-        struct redis *redis = userdata;
-        bool was_connected = redis->connected;
-
-        redis_enter(redis);
-        if (revents & (EPOLLHUP | EPOLLERR))
-                revents |= EPOLLIN | EPOLLOUT;
-        if (was_connected && (revents & EPOLLIN)) {
-                if (redis->commands)
-                        redisAsyncHandleRead(redis->context);
-                else
-                        read_unasked(redis, fd);
-        }
-        if (redis->context && (!was_connected || (revents & EPOLLOUT)))
-                redisAsyncHandleWrite(redis->context);
-
-        if (redis->lost[0] && redis->phase == PHASE_CONNECTING)
-                connect_next(redis);
-        else if (redis->lost[0] && redis->phase > PHASE_CONNECTING)
-                attempt_failed(redis, "connection lost: %s", redis->lost);
-        else if (!was_connected && redis->connected)
-                login(redis);
-        redis_leave(redis);
-        return 0;
-}
-
-/* Begins to connect. Where that fails at once, redis->lost says why. */
-static int context_open(struct redis *redis, const char *address)
-{
-        redis->lost[0] = '\0';
-        redisAsyncContext *context = redis->url.path ? redisAsyncConnectUnix(redis->url.path)
-                                                     : redisAsyncConnect(address, (int)redis->url.port);
-        if (!context || context->err) {
-                snprintf(redis->lost, sizeof(redis->lost), "%s", context ? context->errstr : "out of memory");
-                if (context)
-                        redisAsyncFree(context);
-                return -EIO;
-        }
-
-        redis->io_events = 0;
-        int r = sd_event_add_io(redis->event, &redis->io, context->c.fd, 0, on_io, redis);
-        if (r < 0 || fcntl(context->c.fd, F_SETFD, FD_CLOEXEC) < 0) {
-                snprintf(redis->lost, sizeof(redis->lost), "%s", strerror(r < 0 ? -r : errno));
-                redis->io = sd_event_source_disable_unref(redis->io);
-                redisAsyncFree(context);
-                return -EIO;
-        }
-        redis->context = context;
-        context->data = redis;
-        context->ev.data = redis;
-        context->ev.addRead = io_add_read;
-        context->ev.delRead = io_del_read;
-        context->ev.addWrite = io_add_write;
-        context->ev.delWrite = io_del_write;
-        context->ev.cleanup = io_cleanup;
-        (void)redisAsyncSetDisconnectCallback(context, on_disconnect);
-        (void)redisAsyncSetConnectCallback(context, on_connect);
-        return 0;
-}
-
-/* Lets go of the connection. In a callback of hiredis it frees the context later, and calls nobody back any
- * more. */
-static void context_close(struct redis *redis)
-{
-        redisAsyncContext *context = TAKE_PTR(redis->context);
-
-        redis->io = sd_event_source_disable_unref(redis->io);
-        redis->connected = false;
-        if (!context)
-                return;
-        context->data = NULL;
-        memset(&context->ev, 0, sizeof(context->ev));
-        redisAsyncFree(context);
 }

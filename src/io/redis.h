@@ -30,9 +30,10 @@ typedef void (*redis_state_fn)(struct redis *redis, enum redis_state state, cons
  * within redis_command(). In it everything is allowed, redis_free() too. */
 typedef void (*redis_reply_fn)(struct redis *redis, const struct redisReply *reply, void *userdata);
 
-/* Makes a connection to url, or where that is NULL to settings->url. User and password come from the URL;
- * where it has no password, from the settings. All is copied. It connects as soon as the loop runs; on_state
- * may be NULL. Returns 0 with *ret to be freed by redis_free(); -EINVAL: the URL is not valid;
+/* Makes a connection to url; where that is NULL to settings->url, or with settings->sentinels to the master
+ * that those name, with the database, user, password and scheme of settings->url. User and password come from
+ * the URL; where it has no password, from the settings. All is copied. It connects as soon as the loop runs;
+ * on_state may be NULL. Returns 0 with *ret to be freed by redis_free(); -EINVAL: the URL is not valid;
  * -EPROTONOSUPPORT: it asks for TLS, which this build cannot do; or another -errno. */
 int redis_new(sd_event *event, const char *url, const struct redis_settings *settings,
               redis_state_fn on_state, void *userdata, struct redis **ret);
@@ -51,8 +52,10 @@ int redis_command(struct redis *redis, redis_reply_fn callback, void *userdata, 
 enum redis_state redis_state(const struct redis *redis);
 /* Why it is down; NULL while there is no error. */
 const char *redis_error(const struct redis *redis);
-/* The URL without user and password. */
+/* The URL without user and password; with Sentinels their name of the master in the place of the host. */
 const char *redis_url_text(const struct redis *redis);
+/* With Sentinels, while connected: `host:port` of the master in use. NULL else. */
+const char *redis_server_text(const struct redis *redis);
 /* How long the last reply took; 0: not known. */
 usec_t redis_rtt_usec(const struct redis *redis);
 /* How many connections came up so far: a change tells that what was read before may be another server's. */

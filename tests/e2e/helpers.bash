@@ -81,7 +81,8 @@ start_redis() {
         wait_until 10 redis_answers
 }
 
-# The fleet's lines come on standard input; `sqmgr_lines` and `redis_lines` may hold more for those sections.
+# The fleet's lines come on standard input; `sqmgr_lines` and `redis_lines` may hold more for those sections, and
+# `redis_url` another Redis.
 configure() {
         cat >"$folder/sqmgr.ini" <<END
 [sqmgr]
@@ -90,7 +91,7 @@ check_interval = 500ms
 ${sqmgr_lines-}
 
 [redis]
-url = unix://$folder/redis.sock
+url = ${redis_url-unix://$folder/redis.sock}
 ${redis_lines-}
 
 [fleet:default]

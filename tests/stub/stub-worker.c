@@ -2,8 +2,10 @@
 /* A worker that only speaks Sidekiq's heartbeat, fast and on demand, for tests that cannot wait for the real
  * one.
  *
- * stub-worker [-u SOCKET] [-b BEAT_MS] [-c CONCURRENCY] [-n NAMESPACE] [-t STOP_SECONDS] [-d FOLDER]
- *             [-j LEDGER]
+ * stub-worker [-u SOCKET]... [-b BEAT_MS] [-c CONCURRENCY] [-n NAMESPACE] [-t STOP_SECONDS]
+ *             [-d FOLDER] [-j LEDGER]
+ *
+ * Of several SOCKETs it uses the one whose server says that it is a master.
  *
  * Files in FOLDER steer it: `busy` and `busy.PID` hold the number of jobs that it says it runs, `mute` holds
  * its heartbeats back, `hang` its boot, `fail` makes it print that file and exit with 1 at its
@@ -33,9 +35,11 @@
 #include <unistd.h>
 
 #define MAX_THREADS 64
+#define MAX_SOCKETS 4
 
 static struct {
-        const char *socket;
+        const char *sockets[MAX_SOCKETS];
+        unsigned n_sockets;
         const char *prefix;
         const char *folder;
         const char *ledger;
@@ -232,16 +236,63 @@ static unsigned append_beat(redisContext *redis, unsigned busy)
         return n;
 }
 
-/* Sends what was appended; a connection that broke is given up, and made anew at the next beat. */
+static bool is_master(redisContext *redis)
+{
+        redisReply *reply = redisCommand(redis, "ROLE");
+        bool master =
+                reply && reply->type == REDIS_REPLY_ARRAY && strcmp(reply->element[0]->str, "master") == 0;
+
+        freeReplyObject(reply);
+        return master;
+}
+
+static redisContext *redis_connect_to(const char *path)
+{
+        const struct timeval timeout = {.tv_sec = options.n_sockets > 1 ? 1 : 5};
+        redisContext *redis = path ? redisConnectUnixWithTimeout(path, timeout)
+                                   : redisConnectWithTimeout("127.0.0.1", 6379, timeout);
+        if (redis && redis->err) {
+                redisFree(redis);
+                return NULL;
+        }
+        if (redis)
+                redisSetTimeout(redis, timeout);
+        if (redis && options.n_sockets > 1 && !is_master(redis)) {
+                redisFree(redis);
+                return NULL;
+        }
+        return redis;
+}
+
+static redisContext *redis_connect(void)
+{
+        redisContext *redis = NULL;
+
+        if (options.n_sockets == 0)
+                return redis_connect_to(NULL);
+        for (unsigned i = 0; !redis && i < options.n_sockets; i++)
+                redis = redis_connect_to(options.sockets[i]);
+        return redis;
+}
+
+/* Sends what was appended; a connection that broke is given up, and made anew at the next beat. So is one
+ * whose server refuses: a master that became a replica takes no beats. */
 static redisContext *redis_exchange(redisContext *redis, unsigned n_replies)
 {
+        bool refused = false;
+
         for (unsigned i = 0; i < n_replies; i++) {
                 redisReply *reply = NULL;
                 if (redisGetReply(redis, (void **)&reply) != REDIS_OK) {
                         redisFree(redis);
                         return NULL;
                 }
+                refused |= reply->type == REDIS_REPLY_ERROR;
                 freeReplyObject(reply);
+        }
+        if (refused) {
+                redisFree(redis);
+                return NULL;
         }
         return redis;
 }
@@ -311,12 +362,13 @@ static int parse_options(int argc, char **argv)
 {
         int option;
 
-        options.socket = getenv("STUB_REDIS");
         options.folder = getenv("STUB_FOLDER");
         while ((option = getopt(argc, argv, "u:b:c:n:t:d:j:")) != -1)
                 switch (option) {
                 case 'u':
-                        options.socket = optarg;
+                        if (options.n_sockets == MAX_SOCKETS)
+                                return -EINVAL;
+                        options.sockets[options.n_sockets++] = optarg;
                         break;
                 case 'b':
                         options.beat_ms = (unsigned)strtoul(optarg, NULL, 10);
@@ -339,6 +391,8 @@ static int parse_options(int argc, char **argv)
                 default:
                         return -EINVAL;
                 }
+        if (options.n_sockets == 0 && getenv("STUB_REDIS"))
+                options.sockets[options.n_sockets++] = getenv("STUB_REDIS");
         return options.concurrency <= MAX_THREADS ? 0 : -EINVAL;
 }
 
@@ -367,7 +421,7 @@ int main(int argc, char **argv)
 
         if (parse_options(argc, argv) < 0) {
                 fprintf(stderr,
-                        "usage: %s [-u SOCKET] [-b BEAT_MS] [-c CONCURRENCY] [-n PREFIX] "
+                        "usage: %s [-u SOCKET]... [-b BEAT_MS] [-c CONCURRENCY] [-n PREFIX] "
                         "[-t STOP_SECONDS] [-d FOLDER] [-j LEDGER]\n",
                         argv[0]);
                 return 2;

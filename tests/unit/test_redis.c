@@ -221,7 +221,7 @@ START_TEST(notices_a_death_while_nobody_asks)
         run_until(is_up());
         server_kill();
         run_until(is_down());
-        assert_error("closed by the server");
+        assert_error("closed the connection");
 }
 END_TEST
 

@@ -162,6 +162,40 @@ START_TEST(hides_the_password)
 }
 END_TEST
 
+START_TEST(reads_the_addresses_of_sentinels)
+{
+        static const struct {
+                const char *host;
+                unsigned port;
+        } expect[] = {{"10.0.0.1", 26379}, {"sentinel-2", 7000}, {"::1", 26380}};
+        struct redis_url *list;
+        size_t n;
+
+        ck_assert_int_eq(redis_sentinels_parse(" 10.0.0.1,sentinel-2:7000 , [::1]:26380 ", &list, &n, NULL),
+                         0);
+        ck_assert_uint_eq(n, ELEMENTSOF(expect));
+        for (size_t i = 0; i < n; i++) {
+                ck_assert_str_eq(list[i].host, expect[i].host);
+                ck_assert_uint_eq(list[i].port, expect[i].port);
+        }
+        redis_sentinels_free(list, n);
+}
+END_TEST
+
+START_TEST(refuses_what_are_no_addresses_of_sentinels)
+{
+        static const char *const wrong[] = {"",        ",",     "h:1,", "h:1 h:2", "h:0",
+                                            "h:65536", "u@h:1", "::1",  "[::1",    "h:1;h:2"};
+        struct redis_url *list;
+        const char *error = NULL;
+        size_t n;
+
+        for (size_t i = 0; i < ELEMENTSOF(wrong); i++)
+                ck_assert_msg(redis_sentinels_parse(wrong[i], &list, &n, &error) == -EINVAL && error, "%s",
+                              wrong[i]);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("redis_url");
@@ -171,6 +205,8 @@ int main(void)
         tcase_add_loop_test(tcase, refuses_the_rest_and_says_why, 0, ELEMENTSOF(bad));
         tcase_add_test(tcase, refuses_a_host_beyond_any_name);
         tcase_add_loop_test(tcase, hides_the_password, 0, ELEMENTSOF(redacted));
+        tcase_add_test(tcase, reads_the_addresses_of_sentinels);
+        tcase_add_test(tcase, refuses_what_are_no_addresses_of_sentinels);
         suite_add_tcase(suite, tcase);
         return unit_main(suite);
 }

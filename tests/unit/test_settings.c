@@ -354,10 +354,12 @@ static const struct {
          "url: rediss:// (TLS) is not supported by this version: write redis:// or unix://"},
         {"fleet:a", "redis_url=rediss://h",
          "redis_url: rediss:// (TLS) is not supported by this version: write redis:// or unix://"},
-#define SENTINELS "it is not supported by this version: name the Redis itself with 'url'"
-        {"redis", "sentinels=h:1", "'sentinels': " SENTINELS},
-        {"redis", "master_name=m", "'master_name': " SENTINELS},
-        {"redis", "sentinel_password=hush", "'sentinel_password': " SENTINELS},
+        {"redis", "sentinels=h:1",
+         "sentinels is given without master_name: add the name that they know the "
+         "master by"},
+        {"redis", "master_name=m", "master_name is given without sentinels: add them, or leave it out"},
+        {"redis", "sentinel_password=hush",
+         "sentinel_password is given without sentinels: add them, or leave it out"},
         {"redis", "username=u", "username is given without a password: add password or password_file"},
 
         {"fleet:a", "memory_treshold=1G", "unknown key 'memory_treshold', did you mean 'memory_threshold'?"},
@@ -430,6 +432,13 @@ static const struct {
          "f:3: fleet 'a': stop_timeout = 29s must be at least 30s, or workers are killed while sidekiq still "
          "saves its "
          "jobs\n"},
+#define SENTINELS                                                                                            \
+        "must be 'host:port, host:port': names or addresses, IPv6 ones in [], and ports from 1 to 65535\n"
+        {"[fleet:a]\ncommand=run\n[redis]\nmaster_name=m\nsentinels=h:0", "f:5: sentinels = h:0: " SENTINELS},
+        {"[fleet:a]\ncommand=run\n[redis]\nmaster_name=m\nsentinels=h,", "f:5: sentinels = h,: " SENTINELS},
+        {"[fleet:a]\ncommand=run\n[redis]\nmaster_name=m\nsentinels=::1", "f:5: sentinels = ::1: " SENTINELS},
+        {"[fleet:a]\ncommand=run\n[redis]\nmaster_name=m\nsentinels=h\nurl=unix:///run/redis.sock",
+         "f:5: sentinels name a server that is reached over the network: url must not be a unix:// one\n"},
         {"[fleet:a]\ncommand=run\nbackoff_min=2min",
          "f:3: fleet 'a': backoff_max = 1min must not be below backoff_min = 2min\n"},
         {"[fleet:a]\ncommand=run\nenvironment_file=env",

@@ -42,8 +42,8 @@ static struct worker *add_worker(unsigned index, pid_t pid, usec_t now)
 
 static json_t *render(usec_t now)
 {
-        const struct status_redis redis[] = {{"redis://127.0.0.1:6379/0", "connected", 0.12345, NULL},
-                                             {"unix:///run/redis.sock", "down", -1, NULL}};
+        const struct status_redis redis[] = {{"redis://m/0", "10.0.0.7:6379", "connected", 0.12345, NULL},
+                                             {"unix:///run/redis.sock", NULL, "down", -1, NULL}};
         struct status_info info = {
                 .version = "1.2.3", .pid = 77, .started_at = T0, .redis = redis, .n_redis = 2};
         json_t *status = status_render(&info, world->fleets, world->n_fleets, now);

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT */
+/* One socket to one server that speaks Redis's protocol; see the header.
+ *
+ * Of hiredis the contexts that do not block are used, not its asynchronous ones: those end the process by an
+ * assertion when a server says what it was not asked for, and have no deadlines before 1.0. */
+#include "io/connection.h"
+#include "base/macro.h"
+#include "io/clock.h"
+#include "io/resolve.h"
+#include <fcntl.h>
+#include <hiredis/hiredis.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* Nobody asks it anything: the owner is reminded. */
+#define IDLE_USEC (5 * USEC_PER_SEC)
+/* Deadlines give way to input: what has arrived is read before anything is called late. */
+#define TIMER_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
+
+#define WHY_SIZE 256
+
+enum phase {
+        PHASE_CLOSED,
+        PHASE_FAILED, /* at once: the owner is told from the loop */
+        PHASE_RESOLVING,
+        PHASE_CONNECTING,
+        PHASE_UP,
+};
+
+struct connection {
+        sd_event *event;
+        sd_event_source *timer;
+        const struct connection_ops *ops;
+        void *userdata;
+        usec_t connect_timeout;
+        usec_t command_timeout;
+
+        struct endpoint endpoint;
+        enum phase phase;
+        uint64_t openings; /* tells whether a callback closed or reopened it */
+        usec_t deadline;   /* of this phase, while it is not up */
+        char failure[128]; /* of the last address that was tried */
+
+        struct resolve *resolve; /* it outlives the opening that asked, see on_resolved() */
+        char resolved[NI_MAXHOST];
+        bool answer_is_late; /* the answer is for `resolved`, and has not been used */
+        struct resolve_answer answer;
+        unsigned next_address;
+
+        redisContext *context;
+        sd_event_source *io;
+        bool wants_write;
+        unsigned waiting;     /* commands without their reply */
+        usec_t waiting_since; /* the oldest was sent, or the last reply came */
+        usec_t last_reply_at;
+
+        unsigned entered; /* calls of ours on the stack */
+        bool freed;
+};
+
+static void connection_lost(struct connection *connection, const char *format, ...) _printf_(2, 3);
+
+static void connection_destroy(struct connection *connection)
+{
+        sd_event_source_disable_unref(connection->timer);
+        sd_event_unref(connection->event);
+        free(connection);
+}
+
+/* Around everything that calls back: the object stays until the last of them has returned. */
+static void connection_enter(struct connection *connection)
+{
+        connection->entered++;
+}
+
+static void connection_leave(struct connection *connection)
+{
+        if (--connection->entered == 0 && connection->freed)
+                connection_destroy(connection);
+}
+
+/* When must something be done, if nothing arrives? */
+static usec_t next_deadline(const struct connection *connection)
+{
+        if (connection->phase != PHASE_UP)
+                return connection->deadline;
+        if (connection->waiting > 0)
+                return usec_add(connection->waiting_since, connection->command_timeout);
+        return usec_add(connection->last_reply_at, IDLE_USEC);
+}
+
+static void arm_timer(struct connection *connection)
+{
+        /* Neither call fails with a source of ours. */
+        (void)sd_event_source_set_time(connection->timer, next_deadline(connection));
+        (void)sd_event_source_set_enabled(connection->timer, SD_EVENT_ONESHOT);
+}
+
+static void context_close(struct connection *connection)
+{
+        connection->io = sd_event_source_disable_unref(connection->io);
+        if (connection->context)
+                redisFree(TAKE_PTR(connection->context));
+}
+
+static void connection_lost(struct connection *connection, const char *format, ...)
+{
+        char why[WHY_SIZE];
+        va_list arguments;
+
+        va_start(arguments, format);
+        vsnprintf(why, sizeof(why), format, arguments);
+        va_end(arguments);
+        connection_close(connection);
+        connection_enter(connection);
+        connection->ops->on_lost(connection, why, connection->userdata);
+        connection_leave(connection);
+}
+
+/* For what fails before the loop runs: connection_open() calls nobody back. */
+static void fail_soon(struct connection *connection, const char *why, int error)
+{
+        snprintf(connection->failure, sizeof(connection->failure), "%s: %s", why, strerror(error));
+        connection->phase = PHASE_FAILED;
+        connection->deadline = 0;
+        arm_timer(connection);
+}
+
+static void set_wants_write(struct connection *connection, bool wants)
+{
+        if (connection->wants_write == wants)
+                return;
+        connection->wants_write = wants;
+        /* Should it fail, then commands are late, and that is dealt with. */
+        (void)sd_event_source_set_io_events(connection->io, wants ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata);
+
+/* Begins to connect. Where that fails at once, connection->failure says why. */
+static int context_open(struct connection *connection, const char *address)
+{
+        const struct endpoint *endpoint = &connection->endpoint;
+        redisContext *context = endpoint->path ? redisConnectUnixNonBlock(endpoint->path)
+                                               : redisConnectNonBlock(address, (int)endpoint->port);
+        int r = 0;
+
+        connection->context = context;
+        if (!context || context->err) {
+                snprintf(connection->failure, sizeof(connection->failure), "%s",
+                         context ? context->errstr : "out of memory");
+                context_close(connection);
+                return -EIO;
+        }
+        if (fcntl(context->fd, F_SETFD, FD_CLOEXEC) < 0)
+                r = -errno;
+        connection->wants_write = true;
+        if (r >= 0)
+                r = sd_event_add_io(connection->event, &connection->io, context->fd, EPOLLOUT, on_io,
+                                    connection);
+        if (r < 0) {
+                snprintf(connection->failure, sizeof(connection->failure), "%s", strerror(-r));
+                context_close(connection);
+                return -EIO;
+        }
+        return 0;
+}
+
+/* Tries the addresses that are left, until one is under way. Each has connect_timeout for itself: a dead one
+ * must not use up the time of those behind it. Returns whether one is. */
+static bool connect_next(struct connection *connection)
+{
+        context_close(connection);
+        while (connection->next_address < connection->answer.n_addresses) {
+                if (context_open(connection, connection->answer.addresses[connection->next_address++]) == 0) {
+                        connection->phase = PHASE_CONNECTING;
+                        connection->deadline =
+                                usec_add(clock_now(CLOCK_MONOTONIC), connection->connect_timeout);
+                        arm_timer(connection);
+                        return true;
+                }
+        }
+        return false;
+}
+
+static void connect_next_or_lose(struct connection *connection)
+{
+        if (!connect_next(connection))
+                connection_lost(connection, "cannot connect: %s", connection->failure);
+}
+
+/* A late answer is kept for the next opening: a slow name server would keep us away for ever otherwise. */
+static void on_resolved(const struct resolve_answer *answer, void *userdata)
+{
+        struct connection *connection = userdata;
+
+        connection_enter(connection);
+        connection->resolve = resolve_free(connection->resolve);
+        connection->next_address = 0;
+        if (connection->phase != PHASE_RESOLVING) {
+                /* One in use is a numeric address or a socket, or another name's. */
+                if (connection->phase == PHASE_CLOSED && answer->error == 0) {
+                        connection->answer = *answer;
+                        connection->answer_is_late = true;
+                }
+        } else if (answer->error != 0) {
+                connection_lost(connection, "cannot find host '%s': %s", connection->endpoint.host,
+                                gai_strerror(answer->error));
+        } else {
+                connection->answer = *answer;
+                connect_next_or_lose(connection);
+        }
+        connection_leave(connection);
+}
+
+/* Returns 0 or -errno. */
+static int resolve_begin(struct connection *connection)
+{
+        const char *host = connection->endpoint.host;
+        int r = 0;
+
+        if (connection->resolve && strcmp(connection->resolved, host) != 0)
+                connection->resolve = resolve_free(connection->resolve);
+        snprintf(connection->resolved, sizeof(connection->resolved), "%s", host);
+        if (!connection->resolve)
+                r = resolve_start(connection->event, host, on_resolved, connection, &connection->resolve);
+        if (r < 0)
+                return r;
+        connection->phase = PHASE_RESOLVING;
+        connection->deadline = usec_add(clock_now(CLOCK_MONOTONIC), connection->connect_timeout);
+        arm_timer(connection);
+        return 0;
+}
+
+void connection_open(struct connection *connection, const struct endpoint *endpoint)
+{
+        int r;
+
+        connection_close(connection);
+        connection->endpoint = *endpoint;
+        connection->next_address = 0;
+        bool known = connection->answer_is_late && !endpoint->path &&
+                     strcmp(connection->resolved, endpoint->host) == 0;
+        connection->answer_is_late = false;
+        if (!known)
+                connection->answer = (struct resolve_answer){.n_addresses = 1};
+        if (!known && !endpoint->path) {
+                if (!resolve_is_numeric(endpoint->host)) {
+                        r = resolve_begin(connection);
+                        if (r < 0)
+                                fail_soon(connection, "cannot look up the host", -r);
+                        return;
+                }
+                snprintf(connection->answer.addresses[0], RESOLVE_ADDRESS_SIZE, "%s", endpoint->host);
+        }
+        if (!connect_next(connection)) {
+                connection->phase = PHASE_FAILED;
+                connection->deadline = 0;
+                arm_timer(connection);
+        }
+}
+
+void connection_close(struct connection *connection)
+{
+        connection->openings++;
+        connection->phase = PHASE_CLOSED;
+        connection->waiting = 0;
+        (void)sd_event_source_set_enabled(connection->timer, SD_EVENT_OFF);
+        context_close(connection);
+}
+
+int connection_send(struct connection *connection, int argc, const char *const argv[], const size_t argvlen[])
+{
+        if (connection->phase != PHASE_UP)
+                return -ENOTCONN;
+        if (redisAppendCommandArgv(connection->context, argc, (const char **)argv, argvlen) != REDIS_OK)
+                return -ENOMEM;
+        set_wants_write(connection, true);
+        if (connection->waiting++ == 0) {
+                connection->waiting_since = clock_now(CLOCK_MONOTONIC);
+                arm_timer(connection);
+        }
+        return 0;
+}
+
+static void socket_connected(struct connection *connection, int fd)
+{
+        socklen_t len = sizeof(int);
+        int error = 0;
+
+        if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+                error = errno;
+        if (error != 0) {
+                snprintf(connection->failure, sizeof(connection->failure), "%s", strerror(error));
+                connect_next_or_lose(connection);
+                return;
+        }
+        connection->phase = PHASE_UP;
+        connection->last_reply_at = clock_now(CLOCK_MONOTONIC);
+        set_wants_write(connection, false);
+        arm_timer(connection);
+        connection->ops->on_up(connection, connection->userdata);
+}
+
+/* Is it `message CHANNEL TEXT`? */
+static bool is_message(const redisReply *reply)
+{
+        if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3)
+                return false;
+        for (size_t i = 0; i < reply->elements; i++)
+                if (reply->element[i]->type != REDIS_REPLY_STRING)
+                        return false;
+        return strcmp(reply->element[0]->str, "message") == 0;
+}
+
+static void take_reply(struct connection *connection, const redisReply *reply)
+{
+        const struct connection_ops *ops = connection->ops;
+        const redisReader *reader = connection->context->reader;
+
+        connection->last_reply_at = clock_now(CLOCK_MONOTONIC);
+        if (ops->on_message && is_message(reply)) {
+                ops->on_message(connection, reply, connection->userdata);
+                return;
+        }
+        if (connection->waiting == 0) {
+                connection_lost(connection, "the server sends what it was not asked for: check url");
+                return;
+        }
+        if (connection->waiting == 1 && reader->pos < reader->len && !ops->on_message) {
+                connection_lost(connection, "the server sends more than it was asked for: check url");
+                return;
+        }
+        connection->waiting--;
+        connection->waiting_since = connection->last_reply_at;
+        ops->on_reply(connection, reply, connection->userdata);
+}
+
+static void receive(struct connection *connection)
+{
+        uint64_t opening = connection->openings;
+        redisContext *context = connection->context;
+
+        if (redisBufferRead(context) != REDIS_OK) {
+                connection_lost(connection, "connection lost: %s", context->errstr);
+                return;
+        }
+        while (connection->openings == opening) {
+                void *reply = NULL;
+
+                if (redisGetReplyFromReader(context, &reply) != REDIS_OK) {
+                        connection_lost(connection, "connection lost: %s", context->errstr);
+                        return;
+                }
+                if (!reply)
+                        break;
+                take_reply(connection, reply);
+                freeReplyObject(reply);
+        }
+        if (connection->openings != opening)
+                return;
+        if (connection->waiting == 0 && !connection->ops->on_message &&
+            context->reader->pos < context->reader->len)
+                connection_lost(connection, "the server sends what it was not asked for: check url");
+        else
+                arm_timer(connection);
+}
+
+static void flush(struct connection *connection)
+{
+        int done = 0;
+
+        if (redisBufferWrite(connection->context, &done) != REDIS_OK)
+                connection_lost(connection, "connection lost: %s", connection->context->errstr);
+        else
+                set_wants_write(connection, !done);
+}
+
+static int on_io(_unused_ sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+        struct connection *connection = userdata;
+        uint64_t opening = connection->openings;
+
+        connection_enter(connection);
+        if (connection->phase == PHASE_CONNECTING) {
+                socket_connected(connection, fd);
+        } else {
+                if (revents & (EPOLLIN | EPOLLHUP | EPOLLERR))
+                        receive(connection);
+                if (connection->openings == opening && connection->wants_write)
+                        flush(connection);
+        }
+        connection_leave(connection);
+        return 0;
+}
+
+/* The oldest command is late, or nobody has asked for long. */
+static void check_answers(struct connection *connection, usec_t due)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        if (now < next_deadline(connection)) {
+                arm_timer(connection);
+        } else if (connection->waiting == 0) {
+                connection->last_reply_at = now;
+                arm_timer(connection);
+                connection->ops->on_idle(connection, connection->userdata);
+        } else if (now > usec_add(due, connection->command_timeout / 2)) {
+                /* It is we who are late: the command may not even have gone out. */
+                connection->waiting_since = now;
+                arm_timer(connection);
+        } else {
+                connection_lost(connection, "no reply within command_timeout");
+        }
+}
+
+static int on_timer(_unused_ sd_event_source *source, uint64_t due, void *userdata)
+{
+        struct connection *connection = userdata;
+
+        connection_enter(connection);
+        switch (connection->phase) {
+        case PHASE_CLOSED:
+                break;
+        case PHASE_FAILED:
+                connection_lost(connection, "cannot connect: %s", connection->failure);
+                break;
+        case PHASE_RESOLVING:
+                connection_lost(connection, "host '%s' was not found within connect_timeout",
+                                connection->endpoint.host);
+                break;
+        case PHASE_CONNECTING:
+                snprintf(connection->failure, sizeof(connection->failure),
+                         "no answer within connect_timeout");
+                connect_next_or_lose(connection);
+                break;
+        case PHASE_UP:
+                check_answers(connection, due);
+                break;
+        }
+        connection_leave(connection);
+        return 0;
+}
+
+int connection_new(sd_event *event, const struct connection_ops *ops, usec_t connect_timeout,
+                   usec_t command_timeout, void *userdata, struct connection **ret)
+{
+        struct connection *connection = calloc(1, sizeof(*connection));
+
+        if (!connection)
+                return -ENOMEM;
+        connection->event = sd_event_ref(event);
+        connection->ops = ops;
+        connection->userdata = userdata;
+        connection->connect_timeout = connect_timeout;
+        connection->command_timeout = command_timeout;
+        int r = sd_event_add_time(event, &connection->timer, CLOCK_MONOTONIC, 0, 1, on_timer, connection);
+        if (r >= 0)
+                r = sd_event_source_set_priority(connection->timer, TIMER_PRIORITY);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(connection->timer, SD_EVENT_OFF);
+        if (r < 0) {
+                connection_destroy(connection);
+                return r;
+        }
+        *ret = connection;
+        return 0;
+}
+
+struct connection *connection_free(struct connection *connection)
+{
+        if (!connection || connection->freed)
+                return NULL;
+        connection->freed = true;
+        connection_close(connection);
+        connection->resolve = resolve_free(connection->resolve);
+        connection_enter(connection);
+        connection_leave(connection);
+        return NULL;
+}

@@ -1,0 +1,217 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Redis fails over, and sqmgr follows the master that the Sentinels name: with a real master, a replica and three
+# Sentinels. Nobody below the count, nobody cut off, nobody stopped on the word of a replica.
+# seconds: 60
+# shellcheck disable=SC2034
+load helpers
+
+# Each test has addresses of its own in the loopback network, so that the ports are the usual ones.
+start_node() { # NAME ADDRESS OPTION...
+        local name=$1 address=$2
+        shift 2
+        mkdir -p "$folder/$name"
+        launch "$name" redis-server --bind "$address" --port 6379 --unixsocket "$folder/$name.sock" \
+                --dir "$folder/$name" --save '' --replica-announce-ip "$address" --repl-diskless-sync-delay 0 "$@"
+        declare -g "${name}_pid=$!"
+}
+node() { # NAME COMMAND...
+        local name=$1
+        shift
+        redis-cli -s "$folder/$name.sock" ${password:+-a "$password" --no-auth-warning} "$@"
+}
+node_is() { [ "$(node "$1" role | head -n 1)" = "$2" ]; } # NAME ROLE
+in_step() { node "$1" info replication | grep -q '^master_link_status:up'; } # NAME
+
+start_sentinel() { # NUMBER MASTER-ADDRESS [LINE...]
+        local number=$1 master=$2
+        shift 2
+        mkdir -p "$folder/s$number"
+        {
+                printf '%s\n' "bind $net.1$number" 'port 26379' "dir $folder/s$number" \
+                        "sentinel announce-ip $net.1$number" \
+                        "sentinel monitor mymaster $master 6379 2" \
+                        'sentinel down-after-milliseconds mymaster 500' \
+                        'sentinel failover-timeout mymaster 3000' "$@"
+        } >"$folder/s$number/sentinel.conf"
+        launch "s$number" redis-server "$folder/s$number/sentinel.conf" --sentinel
+        declare -g "s${number}_pid=$!"
+}
+sentinel() { # NUMBER COMMAND...
+        local number=$1
+        shift
+        redis-cli -h "$net.1$number" -p 26379 ${sentinel_password:+-a "$sentinel_password" --no-auth-warning} "$@"
+}
+# Knows the replica and the other Sentinels: it can fail over.
+sentinel_knows() { # NUMBER
+        sentinel "$1" sentinel master mymaster | paste - - | grep -qFx $'num-slaves\t1' &&
+                sentinel "$1" sentinel master mymaster | paste - - | grep -qFx $'num-other-sentinels\t2'
+}
+
+# Refused for a while after the last one.
+sentinel_fails_over() { [ "$(sentinel 1 sentinel failover mymaster)" = OK ]; }
+
+# One of its clients listens.
+listened_to() { sentinel "$1" client list type pubsub | grep -q 'sub=1 psub=0'; } # NUMBER
+
+# Options of the servers are in `node_options`, lines of the Sentinels in `sentinel_lines`.
+start_cluster() {
+        local number
+        net=127.$((RANDOM % 254 + 1)).$((RANDOM % 254 + 1))
+        a=$net.1:6379 b=$net.2:6379
+        start_node a "$net.1" "${node_options[@]}"
+        start_node b "$net.2" --replicaof "$net.1" 6379 "${node_options[@]}"
+        wait_until 20 in_step b
+        for number in 1 2 3; do
+                start_sentinel $number "$net.1" "${sentinel_lines[@]}"
+        done
+        for number in 1 2 3; do
+                wait_until 30 sentinel_knows $number
+        done
+        redis_url=redis://elsewhere.invalid/0
+        redis_lines="sentinels = $net.11:26379, $net.12, $net.13:26379
+master_name = mymaster
+${redis_lines-}"
+}
+
+stub_command() { echo "$stub -u $folder/a.sock -u $folder/b.sock -b 200 -d $folder/steer"; }
+server_is() { [ "$(sqmgrctl status --json | jq -r '.redis[0].server')" = "$1" ]; } # HOST:PORT
+
+start_fleet() {
+        configure <<END
+command = $(stub_command)
+active_process_count = 3
+ready_after = 500ms
+max_processes = 9
+END
+        start_sqmgr
+        wait_until 30 ready 3
+        server_is "$a"
+}
+
+signal_master() { kill "-$1" "$a_pid"; }
+
+# Until COMMAND succeeds: so many are active, and the busy one lives.
+while_kept_until() { # COMMAND...
+        local deadline=$((SECONDS + 60))
+        until "$@" >/dev/null 2>&1; do
+                [ $SECONDS -lt $deadline ] || return 1
+                fleet_is '.active >= 3' || return 1
+                alive "$busy_pid" || return 1
+                sleep 0.1
+        done
+}
+
+# A rollout is under way, one old worker has a job, and the master leaves by COMMAND.
+fails_over_by() { # COMMAND...
+        start_cluster
+        start_fleet
+        workers=$(worker_pids)
+        busy_pid=${workers##* }
+        echo 1 >"$folder/steer/busy.$busy_pid"
+        wait_until 10 fleet_is ".workers[] | select(.pid == $busy_pid) | .busy == 1"
+        sqmgrctl restart
+        "$@"
+        while_kept_until server_is "$b"
+        while_kept_until fleet_is '.rollout.state == "done"'
+        while_kept_until ready 3
+        alive "$busy_pid"
+        fleet_is ".workers[] | select(.pid == $busy_pid) | .state == \"quiet\" and .busy == 1"
+        rm "$folder/steer/busy.$busy_pid"
+        # shellcheck disable=SC2086
+        wait_until 60 gone $workers
+        wait_until 30 fleet_is '.active == 3 and (.workers | length) == 3'
+        [ "$(sqmgrctl events --json | jq -s '[.[].events[]? // .[] | select(.event == "redis-failover")] | length')" = 1 ]
+        sqmgrctl events | grep -F "Redis failed over from $a to $b"
+        sqmgrctl status | grep -F "redis redis://mymaster/0 connected to $b"
+        grep -F "Redis redis://mymaster/0: connected to the master, $b" "$folder/sqmgr.log"
+}
+
+@test "SENTINEL FAILOVER during a rollout: sqmgr follows, the rollout goes through, and back again" {
+        fails_over_by sentinel 1 sentinel failover mymaster
+        wait_until 30 node_is a slave
+        wait_until 30 in_step a
+        wait_until 30 sentinel_fails_over
+        wait_until 30 server_is "$a"
+        wait_until 30 ready 3
+        run -0 sqmgrctl restart --wait=drained --timeout 60s
+}
+
+@test "the master is killed during a rollout: sqmgr follows, and the rollout goes through" {
+        fails_over_by signal_master KILL
+}
+
+@test "the master hangs during a rollout: sqmgr follows, and does not go back when it wakes up" {
+        fails_over_by signal_master STOP
+        kill -CONT "$a_pid"
+        wait_until 30 node_is a slave
+        server_is "$b"
+        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        server_is "$b"
+}
+
+@test "the Sentinel listened to dies, then the master: the others are asked, and sqmgr follows" {
+        start_cluster
+        start_fleet
+        kill -KILL "$s1_pid"
+        wait_until 30 listened_to 2
+        kill -KILL "$a_pid"
+        wait_until 60 server_is "$b"
+        wait_until 30 ready 3
+        not grep -F 'takes jobs' <(sed '1,/failed over/d' "$folder/sqmgr.log")
+}
+
+@test "a Sentinel that names a replica, and one that is frozen: neither is believed" {
+        start_cluster
+        start_sentinel 4 "$net.2"
+        start_sentinel 5 "$net.1"
+        wait_until 20 sentinel 5 ping
+        kill -STOP "$s5_pid"
+        redis_lines="sentinels = $net.14, $net.15, $net.11
+master_name = mymaster"
+        start_fleet
+        grep -F "$b is not a master, but says that it is a slave" "$folder/sqmgr.log"
+}
+
+@test "no Sentinel knows the master: it is said, nothing ends, and nothing is needed when one does" {
+        start_cluster
+        redis_lines="sentinels = $net.11, $net.19, $net.13
+master_name = other"
+        configure <<END
+command = $(stub_command)
+ready_after = 500ms
+END
+        start_sqmgr
+        wait_until 20 redis_state_is down
+        wait_until 20 grep -F "it does not know that name: check master_name" "$folder/sqmgr.log"
+        sentinel 3 sentinel monitor other "$net.1" 6379 2
+        wait_until 30 ready 1
+        server_is "$a"
+}
+
+@test "master, replica and Sentinels ask for passwords: they are given, and told to nobody" {
+        password=swordfish sentinel_password=opensesame
+        node_options=(--requirepass "$password" --masterauth "$password")
+        sentinel_lines=("sentinel auth-pass mymaster $password" "requirepass $sentinel_password")
+        redis_lines="password = $password
+sentinel_password = $sentinel_password"
+        start_cluster
+        configure <<END
+command = $stub -b 200
+END
+        start_sqmgr
+        wait_until 20 redis_state_is connected
+        sentinel 1 sentinel failover mymaster
+        wait_until 30 server_is "$b"
+        run -0 sqmgrctl status
+        [[ $output != *"$password"* && $output != *"$sentinel_password"* ]]
+        not grep -E "$password|$sentinel_password" "$folder/sqmgr.log" "$folder/state" "/proc/$sqmgr_pid/cmdline"
+        not grep -E "$password|$sentinel_password" <(sqmgrctl status --json; sqmgrctl events --json)
+
+        # A wrong one is named, without its value.
+        kill -KILL "$sqmgr_pid"
+        sed -i "s/^sentinel_password = .*/sentinel_password = wrongsesame/" "$folder/sqmgr.ini"
+        start_sqmgr
+        wait_until 20 grep -F 'it refuses sentinel_password' "$folder/sqmgr.log"
+        not grep -F wrongsesame "$folder/sqmgr.log"
+}
