@@ -28,6 +28,9 @@ struct redis_settings {
         char *sentinels; /* NULL: url names the server */
         char *master_name;
         char *sentinel_password;
+        char *tls_ca_file;
+        char *tls_cert_file;
+        char *tls_key_file;
         char *namespace;
         usec_t connect_timeout;
         usec_t command_timeout;

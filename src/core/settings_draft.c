@@ -354,6 +354,19 @@ static void check_sentinels(const struct settings_draft *draft, struct config_er
                                   "a unix:// one");
 }
 
+static void check_tls(const struct settings_draft *draft, struct config_errors *errors)
+{
+        const struct redis_settings *redis = &draft->settings->redis;
+        unsigned cert = draft_line(draft, SETTINGS_REDIS, "tls_cert_file");
+        unsigned key = draft_line(draft, SETTINGS_REDIS, "tls_key_file");
+
+        if ((redis->tls_cert_file || redis->tls_key_file) && (cert > 0) != (key > 0))
+                config_errors_add(errors, MAX(cert, key),
+                                  "%s is given without %s: a certificate needs its key",
+                                  cert > 0 ? "tls_cert_file" : "tls_key_file",
+                                  cert > 0 ? "tls_key_file" : "tls_cert_file");
+}
+
 static int finish_redis(const struct settings_draft *draft, struct config_errors *errors)
 {
         struct redis_settings *redis = &draft->settings->redis;
@@ -369,6 +382,7 @@ static int finish_redis(const struct settings_draft *draft, struct config_errors
         int r = finish_url(draft, errors);
         if (r == 0)
                 check_sentinels(draft, errors);
+        check_tls(draft, errors);
         return r;
 }
 

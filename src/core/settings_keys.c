@@ -2,6 +2,7 @@
 /* The table of all keys of the config file. */
 #include "core/settings_keys.h"
 #include "base/words.h"
+#include "config.h"
 #include <string.h>
 #include <strings.h>
 #include <syslog.h>
@@ -16,6 +17,12 @@
 #define BYTES_MIN (INT64_C(1) << 20) /* less is a forgotten unit */
 #define BYTES_MAX (INT64_C(1) << 50)
 #define COUNT_MAX 10000
+
+#if HAVE_TLS
+#define NO_TLS NULL
+#else
+#define NO_TLS "TLS is not supported by this build, whose hiredis has none"
+#endif
 
 static const struct settings_choice log_levels[] = {
         {"debug", LOG_DEBUG},     {"info", LOG_INFO}, {"notice", LOG_NOTICE},
@@ -69,6 +76,12 @@ const struct settings_key settings_keys[] = {
          .help = "what the Sentinels call the Redis"},
         {REDIS(sentinel_password), .type = SETTINGS_TEXT, .unset = "none", .secret = true,
          .help = "password to log in to the Sentinels with"},
+        {REDIS(tls_ca_file), .type = SETTINGS_PATH, .unset = "the machine's certificates", .refusal = NO_TLS,
+         .help = "with rediss://: who signs the certificates of servers to trust"},
+        {REDIS(tls_cert_file), .type = SETTINGS_PATH, .unset = "none", .refusal = NO_TLS,
+         .help = "certificate to show to the server"},
+        {REDIS(tls_key_file), .type = SETTINGS_PATH, .unset = "none", .refusal = NO_TLS,
+         .help = "private key of that certificate"},
         {REDIS(namespace), .type = SETTINGS_TEXT, .unset = "none",
          .help = "prefix of all keys, as redis-namespace writes it"},
         {REDIS(connect_timeout), .type = SETTINGS_DURATION, .fallback = "1s", .min = MSEC(10),

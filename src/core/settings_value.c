@@ -2,6 +2,7 @@
 /* Reads, writes, copies and compares the value of one key, by its type. */
 #include "base/parse.h"
 #include "base/words.h"
+#include "config.h"
 #include "core/limits.h"
 #include "core/redis_url.h"
 #include "core/settings_keys.h"
@@ -93,7 +94,7 @@ static int check_url(const char *text, char *why)
                 return refuse(why, "not the URL of a Redis: %s", error);
         if (r < 0)
                 return r;
-        if (url.tls)
+        if (url.tls && !HAVE_TLS)
                 return refuse(why,
                               "rediss:// (TLS) is not supported by this version: write redis:// or unix://");
         return 0;

@@ -7,6 +7,7 @@
 #include "io/config.h"
 #include "base/fd.h"
 #include "io/host.h"
+#include "io/tls.h"
 #include <ctype.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -283,6 +284,53 @@ static int read_password(struct settings_draft *draft, struct config_errors *err
         return 0;
 }
 
+/* The files of TLS: root's as the password is, and of use. */
+static int check_tls(const struct settings_draft *draft, struct config_errors *errors)
+{
+        const struct redis_settings *redis = &draft->settings->redis;
+        const struct {
+                const char *key, *path;
+        } files[] = {
+                {"tls_ca_file", redis->tls_ca_file},
+                {"tls_cert_file", redis->tls_cert_file},
+                {"tls_key_file", redis->tls_key_file},
+        };
+        size_t before = errors->n;
+        char why[TLS_WHY_MAX];
+        struct tls *tls = NULL;
+        bool any = false;
+
+        for (size_t i = 0; i < ELEMENTSOF(files); i++) {
+                _cleanup_free_ char *text = NULL;
+                struct origin origin = {
+                        .line = settings_draft_line(draft, NULL, SETTINGS_REDIS, files[i].key)};
+                size_t length;
+
+                if (!files[i].path)
+                        continue;
+                any = true;
+                snprintf(origin.prefix, sizeof(origin.prefix), "%s %.200s: ", files[i].key, files[i].path);
+                int r = read_file(files[i].path, draft->surroundings.is_root, &origin,
+                                  "put a PEM file there, or name another", errors, &text, &length);
+                if (text)
+                        explicit_bzero(text, length);
+                if (r == -ENOMEM)
+                        return r;
+        }
+        if (!any || errors->n > before || errors->lost)
+                return 0;
+        int r = tls_new(redis, &tls, why);
+        tls_free(tls);
+        if (r != -EINVAL)
+                return r;
+        for (size_t i = 0; i < ELEMENTSOF(files); i++)
+                if (strncmp(why, files[i].key, strlen(files[i].key)) == 0)
+                        config_errors_add(errors,
+                                          settings_draft_line(draft, NULL, SETTINGS_REDIS, files[i].key),
+                                          "%s", why);
+        return 0;
+}
+
 static bool means_unknown(int error)
 {
         return error == 0 || error == ENOENT || error == ESRCH || error == EBADF || error == EPERM;
@@ -381,6 +429,8 @@ static int load_draft(const char *path, struct settings_draft *draft, uid_t uid,
                 r = settings_draft_finish(draft, errors);
         if (r == 0)
                 r = read_password(draft, errors);
+        if (r == 0)
+                r = check_tls(draft, errors);
         if (r < 0)
                 return r;
         check_group(draft, NULL, draft->settings->socket_group, errors);

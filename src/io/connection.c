@@ -51,6 +51,8 @@ struct connection {
 
         redisContext *context;
         sd_event_source *io;
+        struct tls_session *session; /* of the context; NULL: without TLS */
+        bool unsent;                 /* there are commands that have not gone out */
         bool wants_write;
         unsigned waiting;     /* commands without their reply */
         usec_t waiting_since; /* the oldest was sent, or the last reply came */
@@ -101,6 +103,8 @@ static void arm_timer(struct connection *connection)
 static void context_close(struct connection *connection)
 {
         connection->io = sd_event_source_disable_unref(connection->io);
+        connection->session = NULL;
+        connection->unsent = false;
         if (connection->context)
                 redisFree(TAKE_PTR(connection->context));
 }
@@ -277,6 +281,7 @@ int connection_send(struct connection *connection, int argc, const char *const a
                 return -ENOTCONN;
         if (redisAppendCommandArgv(connection->context, argc, (const char **)argv, argvlen) != REDIS_OK)
                 return -ENOMEM;
+        connection->unsent = true;
         set_wants_write(connection, true);
         if (connection->waiting++ == 0) {
                 connection->waiting_since = clock_now(CLOCK_MONOTONIC);
@@ -296,6 +301,16 @@ static void socket_connected(struct connection *connection, int fd)
                 snprintf(connection->failure, sizeof(connection->failure), "%s", strerror(error));
                 connect_next_or_lose(connection);
                 return;
+        }
+        if (connection->endpoint.tls) {
+                int r = tls_start(connection->endpoint.tls, connection->context, connection->endpoint.host,
+                                  &connection->session);
+                if (r < 0) {
+                        connection_lost(connection, "cannot begin TLS: %s",
+                                        connection->context->err ? connection->context->errstr
+                                                                 : strerror(-r));
+                        return;
+                }
         }
         connection->phase = PHASE_UP;
         connection->last_reply_at = clock_now(CLOCK_MONOTONIC);
@@ -338,13 +353,21 @@ static void take_reply(struct connection *connection, const redisReply *reply)
         ops->on_reply(connection, reply, connection->userdata);
 }
 
+/* Reading or writing has failed. */
+static void io_failed(struct connection *connection)
+{
+        const char *why = connection->session ? tls_error(connection->session) : NULL;
+
+        connection_lost(connection, "connection lost: %s", why ? why : connection->context->errstr);
+}
+
 static void receive(struct connection *connection)
 {
         uint64_t opening = connection->openings;
         redisContext *context = connection->context;
 
         if (redisBufferRead(context) != REDIS_OK) {
-                connection_lost(connection, "connection lost: %s", context->errstr);
+                io_failed(connection);
                 return;
         }
         while (connection->openings == opening) {
@@ -372,10 +395,13 @@ static void flush(struct connection *connection)
 {
         int done = 0;
 
-        if (redisBufferWrite(connection->context, &done) != REDIS_OK)
-                connection_lost(connection, "connection lost: %s", connection->context->errstr);
-        else
-                set_wants_write(connection, !done);
+        if (redisBufferWrite(connection->context, &done) != REDIS_OK) {
+                io_failed(connection);
+                return;
+        }
+        connection->unsent = !done;
+        set_wants_write(connection,
+                        !done && !(connection->session && tls_waits_for_input(connection->session)));
 }
 
 static int on_io(_unused_ sd_event_source *source, int fd, uint32_t revents, void *userdata)
@@ -389,7 +415,10 @@ static int on_io(_unused_ sd_event_source *source, int fd, uint32_t revents, voi
         } else {
                 if (revents & (EPOLLIN | EPOLLHUP | EPOLLERR))
                         receive(connection);
-                if (connection->openings == opening && connection->wants_write)
+                while (connection->openings == opening && connection->session &&
+                       tls_has_input(connection->session))
+                        receive(connection);
+                if (connection->openings == opening && connection->unsent)
                         flush(connection);
         }
         connection_leave(connection);
@@ -411,6 +440,9 @@ static void check_answers(struct connection *connection, usec_t due)
                 /* It is we who are late: the command may not even have gone out. */
                 connection->waiting_since = now;
                 arm_timer(connection);
+        } else if (connection->session && !tls_is_up(connection->session)) {
+                connection_lost(connection,
+                                "no reply within command_timeout: does the server speak TLS there?");
         } else {
                 connection_lost(connection, "no reply within command_timeout");
         }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/usec.h"
+#include "io/tls.h"
 #include <systemd/sd-event.h>
 
 struct connection;
@@ -16,6 +17,7 @@ struct endpoint {
         const char *path; /* of its unix socket; NULL: host and port say it */
         const char *host; /* a name or an address */
         unsigned port;
+        struct tls *tls; /* NULL: without */
 };
 
 /* All are called from the loop, never from within a function of this file; everything is allowed in them,

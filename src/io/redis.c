@@ -47,6 +47,7 @@ struct redis {
         char *username;
         char *password;
         char *probe_key;
+        struct tls *tls;           /* NULL: without */
         struct sentinel *sentinel; /* NULL: the URL names the server */
         char master[NI_MAXHOST];   /* that the Sentinels named */
         char server_text[NI_MAXHOST + 16];
@@ -86,6 +87,7 @@ static void redis_destroy(struct redis *redis)
 {
         connection_free(redis->connection);
         sentinel_free(redis->sentinel);
+        tls_free(redis->tls);
         sd_event_source_disable_unref(redis->timer);
         redis_url_clear(&redis->url);
         free(redis->url_text);
@@ -339,7 +341,7 @@ static void on_master(const char *host, unsigned port, void *userdata)
                 snprintf(redis->master, sizeof(redis->master), "%s", host);
                 snprintf(redis->server_text, sizeof(redis->server_text),
                          strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
-                redis->endpoint = (struct endpoint){.host = redis->master, .port = port};
+                redis->endpoint = (struct endpoint){.host = redis->master, .port = port, .tls = redis->tls};
                 (void)sd_event_source_set_enabled(redis->timer, SD_EVENT_OFF);
                 connect_server(redis);
         }
@@ -463,11 +465,12 @@ int redis_new(sd_event *event, const char *url, const struct redis_settings *set
         redis->userdata = userdata;
         redis->commands_end = &redis->commands;
 
+        char why[TLS_WHY_MAX];
         bool by_sentinels = !url && settings->sentinels;
         url = url ? url : settings->url;
         int r = redis_url_parse(url, &redis->url, NULL);
         if (r >= 0 && redis->url.tls)
-                r = -EPROTONOSUPPORT;
+                r = tls_new(settings, &redis->tls, why);
         if (r >= 0)
                 r = copy_credentials(redis, settings);
         if (r >= 0) {
@@ -483,7 +486,7 @@ int redis_new(sd_event *event, const char *url, const struct redis_settings *set
                 r = connection_new(event, &connection_ops, settings->connect_timeout,
                                    settings->command_timeout, redis, &redis->connection);
         if (r >= 0 && by_sentinels)
-                r = sentinel_new(event, settings, &sentinel_ops, redis, &redis->sentinel);
+                r = sentinel_new(event, settings, redis->tls, &sentinel_ops, redis, &redis->sentinel);
         if (r < 0) {
                 redis_destroy(redis);
                 return r;
@@ -492,6 +495,7 @@ int redis_new(sd_event *event, const char *url, const struct redis_settings *set
                 .path = redis->url.path,
                 .host = by_sentinels ? "" : redis->url.host,
                 .port = redis->url.port,
+                .tls = redis->tls,
         };
         *ret = redis;
         return 0;

@@ -33,8 +33,8 @@ typedef void (*redis_reply_fn)(struct redis *redis, const struct redisReply *rep
 /* Makes a connection to url; where that is NULL to settings->url, or with settings->sentinels to the master
  * that those name, with the database, user, password and scheme of settings->url. User and password come from
  * the URL; where it has no password, from the settings. All is copied. It connects as soon as the loop runs;
- * on_state may be NULL. Returns 0 with *ret to be freed by redis_free(); -EINVAL: the URL is not valid;
- * -EPROTONOSUPPORT: it asks for TLS, which this build cannot do; or another -errno. */
+ * on_state may be NULL. Returns 0 with *ret to be freed by redis_free(); -EINVAL: the URL is not valid, or a
+ * file of TLS; -EPROTONOSUPPORT: it asks for TLS, which this build cannot do; or another -errno. */
 int redis_new(sd_event *event, const char *url, const struct redis_settings *settings,
               redis_state_fn on_state, void *userdata, struct redis **ret);
 

@@ -25,6 +25,7 @@ struct sentinel {
         void *userdata;
         struct redis_url *list; /* host and port */
         size_t n;
+        struct tls *tls; /* NULL: without; not ours */
         char *master_name;
         char *password;
 
@@ -43,7 +44,8 @@ static void open_current(struct sentinel *sentinel)
         const struct redis_url *url = &sentinel->list[sentinel->at];
 
         sentinel->step = sentinel->password ? STEP_AUTH : STEP_ADDRESS;
-        connection_open(sentinel->connection, &(struct endpoint){.host = url->host, .port = url->port});
+        connection_open(sentinel->connection,
+                        &(struct endpoint){.host = url->host, .port = url->port, .tls = sentinel->tls});
 }
 
 static void begin_turn(struct sentinel *sentinel)
@@ -224,13 +226,14 @@ static const struct connection_ops connection_ops = {
         .on_message = on_message,
 };
 
-int sentinel_new(sd_event *event, const struct redis_settings *settings, const struct sentinel_ops *ops,
-                 void *userdata, struct sentinel **ret)
+int sentinel_new(sd_event *event, const struct redis_settings *settings, struct tls *tls,
+                 const struct sentinel_ops *ops, void *userdata, struct sentinel **ret)
 {
         struct sentinel *sentinel = calloc(1, sizeof(*sentinel));
 
         if (!sentinel)
                 return -ENOMEM;
+        sentinel->tls = tls;
         sentinel->ops = ops;
         sentinel->userdata = userdata;
         int r = redis_sentinels_parse(settings->sentinels, &sentinel->list, &sentinel->n, NULL);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/settings.h"
+#include "io/tls.h"
 #include <systemd/sd-event.h>
 
 struct sentinel;
@@ -17,10 +18,11 @@ struct sentinel_ops {
         void (*on_none)(const char *why, void *userdata);
 };
 
-/* Of the settings sentinels, master_name, sentinel_password and the timeouts are used, and copied. ops must
- * stay. Returns 0 with *ret to be freed by sentinel_free(); or -errno. */
-int sentinel_new(sd_event *event, const struct redis_settings *settings, const struct sentinel_ops *ops,
-                 void *userdata, struct sentinel **ret);
+/* Of the settings sentinels, master_name, sentinel_password and the timeouts are used, and copied. tls, which
+ * must stay as ops must: for the Sentinels, NULL: without. Returns 0 with *ret to be freed by
+ * sentinel_free(); or -errno. */
+int sentinel_new(sd_event *event, const struct redis_settings *settings, struct tls *tls,
+                 const struct sentinel_ops *ops, void *userdata, struct sentinel **ret);
 /* Returns NULL. */
 struct sentinel *sentinel_free(struct sentinel *sentinel);
 

@@ -393,9 +393,12 @@ END_TEST
 
 START_TEST(accepts_each_example_of_the_sample)
 {
-        static const char *const expected[] = {
-                "not supported by this version", "there is no such", "'stop_signal'",
-                "password and password_file",    "password_file /",  "only root can run alert_command"};
+        static const char *const expected[] = {"tls_",
+                                               "there is no such",
+                                               "'stop_signal'",
+                                               "password and password_file",
+                                               "password_file /",
+                                               "only root can run alert_command"};
         _cleanup_free_ char *text = NULL;
 
         write_sample(true);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of the settings: the table of keys, reading into a draft, checks, printing, comparing and merging. */
 #include "base/parse.h"
+#include "config.h"
 #include "core/settings_draft.h"
 #include "unit.h"
 #include <stdarg.h>
@@ -350,10 +351,23 @@ static const struct {
          "url: not the URL of a Redis: it must begin with redis://, rediss:// or unix://"},
         {"redis", "url=redis://user:secret@h:99999",
          "url: not the URL of a Redis: the port must be a number from 1 to 65535"},
+#if !HAVE_TLS
         {"redis", "url=rediss://h",
          "url: rediss:// (TLS) is not supported by this version: write redis:// or unix://"},
         {"fleet:a", "redis_url=rediss://h",
          "redis_url: rediss:// (TLS) is not supported by this version: write redis:// or unix://"},
+#define NO_TLS "TLS is not supported by this build, whose hiredis has none"
+        {"redis", "tls_ca_file=/ca", "'tls_ca_file': " NO_TLS},
+        {"redis", "tls_cert_file=/cert", "'tls_cert_file': " NO_TLS},
+        {"redis", "tls_key_file=/key", "'tls_key_file': " NO_TLS},
+#else
+        {"redis", "tls_ca_file=ca",
+         "tls_ca_file = ca: must be an absolute path, without quotes: it begins with '/'"},
+        {"redis", "tls_cert_file=/cert",
+         "tls_cert_file is given without tls_key_file: a certificate needs its key"},
+        {"redis", "tls_key_file=/key",
+         "tls_key_file is given without tls_cert_file: a certificate needs its key"},
+#endif
         {"redis", "sentinels=h:1",
          "sentinels is given without master_name: add the name that they know the "
          "master by"},

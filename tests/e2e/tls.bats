@@ -1,0 +1,160 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Redis over TLS: the server proves who it is, and so does sqmgr where it is asked to.
+# seconds: 40
+# shellcheck disable=SC2034
+load helpers
+
+needs_tls() {
+        grep -q '^#define HAVE_TLS 1' "$SQMGR_BUILD/config.h" || skip 'this build has no TLS: its hiredis has none'
+        command -v openssl >/dev/null || skip 'openssl is not installed'
+}
+
+# NAME.key and NAME.crt, signed by CA, or by itself where that is the same.
+make_cert() { # NAME CA SUBJECT-ALTERNATIVE-NAMES
+        local name=$1 ca=$2
+        openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=$name" \
+                -keyout "$name.key" -out "$name.csr" 2>/dev/null
+        if [ "$name" = "$ca" ]; then
+                openssl x509 -req -in "$name.csr" -signkey "$name.key" -days 2 -out "$name.crt" \
+                        -extfile <(echo basicConstraints=critical,CA:TRUE) 2>/dev/null
+        else
+                openssl x509 -req -in "$name.csr" -CA "$ca.crt" -CAkey "$ca.key" -CAcreateserial -days 2 \
+                        -out "$name.crt" -extfile <(echo "subjectAltName=$3") 2>/dev/null
+        fi
+}
+
+# On an address of its own in the loopback network, so that the port is the usual one.
+start_tls_redis() { # OPTION...
+        address=127.$((RANDOM % 254 + 1)).$((RANDOM % 254 + 1)).1
+        make_cert ca ca
+        make_cert server ca "IP:$address"
+        make_cert client ca DNS:client
+        launch redis redis-server --bind "$address" --port 0 --tls-port 6379 --tls-cert-file "$folder/server.crt" \
+                --tls-key-file "$folder/server.key" --tls-ca-cert-file "$folder/ca.crt" \
+                --unixsocket "$folder/redis.sock" --dir "$folder" --save '' "$@"
+        redis_pid=$!
+        wait_until 10 redis_answers
+        redis_url=rediss://$address
+}
+
+configure_tls() { # LINE...
+        redis_lines=$(printf '%s\n' "$@") configure <<END
+command = $(stub_command)
+ready_after = 500ms
+END
+}
+
+is_refused_for() { # TEXT
+        start_sqmgr
+        wait_until 20 grep -F "$1" "$folder/sqmgr.log"
+        redis_state_is down
+        kill -KILL "$sqmgr_pid"
+        wait_until 10 gone "$sqmgr_pid"
+        : >"$folder/sqmgr.log"
+}
+
+@test "rediss:// with a certificate of one's own: workers are seen and restarted, and Redis may come and go" {
+        needs_tls
+        start_tls_redis --tls-auth-clients yes
+        configure_tls "tls_ca_file = $folder/ca.crt" "tls_cert_file = $folder/client.crt" \
+                "tls_key_file = $folder/client.key"
+        start_sqmgr
+        wait_until 20 ready 1
+        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        # More than one record of TLS, in one answer.
+        for i in $(seq 300); do
+                echo "SADD processes $(hostname):$i:$(printf '%0200d' "$i")"
+        done | redis --pipe >/dev/null
+        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        redis client kill type normal skipme no || true
+        wait_until 20 grep -F 'connection lost' "$folder/sqmgr.log"
+        wait_until 20 redis_state_is connected
+        kill -STOP "$redis_pid"
+        wait_until 20 redis_state_is down
+        kill -CONT "$redis_pid"
+        wait_until 20 ready 1
+}
+
+@test "with rediss:// the Sentinels are asked over TLS, too" {
+        needs_tls
+        start_tls_redis --tls-auth-clients yes --tls-replication yes
+        mkdir sentinel
+        printf '%s\n' "bind $address" 'port 0' 'tls-port 26379' "tls-cert-file $folder/server.crt" \
+                "tls-key-file $folder/server.key" "tls-ca-cert-file $folder/ca.crt" 'tls-replication yes' \
+                "dir $folder/sentinel" "sentinel monitor mymaster $address 6379 1" >sentinel/sentinel.conf
+        launch sentinel redis-server "$folder/sentinel/sentinel.conf" --sentinel
+        redis_url=rediss://elsewhere.invalid
+        configure_tls "sentinels = $address" 'master_name = mymaster' "tls_ca_file = $folder/ca.crt" \
+                "tls_cert_file = $folder/client.crt" "tls_key_file = $folder/client.key"
+        start_sqmgr
+        wait_until 20 ready 1
+        sqmgrctl status | grep -F "redis rediss://mymaster/0 connected to $address:6379"
+}
+
+@test "a server or a client that does not prove who it is: refused, with the reason" {
+        needs_tls
+        start_tls_redis --tls-auth-clients yes
+        configure_tls "tls_ca_file = $folder/ca.crt"
+        is_refused_for 'certificate required'
+        make_cert other other
+        configure_tls "tls_ca_file = $folder/other.crt"
+        is_refused_for "the server's certificate is not accepted: "
+        configure_tls
+        is_refused_for "the server's certificate is not accepted: "
+        # Its name is not in the certificate.
+        kill -KILL "$redis_pid"
+        launch named redis-server --bind "$address" --port 0 --tls-port 6379 --tls-cert-file "$folder/client.crt" \
+                --tls-key-file "$folder/client.key" --tls-ca-cert-file "$folder/ca.crt" --tls-auth-clients no
+        redis_url=rediss://$address
+        configure_tls "tls_ca_file = $folder/ca.crt"
+        is_refused_for "the server's certificate is not accepted: IP address mismatch"
+}
+
+@test "a server without TLS: refused, with the reason" {
+        needs_tls
+        address=127.$((RANDOM % 254 + 1)).$((RANDOM % 254 + 1)).1
+        launch redis redis-server --bind "$address" --port 6379 --unixsocket "$folder/redis.sock" --save ''
+        wait_until 10 redis_answers
+        redis_url=rediss://$address
+        configure_tls
+        is_refused_for 'does the server speak TLS there?'
+}
+
+@test "the name of the host goes to the server, which may have several" {
+        needs_tls
+        make_cert ca ca
+        make_cert right ca DNS:localhost
+        make_cert wrong ca DNS:elsewhere
+        port=$((RANDOM % 20000 + 10000))
+        # It ends with its input.
+        launch server bash -c "exec openssl s_server -accept $port -cert wrong.crt -key wrong.key \
+                -servername localhost -cert2 right.crt -key2 right.key < <(exec sleep 1000)"
+        redis_url=rediss://localhost:$port
+        configure_tls "tls_ca_file = $folder/ca.crt"
+        start_sqmgr
+        wait_until 20 grep 'no reply within command_timeout$' "$folder/sqmgr.log"
+        not grep -F 'certificate' "$folder/sqmgr.log"
+}
+
+@test "files of TLS: what is wrong with them is told by file and line" {
+        needs_tls
+        make_cert ca ca
+        make_cert client ca DNS:client
+        make_cert other ca DNS:other
+        redis_url=rediss://127.0.0.1:1
+        configure_tls "tls_cert_file = $folder/client.crt" "tls_key_file = $folder/other.key"
+        run -78 sqmgr --check-config -c "$folder/sqmgr.ini"
+        [[ $output == *"sqmgr.ini:9: tls_key_file = $folder/other.key: key values mismatch"* ]]
+        configure_tls "tls_ca_file = $folder/nowhere.crt"
+        run -78 sqmgr --check-config -c "$folder/sqmgr.ini"
+        [[ $output == *"sqmgr.ini:8: tls_ca_file $folder/nowhere.crt: cannot open: No such file"* ]]
+        configure_tls "tls_ca_file = $folder/client.key"
+        run -78 sqmgr --check-config -c "$folder/sqmgr.ini"
+        [[ $output == *"sqmgr.ini:8: tls_ca_file = $folder/client.key: "* ]]
+        [ "$(id -u)" = 0 ] || return 0
+        chmod 666 client.key
+        configure_tls "tls_cert_file = $folder/client.crt" "tls_key_file = $folder/client.key"
+        run -78 sqmgr --check-config -c "$folder/sqmgr.ini"
+        [[ $output == *"sqmgr.ini:9: tls_key_file $folder/client.key: its mode 0666 lets others than root write it"* ]]
+}
