@@ -10,6 +10,7 @@ top=$(cd "$e2e/../.." && pwd -P)
 : "${SQMGR_BUILD:=$top/build/tests/main}"
 PATH=$SQMGR_BUILD:$PATH
 stub=$SQMGR_BUILD/tests/stub/stub-worker
+app=$e2e/app.rb
 
 setup() {
         folder=$(mktemp -d /tmp/sqmgr-e2e.XXXXXX)
@@ -100,7 +101,7 @@ $(cat)
 END
 }
 
-sidekiq_command() { echo "sidekiq -r $e2e/app.rb -c ${1:-5}"; }
+sidekiq_command() { echo "sidekiq -r $app -c ${1:-5}"; }
 stub_command() { echo "$stub -u $folder/redis.sock -b 200 -d $folder/steer"; }
 
 start_sqmgr() {
@@ -137,7 +138,7 @@ gone() { # PID...: all of them
 }
 
 enqueue() { # COUNT CLASS ARGUMENT...: numbers go as numbers
-        ruby -r "$e2e/app.rb" -e 'n, job, *arguments = ARGV
+        ruby -r "$app" -e 'n, job, *arguments = ARGV
                 arguments.map! { |word| word.match?(/\A\d+\z/) ? word.to_i : word }
                 n.to_i.times { Object.const_get(job).perform_async(*arguments) }' "$@"
 }

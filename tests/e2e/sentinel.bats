@@ -89,6 +89,8 @@ END
         server_is "$a"
 }
 
+started_and_handed_on() { [ "$(node b hlen ledger:started)" = "$1" ]; } # COUNT
+
 signal_master() { kill "-$1" "$a_pid"; }
 
 # Until COMMAND succeeds: so many are active, and the busy one lives.
@@ -148,6 +150,34 @@ fails_over_by() { # COMMAND...
         server_is "$b"
         run -0 sqmgrctl restart --wait=drained --timeout 60s
         server_is "$b"
+}
+
+@test "real Sidekiq: the master is killed during a rollout, no job is cut off or run twice" {
+        start_cluster
+        app=$e2e/sentinel-app.rb
+        export SENTINELS="$net.11 $net.12 $net.13"
+        configure <<END
+command = $(sidekiq_command 2)
+active_process_count = 2
+ready_after = 1s
+END
+        start_sqmgr
+        wait_until 60 ready 2
+        enqueue 4 Hold "$folder/release"
+        wait_until 20 started_and_handed_on 4
+        workers=$(worker_pids)
+        sqmgrctl restart
+        signal_master KILL
+        wait_until 30 server_is "$b"
+        wait_until 120 fleet_is '.rollout.state == "done"'
+        # shellcheck disable=SC2086
+        alive $workers
+        touch "$folder/release"
+        # shellcheck disable=SC2086
+        wait_until 60 gone $workers
+        wait_until 60 ready 2
+        [ "$(node b hlen ledger:done)" = 4 ]
+        [ "$({ node b hvals ledger:started && node b hvals ledger:done; } | sort -u)" = 1 ]
 }
 
 @test "the Sentinel listened to dies, then the master: the others are asked, and sqmgr follows" {

@@ -1,0 +1,155 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# How Redis is reached: over IPv6, as a user of its ACL, in a database of one's own, by each fleet its own; what that
+# costs it; and that nobody is told a password.
+# seconds: 60
+# shellcheck disable=SC2034
+load helpers
+
+secret=sw0rdfish
+
+# Whom to ask, and as whom, is the test's own business.
+redis() { redis-cli -s "$folder/redis.sock" --user admin -a adm1n --no-auth-warning "$@"; }
+
+# No password in anything that others can read.
+tells_no_secret() {
+        not grep -rF "$secret" "$folder/sqmgr.log" "$folder/workers.log" "$folder/state" "/proc/$sqmgr_pid/cmdline" \
+                <(sqmgrctl status) <(sqmgrctl status --json) <(sqmgrctl events --json) \
+                <(sqmgr --print-config -c "$folder/sqmgr.ini" 2>&1)
+}
+
+# The worker may do all, and whoever watches it no more than it must.
+start_guarded_redis() {
+        port=$((RANDOM % 20000 + 10000))
+        printf '%s\n' 'bind ::1' "port $port" "unixsocket $folder/redis.sock" "dir $folder" 'save ""' \
+                "user worker on >$secret ~* &* +@all" \
+                "user watcher on >$secret ~processes ~*:* +exists +hmget +sscan +ping +select" \
+                'user admin on >adm1n ~* &* +@all' 'user default off' >"$folder/redis.conf"
+        launch redis redis-server "$folder/redis.conf"
+        redis_pid=$!
+        wait_until 10 redis_answers
+        echo "REDIS_URL=redis://worker:$secret@[::1]:$port/3" >"$folder/worker.env"
+}
+
+restarts_sidekiq() {
+        start_sqmgr
+        wait_until 60 ready 1
+        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        [ "$(redis -n 3 scard processes)" = 1 ]
+        [ "$(redis -n 0 dbsize)" = 0 ]
+        tells_no_secret
+}
+
+@test "IPv6, a user of the ACL who may read alone, a password file, a database: seen, and told to nobody" {
+        start_guarded_redis
+        (umask 077 && echo "$secret" >"$folder/password")
+        redis_url="redis://[::1]:$port/3"
+        redis_lines="username = watcher
+password_file = $folder/password"
+        configure <<END
+command = $(sidekiq_command 2)
+environment_file = $folder/worker.env
+ready_after = 1s
+END
+        restarts_sidekiq
+        redis acl log | not grep -q watcher
+
+        # A password that is refused is not told, either.
+        echo "${secret}2" >"$folder/password"
+        kill -KILL "$sqmgr_pid"
+        start_sqmgr
+        wait_until 20 grep -F 'the server refuses user or password' "$folder/sqmgr.log"
+        tells_no_secret
+}
+
+@test "user, password and database in the URL of a fleet: the same" {
+        start_guarded_redis
+        redis_url=redis://127.0.0.1:1
+        configure <<END
+command = $(sidekiq_command 2)
+environment_file = $folder/worker.env
+redis_url = redis://watcher:$secret@[::1]:$port/3
+ready_after = 1s
+END
+        restarts_sidekiq
+        run sqmgrctl reload
+        [[ $output != *"$secret"* ]]
+}
+
+open_redis() { # NAME
+        mkdir -p "$folder/$1"
+        launch "$1" redis-server --port 0 --unixsocket "$folder/$1.sock" --dir "$folder/$1" --save ''
+        declare -g "${1}_pid=$!"
+}
+# Connections that ask as sqmgr does.
+askers() { redis-cli -s "$folder/$1.sock" client list | grep -cE 'cmd=(hmget|sscan|exists|ping) '; } # NAME
+
+@test "fleets with one Redis share a connection; one with its own fares without the others" {
+        open_redis a
+        open_redis b
+        redis_url=unix://$folder/a.sock
+        configure <<END
+command = $stub -u $folder/a.sock -b 200
+ready_after = 500ms
+[fleet:other]
+command = $stub -u $folder/a.sock -b 200
+redis_url = unix://$folder/a.sock
+ready_after = 500ms
+[fleet:apart]
+command = $stub -u $folder/b.sock -b 200
+redis_url = unix://$folder/b.sock
+ready_after = 500ms
+END
+        start_sqmgr
+        all_ready() { sqmgrctl status --json | jq -e '[.fleets[].workers[] | select(.ready)] | length == 3'; }
+        wait_until 20 all_ready
+        [ "$(askers a)" = 1 ]
+        [ "$(askers b)" = 1 ]
+        [ "$(sqmgrctl status --json | jq '.redis | length')" = 2 ]
+        kill -KILL "$b_pid"
+        b_down() { sqmgrctl status --json | jq -e ".redis | map({(.url): .state}) | add == {\"unix://$folder/a.sock\": \"connected\", \"unix://$folder/b.sock\": \"down\"}"; }
+        wait_until 20 b_down
+        run -0 sqmgrctl restart default other --wait=drained --timeout 60s
+        rm -f "$folder/b.sock"
+        open_redis b
+        wait_until 20 all_ready
+        run -0 sqmgrctl restart apart --wait=drained --timeout 60s
+}
+
+now_ms() { date +%s%3N; }
+# The calls of all that only sqmgr calls.
+calls() { redis-cli -s "$folder/a.sock" info commandstats | sed -n 's/^cmdstat_\([a-z|]*\):calls=\([0-9]*\),.*/\1 \2/p' |
+        awk '$1 !~ /^(multi|sadd|hmset|expire|del|hset|exec|srem|info|config|client)/ { n += $2 } END { print n + 0 }'; }
+heartbeats_read() { [ "$(redis-cli -s "$folder/a.sock" info commandstats | sed -n 's/^cmdstat_hmget:calls=\([0-9]*\),.*/\1/p')" -ge "$1" ]; }
+
+# While nothing is going on: at most two commands for each worker, and three more, in each tick of 500 ms.
+costs_little() {
+        local begun ticks
+        begun=$(now_ms)
+        redis-cli -s "$folder/a.sock" config resetstat
+        wait_until 60 heartbeats_read 60
+        local n
+        n=$(calls)
+        ticks=$((($(now_ms) - begun) / 500 + 1))
+        echo "$n calls in $ticks ticks"
+        [ "$n" -le $((ticks * (2 * 6 + 3))) ]
+}
+
+@test "six workers cost at most two commands each and three more in a tick, the same beside 10,000 others" {
+        open_redis a
+        redis_url=unix://$folder/a.sock
+        configure <<END
+command = $stub -u $folder/a.sock -b 200 -d $folder/steer
+active_process_count = 6
+ready_after = 500ms
+END
+        start_sqmgr
+        wait_until 20 ready 6
+        costs_little
+        seq -f 'SADD processes elsewhere.example.org:%.0f:0123456789ab' 10000 |
+                redis-cli -s "$folder/a.sock" --pipe >/dev/null
+        [ "$(redis-cli -s "$folder/a.sock" scard processes)" -ge 10000 ]
+        costs_little
+        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        costs_little
+}

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: MIT
+# The application of the end-to-end tests, with a Redis that Sentinels name: those of SENTINELS (HOST HOST...).
+require_relative "app"
+
+redis = {
+  url: "redis://mymaster",
+  sentinels: ENV.fetch("SENTINELS").split.map { |host| {host: host, port: 26379} },
+  role: :master,
+  reconnect_attempts: 20
+}
+Sidekiq.configure_server { |config| config.redis = redis }
+Sidekiq.configure_client { |config| config.redis = redis }
