@@ -201,16 +201,15 @@ static struct follower *follower_new(struct events *events, struct call *call, s
         follower->call = call;
         if (worker && !(follower->worker = strdup(worker)))
                 return NULL;
-        if (all)
-                return TAKE_PTR(follower);
-        follower->fleets = calloc(n_fleets + 1, sizeof(*follower->fleets));
-        for (size_t i = 0; follower->fleets && i < n_fleets; i++) {
+        if (!all && !(follower->fleets = calloc(n_fleets + 1, sizeof(*follower->fleets))))
+                return NULL;
+        for (size_t i = 0; !all && i < n_fleets; i++) {
                 follower->fleets[i] = strdup(fleets[i]->settings->name);
                 if (!follower->fleets[i])
                         return NULL;
                 follower->n_fleets = i + 1;
         }
-        return follower->fleets ? TAKE_PTR(follower) : NULL;
+        return TAKE_PTR(follower);
 }
 
 void events_reply(struct events *events, struct call *call, struct fleet *const *fleets, size_t n_fleets,

@@ -196,7 +196,7 @@ int listener_open(struct listener *listener, const char *path, mode_t mode, gid_
         if (r < 0)
                 return r;
         if (!can_keep(fd, &address, mode, group)) {
-                fd = close_fd(fd);
+                close_pointer(&fd);
                 r = check_place(&address, error, error_size);
                 if (r < 0)
                         return r;

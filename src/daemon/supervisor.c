@@ -96,9 +96,9 @@ static void tell_systemd(struct supervisor *supervisor, usec_t now)
         if (world->shutting_down) {
                 stopping_text(world, now, text, sizeof(text));
                 /* A drain may last longer than the unit allows for its stop: as long as we turn it may. */
+                usec_t more = 2 * supervisor->settings->check_interval + STOP_EXTEND_USEC;
                 char extend[64];
-                snprintf(extend, sizeof(extend), "EXTEND_TIMEOUT_USEC=%llu",
-                         (unsigned long long)(2 * supervisor->settings->check_interval + STOP_EXTEND_USEC));
+                snprintf(extend, sizeof(extend), "EXTEND_TIMEOUT_USEC=%llu", (unsigned long long)more);
                 systemd_tell(extend);
         } else {
                 running_text(world, now, text, sizeof(text));

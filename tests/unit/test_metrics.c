@@ -32,8 +32,8 @@ static char *render(void)
         static struct queue list[] = {
                 {.name = queue_name, .size = 7, .latency_known = true, .latency = 2500000}};
         static const struct queues queues = {.list = list, .n = 1, .dead = 3};
-        const struct status_redis redis[] = {{"redis://127.0.0.1:6379/0", "connected", 0.25, &queues},
-                                             {"unix:///a\\b\"c\nd", "down", -1, NULL}};
+        const struct status_redis redis[] = {{"redis://127.0.0.1:6379/0", NULL, "connected", 0.25, &queues},
+                                             {"unix:///a\\b\"c\nd", NULL, "down", -1, NULL}};
         const struct status_info info = {
                 .version = "1.2.3", .started_at = T0, .redis = redis, .n_redis = ELEMENTSOF(redis)};
         const struct tick_totals ticks = {.n = 3, .usec = 1500};
