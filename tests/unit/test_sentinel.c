@@ -154,7 +154,6 @@ static const struct {
         {ANSWER "-NOPERM no channel\r\n", "it says: NOPERM no channel"},
         {"HTTP/1.1 400 Bad Request\r\n\r\n", "connection lost"},
         {"$-7\r\n", NULL},
-        {"*1000000000\r\n", NULL},
         {"", "no reply within command_timeout"},
 };
 
@@ -173,12 +172,14 @@ END_TEST
 
 START_TEST(says_why_none_knows)
 {
-        sentinel_locate(sentinel);
-        for (size_t i = 0; i < SENTINELS; i++) {
-                accept_at(i);
-                say(strange[_i].answer);
+        for (unsigned turn = 1; turn <= 2; turn++) {
+                sentinel_locate(sentinel);
+                for (size_t i = 0; i < SENTINELS; i++) {
+                        accept_at(i);
+                        say(strange[_i].answer);
+                }
+                run_until(n_none == turn);
         }
-        run_until(n_none == 1);
         ck_assert_uint_eq(n_told, 0);
         ck_assert_ptr_nonnull(strstr(why, "no Sentinel names the master 'mymaster'"));
         if (strange[_i].why)
@@ -218,6 +219,7 @@ START_TEST(asks_another_where_the_named_one_was_no_master)
         sentinel_doubt(sentinel);
         sentinel_locate(sentinel);
         accept_at(1);
+        ck_assert_int_eq(accept4(listeners[0], NULL, NULL, SOCK_CLOEXEC), -1);
         say(ANSWER LISTENING);
         run_until(n_told == 3);
 }
