@@ -69,17 +69,42 @@ static void handle_signal(int number)
                 return; /* The pipe is full: it wakes up anyway. */
 }
 
-static redisContext *redis_connect(void)
+static bool is_master(redisContext *redis)
 {
-        const struct timeval timeout = {.tv_sec = 5};
-        redisContext *redis = options.socket ? redisConnectUnixWithTimeout(options.socket, timeout)
-                                             : redisConnectWithTimeout("127.0.0.1", 6379, timeout);
+        redisReply *reply = redisCommand(redis, "ROLE");
+        bool master =
+                reply && reply->type == REDIS_REPLY_ARRAY && strcmp(reply->element[0]->str, "master") == 0;
+
+        freeReplyObject(reply);
+        return master;
+}
+
+static redisContext *redis_connect_to(const char *path)
+{
+        const struct timeval timeout = {.tv_sec = options.n_sockets > 1 ? 1 : 5};
+        redisContext *redis = path ? redisConnectUnixWithTimeout(path, timeout)
+                                   : redisConnectWithTimeout("127.0.0.1", 6379, timeout);
         if (redis && redis->err) {
                 redisFree(redis);
                 return NULL;
         }
         if (redis)
                 redisSetTimeout(redis, timeout);
+        if (redis && options.n_sockets > 1 && !is_master(redis)) {
+                redisFree(redis);
+                return NULL;
+        }
+        return redis;
+}
+
+static redisContext *redis_connect(void)
+{
+        redisContext *redis = NULL;
+
+        if (options.n_sockets == 0)
+                return redis_connect_to(NULL);
+        for (unsigned i = 0; !redis && i < options.n_sockets; i++)
+                redis = redis_connect_to(options.sockets[i]);
         return redis;
 }
 
@@ -234,45 +259,6 @@ static unsigned append_beat(redisContext *redis, unsigned busy)
         send_command(redis, "EXPIRE %s%s:workers 60", p, identity), n++;
         send_command(redis, "EXEC"), n++;
         return n;
-}
-
-static bool is_master(redisContext *redis)
-{
-        redisReply *reply = redisCommand(redis, "ROLE");
-        bool master =
-                reply && reply->type == REDIS_REPLY_ARRAY && strcmp(reply->element[0]->str, "master") == 0;
-
-        freeReplyObject(reply);
-        return master;
-}
-
-static redisContext *redis_connect_to(const char *path)
-{
-        const struct timeval timeout = {.tv_sec = options.n_sockets > 1 ? 1 : 5};
-        redisContext *redis = path ? redisConnectUnixWithTimeout(path, timeout)
-                                   : redisConnectWithTimeout("127.0.0.1", 6379, timeout);
-        if (redis && redis->err) {
-                redisFree(redis);
-                return NULL;
-        }
-        if (redis)
-                redisSetTimeout(redis, timeout);
-        if (redis && options.n_sockets > 1 && !is_master(redis)) {
-                redisFree(redis);
-                return NULL;
-        }
-        return redis;
-}
-
-static redisContext *redis_connect(void)
-{
-        redisContext *redis = NULL;
-
-        if (options.n_sockets == 0)
-                return redis_connect_to(NULL);
-        for (unsigned i = 0; !redis && i < options.n_sockets; i++)
-                redis = redis_connect_to(options.sockets[i]);
-        return redis;
 }
 
 /* Sends what was appended; a connection that broke is given up, and made anew at the next beat. So is one
