@@ -143,6 +143,10 @@ enum rollout_state {
         _ROLLOUT_STATE_MAX,
 };
 
+/* How sentences quote the last lines that a worker wrote. */
+#define LAST_LINES_BEGIN "; its last lines: "
+#define LAST_LINES_BAR   '|'
+
 #define ROLLOUT_ERROR_MAX 2304
 #define CRASH_LAST_MAX    2048
 

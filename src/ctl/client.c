@@ -3,10 +3,13 @@
 #include "base/parse.h"
 #include "core/control.h"
 #include "ctl/ctl.h"
+#include "ctl/screen.h"
 #include <grp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -18,7 +21,7 @@
 #define AGAIN_USEC      (30 * USEC_PER_SEC)
 #define AGAIN_STEP_USEC (250 * USEC_PER_MSEC)
 
-static usec_t monotonic_now(void)
+usec_t monotonic_now(void)
 {
         struct timespec now;
 
@@ -116,9 +119,75 @@ static int client_connect(struct ctl *ctl)
         return r < 0 ? tell_connect_error(ctl, -r) : CTL_DONE;
 }
 
+int client_catch_signals(struct ctl *ctl, const int *signals, size_t n_signals)
+{
+        struct sigaction action;
+        sigset_t set;
+
+        sigemptyset(&set);
+        for (size_t i = 0; i < n_signals; i++)
+                /* Whoever had it ignored, as nohup does, wants it so. */
+                if (sigaction(signals[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+                        sigaddset(&set, signals[i]);
+        ctl->signal_fd = signalfd(ctl->signal_fd, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        if (ctl->signal_fd < 0)
+                return ctl_error(CTL_FAILED, "cannot wait for signals: %s", strerrordesc_np(errno));
+        (void)sigprocmask(SIG_BLOCK, &set, NULL);
+        return CTL_DONE;
+}
+
+/* Returns true where the signal asks for an end. */
+static bool take_signal(struct ctl *ctl)
+{
+        struct signalfd_siginfo info;
+
+        if (read(ctl->signal_fd, &info, sizeof(info)) != sizeof(info))
+                return false;
+        if (info.ssi_signo == SIGTSTP)
+                screen_suspend();
+        else if (info.ssi_signo != SIGWINCH)
+                ctl->signal = (int)info.ssi_signo;
+        return ctl->signal != 0;
+}
+
+/* Waits for a reply, a key or a signal. Returns CTL_DONE, CTL_WOKEN for all but the first, or an exit code.
+ */
+static int wait_until(struct ctl *ctl, usec_t until)
+{
+        struct pollfd fds[] = {
+                {.fd = ctl->fd, .events = POLLIN},
+                {.fd = ctl->signal_fd, .events = POLLIN},
+                {.fd = ctl->key_fd, .events = POLLIN},
+        };
+        usec_t now = monotonic_now();
+        int timeout_msec = -1;
+
+        if (until != USEC_INFINITY)
+                timeout_msec = (int)MIN((usec_sub(until, now) + USEC_PER_MSEC - 1) / USEC_PER_MSEC,
+                                        (usec_t)INT32_MAX);
+        int r = poll(fds, ELEMENTSOF(fds), timeout_msec);
+        if (r < 0 && errno != EINTR)
+                return ctl_error(CTL_FAILED, "cannot wait for sqmgr: %s", strerrordesc_np(errno));
+        if (r <= 0)
+                return CTL_DONE;
+        if (fds[1].revents != 0)
+                (void)take_signal(ctl);
+        return fds[1].revents != 0 || fds[2].revents != 0 ? CTL_WOKEN : CTL_DONE;
+}
+
+int client_wait(struct ctl *ctl, usec_t usec)
+{
+        usec_t until = usec_add(monotonic_now(), usec);
+        int r = CTL_DONE;
+
+        client_close(ctl);
+        while (r == CTL_DONE && monotonic_now() < until)
+                r = wait_until(ctl, until);
+        return r;
+}
+
 static int client_connect_again(struct ctl *ctl)
 {
-        const struct timespec step = {.tv_nsec = AGAIN_STEP_USEC * 1000};
         usec_t now = monotonic_now();
         char span[FORMAT_MAX];
         int r;
@@ -134,7 +203,9 @@ static int client_connect_again(struct ctl *ctl)
         }
         /* The first try comes late, too: one that lets in and hangs up at once must not spin us. */
         do {
-                (void)nanosleep(&step, NULL);
+                (void)client_wait(ctl, AGAIN_STEP_USEC);
+                if (ctl->signal != 0)
+                        return CTL_WOKEN;
                 now = monotonic_now();
                 r = connect_within(ctl, MAX(usec_sub(ctl->again_until, now), AGAIN_STEP_USEC));
         } while (r < 0 && now < ctl->again_until);
@@ -196,20 +267,16 @@ int client_tell_lost(const struct ctl *ctl)
 /* Reads some more of the reply. */
 static int read_more(struct ctl *ctl)
 {
-        usec_t now = monotonic_now();
-        int timeout_msec = -1;
+        usec_t wake_at = ctl->wake_at != 0 ? ctl->wake_at : USEC_INFINITY, now = monotonic_now();
         char *room;
 
-        if (ctl->deadline != USEC_INFINITY)
-                timeout_msec = (int)MIN(usec_sub(ctl->deadline, now) / USEC_PER_MSEC + 1, (usec_t)INT32_MAX);
         if (ctl->deadline <= now)
                 return tell_timeout(ctl);
-        struct pollfd poll_fd = {.fd = ctl->fd, .events = POLLIN};
-        int r = poll(&poll_fd, 1, timeout_msec);
-        if (r == 0 || (r < 0 && errno == EINTR))
-                return CTL_DONE;
-        if (r < 0)
-                return ctl_error(CTL_FAILED, "cannot wait for sqmgr: %s", strerrordesc_np(errno));
+        if (wake_at <= now)
+                return CTL_WOKEN;
+        int r = wait_until(ctl, MIN(ctl->deadline, wake_at));
+        if (r != CTL_DONE)
+                return r;
         if (varlink_input_reserve(&ctl->input, READ_BYTES, &room) < 0)
                 return ctl_error(CTL_FAILED, "there is too little memory");
         ssize_t n = recv(ctl->fd, room, READ_BYTES, MSG_DONTWAIT);
@@ -244,7 +311,7 @@ static int tell_refused(json_t *parameters)
         size_t i;
 
         ctl_error(CTL_FAILED, "%s", ctl_string(parameters, "reason"));
-        json_array_foreach(details, i, line) fprintf(stderr, "%s\n", json_string_value(line));
+        json_array_foreach(details, i, line) ctl_error_line(json_string_value(line));
         return CTL_FAILED;
 }
 

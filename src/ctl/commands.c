@@ -2,6 +2,7 @@
 /* The short commands: one call, one answer. */
 #include "base/parse.h"
 #include "ctl/ctl.h"
+#include "ctl/screen.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -26,10 +27,14 @@ void ctl_print_json(json_t *json)
 
 bool ctl_colour(void)
 {
-        const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+        const char *no_color = getenv("NO_COLOR");
 
-        return isatty(STDOUT_FILENO) && (!no_color || no_color[0] == '\0') && term &&
-               strcmp(term, "dumb") != 0;
+        return screen_is_there() && (!no_color || no_color[0] == '\0');
+}
+
+struct view ctl_view(void)
+{
+        return (struct view){.columns = screen_columns(), .colour = ctl_colour()};
 }
 
 const char *ctl_string(json_t *object, const char *key)

@@ -5,9 +5,12 @@
 #include "base/macro.h"
 #include "base/usec.h"
 #include "core/varlink.h"
+#include <stdio.h>
 
 enum ctl_exit {
-        CTL_LOST = -1, /* no exit code: the connection ended before the reply, which was not told */
+        /* These are no exit codes, and were not told. */
+        CTL_WOKEN = -2, /* a signal, a key or wake_at came before the reply */
+        CTL_LOST = -1,  /* the connection ended before the reply */
         CTL_DONE = 0,
         CTL_FAILED = 1,     /* the operation failed */
         CTL_USAGE = 2,      /* an unknown fleet or worker included */
@@ -23,6 +26,7 @@ struct ctl {
         bool json;
         bool force;
         bool follow;
+        bool watch;
         enum ctl_wait wait;
         usec_t timeout; /* USEC_INFINITY: none */
         char **arguments;
@@ -32,10 +36,22 @@ struct ctl {
         usec_t deadline;
         usec_t again_until; /* 0, or the connection was lost and is tried to be made again until then */
         struct varlink_input input;
+
+        /* What ends client_receive() besides a reply. */
+        usec_t wake_at; /* 0: nothing */
+        int signal_fd;  /* -1: signals do what they always do */
+        int signal;     /* the one that asked for an end; 0: none has */
+        int key_fd;     /* -1: none; read by the caller */
 };
 
-/* Prints `sqmgrctl: ` and the sentence to stderr. Returns code. */
+usec_t monotonic_now(void);
+
+/* Prints `sqmgrctl: ` and the sentence to stderr, or where ctl_errors_to() wants it. Returns code. */
 int ctl_error(enum ctl_exit code, const char *format, ...) _printf_(2, 3);
+/* A further line of the same. */
+void ctl_error_line(const char *line);
+/* From now on only the last error is kept, in text, which has size bytes; NULL: they are printed again. */
+void ctl_errors_to(char *text, size_t size);
 
 /* client.c: each returns an exit code, what is not CTL_DONE having been told on stderr. */
 
@@ -44,13 +60,18 @@ int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool mo
 /* The same after a connection was lost: tries for a while where nobody answers, and says so. The while begins
  * with the first loss since a reply came. */
 int client_send_again(struct ctl *ctl, const char *method, json_t *parameters, bool more);
-/* Waits for the next reply: *ret is to be freed by varlink_reply_free(). May return CTL_LOST. */
+/* Waits for the next reply: *ret is to be freed by varlink_reply_free(). May return CTL_LOST or CTL_WOKEN. */
 int client_receive(struct ctl *ctl, struct varlink_reply *ret);
 /* Tells of a CTL_LOST. */
 int client_tell_lost(const struct ctl *ctl);
 /* Sends a call and waits for its reply: *ret is a new reference to the parameters. */
 int client_call(struct ctl *ctl, const char *method, json_t *parameters, json_t **ret);
 void client_close(struct ctl *ctl);
+/* From now on these signals wake: SIGTSTP stops and goes on, SIGWINCH does no more than that, the others ask
+ * for an end. Also client_send_again() returns CTL_WOKEN then. */
+int client_catch_signals(struct ctl *ctl, const int *signals, size_t n_signals);
+/* Closes the connection and waits so long. Returns CTL_DONE, or CTL_WOKEN where a signal or a key came. */
+int client_wait(struct ctl *ctl, usec_t usec);
 
 /* The fleets named as arguments, as the methods want them. */
 json_t *ctl_fleets(const struct ctl *ctl);
@@ -63,6 +84,25 @@ long long ctl_integer(json_t *object, const char *key);
 
 /* Is standard output a terminal that shows colours, and does the user want them? */
 bool ctl_colour(void);
+
+/* How status is shown. */
+struct view {
+        int columns; /* 0: lines may be as long as they want */
+        bool colour;
+};
+struct view ctl_view(void);
+
+/* render.c: what GetStatus tells, for people. They return CTL_DONE or an exit code. */
+int render_status(FILE *out, json_t *status, const struct view *view);
+/* A table of workers; threshold: the memory_threshold of their fleet, 0 where there is none. */
+int render_workers(FILE *out, json_t *workers, long long threshold, const struct view *view);
+/* Prints text, broken between words where it is too long, each line after the first indented by so much. Its
+ * first line begins in the column `used`. */
+void render_text(FILE *out, const char *text, int used, int indent, const struct view *view);
+/* The sentence with the worker's last lines that it quotes each on a line of its own, for a terminal: spoils
+ * text, and returns it. */
+char *render_last_lines(char *text);
+const char *render_seconds(json_t *object, const char *key, char *text);
 
 /* The commands. */
 int command_abort(struct ctl *ctl);

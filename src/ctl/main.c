@@ -5,6 +5,7 @@
 #include "config.h"
 #include "core/control.h"
 #include "ctl/ctl.h"
+#include "ctl/screen.h"
 #include <getopt.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -14,7 +15,12 @@
 #define ANSWER_TIMEOUT_USEC (30 * USEC_PER_SEC)
 
 /* The options that not every command has. */
-enum option_bit { OPTION_WAIT = 1 << 0, OPTION_FORCE = 1 << 1, OPTION_FOLLOW = 1 << 2 };
+enum option_bit {
+        OPTION_WAIT = 1 << 0,
+        OPTION_FORCE = 1 << 1,
+        OPTION_FOLLOW = 1 << 2,
+        OPTION_WATCH = 1 << 3,
+};
 
 static const struct command {
         const char *name;
@@ -24,7 +30,8 @@ static const struct command {
         unsigned options;
         int (*run)(struct ctl *ctl);
 } commands[] = {
-        {"status", "[FLEET...]", "shows the fleets and their workers", 0, SIZE_MAX, 0, command_status},
+        {"status", "[FLEET...]", "shows the fleets and their workers", 0, SIZE_MAX, OPTION_WATCH,
+         command_status},
         {"restart", "[FLEET...]", "replaces all workers by new ones, no job cut off", 0, SIZE_MAX,
          OPTION_WAIT, command_restart},
         {"abort", "[FLEET...]", "ends a restart: no further old worker is quieted", 0, SIZE_MAX, 0,
@@ -45,10 +52,34 @@ static const struct command {
         {"version", "", "tells the version of the sqmgr that runs", 0, 0, 0, command_version},
 };
 
+static struct {
+        char *text;
+        size_t size;
+} errors;
+
+void ctl_errors_to(char *text, size_t size)
+{
+        errors.text = text;
+        errors.size = size;
+}
+
+void ctl_error_line(const char *line)
+{
+        if (!errors.text)
+                fprintf(stderr, "%s\n", line);
+}
+
 int ctl_error(enum ctl_exit code, const char *format, ...)
 {
         va_list arguments;
 
+        if (errors.text) {
+                va_start(arguments, format);
+                vsnprintf(errors.text, errors.size, format, arguments);
+                va_end(arguments);
+                return code;
+        }
+        screen_release();
         fflush(stdout);
         fputs("sqmgrctl: ", stderr);
         va_start(arguments, format);
@@ -74,12 +105,13 @@ static void print_help(void)
              "  --wait[=drained]      restart: shows progress until the old workers are replaced\n"
              "                        and quiet; drained: until they are gone\n"
              "  --follow              events: goes on with those to come\n"
+             "  --watch               status: shows it anew each second, until q is pressed\n"
              "  --force               stop: does not wait for running jobs\n"
              "  -h, --help            shows this text\n"
              "  -V, --version         shows the version of sqmgrctl\n"
              "\n"
              "Exit codes: 0 done, 1 the operation failed, 2 usage or an unknown name, 3 cannot\n"
-             "connect, 4 not permitted, 5 timed out (the operation goes on).");
+             "connect, 4 not permitted, 5 timed out and 130 interrupted (the operation goes on).");
 }
 
 static const struct command *find_command(const char *name)
@@ -121,7 +153,7 @@ static char *default_socket(void)
         return asprintf(&path, "%s/%s", runtime, CONTROL_USER_SOCKET) < 0 ? NULL : path;
 }
 
-enum { OPT_JSON = 256, OPT_TIMEOUT, OPT_WAIT, OPT_FORCE, OPT_FOLLOW };
+enum { OPT_JSON = 256, OPT_TIMEOUT, OPT_WAIT, OPT_FORCE, OPT_FOLLOW, OPT_WATCH };
 
 static const struct option long_options[] = {
         {"socket", required_argument, NULL, 's'},
@@ -129,6 +161,7 @@ static const struct option long_options[] = {
         {"timeout", required_argument, NULL, OPT_TIMEOUT},
         {"wait", optional_argument, NULL, OPT_WAIT},
         {"follow", no_argument, NULL, OPT_FOLLOW},
+        {"watch", no_argument, NULL, OPT_WATCH},
         {"force", no_argument, NULL, OPT_FORCE},
         {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'V'},
@@ -160,6 +193,9 @@ static int parse_option(struct ctl *ctl, int option, bool *timeout_given)
         case OPT_FOLLOW:
                 ctl->follow = true;
                 return CTL_DONE;
+        case OPT_WATCH:
+                ctl->watch = true;
+                return CTL_DONE;
         case OPT_FORCE:
                 ctl->force = true;
                 return CTL_DONE;
@@ -186,6 +222,8 @@ static int check_usage(const struct ctl *ctl, const struct command *command)
                 return ctl_error(CTL_USAGE, "'%s' has no option --force: 'stop' has", command->name);
         if (ctl->follow && !(command->options & OPTION_FOLLOW))
                 return ctl_error(CTL_USAGE, "'%s' has no option --follow: 'events' has", command->name);
+        if (ctl->watch && !(command->options & OPTION_WATCH))
+                return ctl_error(CTL_USAGE, "'%s' has no option --watch: 'status' has", command->name);
         return CTL_DONE;
 }
 
@@ -222,10 +260,11 @@ static int run(struct ctl *ctl, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-        struct ctl ctl = {.fd = -1};
+        struct ctl ctl = {.fd = -1, .signal_fd = -1, .key_fd = -1};
         int code = run(&ctl, argc, argv);
 
         client_close(&ctl);
+        close_fd(ctl.signal_fd);
         free(ctl.socket);
         if (fflush(stdout) != 0 || ferror(stdout))
                 return ctl_error(CTL_FAILED, "cannot write to standard output: %s", strerrordesc_np(errno));

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The command `restart`, and the progress of those that are waited for. */
+#include "base/parse.h"
 #include "ctl/ctl.h"
+#include "ctl/screen.h"
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -62,7 +65,11 @@ static json_t *find_fleet(json_t *reply, const char *name)
 
 static void print_started(json_t *fleet)
 {
-        long long total = ctl_integer(fleet, "total");
+        long long total = ctl_integer(fleet, "total"), superseded = ctl_integer(fleet, "superseded");
+
+        if (superseded > 0)
+                printf("%s: starts over, the restart to generation %lld was still running\n",
+                       ctl_string(fleet, "name"), superseded);
 
         printf("%s: restart to generation %lld, %lld worker%s to replace\n", ctl_string(fleet, "name"),
                ctl_integer(fleet, "generation"), total, plural(total));
@@ -71,6 +78,31 @@ static void print_started(json_t *fleet)
 static bool is_same(json_t *a, json_t *b, const char *key)
 {
         return json_equal(json_object_get(a, key), json_object_get(b, key));
+}
+
+/* That a restart begins, or begins anew, is told in either view. */
+static void print_beginnings(json_t *reply, json_t *before)
+{
+        json_t *fleet;
+        size_t i;
+
+        json_array_foreach(json_object_get(reply, "fleets"), i, fleet)
+        {
+                json_t *old = find_fleet(before, ctl_string(fleet, "name"));
+                long long total = ctl_integer(fleet, "total");
+
+                if (strcmp(ctl_string(fleet, "state"), "running") != 0 ||
+                    (old && is_same(fleet, old, "generation")))
+                        continue;
+                screen_release();
+                print_time();
+                if (!old)
+                        print_started(fleet);
+                else
+                        printf("%s: starts over: restart to generation %lld, %lld worker%s to replace\n",
+                               ctl_string(fleet, "name"), ctl_integer(fleet, "generation"), total,
+                               plural(total));
+        }
 }
 
 static void print_progress(json_t *reply, json_t *before)
@@ -83,18 +115,149 @@ static void print_progress(json_t *reply, json_t *before)
         {
                 json_t *old = find_fleet(before, ctl_string(fleet, "name"));
 
-                if (strcmp(ctl_string(fleet, "state"), "running") != 0)
+                if (strcmp(ctl_string(fleet, "state"), "running") != 0 || !old ||
+                    !is_same(fleet, old, "generation"))
                         continue;
-                if (!old || !is_same(fleet, old, "generation")) {
-                        print_time();
-                        print_started(fleet);
-                } else if (!is_same(fleet, old, "replaced") || !is_same(fleet, old, "draining") ||
-                           (!is_same(fleet, old, "waits_for") && ctl_string(fleet, "waits_for")[0] != '\0')) {
+                if (!is_same(fleet, old, "replaced") || !is_same(fleet, old, "draining") ||
+                    (!is_same(fleet, old, "waits_for") && ctl_string(fleet, "waits_for")[0] != '\0')) {
                         print_time();
                         print_numbers(fleet);
                 }
         }
         fflush(stdout);
+}
+
+/* The live view of a terminal: of each fleet a bar, and its workers as `status` has them. */
+struct live {
+        bool on;
+        usec_t begun_at;
+        json_t *status; /* the last one, or NULL */
+};
+
+#define LIVE_USEC    USEC_PER_SEC
+#define LIVE_TIMEOUT (2 * USEC_PER_SEC)
+#define BAR_COLUMNS  30
+
+/* Those that are on their way come first: there may be no room for all. */
+static json_t *sort_workers(json_t *workers)
+{
+        _cleanup_json_ json_t *moving = json_array(), *others = json_array();
+        json_t *worker;
+        size_t i;
+
+        json_array_foreach(workers, i, worker)
+        {
+                bool settled = strcmp(ctl_string(worker, "state"), "active") == 0 &&
+                               json_is_true(json_object_get(worker, "ready"));
+
+                json_array_append(settled ? others : moving, worker);
+        }
+        json_array_extend(moving, others);
+        return TAKE_PTR(moving);
+}
+
+static void render_bar(FILE *out, json_t *fleet, usec_t elapsed)
+{
+        long long total = ctl_integer(fleet, "total"), replaced = ctl_integer(fleet, "replaced");
+        long long draining = ctl_integer(fleet, "draining");
+        int full = total > 0 ? (int)(BAR_COLUMNS * MIN(replaced, total) / total) : BAR_COLUMNS;
+        char span[FORMAT_MAX];
+
+        fprintf(out, "%s: generation %lld [", ctl_string(fleet, "name"), ctl_integer(fleet, "generation"));
+        for (int i = 0; i < BAR_COLUMNS; i++)
+                fputc(i < full ? '#' : '-', out);
+        format_duration(elapsed - elapsed % USEC_PER_SEC, span, sizeof(span));
+        fprintf(out, "] %lld/%lld replaced", replaced, total);
+        if (draining > 0)
+                fprintf(out, ", %lld draining", draining);
+        fprintf(out, ", %s\n", span);
+}
+
+static void live_paint(const struct live *live, json_t *reply)
+{
+        _cleanup_free_ char *text = NULL;
+        struct view view = ctl_view();
+        json_t *fleet;
+        size_t i, size;
+        FILE *out = open_memstream(&text, &size);
+
+        if (!out)
+                return;
+        json_array_foreach(json_object_get(reply, "fleets"), i, fleet)
+        {
+                json_t *shown = find_fleet(live->status, ctl_string(fleet, "name"));
+
+                render_bar(out, fleet, usec_sub(monotonic_now(), live->begun_at));
+                if (ctl_string(fleet, "waits_for")[0] != '\0') {
+                        fputs("  ", out);
+                        render_text(out, ctl_string(fleet, "waits_for"), 2, 2, &view);
+                }
+                _cleanup_json_ json_t *workers = sort_workers(json_object_get(shown, "workers"));
+                (void)render_workers(out, workers, ctl_integer(shown, "memory_threshold_bytes"), &view);
+        }
+        if (fclose(out) == 0)
+                screen_paint(text);
+}
+
+/* Asks on a connection of its own; what fails there is told by the other one. */
+static void live_update(struct live *live, struct ctl *ctl, json_t *reply)
+{
+        struct ctl other = *ctl;
+        char error[8];
+        json_t *names = json_array(), *fleet, *status = NULL;
+        size_t i;
+
+        if (!live->on || !reply)
+                return;
+        json_array_foreach(json_object_get(reply, "fleets"), i, fleet)
+                json_array_append(names, json_object_get(fleet, "name"));
+        other.fd = -1;
+        other.input = (struct varlink_input){0};
+        other.timeout = LIVE_TIMEOUT;
+        other.wake_at = 0;
+        ctl_errors_to(error, sizeof(error));
+        if (client_call(&other, "GetStatus", json_pack("{s:o}", "fleets", names), &status) == CTL_DONE) {
+                json_decref(live->status);
+                live->status = status;
+        }
+        ctl_errors_to(NULL, 0);
+        client_close(&other);
+        ctl->signal = other.signal;
+        live_paint(live, reply);
+        ctl->wake_at = usec_add(monotonic_now(), LIVE_USEC);
+}
+
+static void live_end(struct live *live)
+{
+        screen_leave();
+        json_decref(live->status);
+        live->status = NULL;
+        live->on = false;
+}
+
+/* Ends as the signal would have ended us, so that a script that called us sees it. */
+static int detach(const struct ctl *ctl)
+{
+        sigset_t set;
+
+        if (isatty(STDERR_FILENO))
+                fputc('\n', stderr); /* the line has a ^C in it */
+        ctl_error(CTL_DONE, "detached, the restart goes on: 'sqmgrctl status --watch' shows it, 'sqmgrctl "
+                            "abort' ends it");
+        fflush(stdout);
+        sigemptyset(&set);
+        sigaddset(&set, ctl->signal);
+        (void)raise(ctl->signal);
+        (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+        return 128 + ctl->signal;
+}
+
+static int tell_halt(const char *name, const char *error)
+{
+        _cleanup_free_ char *text = isatty(STDERR_FILENO) ? strdup(error) : NULL;
+
+        return ctl_error(CTL_FAILED, "%s: restart halted, the old workers go on: %s", name,
+                         text ? render_last_lines(text) : error);
 }
 
 /* Says how the restart of one fleet ended, or that it began. */
@@ -114,7 +277,7 @@ static int print_outcome(json_t *fleet, bool waited, bool drained)
                 return CTL_DONE;
         }
         if (strcmp(state, "halted") == 0)
-                return ctl_error(CTL_FAILED, "%s: restart halted, the old workers go on: %s", name, error);
+                return tell_halt(name, error);
         if (strcmp(state, "aborted") == 0)
                 return ctl_error(CTL_FAILED, "%s: restart aborted: %s", name, error);
         printf("%s: restart done, generation %lld is in force: %lld worker%s replaced%s\n", name,
@@ -182,6 +345,69 @@ static int follow(struct ctl *ctl, json_t *last, const char *wait, bool first)
         return client_send_again(ctl, "Follow", json_pack("{s:O, s:s}", "fleets", names, "wait", wait), true);
 }
 
+static int live_begin(struct live *live, struct ctl *ctl)
+{
+        static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
+
+        *live = (struct live){.on = !ctl->json && screen_is_there(), .begun_at = monotonic_now()};
+        /* Elsewhere there is nothing to put in order at the others. */
+        int r = client_catch_signals(ctl, signals, live->on ? ELEMENTSOF(signals) : 1);
+        if (r == CTL_DONE && live->on)
+                screen_enter(false);
+        return r;
+}
+
+/* What the next reply says, and what became of it: *before is the reply before, and takes its place. */
+static int take_reply(struct ctl *ctl, struct live *live, struct varlink_reply *reply, json_t **before)
+{
+        if (ctl->json)
+                ctl_print_json(reply->parameters);
+        else if (ctl->wait != CTL_WAIT_NONE) {
+                print_beginnings(reply->parameters, *before);
+                if (!live->on)
+                        print_progress(reply->parameters, *before);
+        }
+        int r = check_known(reply->parameters, *before);
+        json_decref(*before);
+        *before = json_incref(reply->parameters);
+        varlink_reply_free(reply);
+        return r;
+}
+
+/* Follows the restart to its end; *before is the last reply. */
+static int wait_for_end(struct ctl *ctl, struct live *live, const char *wait, json_t **before)
+{
+        bool continues = true, followed = false, lost = false;
+        struct varlink_reply reply;
+
+        while (continues) {
+                int r = lost ? follow(ctl, *before, wait, !followed) : client_receive(ctl, &reply);
+
+                if (ctl->signal != 0)
+                        return CTL_WOKEN;
+                if (r == CTL_WOKEN) {
+                        live_update(live, ctl, *before);
+                        continue;
+                }
+                if (r == CTL_LOST && !*before)
+                        return client_tell_lost(ctl);
+                if (r != CTL_DONE && r != CTL_LOST)
+                        /* A fleet that is gone from the settings meanwhile is no wrong usage. */
+                        return followed && r == CTL_USAGE ? CTL_FAILED : r;
+                followed = followed || lost;
+                if (lost || r == CTL_LOST) {
+                        lost = r == CTL_LOST;
+                        continue;
+                }
+                continues = reply.continues;
+                r = take_reply(ctl, live, &reply, before);
+                if (r != CTL_DONE)
+                        return r;
+                live_update(live, ctl, *before);
+        }
+        return CTL_DONE;
+}
+
 int command_restart(struct ctl *ctl)
 {
         static const char *const waits[] = {
@@ -189,39 +415,19 @@ int command_restart(struct ctl *ctl)
                 [CTL_WAIT_REPLACED] = "replaced",
                 [CTL_WAIT_DRAINED] = "drained",
         };
-        bool wait = ctl->wait != CTL_WAIT_NONE, continues = true, followed = false;
+        bool wait = ctl->wait != CTL_WAIT_NONE;
         _cleanup_json_ json_t *before = NULL;
+        struct live live = {0};
         int r = client_send(ctl, "Restart",
                             json_pack("{s:o, s:s?}", "fleets", ctl_fleets(ctl), "wait", waits[ctl->wait]),
                             wait);
 
-        if (r != CTL_DONE)
-                return r;
-        while (continues) {
-                struct varlink_reply reply;
-
-                r = client_receive(ctl, &reply);
-                if (r == CTL_LOST && !before)
-                        return client_tell_lost(ctl);
-                if (r == CTL_LOST) {
-                        r = follow(ctl, before, waits[ctl->wait], !followed);
-                        if (r != CTL_DONE)
-                                return r;
-                        followed = true;
-                        continue;
-                }
-                /* A fleet that is gone from the settings meanwhile is no wrong usage. */
-                if (r != CTL_DONE)
-                        return followed && r == CTL_USAGE ? CTL_FAILED : r;
-                if (ctl->json)
-                        ctl_print_json(reply.parameters);
-                else if (wait)
-                        print_progress(reply.parameters, before);
-                r = check_known(reply.parameters, before);
-                continues = reply.continues && r == CTL_DONE;
-                json_decref(before);
-                before = json_incref(reply.parameters);
-                varlink_reply_free(&reply);
-        }
+        if (r == CTL_DONE && wait)
+                r = live_begin(&live, ctl);
+        if (r == CTL_DONE)
+                r = wait_for_end(ctl, &live, waits[ctl->wait], &before);
+        live_end(&live);
+        if (ctl->signal != 0)
+                return detach(ctl);
         return r != CTL_DONE ? r : finish(ctl, before);
 }

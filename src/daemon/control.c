@@ -272,21 +272,26 @@ static bool parse_wait(struct call *call, json_t *parameters, bool *ret_drained)
 static void handle_restart(struct control *control, struct call *call, json_t *parameters, usec_t now)
 {
         _cleanup_(fleet_list_free) struct fleet_list list = {0};
-        _cleanup_free_ bool *refused = NULL;
+        _cleanup_free_ struct watch_order *orders = NULL;
         bool drained;
 
         if (!parse_wait(call, parameters, &drained) || refuse_at_shutdown(control, call) ||
             !parse_fleets(control, call, parameters, &list))
                 return;
-        refused = calloc(list.n_fleets + 1, sizeof(*refused));
-        if (!refused) {
+        orders = calloc(list.n_fleets + 1, sizeof(*orders));
+        if (!orders) {
                 server_reply(call, NULL, false);
                 return;
         }
-        for (size_t i = 0; i < list.n_fleets; i++)
-                refused[i] = command_restart(control->host.world, list.fleets[i], now) == COMMAND_STOPPED;
+        for (size_t i = 0; i < list.n_fleets; i++) {
+                struct fleet *fleet = list.fleets[i];
+
+                if (fleet->rollout.state == ROLLOUT_RUNNING)
+                        orders[i].superseded = fleet->generation;
+                orders[i].refused = command_restart(control->host.world, fleet, now) == COMMAND_STOPPED;
+        }
         control_changed(control);
-        watch_reply(&control->watches, call, control->host.world, list.fleets, refused, list.n_fleets,
+        watch_reply(&control->watches, call, control->host.world, list.fleets, orders, list.n_fleets,
                     call_wants_more(call), drained, now);
 }
 

@@ -84,10 +84,11 @@ static json_t *render_crash(const struct fleet *fleet, usec_t now)
 static json_t *render_fleet(const struct fleet *fleet, usec_t now)
 {
         struct fleet_counts counts = fleet_count(fleet, now);
+        uint64_t threshold = fleet->settings->memory_threshold;
         char waits_for[512];
 
         fleet_waits_for(fleet, now, waits_for, sizeof(waits_for));
-        return json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o}",
+        return json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o}",
                          "name", varlink_text(fleet->settings->name), "framework",
                          framework_get(fleet->settings->framework)->name, "target",
                          (json_int_t)fleet_target(fleet), "active", (json_int_t)counts.active, "starting",
@@ -97,7 +98,8 @@ static json_t *render_fleet(const struct fleet *fleet, usec_t now)
                          (json_int_t)counts.memory_bytes, "state", fleet_order_name(fleet_order(fleet)),
                          "waits_for", varlink_text(waits_for), "rollout",
                          render_rollout(fleet, counts.outdated, now), "crash", render_crash(fleet, now),
-                         "workers", render_workers(fleet, now));
+                         "workers", render_workers(fleet, now), "memory_threshold_bytes",
+                         threshold > 0 ? json_integer((json_int_t)threshold) : json_null());
 }
 
 static json_t *render_redis(const struct status_info *info)

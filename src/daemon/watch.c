@@ -26,7 +26,7 @@ struct told {
 
 struct watched {
         char *name; /* a reload may take the fleet away */
-        bool refused;
+        struct watch_order order;
         struct told told;
         struct seen *seen;
         size_t n_seen;
@@ -74,7 +74,7 @@ static void on_cancelled(struct call *call _unused_, void *userdata)
 }
 
 static struct watch *watch_new(struct watch_list *list, struct call *call, struct fleet *const *fleets,
-                               const bool *refused, size_t n_fleets, bool drained)
+                               const struct watch_order *orders, size_t n_fleets, bool drained)
 {
         _cleanup_(watch_free_pointer) struct watch *watch = calloc(1, sizeof(*watch));
 
@@ -85,10 +85,9 @@ static struct watch *watch_new(struct watch_list *list, struct call *call, struc
         if (!watch->fleets)
                 return NULL;
         for (size_t i = 0; i < n_fleets; i++) {
-                watch->fleets[i] = (struct watched){
-                        .name = strdup(fleets[i]->settings->name),
-                        .refused = refused && refused[i],
-                };
+                watch->fleets[i] = (struct watched){.name = strdup(fleets[i]->settings->name)};
+                if (orders)
+                        watch->fleets[i].order = orders[i];
                 watch->n_fleets = i + 1;
                 if (!watch->fleets[i].name)
                         return NULL;
@@ -144,7 +143,7 @@ static struct told describe(const struct watched *watched, const struct fleet *f
                 told.draining += worker_outdated(worker) &&
                                  (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING);
         }
-        if (!watched->refused)
+        if (!watched->order.refused)
                 told.state = rollout_outcome(fleet, drained && told.draining > 0, &told.ended);
         if (!told.ended)
                 told.waits_for = fleet->waits_for;
@@ -161,21 +160,26 @@ static bool told_equal(const struct told *a, const struct told *b)
 static json_t *render_fleet(const struct watched *watched, const struct fleet *fleet, usec_t now)
 {
         const struct told *told = &watched->told;
+        uint64_t superseded = watched->order.superseded;
         char waits_for[512] = "";
         const char *error = "the fleet is no longer configured";
 
         if (fleet) {
                 bool shutdown = fleet->world->shutting_down && fleet->rollout.state == ROLLOUT_RUNNING;
 
-                error = watched->refused ? "" : shutdown ? "sqmgr is shutting down" : fleet->rollout.error;
+                error = watched->order.refused ? ""
+                        : shutdown             ? "sqmgr is shutting down"
+                                               : fleet->rollout.error;
                 if (!told->ended)
                         fleet_waits_for(fleet, now, waits_for, sizeof(waits_for));
         }
-        return json_pack("{s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "name", varlink_text(watched->name),
-                         "generation", (json_int_t)told->generation, "state", told->state, "total",
-                         (json_int_t)told->total, "replaced", (json_int_t)told->replaced, "outdated",
-                         (json_int_t)told->outdated, "draining", (json_int_t)told->draining, "error",
-                         varlink_text(error), "waits_for", varlink_text(waits_for));
+        return json_pack("{s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "name",
+                         varlink_text(watched->name), "generation", (json_int_t)told->generation, "state",
+                         told->state, "total", (json_int_t)told->total, "replaced",
+                         (json_int_t)told->replaced, "outdated", (json_int_t)told->outdated, "draining",
+                         (json_int_t)told->draining, "error", varlink_text(error), "waits_for",
+                         varlink_text(waits_for), "superseded",
+                         superseded > 0 ? json_integer((json_int_t)superseded) : json_null());
 }
 
 static int add_change(json_t *changes, const char *name, const struct seen *seen, enum worker_state state,
@@ -285,11 +289,11 @@ static int watch_update(struct watch *watch, const struct world *world, bool fir
 }
 
 void watch_reply(struct watch_list *list, struct call *call, const struct world *world,
-                 struct fleet *const *fleets, const bool *refused, size_t n_fleets, bool wait, bool drained,
-                 usec_t now)
+                 struct fleet *const *fleets, const struct watch_order *orders, size_t n_fleets, bool wait,
+                 bool drained, usec_t now)
 {
         _cleanup_(watch_free_pointer) struct watch *watch =
-                watch_new(list, call, fleets, refused, n_fleets, drained);
+                watch_new(list, call, fleets, orders, n_fleets, drained);
         json_t *reply = NULL;
         int r = watch ? watch_update(watch, world, true, now, &reply) : -ENOMEM;
 

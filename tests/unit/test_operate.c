@@ -3,6 +3,7 @@
 #include "client.h"
 #include "core/command.h"
 #include "core/observe.h"
+#include "core/rollout.h"
 #include "daemon/control.h"
 
 #define CONTROL(method, parameters)                                                                          \
@@ -409,6 +410,24 @@ START_TEST(a_waiting_caller_follows_the_newest_generation)
 }
 END_TEST
 
+START_TEST(a_restart_during_another_tells_whose_place_it_takes)
+{
+        struct varlink_reply reply = client_call(event, &client, CONTROL("Restart", "{}"));
+        json_t *told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
+
+        ck_assert(json_is_null(json_object_get(told, "superseded")));
+        varlink_reply_free(&reply);
+        rollout_abort(mail, "a test");
+        reply = client_call(event, &client, CONTROL("Restart", "{}"));
+        told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
+        ck_assert_int_eq(json_integer_value(json_object_get(told, "superseded")), 2);
+        ck_assert_int_eq(json_integer_value(json_object_get(told, "generation")), 3);
+        told = json_array_get(json_object_get(reply.parameters, "fleets"), 1);
+        ck_assert(json_is_null(json_object_get(told, "superseded")));
+        varlink_reply_free(&reply);
+}
+END_TEST
+
 START_TEST(following_starts_nothing_and_goes_on_to_the_same_end)
 {
         command_restart(world, web, clock_usec);
@@ -539,6 +558,7 @@ int main(void)
         tcase_add_test(tests, a_restart_is_followed_until_all_are_replaced);
         tcase_add_test(tests, a_drained_wait_lasts_until_the_old_workers_are_gone);
         tcase_add_test(tests, a_waiting_caller_follows_the_newest_generation);
+        tcase_add_test(tests, a_restart_during_another_tells_whose_place_it_takes);
         tcase_add_test(tests, following_starts_nothing_and_goes_on_to_the_same_end);
         tcase_add_test(tests, following_what_has_ended_ends_at_once);
         tcase_add_test(tests, a_halt_and_an_abort_end_the_wait_with_their_reasons);

@@ -87,6 +87,7 @@ static const struct {
         {"fleets/0/max_processes", JSON_INTEGER},
         {"fleets/0/generation", JSON_INTEGER},
         {"fleets/0/memory_bytes", JSON_INTEGER},
+        {"fleets/0/memory_threshold_bytes", JSON_NULL},
         {"fleets/0/state", JSON_STRING},
         {"fleets/0/waits_for", JSON_NULL},
         {"fleets/0/rollout/state", JSON_STRING},

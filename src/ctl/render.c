@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/* Shows what GetStatus tells: sentences and tables for people. */
+#include "base/parse.h"
+#include "core/fleet.h"
+#include "ctl/ctl.h"
+#include <string.h>
+
+enum column {
+        COLUMN_WORKER,
+        COLUMN_PID,
+        COLUMN_STATE,
+        COLUMN_GENERATION,
+        COLUMN_BUSY,
+        COLUMN_MEMORY,
+        COLUMN_UPTIME,
+        COLUMN_WHY,
+        _COLUMN_MAX,
+};
+
+struct row {
+        char cells[_COLUMN_MAX][320];
+        const char *colours[_COLUMN_MAX]; /* NULL: none */
+};
+
+#define RED     "\033[31m"
+#define GREEN   "\033[32m"
+#define YELLOW  "\033[33m"
+#define MAGENTA "\033[35m"
+#define CYAN    "\033[36m"
+
+/* Where less than this is left for it, the last column has lines of its own. */
+#define WHY_COLUMNS_MIN 40
+#define WHY_INDENT      6
+#define TEXT_INDENT     2
+
+static const struct row header = {{"WORKER", "PID", "STATE", "GEN", "BUSY", "MEMORY", "UPTIME", "WHY"},
+                                  {NULL}};
+
+static const char *state_colour(const char *state)
+{
+        if (strcmp(state, "active") == 0)
+                return GREEN;
+        if (strcmp(state, "starting") == 0)
+                return YELLOW;
+        if (strcmp(state, "quiet") == 0)
+                return CYAN;
+        if (strcmp(state, "stopping") == 0)
+                return MAGENTA;
+        return NULL;
+}
+
+/* Every character takes one column. */
+static int text_columns(const char *text, int length)
+{
+        int n = 0;
+
+        for (int i = 0; i < length; i++)
+                n += ((unsigned char)text[i] & 0xc0) != 0x80;
+        return n;
+}
+
+void render_text(FILE *out, const char *text, int used, int indent, const struct view *view)
+{
+        int at = used;
+        bool first = true; /* of its line */
+
+        while (*text != '\0') {
+                int blanks = (int)strspn(text, " "), length = (int)strcspn(text + blanks, " \n");
+                int columns = text_columns(text + blanks, length);
+
+                if (!first && view->columns > 0 && at + blanks + columns > view->columns) {
+                        fprintf(out, "\n%*s%.*s", indent, "", length, text + blanks);
+                        at = indent + columns;
+                } else {
+                        fprintf(out, "%.*s", blanks + length, text);
+                        at += blanks + columns;
+                }
+                text += blanks + length;
+                first = *text == '\n';
+                if (first) {
+                        fprintf(out, "\n%*s", indent, "");
+                        at = indent;
+                        text++;
+                }
+        }
+        fputc('\n', out);
+}
+
+char *render_last_lines(char *text)
+{
+        char *at = strstr(text, LAST_LINES_BEGIN);
+
+        if (!at)
+                return text;
+        at += strlen(LAST_LINES_BEGIN);
+        at[-1] = '\n';
+        while ((at = strchr(at, LAST_LINES_BAR)) != NULL)
+                *at = '\n';
+        return text;
+}
+
+static usec_t get_usec(json_t *object, const char *key)
+{
+        double seconds = json_number_value(json_object_get(object, key));
+
+        return seconds > 0 ? (usec_t)(seconds * (double)USEC_PER_SEC) : 0;
+}
+
+const char *render_seconds(json_t *object, const char *key, char *text)
+{
+        usec_t usec = get_usec(object, key);
+
+        /* In a table parts of seconds are noise. */
+        return format_duration(usec - usec % USEC_PER_SEC, text, FORMAT_MAX);
+}
+
+static const char *format_memory(json_t *object, char *text)
+{
+        long long bytes = ctl_integer(object, "memory_bytes");
+
+        if (bytes <= 0) {
+                snprintf(text, FORMAT_MAX, "-");
+                return text;
+        }
+        return format_size((uint64_t)bytes, text, FORMAT_MAX);
+}
+
+/* Appends a phrase to text, which has size bytes. */
+static void add_phrase(char *text, size_t size, const char *phrase)
+{
+        size_t length = strlen(text);
+
+        if (phrase[0] != '\0')
+                snprintf(text + length, size - length, "%s%s", length > 0 ? "; " : "", phrase);
+}
+
+static void explain_worker(json_t *worker, char *text, size_t size)
+{
+        const char *state = ctl_string(worker, "state"), *evidence = ctl_string(worker, "evidence");
+        const char *waits_for = ctl_string(worker, "waits_for");
+        bool active = strcmp(state, "active") == 0;
+
+        text[0] = '\0';
+        add_phrase(text, size, ctl_string(worker, "reason"));
+        if (json_is_true(json_object_get(worker, "outdated")) && text[0] == '\0')
+                add_phrase(text, size, "outdated");
+        add_phrase(text, size, waits_for);
+        if (active && strcmp(evidence, "redis") != 0 && waits_for[0] == '\0')
+                add_phrase(text, size,
+                           strcmp(evidence, "title") == 0 ? "known by its title only" : "no fresh beat");
+        else if (active && !json_is_true(json_object_get(worker, "ready")))
+                add_phrase(text, size, "not ready yet");
+}
+
+static void fill_memory(struct row *row, json_t *worker, long long threshold)
+{
+        long long bytes = ctl_integer(worker, "memory_bytes");
+        char *cell = row->cells[COLUMN_MEMORY], size[FORMAT_MAX];
+
+        format_memory(worker, size);
+        if (threshold <= 0 || bytes <= 0) {
+                snprintf(cell, sizeof(row->cells[0]), "%s", size);
+                return;
+        }
+        long long share = (long long)((double)bytes * 100 / (double)threshold);
+        snprintf(cell, sizeof(row->cells[0]), "%s %lld%%", size, share);
+        row->colours[COLUMN_MEMORY] = share >= 100 ? RED : share >= 90 ? YELLOW : NULL;
+}
+
+static void fill_row(struct row *row, json_t *worker, long long threshold)
+{
+        const char *state = ctl_string(worker, "state");
+        char span[FORMAT_MAX];
+        size_t size = sizeof(row->cells[0]);
+
+        snprintf(row->cells[COLUMN_WORKER], size, "%s", ctl_string(worker, "id"));
+        snprintf(row->cells[COLUMN_PID], size, "%lld", ctl_integer(worker, "pid"));
+        snprintf(row->cells[COLUMN_STATE], size, "%s %s", state,
+                 render_seconds(worker, "state_seconds", span));
+        row->colours[COLUMN_STATE] = state_colour(state);
+        snprintf(row->cells[COLUMN_GENERATION], size, "%lld", ctl_integer(worker, "generation"));
+        if (ctl_integer(worker, "concurrency") > 0)
+                snprintf(row->cells[COLUMN_BUSY], size, "%lld/%lld", ctl_integer(worker, "busy"),
+                         ctl_integer(worker, "concurrency"));
+        else if (json_is_null(json_object_get(worker, "beat_age_seconds")))
+                snprintf(row->cells[COLUMN_BUSY], size, "-");
+        else
+                snprintf(row->cells[COLUMN_BUSY], size, "%lld", ctl_integer(worker, "busy"));
+        fill_memory(row, worker, threshold);
+        snprintf(row->cells[COLUMN_UPTIME], size, "%s", render_seconds(worker, "uptime_seconds", span));
+        explain_worker(worker, row->cells[COLUMN_WHY], size);
+}
+
+static void render_row(FILE *out, const struct row *row, const int *widths, bool is_header,
+                       const struct view *view)
+{
+        const char *why = row->cells[COLUMN_WHY];
+        int end = 0;
+
+        for (int i = 0; i < COLUMN_WHY; i++)
+                end += 2 + widths[i];
+        bool beside = why[0] != '\0' && (view->columns == 0 || view->columns - end - 2 >= WHY_COLUMNS_MIN);
+        for (int i = 0; i < COLUMN_WHY; i++) {
+                bool right = i == COLUMN_PID || i == COLUMN_GENERATION;
+                const char *cell = row->cells[i], *colour = view->colour ? row->colours[i] : NULL;
+                int pad = widths[i] - text_columns(cell, (int)strlen(cell));
+
+                fprintf(out, "  %*s%s%s%s", right ? pad : 0, "", colour ? colour : "", cell,
+                        colour ? "\033[0m" : "");
+                /* Nothing comes after the last one of a line. */
+                if (!right && (i < COLUMN_UPTIME || beside))
+                        fprintf(out, "%*s", pad, "");
+        }
+        if (beside) {
+                fputs("  ", out);
+                render_text(out, why, end + 2, end + 2, view);
+                return;
+        }
+        fputc('\n', out);
+        if (why[0] != '\0' && !is_header) {
+                fprintf(out, "%*s", WHY_INDENT, "");
+                render_text(out, why, WHY_INDENT, WHY_INDENT, view);
+        }
+}
+
+int render_workers(FILE *out, json_t *workers, long long threshold, const struct view *view)
+{
+        size_t n = json_array_size(workers);
+        int widths[_COLUMN_MAX] = {0};
+
+        if (n == 0)
+                return CTL_DONE;
+        _cleanup_free_ struct row *rows = calloc(n + 1, sizeof(*rows));
+        if (!rows)
+                return ctl_error(CTL_FAILED, "there is too little memory");
+        rows[0] = header;
+        for (size_t i = 0; i < n; i++)
+                fill_row(&rows[i + 1], json_array_get(workers, i), threshold);
+        for (size_t i = 0; i <= n; i++)
+                for (int k = 0; k < _COLUMN_MAX; k++)
+                        widths[k] =
+                                MAX(widths[k], text_columns(rows[i].cells[k], (int)strlen(rows[i].cells[k])));
+        for (size_t i = 0; i <= n; i++)
+                render_row(out, &rows[i], widths, i == 0, view);
+        return CTL_DONE;
+}
+
+static void add_rollout(FILE *out, json_t *rollout)
+{
+        const char *state = ctl_string(rollout, "state");
+        long long replaced = ctl_integer(rollout, "replaced"), outdated = ctl_integer(rollout, "outdated");
+
+        if (strcmp(state, "none") == 0)
+                return;
+        fprintf(out, ", restart %s", state);
+        if (strcmp(state, "done") != 0)
+                fprintf(out, " (%lld replaced, %lld outdated)", replaced, outdated);
+}
+
+/* The summary of a fleet: to be freed; NULL where memory is short. */
+static char *summarize_fleet(json_t *fleet)
+{
+        static const char *const states[] = {"starting", "quiet", "stopping"};
+        const char *state = ctl_string(fleet, "state");
+        char memory[FORMAT_MAX], *text = NULL;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+
+        if (!out)
+                return NULL;
+        fprintf(out, "%s (%s): ", ctl_string(fleet, "name"), ctl_string(fleet, "framework"));
+        if (strcmp(state, "running") != 0)
+                fprintf(out, "%s, ", state);
+        fprintf(out, "%lld of %lld active", ctl_integer(fleet, "active"), ctl_integer(fleet, "target"));
+        for (size_t i = 0; i < ELEMENTSOF(states); i++)
+                if (ctl_integer(fleet, states[i]) > 0)
+                        fprintf(out, ", %lld %s", ctl_integer(fleet, states[i]), states[i]);
+        fprintf(out, ", %s, generation %lld", format_memory(fleet, memory), ctl_integer(fleet, "generation"));
+        add_rollout(out, json_object_get(fleet, "rollout"));
+        if (fclose(out) == 0)
+                return text;
+        free(text);
+        return NULL;
+}
+
+static void render_trouble(FILE *out, char *text, const char *colour, const struct view *view)
+{
+        if (view->columns > 0)
+                render_last_lines(text);
+        colour = view->colour ? colour : "";
+        fprintf(out, "%*s%s", TEXT_INDENT, "", colour);
+        render_text(out, text, TEXT_INDENT, TEXT_INDENT, view);
+        fputs(colour[0] != '\0' ? "\033[0m" : "", out);
+}
+
+/* What is wrong or is waited for, each of it beginning a line: it may be long. */
+static void render_troubles(FILE *out, json_t *fleet, const struct view *view)
+{
+        json_t *crash = json_object_get(fleet, "crash");
+        const char *error = ctl_string(json_object_get(fleet, "rollout"), "error");
+        const char *waits_for = ctl_string(fleet, "waits_for"), *last = ctl_string(crash, "last");
+        long long count = ctl_integer(crash, "count");
+        char span[FORMAT_MAX], text[4096];
+
+        if (error[0] != '\0') {
+                snprintf(text, sizeof(text), "restart: %s", error);
+                render_trouble(out, text, RED, view);
+        }
+        if (count > 0) {
+                int n = snprintf(text, sizeof(text), "crash: %lld short li%s in a row", count,
+                                 count == 1 ? "fe" : "ves");
+                if (!json_is_null(json_object_get(crash, "next_start_seconds")))
+                        n += snprintf(
+                                text + n, sizeof(text) - (size_t)n, ", the next start in %s",
+                                format_duration(get_usec(crash, "next_start_seconds"), span, FORMAT_MAX));
+                /* Where it made the restart halt it has been told. */
+                if (last[0] != '\0' && strstr(error, last) == NULL)
+                        snprintf(text + n, sizeof(text) - (size_t)n, "; the last: %s", last);
+                render_trouble(out, text, RED, view);
+        }
+        if (waits_for[0] != '\0') {
+                snprintf(text, sizeof(text), "%s", waits_for);
+                render_trouble(out, text, YELLOW, view);
+        }
+}
+
+static int render_fleet(FILE *out, json_t *fleet, const struct view *view)
+{
+        _cleanup_free_ char *summary = summarize_fleet(fleet);
+
+        if (!summary)
+                return ctl_error(CTL_FAILED, "there is too little memory");
+        render_text(out, summary, 0, TEXT_INDENT, view);
+        render_troubles(out, fleet, view);
+        return render_workers(out, json_object_get(fleet, "workers"),
+                              ctl_integer(fleet, "memory_threshold_bytes"), view);
+}
+
+static void render_sqmgr(FILE *out, json_t *status, const struct view *view)
+{
+        json_t *redis;
+        char span[FORMAT_MAX], text[1024];
+        size_t i;
+        int n = snprintf(text, sizeof(text), "sqmgr %s, pid %lld, up %s", ctl_string(status, "version"),
+                         ctl_integer(status, "pid"), render_seconds(status, "uptime_seconds", span));
+
+        json_array_foreach(json_object_get(status, "redis"), i, redis)
+        {
+                json_t *rtt = json_object_get(redis, "rtt_ms");
+                const char *server = ctl_string(redis, "server");
+
+                if (n < 0 || (size_t)n >= sizeof(text) / 2)
+                        break;
+                n += snprintf(text + n, sizeof(text) - (size_t)n, "; redis %s %s%s%s",
+                              ctl_string(redis, "url"), ctl_string(redis, "state"),
+                              server[0] != '\0' ? " to " : "", server);
+                if (json_is_number(rtt) && (size_t)n < sizeof(text))
+                        n += snprintf(text + n, sizeof(text) - (size_t)n, " (%.1fms)",
+                                      json_number_value(rtt));
+        }
+        render_text(out, text, 0, TEXT_INDENT, view);
+}
+
+int render_status(FILE *out, json_t *status, const struct view *view)
+{
+        json_t *fleet;
+        size_t i;
+
+        render_sqmgr(out, status, view);
+        json_array_foreach(json_object_get(status, "fleets"), i, fleet)
+        {
+                fputc('\n', out);
+                int r = render_fleet(out, fleet, view);
+                if (r != CTL_DONE)
+                        return r;
+        }
+        return CTL_DONE;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* What stays in its place on the terminal and is painted anew. There is one terminal, so this is one, too. */
+#include "ctl/screen.h"
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+
+#define DEFAULT_COLUMNS 80
+#define DEFAULT_ROWS    24
+
+static struct {
+        bool on, whole, keys;
+        struct termios before; /* where keys */
+        int columns, rows;     /* as of the last picture */
+        int painted;           /* lines of it that are above the cursor */
+} screen;
+
+bool screen_is_there(void)
+{
+        const char *term = getenv("TERM");
+
+        return isatty(STDOUT_FILENO) && term && term[0] != '\0' && strcmp(term, "dumb") != 0;
+}
+
+static void measure(int *ret_columns, int *ret_rows)
+{
+        struct winsize size = {0};
+
+        (void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+        *ret_columns = size.ws_col > 0 ? size.ws_col : DEFAULT_COLUMNS;
+        *ret_rows = size.ws_row > 0 ? size.ws_row : DEFAULT_ROWS;
+}
+
+int screen_columns(void)
+{
+        int columns, rows;
+
+        if (!isatty(STDOUT_FILENO))
+                return 0;
+        measure(&columns, &rows);
+        return columns;
+}
+
+void screen_enter(bool whole)
+{
+        struct termios raw;
+
+        screen.on = true;
+        screen.whole = whole;
+        screen.painted = 0;
+        screen.columns = screen.rows = 0;
+        screen.keys = whole && tcgetattr(STDIN_FILENO, &screen.before) == 0;
+        if (screen.keys) {
+                raw = screen.before;
+                raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+                raw.c_cc[VMIN] = 1;
+                raw.c_cc[VTIME] = 0;
+                (void)tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+        }
+        /* The cursor is hidden, and a line that is too long for the terminal does not go on in the next. */
+        printf("%s\033[?25l\033[?7l", whole ? "\033[?1049h" : "");
+        fflush(stdout);
+}
+
+void screen_leave(void)
+{
+        if (!screen.on)
+                return;
+        printf("\033[?7h\033[?25h%s", screen.whole ? "\033[?1049l" : "");
+        fflush(stdout);
+        if (screen.keys)
+                (void)tcsetattr(STDIN_FILENO, TCSANOW, &screen.before);
+        screen.on = false;
+}
+
+void screen_suspend(void)
+{
+        bool on = screen.on, whole = screen.whole;
+
+        screen_leave();
+        (void)raise(SIGSTOP);
+        if (on)
+                screen_enter(whole);
+}
+
+/* The bytes of the line's beginning that take no more than that many columns; colours take none. */
+static size_t fitting(const char *line, size_t length, int columns)
+{
+        size_t i = 0;
+
+        while (i < length) {
+                if (line[i] == '\033') {
+                        while (i < length && line[i] != 'm')
+                                i++;
+                } else if (((unsigned char)line[i] & 0xc0) != 0x80 && columns-- == 0) {
+                        return i;
+                }
+                i++;
+        }
+        return MIN(i, length);
+}
+
+static void begin_picture(int columns, int rows)
+{
+        bool resized = screen.columns != 0 && (columns != screen.columns || rows != screen.rows);
+
+        /* A terminal whose size has changed may have broken lines anew: nobody knows where ours are. */
+        if (screen.whole || resized)
+                printf("\033[H%s", resized || screen.columns == 0 ? "\033[2J" : "");
+        else if (screen.painted > 0)
+                printf("\033[%dA\r", screen.painted);
+        screen.columns = columns;
+        screen.rows = rows;
+        screen.painted = 0;
+}
+
+static int count_lines(const char *text)
+{
+        int n = 0;
+
+        for (; *text != '\0'; text++)
+                n += *text == '\n';
+        return n;
+}
+
+void screen_paint(const char *text)
+{
+        int columns, rows, lines = count_lines(text);
+
+        if (!screen.on)
+                return;
+        measure(&columns, &rows);
+        begin_picture(columns, rows);
+        /* The cursor needs a line of its own below the last one. */
+        int room = MAX(rows - 1, 1), shown = lines <= room ? lines : room - 1;
+        for (int i = 0; i < shown; i++) {
+                size_t length = strcspn(text, "\n");
+
+                printf("%.*s\033[0m\033[K\n", (int)fitting(text, length, columns), text);
+                text += length + 1;
+        }
+        if (shown < lines)
+                printf("... %d more lines\033[K\n", lines - shown);
+        screen.painted = shown + (shown < lines);
+        printf("\033[J");
+        fflush(stdout);
+}
+
+void screen_release(void)
+{
+        screen.painted = 0;
+        screen.columns = 0;
+}

@@ -1,0 +1,242 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# sqmgrctl in a real terminal, wide and narrow, and without one.
+# seconds: 45
+load helpers
+
+# A terminal of that size with a shell in it: what is typed there, and what stands there then.
+open_terminal() { # COLUMNS ROWS
+        launch tmux tmux -D -S "$folder/tmux.sock" -f /dev/null
+        wait_until 10 tmux_do new-session -d -s t -x "$1" -y "$2" "PS1='$ ' PATH='$PATH' SQMGR_SOCKET='$SQMGR_SOCKET' bash --norc"
+        wait_until 10 shows '\$'
+}
+tmux_do() { tmux -N -S "$folder/tmux.sock" "$@" 3>&- 9>&-; }
+type_line() { tmux_do send-keys -t t "$1" Enter; }
+picture() { tmux_do capture-pane -p -t t "$@"; }
+shows() { picture -J | grep -q -e "$1"; } # PATTERN
+
+start_fleet() { # COUNT [LINE...]
+        local count=$1
+        shift
+        start_redis
+        { echo "command = $(stub_command)" && echo "active_process_count = $count" && echo 'ready_after = 500ms' &&
+                printf '%s\n' "$@"; } | configure
+        start_sqmgr
+        wait_until 20 ready "$count"
+}
+
+# Jobs that hold the old workers: a restart takes as long as the test wants.
+hold_workers() {
+        local pid
+        for pid in $(worker_pids); do
+                echo 2 >"$folder/steer/busy.$pid"
+        done
+        wait_until 10 fleet_is 'all(.workers[]; .busy == 2)'
+}
+release_workers() { rm "$folder"/steer/busy.*; }
+
+in_terminal() { # COLUMNS COMMAND...: what it writes there, on standard output
+        local columns=$1
+        shift
+        TERM=xterm script -qec "stty cols $columns && $*" /dev/null </dev/null | tr -d '\r'
+}
+has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
+longest_line() { awk '{ gsub(/\033\[[0-9;]*m/, ""); if (length > n) n = length } END { print n }' <<<"$1"; }
+
+@test "status: at 80 columns reasons have lines of their own, at 200 a column; piped it is one line each, without colours" {
+        start_fleet 2 'memory_threshold = 1G'
+        hold_workers
+        sqmgrctl restart
+        wait_until 20 fleet_is '.quiet == 2'
+        narrow=$(in_terminal 80 sqmgrctl status) wide=$(in_terminal 200 sqmgrctl status) piped=$(sqmgrctl status)
+        [ "$(longest_line "$narrow")" -le 80 ]
+        [ "$(longest_line "$wide")" -le 200 ]
+        esc=$'\033'
+        grep -qE "^  default/1 +[0-9]+  $esc\[36mquiet [0-9]+s$esc\[0m +1  2/5   +[0-9.]+M 0%" <<<"$narrow"
+        grep -q '^      restart; waits for 2 running jobs to finish$' <<<"$narrow"
+        grep -qE 'default/1 .*quiet.* restart; waits for 2 running jobs to finish$' <<<"$wide"
+        grep -qE '^  default/1 .* quiet [0-9]+s +1 .*  restart; waits for 2 running jobs to finish$' <<<"$piped"
+        [[ $piped != *"$esc"* ]]
+        [[ $(NO_COLOR=1 in_terminal 80 sqmgrctl status) != *"$esc"* ]]
+        [[ $(in_terminal 80 TERM=dumb sqmgrctl status) != *"$esc"* ]]
+        # The columns stand below each other.
+        [ "$(sed -n 's/\(.*  \)\(STATE\|active\|quiet\) .*/\1/p' <<<"$piped" | awk '{ print length }' | sort -u | wc -l)" = 1 ]
+        fleet_is '.memory_threshold_bytes == 1073741824'
+        run ! grep -q ' $' <<<"$narrow$wide$piped"
+        release_workers
+}
+
+@test "status --watch repaints, follows the terminal's size and the next sqmgr, and ends on q" {
+        start_fleet 1
+        open_terminal 80 24
+        type_line 'stty -a >before; sqmgrctl status --watch'
+        wait_until 10 shows 'default/1 .*active'
+        not shows 'sqmgrctl status'
+        sqmgrctl scale default 3
+        wait_until 10 shows 'default/3 .*active'
+        wait_until 10 shows 'active 1[0-9]s'
+        [ "$(picture | grep -c default/1)" = 1 ]
+        tmux_do resize-window -t t -x 120 -y 6
+        wait_until 10 shows 'UPTIME  WHY'
+        wait_until 10 shows '^\.\.\. [0-9] more lines'
+        tmux_do resize-window -t t -x 80 -y 24
+        wait_until 10 shows 'default/3'
+        not shows WHY
+        sqmgrctl reexec
+        wait_until 10 shows 'up [0-2]s;'
+        kill -KILL "$sqmgr_pid"
+        wait_until 10 shows 'trying again, q ends this'
+        shows 'default/3'
+        start_sqmgr
+        wait_until 10 not shows 'trying again'
+        wait_until 10 shows "pid $sqmgr_pid"
+        tmux_do send-keys -t t q
+        wait_until 10 shows 'sqmgrctl status'
+        not shows 'default/3'
+        type_line 'echo code $?; stty -a >after'
+        wait_until 10 shows 'code 0'
+        wait_until 10 cmp before after
+}
+
+@test "status --watch: Ctrl-C and Ctrl-Z give the terminal back" {
+        start_fleet 1
+        open_terminal 80 24
+        type_line 'stty -a >before; sqmgrctl status --watch'
+        wait_until 10 shows 'default/1 .*active'
+        tmux_do send-keys -t t C-z
+        wait_until 10 shows Stopped
+        type_line 'stty -a >stopped; fg'
+        wait_until 10 shows 'default/1 .*active'
+        tmux_do send-keys -t t C-c
+        wait_until 10 not shows default/1
+        type_line 'stty -a >after'
+        wait_until 10 cmp before after
+        cmp before stopped
+}
+
+@test "status --watch without a terminal prints it each second; bad usage is refused" {
+        start_fleet 1
+        launch watch sqmgrctl status --watch
+        watching=$!
+        launch objects sqmgrctl status --watch --json
+        objects=$!
+        wait_until 10 has_lines 2 '^sqmgr 0' watch.log
+        wait_until 10 has_lines 2 '^{' objects.log
+        kill "$watching" "$objects"
+        run -0 jq -e .pid objects.log
+        run -2 sqmgrctl restart --watch
+        [[ $output == *"'status' has"* ]]
+        run -2 sqmgrctl status nosuch --watch
+        kill -KILL "$sqmgr_pid"
+        run -3 sqmgrctl status --watch
+}
+
+@test "restart --wait in a terminal: a bar and the workers, one sentence at the end" {
+        start_fleet 2
+        open_terminal 80 24
+        hold_workers
+        touch steer/hang
+        type_line 'sqmgrctl restart --wait=drained; echo code $?'
+        wait_until 10 shows 'default: restart to generation 2, 2 workers to replace'
+        wait_until 10 shows 'default: generation 2 \[------------------------------\] 0/2 replaced, [0-9]*s'
+        wait_until 10 shows 'default/3 .*starting [0-9]*s .* 2  -'
+        wait_until 10 shows 'waits for its first beat'
+        rm steer/hang
+        wait_until 20 shows '\[##############################\] 2/2 replaced, 2 draining'
+        wait_until 10 shows 'default/1 .*quiet [0-9]*s .*2/5'
+        shows 'restart; waits for 2 running jobs to finish'
+        wait_until 10 shows 'default/3 .*active'
+        # It is one picture, painted again and again.
+        [ "$(picture | grep -c '^default: generation')" = 1 ]
+        release_workers
+        wait_until 20 shows '^code 0'
+        shows 'default: restart done, generation 2 is in force: 2 workers replaced and gone'
+}
+
+@test "restart --wait in a terminal: Ctrl-C detaches, the restart goes on" {
+        start_fleet 2
+        open_terminal 80 24
+        hold_workers
+        type_line 'bash -c "sqmgrctl restart --wait=drained"; echo code $?'
+        wait_until 20 shows '2/2 replaced, 2 draining'
+        tmux_do send-keys -t t C-c
+        wait_until 10 shows "detached, the restart goes on: 'sqmgrctl status --watch' shows it, 'sqmgrctl abort' ends it"
+        type_line 'echo code $?'
+        wait_until 10 shows '^code 130'
+        fleet_is '.quiet == 2 and .generation == 2'
+        release_workers
+        wait_until 20 fleet_is '.rollout.state == "done" and (.workers | length) == 2'
+}
+
+@test "restart --wait without a terminal: SIGINT detaches, too; where it is ignored it stays so" {
+        start_fleet 1
+        hold_workers
+        # A shell has what runs in the background ignore SIGINT; a monitoring one does not.
+        set -m
+        sqmgrctl restart --wait=drained >detached.log 2>&1 3>&- 9>&- &
+        waiting=$!
+        set +m
+        wait_until 10 grep -q 'restart to generation 2' detached.log
+        kill -INT "$waiting"
+        status=0
+        wait "$waiting" || status=$?
+        [ "$status" = 130 ]
+        grep -q 'detached, the restart goes on' detached.log
+        sqmgrctl restart --wait=drained >ignoring.log 2>&1 3>&- 9>&- &
+        waiting=$!
+        wait_until 10 grep -q 'starts over, the restart to generation 2 was still running\|restart to generation 3' ignoring.log
+        kill -INT "$waiting"
+        release_workers
+        wait "$waiting"
+        grep -q 'restart done' ignoring.log
+}
+
+@test "a restart during another says that it starts over, and so do those who wait, with and without a terminal" {
+        start_fleet 2
+        open_terminal 80 30
+        touch steer/hang
+        type_line 'sqmgrctl restart --wait; echo code $?'
+        wait_until 10 shows '0/2 replaced'
+        launch follow sqmgrctl restart --wait
+        following=$!
+        wait_until 10 grep -q 'starts over, the restart to generation 2 was still running' follow.log
+        wait_until 10 shows 'default: starts over: restart to generation 3, [0-9] workers to replace'
+        run -0 sqmgrctl restart
+        [ "${lines[0]}" = 'default: starts over, the restart to generation 3 was still running' ]
+        [[ ${lines[1]} == 'default: restart to generation 4, '* ]]
+        wait_until 10 grep -qE '^[0-9:]{8} default: starts over: restart to generation 4, ' follow.log
+        rm steer/hang
+        wait "$following"
+        wait_until 20 shows '^code 0'
+        shows 'default: restart done, generation 4 is in force'
+        sqmgrctl restart --json | jq -e '.fleets[0].superseded == null'
+}
+
+@test "restart --wait in a terminal: a halt says why, with the last lines of the failed worker each on its own" {
+        start_fleet 1 'backoff_min = 100ms' 'backoff_max = 200ms'
+        open_terminal 80 24
+        printf 'booting\nno database.yml\n' >steer/fail
+        type_line 'sqmgrctl restart --wait; echo code $?'
+        wait_until 20 shows '^code 1'
+        shows 'default: restart halted, the old workers go on: 3 new workers in a row failed'
+        shows '^no database.yml$'
+        # Elsewhere each sentence is one line.
+        run -1 sqmgrctl restart --wait
+        [[ ${lines[-1]} == 'sqmgrctl: default: restart halted, '*'; its last lines: '*'booting|no database.yml' ]]
+        [ "$(in_terminal 80 sqmgrctl status | grep -c '^  no database.yml$')" -ge 1 ]
+}
+
+@test "restart --wait in a terminal: sqmgr dies and comes back, and the view goes on" {
+        start_fleet 2
+        hold_workers
+        open_terminal 80 30
+        type_line 'sqmgrctl restart --wait=drained; echo code $?'
+        wait_until 20 shows '2/2 replaced, 2 draining'
+        kill -KILL "$sqmgr_pid"
+        wait_until 10 shows 'the connection to sqmgr is lost, the restart goes on'
+        start_sqmgr
+        wait_until 10 shows 'connected again'
+        release_workers
+        wait_until 20 shows '^code 0'
+        shows 'restart done, generation 2 is in force: 2 workers replaced and gone'
+}
