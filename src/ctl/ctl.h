@@ -75,6 +75,8 @@ int client_wait(struct ctl *ctl, usec_t usec);
 
 /* The fleets named as arguments, as the methods want them. */
 json_t *ctl_fleets(const struct ctl *ctl);
+/* events.c: prints one event on a line of its own. */
+void ctl_print_event(json_t *event, bool colour);
 /* Prints one JSON object on a line of its own. */
 void ctl_print_json(json_t *json);
 
@@ -119,3 +121,4 @@ int command_start(struct ctl *ctl);
 int command_status(struct ctl *ctl);
 int command_stop(struct ctl *ctl);
 int command_version(struct ctl *ctl);
+int command_why(struct ctl *ctl);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-static void print_event(json_t *event, bool colour)
+void ctl_print_event(json_t *event, bool colour)
 {
         const char *level = ctl_string(event, "level");
         time_t at = (time_t)json_number_value(json_object_get(event, "at"));
@@ -56,7 +56,7 @@ int command_events(struct ctl *ctl)
                         if (ctl->json)
                                 ctl_print_json(event);
                         else
-                                print_event(event, colour);
+                                ctl_print_event(event, colour);
                 }
                 fflush(stdout);
                 continues = reply.continues;

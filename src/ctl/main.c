@@ -46,6 +46,7 @@ static const struct command {
          OPTION_FOLLOW, command_events},
         {"queues", "", "shows what waits in Redis, and for how long", 0, 0, 0, command_queues},
         {"metrics", "", "prints numbers as Prometheus reads them", 0, 0, 0, command_metrics},
+        {"why", "WORKER", "tells what happened to a worker, and why", 1, 1, 0, command_why},
         {"reload", "", "reads the configuration again, says what changed", 0, 0, 0, command_reload},
         {"reexec", "", "puts the installed sqmgr in the place of the running one", 0, 0, 0, command_reexec},
         {"ping", "", "asks whether sqmgr answers", 0, 0, 0, command_ping},

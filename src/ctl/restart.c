@@ -204,11 +204,12 @@ static void live_update(struct live *live, struct ctl *ctl, json_t *reply)
 {
         struct ctl other = *ctl;
         char error[8];
-        json_t *names = json_array(), *fleet, *status = NULL;
+        json_t *names, *fleet, *status = NULL;
         size_t i;
 
         if (!live->on || !reply)
                 return;
+        names = json_array();
         json_array_foreach(json_object_get(reply, "fleets"), i, fleet)
                 json_array_append(names, json_object_get(fleet, "name"));
         other.fd = -1;

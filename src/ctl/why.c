@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/* The command `why`: the story of one worker, what happened to it and what it does now. */
+#include "base/parse.h"
+#include "ctl/ctl.h"
+#include <stdio.h>
+#include <string.h>
+
+struct story {
+        const char *id;
+        json_t *status;
+        json_t *fleet, *worker; /* of status; NULL: not there */
+        json_t *events;         /* its own and those of its fleet and of all, oldest first */
+        size_t n_own;           /* its own among them */
+        bool from_start;        /* they begin with its start */
+        bool earlier_lives;     /* others have had its id */
+};
+
+static bool is_own(const struct story *story, json_t *event)
+{
+        return strcmp(ctl_string(event, "worker"), story->id) == 0;
+}
+
+/* Is it of the worker's fleet as a whole, or of no fleet? */
+static bool is_context(const struct story *story, json_t *event)
+{
+        const char *fleet = ctl_string(event, "fleet");
+        size_t length = strlen(fleet);
+
+        if (ctl_string(event, "worker")[0] != '\0')
+                return false;
+        return length == 0 || (strncmp(fleet, story->id, length) == 0 && story->id[length] == '/' &&
+                               !strchr(story->id + length + 1, '/'));
+}
+
+/* Where the last life under this id begins and ends: an id is given again when its worker is gone. */
+static void find_life(struct story *story, json_t *events, size_t *ret_first, size_t *ret_last)
+{
+        size_t i, beginning = SIZE_MAX, last = 0;
+        bool ended = false;
+        json_t *event;
+
+        json_array_foreach(events, i, event)
+        {
+                const char *kind = ctl_string(event, "event");
+
+                if (!is_own(story, event))
+                        continue;
+                if (beginning == SIZE_MAX || (ended && strcmp(kind, "started") == 0)) {
+                        story->earlier_lives = beginning != SIZE_MAX;
+                        story->from_start = strcmp(kind, "started") == 0;
+                        beginning = i;
+                        ended = false;
+                }
+                ended = ended || strcmp(kind, "gone") == 0 || strcmp(kind, "crashed") == 0;
+                last = i;
+        }
+        /* Of one that lives and of which nothing is kept, all that has happened since is told. */
+        *ret_first = story->worker && beginning == SIZE_MAX ? 0 : beginning;
+        *ret_last = story->worker ? SIZE_MAX : last;
+}
+
+static int collect_events(struct story *story, json_t *events)
+{
+        size_t i, first, last;
+        json_t *event;
+
+        find_life(story, events, &first, &last);
+
+        story->events = json_array();
+        json_array_foreach(events, i, event)
+        {
+                bool own = is_own(story, event);
+
+                if (i < first || i > last || (!own && !is_context(story, event)))
+                        continue;
+                if (json_array_append(story->events, event) < 0)
+                        return ctl_error(CTL_FAILED, "there is too little memory");
+                story->n_own += own;
+        }
+        return CTL_DONE;
+}
+
+static void find_worker(struct story *story)
+{
+        json_t *fleet, *worker;
+        size_t i, k;
+
+        json_array_foreach(json_object_get(story->status, "fleets"), i, fleet)
+        {
+                json_array_foreach(json_object_get(fleet, "workers"), k, worker)
+                {
+                        if (strcmp(ctl_string(worker, "id"), story->id) != 0)
+                                continue;
+                        story->fleet = fleet;
+                        story->worker = worker;
+                }
+        }
+}
+
+static int collect(struct ctl *ctl, struct story *story)
+{
+        _cleanup_json_ json_t *reply = NULL;
+        int r = client_call(ctl, "GetEvents", json_object(), &reply);
+
+        client_close(ctl);
+        if (r == CTL_DONE)
+                r = client_call(ctl, "GetStatus", json_object(), &story->status);
+        if (r != CTL_DONE)
+                return r;
+        find_worker(story);
+        return collect_events(story, json_object_get(reply, "events"));
+}
+
+static int tell_unknown(const struct story *story)
+{
+        json_t *fleet, *worker;
+        char names[512] = "there is none";
+        size_t i, k, length = 0;
+
+        json_array_foreach(json_object_get(story->status, "fleets"), i, fleet)
+        {
+                json_array_foreach(json_object_get(fleet, "workers"), k, worker)
+                {
+                        int n = snprintf(names + length, sizeof(names) - length, "%s'%s'",
+                                         length == 0 ? "there is " : ", ", ctl_string(worker, "id"));
+                        if (n < 0 || (size_t)n >= sizeof(names) - length)
+                                return ctl_error(CTL_USAGE,
+                                                 "unknown worker '%s': 'sqmgrctl status' lists them",
+                                                 story->id);
+                        length += (size_t)n;
+                }
+        }
+        return ctl_error(CTL_USAGE, "unknown worker '%s': %s", story->id, names);
+}
+
+static const char *reason_text(const char *reason)
+{
+        static const struct {
+                const char *reason, *text;
+        } texts[] = {
+                {"memory", "it holds more than its fleet allows"},
+                {"restart", "a restart puts new code in force"},
+                {"operator", "the operator asked for it"},
+                {"age", "it is older than max_age"},
+                {"scale", "there are more workers than wanted"},
+                {"external", "someone else quieted it"},
+                {"shutdown", "sqmgr is shutting down"},
+                {"crash", "it crashed"},
+                {"boot", "it did not come up in time"},
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(texts); i++)
+                if (strcmp(texts[i].reason, reason) == 0)
+                        return texts[i].text;
+        return reason;
+}
+
+static void print_state(const struct story *story, const struct view *view)
+{
+        json_t *worker = story->worker;
+        const char *reason = ctl_string(worker, "reason"), *waits_for = ctl_string(worker, "waits_for");
+        const char *state = ctl_string(worker, "state");
+        bool leaves = strcmp(state, "quiet") == 0 || strcmp(state, "stopping") == 0;
+        char span[FORMAT_MAX], text[1024];
+
+        snprintf(text, sizeof(text), "Now: %s for %s%s%s%s%s%s", state,
+                 render_seconds(worker, "state_seconds", span),
+                 reason[0] == '\0' ? ""
+                 : leaves          ? ": "
+                                   : ", to be replaced: ",
+                 reason[0] == '\0' ? "" : reason_text(reason), waits_for[0] != '\0' ? "; it " : "", waits_for,
+                 reason[0] == '\0' && json_is_true(json_object_get(worker, "ready")) ? ", all is well" : "");
+        render_text(stdout, text, 0, 2, view);
+}
+
+/* What is known of it, and from where. */
+static void print_evidence(const struct story *story, const struct view *view)
+{
+        json_t *worker = story->worker, *age = json_object_get(worker, "beat_age_seconds");
+        long long busy = ctl_integer(worker, "busy"), memory = ctl_integer(worker, "memory_bytes");
+        long long threshold = ctl_integer(story->fleet, "memory_threshold_bytes");
+        const char *evidence = ctl_string(worker, "evidence");
+        char span[FORMAT_MAX], size[FORMAT_MAX], text[256];
+
+        snprintf(text, sizeof(text), "  process %lld, generation %lld%s, started %s ago",
+                 ctl_integer(worker, "pid"), ctl_integer(worker, "generation"),
+                 json_is_true(json_object_get(worker, "outdated")) ? " (outdated)" : "",
+                 render_seconds(worker, "uptime_seconds", span));
+        render_text(stdout, text, 0, 4, view);
+        if (json_is_null(age))
+                snprintf(text, sizeof(text), "  it has not beaten yet");
+        else
+                snprintf(text, sizeof(text), "  %lld job%s running at its last beat %s ago%s", busy,
+                         busy == 1 ? "" : "s", render_seconds(worker, "beat_age_seconds", span),
+                         strcmp(evidence, "title") == 0  ? "; Redis is away, its title tells"
+                         : strcmp(evidence, "none") == 0 ? "; that is no longer fresh"
+                                                         : "");
+        render_text(stdout, text, 0, 4, view);
+        if (memory <= 0)
+                return;
+        int n = snprintf(text, sizeof(text), "  memory %s", format_size((uint64_t)memory, size, FORMAT_MAX));
+        if (threshold > 0)
+                snprintf(text + n, sizeof(text) - (size_t)n, ", %lld%% of memory_threshold %s",
+                         (long long)((double)memory * 100 / (double)threshold),
+                         format_size((uint64_t)threshold, size, FORMAT_MAX));
+        render_text(stdout, text, 0, 4, view);
+}
+
+static void print_story(const struct story *story)
+{
+        struct view view = ctl_view();
+        json_t *event;
+        size_t i;
+
+        if (!story->from_start)
+                printf("Older events are not kept here; the journal may have them: 'journalctl "
+                       "SQMGR_WORKER=%s'\n",
+                       story->id);
+        else if (story->earlier_lives)
+                printf("Others had this id before: see 'sqmgrctl events %s'\n", story->id);
+        json_array_foreach(story->events, i, event) ctl_print_event(event, view.colour);
+        if (story->worker) {
+                print_state(story, &view);
+                print_evidence(story, &view);
+        } else {
+                printf("Now: it is gone\n");
+        }
+}
+
+static int print_json(const struct story *story)
+{
+        _cleanup_json_ json_t *json =
+                json_pack("{s:O?, s:O}", "worker", story->worker, "events", story->events);
+
+        if (!json)
+                return ctl_error(CTL_FAILED, "there is too little memory");
+        ctl_print_json(json);
+        return CTL_DONE;
+}
+
+int command_why(struct ctl *ctl)
+{
+        struct story story = {.id = ctl->arguments[0]};
+        int r = CTL_USAGE;
+
+        if (!strchr(story.id, '/'))
+                return ctl_error(CTL_USAGE,
+                                 "'%s' is not a worker: they are written FLEET/INDEX, as in 'default/1'",
+                                 story.id);
+        r = collect(ctl, &story);
+        if (r == CTL_DONE && !story.worker && story.n_own == 0)
+                r = tell_unknown(&story);
+        else if (r == CTL_DONE && ctl->json)
+                r = print_json(&story);
+        else if (r == CTL_DONE)
+                print_story(&story);
+        json_decref(story.events);
+        json_decref(story.status);
+        return r;
+}

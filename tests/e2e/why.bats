@@ -1,0 +1,98 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# `sqmgrctl why`: the story of one worker, in order, from what is kept and what is known.
+# seconds: 20
+load helpers
+
+start_fleet() { # COUNT [LINE...]
+        local count=$1
+        shift
+        start_redis
+        { echo "command = $(stub_command)" && echo "active_process_count = $count" && echo 'ready_after = 500ms' &&
+                printf '%s\n' "$@"; } | configure
+        start_sqmgr
+        wait_until 20 ready "$count"
+}
+
+# The output holds these patterns, each in a line after the one of the pattern before.
+tells() { # PATTERN...
+        local pattern line found
+        while read -r line; do
+                pattern=$1
+                # shellcheck disable=SC2053
+                [[ $line != $pattern ]] || shift
+                [ $# -gt 0 ] || return 0
+        done <<<"$output"
+        echo "not told: $1"
+        return 1
+}
+
+@test "why: a worker that is well, one that waits for its jobs, and one that is gone" {
+        start_fleet 1 'memory_threshold = 1G'
+        run -0 sqmgrctl why default/1
+        tells '* default/1 (pid *) started' '* default/1 (pid *) takes jobs' 'Now: active for *s, all is well' \
+                'process *, generation 1, started *s ago' '0 jobs running at its last beat *s ago' \
+                'memory *M, 0% of memory_threshold 1G'
+        [[ $output != *journalctl* ]]
+
+        echo 1 >"$folder/steer/busy"
+        wait_until 10 fleet_is '.workers[0].busy == 1'
+        sqmgrctl restart --wait --timeout 60s
+        run -0 sqmgrctl why default/1
+        tells '* started' "* fleet 'default': restart to generation 2, 1 workers to replace" \
+                '* default/1 (pid *) takes no more jobs: restart, 1 running' \
+                'Now: quiet for *s: a restart puts new code in force; it waits for 1 running job to finish' \
+                'process *, generation 1 (outdated), *' '1 job running at its last beat *'
+        [[ $output != *default/2* ]]
+        run -0 sqmgrctl why default/1 --json
+        jq -e '.worker.id == "default/1" and .worker.reason == "restart" and (.events[0].event == "started") and
+                any(.events[]; .event == "rollout-started") and all(.events[]; .worker == null or .worker == "default/1")' <<<"$output"
+
+        rm "$folder/steer/busy"
+        wait_until 20 fleet_is '(.workers | length) == 1'
+        run -0 sqmgrctl why default/1
+        tells '* started' '* is told to exit: restart' '* exited with status 0, as told: restart' 'Now: it is gone'
+        run -0 sqmgrctl why default/1 --json
+        jq -e '.worker == null and .events[-1].event == "gone"' <<<"$output"
+}
+
+@test "why: an id that was given again, and what is in the journal only" {
+        start_fleet 1
+        kill -KILL "$(worker_pids)"
+        wait_until 20 fleet_is '.workers[0].uptime_seconds < 5 and .workers[0].state == "active"'
+        run -0 sqmgrctl why default/1
+        [[ ${lines[0]} == "Others had this id before: see 'sqmgrctl events default/1'" ]]
+        [[ $output != *SIGKILL* ]]
+        record "$(worker_pids)"
+        kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" || true
+        start_sqmgr
+        wait_until 20 ready 1
+        run -0 sqmgrctl why default/1
+        [[ ${lines[0]} == "Older events are not kept here; the journal may have them: 'journalctl SQMGR_WORKER=default/1'" ]]
+        tells 'Now: active for *' 'process *, generation 1, *'
+        record "$(worker_pids)"
+}
+
+@test "why: unknown workers, fleets and bad usage end with 2, and a lack of sqmgr with 3" {
+        run -3 sqmgrctl why default/1
+        start_fleet 1
+        run -2 sqmgrctl why default/7
+        [ "$output" = "sqmgrctl: unknown worker 'default/7': there is 'default/1'" ]
+        run -2 sqmgrctl why nosuch/1
+        run -2 sqmgrctl why default
+        [[ $output == *"FLEET/INDEX"* ]]
+        run -2 sqmgrctl why
+        run -2 sqmgrctl why default/1 default/2
+}
+
+@test "why: at 80 columns its lines are no longer than that" {
+        start_fleet 1
+        echo 1 >"$folder/steer/busy"
+        wait_until 10 fleet_is '.workers[0].busy == 1'
+        sqmgrctl restart --wait --timeout 60s
+        text=$(TERM=xterm script -qec 'stty cols 80 && sqmgrctl why default/1' /dev/null </dev/null | tr -d '\r')
+        grep -q '^Now: quiet' <<<"$text"
+        [ "$(sed -n '/^Now/,$p' <<<"$text" | awk 'length > n { n = length } END { print n }')" -le 80 ]
+        rm "$folder/steer/busy"
+}
