@@ -87,6 +87,33 @@ long long ctl_integer(json_t *object, const char *key);
 /* Is standard output a terminal that shows colours, and does the user want them? */
 bool ctl_colour(void);
 
+/* The options that not every command has. */
+enum option_bit {
+        OPTION_WAIT = 1 << 0,
+        OPTION_FORCE = 1 << 1,
+        OPTION_FOLLOW = 1 << 2,
+        OPTION_WATCH = 1 << 3,
+};
+
+struct command {
+        const char *name;
+        const char *arguments; /* for people; where it has FLEET or WORKER in it, those are completed */
+        const char *help;
+        size_t min, max; /* arguments */
+        unsigned options;
+        int (*run)(struct ctl *ctl);
+};
+extern const struct command commands[];
+extern const size_t n_commands;
+/* The command of that name, or NULL. */
+const struct command *find_command(const char *name);
+/* Sets ctl->socket where it is not set. Returns false where memory is short. */
+bool ctl_find_socket(struct ctl *ctl);
+
+/* complete.c: prints what may stand in the place of the last word, one a line: WORD, and often a tab and a
+ * word of help. */
+void complete(struct ctl *ctl, char **words, size_t n_words);
+
 /* How status is shown. */
 struct view {
         int columns; /* 0: lines may be as long as they want */

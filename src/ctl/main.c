@@ -14,22 +14,7 @@
 
 #define ANSWER_TIMEOUT_USEC (30 * USEC_PER_SEC)
 
-/* The options that not every command has. */
-enum option_bit {
-        OPTION_WAIT = 1 << 0,
-        OPTION_FORCE = 1 << 1,
-        OPTION_FOLLOW = 1 << 2,
-        OPTION_WATCH = 1 << 3,
-};
-
-static const struct command {
-        const char *name;
-        const char *arguments; /* for people */
-        const char *help;
-        size_t min, max; /* arguments */
-        unsigned options;
-        int (*run)(struct ctl *ctl);
-} commands[] = {
+const struct command commands[] = {
         {"status", "[FLEET...]", "shows the fleets and their workers", 0, SIZE_MAX, OPTION_WATCH,
          command_status},
         {"restart", "[FLEET...]", "replaces all workers by new ones, no job cut off", 0, SIZE_MAX,
@@ -52,6 +37,7 @@ static const struct command {
         {"ping", "", "asks whether sqmgr answers", 0, 0, 0, command_ping},
         {"version", "", "tells the version of the sqmgr that runs", 0, 0, 0, command_version},
 };
+const size_t n_commands = ELEMENTSOF(commands);
 
 static struct {
         char *text;
@@ -115,7 +101,7 @@ static void print_help(void)
              "connect, 4 not permitted, 5 timed out and 130 interrupted (the operation goes on).");
 }
 
-static const struct command *find_command(const char *name)
+const struct command *find_command(const char *name)
 {
         for (size_t i = 0; i < ELEMENTSOF(commands); i++)
                 if (strcmp(commands[i].name, name) == 0)
@@ -152,6 +138,13 @@ static char *default_socket(void)
         if (geteuid() == 0 || !runtime || runtime[0] == '\0' || access(CONTROL_DEFAULT_SOCKET, F_OK) == 0)
                 return strdup(CONTROL_DEFAULT_SOCKET);
         return asprintf(&path, "%s/%s", runtime, CONTROL_USER_SOCKET) < 0 ? NULL : path;
+}
+
+bool ctl_find_socket(struct ctl *ctl)
+{
+        if (!ctl->socket)
+                ctl->socket = default_socket();
+        return ctl->socket != NULL;
 }
 
 enum { OPT_JSON = 256, OPT_TIMEOUT, OPT_WAIT, OPT_FORCE, OPT_FOLLOW, OPT_WATCH };
@@ -249,9 +242,7 @@ static int run(struct ctl *ctl, int argc, char **argv)
         int r = check_usage(ctl, command);
         if (r != CTL_DONE)
                 return r;
-        if (!ctl->socket)
-                ctl->socket = default_socket();
-        if (!ctl->socket)
+        if (!ctl_find_socket(ctl))
                 return ctl_error(CTL_FAILED, "there is too little memory");
         if (!timeout_given)
                 ctl->timeout =
@@ -262,7 +253,13 @@ static int run(struct ctl *ctl, int argc, char **argv)
 int main(int argc, char **argv)
 {
         struct ctl ctl = {.fd = -1, .signal_fd = -1, .key_fd = -1};
-        int code = run(&ctl, argc, argv);
+        int code = CTL_DONE;
+
+        /* For shells, not for people: --help has no word on it. */
+        if (argc > 1 && strcmp(argv[1], "--complete") == 0)
+                complete(&ctl, argv + 2, (size_t)(argc - 2));
+        else
+                code = run(&ctl, argc, argv);
 
         client_close(&ctl);
         close_fd(ctl.signal_fd);

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+# Completion of sqmgrctl in bash: sqmgrctl itself tells what fits.
+# shellcheck shell=bash
+
+_sqmgrctl() {
+        local words=() word i cut=0
+        # Bash takes --wait=drained for three words.
+        for ((i = 1; i <= COMP_CWORD; i++)); do
+                word=${COMP_WORDS[i]}
+                if ((${#words[@]} > 0)) && [[ $word == = || ${COMP_WORDS[i - 1]} == = ]]; then
+                        words[-1]+=$word
+                else
+                        words+=("$word")
+                fi
+        done
+        word=${words[-1]}
+        if [[ $word == *=* && $word != "${COMP_WORDS[COMP_CWORD]}" ]]; then
+                cut=${word%%=*}=
+                cut=${#cut}
+        fi
+        if [[ $3 == -s || $3 == --socket ]]; then
+                compopt -o default
+                COMPREPLY=()
+                return
+        fi
+        mapfile -t COMPREPLY < <("$1" --complete "${words[@]}" 2>/dev/null | cut -f 1)
+        for i in "${!COMPREPLY[@]}"; do
+                COMPREPLY[i]=${COMPREPLY[i]:cut}
+        done
+}
+complete -F _sqmgrctl sqmgrctl

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Answers the shells' completion (contrib/completion): what may stand in the place of the last word. Nothing
+ * goes to stderr, and what takes long is left out: somebody is typing. */
+#include "ctl/ctl.h"
+#include <stdio.h>
+#include <string.h>
+
+#define COMPLETE_USEC USEC_PER_SEC
+
+static const struct {
+        unsigned command; /* enum option_bit of the commands that have it; 0: all have */
+        const char *word, *help;
+} options[] = {
+        {OPTION_WAIT, "--wait", "until the old workers are replaced"},
+        {OPTION_WAIT, "--wait=drained", "until the old workers are gone"},
+        {OPTION_FORCE, "--force", "does not wait for running jobs"},
+        {OPTION_FOLLOW, "--follow", "goes on with those to come"},
+        {OPTION_WATCH, "--watch", "shows it anew each second"},
+        {0, "--json", "prints JSON"},
+        {0, "--socket", "the control socket"},
+        {0, "--timeout", "waits no longer"},
+        {0, "--help", "shows commands and options"},
+        {0, "--version", "shows the version"},
+};
+
+/* The words before the one that is completed. */
+struct typed {
+        const struct command *command; /* NULL: none yet */
+        char **arguments;              /* of the command, owned; the words are not */
+        size_t n_arguments;
+        bool value; /* the last one wants a value, which is not ours to know */
+};
+
+static void offer(const char *word, const char *help, const char *partial)
+{
+        if (strncmp(word, partial, strlen(partial)) == 0)
+                printf("%s%s%s\n", word, help[0] != '\0' ? "\t" : "", help);
+}
+
+static bool takes_value(const char *word)
+{
+        return strcmp(word, "-s") == 0 || strcmp(word, "--socket") == 0 || strcmp(word, "--timeout") == 0;
+}
+
+static int read_words(struct ctl *ctl, char **words, size_t n, struct typed *ret)
+{
+        ret->arguments = calloc(n + 1, sizeof(*ret->arguments));
+        if (!ret->arguments)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++) {
+                const char *socket = NULL;
+
+                if (takes_value(words[i])) {
+                        ret->value = i + 1 == n;
+                        if (words[i][1] == 's' || words[i][2] == 's')
+                                socket = words[i + 1];
+                        i++;
+                } else if (strncmp(words[i], "--socket=", strlen("--socket=")) == 0) {
+                        socket = strchr(words[i], '=') + 1;
+                } else if (words[i][0] != '-' && !ret->command) {
+                        ret->command = find_command(words[i]);
+                        if (!ret->command)
+                                return -EINVAL;
+                } else if (words[i][0] != '-') {
+                        ret->arguments[ret->n_arguments++] = words[i];
+                }
+                if (socket && !ret->value) {
+                        free(ctl->socket);
+                        ctl->socket = strdup(socket);
+                        if (!ctl->socket)
+                                return -ENOMEM;
+                }
+        }
+        return 0;
+}
+
+static void offer_name(const struct typed *typed, const char *name, const char *partial)
+{
+        for (size_t i = 0; i < typed->n_arguments; i++)
+                if (strcmp(typed->arguments[i], name) == 0)
+                        return;
+        offer(name, "", partial);
+}
+
+/* The names that are in use now. */
+static void offer_names(struct ctl *ctl, const struct typed *typed, const char *partial)
+{
+        const char *wanted = typed->command->arguments;
+        _cleanup_json_ json_t *status = NULL;
+        json_t *fleet, *worker;
+        size_t i, k;
+
+        if (client_call(ctl, "GetStatus", json_object(), &status) != CTL_DONE)
+                return;
+        json_array_foreach(json_object_get(status, "fleets"), i, fleet)
+        {
+                if (strstr(wanted, "FLEET"))
+                        offer_name(typed, ctl_string(fleet, "name"), partial);
+                if (!strstr(wanted, "WORKER"))
+                        continue;
+                json_array_foreach(json_object_get(fleet, "workers"), k, worker)
+                        offer_name(typed, ctl_string(worker, "id"), partial);
+        }
+}
+
+static void offer_options(const struct typed *typed, const char *partial)
+{
+        for (size_t i = 0; i < ELEMENTSOF(options); i++)
+                if (options[i].command == 0 ||
+                    (typed->command && (typed->command->options & options[i].command)))
+                        offer(options[i].word, options[i].help, partial);
+}
+
+void complete(struct ctl *ctl, char **words, size_t n_words)
+{
+        struct typed typed = {0};
+        char error[8];
+
+        ctl_errors_to(error, sizeof(error));
+        ctl->timeout = COMPLETE_USEC;
+        if (n_words > 0 && read_words(ctl, words, n_words - 1, &typed) == 0 && !typed.value) {
+                const char *partial = words[n_words - 1];
+
+                if (partial[0] == '-')
+                        offer_options(&typed, partial);
+                else if (!typed.command)
+                        for (size_t i = 0; i < n_commands; i++)
+                                offer(commands[i].name, commands[i].help, partial);
+                /* What comes after the first of several kinds is no name: scale FLEET N. */
+                else if (typed.n_arguments < typed.command->max &&
+                         (typed.n_arguments == 0 || !strchr(typed.command->arguments, ' ')) &&
+                         ctl_find_socket(ctl))
+                        offer_names(ctl, &typed, partial);
+        }
+        ctl_errors_to(NULL, 0);
+        free(typed.arguments);
+}

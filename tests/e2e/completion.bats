@@ -1,0 +1,150 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Completion of sqmgrctl in each shell that is here, with the fleets and workers that there are.
+# seconds: 25
+load helpers
+
+completion=$top/contrib/completion
+
+start_fleet() {
+        start_redis
+        printf '%s\n' "command = $(stub_command)" 'active_process_count = 2' 'ready_after = 500ms' \
+                '[fleet:mail]' "command = $(stub_command)" "log = $folder/workers.log" | configure
+        start_sqmgr
+        wait_until 20 ready 2
+}
+
+# What bash offers for the last word.
+in_bash() { # WORD...
+        bash --norc -c '. "$1" && shift && COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) &&
+                compopt() { echo "option $*"; } && _sqmgrctl sqmgrctl "${COMP_WORDS[-1]}" "${COMP_WORDS[-2]}" &&
+                printf "%s\n" "${COMPREPLY[@]}"' bash "$completion/sqmgrctl.bash" sqmgrctl "$@" | paste -sd ' '
+}
+
+in_fish() { # WORD...: what fish offers for the last word of the line
+        HOME=$folder fish --no-config -c "source $completion/sqmgrctl.fish; complete -C '$*'" | cut -f 1 | sort | paste -sd ' '
+}
+
+# A shell in a terminal: completion is what it does when Tab is pressed there.
+open_terminal() { # COMMAND...
+        launch tmux tmux -D -S "$folder/tmux.sock" -f /dev/null
+        wait_until 10 test -S "$folder/tmux.sock"
+        tmux_do new-session -d -s t -x 100 -y 24 -e "PATH=$PATH" -e "SQMGR_SOCKET=$SQMGR_SOCKET" -e "HOME=$folder" "$@"
+}
+tmux_do() { tmux -N -S "$folder/tmux.sock" "$@" 3>&- 9>&-; }
+type_text() { tmux_do send-keys -t t -l "$1"; }
+press() { tmux_do send-keys -t t "$@"; }
+shows() { tmux_do capture-pane -p -t t | grep -q -e "$1"; } # PATTERN
+
+@test "every command and option of --help is completed, and no other" {
+        commands=$(sqmgrctl --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+        [ -n "$commands" ]
+        [ "$(sqmgrctl --complete '' | cut -f 1)" = "$commands" ]
+        told=$(sqmgrctl --help | grep -oE -- '--[a-z][a-z-]*' | sort -u)
+        completed=$(for command in $commands; do sqmgrctl --complete "$command" - ; done | cut -f 1 | sed 's/=.*//' | sort -u)
+        [ "$completed" = "$told" ]
+        # What is offered for a command is taken by it.
+        for command in $commands; do
+                for option in $(sqmgrctl --complete "$command" - | cut -f 1); do
+                        [[ $option != --help && $option != --version && $option != --socket && $option != --timeout ]] || continue
+                        run sqmgrctl -s /nowhere/at/all "$command" x y "$option"
+                        [[ $output != *'no option'* && $output != *'unrecognized'* ]]
+                done
+        done
+}
+
+@test "completion tells the fleets and workers that there are, and is quick and silent without sqmgr" {
+        run -0 --separate-stderr sqmgrctl --complete restart ''
+        [ "$output$stderr" = '' ]
+        run -0 --separate-stderr sqmgrctl --complete
+        [ "$output$stderr" = '' ]
+        start_fleet
+        [ "$(sqmgrctl --complete restart '' | paste -sd ' ')" = 'default mail' ]
+        [ "$(sqmgrctl --complete restart default '' | paste -sd ' ')" = 'mail' ]
+        [ "$(sqmgrctl --complete restart --wait m)" = 'mail' ]
+        [ "$(sqmgrctl --complete quiet m | paste -sd ' ')" = 'mail mail/1' ]
+        [ "$(sqmgrctl --complete why default/ | paste -sd ' ')" = 'default/1 default/2' ]
+        [ "$(sqmgrctl --complete why default/1 '')" = '' ]
+        [ "$(sqmgrctl --complete scale '' | paste -sd ' ')" = 'default mail' ]
+        [ "$(sqmgrctl --complete scale default '')" = '' ]
+        [ "$(sqmgrctl --complete nosuch '')" = '' ]
+        [ "$(sqmgrctl --complete ping '')" = '' ]
+        [ "$(sqmgrctl --complete --timeout '')" = '' ]
+        [ "$(env -u SQMGR_SOCKET sqmgrctl --complete -s "$SQMGR_SOCKET" stop d)" = 'default' ]
+        [ "$(sqmgrctl --complete --socket=/nowhere stop '')" = '' ]
+        # One that does not answer is not waited for.
+        kill -STOP "$sqmgr_pid"
+        run -0 timeout 20 sqmgrctl --complete restart ''
+        kill -CONT "$sqmgr_pid"
+        [ "$output" = '' ]
+}
+
+@test "bash completes commands, options, names, the value of --wait and files" {
+        start_fleet
+        [ "$(in_bash re)" = 'restart reload reexec' ]
+        [ "$(in_bash restart --wa)" = '--wait --wait=drained' ]
+        [ "$(in_bash restart --wait = dr)" = drained ]
+        [ "$(in_bash restart --wait =)" = drained ]
+        [ "$(in_bash restart --wait = drained d)" = default ]
+        [ "$(in_bash why mail)" = mail/1 ]
+        [ "$(in_bash -s "$SQMGR_SOCKET" status m)" = mail ]
+        [[ $(in_bash -s /t) == 'option -o default'* ]]
+        open_terminal bash --norc
+        type_text "PS1='# '; . $completion/sqmgrctl.bash; cd $folder"
+        press Enter
+        type_text 'sqmgrctl wh'
+        press Tab
+        wait_until 10 shows 'sqmgrctl why $\|sqmgrctl why$'
+        type_text 'mai'
+        press Tab
+        wait_until 10 shows 'sqmgrctl why mail/1'
+        press C-u
+        type_text 'sqmgrctl restart --wait=d'
+        press Tab
+        wait_until 10 shows 'sqmgrctl restart --wait=drained'
+        type_text 'd'
+        press Tab
+        wait_until 10 shows 'sqmgrctl restart --wait=drained default'
+        press C-u
+        type_text 'sqmgrctl -s sqmgr.i'
+        press Tab
+        wait_until 10 shows 'sqmgrctl -s sqmgr.ini'
+}
+
+@test "zsh completes commands with what they do, options, names and files" {
+        command -v zsh >/dev/null || skip 'zsh is not installed'
+        start_fleet
+        open_terminal zsh -f
+        type_text "PS1='# '; fpath=($completion \$fpath); autoload -U compinit && compinit -u -D; cd $folder; clear"
+        press Enter
+        wait_until 20 not shows compinit
+        type_text 'sqmgrctl wh'
+        press Tab
+        wait_until 10 shows 'sqmgrctl why$'
+        type_text 'mai'
+        press Tab
+        wait_until 10 shows 'sqmgrctl why mail/1'
+        press C-u
+        type_text 'sqmgrctl restart --wait=d'
+        press Tab
+        wait_until 10 shows 'sqmgrctl restart --wait=drained'
+        press C-u
+        type_text 'sqmgrctl re'
+        press Tab
+        wait_until 10 shows 'restart  *-- replaces all workers by new ones'
+        press C-u
+        type_text 'sqmgrctl -s sqmgr.i'
+        press Tab
+        wait_until 10 shows 'sqmgrctl -s sqmgr.ini'
+}
+
+@test "fish completes commands, options, names and files" {
+        command -v fish >/dev/null || skip 'fish is not installed'
+        start_fleet
+        [ "$(in_fish sqmgrctl re)" = 'reexec reload restart' ]
+        [ "$(in_fish sqmgrctl restart --wa)" = '--wait --wait=drained' ]
+        [ "$(in_fish sqmgrctl restart --wait=d)" = '--wait=drained' ]
+        [ "$(in_fish sqmgrctl why mai)" = 'mail/1' ]
+        [ "$(in_fish sqmgrctl stop '')" = 'default mail' ]
+        [ "$(in_fish sqmgrctl -s sqmgr.i)" = 'sqmgr.ini' ]
+}
