@@ -16,7 +16,7 @@ start_fleet() { # COUNT [LINE...]
 
 # The output holds these patterns, each in a line after the one of the pattern before.
 tells() { # PATTERN...
-        local pattern line found
+        local pattern line
         while read -r line; do
                 pattern=$1
                 # shellcheck disable=SC2053

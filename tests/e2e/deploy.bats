@@ -1,0 +1,147 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# The deployment recipes, run as they are: Capistrano with a repository, and the shell script.
+# seconds: 60
+load helpers
+
+# The application's workers run what APP/current holds.
+start_application() {
+        start_redis
+        configure <<END
+command = sidekiq -r ./app.rb -c 2
+directory = $folder/app/current
+active_process_count = 2
+ready_after = 1s
+backoff_min = 200ms
+backoff_max = 1s
+END
+        start_sqmgr
+        wait_until 60 ready 2
+}
+
+make_release() { # DIRECTORY LINE
+        mkdir -p "$1"
+        { echo "$2" && cat "$e2e/app.rb"; } >"$1/app.rb"
+}
+
+in_release() { # RELEASE: do all workers that take jobs run there?
+        local pid
+        for pid in $(fleet '.workers[] | select(.state == "active") | .pid'); do
+                [ "$(readlink "/proc/$pid/cwd")" = "$(realpath "$1")" ] || return 1
+        done
+}
+
+@test "the shell script puts a release in force, and puts the old one back where the new one does not come up" {
+        mkdir -p app/releases
+        make_release app/releases/1 ''
+        ln -s releases/1 app/current
+        start_application
+        old=$(worker_pids)
+        enqueue 1 Hold "$folder/release"
+        wait_until 20 has_started 1
+
+        make_release app/releases/2 ''
+        run -0 "$top/contrib/deploy/deploy" app app/releases/2 default
+        [ "$(readlink app/current)" = "$folder/app/releases/2" ]
+        in_release app/releases/2
+        touch release
+        wait_until 30 has_done 1
+        # shellcheck disable=SC2086
+        wait_until 30 gone $old
+
+        make_release app/releases/3 'abort "no database.yml"'
+        kept=$(worker_pids)
+        run -1 "$top/contrib/deploy/deploy" app app/releases/3
+        [[ $output == *'no database.yml'* && $output == *"is again $folder/app/releases/2"* ]]
+        [ "$(readlink app/current)" = "$folder/app/releases/2" ]
+        # shellcheck disable=SC2086
+        alive $kept
+        [ "$(jobs_run_twice)" = 0 ]
+
+        run -2 "$top/contrib/deploy/deploy" app
+        run -2 "$top/contrib/deploy/deploy" app nosuch
+        run -2 "$top/contrib/deploy/deploy" app app/releases/1 nofleet
+        [ "$(readlink app/current)" = "$folder/app/releases/2" ]
+        SQMGR_TIMEOUT=1ms run -5 "$top/contrib/deploy/deploy" app app/releases/1
+        [ "$(readlink app/current)" = "$folder/app/releases/1" ]
+        wait_until 60 in_release app/releases/1
+        wait_until 60 fleet_is '.rollout.state == "done"'
+}
+
+commit_release() { # LINE
+        make_release "$folder/repository" "$1"
+        git -C repository add -A
+        git -C repository -c user.name=sqmgr -c user.email=sqmgr@localhost commit -q --allow-empty -m release
+}
+
+# A project as `cap install` makes it, its one server this machine without ssh.
+make_project() {
+        mkdir -p project/config/deploy project/lib/capistrano/tasks
+        cp "$top/contrib/deploy/sqmgr.rake" project/lib/capistrano/tasks/
+        cat >project/Capfile <<'END'
+require "capistrano/setup"
+require "capistrano/deploy"
+require "capistrano/scm/git"
+install_plugin Capistrano::SCM::Git
+Dir.glob("lib/capistrano/tasks/*.rake").each { |file| import file }
+END
+        cat >project/config/deploy.rb <<END
+set :application, "app"
+set :repo_url, "file://$folder/repository"
+set :branch, "main"
+set :deploy_to, "$folder/app"
+set :sshkit_backend, SSHKit::Backend::Local
+set :sqmgr_roles, :worker
+set :sqmgr_fleets, %w[default]
+set :sqmgr_socket, "$SQMGR_SOCKET"
+set :sqmgr_timeout, "60s"
+set :default_env, { "PATH" => "$PATH" }
+set :tmp_dir, "$folder/tmp"
+set :format, :simpletext
+END
+        echo 'server "localhost", roles: %w[worker]' >project/config/deploy/production.rb
+        mkdir tmp
+}
+
+cap_do() { (cd "$folder/project" && HOME=$folder cap production "$@" 3>&- 9>&-); }
+
+@test "Capistrano puts each release in force; one that does not come up fails the deployment, a rollback heals it" {
+        command -v cap >/dev/null || skip 'capistrano is not installed'
+        make_release app/releases/first ''
+        ln -s releases/first app/current
+        git init -q -b main repository
+        make_project
+        start_application
+        old=$(worker_pids)
+
+        commit_release ''
+        run -0 cap_do deploy
+        [[ $output == *'restart done, generation 2 is in force: 2 workers replaced'* ]]
+        good=$(readlink app/current)
+        [[ $good == */app/releases/2* ]]
+        in_release app/current
+        # shellcheck disable=SC2086
+        wait_until 30 gone $old
+
+        commit_release 'abort "no database.yml"'
+        kept=$(worker_pids)
+        run cap_do deploy
+        [ "$status" -ne 0 ]
+        [[ $output == *'restart halted, the old workers go on'*'no database.yml'* ]]
+        # shellcheck disable=SC2086
+        alive $kept
+        run -0 cap_do deploy:rollback
+        [ "$(readlink app/current)" = "$good" ]
+        wait_until 30 fleet_is '.rollout.state == "done" and .active == 2'
+        in_release "$good"
+
+        run -0 cap_do sqmgr:status
+        [[ $output == *default/* ]]
+        run -0 cap_do sqmgr:abort
+        run -0 cap_do sqmgr:quiet
+        wait_until 30 fleet_is '.state == "quiet" and .active == 0'
+        run -0 cap_do sqmgr:restart
+        fleet_is '.state == "running" and .active == 2'
+        run -0 cap_do -T
+        [[ $output == *sqmgr:restart* && $output == *sqmgr:quiet* ]]
+}
