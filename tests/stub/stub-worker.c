@@ -10,10 +10,13 @@
  * Files in FOLDER steer it: `busy` and `busy.PID` hold the number of jobs that it says it runs, `mute` holds
  * its heartbeats back, `hang` its boot, `fail` makes it print that file and exit with 1 at its
  * start. It has CONCURRENCY threads named `processor`, which exit once it is quiet and idle, and it takes up
- * no jobs.
+ * no jobs. With -c 0 its only thread bears that name until then: so a thousand of them are cheap.
  *
  * With -j it does: an entry `JID MILLISECONDS` of the list stub:jobs is a job that sleeps. LEDGER gets a line
- * when it begins and one when it is done; the list stub:taken:TOKEN says who took it. */
+ * when it begins and one when it is done; the list stub:taken:TOKEN says who took it.
+ *
+ * To the file that STUB_TIMES names it appends what became of it, `WHAT PID NANOSECONDS`, where what is born,
+ * beats (its first beat is out), quiet, idle (the second beat that proves it is out) or stop. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -67,6 +70,22 @@ static void handle_signal(int number)
                 told_quiet = told_stop = 1;
         if (write(wake[1], "", 1) < 0)
                 return; /* The pipe is full: it wakes up anyway. */
+}
+
+/* Each line is one write() to the end, so those of many workers do not mix. */
+static void note(const char *what)
+{
+        const char *path = getenv("STUB_TIMES");
+        struct timespec now;
+
+        if (!path)
+                return;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        if (fd < 0)
+                return;
+        dprintf(fd, "%s %d %lld\n", what, (int)getpid(), now.tv_sec * 1000000000LL + now.tv_nsec);
+        close(fd);
 }
 
 static bool is_master(redisContext *redis)
@@ -287,8 +306,13 @@ static void pause_until_beat(void)
 {
         struct pollfd pollfd = {.fd = wake[0], .events = POLLIN};
         char byte;
+        int n;
 
-        if (poll(&pollfd, 1, (int)options.beat_ms) > 0 && read(wake[0], &byte, 1) < 0)
+        /* A signal that interrupts it has left its byte: unread, it would make for a second beat at once. */
+        do
+                n = poll(&pollfd, 1, (int)options.beat_ms);
+        while (n < 0 && errno == EINTR);
+        if (n > 0 && read(wake[0], &byte, 1) < 0)
                 return;
 }
 
@@ -302,6 +326,8 @@ static void boot_when_allowed(void)
 
 static void release_threads(void)
 {
+        if (options.concurrency == 0)
+                prctl(PR_SET_NAME, "stub-worker");
         pthread_mutex_lock(&lock);
         threads_may_go = true;
         pthread_cond_broadcast(&released);
@@ -311,13 +337,22 @@ static void release_threads(void)
 static int work(void)
 {
         redisContext *redis = NULL;
+        bool has_beaten = false, was_quiet = false;
+        unsigned idle_beats = 0;
         time_t stop_by = 0;
         char path[PATH_MAX];
 
+        if (options.concurrency == 0)
+                prctl(PR_SET_NAME, "processor");
         for (;;) {
                 unsigned busy = busy_jobs();
+                bool idle = told_quiet && busy == 0;
 
-                if (told_quiet && busy == 0)
+                if (told_quiet && !was_quiet) {
+                        was_quiet = true;
+                        note("quiet");
+                }
+                if (idle)
                         release_threads();
                 if (told_stop && stop_by == 0)
                         stop_by = time(NULL) + (time_t)options.stop_seconds;
@@ -331,10 +366,18 @@ static int work(void)
                         send_command(redis, "PING");
                         redis = redis_exchange(redis, 1);
                 }
-                if (redis && !steering_file("mute", false, path))
+                if (redis && !steering_file("mute", false, path)) {
                         redis = redis_exchange(redis, append_beat(redis, busy));
+                        if (redis && !has_beaten) {
+                                has_beaten = true;
+                                note("beats");
+                        }
+                        if (redis && idle && ++idle_beats == 2)
+                                note("idle");
+                }
                 pause_until_beat();
         }
+        note("stop");
         if (redis) {
                 send_command(redis, "SREM %sprocesses %s", options.prefix, identity);
                 redis = redis_exchange(redis, 1);
@@ -405,6 +448,7 @@ int main(int argc, char **argv)
         unsigned char nonce[6];
         pthread_t thread;
 
+        note("born");
         if (parse_options(argc, argv) < 0) {
                 fprintf(stderr,
                         "usage: %s [-u SOCKET]... [-b BEAT_MS] [-c CONCURRENCY] [-n PREFIX] "

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+# Measures what sqmgr exists for, beside floors (the least that the work can cost, tests/bench/floor.c) and beside
+# the supervisors that a user would pick instead. `make bench` runs it; --help tells the options.
+require "json"
+require "optparse"
+require_relative "figures"
+require_relative "place"
+require_relative "supervisors"
+require_relative "rows"
+
+options = { build: ".", rows: ROWS.keys, supervisors: SUPERVISORS.keys, out: nil, workers: 1000, seconds: 60 }
+OptionParser.new do |parser|
+  parser.banner = "Usage: bench.rb [OPTION...]"
+  parser.on("--build DIR", "where sqmgr was built (.)") { |dir| options[:build] = dir }
+  parser.on("--rows LIST", Array, "only these rows, of #{ROWS.keys.join(",")}") { |list| options[:rows] = list }
+  parser.on("--supervisors LIST", Array, "only these, of #{SUPERVISORS.keys.join(",")}") { |list| options[:supervisors] = list }
+  parser.on("--workers N", Integer, "of the large fleets (1000)") { |n| options[:workers] = n }
+  parser.on("--seconds N", Integer, "over which idle CPU time is taken (60)") { |n| options[:seconds] = n }
+  parser.on("--out PATH", "write PATH.md and PATH.json, too") { |path| options[:out] = path }
+end.parse!
+
+$stdout.sync = true
+bench = Bench.new(options)
+options[:rows].each do |name|
+  row = ROWS.fetch(name) { abort "bench: there is no row '#{name}'" }
+  warn "== #{name}: #{row.fetch(:title)}"
+  begin
+    bench.run_row(name)
+  rescue Place::Failed => e
+    bench.note("row #{name} broke off: #{e.message}")
+  end
+end
+markdown = bench.markdown
+puts markdown
+if options[:out]
+  File.write("#{options[:out]}.md", markdown)
+  File.write("#{options[:out]}.json", "#{JSON.pretty_generate(bench.to_h)}\n")
+end
+exit bench.complete?

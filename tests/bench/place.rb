@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+# A private folder with a Redis and whatever is measured there; all of it ends with the block, in whatever way that
+# ends: contrib/demo/guard sees to it when this process dies.
+require "fileutils"
+require "socket"
+require "tmpdir"
+require "timeout"
+
+class Place
+  class Failed < StandardError; end
+
+  TOP = File.expand_path("../..", __dir__)
+
+  attr_reader :folder, :build
+
+  def self.open(build)
+    place = new(build)
+    yield place
+  ensure
+    place&.close
+  end
+
+  def initialize(build)
+    @build = build
+    @folder = Dir.mktmpdir("sqmgr-bench.", "/tmp")
+    FileUtils.mkdir("#{folder}/pids")
+    @guard = IO.popen(["setsid", "#{TOP}/contrib/demo/guard", folder], "w")
+    @births = 0
+    spawn("redis", "redis-server", "--port", "0", "--unixsocket", redis_socket, "--dir", folder, "--save", "")
+    wait(10, "Redis") { File.socket?(redis_socket) && redis("PING") == "PONG" }
+  end
+
+  def redis_socket = "#{folder}/redis.sock"
+  def times_file = "#{folder}/times"
+  def floor = "#{build}/tests/bench/floor"
+  def stub = "#{build}/tests/stub/stub-worker"
+  def worker(beat_ms: 5000) = [stub, "-u", redis_socket, "-b", beat_ms.to_s, "-c", "0"]
+  def environment = { "STUB_TIMES" => times_file, "HOME" => folder, "REDIS_URL" => nil, "NOTIFY_SOCKET" => nil, "XDG_RUNTIME_DIR" => nil }
+
+  def spawn(name, *command, **redirections)
+    pid = Process.spawn(environment, *command, chdir: folder, in: "/dev/null", %i[out err] => ["#{folder}/#{name}.log", "a"], **redirections)
+    started = start_time(pid)
+    File.write("#{folder}/pids/#{pid}", "#{started}\n") if started
+    pid
+  end
+
+  def log(name) = File.exist?("#{folder}/#{name}.log") ? File.read("#{folder}/#{name}.log").lines.last(15).join : ""
+
+  # What the workers noted of themselves: [what, pid, nanoseconds], from the n-th line on.
+  def times(what, from = 0)
+    return [] unless File.exist?(times_file)
+
+    lines = File.read(times_file).lines
+    lines.pop unless lines.last&.end_with?("\n")
+    lines.drop(from).map(&:split).select { |word, *| word == what }.map { |word, pid, nsec| [word, pid.to_i, nsec.to_i] }
+  end
+
+  def forget_times = File.write(times_file, "")
+
+  def wait(seconds, what)
+    deadline = now + (seconds * 1_000_000_000)
+    until (result = yield)
+      raise Failed, "waited #{seconds} s in vain for #{what}" if now > deadline
+
+      sleep 0.02
+    end
+    result
+  end
+
+  def wait_births(count, seconds = 120) = wait(seconds, "#{count} workers") { times("born").size >= count }
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+
+  # One command of Redis over its own protocol, inline; of the reply the first line, or the whole text.
+  def redis(command)
+    UNIXSocket.open(redis_socket) do |socket|
+      socket.write("#{command}\r\n")
+      line = socket.gets.chomp
+      line.start_with?("$") ? socket.read(line[1..].to_i) : line[1..]
+    end
+  rescue SystemCallError, IOError
+    nil
+  end
+
+  def calls_of(command) = redis("INFO commandstats")[/^cmdstat_#{command}:calls=(\d+)/, 1].to_i
+
+  def cli(*command, input: nil)
+    IO.popen(["redis-cli", "-s", redis_socket, *command], "r+") do |io|
+      input&.call(io)
+      io.close_write
+      io.read
+    end
+  end
+
+  # Ends what lives in the folder: workers first lose whoever would start them anew.
+  def sweep(*supervisors)
+    supervisors.each { |pid| kill(pid) }
+    wait(30, "the end of all in #{folder}") { members.each { |pid| kill(pid) }.empty? }
+    forget_times
+  end
+
+  def members
+    keep = [Process.pid, @guard.pid, redis_pid]
+    Dir.glob("/proc/[0-9]*").filter_map do |path|
+      pid = File.basename(path).to_i
+      pid if !keep.include?(pid) && File.readlink("#{path}/cwd").start_with?(folder)
+    rescue SystemCallError
+      nil
+    end
+  end
+
+  def workers = members.select { |pid| File.readlink("/proc/#{pid}/exe") == File.realpath(stub) rescue false }
+
+  def close
+    sweep
+  rescue Failed => e
+    warn e.message
+  ensure
+    kill(redis_pid) if redis_pid
+    @guard.close
+  end
+
+  private
+
+  def redis_pid = @redis_pid ||= Dir.glob("#{folder}/pids/*").map { |path| File.basename(path).to_i }.min
+
+  def kill(pid)
+    Process.kill(:KILL, pid)
+    Process.detach(pid)
+  rescue Errno::ESRCH
+    nil
+  end
+
+  def start_time(pid)
+    File.read("/proc/#{pid}/stat").rpartition(")").last.split[19]
+  rescue SystemCallError
+    nil
+  end
+end
+
+# What a process has cost so far, of the kernel's own books.
+module Cost
+  module_function
+
+  def cpu_nsec(*pids)
+    pids.sum do |pid|
+      Dir.glob("/proc/#{pid}/task/*/schedstat").sum { |path| File.read(path).split.first.to_i }
+    rescue SystemCallError
+      0
+    end
+  end
+
+  def rss_bytes(pid) = File.read("/proc/#{pid}/status")[/^VmRSS:\s*(\d+)/, 1].to_i * 1024
+  def pss_bytes(pid)
+    File.read("/proc/#{pid}/smaps_rollup")[/^Pss:\s*(\d+)/, 1].to_i * 1024
+  rescue SystemCallError
+    0
+  end
+end
