@@ -16,7 +16,7 @@ ROWS = {
 class Bench
   MS = 1_000_000.0
   CRASHES = 30
-  SETTLE = 12 # workers that crash before 10 s of activity count as failing
+  SETTLE = 15 # workers that crash before 10 s of activity count as failing
 
   def others = supervisors.to_a
 
