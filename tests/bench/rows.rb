@@ -16,7 +16,9 @@ ROWS = {
 class Bench
   MS = 1_000_000.0
   CRASHES = 30
-  SETTLE = 15 # workers that crash before 10 s of activity count as failing
+  # One that dies within 10 s of activity counts as failing; and these boot so fast that sqmgr takes a first beat for
+  # one that was there before, and waits for the second, 5 s later.
+  SETTLE = 18
 
   def others = supervisors.to_a
 
@@ -181,7 +183,7 @@ class Bench
 
   # Fleets of one worker each, so that each new worker has its one old worker; seen from the workers alone.
   def restarts
-    running(SQMGR, 1, fleets: FLEETS, beat_ms: 1000, lines: "ready_after = #{READY_MS}ms") do |place, _|
+    running(SQMGR, 1, fleets: FLEETS, beat_ms: 1000, boot: 0.5, lines: "ready_after = #{READY_MS}ms") do |place, _|
       place.wait(60, "the workers") { place.times("beats").size == FLEETS }
       sleep 3
       @quieted = []
@@ -226,19 +228,21 @@ class Bench
         system(*command, out: "/dev/null") || raise(Place::Failed, "sqmgrctl status failed")
         (place.now - begun) / MS
       end
-      figure("sqmgr", took, unit: "ms", target: { max: 50 }, what: "sqmgrctl status of #{count} workers")
-      figure("sqmgr", delays(place), unit: "ms", what: "greatest delay of a tick, left alone")
-      figure("sqmgr", delays(place) { crowd_asks(place) }, unit: "ms", target: { max: 5 },
-             what: "greatest delay of a tick, #{CLIENTS} clients asking at once")
+      figure("sqmgr", took, unit: "ms", target: { max: 50 }, what: "`sqmgrctl status` of #{count} workers")
+      alone = delays(place)
+      crowd = delays(place) { crowd_asks(place) }
+      figure("sqmgr", alone, unit: "ms", what: "delay of a tick, left alone")
+      figure("sqmgr", crowd, unit: "ms", what: "delay of a tick, #{CLIENTS} clients asking at once, again and again")
+      figure("sqmgr", [crowd.max - alone.max, 0].max, unit: "ms", target: { max: 5 }, what: "the greatest delay with clients beyond that without")
     end
   end
 
-  # How late the first heartbeat of each tick was asked for, by Redis' clock, for about 15 ticks.
+  # How late the first heartbeat of each tick was asked for, by Redis' clock, for some 30 ticks.
   def delays(place)
     seen = []
     IO.popen(["redis-cli", "-s", place.redis_socket, "MONITOR"]) do |monitor|
       ticks = Thread.new { monitor.each_line { |line| seen << line[/\A[\d.]+/].to_f if line.include?('"HMGET"') } }
-      deadline = place.now + 15_000_000_000
+      deadline = place.now + 30_000_000_000
       while place.now < deadline
         yield if block_given?
         sleep 0.05
@@ -247,7 +251,7 @@ class Bench
       ticks.join
     end
     begun = seen.each_cons(2).select { |a, b| b - a > 0.3 }.map(&:last)
-    [begun.each_cons(2).map { |a, b| (b - a - 1) * 1000 }.max]
+    begun.each_cons(2).map { |a, b| [(b - a - 1) * 1000, 0].max }
   end
 
   def crowd_asks(place)

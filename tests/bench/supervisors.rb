@@ -22,8 +22,8 @@ end
 
 class Sqmgr < Supervisor
   def path = "sqmgr"
-  def start(place, count, lines: "", fleets: 1, check: "5s", beat_ms: 5000)
-    place.configure(count, lines: lines, fleets: fleets, check: check, beat_ms: beat_ms)
+  def start(place, count, fleets: 1, **how)
+    place.configure(count, fleets, **how)
     place.spawn("sqmgr", "#{place.build}/sqmgr", "-c", "#{place.folder}/sqmgr.ini")
   end
 
@@ -33,7 +33,10 @@ end
 class Place
   def control_socket = "#{folder}/sqmgr.sock"
 
-  def configure(count, lines:, fleets:, check:, beat_ms:)
+  # boot: seconds until a worker begins; a real one takes longer than the look that tells old heartbeats from new.
+  def configure(count, fleets, lines: "", check: "5s", beat_ms: 5000, boot: nil)
+    command = worker(beat_ms: beat_ms).join(" ")
+    command = "/bin/sh -c 'sleep #{boot}; exec #{command}'" if boot
     sections = (1..fleets).map { |i| "[fleet:f#{i}]\nactive_process_count = #{count}\n" }
     File.write("#{folder}/sqmgr.ini", <<~INI)
       [sqmgr]
@@ -42,7 +45,7 @@ class Place
       [redis]
       url = unix://#{redis_socket}
       [fleet]
-      command = #{worker(beat_ms: beat_ms).join(" ")}
+      command = #{command}
       memory_threshold = 8G
       log = #{folder}/workers.log
       #{lines}
