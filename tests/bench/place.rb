@@ -14,7 +14,7 @@ class Place
   # The state file is by default in memory, below /run: on a disk a rename alone takes longer than a start.
   BASE = %w[/tmp /dev/shm].find { |dir| File.writable?(dir) && `stat -f -c %T #{dir} 2>/dev/null`.strip == "tmpfs" } || "/tmp"
 
-  attr_reader :folder, :build
+  attr_reader :folder, :build, :redis_pid
 
   def self.open(build)
     place = new(build)
@@ -29,7 +29,7 @@ class Place
     FileUtils.mkdir("#{folder}/pids")
     @guard = IO.popen(["setsid", "#{TOP}/contrib/demo/guard", folder], "w")
     @births = 0
-    spawn("redis", "redis-server", "--port", "0", "--unixsocket", redis_socket, "--dir", folder, "--save", "")
+    @redis_pid = spawn("redis", "redis-server", "--port", "0", "--unixsocket", redis_socket, "--dir", folder, "--save", "", "--maxclients", "20000")
     wait(10, "Redis") { File.socket?(redis_socket) && redis("PING") == "PONG" }
   end
 
@@ -124,8 +124,6 @@ class Place
   end
 
   private
-
-  def redis_pid = @redis_pid ||= Dir.glob("#{folder}/pids/*").map { |path| File.basename(path).to_i }.min
 
   def kill(pid)
     Process.kill(:KILL, pid)

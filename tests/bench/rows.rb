@@ -11,6 +11,7 @@ ROWS = {
   "8" => { title: "second idle beat to TERM", run: :row_restart_idle },
   "9" => { title: "status", run: :row_status },
   "10" => { title: "one plan", run: :row_plan },
+  "hosts" => { title: "one Redis for many hosts", run: :row_hosts },
 }.freeze
 
 class Bench
@@ -20,7 +21,11 @@ class Bench
   # one that was there before, and waits for the second, 5 s later.
   SETTLE = 18
 
-  def others = supervisors.to_a
+  def others(large: false)
+    supervisors.reject do |name, supervisor|
+      large && supervisor.small_only && (note("row #{@row}: #{name} is left out: #{supervisor.small_only}") || true)
+    end.to_a
+  end
 
   # Runs the block with the supervisor's pid once it runs count workers, and ends them all after it.
   def running(supervisor, count, seconds: 180, **how)
@@ -40,7 +45,7 @@ class Bench
     note("row #{@row}: #{name} is left out: #{e.message}")
   end
 
-  def contenders = [["floor", FLOOR], ["sqmgr", SQMGR]] + others
+  def contenders(large: false) = [["floor", FLOOR], ["sqmgr", SQMGR]] + others(large: large)
 
   def row_crash
     contenders.each do |name, supervisor|
@@ -74,7 +79,7 @@ class Bench
 
   def row_memory
     small = options[:workers] / 10
-    ([["sqmgr", SQMGR]] + others).each do |name, supervisor|
+    ([["sqmgr", SQMGR]] + others(large: true)).each do |name, supervisor|
       try(name) do
         at = [small, options[:workers]].to_h do |count|
           [count, running(supervisor, count) { |place, pid| memory(settled(place, supervisor, pid, count)) }]
@@ -90,7 +95,7 @@ class Bench
   def memory(pids) = pids.size == 1 ? Cost.rss_bytes(pids.first) : pids.sum { |pid| Cost.pss_bytes(pid) }
 
   def row_idle
-    ([["sqmgr", SQMGR]] + others).each do |name, supervisor|
+    ([["sqmgr", SQMGR]] + others(large: true)).each do |name, supervisor|
       try(name) do
         share = running(supervisor, options[:workers]) do |place, pid|
           pids = settled(place, supervisor, pid, options[:workers])
@@ -151,7 +156,7 @@ class Bench
 
   def row_start
     count = options[:workers]
-    contenders.each do |name, supervisor|
+    contenders(large: true).each do |name, supervisor|
       try(name) do
         rounds = %w[floor sqmgr].include?(name) ? 3 : 1
         took = (1..rounds).map do
@@ -265,6 +270,36 @@ class Bench
     end
   ensure
     sockets&.each(&:close)
+  end
+
+  HOSTS = 1000
+  WORKERS_OF_HOST = 50
+
+  # What sqmgr reads of Redis beside what the workers write to it, without sqmgr.
+  def row_hosts
+    seconds = 20
+    %w[beats reads both].each do |mode|
+      Place.open(build) do |place|
+        cpu, latencies = play_hosts(place, mode, seconds)
+        what = "#{HOSTS} hosts x #{WORKERS_OF_HOST} workers, #{{ "beats" => "their heartbeats", "reads" => "sqmgr's reads", "both" => "heartbeats and reads" }[mode]}"
+        figure("Redis", cpu / (seconds * 1e7), unit: "% of a core", what: what)
+        figure("sqmgr", latencies, unit: "ms", what: "#{what}: a host's pipeline of #{WORKERS_OF_HOST}") unless latencies.empty?
+      end
+    end
+  end
+
+  def play_hosts(place, mode, seconds)
+    command = ["#{build}/tests/bench/hosts", place.redis_socket, HOSTS.to_s, WORKERS_OF_HOST.to_s, seconds.to_s, mode]
+    before = nil
+    latencies = IO.popen([*command, err: "#{place.folder}/hosts.log"]) do |io|
+      place.wait(60, "the hosts") { File.read("#{place.folder}/hosts.log").include?("playing") }
+      before = Cost.cpu_nsec(place.redis_pid)
+      io.readlines.map { |line| line.to_i / 1000.0 }
+    end
+    raise Place::Failed, File.read("#{place.folder}/hosts.log") unless $?.success?
+
+    note("row hosts: #{mode}: #{File.readlines("#{place.folder}/hosts.log").last.strip}")
+    [Cost.cpu_nsec(place.redis_pid) - before, latencies]
   end
 
   def row_plan

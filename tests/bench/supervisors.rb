@@ -10,6 +10,8 @@ class Supervisor
   end
 
   def path = ENV.fetch("PATH").split(":").map { |dir| "#{dir}/#{program}" }.find { |path| File.executable?(path) }
+  # Why it has no large fleets, where it cannot start them in a time that anybody waits for.
+  def small_only = nil
   def missing = "no #{program} on this machine (#{package})"
   def version = path && @version.call
 
@@ -104,6 +106,8 @@ class Tree < Supervisor
 end
 
 class Monit < Supervisor
+  def small_only = "it starts workers one after another, and not 1000 in 3 minutes"
+
   def start(place, count, **)
     folder = place.folder
     checks = (1..count).map do |i|

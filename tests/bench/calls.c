@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* Counts the system calls that a tick of sqmgr takes, exactly.
+ *
+ * calls WORKERS COMMAND...: runs sqmgr with so many workers until it is settled: as many ticks in a row as
+ * below took the same number of calls to look at them. Prints three numbers: the calls of such a look, those
+ * of them that read, and the most that came between two looks. Exits with 77 where tracing is not permitted.
+ * A child may be traced without any right; sqmgr ends with us. */
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SETTLED_TICKS 5
+#define SKIPPED       77
+
+static unsigned workers;
+/* Since the loop last waited, since the last look, and of the looks before. */
+static unsigned calls, reads, between, look_calls, most_between, settled;
+
+static bool is_wait(long number)
+{
+#ifdef SYS_epoll_wait
+        if (number == SYS_epoll_wait)
+                return true;
+#endif
+        return number == SYS_epoll_pwait || number == SYS_epoll_pwait2;
+}
+
+/* A look at all workers reads one file of each at the least, and waits for nothing meanwhile. */
+static void count_call(long number)
+{
+        if (!is_wait(number)) {
+                calls++;
+                reads += number == SYS_pread64;
+                return;
+        }
+        if (reads < workers) {
+                between += calls + 1;
+        } else if (calls == look_calls) {
+                settled++;
+                if (between > most_between)
+                        most_between = between;
+                between = 0;
+        } else {
+                look_calls = calls;
+                between = most_between = settled = 0;
+        }
+        calls = reads = 0;
+}
+
+static int fail(const char *what)
+{
+        perror(what);
+        return errno == EPERM || errno == ENOSYS ? SKIPPED : EXIT_FAILURE;
+}
+
+static int run(char **argv)
+{
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
+                return fail("ptrace");
+        execv(argv[0], argv);
+        return fail(argv[0]);
+}
+
+static int trace(pid_t pid)
+{
+        struct __ptrace_syscall_info info;
+        int status, signo = 0;
+
+        if (waitpid(pid, &status, 0) != pid)
+                return fail("waitpid");
+        if (WIFEXITED(status))
+                return WEXITSTATUS(status);
+        if (ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL) < 0)
+                return fail("ptrace");
+        while (settled < SETTLED_TICKS) {
+                if (ptrace(PTRACE_SYSCALL, pid, NULL, signo) < 0 || waitpid(pid, &status, 0) != pid)
+                        return fail("ptrace");
+                if (!WIFSTOPPED(status)) {
+                        fprintf(stderr, "calls: sqmgr ended\n");
+                        return EXIT_FAILURE;
+                }
+                signo = WSTOPSIG(status);
+                if (signo != (SIGTRAP | 0x80))
+                        continue;
+                signo = 0;
+                if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info) < 0)
+                        return fail("ptrace");
+                if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
+                        count_call((long)info.entry.nr);
+        }
+        printf("%u %u\n", look_calls, most_between);
+        return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+        if (argc < 3) {
+                fprintf(stderr, "usage: %s WORKERS COMMAND...\n", argv[0]);
+                return 2;
+        }
+        workers = (unsigned)strtoul(argv[1], NULL, 10);
+        pid_t pid = fork();
+        if (pid < 0)
+                return fail("fork");
+        if (pid == 0)
+                _exit(run(argv + 2));
+        return trace(pid);
+}
