@@ -121,7 +121,7 @@ static int look(const char *socket, long interval_ms, long rounds)
 {
         struct seen *seen = NULL;
         size_t n = 0;
-        struct seen one;
+        struct seen one = {.statm = -1};
         char path[64];
         int pid;
 
