@@ -64,9 +64,25 @@ bool worker_fresh(const struct worker *worker, usec_t now)
 {
         const struct fleet *fleet = worker->fleet;
 
-        return worker->has_beat && fleet->redis_up && worker->beat_at >= fleet->redis_at &&
+        return worker->has_beat && !worker->hung && fleet->redis_up && worker->beat_at >= fleet->redis_at &&
                worker->beat_at > fleet->world->doubt.since &&
                usec_sub(now, worker->beat_at) <= worker_stale_usec(worker);
+}
+
+usec_t worker_silent_usec(const struct worker *worker, usec_t now)
+{
+        const struct fleet *fleet = worker->fleet;
+
+        if (!fleet->redis_up || !worker->has_beat)
+                return 0;
+        return usec_sub(now, MAX(worker->beat_at, MAX(fleet->redis_at, fleet->world->doubt.since)));
+}
+
+bool worker_silent_too_long(const struct worker *worker, usec_t now)
+{
+        usec_t hang_after = worker->fleet->settings->hang_after;
+
+        return hang_after > 0 && worker_silent_usec(worker, now) > MAX(hang_after, worker_stale_usec(worker));
 }
 
 bool worker_ready(const struct worker *worker, usec_t now)
@@ -109,11 +125,13 @@ struct fleet_counts fleet_count(const struct fleet *fleet, usec_t now)
                         continue;
                 counts.live++;
                 counts.starting += worker->state == WORKER_STARTING;
-                counts.active += worker->state == WORKER_ACTIVE;
+                counts.active += worker->state == WORKER_ACTIVE && !worker->hung;
+                counts.hung += worker_hangs(worker);
                 counts.quiet += worker->state == WORKER_QUIET;
                 counts.stopping += worker->state == WORKER_STOPPING;
                 counts.ready += worker_ready(worker, now);
-                counts.outdated += worker->state <= WORKER_ACTIVE && worker_outdated(worker);
+                counts.outdated +=
+                        worker->state <= WORKER_ACTIVE && worker_outdated(worker) && !worker_hangs(worker);
                 counts.busy += worker->busy;
                 counts.memory_bytes += worker->memory_bytes;
         }
@@ -128,6 +146,7 @@ bool fleet_places_held(const struct fleet *fleet)
                 const struct worker *worker = fleet->workers[i];
 
                 live += worker->state < WORKER_GONE;
+                leaving += worker_hangs(worker);
                 if (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING) {
                         leaving++;
                         leaving_for_restart += worker->reason == REASON_RESTART;

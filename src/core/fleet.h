@@ -29,6 +29,7 @@ enum reason {
         REASON_SHUTDOWN,
         REASON_CRASH,
         REASON_BOOT,
+        REASON_HUNG,
         _REASON_MAX,
 };
 
@@ -44,6 +45,7 @@ enum wait {
         WAIT_REDIS,        /* Redis is away */
         WAIT_FRESH_BEAT,   /* time was doubtful: a beat from after that */
         WAIT_STALE,        /* its beat has stopped */
+        WAIT_HUNG,         /* it hangs; fleet: all of its workers are silent, and one must beat first */
         WAIT_SIGNAL,       /* it does not catch the quiet signal, or could not be signalled */
         WAIT_ELSEWHERE,    /* it has booted, but its beat is not to be found */
         WAIT_RELEASE,      /* new workers failed: one of them must prove itself first */
@@ -102,6 +104,7 @@ struct worker {
         usec_t beat_at;     /* when a beat was last seen to change */
         usec_t read_at;     /* when its heartbeat was last read, changed or not */
         bool stale_told;
+        bool hung; /* no beat for hang_after: until the next one it does not count as active */
         unsigned busy;
         unsigned concurrency;
         unsigned idle_beats;  /* distinct beats in a row: quiet, 0 busy */
@@ -182,6 +185,7 @@ enum event_kind {
         EVENT_BOOT_TIMEOUT,
         EVENT_ELSEWHERE,
         EVENT_STALE,
+        EVENT_HUNG,
         EVENT_BEATS_AGAIN,
         EVENT_MEMORY_OVER,
         EVENT_MEMORY_CHURN,
@@ -229,6 +233,7 @@ struct fleet {
 
         bool redis_up;
         usec_t redis_at; /* since when it is as redis_up says; 0: it was never up */
+        usec_t heard_at; /* since when at least one of its workers is fresh; 0: none is */
         bool continued;  /* crash is of an earlier sqmgr's, and Redis was not seen away since */
 
         enum wait waits_for; /* the planner's verdict on starts */
@@ -250,6 +255,7 @@ struct event {
 /* Counts that the model derives; `ready` and `fresh` mean at `now`. */
 struct fleet_counts {
         unsigned live, starting, active, quiet, stopping;
+        unsigned hung;     /* would be active, did they not hang */
         unsigned ready;    /* active for ready_after, its beat fresh */
         unsigned outdated; /* starting or active, of an older generation */
         unsigned busy;     /* jobs that are running, at the last beats */
@@ -286,12 +292,21 @@ bool worker_ready(const struct worker *worker, usec_t now);
 bool worker_proven_idle(const struct worker *worker);
 /* How long without a change of beat is no longer fresh, in microseconds. */
 usec_t worker_stale_usec(const struct worker *worker);
+/* In the state active, but it hangs: it takes a place and is none of those that do the work. */
+static inline bool worker_hangs(const struct worker *worker)
+{
+        return worker->state == WORKER_ACTIVE && worker->hung;
+}
+/* How long a worker has been silent where it could have been heard, in microseconds. */
+usec_t worker_silent_usec(const struct worker *worker, usec_t now);
+/* That is longer than hang_after. */
+bool worker_silent_too_long(const struct worker *worker, usec_t now);
 /* When a worker that has not beaten is to be given up; counts only time with Redis up and undoubted. */
 usec_t worker_boot_deadline(const struct worker *worker);
 
 /* restart_surge as a number of workers. */
 unsigned fleet_surge(const struct fleet *fleet);
-/* Draining workers hold places that a start needs: max_processes is reached, or surge is 0. */
+/* Draining or hung workers hold places that a start needs: max_processes is reached, or surge is 0. */
 bool fleet_places_held(const struct fleet *fleet);
 /* Available memory is below 1.25 x the fleet's median worker. */
 bool fleet_lacks_memory(const struct fleet *fleet);

@@ -80,16 +80,42 @@ static void stale_observe_time(struct world *world, struct worker *worker, usec_
         const struct fleet *fleet = worker->fleet;
         char name[300], span[32];
 
-        if (worker->stale_told || !worker->has_beat || worker->state > WORKER_QUIET || !fleet->redis_up)
-                return;
-        /* Its silence counts from when it could have been heard. */
-        usec_t from = MAX(worker->beat_at, MAX(fleet->redis_at, world->doubt.since));
-        if (usec_sub(now, from) <= worker_stale_usec(worker))
+        if (worker->stale_told || worker->state > WORKER_QUIET ||
+            worker_silent_usec(worker, now) <= worker_stale_usec(worker))
                 return;
         worker->stale_told = true;
         format_duration(usec_sub(now, worker->beat_at), span, sizeof(span));
         world_event(world, EVENT_STALE, fleet, worker, "%s: its beat stopped %s ago, it is kept as it is",
                     worker_event_name(worker, name), span);
+}
+
+/* Is there one by which to tell that Redis takes beats? */
+static void heard_observe_time(struct fleet *fleet, usec_t now)
+{
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                if (worker->state <= WORKER_QUIET && worker_fresh(worker, now)) {
+                        fleet->heard_at = fleet->heard_at == 0 ? now : fleet->heard_at;
+                        return;
+                }
+        }
+        fleet->heard_at = 0;
+}
+
+/* The later stage of stale. */
+static void hang_observe_time(struct world *world, struct worker *worker, usec_t now)
+{
+        char name[300], span[32];
+
+        if (worker->hung || worker->state > WORKER_QUIET || !worker_silent_too_long(worker, now))
+                return;
+        worker->hung = true;
+        format_duration(usec_sub(now, worker->beat_at), span, sizeof(span));
+        world_event(world, EVENT_HUNG, worker->fleet, worker, "%s hangs: its beat stopped %s ago, %s",
+                    worker_event_name(worker, name), span,
+                    worker->state == WORKER_ACTIVE ? "it no longer counts as active"
+                                                   : "and it has not finished its jobs");
 }
 
 void observe_time(struct world *world, usec_t now)
@@ -98,14 +124,18 @@ void observe_time(struct world *world, usec_t now)
                 struct fleet *fleet = world->fleets[i];
                 char text[256];
 
-                for (size_t j = 0; j < fleet->n_workers; j++)
+                for (size_t j = 0; j < fleet->n_workers; j++) {
                         stale_observe_time(world, fleet->workers[j], now);
+                        hang_observe_time(world, fleet->workers[j], now);
+                }
+                heard_observe_time(fleet, now);
                 crash_observe_time(fleet, now);
                 rollout_observe_time(fleet, now);
                 if (fleet->waits_for == fleet->wait_told)
                         continue;
                 fleet->wait_told = fleet->waits_for;
-                if (fleet->waits_for == WAIT_PLACES || fleet->waits_for == WAIT_MEMORY)
+                if (fleet->waits_for == WAIT_PLACES || fleet->waits_for == WAIT_MEMORY ||
+                    fleet->waits_for == WAIT_HUNG)
                         world_event(world, EVENT_PLACES_HELD, fleet, NULL, "fleet '%s' %s",
                                     fleet->settings->name, fleet_waits_for(fleet, now, text, sizeof(text)));
         }
@@ -257,6 +287,7 @@ static void worker_observe_silent(struct worker *worker, usec_t now)
         worker->active_at = 0;
         worker->last_life = MAX(life, (usec_t)1);
         worker->busy = 0;
+        worker->hung = false;
         worker_set_state(worker, WORKER_STARTING, worker->reason, now);
 }
 
@@ -310,10 +341,11 @@ static void worker_observe_fresh_beat(struct worker *worker, const struct heartb
         worker->beat_at = now;
         worker->busy = beat->busy;
         worker->idle_beats = beat->quiet && beat->busy == 0 ? worker->idle_beats + 1 : 0;
-        if (worker->stale_told) {
-                worker->stale_told = false;
-                world_event(fleet->world, EVENT_BEATS_AGAIN, fleet, worker, "%s beats again",
-                            worker_event_name(worker, name));
+        if (worker->stale_told || worker->hung) {
+                world_event(fleet->world, EVENT_BEATS_AGAIN, fleet, worker, "%s beats again%s",
+                            worker_event_name(worker, name),
+                            worker_hangs(worker) ? ", and counts as active" : "");
+                worker->stale_told = worker->hung = false;
         }
         if (worker->state == WORKER_ACTIVE && beat->quiet) {
                 worker->quiet_at = now;
@@ -470,6 +502,7 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
                 return;
         bool never_beat = worker->state == WORKER_STARTING;
         worker->stop_at = now;
+        worker->hung = false;
         worker_set_state(worker, WORKER_STOPPING, reason, now);
         if (reason != REASON_BOOT) {
                 world_event(fleet->world, EVENT_STOPPING, fleet, worker, "%s is told to exit: %s",

@@ -14,10 +14,13 @@ struct round {
         usec_t now;
         unsigned target, max, surge;
         unsigned live, starting, active, ready;
+        unsigned hung;              /* would be active, did they not hang */
         unsigned starting_outdated; /* of a release that a restart replaces: they may never beat */
         unsigned keepers;           /* starting or active, and not wanted out */
         unsigned draining_for_restart;
-        bool fails; /* a new worker is given up in this very plan */
+        bool starts;     /* there is a start in this very plan */
+        bool hang_ended; /* one that hangs is ended, to find out whether another beats */
+        bool fails;      /* a new worker is given up in this very plan */
         int error;
 };
 
@@ -65,10 +68,11 @@ static enum wait evidence_wait(const struct worker *worker, usec_t now)
                 return WAIT_REDIS;
         if (!worker->has_beat)
                 return WAIT_FIRST_BEAT;
+        if (worker->hung)
+                return WAIT_HUNG;
         if (worker_fresh(worker, now))
                 return WAIT_NONE;
-        usec_t from = MAX(worker->beat_at, MAX(fleet->redis_at, fleet->world->doubt.since));
-        return usec_sub(now, from) > worker_stale_usec(worker) ? WAIT_STALE : WAIT_FRESH_BEAT;
+        return worker_silent_usec(worker, now) > worker_stale_usec(worker) ? WAIT_STALE : WAIT_FRESH_BEAT;
 }
 
 /* The reason for which a starting or active worker should go, surplus left aside. */
@@ -114,10 +118,11 @@ static void count_workers(struct round *round)
                         continue;
                 }
                 round->starting += worker->state == WORKER_STARTING;
-                round->active += worker->state == WORKER_ACTIVE;
+                round->active += worker->state == WORKER_ACTIVE && !worker->hung;
+                round->hung += worker_hangs(worker);
                 round->ready += worker_ready(worker, round->now);
                 worker->wanted_out = unwanted_for(worker, round->now);
-                round->keepers += worker->wanted_out == REASON_NONE;
+                round->keepers += worker->wanted_out == REASON_NONE && !worker_hangs(worker);
                 round->starting_outdated +=
                         worker->state == WORKER_STARTING && worker->wanted_out == REASON_RESTART;
         }
@@ -175,7 +180,8 @@ static size_t gather_leavers(struct round *round, bool wanted_out)
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 struct worker *worker = fleet->workers[i];
 
-                if (worker->state <= WORKER_ACTIVE && (worker->wanted_out != REASON_NONE) == wanted_out)
+                if (worker->state <= WORKER_ACTIVE && !worker_hangs(worker) &&
+                    (worker->wanted_out != REASON_NONE) == wanted_out)
                         plan->scratch[n++] = worker;
         }
         if (n > 1)
@@ -203,7 +209,7 @@ static unsigned allowance(struct round *round, enum reason *ret_reason)
                 const struct worker *worker = round->fleet->workers[i];
                 unsigned allowed = 0;
 
-                if (worker->state > WORKER_ACTIVE)
+                if (worker->state > WORKER_ACTIVE || worker_hangs(worker))
                         continue;
                 if (worker->wanted_out == REASON_RESTART)
                         allowed = round->surge;
@@ -219,12 +225,23 @@ static unsigned allowance(struct round *round, enum reason *ret_reason)
         return most;
 }
 
+/* What rule 1 counts up to. Where all are silent and some hang, it may be Redis that does not take beats:
+ * then one more is started, and the others when any has been heard. */
+static unsigned start_ceiling(struct round *round, enum reason *ret_reason)
+{
+        unsigned ceiling = round->target + allowance(round, ret_reason);
+
+        if (round->hung == 0 || round->fleet->heard_at != 0)
+                return ceiling;
+        return MIN(ceiling, usec_sub(round->target, round->hung) + 1);
+}
+
 /* Rule 1. */
 static void plan_starts(struct round *round)
 {
         struct fleet *fleet = round->fleet;
         enum reason reason = REASON_NONE;
-        unsigned ceiling = round->target + allowance(round, &reason);
+        unsigned ceiling = start_ceiling(round, &reason);
         /* Without surge, a replacement waits until the worker that it replaces is gone. */
         unsigned held = round->surge == 0 ? round->draining_for_restart : 0;
         unsigned taken = round->active + round->starting - round->starting_outdated + held, index = 0;
@@ -244,13 +261,14 @@ static void plan_starts(struct round *round)
                         fleet->waits_for = WAIT_BACKOFF;
                 else if (round->live >= round->max)
                         fleet->waits_for = WAIT_PLACES;
-                else if (extra && fleet_lacks_memory(fleet))
+                else if (taken + round->hung >= round->target && fleet_lacks_memory(fleet))
                         fleet->waits_for = WAIT_MEMORY;
                 if (fleet->waits_for != WAIT_NONE)
                         return;
                 for (index++; at < fleet->n_workers && fleet->workers[at]->index <= index; at++)
                         index += fleet->workers[at]->index == index;
                 act(round, ACTION_START, NULL, index, extra ? reason : REASON_NONE);
+                round->starts = true;
                 round->live++;
                 round->keepers++;
                 taken++;
@@ -258,6 +276,8 @@ static void plan_starts(struct round *round)
         }
         if (round->keepers < round->target && held > 0)
                 fleet->waits_for = WAIT_PLACES;
+        else if (round->keepers < round->target && round->hung > 0 && fleet->heard_at == 0)
+                fleet->waits_for = WAIT_HUNG;
         else if (round->keepers < round->target && round->now < fleet->churn.next_at)
                 fleet->waits_for = WAIT_BACKOFF;
 }
@@ -354,6 +374,25 @@ static void plan_kill(struct round *round, struct worker *worker)
         wake(round, at);
 }
 
+/* hang_action = kill: it is told to exit, and killed after stop_timeout. That it is the worker which is
+ * silent, and not Redis that takes no beats, another one shows that has been heard for long enough; or none
+ * can be started to show it. */
+static bool hang_ends(struct round *round, const struct worker *worker)
+{
+        const struct fleet *fleet = round->fleet;
+
+        if (!worker->hung || fleet->settings->hang_action != HANG_KILL ||
+            !worker_silent_too_long(worker, round->now))
+                return false;
+        if (fleet->heard_at != 0)
+                return round->now >= usec_add(fleet->heard_at, worker_stale_usec(worker));
+        if (fleet->waits_for != WAIT_PLACES || round->live < round->max || round->starting > 0 ||
+            round->starts || round->hang_ended)
+                return false;
+        round->hang_ended = true;
+        return true;
+}
+
 /* One that does not beat: ended after boot_timeout, but only where nothing shows that it booted. */
 static void plan_boot(struct round *round, struct worker *worker)
 {
@@ -395,15 +434,17 @@ static void plan_each(struct round *round)
                         act(round, ACTION_STOP, worker, worker->index, reason);
                 else if (worker->state == WORKER_STOPPING)
                         plan_kill(round, worker);
+                else if (hang_ends(round, worker))
+                        act(round, ACTION_STOP, worker, worker->index, REASON_HUNG);
                 else if (worker->state == WORKER_QUIET)
                         plan_stop(round, worker);
                 else if (worker->state == WORKER_STARTING)
                         plan_boot(round, worker);
                 else if (worker->state == WORKER_ACTIVE) {
                         wake(round, usec_add(worker->active_at, round->fleet->settings->ready_after));
-                        if (worker->wanted_out == REASON_NONE &&
-                            evidence_wait(worker, round->now) == WAIT_STALE)
-                                worker->waits_for = WAIT_STALE;
+                        enum wait wait = evidence_wait(worker, round->now);
+                        if (wait == WAIT_HUNG || (worker->wanted_out == REASON_NONE && wait == WAIT_STALE))
+                                worker->waits_for = wait;
                 }
         }
         if (round->now < forced)

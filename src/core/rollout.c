@@ -121,6 +121,22 @@ static void stuck_text(const struct fleet *fleet, unsigned live, char *text, siz
         }
 }
 
+/* A restart does not wait for workers that hang: those are quieted when they beat again. Returns how many. */
+static unsigned quiet_the_hung(struct fleet *fleet)
+{
+        unsigned n = 0;
+
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                struct worker *worker = fleet->workers[i];
+
+                if (!worker_hangs(worker) || !worker_outdated(worker))
+                        continue;
+                worker->quiet_ordered = true;
+                n++;
+        }
+        return n;
+}
+
 void rollout_observe_time(struct fleet *fleet, usec_t now)
 {
         struct rollout *rollout = &fleet->rollout;
@@ -135,11 +151,15 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
         }
 
         struct fleet_counts counts = fleet_count(fleet, now);
+        char hung[96];
         if (counts.outdated == 0 && counts.active >= fleet_target(fleet)) {
                 rollout->state = ROLLOUT_DONE;
+                unsigned left = quiet_the_hung(fleet);
+                snprintf(hung, sizeof(hung), "; %u of the old hang%s, and leave%s when beating again", left,
+                         left == 1 ? "s" : "", left == 1 ? "s" : "");
                 world_event(fleet->world, EVENT_ROLLOUT_DONE, fleet, NULL,
-                            "fleet '%s': restart done, generation %llu is in force", fleet->settings->name,
-                            (unsigned long long)fleet->generation);
+                            "fleet '%s': restart done, generation %llu is in force%s", fleet->settings->name,
+                            (unsigned long long)fleet->generation, left > 0 ? hung : "");
                 return;
         }
         /* Held by what is no fault of the release: the clock stands still. */

@@ -12,6 +12,8 @@ enum framework_id { FRAMEWORK_SIDEKIQ, _FRAMEWORK_MAX };
 
 enum memory_metric { MEMORY_RSS, MEMORY_PSS, _MEMORY_METRIC_MAX };
 
+enum hang_action { HANG_KEEP, HANG_KILL, _HANG_ACTION_MAX };
+
 enum on_stop { ON_STOP_DRAIN, ON_STOP_LEAVE, _ON_STOP_MAX };
 
 /* A count, or a share of another count rounded up (`4`, `100%`). */
@@ -73,6 +75,8 @@ struct fleet_settings {
         usec_t max_age;       /* 0: none */
         usec_t drain_timeout; /* 0: none */
         usec_t stop_timeout;
+        usec_t hang_after; /* 0: never */
+        int hang_action;
         int stop_signal; /* 0: the framework's */
         usec_t backoff_min;
         usec_t backoff_max;

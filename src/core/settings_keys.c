@@ -33,6 +33,8 @@ static const struct settings_choice alert_levels[] = {
 static const struct settings_choice on_stops[] = {{"drain", ON_STOP_DRAIN}, {"leave", ON_STOP_LEAVE}, {0}};
 static const struct settings_choice frameworks[] = {{"sidekiq", FRAMEWORK_SIDEKIQ}, {0}};
 static const struct settings_choice memory_metrics[] = {{"rss", MEMORY_RSS}, {"pss", MEMORY_PSS}, {0}};
+static const struct settings_choice hang_actions[] = {{"keep", HANG_KEEP}, {"kill", HANG_KILL}, {0}};
+static_assert(ELEMENTSOF(hang_actions) == _HANG_ACTION_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(on_stops) == _ON_STOP_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(frameworks) == _FRAMEWORK_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(memory_metrics) == _MEMORY_METRIC_MAX + 1, "a name for each");
@@ -150,6 +152,11 @@ const struct settings_key settings_keys[] = {
         {FLEET(stop_timeout), .type = SETTINGS_DURATION, .fallback = "60s", .min = MSEC(1000), .max = DAYS(1),
          .reload = SETTINGS_APPLIED,
          .help = "how long a worker that was told to exit may take before it is killed"},
+        {FLEET(hang_after), .type = SETTINGS_DURATION, .fallback = "5min", .min = MSEC(1000),
+         .max = DAYS(3650), .reload = SETTINGS_APPLIED,
+         .help = "how long a worker may be without a beat before another takes its place"},
+        {FLEET(hang_action), .type = SETTINGS_CHOICE, .fallback = "keep", .choices = hang_actions,
+         .reload = SETTINGS_APPLIED, .help = "what becomes of such a worker: keep it, or kill it"},
         {FLEET(stop_signal), .type = SETTINGS_SIGNAL, .unset = "the framework's",
          .refusal = "it is for framework 'plain' only, which this version does not have",
          .help = "signal that tells a plain worker to exit"},

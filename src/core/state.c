@@ -215,7 +215,7 @@ static void unpack_rollout(struct unpacker *unpacker, struct rollout *rollout)
 #define WORKER_FLAGS(worker)                                                                                 \
         {                                                                                                    \
                 &(worker)->has_beat, &(worker)->threads_witness, &(worker)->over_threshold,                  \
-                        &(worker)->quiet_ordered                                                             \
+                        &(worker)->quiet_ordered, &(worker)->hung                                            \
         }
 
 static void pack_worker(struct packer *packer, const struct worker *worker, const char *identity)

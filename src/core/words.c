@@ -22,7 +22,7 @@ static const char *const reason_names[] = {
         [REASON_NONE] = "none",         [REASON_MEMORY] = "memory",     [REASON_RESTART] = "restart",
         [REASON_OPERATOR] = "operator", [REASON_AGE] = "age",           [REASON_SCALE] = "scale",
         [REASON_EXTERNAL] = "external", [REASON_SHUTDOWN] = "shutdown", [REASON_CRASH] = "crash",
-        [REASON_BOOT] = "boot",
+        [REASON_BOOT] = "boot",         [REASON_HUNG] = "hung",
 };
 static_assert(ELEMENTSOF(reason_names) == _REASON_MAX, "a name for each reason");
 
@@ -73,6 +73,7 @@ static const struct {
         [EVENT_BOOT_TIMEOUT] = {"boot-timeout", LOG_ERR, "c38f400a3ed74ed1abce87602dc8379c"},
         [EVENT_ELSEWHERE] = {"beats-elsewhere", LOG_WARNING, "6853119b51e94a2893390835f39aaad3"},
         [EVENT_STALE] = {"stale", LOG_WARNING, "0e75bf363e904e1b9e47b8a90bf13ab9"},
+        [EVENT_HUNG] = {"hung", LOG_ERR, "bf6d729e74174e7998990725e3ff9a20"},
         [EVENT_BEATS_AGAIN] = {"beats-again", LOG_INFO, "4b8d8ba0514d4ca39b2528edc4204e34"},
         [EVENT_MEMORY_OVER] = {"memory-over", LOG_INFO, "74d57ea7dd82419f8338d88699287616"},
         [EVENT_MEMORY_CHURN] = {"memory-churn", LOG_WARNING, "2bfae3c2b48e4f74be20be2a41412e86"},
@@ -158,6 +159,10 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
                 format_duration(usec_sub(now, worker->beat_at), span, sizeof(span));
                 snprintf(text, size, "its beat stopped %s ago: it is kept, and nothing is done to it", span);
                 break;
+        case WAIT_HUNG:
+                format_duration(usec_sub(now, worker->beat_at), span, sizeof(span));
+                snprintf(text, size, "hangs: its beat stopped %s ago, it is kept but does not count", span);
+                break;
         case WAIT_SIGNAL:
                 snprintf(text, size, "cannot be signalled: %s",
                          worker->signal_error == ENOTSUP ? "it does not catch the quiet signal"
@@ -173,13 +178,21 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
         return text;
 }
 
-/* Since when it drains: one that never beat was never quiet. */
+/* Since when it drains or hangs: one that never beat was never quiet. */
 static usec_t drain_since(const struct worker *worker)
 {
+        if (worker_hangs(worker))
+                return worker->beat_at;
         return worker->quiet_at != 0 ? worker->quiet_at : worker->state_at;
 }
 
-/* The draining worker that has held its place for longest. */
+/* It takes a place, and no new jobs. */
+static bool holds_place(const struct worker *worker)
+{
+        return worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING || worker_hangs(worker);
+}
+
+/* The one of these that has held its place for longest. */
 static const struct worker *longest_drain(const struct fleet *fleet)
 {
         const struct worker *longest = NULL;
@@ -187,8 +200,7 @@ static const struct worker *longest_drain(const struct fleet *fleet)
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 const struct worker *worker = fleet->workers[i];
 
-                if ((worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING) &&
-                    (longest == NULL || drain_since(worker) < drain_since(longest)))
+                if (holds_place(worker) && (longest == NULL || drain_since(worker) < drain_since(longest)))
                         longest = worker;
         }
         return longest;
@@ -205,14 +217,14 @@ static void places_text(const struct fleet *fleet, usec_t now, char *text, size_
         }
         unsigned draining = 0;
         for (size_t i = 0; i < fleet->n_workers; i++)
-                draining += fleet->workers[i]->state == WORKER_QUIET ||
-                            fleet->workers[i]->state == WORKER_STOPPING;
+                draining += holds_place(fleet->workers[i]);
         format_duration(usec_sub(now, drain_since(longest)), span, sizeof(span));
         snprintf(text, size,
-                 "waits for a place: %u of %u (max_processes) %s held by draining workers, %s/%u (pid %d, "
+                 "waits for a place: %u of %u (max_processes) %s held by draining %sworkers, %s/%u (pid %d, "
                  "%u running job%s) for %s",
-                 draining, fleet_max_processes(fleet), draining == 1 ? "is" : "are", fleet->settings->name,
-                 longest->index, (int)(longest->beat_pid ? longest->beat_pid : longest->pid), longest->busy,
+                 draining, fleet_max_processes(fleet), draining == 1 ? "is" : "are",
+                 fleet_count(fleet, now).hung > 0 ? "or hung " : "", fleet->settings->name, longest->index,
+                 (int)(longest->beat_pid ? longest->beat_pid : longest->pid), longest->busy,
                  longest->busy == 1 ? "" : "s", span);
 }
 
@@ -237,6 +249,11 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
                 break;
         case WAIT_REDIS:
                 snprintf(text, size, "waits for Redis");
+                break;
+        case WAIT_HUNG:
+                snprintf(text, size,
+                         "waits until one of its workers beats: all are silent, or Redis does not take their "
+                         "beats");
                 break;
         case WAIT_RELEASE:
                 snprintf(text, size, "waits for a new worker to prove itself: the last one failed");

@@ -46,7 +46,15 @@ static const char *state_colour(const char *state)
                 return CYAN;
         if (strcmp(state, "stopping") == 0)
                 return MAGENTA;
+        if (strcmp(state, "hung") == 0)
+                return RED;
         return NULL;
+}
+
+/* A hung worker is active by its last beat; what people want to know is that it hangs. */
+static const char *worker_state(json_t *worker)
+{
+        return json_is_true(json_object_get(worker, "hung")) ? "hung" : ctl_string(worker, "state");
 }
 
 /* Every character takes one column. */
@@ -136,7 +144,7 @@ static void add_phrase(char *text, size_t size, const char *phrase)
 
 static void explain_worker(json_t *worker, char *text, size_t size)
 {
-        const char *state = ctl_string(worker, "state"), *evidence = ctl_string(worker, "evidence");
+        const char *state = worker_state(worker), *evidence = ctl_string(worker, "evidence");
         const char *waits_for = ctl_string(worker, "waits_for");
         bool active = strcmp(state, "active") == 0;
 
@@ -169,7 +177,7 @@ static void fill_memory(struct row *row, json_t *worker, long long threshold)
 
 static void fill_row(struct row *row, json_t *worker, long long threshold)
 {
-        const char *state = ctl_string(worker, "state");
+        const char *state = worker_state(worker);
         char span[FORMAT_MAX];
         size_t size = sizeof(row->cells[0]);
 
@@ -260,7 +268,7 @@ static void add_rollout(FILE *out, json_t *rollout)
 /* The summary of a fleet: to be freed; NULL where memory is short. */
 static char *summarize_fleet(json_t *fleet)
 {
-        static const char *const states[] = {"starting", "quiet", "stopping"};
+        static const char *const states[] = {"starting", "hung", "quiet", "stopping"};
         const char *state = ctl_string(fleet, "state");
         char memory[FORMAT_MAX], *text = NULL;
         size_t size;

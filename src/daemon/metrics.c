@@ -218,6 +218,8 @@ static void put_states(const struct metrics *metrics)
                         SAMPLE(metrics, "sqmgr_workers", numbers[state], "fleet",
                                metrics->world->fleets[i]->settings->name, "state", worker_state_name(state),
                                NULL);
+                SAMPLE(metrics, "sqmgr_workers", counts->hung, "fleet",
+                       metrics->world->fleets[i]->settings->name, "state", "hung", NULL);
         }
 }
 

@@ -30,18 +30,18 @@ static json_t *render_worker(const struct worker *worker, usec_t now)
 
         snprintf(id, sizeof(id), "%s/%u", worker->fleet->settings->name, worker->index);
         worker_waits_for(worker, now, waits_for, sizeof(waits_for));
-        return json_pack("{s:o, s:I, s:I, s:s, s:b, s:I, s:b, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:s, s:o}",
-                         "id", varlink_text(id), "index", (json_int_t)worker->index, "pid",
-                         (json_int_t)(worker->beat_pid > 0 ? worker->beat_pid : worker->pid), "state",
-                         worker_state_name(worker->state), "ready", (int)worker_ready(worker, now),
-                         "generation", (json_int_t)worker->generation, "outdated",
-                         (int)worker_outdated(worker), "busy", (json_int_t)worker->busy, "concurrency",
-                         (json_int_t)worker->concurrency, "memory_bytes", (json_int_t)worker->memory_bytes,
-                         "uptime_seconds", seconds(usec_sub(now, worker->spawned_at)), "state_seconds",
-                         seconds(usec_sub(now, worker->state_at)), "reason", reason_json(reason), "waits_for",
-                         varlink_text(waits_for), "evidence", worker_evidence(worker, now),
-                         "beat_age_seconds",
-                         worker->has_beat ? json_real(seconds(usec_sub(now, worker->beat_at))) : json_null());
+        return json_pack(
+                "{s:o, s:I, s:I, s:s, s:b, s:b, s:I, s:b, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:s, s:o}", "id",
+                varlink_text(id), "index", (json_int_t)worker->index, "pid",
+                (json_int_t)(worker->beat_pid > 0 ? worker->beat_pid : worker->pid), "state",
+                worker_state_name(worker->state), "ready", (int)worker_ready(worker, now), "hung",
+                (int)worker->hung, "generation", (json_int_t)worker->generation, "outdated",
+                (int)worker_outdated(worker), "busy", (json_int_t)worker->busy, "concurrency",
+                (json_int_t)worker->concurrency, "memory_bytes", (json_int_t)worker->memory_bytes,
+                "uptime_seconds", seconds(usec_sub(now, worker->spawned_at)), "state_seconds",
+                seconds(usec_sub(now, worker->state_at)), "reason", reason_json(reason), "waits_for",
+                varlink_text(waits_for), "evidence", worker_evidence(worker, now), "beat_age_seconds",
+                worker->has_beat ? json_real(seconds(usec_sub(now, worker->beat_at))) : json_null());
 }
 
 static json_t *render_workers(const struct fleet *fleet, usec_t now)
@@ -88,18 +88,18 @@ static json_t *render_fleet(const struct fleet *fleet, usec_t now)
         char waits_for[512];
 
         fleet_waits_for(fleet, now, waits_for, sizeof(waits_for));
-        return json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o}",
-                         "name", varlink_text(fleet->settings->name), "framework",
-                         framework_get(fleet->settings->framework)->name, "target",
-                         (json_int_t)fleet_target(fleet), "active", (json_int_t)counts.active, "starting",
-                         (json_int_t)counts.starting, "quiet", (json_int_t)counts.quiet, "stopping",
-                         (json_int_t)counts.stopping, "max_processes", (json_int_t)fleet_max_processes(fleet),
-                         "generation", (json_int_t)fleet->generation, "memory_bytes",
-                         (json_int_t)counts.memory_bytes, "state", fleet_order_name(fleet_order(fleet)),
-                         "waits_for", varlink_text(waits_for), "rollout",
-                         render_rollout(fleet, counts.outdated, now), "crash", render_crash(fleet, now),
-                         "workers", render_workers(fleet, now), "memory_threshold_bytes",
-                         threshold > 0 ? json_integer((json_int_t)threshold) : json_null());
+        return json_pack(
+                "{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o}",
+                "name", varlink_text(fleet->settings->name), "framework",
+                framework_get(fleet->settings->framework)->name, "target", (json_int_t)fleet_target(fleet),
+                "active", (json_int_t)counts.active, "starting", (json_int_t)counts.starting, "hung",
+                (json_int_t)counts.hung, "quiet", (json_int_t)counts.quiet, "stopping",
+                (json_int_t)counts.stopping, "max_processes", (json_int_t)fleet_max_processes(fleet),
+                "generation", (json_int_t)fleet->generation, "memory_bytes", (json_int_t)counts.memory_bytes,
+                "state", fleet_order_name(fleet_order(fleet)), "waits_for", varlink_text(waits_for),
+                "rollout", render_rollout(fleet, counts.outdated, now), "crash", render_crash(fleet, now),
+                "workers", render_workers(fleet, now), "memory_threshold_bytes",
+                threshold > 0 ? json_integer((json_int_t)threshold) : json_null());
 }
 
 static json_t *render_redis(const struct status_info *info)

@@ -68,7 +68,7 @@ static void stopping_text(const struct world *world, usec_t now, char *text, siz
 
 static void running_text(const struct world *world, usec_t now, char *text, size_t size)
 {
-        unsigned target = 0, active = 0, starting = 0, leaving = 0;
+        unsigned target = 0, active = 0, starting = 0, hung = 0, leaving = 0;
 
         for (size_t i = 0; i < world->n_fleets; i++) {
                 const struct fleet *fleet = world->fleets[i];
@@ -77,10 +77,13 @@ static void running_text(const struct world *world, usec_t now, char *text, size
                 target += fleet_target(fleet);
                 active += counts.active;
                 starting += counts.starting;
+                hung += counts.hung;
                 leaving += counts.quiet + counts.stopping;
         }
-        snprintf(text, size, "STATUS=%u of %u workers active, %u starting, %u draining", active, target,
-                 starting, leaving);
+        int n = snprintf(text, size, "STATUS=%u of %u workers active, %u starting, %u draining", active,
+                         target, starting, leaving);
+        if (hung > 0 && n > 0 && (size_t)n < size)
+                snprintf(text + n, size - (size_t)n, ", %u hung", hung);
 }
 
 static void tell_systemd(struct supervisor *supervisor, usec_t now)

@@ -128,6 +128,7 @@ static void adopt(struct sim *sim, struct fleet *fleet, const struct worker *kno
                 return;
         worker->io = process;
         process->worker = worker;
+        process->hung = worker->hung; /* as it was known when that was written last */
         match_owner_added(&sim->fleets[process->fleet].link.match);
         if (worker->beat_pid != 0)
                 identify_known(process, identity);

@@ -54,6 +54,20 @@ static bool has_evidence(const struct sim *sim, const struct process *process)
                sim->now - process->changed_at <= stale_usec(sim);
 }
 
+/* Alive as far as is known, and silent for hang_after in which it could have been heard. */
+static bool seems_hung(const struct sim *sim, const struct process *process)
+{
+        const struct link *link = &sim->fleets[process->fleet].link;
+        usec_t from = MAX(process->changed_at, MAX(link->up_at, sim->shell.trusted_at));
+        usec_t hang_after = settings_of(sim, process->fleet)->hang_after;
+
+        if (process->worker == NULL ||
+            (process->worker->state != WORKER_ACTIVE && process->worker->state != WORKER_QUIET))
+                return false;
+        return process->hung ||
+               (link->up && hang_after > 0 && sim->now > from + MAX(hang_after, stale_usec(sim)));
+}
+
 /* Active for ready_after, as far as anybody could know by now. */
 static bool seems_ready(const struct sim *sim, const struct process *process)
 {
@@ -104,7 +118,7 @@ static unsigned draining_for_restart(const struct fleet *fleet, const struct wor
 static void check_start(struct sim *sim, const struct action *action)
 {
         const struct fleet *fleet = action->fleet;
-        unsigned number = number_of(sim, fleet), living = count_living(sim, number), trying = 0;
+        unsigned number = number_of(sim, fleet), living = count_living(sim, number), trying = 0, hung = 0;
         struct fleet_sim *model = &sim->fleets[number];
         bool lost = model->unresolved > 0 && sim->now >= model->unresolved_until;
 
@@ -112,7 +126,8 @@ static void check_start(struct sim *sim, const struct action *action)
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 const struct worker *worker = fleet->workers[i];
 
-                trying += worker->state == WORKER_ACTIVE ||
+                hung += worker->state == WORKER_ACTIVE && seems_hung(sim, worker->io);
+                trying += (worker->state == WORKER_ACTIVE && !seems_hung(sim, worker->io)) ||
                           (worker->state == WORKER_STARTING && worker->generation == fleet->generation);
         }
         if (living >= fleet_max_processes(fleet) && !lost)
@@ -121,9 +136,12 @@ static void check_start(struct sim *sim, const struct action *action)
         if (trying >= target_of(sim, fleet) + MAX(fleet_surge(fleet), 1U))
                 violate(sim, "P3", "a start with %u active and starting, the target is %u and the surge %u",
                         trying, target_of(sim, fleet), fleet_surge(fleet));
+        if (hung > 0 && model->heard_since == 0 && trying > usec_sub(target_of(sim, fleet), hung))
+                violate(sim, "P5", "a start with %u hung, %u trying and none heard of", hung, trying);
         if (model->unresolved > 0 && sim->now < model->unresolved_until)
                 violate(sim, "P4", "a start while %u processes may be workers of a lost state",
                         model->unresolved);
+        model->gap_since = sim->now;
         if (sim->now >= model->hour_at + USEC_PER_HOUR) {
                 model->hour_at = sim->now;
                 model->hour_starts = 0;
@@ -232,6 +250,30 @@ static void check_idle(struct sim *sim, const struct action *action, struct proc
                         process->read_list_empty ? "empty" : "not known to be empty");
 }
 
+/* hang_action = kill: only one that hangs, and that is no fault of Redis: another beats, or none can be
+ * tried. */
+static void check_hang_stop(struct sim *sim, const struct action *action, const struct process *process)
+{
+        const struct fleet_sim *model = &sim->fleets[process->fleet];
+        bool heard = model->heard_since != 0 && sim->now >= model->heard_since + stale_usec(sim);
+        unsigned starting = 0;
+
+        for (size_t i = 0; i < action->fleet->n_workers; i++)
+                starting += action->fleet->workers[i]->state == WORKER_STARTING;
+        if (action->fleet->settings->hang_action != HANG_KILL)
+                violate(sim, "P5", "%s is ended as hung, which hang_action does not ask for",
+                        process_name(sim, process));
+        if (!seems_hung(sim, process))
+                violate(sim, "P5", "%s is ended as hung, though it was heard of %llu s ago",
+                        process_name(sim, process),
+                        (unsigned long long)((sim->now - process->changed_at) / SEC));
+        if (!model->link.up)
+                violate(sim, "P5", "%s is ended as hung with Redis away", process_name(sim, process));
+        if (!heard && (model->heard_since != 0 || starting > 0 ||
+                       action->fleet->n_workers < fleet_max_processes(action->fleet)))
+                violate(sim, "P5", "%s is ended as hung while none is heard of", process_name(sim, process));
+}
+
 static void note_failure(struct sim *sim, const struct process *process)
 {
         struct fleet_sim *model = &sim->fleets[process->fleet];
@@ -251,6 +293,10 @@ static void check_stop(struct sim *sim, const struct action *action, struct proc
 {
         if (is_forced(sim, action->fleet))
                 return;
+        if (action->reason == REASON_HUNG) {
+                check_hang_stop(sim, action, process);
+                return;
+        }
         if (action->worker->state != WORKER_STARTING) {
                 check_idle(sim, action, process);
                 return;
@@ -334,6 +380,7 @@ void check_reading(struct sim *sim, struct process *process, const struct heartb
         if (first || (process->marked && newer)) {
                 process->trusted_reads++;
                 process->changed_at = sim->now;
+                process->hung = false;
         }
         process->marked = marks;
 }
@@ -411,11 +458,66 @@ static void check_rollout(struct sim *sim, unsigned number)
                 violate(sim, "P6", "an outdated worker is kept though enough others are ready");
 }
 
+/* Who hangs is known for it, and nobody else. */
+void check_hung(struct sim *sim)
+{
+        for (unsigned i = 0; i < sim->n_fleets; i++) {
+                struct fleet_sim *model = &sim->fleets[i];
+                bool heard = false;
+
+                for (size_t j = 0; j < sim->n_processes && !heard; j++) {
+                        const struct process *process = sim->processes[j];
+
+                        heard = process->fleet == i && process->worker != NULL &&
+                                process->worker->state <= WORKER_QUIET && has_evidence(sim, process);
+                }
+                model->heard_since = !heard ? 0 : model->heard_since != 0 ? model->heard_since : sim->now;
+        }
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                struct process *process = sim->processes[i];
+
+                process->hung = seems_hung(sim, process);
+                if (process->worker == NULL || process->worker->state > WORKER_QUIET)
+                        continue;
+                if (process->worker->hung && !process->hung)
+                        violate(sim, "P5", "%s is taken for hung, though it was heard of %llu s ago",
+                                process_name(sim, process),
+                                (unsigned long long)((sim->now - process->changed_at) / SEC));
+        }
+}
+
+/* A place that is empty, or held by one that hangs, is filled while Redis takes beats. */
+static void check_gaps(struct sim *sim, unsigned number)
+{
+        struct fleet_sim *model = &sim->fleets[number];
+        const struct fleet *fleet = sim->shell.world->fleets[number];
+        unsigned trying = 0, heard = 0;
+
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                const struct process *process = sim->processes[i];
+
+                if (process->fleet != number || process->worker == NULL)
+                        continue;
+                trying += process->worker->state <= WORKER_ACTIVE && !process->hung;
+                heard += has_evidence(sim, process);
+        }
+        if (trying >= target_of(sim, fleet) || heard == 0 ||
+            count_living(sim, number) >= fleet_max_processes(fleet) || fleet_lacks_memory(fleet) ||
+            model->unresolved > 0 || sim->now < sim->fork_fails_until || sim->now < fleet->crash.next_at ||
+            (fleet_surge(fleet) == 0 && draining_for_restart(fleet, NULL) > 0))
+                model->gap_since = sim->now;
+        else if (sim->now > model->gap_since + 30 * SEC)
+                violate(sim, "P2", "%u are active or starting, %u are wanted, and none is started", trying,
+                        target_of(sim, fleet));
+}
+
 void check_turn(struct sim *sim)
 {
         check_processes(sim);
-        for (unsigned i = 0; i < sim->n_fleets; i++)
+        for (unsigned i = 0; i < sim->n_fleets; i++) {
                 check_rollout(sim, i);
+                check_gaps(sim, i);
+        }
 }
 
 void check_adopted(struct sim *sim, const struct process *process, const struct worker *known,
@@ -482,7 +584,7 @@ static bool fleet_settled(struct sim *sim, unsigned number, char *why, size_t si
 
 bool check_settled(struct sim *sim, bool must)
 {
-        char why[256];
+        char why[256] = "sqmgr still ends";
 
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 if (sim->shell.running && !sim->shell.world->shutting_down &&

@@ -48,6 +48,8 @@ static void make_settings(struct rng *rng, const struct release *release, struct
                 .stop_timeout = PICK(rng, 60, 60, 60, 90) * SEC,
                 .backoff_min = SEC,
                 .backoff_max = 60 * SEC,
+                .hang_after = PICK(rng, 300, 300, 60, 30, 0) * SEC,
+                .hang_action = (int)PICK(rng, HANG_KEEP, HANG_KEEP, HANG_KILL),
         };
         if (rng_chance(rng, 150))
                 settings->restart_surge = (struct share){.value = 1};
@@ -115,7 +117,7 @@ static void make_schedule(struct sim *sim)
                 act.b = rng_next(rng) >> 8;
                 act.c = rng_next(rng) >> 8;
                 if (act.kind == ACT_WORKER_HANG)
-                        act.b = rng_range(rng, 0, PICK(rng, 10, 60, 600) * SEC);
+                        act.b = rng_range(rng, 0, PICK(rng, 10, 60, 600, 3600) * SEC);
                 size_t place = i;
                 for (; place > 0 && sim->acts[place - 1].at > act.at; place--)
                         sim->acts[place] = sim->acts[place - 1];

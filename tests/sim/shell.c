@@ -48,6 +48,7 @@ static void link_set(struct sim *sim, unsigned fleet, bool up)
         if (link->up == up)
                 return;
         link->up = up;
+        link->up_at = sim->now;
         if (up) {
                 check_distrust(sim, fleet);
                 match_connected(&link->match);
@@ -380,6 +381,7 @@ void shell_turn(struct sim *sim)
                 for (size_t i = 0; i < shell->world->n_fleets; i++)
                         fleet_reap(shell->world->fleets[i], forget_worker);
                 observe_time(shell->world, sim->now);
+                check_hung(sim);
                 (void)plan_make(&shell->plan, shell->world, sim->now);
                 bool starts = plan_has_starts(&shell->plan);
                 if (starts) {

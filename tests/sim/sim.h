@@ -88,6 +88,7 @@ struct process {
         usec_t first_read_at, changed_at;
         bool marked;            /* read since time, Redis and sqmgr are trusted: change is judged from that */
         unsigned trusted_reads; /* changes seen since then */
+        bool hung;              /* silent for hang_after, and not heard of since */
         unsigned idle_row;      /* distinct readings in a row: quiet, 0 busy */
         bool read_list_empty, counted_failure;
         unsigned quiets, stops;
@@ -138,6 +139,7 @@ struct act {
 
 struct link {
         bool up;
+        usec_t up_at;
         usec_t next_at; /* the next attempt to connect, or when the answer is overdue */
         bool asked;
         usec_t asked_at, served_at, answer_at;
@@ -154,7 +156,8 @@ struct fleet_sim {
         unsigned failures; /* of new workers in a row, as the world saw them */
         usec_t failed_at;
         uint64_t failed_generation;
-        usec_t p6_since;
+        usec_t p6_since, gap_since;
+        usec_t heard_since;  /* at least one of its workers is heard; 0: none is */
         unsigned unresolved; /* processes of a lost state, not yet known to be ours */
         usec_t unresolved_until;
         usec_t hour_at;
@@ -281,6 +284,8 @@ const char *act_text(const struct act *act, char text[static 128]);
 void check_action(struct sim *sim, const struct action *action);
 void check_signalled(struct sim *sim, const struct action *action, struct process *process);
 void check_turn(struct sim *sim);
+/* Time has passed. */
+void check_hung(struct sim *sim);
 /* A worker that lives is the one that it was. */
 void check_adopted(struct sim *sim, const struct process *process, const struct worker *known,
                    const struct worker *worker);

@@ -7,10 +7,10 @@
  *
  * Of several SOCKETs it uses the one whose server says that it is a master.
  *
- * Files in FOLDER steer it: `busy` and `busy.PID` hold the number of jobs that it says it runs, `mute` holds
- * its heartbeats back, `hang` its boot, `fail` makes it print that file and exit with 1 at its
- * start. It has CONCURRENCY threads named `processor`, which exit once it is quiet and idle, and it takes up
- * no jobs. With -c 0 its only thread bears that name until then: so a thousand of them are cheap.
+ * Files in FOLDER steer it: `busy` and `busy.PID` hold the number of jobs that it says it runs, `mute` and
+ * `mute.PID` hold its heartbeats back, `hang` its boot, `fail` makes it print that file and exit with 1 at
+ * its start. It has CONCURRENCY threads named `processor`, which exit once it is quiet and idle, and it takes
+ * up no jobs. With -c 0 its only thread bears that name until then: so a thousand of them are cheap.
  *
  * With -j it does: an entry `JID MILLISECONDS` of the list stub:jobs is a job that sleeps. LEDGER gets a line
  * when it begins and one when it is done; the list stub:taken:TOKEN says who took it.
@@ -366,7 +366,7 @@ static int work(void)
                         send_command(redis, "PING");
                         redis = redis_exchange(redis, 1);
                 }
-                if (redis && !steering_file("mute", false, path)) {
+                if (redis && !steering_file("mute", true, path) && !steering_file("mute", false, path)) {
                         redis = redis_exchange(redis, append_beat(redis, busy));
                         if (redis && !has_beaten) {
                                 has_beaten = true;

@@ -92,6 +92,7 @@ START_TEST(tells_what_the_model_holds)
         assert_has(text, "sqmgr_workers{fleet=\"default\",state=\"active\"} 1");
         assert_has(text, "sqmgr_workers{fleet=\"default\",state=\"starting\"} 1");
         assert_has(text, "sqmgr_workers{fleet=\"default\",state=\"stopping\"} 0");
+        assert_has(text, "sqmgr_workers{fleet=\"default\",state=\"hung\"} 0");
         assert_has(text, "sqmgr_worker_memory_bytes{fleet=\"default\",worker=\"default/1\"} 123456789");
         assert_has(text, "sqmgr_worker_busy_threads{fleet=\"default\",worker=\"default/1\"} 2");
         assert_has(text, "sqmgr_worker_threads{fleet=\"default\",worker=\"default/1\"} 5");

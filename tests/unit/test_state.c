@@ -55,6 +55,7 @@ static void make_history(void)
         worker->over_threshold = true;
         worker->last_life = 77;
         observe_quieted(quiet, REASON_MEMORY, 0, t.now);
+        quiet->hung = true;
         test_spawn(&t);
         t.fleet->generation = 7;
         t.fleet->order = ORDER_QUIET;
@@ -97,6 +98,7 @@ static void assert_worker_equal(const struct worker *a, const struct worker *b)
         ck_assert_int_eq(a->threads_witness, b->threads_witness);
         ck_assert_int_eq(a->over_threshold, b->over_threshold);
         ck_assert_int_eq(a->quiet_ordered, b->quiet_ordered);
+        ck_assert_int_eq(a->hung, b->hung);
 }
 
 START_TEST(goes_on_where_it_was_on_the_same_boot)

@@ -170,6 +170,11 @@ static void check_stop(const struct test_world *t, const struct action *action)
 
         if (process->silent || is_forced(t))
                 return;
+        if (action->reason == REASON_HUNG) {
+                ck_assert_msg(process->hung && t->fleet_settings.hang_action == HANG_KILL,
+                              "P5: ended as hung though it beats, or unasked");
+                return;
+        }
         ck_assert_msg(t->redis_up, "P5: stopped with Redis away");
         if (worker->state == WORKER_STARTING) {
                 ck_assert_msg(process->first_read_at == 0, "stopped as never booted though it has beaten");

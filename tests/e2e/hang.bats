@@ -1,0 +1,68 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# A worker that lives and has stopped beating is replaced and kept, or ended where that was asked for.
+# seconds: 150
+load helpers
+
+worker_is() { fleet_is ".workers[] | select(.pid == $hung) | $1"; } # CONDITION
+forgotten() { fleet_is "[.workers[] | select(.pid == $hung)] == []"; }
+
+@test "hung: a worker whose beat stops is replaced and kept, and counts again when it beats again" {
+        start_redis
+        configure <<END
+command = $(stub_command)
+active_process_count = 2
+max_processes = 3
+ready_after = 1s
+hang_after = 1s
+END
+        start_sqmgr
+        wait_until 20 ready 2
+        hung=$(fleet '.workers[0].pid')
+        touch "$folder/steer/mute.$hung"
+
+        wait_until 60 worker_is '.hung and .state == "active" and (.waits_for | startswith("hangs: "))'
+        wait_until 20 fleet_is '.active == 2 and .hung == 1 and (.workers | length) == 3'
+        wait_until 20 ready 2
+        alive "$hung"
+        sqmgrctl status | grep -q " $hung  hung "
+        run -0 sqmgrctl events --json
+        jq -es 'any(.[]; .event == "hung" and .pid == '"$hung)" <<<"$output"
+
+        # Killed, sqmgr remembers.
+        kill -KILL "$sqmgr_pid"
+        start_sqmgr
+        worker_is '.hung'
+        fleet_is '.active == 2 and (.workers | length) == 3'
+
+        rm "$folder/steer/mute.$hung"
+        wait_until 20 fleet_is '.active == 2 and .hung == 0 and (.workers | length) == 2'
+        fleet_is '.crash.count == 0'
+}
+
+@test "hung: with hang_action = kill a frozen Sidekiq is told to exit, puts its job back, and it is done elsewhere" {
+        start_redis
+        configure <<END
+command = $(sidekiq_command 1)
+active_process_count = 2
+ready_after = 1s
+hang_after = 1s
+hang_action = kill
+END
+        start_sqmgr
+        wait_until 60 ready 2
+        enqueue 1 Hold "$folder/release"
+        wait_until 20 has_started 1
+        wait_until 20 fleet_is '[.workers[] | select(.busy == 1)] | length == 1'
+        hung=$(fleet '.workers[] | select(.busy == 1) | .pid')
+        kill -STOP "$hung"
+
+        wait_until 120 gone "$hung"
+        run -0 sqmgrctl events --json
+        jq -es 'any(.[]; .event == "stopping" and .reason == "hung" and .pid == '"$hung)" <<<"$output"
+        wait_until 20 forgotten
+        wait_until 60 ready 2
+        touch "$folder/release"
+        wait_until 30 has_done 1
+        [ "$(redis llen queue:default)" = 0 ]
+}

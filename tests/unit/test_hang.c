@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* Workers that live and have stopped beating: when they count, who takes their place, and when they end. */
+#include "world.h"
+
+static struct test_world t;
+
+static void setup(void)
+{
+        test_world_open(&t, 2);
+        t.fleet_settings.hang_after = 5 * USEC_PER_MIN;
+}
+
+static void teardown(void)
+{
+        test_world_close(&t);
+}
+
+static struct worker *hang(unsigned index)
+{
+        struct worker *worker = test_worker(&t, index);
+
+        test_process(worker)->hung = true;
+        return worker;
+}
+
+START_TEST(one_that_hangs_is_replaced_and_kept)
+{
+        test_settle(&t);
+        struct worker *worker = hang(1);
+        test_run(&t, 5 * 60);
+        ck_assert_uint_eq(t.starts, 2);
+        ck_assert_uint_eq(test_counts(&t).active, 2);
+        test_run(&t, 5);
+        ck_assert_uint_eq(test_counts(&t).hung, 1);
+        ck_assert_uint_eq(t.starts, 3);
+        test_run(&t, 600);
+        struct fleet_counts counts = test_counts(&t);
+        ck_assert_uint_eq(counts.active, 2);
+        ck_assert_uint_eq(counts.live, 3);
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        ck_assert(worker->hung);
+        ck_assert_uint_eq(test_events(&t, EVENT_HUNG), 1);
+        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_HUNG), "default/1"));
+        ck_assert_ptr_nonnull(strstr(test_waits_for(&t, worker), "hangs: its beat stopped 15min"));
+        ck_assert_uint_eq(t.starts, 3);
+        ck_assert_uint_eq(t.quiets + t.stops + t.kills, 0);
+}
+END_TEST
+
+START_TEST(one_that_beats_again_counts_again_and_one_too_many_leaves)
+{
+        test_settle(&t);
+        struct worker *worker = hang(1);
+        test_run(&t, 400);
+        ck_assert(worker->hung);
+        test_process(worker)->hung = false;
+        test_run(&t, 10);
+        ck_assert(!worker->hung);
+        ck_assert_ptr_nonnull(
+                strstr(test_event_text(&t, EVENT_BEATS_AGAIN), "beats again, and counts as active"));
+        test_run(&t, 60);
+        struct fleet_counts counts = test_counts(&t);
+        ck_assert_uint_eq(counts.active, 2);
+        ck_assert_uint_eq(counts.live, 2);
+        ck_assert_uint_eq(counts.hung, 0);
+        ck_assert_uint_eq(t.quiets, 1);
+}
+END_TEST
+
+START_TEST(its_place_counts_for_max_processes)
+{
+        t.fleet_settings.max_processes = 3;
+        test_settle(&t);
+        hang(1);
+        test_run(&t, 400);
+        hang(2);
+        test_run(&t, 400);
+        ck_assert_uint_eq(test_counts(&t).live, 3);
+        ck_assert_uint_eq(test_counts(&t).hung, 2);
+        ck_assert_uint_eq(t.starts, 3);
+        ck_assert_ptr_nonnull(
+                strstr(test_fleet_waits_for(&t),
+                       "2 of 3 (max_processes) are held by draining or hung workers, default/1"));
+}
+END_TEST
+
+START_TEST(silence_without_redis_or_in_doubtful_time_is_no_hang)
+{
+        test_settle(&t);
+        struct worker *worker = hang(1);
+        test_run(&t, 200);
+        test_redis(&t, false);
+        test_run(&t, 600);
+        test_redis(&t, true);
+        test_run(&t, 200);
+        ck_assert(!worker->hung);
+        t.suspended_usec += USEC_PER_HOUR;
+        test_run(&t, 200);
+        ck_assert(!worker->hung);
+        test_run(&t, 110);
+        ck_assert(worker->hung);
+}
+END_TEST
+
+START_TEST(it_hangs_no_earlier_than_it_is_stale)
+{
+        t.fleet_settings.hang_after = USEC_PER_SEC;
+        test_settle(&t);
+        struct worker *worker = hang(1);
+        test_run(&t, 34);
+        ck_assert(!worker->hung);
+        test_run(&t, 20);
+        ck_assert(worker->hung);
+}
+END_TEST
+
+START_TEST(a_quiet_one_that_hangs_is_told_of_and_kept)
+{
+        test_settle(&t);
+        struct worker *worker = test_worker(&t, 1);
+        test_process(worker)->busy = 1;
+        command_quiet_worker(t.world, worker, t.now);
+        test_run(&t, 30);
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        hang(1);
+        test_run(&t, 400);
+        ck_assert(worker->hung);
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        ck_assert_ptr_nonnull(strstr(test_waits_for(&t, worker), "hangs"));
+        ck_assert_uint_eq(test_counts(&t).hung, 0);
+        ck_assert_uint_eq(t.stops, 0);
+}
+END_TEST
+
+START_TEST(hang_action_kill_tells_it_to_exit_and_kills_it)
+{
+        t.fleet_settings.hang_action = HANG_KILL;
+        test_settle(&t);
+        struct worker *worker = hang(1);
+        test_process(worker)->deaf = true;
+        test_process(worker)->busy = 3;
+        test_run(&t, 305);
+        ck_assert_int_eq(worker->state, WORKER_STOPPING);
+        ck_assert_int_eq(worker->reason, REASON_HUNG);
+        ck_assert_uint_eq(t.kills, 0);
+        test_run(&t, 70);
+        ck_assert_uint_eq(t.stops, 1);
+        ck_assert_uint_eq(t.kills, 1);
+        ck_assert_uint_eq(test_counts(&t).live, 2);
+        ck_assert_uint_eq(test_counts(&t).active, 2);
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
+}
+END_TEST
+
+START_TEST(with_all_silent_one_is_tried_and_none_is_killed)
+{
+        t.fleet_settings.hang_action = HANG_KILL;
+        t.newborn.boot_usec = USEC_PER_SEC;
+        test_settle(&t);
+        hang(1);
+        hang(2);
+        t.newborn.boot_usec = 100 * USEC_PER_SEC;
+        test_run(&t, 320);
+        ck_assert_uint_eq(test_counts(&t).hung, 2);
+        ck_assert_uint_eq(t.starts, 3);
+        ck_assert_uint_eq(t.stops, 0);
+        ck_assert_ptr_nonnull(strstr(test_fleet_waits_for(&t), "until one of its workers beats"));
+        /* It beats: the other place is filled too, and those who stay silent are ended. */
+        test_run(&t, 90);
+        ck_assert_uint_eq(t.starts, 4);
+        ck_assert_uint_eq(t.stops, 0);
+        test_run(&t, 60);
+        ck_assert_uint_eq(t.stops, 2);
+}
+END_TEST
+
+START_TEST(all_that_were_silent_and_beat_again_at_once_live)
+{
+        t.fleet_settings.hang_action = HANG_KILL;
+        test_settle(&t);
+        hang(1);
+        hang(2);
+        t.newborn.boot_usec = USEC_INFINITY;
+        test_run(&t, 400);
+        ck_assert_uint_eq(test_counts(&t).hung, 2);
+        test_process(test_worker(&t, 2))->hung = false;
+        test_run(&t, 12);
+        test_process(test_worker(&t, 1))->hung = false;
+        test_run(&t, 60);
+        ck_assert_uint_eq(test_counts(&t).active, 2);
+        ck_assert(!test_worker(&t, 1)->hung);
+}
+END_TEST
+
+START_TEST(without_a_place_one_is_ended_to_try_another)
+{
+        t.fleet_settings.hang_action = HANG_KILL;
+        t.fleet_settings.max_processes = 2;
+        t.fleet_settings.restart_surge = (struct share){.value = 0};
+        test_settle(&t);
+        hang(1);
+        hang(2);
+        t.newborn.boot_usec = 20 * USEC_PER_SEC;
+        test_run(&t, 310);
+        ck_assert_uint_eq(t.stops, 1);
+        ck_assert_uint_eq(test_counts(&t).live, 2);
+        test_run(&t, 120);
+        ck_assert_uint_eq(t.stops, 2);
+        ck_assert_uint_eq(test_counts(&t).ready, 2);
+}
+END_TEST
+
+START_TEST(a_restart_does_not_wait_for_one_that_hangs)
+{
+        test_settle(&t);
+        struct worker *worker = hang(1);
+        test_run(&t, 400);
+        command_restart(t.world, t.fleet, t.now);
+        test_run(&t, 120);
+        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_ROLLOUT_DONE), "1 of the old hangs"));
+        ck_assert(worker->hung);
+        ck_assert_uint_eq(test_counts(&t).outdated, 0);
+        ck_assert_uint_eq(test_counts(&t).live, 3);
+        /* Even where a place has become empty meanwhile, its old code does not go on. */
+        test_process(worker)->hung = false;
+        test_run(&t, 10);
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        test_run(&t, 60);
+        ck_assert_uint_eq(test_counts(&t).live, 2);
+        ck_assert_uint_eq(test_counts(&t).active, 2);
+}
+END_TEST
+
+START_TEST(without_hang_after_none_hangs)
+{
+        t.fleet_settings.hang_after = 0;
+        test_settle(&t);
+        struct worker *worker = hang(1);
+        test_run(&t, 1000);
+        ck_assert(!worker->hung);
+        ck_assert_uint_eq(t.starts, 2);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("hang");
+        TCase *cases = tcase_create("hang");
+
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, one_that_hangs_is_replaced_and_kept);
+        tcase_add_test(cases, one_that_beats_again_counts_again_and_one_too_many_leaves);
+        tcase_add_test(cases, its_place_counts_for_max_processes);
+        tcase_add_test(cases, silence_without_redis_or_in_doubtful_time_is_no_hang);
+        tcase_add_test(cases, it_hangs_no_earlier_than_it_is_stale);
+        tcase_add_test(cases, a_quiet_one_that_hangs_is_told_of_and_kept);
+        tcase_add_test(cases, hang_action_kill_tells_it_to_exit_and_kills_it);
+        tcase_add_test(cases, with_all_silent_one_is_tried_and_none_is_killed);
+        tcase_add_test(cases, all_that_were_silent_and_beat_again_at_once_live);
+        tcase_add_test(cases, without_a_place_one_is_ended_to_try_another);
+        tcase_add_test(cases, a_restart_does_not_wait_for_one_that_hangs);
+        tcase_add_test(cases, without_hang_after_none_hangs);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}
