@@ -9,9 +9,9 @@ const struct control_method control_methods[] = {
         {"Quiet", CONTROL_OPERATE, false},   {"Stop", CONTROL_OPERATE, false},
         {"Start", CONTROL_OPERATE, false},   {"Scale", CONTROL_OPERATE, false},
         {"Reload", CONTROL_OPERATE, false},  {"Reexec", CONTROL_OWN, false},
-        {"GetEvents", CONTROL_READ, true},   {"GetMetrics", CONTROL_READ, false},
-        {"GetQueues", CONTROL_READ, false},  {"Ping", CONTROL_READ, false},
-        {"GetVersion", CONTROL_READ, false},
+        {"GetEvents", CONTROL_READ, true},   {"GetJobs", CONTROL_READ, false},
+        {"GetMetrics", CONTROL_READ, false}, {"GetQueues", CONTROL_READ, false},
+        {"Ping", CONTROL_READ, false},       {"GetVersion", CONTROL_READ, false},
 };
 const size_t control_n_methods = ELEMENTSOF(control_methods);
 
@@ -143,6 +143,19 @@ const char control_description[] =
         "  queues: []Queue\n"
         ")\n"
         "\n"
+        "# A job that runs. class: of an ActiveJob its own, not that of its wrapper. thread: Sidekiq's id of "
+        "it.\n"
+        "# started_at: seconds since 1970.\n"
+        "type Job (\n"
+        "  class: string,\n"
+        "  jid: string,\n"
+        "  queue: string,\n"
+        "  worker: string,\n"
+        "  pid: int,\n"
+        "  thread: string,\n"
+        "  started_at: ?int\n"
+        ")\n"
+        "\n"
         "method GetStatus(fleets: ?[]string) -> (\n"
         "  version: string,\n"
         "  pid: int,\n"
@@ -203,6 +216,9 @@ const char control_description[] =
         "\n"
         "# In the text format of Prometheus.\n"
         "method GetMetrics() -> (text: string)\n"
+        "\n"
+        "# What the workers run, as their last beats told.\n"
+        "method GetJobs(fleets: ?[]string) -> (jobs: []Job)\n"
         "\n"
         "method Ping() -> ()\n"
         "\n"

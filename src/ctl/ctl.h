@@ -136,6 +136,7 @@ const char *render_seconds(json_t *object, const char *key, char *text);
 /* The commands. */
 int command_abort(struct ctl *ctl);
 int command_events(struct ctl *ctl);
+int command_jobs(struct ctl *ctl);
 int command_metrics(struct ctl *ctl);
 int command_ping(struct ctl *ctl);
 int command_queues(struct ctl *ctl);

@@ -29,6 +29,7 @@ const struct command commands[] = {
         {"scale", "FLEET N", "sets how many workers take jobs", 2, 2, 0, command_scale},
         {"events", "[FLEET...]", "tells what has happened, and with --follow what happens", 0, SIZE_MAX,
          OPTION_FOLLOW, command_events},
+        {"jobs", "[FLEET...]", "shows the jobs that run now", 0, SIZE_MAX, 0, command_jobs},
         {"queues", "", "shows what waits in Redis, and for how long", 0, 0, 0, command_queues},
         {"metrics", "", "prints numbers as Prometheus reads them", 0, 0, 0, command_metrics},
         {"why", "WORKER", "tells what happened to a worker, and why", 1, 1, 0, command_why},

@@ -500,6 +500,15 @@ static void handle_get_queues(struct control *control, struct call *call, json_t
         control->host.queues(control->host.userdata, call);
 }
 
+static void handle_get_jobs(struct control *control, struct call *call, json_t *parameters,
+                            usec_t now _unused_)
+{
+        _cleanup_(fleet_list_free) struct fleet_list list = {0};
+
+        if (parse_fleets(control, call, parameters, &list))
+                control->host.jobs(control->host.userdata, call, list.fleets, list.n_fleets);
+}
+
 static void handle_ping(struct control *control _unused_, struct call *call, json_t *parameters _unused_,
                         usec_t now _unused_)
 {
@@ -532,6 +541,7 @@ static const struct handler {
         {"GetEvents", handle_get_events, {"fleets", "worker"}},
         {"GetMetrics", handle_get_metrics, {NULL}},
         {"GetQueues", handle_get_queues, {NULL}},
+        {"GetJobs", handle_get_jobs, {"fleets"}},
         {"Ping", handle_ping, {NULL}},
         {"GetVersion", handle_get_version, {NULL}},
 };

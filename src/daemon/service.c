@@ -2,6 +2,7 @@
 /* The control socket's view of the daemon. */
 #include "config.h"
 #include "daemon/handover.h"
+#include "daemon/jobs.h"
 #include "daemon/listen.h"
 #include "daemon/supervisor.h"
 #include "io/clock.h"
@@ -21,6 +22,12 @@ static void on_control_reexec(void *userdata, struct call *call)
 static void on_control_queues(void *userdata, struct call *call)
 {
         queues_request(userdata, call);
+}
+
+static void on_control_jobs(void *userdata, struct call *call, struct fleet *const *fleets, size_t n_fleets)
+{
+        (void)userdata;
+        jobs_reply(call, fleets, n_fleets);
 }
 
 static size_t on_control_redis(void *userdata, struct status_redis *entries, size_t max)
@@ -79,6 +86,7 @@ int service_start(struct supervisor *supervisor, const struct handover *handover
                 .reload = on_control_reload,
                 .reexec = on_control_reexec,
                 .queues = on_control_queues,
+                .jobs = on_control_jobs,
                 .redis = on_control_redis,
                 .serial = on_control_serial,
                 .changed = on_control_changed,

@@ -44,6 +44,14 @@ static int on_reload(void *userdata _unused_, char ***ret_lines)
         return reload_result;
 }
 
+static void on_jobs(void *userdata _unused_, struct call *call, struct fleet *const *fleets, size_t n_fleets)
+{
+        server_reply(
+                call,
+                json_pack("{s:[], s:s, s:i}", "jobs", "first", fleets[0]->settings->name, "n", (int)n_fleets),
+                false);
+}
+
 static size_t on_redis(void *userdata _unused_, struct status_redis *entries _unused_, size_t max _unused_)
 {
         n_redis_asked++;
@@ -72,6 +80,7 @@ static void setup(void)
                 .started_at = T0,
                 .ticks = &ticks,
                 .reload = on_reload,
+                .jobs = on_jobs,
                 .redis = on_redis,
                 .serial = on_serial,
                 .changed = on_changed,
@@ -155,6 +164,8 @@ static const struct {
         {CONTROL("Scale", "{\"fleet\":\"web\",\"count\":5}"), CONTROL_REFUSED},
         {CONTROL("Scale", "{\"fleet\":\"web\",\"count\":-1}"), CONTROL_REFUSED},
         {CONTROL("Scale", "{\"fleet\":\"web\",\"count\":4294967297}"), CONTROL_REFUSED},
+        {CONTROL("GetJobs", "{\"fleets\":[\"nosuch\"]}"), CONTROL_UNKNOWN_FLEET},
+        {CONTROL("GetJobs", "{\"fleets\":7}"), VARLINK_INVALID_PARAMETER},
         {CONTROL("Ping", "{\"x\":1}"), VARLINK_INVALID_PARAMETER},
 };
 
@@ -397,6 +408,20 @@ START_TEST(a_drained_wait_lasts_until_the_old_workers_are_gone)
 }
 END_TEST
 
+START_TEST(jobs_are_asked_of_the_fleets_that_are_named)
+{
+        struct varlink_reply reply =
+                client_call(event, &client, CONTROL("GetJobs", "{\"fleets\":[\"mail\"]}"));
+
+        ck_assert_str_eq(json_string_value(json_object_get(reply.parameters, "first")), "mail");
+        ck_assert_int_eq(json_integer_value(json_object_get(reply.parameters, "n")), 1);
+        varlink_reply_free(&reply);
+        reply = client_call(event, &client, CONTROL("GetJobs", "{}"));
+        ck_assert_int_eq(json_integer_value(json_object_get(reply.parameters, "n")), 2);
+        varlink_reply_free(&reply);
+}
+END_TEST
+
 START_TEST(a_waiting_caller_follows_the_newest_generation)
 {
         struct varlink_reply reply = client_call(event, &client, RESTART("{\"fleets\":[\"web\"]}"));
@@ -557,6 +582,7 @@ int main(void)
         tcase_add_test(tests, events_are_kept_told_by_fleet_and_worker_and_followed);
         tcase_add_test(tests, a_restart_is_followed_until_all_are_replaced);
         tcase_add_test(tests, a_drained_wait_lasts_until_the_old_workers_are_gone);
+        tcase_add_test(tests, jobs_are_asked_of_the_fleets_that_are_named);
         tcase_add_test(tests, a_waiting_caller_follows_the_newest_generation);
         tcase_add_test(tests, a_restart_during_another_tells_whose_place_it_takes);
         tcase_add_test(tests, following_starts_nothing_and_goes_on_to_the_same_end);

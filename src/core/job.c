@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* Decodes what the work lists of Sidekiq's processes hold. */
+#include "core/job.h"
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Numbers in the arguments of a job may be larger than ours, and strings may hold what C cannot. */
+#define DECODE_FLAGS (JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL)
+/* Seconds since 1970 are less than this for long, and milliseconds more. */
+#define SECONDS_MAX 1e11
+
+static void decref_pointer(json_t **json)
+{
+        json_decref(*json);
+}
+#define _cleanup_decref_ _cleanup_(decref_pointer)
+
+static void job_clear(struct job *job)
+{
+        free(job->thread);
+        free(job->entry);
+        free(job->payload);
+        free(job->queue);
+        free(job->class);
+        free(job->jid);
+        *job = (struct job){0};
+}
+
+/* The member of that name, as a text of its own: -EINVAL where it is no string, or holds a NUL. */
+static int take_text(json_t *object, const char *name, char **ret)
+{
+        json_t *text = json_object_get(object, name);
+
+        if (!json_is_string(text) || strlen(json_string_value(text)) != json_string_length(text))
+                return -EINVAL;
+        *ret = strdup(json_string_value(text));
+        return *ret ? 0 : -ENOMEM;
+}
+
+/* Up to 6.0.1 the payload is an object, and from then on the text of one. */
+static int take_payload(json_t *payload, char **ret_text, json_t **ret_object)
+{
+        if (json_is_object(payload)) {
+                *ret_text = json_dumps(payload, JSON_COMPACT | JSON_REAL_PRECISION(17));
+                *ret_object = json_incref(payload);
+                return *ret_text ? 0 : -ENOMEM;
+        }
+        if (!json_is_string(payload) || strlen(json_string_value(payload)) != json_string_length(payload))
+                return -EINVAL;
+        *ret_object = json_loads(json_string_value(payload), DECODE_FLAGS, NULL);
+        if (!json_is_object(*ret_object))
+                return -EINVAL;
+        *ret_text = strdup(json_string_value(payload));
+        return *ret_text ? 0 : -ENOMEM;
+}
+
+static int decode(json_t *root, struct job *job)
+{
+        _cleanup_decref_ json_t *payload = NULL;
+        double started = json_number_value(json_object_get(root, "run_at"));
+        int r = take_payload(json_object_get(root, "payload"), &job->payload, &payload);
+
+        if (r < 0)
+                return r;
+        if (started > SECONDS_MAX)
+                started /= 1000;
+        if (started > 0 && started < SECONDS_MAX)
+                job->started_usec = (uint64_t)started * USEC_PER_SEC;
+        r = take_text(root, "queue", &job->queue);
+        if (r >= 0)
+                r = take_text(payload, "jid", &job->jid);
+        if (r >= 0)
+                r = take_text(payload, "wrapped", &job->class);
+        return r == -EINVAL && job->jid ? take_text(payload, "class", &job->class) : r;
+}
+
+int job_list_add(struct job_list *list, bool old_key, const struct sidekiq_field *thread,
+                 const struct sidekiq_field *entry)
+{
+        if (list->n_jobs == list->allocated) {
+                size_t allocated = MAX((size_t)8, 2 * list->allocated);
+                struct job *jobs = reallocarray(list->jobs, allocated, sizeof(*jobs));
+
+                if (!jobs)
+                        return -ENOMEM;
+                list->jobs = jobs;
+                list->allocated = allocated;
+        }
+        _cleanup_decref_ json_t *root = json_loadb(entry->text, entry->len, DECODE_FLAGS, NULL);
+        if (!json_is_object(root) || memchr(thread->text, '\0', thread->len))
+                return -EINVAL;
+        struct job job = {
+                .old_key = old_key,
+                .thread = strndup(thread->text, thread->len),
+                .entry = malloc(entry->len + 1),
+                .entry_len = entry->len,
+        };
+        int r = job.thread && job.entry ? decode(root, &job) : -ENOMEM;
+        if (r < 0) {
+                job_clear(&job);
+                return r;
+        }
+        memcpy(job.entry, entry->text, entry->len);
+        job.entry[entry->len] = '\0';
+        list->jobs[list->n_jobs++] = job;
+        return 0;
+}
+
+void job_list_clear(struct job_list *list)
+{
+        for (size_t i = 0; i < list->n_jobs; i++)
+                job_clear(&list->jobs[i]);
+        free(list->jobs);
+        *list = (struct job_list){0};
+}
+
+char *job_dead_payload(const struct job *job, const char *error_class, const char *error_message,
+                       uint64_t now_usec)
+{
+        size_t length = strlen(job->payload);
+        char *text = NULL;
+
+        /* Of two members of one name the last counts: what the job brought along stays untouched before
+         * ours, its numbers as they were written too. */
+        while (length > 0 && strchr(" \t\r\n", job->payload[length - 1]))
+                length--;
+        if (length == 0)
+                return NULL;
+        _cleanup_decref_ json_t *why =
+                json_pack("{s:s, s:s, s:f}", "error_class", error_class, "error_message", error_message,
+                          "failed_at", (double)now_usec / (double)USEC_PER_SEC);
+        char *members = why ? json_dumps(why, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+        if (members && asprintf(&text, "%.*s,%s", (int)(length - 1), job->payload, members + 1) < 0)
+                text = NULL;
+        free(members);
+        return text;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Jobs as the work lists of Sidekiq's processes tell of them. */
+#pragma once
+
+#include "core/sidekiq.h"
+
+/* One job that a process was running at its last beat. All texts are owned, and end with a NUL. */
+struct job {
+        bool old_key;          /* of the work list: `workers` instead of `work` */
+        char *thread;          /* Sidekiq's name of it: the field in the work list */
+        char *entry;           /* what stands in that field */
+        size_t entry_len;      /* a NUL within it is possible */
+        char *payload;         /* what stood in the queue */
+        char *queue;           /* without `queue:` */
+        char *class;           /* of an ActiveJob its own, not that of its wrapper */
+        char *jid;             /* its id */
+        uint64_t started_usec; /* by the worker's wall clock, in whole seconds; 0: not told */
+};
+
+struct job_list {
+        struct job *jobs; /* owned */
+        size_t n_jobs;
+        size_t allocated;
+};
+
+/* Decodes an entry of a work list and adds it. Returns 0; -EINVAL where it tells of no job, which is left
+ * out; or -ENOMEM. */
+int job_list_add(struct job_list *list, bool old_key, const struct sidekiq_field *thread,
+                 const struct sidekiq_field *entry);
+void job_list_clear(struct job_list *list);
+
+/* The payload with the reason for which the job was given up, as Sidekiq's dead set has it; error_class and
+ * error_message are what its web page shows. now_usec: by the wall clock. To be freed; NULL: memory is short.
+ */
+char *job_dead_payload(const struct job *job, const char *error_class, const char *error_message,
+                       uint64_t now_usec);

@@ -1,0 +1,55 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# `sqmgrctl jobs` shows what runs now, and says so where it cannot be known.
+# seconds: 60
+load helpers
+
+jobs_are() { # CONDITION
+        local jobs_json
+        jobs_json=$(sqmgrctl jobs --json "${@:2}") && jq -e ".jobs | $1" <<<"$jobs_json" >/dev/null
+}
+
+@test "jobs: shows class, id, queue, worker and how long, of real Sidekiqs" {
+        start_redis
+        configure <<END
+command = $(sidekiq_command 2)
+active_process_count = 2
+END
+        cat >>"$folder/sqmgr.ini" <<END
+[fleet:other]
+command = $(stub_command)
+log = $folder/workers.log
+END
+        start_sqmgr
+        wait_until 60 fleet_is '.active == 2'
+        run -0 sqmgrctl jobs
+        [ "$output" = 'no job is running' ]
+
+        enqueue 3 Hold "$folder/release"
+        wait_until 20 has_started 3
+        wait_until 30 jobs_are 'length == 3'
+        jobs_are 'all(.[]; .class == "Hold" and .queue == "default" and (.worker | startswith("default/")))'
+        jobs_are "all(.[]; now - .started_at >= 0 and now - .started_at < 600)"
+        [ "$(sqmgrctl jobs --json | jq -r '.jobs[].jid' | sort)" = "$(redis hkeys ledger:started | sort)" ]
+        for pid in $(sqmgrctl jobs --json | jq '.jobs[].pid'); do
+                [[ " $(worker_pids) " == *" $pid "* ]]
+        done
+        jobs_are 'length == 3' default
+        jobs_are 'length == 0' other
+        run -0 sqmgrctl jobs default
+        [ "${#lines[@]}" = 4 ]
+        [[ "${lines[0]}" == CLASS*JID*QUEUE*WORKER*FOR ]]
+        [[ "${lines[1]}" =~ ^Hold\ +[0-9a-f]{24}\ +default\ +default/[12]\ +[0-9]+ ]]
+        run -2 sqmgrctl jobs nosuch
+
+        # Without Redis nobody can know.
+        kill -STOP "$redis_pid"
+        run -1 --separate-stderr sqmgrctl jobs
+        [[ "$stderr" == *"the jobs are not known, Redis unix://"* ]]
+        wait_until 15 not redis_state_is connected
+        run -1 --separate-stderr sqmgrctl jobs
+        [[ "$stderr" == *"the jobs are not known, Redis unix://"* ]]
+        kill -CONT "$redis_pid"
+        touch "$folder/release"
+        wait_until 60 jobs_are 'length == 0'
+}

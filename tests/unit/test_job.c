@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* Are the jobs in Sidekiq's work lists read as each version writes them, and garbage left out? */
+#include "core/job.h"
+#include "unit.h"
+#include <jansson.h>
+
+static struct job_list list;
+
+static void teardown(void)
+{
+        job_list_clear(&list);
+}
+
+static int add(const char *entry)
+{
+        struct sidekiq_field thread = {.text = "ouz", .len = 3};
+        struct sidekiq_field value = {.text = entry, .len = strlen(entry)};
+
+        return job_list_add(&list, false, &thread, &value);
+}
+
+#define PAYLOAD                                                                                              \
+        "{\\\"class\\\":\\\"Sleep\\\",\\\"jid\\\":\\\"8d42\\\",\\\"args\\\":[1.0,"                           \
+        "123456789012345678901234567890]}"
+
+START_TEST(the_payload_is_text_from_6_0_2_on)
+{
+        ck_assert_int_eq(add("{\"queue\":\"low\",\"payload\":\"" PAYLOAD "\",\"run_at\":1795252687}"), 0);
+        const struct job *job = &list.jobs[0];
+        ck_assert_str_eq(job->thread, "ouz");
+        ck_assert_str_eq(job->queue, "low");
+        ck_assert_str_eq(job->class, "Sleep");
+        ck_assert_str_eq(job->jid, "8d42");
+        ck_assert_uint_eq(job->started_usec, 1795252687 * USEC_PER_SEC);
+        /* As it stood in the queue, to the byte. */
+        ck_assert_str_eq(
+                job->payload,
+                "{\"class\":\"Sleep\",\"jid\":\"8d42\",\"args\":[1.0,123456789012345678901234567890]}");
+        ck_assert_uint_eq(job->entry_len, strlen(job->entry));
+}
+END_TEST
+
+START_TEST(the_payload_is_an_object_up_to_6_0_1)
+{
+        ck_assert_int_eq(
+                add("{\"queue\":\"default\",\"payload\":{\"class\":\"Sleep\",\"jid\":\"1\",\"args\":[]},"
+                    "\"run_at\":1}"),
+                0);
+        ck_assert_str_eq(list.jobs[0].payload, "{\"class\":\"Sleep\",\"jid\":\"1\",\"args\":[]}");
+        ck_assert_str_eq(list.jobs[0].class, "Sleep");
+}
+END_TEST
+
+START_TEST(an_active_job_is_told_by_its_own_class)
+{
+        ck_assert_int_eq(
+                add("{\"queue\":\"q\",\"payload\":{\"class\":\"ActiveJob::QueueAdapters::SidekiqAdapter::"
+                    "JobWrapper\",\"wrapped\":\"Invoice\",\"jid\":\"1\"}}"),
+                0);
+        ck_assert_str_eq(list.jobs[0].class, "Invoice");
+        ck_assert_uint_eq(list.jobs[0].started_usec, 0);
+}
+END_TEST
+
+START_TEST(milliseconds_are_told_from_seconds)
+{
+        ck_assert_int_eq(
+                add("{\"queue\":\"q\",\"payload\":{\"class\":\"A\",\"jid\":\"1\"},\"run_at\":1795252687123}"),
+                0);
+        ck_assert_uint_eq(list.jobs[0].started_usec, 1795252687 * USEC_PER_SEC);
+}
+END_TEST
+
+static const char *const garbage[] = {
+        "",
+        "null",
+        "[]",
+        "{",
+        "{}",
+        "{\"queue\":\"q\",\"payload\":\"{\"}",
+        "{\"queue\":\"q\",\"payload\":\"[]\"}",
+        "{\"queue\":\"q\",\"payload\":7}",
+        "{\"queue\":\"q\",\"payload\":{\"class\":\"A\"}}",
+        "{\"queue\":\"q\",\"payload\":{\"jid\":\"1\"}}",
+        "{\"queue\":7,\"payload\":{\"class\":\"A\",\"jid\":\"1\"}}",
+        "{\"payload\":{\"class\":\"A\",\"jid\":\"1\"}}",
+        "{\"queue\":\"q\\u0000\",\"payload\":{\"class\":\"A\",\"jid\":\"1\"}}",
+        "{\"queue\":\"q\",\"payload\":{\"class\":\"A\",\"jid\":1}}",
+        "{\"queue\":\"q\",\"payload\":\"{\\\"class\\\":\\\"A\\\",\\\"jid\\\":\\\"1\\\"}\\u0000\"}",
+};
+
+START_TEST(garbage_is_left_out)
+{
+        ck_assert_int_eq(add(garbage[_i]), -EINVAL);
+        ck_assert_uint_eq(list.n_jobs, 0);
+}
+END_TEST
+
+START_TEST(a_dead_job_carries_the_reason_and_is_otherwise_as_it_was)
+{
+        ck_assert_int_eq(add("{\"queue\":\"q\",\"payload\":\"" PAYLOAD "\"}"), 0);
+        char *text = job_dead_payload(&list.jobs[0], "WorkerKilled", "it said \"no\"", 1500 * USEC_PER_MSEC);
+        ck_assert_ptr_nonnull(text);
+        ck_assert_ptr_nonnull(strstr(text, "[1.0,123456789012345678901234567890],"));
+        json_t *json = json_loads(text, JSON_DECODE_INT_AS_REAL, NULL);
+        ck_assert_str_eq(json_string_value(json_object_get(json, "error_class")), "WorkerKilled");
+        ck_assert_str_eq(json_string_value(json_object_get(json, "error_message")), "it said \"no\"");
+        ck_assert(json_number_value(json_object_get(json, "failed_at")) == 1.5);
+        ck_assert_str_eq(json_string_value(json_object_get(json, "jid")), "8d42");
+        json_decref(json);
+        free(text);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("job");
+        TCase *cases = tcase_create("job");
+
+        tcase_add_checked_fixture(cases, NULL, teardown);
+        tcase_add_test(cases, the_payload_is_text_from_6_0_2_on);
+        tcase_add_test(cases, the_payload_is_an_object_up_to_6_0_1);
+        tcase_add_test(cases, an_active_job_is_told_by_its_own_class);
+        tcase_add_test(cases, milliseconds_are_told_from_seconds);
+        tcase_add_loop_test(cases, garbage_is_left_out, 0, ELEMENTSOF(garbage));
+        tcase_add_test(cases, a_dead_job_carries_the_reason_and_is_otherwise_as_it_was);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* Are work lists read in one round trip, and is a reading that fails told, and one that is given up not? Run
+ * against a real redis-server. */
+#include "io/works.h"
+#include "redis_server.h"
+
+static struct redis_settings settings;
+static struct redis *redis;
+static unsigned n_done;
+static size_t n_jobs[2];
+static char last_error[256], last_class[32];
+static const char *const identities[] = {"host:1:000000000001", "host:2:000000000002"};
+
+static void on_done(struct job_list *lists, const char *error, void *userdata)
+{
+        ck_assert_ptr_eq(userdata, n_jobs);
+        n_done++;
+        snprintf(last_error, sizeof(last_error), "%s", error ?: "");
+        for (size_t i = 0; i < 2; i++) {
+                n_jobs[i] = lists[i].n_jobs;
+                if (lists[i].n_jobs > 0)
+                        snprintf(last_class, sizeof(last_class), "%s", lists[i].jobs[0].class);
+        }
+}
+
+static void setup(void)
+{
+        loop_start();
+        server_start(0, NULL, NULL);
+        settings = (struct redis_settings){
+                .url = server_url,
+                .connect_timeout = USEC_PER_SEC,
+                .command_timeout = 300 * USEC_PER_MSEC,
+        };
+        n_done = 0;
+        ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &redis), 0);
+        run_until(redis_state(redis) == REDIS_STATE_CONNECTED);
+}
+
+static void teardown(void)
+{
+        redis = redis_free(redis);
+        loop_end();
+}
+
+static void put(const char *prefix, unsigned i, const char *suffix, const char *class)
+{
+        server_do("HSET %s%s:%s t1 {\"queue\":\"q\",\"payload\":{\"class\":\"%s\",\"jid\":\"1\"}}", prefix,
+                  identities[i], suffix, class);
+        server_do("HSET %s%s:%s t2 garbage", prefix, identities[i], suffix);
+}
+
+static int read_all(const char *namespace, struct works **ret)
+{
+        return works_read(redis, namespace, identities, 2, on_done, n_jobs, ret);
+}
+
+START_TEST(lists_of_both_names_are_read)
+{
+        struct works *works;
+
+        put("", 0, "work", "New");
+        put("", 1, "workers", "Old");
+        ck_assert_int_eq(read_all(NULL, &works), 0);
+        run_until(n_done);
+        ck_assert_str_eq(last_error, "");
+        ck_assert_uint_eq(n_jobs[0], 1);
+        ck_assert_uint_eq(n_jobs[1], 1);
+        ck_assert_str_eq(last_class, "Old");
+}
+END_TEST
+
+START_TEST(a_namespace_is_before_the_keys)
+{
+        struct works *works;
+
+        put("app:", 0, "work", "Mine");
+        put("", 1, "work", "Other");
+        ck_assert_int_eq(read_all("app", &works), 0);
+        run_until(n_done);
+        ck_assert_uint_eq(n_jobs[0], 1);
+        ck_assert_uint_eq(n_jobs[1], 0);
+}
+END_TEST
+
+START_TEST(an_error_of_the_server_is_told)
+{
+        struct works *works;
+
+        put("", 0, "work", "New");
+        server_do("SET %s:work x", identities[1]);
+        ck_assert_int_eq(read_all(NULL, &works), 0);
+        run_until(n_done);
+        ck_assert_ptr_nonnull(strstr(last_error, "WRONGTYPE"));
+        ck_assert_uint_eq(n_jobs[0], 0);
+}
+END_TEST
+
+START_TEST(a_server_that_hangs_is_told_and_then_refused)
+{
+        struct works *works;
+
+        server_do("CLIENT PAUSE 100000 ALL");
+        ck_assert_int_eq(read_all(NULL, &works), 0);
+        run_until(n_done);
+        ck_assert_str_ne(last_error, "");
+        ck_assert_int_eq(read_all(NULL, &works), -ENOTCONN);
+        ck_assert_uint_eq(n_done, 1);
+}
+END_TEST
+
+START_TEST(what_is_given_up_is_not_told)
+{
+        struct works *works;
+
+        ck_assert_int_eq(read_all(NULL, &works), 0);
+        works_free(works);
+        ck_assert_int_eq(read_all(NULL, &works), 0);
+        run_until(n_done);
+        ck_assert_uint_eq(n_done, 1);
+        ck_assert_int_eq(read_all(NULL, &works), 0);
+        works_free(works);
+        redis = redis_free(redis);
+        ck_assert_uint_eq(n_done, 1);
+}
+END_TEST
+
+START_TEST(redis_may_be_freed_meanwhile)
+{
+        struct works *works;
+
+        ck_assert_int_eq(read_all(NULL, &works), 0);
+        redis = redis_free(redis);
+        ck_assert_uint_eq(n_done, 1);
+        ck_assert_str_ne(last_error, "");
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("works");
+        TCase *cases = tcase_create("works");
+
+        if (server_is_missing())
+                return 77;
+        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove);
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, lists_of_both_names_are_read);
+        tcase_add_test(cases, a_namespace_is_before_the_keys);
+        tcase_add_test(cases, an_error_of_the_server_is_told);
+        tcase_add_test(cases, a_server_that_hangs_is_told_and_then_refused);
+        tcase_add_test(cases, what_is_given_up_is_not_told);
+        tcase_add_test(cases, redis_may_be_freed_meanwhile);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}
