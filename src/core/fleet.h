@@ -201,6 +201,11 @@ enum event_kind {
         EVENT_QUEUE_BACK,
         EVENT_REDIS_FAILOVER, /* another server is the master now */
         EVENT_TIME_DOUBT,
+        EVENT_JOB_LOST,    /* it was running in a worker that died */
+        EVENT_JOB_RESCUED, /* the same, and it is in its queue again */
+        EVENT_JOB_PARKED,  /* the same, once too often */
+        EVENT_RESCUE_OFF,  /* its jobs come back by other means */
+        EVENT_RESCUE_FAILED,
         EVENT_ORDER, /* the operator's */
         _EVENT_MAX,
 };
@@ -234,7 +239,8 @@ struct fleet {
         bool redis_up;
         usec_t redis_at; /* since when it is as redis_up says; 0: it was never up */
         usec_t heard_at; /* since when at least one of its workers is fresh; 0: none is */
-        bool continued;  /* crash is of an earlier sqmgr's, and Redis was not seen away since */
+        bool rescue_off_told;
+        bool continued; /* crash is of an earlier sqmgr's, and Redis was not seen away since */
 
         enum wait waits_for; /* the planner's verdict on starts */
         enum wait wait_told;

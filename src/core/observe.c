@@ -549,7 +549,7 @@ void observe_inherited(struct worker *worker, pid_t pid, uint64_t pid_start)
         worker->pid_start = pid_start;
 }
 
-static void exit_text(const struct exit_status *exit, char *text, size_t size)
+void exit_status_text(const struct exit_status *exit, char *text, size_t size)
 {
         if (exit->launch_error != NULL)
                 snprintf(text, size, "%s", exit->launch_error);
@@ -613,7 +613,7 @@ void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t 
         struct fleet *fleet = worker->fleet;
         char how[1100], name[300];
 
-        exit_text(exit, how, sizeof(how));
+        exit_status_text(exit, how, sizeof(how));
         if (worker->state == WORKER_STOPPING) {
                 world_event(fleet->world, EVENT_GONE, fleet, worker, "%s %s, as told: %s",
                             worker_event_name(worker, name), how, reason_name(worker->reason));

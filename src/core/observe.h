@@ -61,6 +61,8 @@ struct exit_status {
         uint64_t lines_token;     /* other than 0: they are being read, see observe_last_lines() */
         const char *launch_error; /* why it never ran its command; NULL: it did */
 };
+/* That in words: "was killed by signal 9 (SIGKILL)". */
+void exit_status_text(const struct exit_status *exit, char *text, size_t size);
 /* The worker is gone: state WORKER_GONE, to be forgotten by fleet_reap(). */
 void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t now);
 /* The last lines of a worker that is gone have come, "" where there are none: for each token once. What tells

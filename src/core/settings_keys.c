@@ -34,6 +34,9 @@ static const struct settings_choice on_stops[] = {{"drain", ON_STOP_DRAIN}, {"le
 static const struct settings_choice frameworks[] = {{"sidekiq", FRAMEWORK_SIDEKIQ}, {0}};
 static const struct settings_choice memory_metrics[] = {{"rss", MEMORY_RSS}, {"pss", MEMORY_PSS}, {0}};
 static const struct settings_choice hang_actions[] = {{"keep", HANG_KEEP}, {"kill", HANG_KILL}, {0}};
+static const struct settings_choice rescues[] = {
+        {"off", RESCUE_JOBS_OFF}, {"report", RESCUE_JOBS_REPORT}, {"requeue", RESCUE_JOBS_REQUEUE}, {0}};
+static_assert(ELEMENTSOF(rescues) == _RESCUE_JOBS_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(hang_actions) == _HANG_ACTION_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(on_stops) == _ON_STOP_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(frameworks) == _FRAMEWORK_MAX + 1, "a name for each");
@@ -157,6 +160,12 @@ const struct settings_key settings_keys[] = {
          .help = "how long a worker may be without a beat before another takes its place"},
         {FLEET(hang_action), .type = SETTINGS_CHOICE, .fallback = "keep", .choices = hang_actions,
          .reload = SETTINGS_APPLIED, .help = "what becomes of such a worker: keep it, or kill it"},
+        {FLEET(rescue_jobs), .type = SETTINGS_CHOICE, .fallback = "report", .choices = rescues,
+         .reload = SETTINGS_APPLIED,
+         .help = "jobs of a worker that was killed: off, report them, or requeue them"},
+        {FLEET(rescue_limit), .type = SETTINGS_COUNT, .fallback = "3", .max = 1000,
+         .reload = SETTINGS_APPLIED,
+         .help = "how often a job is put back, before it is parked among the dead ones"},
         {FLEET(stop_signal), .type = SETTINGS_SIGNAL, .unset = "the framework's",
          .refusal = "it is for framework 'plain' only, which this version does not have",
          .help = "signal that tells a plain worker to exit"},

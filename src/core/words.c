@@ -89,6 +89,11 @@ static const struct {
         [EVENT_QUEUE_BACK] = {"queue-back", LOG_INFO, "866b9870572442ffb9275979cadddfa3"},
         [EVENT_REDIS_FAILOVER] = {"redis-failover", LOG_WARNING, "ceb8796fa4e042378a6e01b56ddc0b9d"},
         [EVENT_TIME_DOUBT] = {"time-doubt", LOG_WARNING, "989700e4a43c41f1a4b861fec10717c8"},
+        [EVENT_JOB_LOST] = {"job-lost", LOG_ERR, "3ae5fac177484ac6b6b7773b2c5d8d0a"},
+        [EVENT_JOB_RESCUED] = {"job-rescued", LOG_WARNING, "1e7d8a7c0eb34437b571e2837ab711bd"},
+        [EVENT_JOB_PARKED] = {"job-parked", LOG_ERR, "257d9caf3c964106a7981dcc7c34c620"},
+        [EVENT_RESCUE_OFF] = {"rescue-off", LOG_WARNING, "ac4a08e8843c419c88d92aff41a2f845"},
+        [EVENT_RESCUE_FAILED] = {"rescue-failed", LOG_ERR, "2c8d5833761141ce80db08097c1f21d8"},
         [EVENT_ORDER] = {"order", LOG_INFO, "bff299560cf443aeb39df5a4da71cf1c"},
 };
 static_assert(ELEMENTSOF(event_kinds) == _EVENT_MAX, "a name and an id for each event");

@@ -78,6 +78,9 @@ static int adopt_known(struct adoption *adoption, struct fleet *fleet, const str
                                                 beat != NULL ? known->beat_pid_start : 0, now);
         if (worker == NULL)
                 return -ENOMEM;
+        if (beat == NULL && known->beat_pid != 0 && saved->identity[0] != '\0')
+                rescue_begin(adoption->supervisor, fleet, known, saved->identity,
+                             &(struct exit_status){.known = false});
         if (worker->state == WORKER_GONE) {
                 adoption->gone++;
                 return 0;

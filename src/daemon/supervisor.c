@@ -203,7 +203,7 @@ static void turn(struct supervisor *supervisor, usec_t begun)
         forget_removed(supervisor);
         control_tick(supervisor->control, now);
         tell_systemd(supervisor, now);
-        if (world->shutting_down && !anything_lives(world))
+        if (world->shutting_down && !anything_lives(world) && !rescues_hold_the_end(supervisor, now))
                 (void)sd_event_exit(supervisor->event, 0);
         set_timer(supervisor, now);
         supervisor->ticks.n++;
@@ -375,6 +375,7 @@ struct supervisor *supervisor_free(struct supervisor *supervisor)
                         worker_io_free(fleet->workers[j]->io);
         }
         links_free(supervisor);
+        rescues_forget(supervisor);
         plan_free(&supervisor->plan);
         world_free(supervisor->world);
         settings_free(supervisor->settings);

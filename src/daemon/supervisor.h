@@ -19,6 +19,8 @@
 #include <systemd/sd-event.h>
 
 struct supervisor;
+struct exit_status; /* core/observe.h */
+struct rescue;     /* rescue.c: the jobs of a worker that died */
 struct last_lines; /* last_lines.c: those that are being read */
 struct adoption;   /* adopt.c: what is still looked for */
 
@@ -83,6 +85,7 @@ struct supervisor {
         struct queue_reading *queue_reading;
         struct systemd_query *query; /* told to end, systemd is asked why; NULL: it is not */
         struct last_lines *last_lines;
+        struct rescue *rescues;
         uint64_t lines_token; /* the last that was given */
         uint64_t serial;      /* changes whenever the model may have */
         struct rlimit nofile; /* before sqmgr raised its own */
@@ -170,6 +173,16 @@ bool execute(struct supervisor *supervisor, const struct action *action, usec_t 
  * that beat, 0 where none did. Returns the token of the answer, or 0 where none will come. */
 uint64_t last_lines_read(struct supervisor *supervisor, const struct worker *worker, pid_t beat_pid);
 void last_lines_forget(struct supervisor *supervisor);
+
+/* rescue.c: the process that beat for worker under identity, NULL where that is not known, is dead: begins to
+ * learn what it was running, where that was cut off. worker: as it was before, which is copied. exit: how
+ * that very process ended, as far as it is known. */
+void rescue_begin(struct supervisor *supervisor, const struct fleet *fleet, const struct worker *worker,
+                  const char *identity, const struct exit_status *exit);
+/* Is there one that the end of sqmgr should wait for? */
+bool rescues_hold_the_end(const struct supervisor *supervisor, usec_t now);
+/* Once the connections to Redis are closed. */
+void rescues_forget(struct supervisor *supervisor);
 
 /* worker_io.c: the descriptors behind a worker. Takes main and report_fd over, whatever it returns: 0 or
  * -errno; worker->io stays NULL only where memory was short. */

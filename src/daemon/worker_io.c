@@ -93,6 +93,17 @@ static void read_report(struct worker_io *io)
         io->report_fd = close_fd(io->report_fd);
 }
 
+/* exit: of the main process, which need not be the one that ran the jobs. */
+static void begin_rescue(const struct worker_io *io, const struct exit_status *exit)
+{
+        const struct exit_status unknown = {.known = false};
+        const struct worker *worker = io->worker;
+
+        if (io->slot != NULL)
+                rescue_begin(io->supervisor, worker->fleet, worker, beats_identity(io->slot),
+                             worker->beat_pid == worker->pid ? exit : &unknown);
+}
+
 static void worker_io_exited(struct worker_io *io)
 {
         usec_t now = clock_now(CLOCK_MONOTONIC);
@@ -123,6 +134,7 @@ static void worker_io_exited(struct worker_io *io)
         if (exit.launch_error == NULL && exit.last_lines == NULL && io->worker->state != WORKER_STOPPING)
                 exit.lines_token = last_lines_read(io->supervisor, io->worker, io->beat_pid);
         io->main_exit = sd_event_source_disable_unref(io->main_exit);
+        begin_rescue(io, &exit);
         forget_beat(io);
         observe_exit(io->worker, &exit, now);
 }
@@ -144,6 +156,7 @@ static int on_beat_exit(sd_event_source *source, int fd, uint32_t events, void *
                 worker_io_exited(io);
                 return 0;
         }
+        begin_rescue(io, &(struct exit_status){.known = false});
         forget_beat(io);
         beats_forget(io->slot);
         observe_beat_process(io->worker, 0, 0, clock_now(CLOCK_MONOTONIC));

@@ -7,8 +7,9 @@
 
 struct works; /* a reading that is under way */
 
-/* lists: one for each identity, in their order; they are the reader's, who clears them. error: NULL, or a
- * sentence: then the lists are empty. Called once, never from within works_read(); the works is gone then. */
+/* lists: one for each identity, in their order, until done returns: what is to stay is moved out of them.
+ * error: NULL, or a sentence: then the lists are empty. Called once, never from within works_read(); the
+ * works is gone then. */
 typedef void (*works_fn)(struct job_list *lists, const char *error, void *userdata);
 
 /* Asks for the lists of n identities, at least one. namespace: of redis-namespace, NULL or "" for none. redis

@@ -1,0 +1,190 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# The jobs of a worker that is killed: told of, put back, or parked; counted on real Sidekiqs. KILL_ROUNDS is how
+# often one is killed under load.
+# seconds: 200
+load helpers
+
+configure_fleet() { # LINE...
+        configure <<END
+command = $(sidekiq_command 3)
+active_process_count = 2
+ready_after = 1s
+backoff_max = 1s
+$(printf '%s\n' "$@")
+END
+}
+
+# Each busy worker has beaten since its jobs began.
+shown() { # COUNT
+        local jobs_json
+        jobs_json=$(sqmgrctl jobs --json) && [ "$(jq '.jobs | length' <<<"$jobs_json")" = "$1" ]
+}
+told() { # EVENT COUNT
+        local events
+        events=$(sqmgrctl events --json) &&
+                [ "$(jq -rs "[.[] | select(.event == \"$1\")] | length" <<<"$events")" = "$2" ]
+}
+busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
+
+@test "rescue: a job that died with its worker is told of by default" {
+        start_redis
+        configure_fleet
+        start_sqmgr
+        wait_until 60 ready 2
+        enqueue 1 Hold "$folder/release"
+        wait_until 30 shown 1
+        jid=$(redis hkeys ledger:started)
+        pid=$(busy_worker)
+        kill -KILL "$pid"
+        wait_until 20 told job-lost 1
+        sqmgrctl events | grep -q "error: Hold $jid (queue default) was running in default/[12] (pid $pid), which was killed by signal 9 (SIGKILL): it is lost"
+        touch "$folder/release"
+        [ "$(redis llen queue:default)" = 0 ]
+        wait_until 60 ready 2
+        [ "$(jobs_done)" = 0 ]
+}
+
+@test "rescue: with requeue it runs again, and one that kills its workers is parked where Sidekiq shows it" {
+        start_redis
+        configure_fleet 'rescue_jobs = requeue' 'rescue_limit = 2'
+        start_sqmgr
+        wait_until 60 ready 2
+        enqueue 1 Hold "$folder/release"
+        for round in 1 2; do
+                wait_until 60 shown 1
+                kill -KILL "$(busy_worker)"
+                wait_until 20 told job-rescued "$round"
+        done
+        wait_until 60 shown 1
+        jid=$(redis hkeys ledger:started)
+        kill -KILL "$(busy_worker)"
+        wait_until 20 told job-parked 1
+        told job-rescued 2
+        [ "$(redis llen queue:default)" = 0 ]
+        run -0 ruby -r "$e2e/app.rb" -r sidekiq/api -e 'Sidekiq::DeadSet.new.each { |job|
+                puts [job.klass, job.jid, job["error_class"], job["error_message"]].join(" ") }'
+        [[ "${lines[*]}" == *"Hold $jid Sqmgr::WorkerDied its worker was killed by signal 9 (SIGKILL) while it ran"* ]]
+
+        # From there it can be run again, and counts anew.
+        ruby -r "$e2e/app.rb" -r sidekiq/api -e 'Sidekiq::DeadSet.new.each(&:add_to_queue)'
+        wait_until 60 shown 1
+        touch "$folder/release"
+        wait_until 30 has_done 1
+}
+
+@test "rescue: what died while sqmgr was dead is put back, once, and what exited as told is not" {
+        start_redis
+        configure_fleet 'rescue_jobs = requeue'
+        start_sqmgr
+        wait_until 60 ready 2
+        enqueue 1 Hold "$folder/release"
+        wait_until 30 shown 1
+        pid=$(busy_worker)
+        kill -KILL "$sqmgr_pid"
+        wait_until 10 gone "$sqmgr_pid"
+        kill -KILL "$pid"
+        wait_until 10 gone "$pid"
+        start_sqmgr
+        wait_until 20 told job-rescued 1
+        touch "$folder/release"
+        wait_until 60 has_done 1
+        wait_until 60 ready 2
+
+        rm "$folder/release"
+        enqueue 1 Hold "$folder/release"
+        wait_until 30 shown 1
+        kill -TERM "$(busy_worker)"
+        wait_until 60 fleet_is '.crash.last != null and (.crash.last | contains("exited"))'
+        touch "$folder/release"
+        wait_until 60 has_done 2
+        wait_until 60 ready 2
+        told job-rescued 1
+}
+
+@test "rescue: jobs in private queues are left to those" {
+        start_redis
+        configure_fleet 'rescue_jobs = requeue'
+        start_sqmgr
+        wait_until 60 ready 2
+        enqueue 2 Hold "$folder/release"
+        wait_until 30 shown 2
+        for identity in $(redis smembers processes); do
+                redis sadd "$identity:super_queues" "queue:sq|$identity|default"
+        done
+        pids=$(sqmgrctl jobs --json | jq '.jobs[].pid' | sort -u)
+        # shellcheck disable=SC2086
+        kill -KILL $pids
+        wait_until 20 told rescue-off 1
+        sleep 3
+        told rescue-off 1
+        told job-rescued 0
+        [ "$(redis llen queue:default)" = 0 ]
+}
+
+@test "rescue: jobs wait for a Redis that is away when their worker dies" {
+        start_redis
+        configure_fleet 'rescue_jobs = requeue'
+        start_sqmgr
+        wait_until 60 ready 2
+        enqueue 1 Hold "$folder/release"
+        wait_until 30 shown 1
+        pid=$(busy_worker)
+        kill -STOP "$redis_pid"
+        kill -KILL "$pid"
+        wait_until 15 not redis_state_is connected
+        sleep 3
+        kill -CONT "$redis_pid"
+        wait_until 30 told job-rescued 1
+        touch "$folder/release"
+        wait_until 60 has_done 1
+}
+
+@test "rescue: killed again and again under load, no job older than a beat is lost" {
+        start_redis
+        configure_fleet 'rescue_jobs = requeue' 'rescue_limit = 1000'
+        start_sqmgr
+        wait_until 60 ready 2
+        rounds=${KILL_ROUNDS-15} enqueued=0
+        : >"$folder/kills"
+        while [ "$(wc -l <"$folder/kills")" -lt "$rounds" ]; do
+                # Short ones and long ones, so that at any moment some are younger than a beat.
+                if [ "$(redis llen queue:default)" -lt 6 ]; then
+                        enqueue 4 Sleep 2
+                        enqueue 2 Sleep 9
+                        enqueued=$((enqueued + 6))
+                fi
+                sleep "$((1 + RANDOM % 4)).$((RANDOM % 10))"
+                mapfile -t pids < <(fleet '.workers[] | select(.busy > 0) | .pid')
+                [ "${#pids[@]}" -gt 0 ] || continue
+                pid=${pids[RANDOM % ${#pids[@]}]}
+                echo "$(date +%s.%N) $pid" >>"$folder/kills"
+                kill -KILL "$pid" || true
+        done
+        drained() { shown 0 && [ "$(redis llen queue:default)" = 0 ] && fleet_is 'all(.workers[]; .busy == 0)'; }
+        wait_until 240 drained
+        sleep 7
+        wait_until 240 drained
+
+        started=$(jobs_started) done=$(jobs_done)
+        again=$(redis hvals ledger:started | awk '$1 > 1 { n++ } END { print n + 0 }')
+        twice=$(redis hvals ledger:done | awk '$1 > 1 { n++ } END { print n + 0 }')
+        rescued=$(grep -c ': it is put back' "$folder/sqmgr.log")
+        # A job that never began was taken out of its queue just before the end.
+        vanished=$((enqueued - started))
+        mapfile -t lost < <(comm -23 <(redis hkeys ledger:started | sort) <(redis hkeys ledger:done | sort))
+        young=0
+        for jid in "${lost[@]}"; do
+                # When it began, and when its worker was killed, by the worker's log.
+                read -r began pid < <(sed -n "s/^\([^ ]*\) pid=\([0-9]*\) .* jid=$jid INFO: start\$/\1 \2/p" \
+                        "$folder/workers.log" | tail -n 1)
+                killed=$(sed -n "s/^\([0-9.]*\) $pid\$/\1/p" "$folder/kills")
+                age=$(awk -v a="$(date -d "$began" +%s.%N)" -v b="$killed" 'BEGIN { print b - a }')
+                echo "# lost $jid after $age s" >&3
+                awk -v age="$age" 'BEGIN { exit !(age < 5.5) }' && young=$((young + 1))
+        done
+        echo "# $(wc -l <"$folder/kills") killed, $enqueued jobs, $rescued rescued, ${#lost[@]} lost of which $young were" \
+                "younger than a beat, $vanished never began, $again begun again, $done done, $twice done twice" >&3
+        [ "$rescued" -gt 0 ]
+        [ "${#lost[@]}" = "$young" ]
+}

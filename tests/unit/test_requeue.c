@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* Is a job of a dead process put back once, counted and parked, and never lost by what goes wrong? Run
+ * against a real redis-server. */
+#include "io/requeue.h"
+#include "redis_server.h"
+
+#define IDENTITY "host:1:000000000001"
+#define PAYLOAD  "{\"class\":\"Sleep\",\"jid\":\"8d42\",\"args\":[\"a b\"]}"
+#define ENTRY    "{\"queue\":\"low\",\"payload\":" PAYLOAD ",\"run_at\":1}"
+
+static struct redis_settings settings;
+static struct redis *redis, *other;
+static struct fleet_settings fleet;
+static struct job_list list;
+
+struct told {
+        unsigned n;
+        enum rescue_outcome outcome;
+        unsigned times;
+        char error[256];
+};
+static struct told told, other_told;
+
+static void on_done(enum rescue_outcome outcome, unsigned times, const char *error, void *userdata)
+{
+        struct told *to = userdata;
+
+        to->n++;
+        to->outcome = outcome;
+        to->times = times;
+        snprintf(to->error, sizeof(to->error), "%s", error ?: "");
+}
+
+static void setup(void)
+{
+        const struct sidekiq_field thread = {.text = "t1", .len = 2},
+                                   entry = {.text = ENTRY, .len = strlen(ENTRY)};
+
+        loop_start();
+        server_start(0, NULL, NULL);
+        settings = (struct redis_settings){
+                .url = server_url,
+                .connect_timeout = USEC_PER_SEC,
+                .command_timeout = 300 * USEC_PER_MSEC,
+        };
+        fleet = (struct fleet_settings){.rescue_jobs = RESCUE_JOBS_REQUEUE, .rescue_limit = 2};
+        told = other_told = (struct told){0};
+        ck_assert_int_eq(job_list_add(&list, false, &thread, &entry), 0);
+        ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &redis), 0);
+        ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &other), 0);
+        run_until(redis_state(redis) == REDIS_STATE_CONNECTED && redis_state(other) == REDIS_STATE_CONNECTED);
+}
+
+static void teardown(void)
+{
+        job_list_clear(&list);
+        redis = redis_free(redis);
+        other = redis_free(other);
+        loop_end();
+}
+
+static void begin(const char *key)
+{
+        server_do("HSET %s t1 %s", key, list.jobs[0].entry);
+}
+
+static void try(const char *namespace)
+{
+        unsigned before = told.n;
+
+        ck_assert_int_eq(requeue_job(redis, namespace, IDENTITY, &list.jobs[0], &fleet, "was killed",
+                                     1500 * USEC_PER_MSEC, on_done, &told),
+                         0);
+        run_until(told.n > before);
+}
+
+static long long number(const char *command, const char *key)
+{
+        redisReply *reply = server_ask("%s %s", command, key);
+
+        ck_assert_int_eq(reply->type, REDIS_REPLY_INTEGER);
+        long long value = reply->integer;
+        freeReplyObject(reply);
+        return value;
+}
+
+#define expect_text(text, ...)                                                                               \
+        do {                                                                                                 \
+                redisReply *_reply = server_ask(__VA_ARGS__);                                                \
+                ck_assert_str_eq(_reply->str, text);                                                         \
+                freeReplyObject(_reply);                                                                     \
+        } while (0)
+
+START_TEST(it_is_put_at_the_head_of_its_queue_and_taken_from_the_work_list)
+{
+        begin(IDENTITY ":work");
+        server_do("LPUSH queue:low next");
+        server_do("LPUSH queue:low last");
+        try(NULL);
+        ck_assert_int_eq(told.outcome, RESCUE_REQUEUED);
+        ck_assert_uint_eq(told.times, 1);
+        ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 0);
+        ck_assert_int_gt(number("TTL", "sqmgr:rescued:8d42"), 0);
+        expect_text(PAYLOAD, "RPOP queue:low");
+        expect_text("next", "RPOP queue:low");
+        redisReply *reply = server_ask("SISMEMBER queues low");
+        ck_assert_int_eq(reply->integer, 1);
+        freeReplyObject(reply);
+}
+END_TEST
+
+START_TEST(two_managers_put_it_back_once)
+{
+        begin(IDENTITY ":work");
+        ck_assert_int_eq(requeue_job(redis, NULL, IDENTITY, &list.jobs[0], &fleet, "died", 1, on_done, &told),
+                         0);
+        ck_assert_int_eq(
+                requeue_job(other, NULL, IDENTITY, &list.jobs[0], &fleet, "died", 1, on_done, &other_told),
+                0);
+        run_until(told.n && other_told.n);
+        ck_assert_int_ne(told.outcome, other_told.outcome);
+        ck_assert(told.outcome == RESCUE_LEFT || other_told.outcome == RESCUE_LEFT);
+        ck_assert(told.outcome == RESCUE_REQUEUED || other_told.outcome == RESCUE_REQUEUED);
+        ck_assert_int_eq(number("LLEN", "queue:low"), 1);
+}
+END_TEST
+
+START_TEST(another_job_of_that_thread_is_left_alone)
+{
+        server_do("HSET " IDENTITY ":work t1 other");
+        try(NULL);
+        ck_assert_int_eq(told.outcome, RESCUE_LEFT);
+        ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 1);
+        ck_assert_int_eq(number("EXISTS", "queue:low"), 0);
+}
+END_TEST
+
+START_TEST(once_too_often_it_is_parked_with_the_reason)
+{
+        for (unsigned i = 1; i <= 2; i++) {
+                begin(IDENTITY ":work");
+                try(NULL);
+                ck_assert_uint_eq(told.times, i);
+        }
+        begin(IDENTITY ":work");
+        try(NULL);
+        ck_assert_int_eq(told.outcome, RESCUE_PARKED);
+        ck_assert_int_eq(number("LLEN", "queue:low"), 2);
+        ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 0);
+        ck_assert_int_eq(number("EXISTS", "sqmgr:rescued:8d42"), 0);
+        redisReply *reply = server_ask("ZRANGE dead 0 -1 WITHSCORES");
+        ck_assert_uint_eq(reply->elements, 2);
+        ck_assert_ptr_nonnull(strstr(reply->element[0]->str, "\"error_class\":\"Sqmgr::WorkerDied\""));
+        ck_assert_ptr_nonnull(strstr(reply->element[0]->str, "its worker was killed while it ran"));
+        ck_assert_str_eq(reply->element[1]->str, "1.5");
+        freeReplyObject(reply);
+}
+END_TEST
+
+START_TEST(with_a_limit_of_none_it_is_parked_at_once)
+{
+        fleet.rescue_limit = 0;
+        begin(IDENTITY ":work");
+        try(NULL);
+        ck_assert_int_eq(told.outcome, RESCUE_PARKED);
+}
+END_TEST
+
+START_TEST(to_be_told_of_only_it_stays_where_it_is)
+{
+        fleet.rescue_jobs = RESCUE_JOBS_REPORT;
+        begin(IDENTITY ":work");
+        try(NULL);
+        ck_assert_int_eq(told.outcome, RESCUE_LOST);
+        ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 1);
+        ck_assert_int_eq(number("EXISTS", "queue:low"), 0);
+}
+END_TEST
+
+static const char *const private_keys[] = {"queue:sq|" IDENTITY "|low", IDENTITY ":super_queues",
+                                           "working:queue:low:" IDENTITY};
+
+START_TEST(private_queues_are_seen)
+{
+        begin(IDENTITY ":work");
+        server_do("SET %s x", private_keys[_i]);
+        try(NULL);
+        ck_assert_int_eq(told.outcome, RESCUE_PRIVATE);
+        ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 1);
+        ck_assert_int_eq(number("EXISTS", "queue:low"), 0);
+}
+END_TEST
+
+START_TEST(the_old_key_and_a_namespace_are_minded)
+{
+        list.jobs[0].old_key = true;
+        begin("app:" IDENTITY ":workers");
+        try("app");
+        ck_assert_int_eq(told.outcome, RESCUE_REQUEUED);
+        ck_assert_int_eq(number("LLEN", "app:queue:low"), 1);
+        ck_assert_int_eq(number("EXISTS", "app:sqmgr:rescued:8d42"), 1);
+        ck_assert_int_eq(number("EXISTS", "queue:low"), 0);
+}
+END_TEST
+
+START_TEST(a_queue_that_takes_nothing_leaves_the_job_in_the_work_list)
+{
+        begin(IDENTITY ":work");
+        server_do("SET queue:low x");
+        try(NULL);
+        ck_assert_ptr_nonnull(strstr(told.error, "WRONGTYPE"));
+        ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 1);
+        ck_assert_int_eq(number("EXISTS", "sqmgr:rescued:8d42"), 0);
+        /* Nor does a full Redis. */
+        server_do("DEL queue:low");
+        server_do("CONFIG SET maxmemory 1");
+        try(NULL);
+        ck_assert_str_ne(told.error, "");
+        server_do("CONFIG SET maxmemory 0");
+        ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 1);
+        try(NULL);
+        ck_assert_int_eq(told.outcome, RESCUE_REQUEUED);
+        ck_assert_uint_eq(told.times, 1);
+}
+END_TEST
+
+START_TEST(a_lost_connection_is_told)
+{
+        begin(IDENTITY ":work");
+        server_do("CLIENT PAUSE 100000 ALL");
+        try(NULL);
+        ck_assert_str_eq(told.error, "the connection was lost");
+        ck_assert_int_eq(requeue_job(redis, NULL, IDENTITY, &list.jobs[0], &fleet, "died", 1, on_done, &told),
+                         -ENOTCONN);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("requeue");
+        TCase *cases = tcase_create("requeue");
+
+        if (server_is_missing())
+                return 77;
+        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove);
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, it_is_put_at_the_head_of_its_queue_and_taken_from_the_work_list);
+        tcase_add_test(cases, two_managers_put_it_back_once);
+        tcase_add_test(cases, another_job_of_that_thread_is_left_alone);
+        tcase_add_test(cases, once_too_often_it_is_parked_with_the_reason);
+        tcase_add_test(cases, with_a_limit_of_none_it_is_parked_at_once);
+        tcase_add_test(cases, to_be_told_of_only_it_stays_where_it_is);
+        tcase_add_loop_test(cases, private_queues_are_seen, 0, ELEMENTSOF(private_keys));
+        tcase_add_test(cases, the_old_key_and_a_namespace_are_minded);
+        tcase_add_test(cases, a_queue_that_takes_nothing_leaves_the_job_in_the_work_list);
+        tcase_add_test(cases, a_lost_connection_is_told);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* When was a job cut off by the death of its worker, and what is told of it? */
+#include "core/rescue.h"
+#include "world.h"
+
+static struct test_world t;
+
+static char queue[] = "low", class[] = "Sle\tep", jid[] = "8d42";
+static const struct job job = {.queue = queue, .class = class, .jid = jid};
+
+static void setup(void)
+{
+        test_world_open(&t, 1);
+}
+
+static void teardown(void)
+{
+        test_world_close(&t);
+}
+
+#define KNOWN(n)                                                                                             \
+        (struct exit_status)                                                                                 \
+        {                                                                                                    \
+                .known = true, .status = n                                                                   \
+        }
+#define SIGNAL(n)                                                                                            \
+        (struct exit_status)                                                                                 \
+        {                                                                                                    \
+                .known = true, .status = n, .by_signal = true                                                \
+        }
+#define UNKNOWN                                                                                              \
+        (struct exit_status)                                                                                 \
+        {                                                                                                    \
+                .known = false                                                                               \
+        }
+
+static bool is_due(enum worker_state state, bool killed, struct exit_status exit)
+{
+        struct worker worker = {.state = state, .killed_at = killed};
+
+        return rescue_is_due(&worker, &exit);
+}
+
+START_TEST(a_signal_cuts_jobs_off_and_a_clean_exit_does_not)
+{
+        ck_assert(is_due(WORKER_ACTIVE, false, SIGNAL(9)));
+        ck_assert(is_due(WORKER_QUIET, false, SIGNAL(11)));
+        ck_assert(is_due(WORKER_STOPPING, true, SIGNAL(9)));
+        ck_assert(is_due(WORKER_ACTIVE, false, KNOWN(1)));
+        ck_assert(!is_due(WORKER_ACTIVE, false, KNOWN(0)));
+        ck_assert(!is_due(WORKER_STOPPING, false, KNOWN(0)));
+        ck_assert(!is_due(WORKER_STOPPING, false, KNOWN(1)));
+}
+END_TEST
+
+START_TEST(how_it_ended_unknown_only_one_that_was_not_told_to_exit_was_cut_off)
+{
+        ck_assert(is_due(WORKER_ACTIVE, false, UNKNOWN));
+        ck_assert(is_due(WORKER_QUIET, false, UNKNOWN));
+        ck_assert(!is_due(WORKER_STOPPING, false, UNKNOWN));
+        ck_assert(is_due(WORKER_STOPPING, true, UNKNOWN));
+}
+END_TEST
+
+START_TEST(each_job_is_told_of_with_what_became_of_it)
+{
+        const struct worker *worker = test_spawn(&t);
+        const struct exit_status exit = SIGNAL(9);
+        char how[128], wanted[256];
+
+        exit_status_text(&exit, how, sizeof(how));
+        rescue_observe(t.fleet, worker, &job, RESCUE_LEFT, 0, how);
+        ck_assert_uint_eq(test_events(&t, EVENT_JOB_LOST), 0);
+        rescue_observe(t.fleet, worker, &job, RESCUE_LOST, 0, how);
+        snprintf(wanted, sizeof(wanted),
+                 "Sle ep 8d42 (queue low) was running in default/1 (pid %d), which was killed by signal 9 "
+                 "(SIGKILL): "
+                 "it is lost",
+                 (int)worker->pid);
+        ck_assert_str_eq(test_event_text(&t, EVENT_JOB_LOST), wanted);
+        rescue_observe(t.fleet, worker, &job, RESCUE_REQUEUED, 1, how);
+        ck_assert_ptr_null(strstr(test_event_text(&t, EVENT_JOB_RESCUED), "time"));
+        rescue_observe(t.fleet, worker, &job, RESCUE_REQUEUED, 2, how);
+        ck_assert_ptr_nonnull(
+                strstr(test_event_text(&t, EVENT_JOB_RESCUED), ": it is put back, for the 2. time"));
+        rescue_observe(t.fleet, worker, &job, RESCUE_PARKED, 0, how);
+        ck_assert_uint_eq(test_events(&t, EVENT_JOB_PARKED), 1);
+        rescue_observe_failed(t.fleet, worker, "it answers 'NOPERM'");
+        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_RESCUE_FAILED), "Redis: it answers 'NOPERM'"));
+}
+END_TEST
+
+START_TEST(private_queues_are_told_of_once)
+{
+        const struct worker *worker = test_spawn(&t);
+
+        rescue_observe(t.fleet, worker, &job, RESCUE_PRIVATE, 0, "died");
+        rescue_observe(t.fleet, worker, &job, RESCUE_PRIVATE, 0, "died");
+        ck_assert_uint_eq(test_events(&t, EVENT_RESCUE_OFF), 1);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("rescue");
+        TCase *cases = tcase_create("rescue");
+
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, a_signal_cuts_jobs_off_and_a_clean_exit_does_not);
+        tcase_add_test(cases, how_it_ended_unknown_only_one_that_was_not_told_to_exit_was_cut_off);
+        tcase_add_test(cases, each_job_is_told_of_with_what_became_of_it);
+        tcase_add_test(cases, private_queues_are_told_of_once);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}
