@@ -206,7 +206,8 @@ enum event_kind {
         EVENT_JOB_PARKED,  /* the same, once too often */
         EVENT_RESCUE_OFF,  /* its jobs come back by other means */
         EVENT_RESCUE_FAILED,
-        EVENT_ORDER, /* the operator's */
+        EVENT_JOB_LONG, /* a job runs for longer than job_warn_after */
+        EVENT_ORDER,    /* the operator's */
         _EVENT_MAX,
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Decodes what the work lists of Sidekiq's processes hold. */
 #include "core/job.h"
+#include "core/limits.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -113,6 +114,17 @@ void job_list_clear(struct job_list *list)
                 job_clear(&list->jobs[i]);
         free(list->jobs);
         *list = (struct job_list){0};
+}
+
+bool job_is_long(const struct job *job, const char *limits, uint64_t now_usec, usec_t *ret_usec)
+{
+        uint64_t limit = limits ? limits_find(limits, LIMITS_DURATION, job->class) : 0;
+
+        if (limit == 0 || job->started_usec == 0 || usec_sub(now_usec, job->started_usec) < limit)
+                return false;
+        /* When it began is told in whole seconds. */
+        *ret_usec = usec_sub(now_usec, job->started_usec) / USEC_PER_SEC * USEC_PER_SEC;
+        return true;
 }
 
 char *job_dead_payload(const struct job *job, const char *error_class, const char *error_message,

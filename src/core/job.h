@@ -29,6 +29,10 @@ int job_list_add(struct job_list *list, bool old_key, const struct sidekiq_field
                  const struct sidekiq_field *entry);
 void job_list_clear(struct job_list *list);
 
+/* Has it been running for longer than its class may, by limits (core/limits.h, NULL: none)? now_usec: by the
+ * wall clock. *ret_usec: for how long. */
+bool job_is_long(const struct job *job, const char *limits, uint64_t now_usec, usec_t *ret_usec);
+
 /* The payload with the reason for which the job was given up, as Sidekiq's dead set has it; error_class and
  * error_message are what its web page shows. now_usec: by the wall clock. To be freed; NULL: memory is short.
  */

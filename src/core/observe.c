@@ -456,6 +456,19 @@ void observe_memory(struct worker *worker, uint64_t bytes, usec_t now)
                 worker_observe_over_threshold(worker, now);
 }
 
+void observe_long_job(struct worker *worker, const struct job *job, usec_t runs, bool dumped)
+{
+        char name[300], names[700], span[32];
+
+        /* They come from outside. */
+        snprintf(names, sizeof(names), "%.200s %.200s (queue %.200s)", job->class, job->jid, job->queue);
+        printable_replace(names, strlen(names), false);
+        format_duration(runs, span, sizeof(span));
+        world_event(worker->fleet->world, EVENT_JOB_LONG, worker->fleet, worker,
+                    "%s has been running for %s in %s%s", names, span, worker_event_name(worker, name),
+                    dumped ? ": what its threads are at is in the worker's log" : "");
+}
+
 /* True where the signal went out; else books why it did not, and tells it once. */
 static bool worker_observe_signal(struct worker *worker, const char *what, int error)
 {

@@ -3,6 +3,7 @@
  * worker's state; what happened is added to the world's events. All times are monotonic microseconds. */
 #pragma once
 
+#include "core/job.h"
 #include "core/world.h"
 
 /* The time of a tick by three clocks, in microseconds. Returns true where time became doubtful since the last
@@ -39,6 +40,9 @@ void observe_title(struct worker *worker, bool known, unsigned busy);
 void observe_booted(struct worker *worker, bool booted, usec_t now);
 /* One regular sample, not one of the fast looks. */
 void observe_memory(struct worker *worker, uint64_t bytes, usec_t now);
+
+/* One of its jobs has been running for so long, more than it may. dumped: Sidekiq was asked what it is at. */
+void observe_long_job(struct worker *worker, const struct job *job, usec_t runs, bool dumped);
 
 /* The worker's process was signalled as the action asked; error: 0, or a positive errno where it was not. */
 void observe_quieted(struct worker *worker, enum reason reason, int error, usec_t now);

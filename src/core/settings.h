@@ -14,6 +14,8 @@ enum memory_metric { MEMORY_RSS, MEMORY_PSS, _MEMORY_METRIC_MAX };
 
 enum hang_action { HANG_KEEP, HANG_KILL, _HANG_ACTION_MAX };
 
+enum stuck_job_action { STUCK_JOB_WARN, STUCK_JOB_DUMP, _STUCK_JOB_ACTION_MAX };
+
 enum rescue_jobs { RESCUE_JOBS_OFF, RESCUE_JOBS_REPORT, RESCUE_JOBS_REQUEUE, _RESCUE_JOBS_MAX };
 
 enum on_stop { ON_STOP_DRAIN, ON_STOP_LEAVE, _ON_STOP_MAX };
@@ -81,6 +83,8 @@ struct fleet_settings {
         int hang_action;
         int rescue_jobs;
         unsigned rescue_limit;
+        char *job_warn_after; /* see core/limits.h; NULL: none */
+        int stuck_job_action;
         int stop_signal; /* 0: the framework's */
         usec_t backoff_min;
         usec_t backoff_max;

@@ -36,6 +36,9 @@ static const struct settings_choice memory_metrics[] = {{"rss", MEMORY_RSS}, {"p
 static const struct settings_choice hang_actions[] = {{"keep", HANG_KEEP}, {"kill", HANG_KILL}, {0}};
 static const struct settings_choice rescues[] = {
         {"off", RESCUE_JOBS_OFF}, {"report", RESCUE_JOBS_REPORT}, {"requeue", RESCUE_JOBS_REQUEUE}, {0}};
+static const struct settings_choice stuck_job_actions[] = {
+        {"warn", STUCK_JOB_WARN}, {"dump", STUCK_JOB_DUMP}, {0}};
+static_assert(ELEMENTSOF(stuck_job_actions) == _STUCK_JOB_ACTION_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(rescues) == _RESCUE_JOBS_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(hang_actions) == _HANG_ACTION_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(on_stops) == _ON_STOP_MAX + 1, "a name for each");
@@ -166,6 +169,10 @@ const struct settings_key settings_keys[] = {
         {FLEET(rescue_limit), .type = SETTINGS_COUNT, .fallback = "3", .max = 1000,
          .reload = SETTINGS_APPLIED,
          .help = "how often a job is put back, before it is parked among the dead ones"},
+        {FLEET(job_warn_after), .type = SETTINGS_DURATIONS, .fallback = "none", .reload = SETTINGS_APPLIED,
+         .help = "how long a job may run until it is told of; CLASS=DURATION for one class"},
+        {FLEET(stuck_job_action), .type = SETTINGS_CHOICE, .fallback = "warn", .choices = stuck_job_actions,
+         .reload = SETTINGS_APPLIED, .help = "what is done about such a job: warn, or dump what it is at"},
         {FLEET(stop_signal), .type = SETTINGS_SIGNAL, .unset = "the framework's",
          .refusal = "it is for framework 'plain' only, which this version does not have",
          .help = "signal that tells a plain worker to exit"},

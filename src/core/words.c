@@ -94,6 +94,7 @@ static const struct {
         [EVENT_JOB_PARKED] = {"job-parked", LOG_ERR, "257d9caf3c964106a7981dcc7c34c620"},
         [EVENT_RESCUE_OFF] = {"rescue-off", LOG_WARNING, "ac4a08e8843c419c88d92aff41a2f845"},
         [EVENT_RESCUE_FAILED] = {"rescue-failed", LOG_ERR, "2c8d5833761141ce80db08097c1f21d8"},
+        [EVENT_JOB_LONG] = {"job-long", LOG_WARNING, "25efa6719f1c48ad8d8c75d3ca347d7c"},
         [EVENT_ORDER] = {"order", LOG_INFO, "bff299560cf443aeb39df5a4da71cf1c"},
 };
 static_assert(ELEMENTSOF(event_kinds) == _EVENT_MAX, "a name and an id for each event");

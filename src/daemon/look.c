@@ -4,6 +4,9 @@
 #include "core/observe.h"
 #include "daemon/supervisor.h"
 
+/* Jobs that run for long are looked for at each so manieth regular look. */
+#define JOBS_EVERY 3
+
 static bool is_job_thread(const char *comm, void *userdata)
 {
         const struct worker_io *io = userdata;
@@ -76,7 +79,7 @@ static int look_boot_each(pid_t pid, void *userdata)
         return threads > 0;
 }
 
-static void look_worker(struct worker *worker, bool fast, usec_t now)
+static void look_worker(struct worker *worker, bool fast, bool jobs, usec_t now)
 {
         const struct worker_io *io = worker->io;
         unsigned looks = worker_looks(worker, fast, now);
@@ -99,18 +102,21 @@ static void look_worker(struct worker *worker, bool fast, usec_t now)
         }
         if (looks & (LOOK_BEAT | LOOK_WORK_LIST))
                 beats_want(io->slot, looks);
+        if (jobs)
+                long_jobs_look(worker);
 }
 
 void look(struct supervisor *supervisor, bool fast, usec_t now)
 {
         struct world *world = supervisor->world;
+        bool jobs = !fast && supervisor->n_looks++ % JOBS_EVERY == 0;
         uint64_t available;
 
         if (!fast && proc_available_memory_bytes(supervisor->host, &available) == 0)
                 observe_available_memory(world, available);
         for (size_t i = 0; i < world->n_fleets; i++)
                 for (size_t j = 0; j < world->fleets[i]->n_workers; j++)
-                        look_worker(world->fleets[i]->workers[j], fast, now);
+                        look_worker(world->fleets[i]->workers[j], fast, jobs, now);
         for (size_t i = 0; i < supervisor->n_links; i++)
                 (void)beats_look(
                         supervisor->links[i]->beats); /* what fails is asked again at the next look */

@@ -20,9 +20,9 @@
 
 struct supervisor;
 struct exit_status; /* core/observe.h */
-struct rescue;     /* rescue.c: the jobs of a worker that died */
-struct last_lines; /* last_lines.c: those that are being read */
-struct adoption;   /* adopt.c: what is still looked for */
+struct rescue;      /* rescue.c: the jobs of a worker that died */
+struct last_lines;  /* last_lines.c: those that are being read */
+struct adoption;    /* adopt.c: what is still looked for */
 
 /* One Redis, with the fleets whose heartbeats are there. It is the io of those fleets. */
 struct link {
@@ -49,7 +49,9 @@ struct worker_io {
         sd_event_source *report_source;
         int report_fd;
         struct launch_report report;
-        pid_t beat_pid; /* the process that was found to beat last; 0: none was */
+        pid_t beat_pid;      /* the process that was found to beat last; 0: none was */
+        struct works *works; /* its jobs are being read; NULL: they are not */
+        char **long_jobs;    /* ids of those that were told of; NULL-terminated, NULL: none */
 };
 
 /* How sqmgr was called; it is called so again. */
@@ -98,6 +100,7 @@ struct supervisor {
         uint64_t n_regular; /* of these looks */
         usec_t look_at;     /* the next look, at all or at some */
         usec_t started_at;
+        uint64_t n_looks; /* regular ones so far */
         struct tick_totals ticks;
         usec_t watchdog_usec;  /* how often systemd wants to hear from us; 0: never */
         usec_t fed_at;         /* it last did */
@@ -165,6 +168,10 @@ void links_free(struct supervisor *supervisor);
 
 /* look.c: reads what is due; beats answer later. */
 void look(struct supervisor *supervisor, bool fast, usec_t now);
+
+/* long_jobs.c: has the jobs of this worker read, where any of them may be told of for running too long. */
+void long_jobs_look(struct worker *worker);
+void long_jobs_forget(struct worker_io *io);
 
 /* execute.c: carries out one action, and observes what became of it. Returns false where nothing did. */
 bool execute(struct supervisor *supervisor, const struct action *action, usec_t now);

@@ -71,6 +71,27 @@ START_TEST(milliseconds_are_told_from_seconds)
 }
 END_TEST
 
+START_TEST(a_job_is_long_by_the_limit_of_its_class)
+{
+        usec_t runs = 0;
+
+        ck_assert_int_eq(
+                add("{\"queue\":\"q\",\"payload\":{\"class\":\"A::B\",\"jid\":\"1\"},\"run_at\":1000}"), 0);
+        const struct job *job = &list.jobs[0];
+        ck_assert(!job_is_long(job, NULL, 5000 * USEC_PER_SEC, &runs));
+        ck_assert(!job_is_long(job, "none", 5000 * USEC_PER_SEC, &runs));
+        ck_assert(!job_is_long(job, "1min", 1059 * USEC_PER_SEC, &runs));
+        ck_assert(job_is_long(job, "1min", 1060 * USEC_PER_SEC, &runs));
+        ck_assert_uint_eq(runs, USEC_PER_MIN);
+        ck_assert(!job_is_long(job, "1min A::B=1h", 1060 * USEC_PER_SEC, &runs));
+        ck_assert(!job_is_long(job, "1min A::B=none", 9000 * USEC_PER_SEC, &runs));
+        /* The clock was set back. */
+        ck_assert(!job_is_long(job, "1min", 10 * USEC_PER_SEC, &runs));
+        list.jobs[0].started_usec = 0;
+        ck_assert(!job_is_long(job, "1min", 9000 * USEC_PER_SEC, &runs));
+}
+END_TEST
+
 static const char *const garbage[] = {
         "",
         "null",
@@ -122,6 +143,7 @@ int main(void)
         tcase_add_test(cases, the_payload_is_an_object_up_to_6_0_1);
         tcase_add_test(cases, an_active_job_is_told_by_its_own_class);
         tcase_add_test(cases, milliseconds_are_told_from_seconds);
+        tcase_add_test(cases, a_job_is_long_by_the_limit_of_its_class);
         tcase_add_loop_test(cases, garbage_is_left_out, 0, ELEMENTSOF(garbage));
         tcase_add_test(cases, a_dead_job_carries_the_reason_and_is_otherwise_as_it_was);
         suite_add_tcase(suite, cases);
