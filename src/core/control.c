@@ -4,14 +4,15 @@
 #include <string.h>
 
 const struct control_method control_methods[] = {
-        {"GetStatus", CONTROL_READ, false},  {"Restart", CONTROL_OPERATE, true},
-        {"Follow", CONTROL_READ, true},      {"Abort", CONTROL_OPERATE, false},
-        {"Quiet", CONTROL_OPERATE, false},   {"Stop", CONTROL_OPERATE, false},
-        {"Start", CONTROL_OPERATE, false},   {"Scale", CONTROL_OPERATE, false},
-        {"Reload", CONTROL_OPERATE, false},  {"Reexec", CONTROL_OWN, false},
-        {"GetEvents", CONTROL_READ, true},   {"GetJobs", CONTROL_READ, false},
-        {"GetMetrics", CONTROL_READ, false}, {"GetQueues", CONTROL_READ, false},
-        {"Ping", CONTROL_READ, false},       {"GetVersion", CONTROL_READ, false},
+        {"GetStatus", CONTROL_READ, false},    {"Restart", CONTROL_OPERATE, true},
+        {"Follow", CONTROL_READ, true},        {"Abort", CONTROL_OPERATE, false},
+        {"Quiet", CONTROL_OPERATE, false},     {"Stop", CONTROL_OPERATE, false},
+        {"Start", CONTROL_OPERATE, false},     {"Scale", CONTROL_OPERATE, false},
+        {"Reload", CONTROL_OPERATE, false},    {"Reexec", CONTROL_OWN, false},
+        {"GetEvents", CONTROL_READ, true},     {"GetJobs", CONTROL_READ, false},
+        {"GetMetrics", CONTROL_READ, false},   {"GetQueues", CONTROL_READ, false},
+        {"GetDiagnosis", CONTROL_READ, false}, {"Ping", CONTROL_READ, false},
+        {"GetVersion", CONTROL_READ, false},
 };
 const size_t control_n_methods = ELEMENTSOF(control_methods);
 
@@ -156,6 +157,14 @@ const char control_description[] =
         "  started_at: ?int\n"
         ")\n"
         "\n"
+        "# about: what it is of; text, remedy: a sentence each.\n"
+        "type Finding (\n"
+        "  level: (ok, warning, problem),\n"
+        "  about: string,\n"
+        "  text: string,\n"
+        "  remedy: ?string\n"
+        ")\n"
+        "\n"
         "method GetStatus(fleets: ?[]string) -> (\n"
         "  version: string,\n"
         "  pid: int,\n"
@@ -213,6 +222,9 @@ const char control_description[] =
         "where\n"
         "# that is not told. error: why it cannot be read; then there are no queues.\n"
         "method GetQueues() -> (redis: []QueuesOfRedis)\n"
+        "\n"
+        "# A check of the surroundings.\n"
+        "method GetDiagnosis() -> (findings: []Finding)\n"
         "\n"
         "# In the text format of Prometheus.\n"
         "method GetMetrics() -> (text: string)\n"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The control interface: its methods, who may call which, and its description for introspection.
  *
- * GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues, Follow, Ping and GetVersion only read. Restart,
- * Abort, Quiet, Stop, Start, Scale and Reload each record an order and answer at once; Reexec is answered by
- * the new image. Restart and Follow called with `more` go on to answer each time that something moved, until
- * the rollouts of all their fleets have ended. A list of fleets that is null or empty means all fleets.
+ * GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues, GetDiagnosis, Follow, Ping and GetVersion only read.
+ * Restart, Abort, Quiet, Stop, Start, Scale and Reload each record an order and answer at once; Reexec is
+ * answered by the new image. Restart and Follow called with `more` go on to answer each time that something
+ * moved, until the rollouts of all their fleets have ended. A list of fleets that is null or empty means all
+ * fleets.
  */
 #pragma once
 

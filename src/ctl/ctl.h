@@ -135,6 +135,7 @@ const char *render_seconds(json_t *object, const char *key, char *text);
 
 /* The commands. */
 int command_abort(struct ctl *ctl);
+int command_doctor(struct ctl *ctl);
 int command_events(struct ctl *ctl);
 int command_jobs(struct ctl *ctl);
 int command_metrics(struct ctl *ctl);

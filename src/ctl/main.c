@@ -31,6 +31,7 @@ const struct command commands[] = {
          OPTION_FOLLOW, command_events},
         {"jobs", "[FLEET...]", "shows the jobs that run now", 0, SIZE_MAX, 0, command_jobs},
         {"queues", "", "shows what waits in Redis, and for how long", 0, 0, 0, command_queues},
+        {"doctor", "", "checks Redis, the machine and the settings", 0, 0, 0, command_doctor},
         {"metrics", "", "prints numbers as Prometheus reads them", 0, 0, 0, command_metrics},
         {"why", "WORKER", "tells what happened to a worker, and why", 1, 1, 0, command_why},
         {"reload", "", "reads the configuration again, says what changed", 0, 0, 0, command_reload},

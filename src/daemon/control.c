@@ -509,6 +509,12 @@ static void handle_get_jobs(struct control *control, struct call *call, json_t *
                 control->host.jobs(control->host.userdata, call, list.fleets, list.n_fleets);
 }
 
+static void handle_get_diagnosis(struct control *control, struct call *call, json_t *parameters _unused_,
+                                 usec_t now _unused_)
+{
+        control->host.doctor(control->host.userdata, call);
+}
+
 static void handle_ping(struct control *control _unused_, struct call *call, json_t *parameters _unused_,
                         usec_t now _unused_)
 {
@@ -542,6 +548,7 @@ static const struct handler {
         {"GetMetrics", handle_get_metrics, {NULL}},
         {"GetQueues", handle_get_queues, {NULL}},
         {"GetJobs", handle_get_jobs, {"fleets"}},
+        {"GetDiagnosis", handle_get_diagnosis, {NULL}},
         {"Ping", handle_ping, {NULL}},
         {"GetVersion", handle_get_version, {NULL}},
 };

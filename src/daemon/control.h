@@ -25,6 +25,8 @@ struct control_host {
         void (*queues)(void *userdata, struct call *call);
         /* Answers the call with the jobs that run in these fleets, or keeps it until Redis has told. */
         void (*jobs)(void *userdata, struct call *call, struct fleet *const *fleets, size_t n_fleets);
+        /* Answers the call once the surroundings have been checked. */
+        void (*doctor)(void *userdata, struct call *call);
         /* Fills entries, max at most, with what stays valid until the loop's next turn; returns their number.
          */
         size_t (*redis)(void *userdata, struct status_redis *entries, size_t max);

@@ -30,6 +30,11 @@ static void on_control_jobs(void *userdata, struct call *call, struct fleet *con
         jobs_reply(call, fleets, n_fleets);
 }
 
+static void on_control_doctor(void *userdata, struct call *call)
+{
+        doctor_request(userdata, call);
+}
+
 static size_t on_control_redis(void *userdata, struct status_redis *entries, size_t max)
 {
         const struct supervisor *supervisor = userdata;
@@ -87,6 +92,7 @@ int service_start(struct supervisor *supervisor, const struct handover *handover
                 .reexec = on_control_reexec,
                 .queues = on_control_queues,
                 .jobs = on_control_jobs,
+                .doctor = on_control_doctor,
                 .redis = on_control_redis,
                 .serial = on_control_serial,
                 .changed = on_control_changed,

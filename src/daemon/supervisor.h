@@ -155,6 +155,9 @@ void queues_turn(struct supervisor *supervisor);
 /* The link ends. */
 void queues_forget(struct link *link);
 
+/* doctor.c: answers the call once the surroundings have been checked. */
+void doctor_request(struct supervisor *supervisor, struct call *call);
+
 /* keep.c: writes the state; starting as state_pack() takes it. What fails is told, and tried again with the
  * next change. */
 void keep(struct supervisor *supervisor, const struct plan *starting, usec_t now);

@@ -70,7 +70,7 @@ static void ask(struct queues_read *read, int what, size_t queue, const char *ke
 
         if (full != NULL && asked != NULL) {
                 *asked = (struct ask){.read = read, .what = what, .queue = queue};
-                r = redis_command(read->redis, on_reply, asked, argc + 1, words, NULL);
+                r = redis_command_forbiddable(read->redis, on_reply, asked, argc + 1, words);
         }
         if (r < 0) {
                 free(asked);

@@ -35,6 +35,7 @@ struct command {
         redis_reply_fn callback; /* NULL: nobody listens */
         void *userdata;
         usec_t sent_at;
+        bool may_be_forbidden; /* then NOPERM is a reply like any other */
 };
 
 struct redis {
@@ -379,7 +380,8 @@ static void on_reply(_unused_ struct connection *connection, const redisReply *r
         const struct command *command = redis->commands;
 
         redis->rtt_usec = MAX(usec_sub(clock_now(CLOCK_MONOTONIC), command->sent_at), 1U);
-        const char *remedy = command->callback == on_role ? NULL : unfit_remedy(redis, reply);
+        bool forbidden = command->may_be_forbidden && reply_is_error(reply, "NOPERM");
+        const char *remedy = command->callback == on_role || forbidden ? NULL : unfit_remedy(redis, reply);
         redis_enter(redis);
         if (remedy)
                 attempt_failed(redis, "the server says %.*s: %s", (int)strcspn(reply->str, " "), reply->str,
@@ -529,6 +531,20 @@ int redis_command(struct redis *redis, redis_reply_fn callback, void *userdata, 
                         return r;
         }
         return command_queue(redis, callback, userdata, argc, argv, argvlen);
+}
+
+int redis_command_forbiddable(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
+                              const char *const argv[])
+{
+        int r = redis_command(redis, callback, userdata, argc, argv, NULL);
+        struct command *last = redis->commands;
+
+        if (r < 0)
+                return r;
+        while (last->next)
+                last = last->next;
+        last->may_be_forbidden = true;
+        return 0;
 }
 
 enum redis_state redis_state(const struct redis *redis)

@@ -49,6 +49,11 @@ struct redis *redis_free(struct redis *redis);
 int redis_command(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
                   const char *const argv[], const size_t argvlen[]);
 
+/* The same for one that sqmgr can do without: where an ACL forbids it the callback gets that error, while it
+ * ends the connection otherwise. */
+int redis_command_forbiddable(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
+                              const char *const argv[]);
+
 enum redis_state redis_state(const struct redis *redis);
 /* Why it is down; NULL while there is no error. */
 const char *redis_error(const struct redis *redis);

@@ -204,8 +204,9 @@ END_TEST
 
 START_TEST(what_only_reads_needs_no_permission)
 {
-        static const char *const reading[] = {"GetStatus",  "Follow",    "GetEvents", "GetJobs",
-                                              "GetMetrics", "GetQueues", "Ping",      "GetVersion"};
+        static const char *const reading[] = {"GetStatus",    "Follow",     "GetEvents",
+                                              "GetJobs",      "GetMetrics", "GetQueues",
+                                              "GetDiagnosis", "Ping",       "GetVersion"};
         unsigned found = 0;
 
         for (size_t i = 0; i < ELEMENTSOF(reading); i++)

@@ -269,6 +269,13 @@ START_TEST(what_redis_refuses_is_told)
         read_queues("");
         ck_assert_ptr_null(found);
         ck_assert_ptr_nonnull(strstr(failure, "WRONGTYPE"));
+        /* What an ACL forbids here does not end the connection, which workers need. */
+        server_do("ACL SETUSER default -smembers");
+        read_queues("");
+        ck_assert_ptr_null(found);
+        ck_assert_ptr_nonnull(strstr(failure, "NOPERM"));
+        read_queues("");
+        ck_assert_uint_eq(redis_connection_count(redis), 1);
 }
 END_TEST
 

@@ -1,0 +1,76 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# A check of the surroundings, on a real Redis that is set up well, badly, or refuses to tell.
+# seconds: 30
+load helpers
+
+finds() { sqmgrctl doctor --json | jq -e "any(.findings[]; $1)"; }
+
+start_fleet() { # LINE...
+        start_redis
+        printf '%s\n' "$@" | configure
+        start_sqmgr
+        wait_until 30 fleet_is '.active == 1'
+}
+
+@test "doctor: a sound setup has no problem, and exits 0" {
+        start_fleet "command = $(sidekiq_command)"
+        run -0 sqmgrctl doctor
+        [[ $output == *"ok       Redis unix://$folder/redis.sock: it throws nothing away (noeviction)"* ]]
+        [[ $output == *'it writes all to disk (appendonly)'* ]]
+        [[ $output != *problem* ]]
+        sqmgrctl doctor --json | jq -e 'all(.findings[]; (.level == "ok") == (.remedy == null))'
+        [ "$(id -u)" != 0 ] || finds '.level == "warning" and (.text | contains("run as root"))'
+}
+
+@test "doctor: a Redis that evicts, does not save, or is shared with a cache is a problem, with its remedy" {
+        start_fleet "command = $(stub_command)"
+        redis config set appendonly no
+        redis config set save ''
+        run -1 sqmgrctl doctor
+        [[ $output == *'problem  Redis '*'it writes nothing to disk'*'; set appendonly to yes'* ]]
+        redis config set appendonly yes
+        redis config set maxmemory-policy volatile-ttl
+        run -0 sqmgrctl doctor
+        [[ $output == *'warning  Redis '*'volatile-ttl'* ]]
+        # What a cache has there is evicted; the jobs' keys are not, having no end.
+        redis set cached "$(printf '%01000d' 0)" ex 10000
+        redis config set maxmemory 1
+        redis set another x >/dev/null || true
+        redis config set maxmemory 0
+        run -1 sqmgrctl doctor
+        [[ $output == *'problem  Redis '*'it has thrown away '*' keys'*'; give the jobs a Redis of their own'* ]]
+}
+
+@test "doctor: what Redis refuses to tell is said, one that is away is a problem" {
+        start_redis
+        redis acl setuser jobs on '>secret' '~*' '+@all' -config
+        redis_lines=$'username = jobs\npassword = secret' configure <<<"command = $(stub_command)"
+        start_sqmgr
+        wait_until 20 redis_state_is connected
+        redis config set appendonly no
+        run -0 sqmgrctl doctor
+        [[ $output == *'not known, since it refuses CONFIG: NOPERM'* ]]
+        redis acl setuser jobs -info
+        run -0 sqmgrctl doctor
+        [[ $output == *'refuses INFO: NOPERM'* ]]
+        kill -STOP "$redis_pid"
+        run -1 sqmgrctl doctor
+        [[ $output == *'it cannot be asked: '* ]]
+        kill -KILL "$redis_pid"
+        wait_until 10 redis_state_is down
+        run -1 sqmgrctl doctor
+        [[ $output == *'it cannot be asked: '* ]]
+        [[ $output != *secret* ]]
+}
+
+@test "doctor: a worker in a pid namespace of its own, and a timeout that is cut short, are found" {
+        [ "$(id -u)" = 0 ] && unshare --pid --fork true 2>/dev/null || skip 'this machine lets nobody have a pid namespace'
+        start_redis
+        configure <<<"command = unshare --pid --fork --kill-child sleep 1000"
+        start_sqmgr
+        wait_until 20 finds '.about == "default/1" and .level == "problem" and (.text | contains("pid namespace"))'
+        printf '%s\n' "command = $(stub_command) -t 58" | configure
+        sqmgrctl reload
+        finds '.level == "problem" and (.text | contains("up to 58s (-t)"))'
+}
