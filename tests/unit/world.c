@@ -40,8 +40,9 @@ void test_world_open(struct test_world *t, unsigned count)
 
 void test_world_close(struct test_world *t)
 {
-        for (size_t i = 0; i < t->fleet->n_workers; i++)
-                free(t->fleet->workers[i]->io);
+        for (size_t i = 0; i < t->world->n_fleets; i++)
+                for (size_t j = 0; j < t->world->fleets[i]->n_workers; j++)
+                        free(t->world->fleets[i]->workers[j]->io);
         plan_free(&t->plan);
         t->world = world_free(t->world);
 }
