@@ -121,7 +121,7 @@ class Bench
     figure("sqmgr", sqmgr, unit: "ms", target: target)
   end
 
-  # Floor and sqmgr take turns of a second with the same workers and the same Redis.
+  # First sqmgr, then the floor, with the same workers and the same Redis, at a look a second each.
   def ticks(crowd: 0)
     count = options[:workers]
     running(SQMGR, count, check: "1s") do |place, pid|
