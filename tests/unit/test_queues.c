@@ -156,6 +156,23 @@ START_TEST(many_queues_are_told_in_one_text_that_is_cut)
 }
 END_TEST
 
+START_TEST(queues_are_watched_where_there_is_any_limit)
+{
+        static char none[] = "none", one[] = "none mail=5", late[] = "5min";
+        const struct {
+                struct redis_settings settings;
+                bool wanted;
+        } cases[] = {
+                {{.queue_warn_size = none, .queue_warn_latency = none}, false},
+                {{.queue_warn_size = one, .queue_warn_latency = none}, true},
+                {{.queue_warn_size = none, .queue_warn_latency = late}, true},
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++)
+                ck_assert(queue_watch_wanted(&cases[i].settings) == cases[i].wanted);
+}
+END_TEST
+
 static struct redis_settings settings;
 static struct redis *redis;
 static struct queues_read *reading;
@@ -317,6 +334,7 @@ int main(void)
         tcase_add_loop_test(core, stamps_of_seconds_and_of_milliseconds_are_told_apart, 0,
                             ELEMENTSOF(stamps));
         tcase_add_test(core, a_queue_is_told_of_once_when_it_goes_over_and_once_when_it_is_back);
+        tcase_add_test(core, queues_are_watched_where_there_is_any_limit);
         tcase_add_test(core, many_queues_are_told_in_one_text_that_is_cut);
         suite_add_tcase(suite, core);
         tcase_set_timeout(live, 60);
