@@ -64,19 +64,34 @@ static void look_title(struct worker *worker)
         observe_title(worker, known, title.busy);
 }
 
-static int look_boot_each(pid_t pid, void *userdata)
+/* Before its first beat nothing is known of its capsules. */
+static bool is_framework_thread(const char *comm, void *userdata)
 {
-        struct worker_io *io = userdata;
-        _cleanup_proc_ struct proc *proc = NULL;
+        const struct framework *framework = userdata;
+
+        return framework->thread_is_processor(comm, NULL);
+}
+
+bool look_has_booted(const struct proc *proc, const struct framework *framework)
+{
         struct sidekiq_title title;
+        char text[4096];
         unsigned threads = 0;
 
-        if (proc_open(pid, &proc) < 0)
-                return 0;
-        if (read_title(io->worker, proc, &title))
-                return 1;
-        (void)proc_count_threads(proc, is_job_thread, io, &threads);
+        if (proc_title(proc, text, sizeof(text)) == 0 && framework->title_parse(text, &title))
+                return true;
+        /* A title that was too long for its room lacks its end. */
+        (void)proc_count_threads(proc, is_framework_thread, (void *)framework, &threads);
         return threads > 0;
+}
+
+static int look_boot_each(pid_t pid, void *userdata)
+{
+        const struct worker_io *io = userdata;
+        _cleanup_proc_ struct proc *proc = NULL;
+
+        return proc_open(pid, &proc) == 0 &&
+               look_has_booted(proc, framework_get(io->worker->fleet->settings->framework));
 }
 
 static void look_worker(struct worker *worker, bool fast, bool jobs, usec_t now)

@@ -74,26 +74,6 @@ void search_service(struct adoption *adoption)
                 adoption->service[0] = '\0';
 }
 
-static bool is_job_thread(const char *comm, void *userdata)
-{
-        const struct framework *framework = userdata;
-
-        return framework->thread_is_processor(comm, NULL);
-}
-
-/* A title that was too long for its room lacks its end: the threads tell then. */
-static bool has_booted(const struct proc *proc, const struct framework *framework)
-{
-        char title[4096];
-        struct sidekiq_title known;
-        unsigned threads = 0;
-
-        if (proc_title(proc, title, sizeof(title)) == 0 && framework->title_parse(title, &known))
-                return true;
-        (void)proc_count_threads(proc, is_job_thread, (void *)framework, &threads);
-        return threads > 0;
-}
-
 /* A worker whose title has grown over its environment: a leader, as workers are started, that has booted. Of
  * which fleet can only be guessed: whatever is wrong in that, the planner drains and replaces it. Returns 1,
  * or 0 where it is none. */
@@ -107,7 +87,7 @@ static int read_service(const struct adoption *adoption, const struct proc *proc
                 const struct sought *sought = &adoption->sought[i];
 
                 if (!sought->lost || sought->uid != uid ||
-                    !has_booted(proc, framework_get(sought->fleet->settings->framework)))
+                    !look_has_booted(proc, framework_get(sought->fleet->settings->framework)))
                         continue;
                 ret->fleet = sought->fleet;
                 return 1;

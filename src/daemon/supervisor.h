@@ -61,6 +61,7 @@ struct invocation {
         const char *config_path;
 };
 
+struct framework;
 struct handover;
 
 struct supervisor {
@@ -171,6 +172,8 @@ void links_free(struct supervisor *supervisor);
 
 /* look.c: reads what is due; beats answer later. */
 void look(struct supervisor *supervisor, bool fast, usec_t now);
+/* Does its title or do its threads show that this process works for the framework? */
+bool look_has_booted(const struct proc *proc, const struct framework *framework);
 
 /* long_jobs.c: has the jobs of this worker read, where any of them may be told of for running too long. */
 void long_jobs_look(struct worker *worker);
