@@ -30,6 +30,32 @@ static size_t utf8_length(const unsigned char *text, size_t length)
         return 0;
 }
 
+/* The length of the control sequence at text, or 0 where there is none, or one without its end. */
+static size_t sequence_length(const unsigned char *text, size_t length)
+{
+        size_t n = 2;
+
+        if (length < n || text[0] != 0x1B || text[1] != '[')
+                return 0;
+        while (n < length && text[n] >= 0x20 && text[n] <= 0x3F)
+                n++;
+        return n < length && text[n] >= 0x40 && text[n] <= 0x7E ? n + 1 : 0;
+}
+
+size_t printable_drop_colours(char *text, size_t length)
+{
+        size_t kept = 0;
+
+        for (size_t i = 0; i < length;) {
+                size_t n = sequence_length((const unsigned char *)text + i, length - i);
+
+                if (n == 0)
+                        text[kept++] = text[i++];
+                i += n;
+        }
+        return kept;
+}
+
 void printable_replace(char *text, size_t length, bool keep_newlines)
 {
         unsigned char *p = (unsigned char *)text;

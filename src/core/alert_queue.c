@@ -9,13 +9,17 @@ static const char *event_fleet(const struct event *event)
         return event->fleet != NULL ? event->fleet->settings->name : "";
 }
 
+static bool is_of(const struct alert *alert, const struct event *event)
+{
+        return alert->index == event->index && strcmp(alert->fleet, event_fleet(event)) == 0;
+}
+
 static struct alert *find_like(struct alert_queue *queue, const struct event *event)
 {
         for (size_t i = 0; i < queue->n; i++) {
                 struct alert *alert = &queue->alerts[i];
 
-                if (alert->kind == event->kind && alert->index == event->index &&
-                    strcmp(alert->fleet, event_fleet(event)) == 0)
+                if (alert->kind == event->kind && is_of(alert, event))
                         return alert;
         }
         return NULL;
@@ -65,6 +69,19 @@ static struct alert *add_alert(struct alert_queue *queue, const struct event *ev
         return alert;
 }
 
+/* A trouble and its end are told in the order in which they came: the last that people hear must be true. */
+static usec_t due_after_opposite(const struct alert_queue *queue, const struct event *event, usec_t due)
+{
+        for (size_t i = 0; i < queue->n; i++) {
+                const struct alert *alert = &queue->alerts[i];
+
+                if (alert->count > 0 && is_of(alert, event) &&
+                    (event_kind_ends(event->kind, alert->kind) || event_kind_ends(alert->kind, event->kind)))
+                        due = MAX(due, usec_add(alert->due, 1));
+        }
+        return due;
+}
+
 bool alert_queue_add(struct alert_queue *queue, const struct event *event, json_t *rendered, usec_t now)
 {
         struct alert *alert = find_like(queue, event);
@@ -83,6 +100,7 @@ bool alert_queue_add(struct alert_queue *queue, const struct event *event, json_
                 json_decref(rendered);
                 return false;
         }
+        alert->due = due_after_opposite(queue, event, alert->due);
         alert->count++;
         json_decref(alert->event);
         alert->event = rendered;

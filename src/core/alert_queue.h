@@ -26,7 +26,8 @@ struct alert_queue {
 };
 
 /* Adds an event, rendered as the JSON object that is taken over. The first of its like is due at once; others
- * of the time after it are due together, at its end. Returns false where ALERTS_MAX wait: it is lost. */
+ * of the time after it are due together, at its end. Where a trouble or its end waits, the other is due after
+ * that. Returns false where ALERTS_MAX wait: it is lost. */
 bool alert_queue_add(struct alert_queue *queue, const struct event *event, json_t *rendered, usec_t now);
 
 /* The alert that is due first, or NULL where none waits. Valid until the next call of another function. */

@@ -146,7 +146,8 @@ void doctor_machine(struct findings *findings, const struct doctor_machine *mach
         char span[FORMAT_MAX];
 
         if (machine->has_redis && machine->overcommit == 0)
-                add(findings, FINDING_WARNING, about, "sysctl vm.overcommit_memory=1, and in /etc/sysctl.d",
+                add(findings, FINDING_WARNING, about,
+                    "run 'sysctl vm.overcommit_memory=1', and set it in /etc/sysctl.d",
                     "vm.overcommit_memory is 0: Redis may be unable to save while memory is short");
         else if (machine->has_redis && machine->overcommit > 0)
                 add(findings, FINDING_OK, about, NULL, "vm.overcommit_memory is %d", machine->overcommit);

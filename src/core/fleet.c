@@ -106,6 +106,15 @@ bool worker_proven_idle(const struct worker *worker)
         return worker->threads_known && worker->threads == 0;
 }
 
+usec_t worker_oldest_job_usec(const struct worker *worker, usec_t now)
+{
+        bool leaves = worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING;
+
+        if (!leaves || worker->oldest_job_at == 0 || worker->busy < worker->jobs_read)
+                return 0;
+        return usec_sub(now, worker->oldest_job_at);
+}
+
 usec_t worker_boot_deadline(const struct worker *worker)
 {
         const struct fleet *fleet = worker->fleet;

@@ -74,7 +74,11 @@ struct heartbeat {
         bool quiet;
         bool work_list_known;
         bool work_list_empty;
+        uint64_t rss_bytes; /* of the process that beats, as it wrote this; 0: not told */
 };
+
+/* The memory limits, from the lower to the higher one. */
+enum breach { BREACH_NONE, BREACH_THRESHOLD, BREACH_LIMIT };
 
 struct fleet;
 struct world;
@@ -102,6 +106,7 @@ struct worker {
         bool has_beat;
         uint64_t beat_usec; /* the last beat seen, by its own clock */
         usec_t beat_at;     /* when a beat was last seen to change */
+        usec_t beat_after;  /* the last fresh beat was written after this; 0: there was none */
         usec_t read_at;     /* when its heartbeat was last read, changed or not */
         bool stale_told;
         bool hung; /* no beat for hang_after: until the next one it does not count as active */
@@ -110,6 +115,8 @@ struct worker {
         unsigned idle_beats;  /* distinct beats in a row: quiet, 0 busy */
         unsigned loud_beats;  /* distinct beats since it was quieted that say it is not quiet */
         bool work_list_empty; /* at the last beat for which it was read */
+        unsigned jobs_read;   /* how many jobs were in its work list when that was last read */
+        usec_t oldest_job_at; /* the oldest of them began; 0: not told */
 
         bool threads_known;
         bool threads_witness; /* job threads were seen while it was active: the witness counts */
@@ -122,6 +129,10 @@ struct worker {
         unsigned over_samples; /* in a row over memory_threshold */
         bool over_threshold;   /* three in a row were: sticks */
         bool over_limit;
+        uint64_t mark_bytes; /* what it held at mark_at: its growth since is told */
+        usec_t mark_at;     /* when it last ran nothing, else its first beat, or its adoption; 0: not known */
+        enum breach breach; /* the highest limit that it was seen to go over */
+        usec_t breach_at;   /* a beat from after this, which tells what ran then, is waited for; 0: none is */
 
         bool quiet_ordered; /* by the operator, for this worker */
         int signal_error;   /* errno of the last signal that was refused; 0: none was */
@@ -189,6 +200,7 @@ enum event_kind {
         EVENT_BEATS_AGAIN,
         EVENT_MEMORY_OVER,
         EVENT_MEMORY_CHURN,
+        EVENT_CULPRITS, /* what ran in one that went over a memory limit, or fell to the OOM killer */
         EVENT_SIGNAL_REFUSED,
         EVENT_ROLLOUT_STARTED,
         EVENT_ROLLOUT_DONE,
@@ -209,6 +221,33 @@ enum event_kind {
         EVENT_JOB_LONG, /* a job runs for longer than job_warn_after */
         EVENT_ORDER,    /* the operator's */
         _EVENT_MAX,
+};
+
+enum culprits_cause {
+        CULPRITS_MEMORY, /* it went over memory_threshold or memory_limit */
+        CULPRITS_OOM,    /* it died while the kernel's OOM killer was at work */
+        _CULPRITS_CAUSE_MAX,
+};
+
+#define CULPRITS_KEPT        5
+#define CULPRITS_CLASSES_MAX 5
+#define CULPRITS_CLASS_MAX   101
+
+/* What a worker was running as its memory ran out (core/culprits.h). */
+struct culprits {
+        usec_t at; /* 0: nothing is here */
+        enum culprits_cause cause;
+        unsigned index; /* of the worker */
+        pid_t pid;
+        uint64_t memory_bytes; /* 0: not known */
+        uint64_t growth_bytes; /* 0: none was seen */
+        usec_t growth_usec;    /* within so long */
+        struct {
+                char name[CULPRITS_CLASS_MAX]; /* cut, and printable */
+                size_t jobs;
+        } classes[CULPRITS_CLASSES_MAX]; /* of the jobs, those with the most first */
+        size_t n_classes;
+        size_t more_classes; /* that are left out */
 };
 
 /* Counted since sqmgr started. */
@@ -241,6 +280,7 @@ struct fleet {
         usec_t redis_at; /* since when it is as redis_up says; 0: it was never up */
         usec_t heard_at; /* since when at least one of its workers is fresh; 0: none is */
         bool rescue_off_told;
+        struct culprits culprits[CULPRITS_KEPT]; /* the newest first */
         bool continued; /* crash is of an earlier sqmgr's, and Redis was not seen away since */
 
         enum wait waits_for; /* the planner's verdict on starts */
@@ -308,6 +348,9 @@ static inline bool worker_hangs(const struct worker *worker)
 usec_t worker_silent_usec(const struct worker *worker, usec_t now);
 /* That is longer than hang_after. */
 bool worker_silent_too_long(const struct worker *worker, usec_t now);
+/* How long the oldest job has been running in a worker that takes no new ones, in microseconds; 0: not known,
+ * be it that the oldest may have ended since its work list was read. */
+usec_t worker_oldest_job_usec(const struct worker *worker, usec_t now);
 /* When a worker that has not beaten is to be given up; counts only time with Redis up and undoubted. */
 usec_t worker_boot_deadline(const struct worker *worker);
 
@@ -322,9 +365,14 @@ bool fleet_lacks_memory(const struct fleet *fleet);
 const char *worker_state_name(enum worker_state state);
 const char *reason_name(enum reason reason); /* "none" for REASON_NONE */
 const char *rollout_state_name(enum rollout_state state);
-const char *fleet_order_name(enum fleet_order order); /* "running", "quiet", "stopped" */
+const char *fleet_order_name(enum fleet_order order);       /* "running", "quiet", "stopped" */
+const char *culprits_cause_name(enum culprits_cause cause); /* "memory", "oom" */
 const char *event_kind_name(enum event_kind kind);
-int event_kind_level(enum event_kind kind);              /* syslog's: LOG_ERR, LOG_WARNING or LOG_INFO */
+int event_kind_level(enum event_kind kind); /* syslog's: LOG_ERR, LOG_WARNING or LOG_INFO */
+/* Does it tell that such a trouble is over? */
+bool event_kind_ends(enum event_kind kind, enum event_kind trouble);
+/* What it counts as where someone is to be told: the end of a trouble as much as the trouble. */
+int event_kind_alert_level(enum event_kind kind);
 const char *event_kind_message_id(enum event_kind kind); /* 32 hex digits: the journal's MESSAGE_ID */
 
 /* One sentence on what it waits for; "" where it waits for nothing. Returns text. */

@@ -6,11 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Numbers in the arguments of a job may be larger than ours, and strings may hold what C cannot. */
-#define DECODE_FLAGS (JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL)
-/* Seconds since 1970 are less than this for long, and milliseconds more. */
-#define SECONDS_MAX 1e11
-
 static void decref_pointer(json_t **json)
 {
         json_decref(*json);
@@ -49,7 +44,7 @@ static int take_payload(json_t *payload, char **ret_text, json_t **ret_object)
         }
         if (!json_is_string(payload) || strlen(json_string_value(payload)) != json_string_length(payload))
                 return -EINVAL;
-        *ret_object = json_loads(json_string_value(payload), DECODE_FLAGS, NULL);
+        *ret_object = sidekiq_job_load(json_string_value(payload), json_string_length(payload));
         if (!json_is_object(*ret_object))
                 return -EINVAL;
         *ret_text = strdup(json_string_value(payload));
@@ -59,15 +54,11 @@ static int take_payload(json_t *payload, char **ret_text, json_t **ret_object)
 static int decode(json_t *root, struct job *job)
 {
         _cleanup_decref_ json_t *payload = NULL;
-        double started = json_number_value(json_object_get(root, "run_at"));
         int r = take_payload(json_object_get(root, "payload"), &job->payload, &payload);
 
         if (r < 0)
                 return r;
-        if (started > SECONDS_MAX)
-                started /= 1000;
-        if (started > 0 && started < SECONDS_MAX)
-                job->started_usec = (uint64_t)started * USEC_PER_SEC;
+        (void)sidekiq_stamp_decode(json_object_get(root, "run_at"), &job->started_usec);
         r = take_text(root, "queue", &job->queue);
         if (r >= 0)
                 r = take_text(payload, "jid", &job->jid);
@@ -88,7 +79,7 @@ int job_list_add(struct job_list *list, bool old_key, const struct sidekiq_field
                 list->jobs = jobs;
                 list->allocated = allocated;
         }
-        _cleanup_decref_ json_t *root = json_loadb(entry->text, entry->len, DECODE_FLAGS, NULL);
+        _cleanup_decref_ json_t *root = sidekiq_job_load(entry->text, entry->len);
         if (!json_is_object(root) || memchr(thread->text, '\0', thread->len))
                 return -EINVAL;
         struct job job = {
@@ -114,6 +105,19 @@ void job_list_clear(struct job_list *list)
                 job_clear(&list->jobs[i]);
         free(list->jobs);
         *list = (struct job_list){0};
+}
+
+usec_t job_list_oldest(const struct job_list *list, uint64_t now_usec)
+{
+        uint64_t oldest = 0;
+
+        for (size_t i = 0; i < list->n_jobs; i++) {
+                uint64_t started = list->jobs[i].started_usec;
+
+                if (started > 0 && (oldest == 0 || started < oldest))
+                        oldest = started;
+        }
+        return oldest > 0 ? usec_sub(now_usec, oldest) : 0;
 }
 
 bool job_is_long(const struct job *job, const char *limits, uint64_t now_usec, usec_t *ret_usec)

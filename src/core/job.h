@@ -14,7 +14,7 @@ struct job {
         char *queue;           /* without `queue:` */
         char *class;           /* of an ActiveJob its own, not that of its wrapper */
         char *jid;             /* its id */
-        uint64_t started_usec; /* by the worker's wall clock, in whole seconds; 0: not told */
+        uint64_t started_usec; /* by the worker's wall clock, told in whole seconds; 0: not told */
 };
 
 struct job_list {
@@ -28,6 +28,10 @@ struct job_list {
 int job_list_add(struct job_list *list, bool old_key, const struct sidekiq_field *thread,
                  const struct sidekiq_field *entry);
 void job_list_clear(struct job_list *list);
+
+/* How long the oldest has been running, in microseconds; 0: none, or none tells. now_usec: by the wall clock.
+ */
+usec_t job_list_oldest(const struct job_list *list, uint64_t now_usec);
 
 /* Has it been running for longer than its class may, by limits (core/limits.h, NULL: none)? now_usec: by the
  * wall clock. *ret_usec: for how long. */

@@ -41,6 +41,16 @@ static int parse_limit(const char *value, enum limits_unit unit, uint64_t *ret)
         return r == 0 && *ret == 0 ? -ERANGE : r;
 }
 
+static bool is_named(const char *text, const char *name)
+{
+        char word_name[WORD_MAX], value[WORD_MAX];
+
+        while (next_word(&text, word_name, value))
+                if (strcmp(word_name, name) == 0)
+                        return true;
+        return false;
+}
+
 const char *limits_check(const char *text, enum limits_unit unit, char *why, size_t size)
 {
         const char *hint = unit == LIMITS_COUNT ? "a whole number (1000)" : "a duration (90s)";
@@ -51,6 +61,10 @@ const char *limits_check(const char *text, enum limits_unit unit, char *why, siz
                 uint64_t limit;
 
                 n_all += name[0] == '\0';
+                if (name[0] != '\0' && is_named(text, name)) {
+                        snprintf(why, size, "'%.80s' is given twice", name);
+                        return why;
+                }
                 if (parse_limit(value, unit, &limit) < 0) {
                         snprintf(why, size, "'%.80s' must be none, or %s", value, hint);
                         return why;

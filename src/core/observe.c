@@ -146,6 +146,14 @@ void observe_available_memory(struct world *world, uint64_t bytes)
         world->available_bytes = bytes;
 }
 
+void observe_oom_kills(struct world *world, uint64_t kills, usec_t now)
+{
+        if (world->oom_known && kills > world->oom_kills)
+                world->oom_at = now;
+        world->oom_known = true;
+        world->oom_kills = kills;
+}
+
 void observe_redis(struct fleet *fleet, bool up, usec_t now)
 {
         /* A first connection says nothing of the failures before this sqmgr: Redis need not have been away.
@@ -243,6 +251,11 @@ struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, 
                 observe_promoted(worker, now);
         else if (known->beat_pid != 0 && !beat_lives)
                 observe_beat_process(worker, 0, 0, now);
+        /* What ran then has been told. */
+        if (known->reason == REASON_MEMORY)
+                worker->breach = BREACH_LIMIT;
+        else if (known->over_threshold)
+                worker->breach = BREACH_THRESHOLD;
         return worker;
 }
 
@@ -298,10 +311,27 @@ void observe_beat_process(struct worker *worker, pid_t pid, uint64_t pid_start, 
         if (worker->beat_pid != pid || worker->beat_pid_start != pid_start) {
                 /* What another process said proves nothing of this one. */
                 worker->idle_beats = 0;
+                worker->oldest_job_at = 0;
                 worker->threads_known = worker->threads_witness = false;
+                worker->mark_at = 0;
         }
         worker->beat_pid = pid;
         worker->beat_pid_start = pid_start;
+}
+
+static bool memory_is_over(const struct fleet_settings *settings, uint64_t bytes)
+{
+        return (settings->memory_threshold > 0 && bytes > settings->memory_threshold) ||
+               (settings->memory_limit > 0 && bytes > settings->memory_limit);
+}
+
+/* Its growth is counted from here on; but what took it over a limit still counts when its job has ended. */
+static void worker_mark_memory(struct worker *worker, uint64_t bytes, usec_t now)
+{
+        if (bytes == 0 || (worker->mark_at != 0 && memory_is_over(worker->fleet->settings, bytes)))
+                return;
+        worker->mark_bytes = bytes;
+        worker->mark_at = now;
 }
 
 static void worker_observe_first_beat(struct worker *worker, const struct heartbeat *beat, usec_t now)
@@ -316,6 +346,7 @@ static void worker_observe_first_beat(struct worker *worker, const struct heartb
         worker->beat_at = now;
         worker->busy = beat->busy;
         worker->idle_beats = beat->quiet && beat->busy == 0;
+        worker_mark_memory(worker, beat->rss_bytes ?: worker->memory_bytes, now);
         if (worker->state != WORKER_STARTING)
                 return;
         worker->active_at = now;
@@ -341,6 +372,10 @@ static void worker_observe_fresh_beat(struct worker *worker, const struct heartb
         worker->beat_at = now;
         worker->busy = beat->busy;
         worker->idle_beats = beat->quiet && beat->busy == 0 ? worker->idle_beats + 1 : 0;
+        /* A sample may be of a job that began since the beat: what the beat says of its own moment is better.
+         */
+        if (beat->busy == 0)
+                worker_mark_memory(worker, beat->rss_bytes ?: worker->memory_bytes, now);
         if (worker->stale_told || worker->hung) {
                 world_event(fleet->world, EVENT_BEATS_AGAIN, fleet, worker, "%s beats again%s",
                             worker_event_name(worker, name),
@@ -363,6 +398,7 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *beat, usec
         /* What was read before a doubt, or over another connection, may be older than it looks: the first
          * reading after it is only the mark from which change is judged. */
         bool mark = worker->read_at <= fleet->world->doubt.since || worker->read_at < fleet->redis_at;
+        usec_t read_before = worker->read_at;
 
         worker->read_at = now;
         if (beat->concurrency > 0)
@@ -381,8 +417,10 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *beat, usec
         worker->beat_usec = beat->beat_usec;
         if (older || beat->busy > 0 || !beat->quiet)
                 worker->idle_beats = 0;
-        if (!mark && !older)
-                worker_observe_fresh_beat(worker, beat, now);
+        if (mark || older)
+                return;
+        worker->beat_after = read_before;
+        worker_observe_fresh_beat(worker, beat, now);
 }
 
 void observe_threads(struct worker *worker, unsigned job_threads)
@@ -414,6 +452,15 @@ void observe_booted(struct worker *worker, bool booted, usec_t now)
         worker->booted |= booted;
 }
 
+/* since: when it can have begun. */
+static void worker_observe_breach(struct worker *worker, enum breach breach, usec_t since)
+{
+        if (breach <= worker->breach)
+                return;
+        worker->breach = breach;
+        worker->breach_at = MAX(since, (usec_t)1);
+}
+
 static void worker_observe_over_threshold(struct worker *worker, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
@@ -421,6 +468,9 @@ static void worker_observe_over_threshold(struct worker *worker, usec_t now)
         char name[300], bytes[32], threshold[32];
 
         worker->over_threshold = true;
+        /* The first of the samples in a row was one over it. */
+        worker_observe_breach(worker, BREACH_THRESHOLD,
+                              usec_sub(now, (MEMORY_SAMPLES - 1) * fleet->world->settings->check_interval));
         format_size(worker->memory_bytes, bytes, sizeof(bytes));
         format_size(settings->memory_threshold, threshold, sizeof(threshold));
         world_event(fleet->world, EVENT_MEMORY_OVER, fleet, worker, "%s holds %s, over memory_threshold %s",
@@ -441,6 +491,8 @@ void observe_memory(struct worker *worker, uint64_t bytes, usec_t now)
         const struct fleet_settings *settings = worker->fleet->settings;
 
         worker->memory_bytes = bytes;
+        if (worker->mark_at == 0 && worker->has_beat)
+                worker_mark_memory(worker, bytes, now);
         bool over_limit = settings->memory_limit > 0 && bytes > settings->memory_limit;
         /* A limit below what a worker needs to boot must not churn. */
         if (over_limit && !worker->over_limit && worker->state <= WORKER_ACTIVE &&
@@ -448,12 +500,20 @@ void observe_memory(struct worker *worker, uint64_t bytes, usec_t now)
                 backoff_fail(&worker->fleet->crash, settings->backoff_min, settings->backoff_max,
                              &worker->fleet->random, now);
         worker->over_limit = over_limit;
+        if (over_limit)
+                worker_observe_breach(worker, BREACH_LIMIT, now);
         if (settings->memory_threshold == 0)
                 worker->over_threshold = false;
         bool over = settings->memory_threshold > 0 && bytes > settings->memory_threshold;
         worker->over_samples = over ? worker->over_samples + 1 : 0;
         if (worker->over_samples >= MEMORY_SAMPLES && !worker->over_threshold)
                 worker_observe_over_threshold(worker, now);
+}
+
+void observe_jobs(struct worker *worker, unsigned n_jobs, usec_t oldest, usec_t now)
+{
+        worker->jobs_read = n_jobs;
+        worker->oldest_job_at = oldest > 0 ? MAX(usec_sub(now, oldest), (usec_t)1) : 0;
 }
 
 void observe_long_job(struct worker *worker, const struct job *job, usec_t runs, bool dumped)

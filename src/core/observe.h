@@ -15,6 +15,8 @@ bool observe_clocks(struct world *world, usec_t monotonic, usec_t boottime, usec
 void observe_time(struct world *world, usec_t now);
 
 void observe_available_memory(struct world *world, uint64_t bytes);
+/* How many processes the kernel's OOM killer has ended so far; the first reading tells nothing yet. */
+void observe_oom_kills(struct world *world, uint64_t kills, usec_t now);
 void observe_redis(struct fleet *fleet, bool up, usec_t now);
 /* Its Redis is another server now, as the Sentinels told; both as `host:port`. What is read there is judged
  * as after any loss, which observe_redis() has told before. */
@@ -40,6 +42,10 @@ void observe_title(struct worker *worker, bool known, unsigned busy);
 void observe_booted(struct worker *worker, bool booted, usec_t now);
 /* One regular sample, not one of the fast looks. */
 void observe_memory(struct worker *worker, uint64_t bytes, usec_t now);
+
+/* Its work list was read: it holds so many jobs, and the oldest has been running for so long, in
+ * microseconds; 0: that is not told. */
+void observe_jobs(struct worker *worker, unsigned n_jobs, usec_t oldest, usec_t now);
 
 /* One of its jobs has been running for so long, more than it may. dumped: Sidekiq was asked what it is at. */
 void observe_long_job(struct worker *worker, const struct job *job, usec_t runs, bool dumped);

@@ -4,13 +4,11 @@
 #include "base/parse.h"
 #include "base/printable.h"
 #include "core/limits.h"
+#include "core/sidekiq.h"
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Above it a stamp counts milliseconds: as seconds it would be of the year 5138. */
-#define SECONDS_MAX 1e11
 
 struct queues *queues_free(struct queues *queues)
 {
@@ -49,14 +47,11 @@ void queues_sort(struct queues *queues)
 
 bool queues_enqueued_at(const char *payload, size_t length, usec_t *ret)
 {
-        json_t *job = json_loadb(payload, length, 0, NULL), *stamp = json_object_get(job, "enqueued_at");
-        double at = json_number_value(stamp);
+        json_t *job = sidekiq_job_load(payload, length);
+        bool told = sidekiq_stamp_decode(json_object_get(job, "enqueued_at"), ret);
 
         json_decref(job);
-        if (!(at > 0) || at > SECONDS_MAX * 1000)
-                return false;
-        *ret = (usec_t)(at > SECONDS_MAX ? at * 1e3 : at * 1e6);
-        return true;
+        return told;
 }
 
 void queue_watch_clear(struct queue_watch *watch)

@@ -17,6 +17,7 @@ struct queue {
 struct queues {
         struct queue *list; /* owned, by name once read */
         size_t n;
+        size_t left_out;                /* queues that were not read, for their number */
         uint64_t retry, schedule, dead; /* their sizes */
 };
 

@@ -15,6 +15,11 @@ bool rescue_is_due(const struct worker *worker, const struct exit_status *exit)
         return exit->by_signal || (exit->status != 0 && cut_off);
 }
 
+bool rescue_is_late(const struct worker *dead, usec_t died_at)
+{
+        return dead->busy > 0 && usec_sub(died_at, dead->beat_at) >= RESCUE_USEC;
+}
+
 void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct job *job,
                     enum rescue_outcome outcome, unsigned times, const char *how)
 {
@@ -46,7 +51,7 @@ void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct
         snprintf(names, sizeof(names), "%.200s %.200s (queue %.200s)", job->class, job->jid, job->queue);
         printable_replace(names, strlen(names), false);
         if (outcome == RESCUE_REQUEUED && times > 1)
-                snprintf(count, sizeof(count), ", for the %u. time", times);
+                snprintf(count, sizeof(count), ", %u times by now", times);
         world_event(fleet->world, kinds[outcome].kind, fleet, dead,
                     "%s was running in %s/%u (pid %d), which %s: %s%s", names, fleet->settings->name,
                     dead->index, (int)(dead->beat_pid != 0 ? dead->beat_pid : dead->pid), how,

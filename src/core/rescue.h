@@ -21,6 +21,9 @@ enum rescue_outcome {
  * process ended, as far as it is known. */
 bool rescue_is_due(const struct worker *worker, const struct exit_status *exit);
 
+/* Was the work list of such a worker gone already when it died at that time, while jobs ran? */
+bool rescue_is_late(const struct worker *dead, usec_t died_at);
+
 /* What became of one job of a worker that is dead. times: it has been put back; how: the worker ended. */
 void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct job *job,
                     enum rescue_outcome outcome, unsigned times, const char *how);

@@ -26,8 +26,9 @@ void rollout_start(struct fleet *fleet, usec_t now)
         backoff_reset(&fleet->crash);
         backoff_reset(&fleet->churn);
         world_event(fleet->world, EVENT_ROLLOUT_STARTED, fleet, NULL,
-                    "fleet '%s': restart to generation %llu, %u workers to replace", fleet->settings->name,
-                    (unsigned long long)fleet->generation, fleet->rollout.total);
+                    "fleet '%s': restart to generation %llu, %u worker%s to replace", fleet->settings->name,
+                    (unsigned long long)fleet->generation, fleet->rollout.total,
+                    fleet->rollout.total == 1 ? "" : "s");
 }
 
 void rollout_outdate(struct fleet *fleet, usec_t now)

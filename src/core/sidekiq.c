@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What Sidekiq 5 to 8 looks like from outside; see the header. */
 #include "core/sidekiq.h"
-#include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +9,11 @@
 
 /* More jobs or threads than this no process has: such a number is garbage. */
 #define COUNT_MAX 1000000
+/* What no machine has, as yet. */
+#define RSS_KIB_MAX (1ULL << 40)
+
+/* Above it a stamp counts milliseconds: as seconds it would be of the year 5138. */
+#define STAMP_SECONDS_MAX 1e11
 
 static bool is_digit(char c)
 {
@@ -23,10 +27,12 @@ static bool parse_count(const char *text, size_t len, unsigned long long max, un
 
         if (len == 0 || len > 18 || (len > 1 && text[0] == '0'))
                 return false;
-        for (size_t i = 0; i < len; i++) {
-                if (!is_digit(text[i]))
+        for (const char *end = text + len; text < end; text++) {
+                unsigned digit = (unsigned)*text - '0';
+
+                if (digit > 9)
                         return false;
-                value = value * 10 + (unsigned)(text[i] - '0');
+                value = value * 10 + digit;
         }
         if (value > max)
                 return false;
@@ -108,6 +114,22 @@ bool sidekiq_time_parse(const char *text, size_t len, uint64_t *ret_usec)
         return true;
 }
 
+bool sidekiq_stamp_decode(const json_t *stamp, uint64_t *ret_usec)
+{
+        double at = json_number_value(stamp);
+
+        if (!(at > 0) || at > STAMP_SECONDS_MAX * 1000)
+                return false;
+        *ret_usec = (uint64_t)(at > STAMP_SECONDS_MAX ? at * 1e3 : at * 1e6);
+        return true;
+}
+
+json_t *sidekiq_job_load(const char *text, size_t len)
+{
+        /* Numbers in the arguments may be larger than ours, and strings may hold what C cannot. */
+        return json_loadb(text, len, JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, NULL);
+}
+
 static bool field_is(const struct sidekiq_field *field, const char *text)
 {
         return field->len == strlen(text) && memcmp(field->text, text, field->len) == 0;
@@ -115,9 +137,10 @@ static bool field_is(const struct sidekiq_field *field, const char *text)
 
 enum sidekiq_beat sidekiq_beat_decode(const struct sidekiq_field *busy, const struct sidekiq_field *beat,
                                       const struct sidekiq_field *quiet,
-                                      const struct sidekiq_field *concurrency, struct heartbeat *ret)
+                                      const struct sidekiq_field *concurrency,
+                                      const struct sidekiq_field *rss, struct heartbeat *ret)
 {
-        unsigned long long n_busy, n_concurrency = 0;
+        unsigned long long n_busy, n_concurrency = 0, rss_kib = 0;
         uint64_t beat_usec;
 
         if (!busy->text && !beat->text && !quiet->text && !concurrency->text)
@@ -133,12 +156,16 @@ enum sidekiq_beat sidekiq_beat_decode(const struct sidekiq_field *busy, const st
                 return SIDEKIQ_BEAT_MALFORMED;
         if (concurrency->text && !parse_count(concurrency->text, concurrency->len, COUNT_MAX, &n_concurrency))
                 return SIDEKIQ_BEAT_MALFORMED;
+        /* Nothing is decided by it. */
+        if (rss->text && !parse_count(rss->text, rss->len, RSS_KIB_MAX, &rss_kib))
+                rss_kib = 0;
 
         *ret = (struct heartbeat){
                 .beat_usec = beat_usec,
                 .busy = (unsigned)n_busy,
                 .concurrency = (unsigned)n_concurrency,
                 .quiet = is_quiet,
+                .rss_bytes = rss_kib * 1024,
         };
         return SIDEKIQ_BEAT_DECODED;
 }

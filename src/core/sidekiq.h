@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/fleet.h"
+#include <jansson.h>
 
 /* A beat is due every 5 s, or 10 s from 7.0 on. */
 #define SIDEKIQ_STALE_USEC (30 * USEC_PER_SEC)
@@ -49,14 +50,23 @@ char *sidekiq_key(const char *namespace, const char *name, const char *suffix);
  * out of memory. */
 char *sidekiq_identity_pattern(const char *host);
 
-/* Decodes a heartbeat; concurrency may be missing. Of *ret, the work list stays unknown. *ret is set only for
- * SIDEKIQ_BEAT_DECODED. */
+/* Decodes a heartbeat; concurrency may be missing, and so may rss, of which nonsense counts as missing. Of
+ * *ret, the work list stays unknown. *ret is set only for SIDEKIQ_BEAT_DECODED. */
 enum sidekiq_beat sidekiq_beat_decode(const struct sidekiq_field *busy, const struct sidekiq_field *beat,
                                       const struct sidekiq_field *quiet,
-                                      const struct sidekiq_field *concurrency, struct heartbeat *ret);
+                                      const struct sidekiq_field *concurrency,
+                                      const struct sidekiq_field *rss, struct heartbeat *ret);
 
 /* Epoch seconds with a fraction (`1795238801.0820885`), to microseconds. */
 bool sidekiq_time_parse(const char *text, size_t len, uint64_t *ret_usec);
+
+/* A stamp in JSON: seconds since 1970 up to 7, with a fraction or without, and whole milliseconds from 8.0
+ * on. Returns false where it is none. */
+bool sidekiq_stamp_decode(const json_t *stamp, uint64_t *ret_usec);
+
+/* Decodes a job as it stands in a queue, or what holds one. NULL: it is no JSON, or memory is short. To be
+ * released by json_decref(). */
+json_t *sidekiq_job_load(const char *text, size_t len);
 
 /* Decodes the `info` field. Returns 0, or -EINVAL where it is no JSON object. What it does not tell, or tells
  * in another type, counts as not told. */

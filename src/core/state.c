@@ -394,6 +394,48 @@ static int unpack_fleet(struct unpacker *unpacker, struct state_fleet *fleet)
         return unpack_workers(unpacker, fleet);
 }
 
+static void pack_dead(struct packer *packer, const struct state_dead *dead)
+{
+        const struct state_dead *each;
+        uint64_t n = 0;
+
+        for (each = dead; each != NULL; each = each->next)
+                n++;
+        pack_number(packer, n);
+        for (each = dead; each != NULL; each = each->next) {
+                pack_text(packer, each->fleet);
+                pack_worker(packer, &each->worker.worker, each->worker.identity);
+                pack_number(packer, each->worker.worker.busy);
+                pack_number(packer, each->exit.known);
+                pack_number(packer, each->exit.by_signal);
+                pack_number(packer, (uint64_t)each->exit.status);
+        }
+}
+
+static int unpack_dead(struct unpacker *unpacker, struct state *state)
+{
+        /* A sqmgr that did not keep them ended here. */
+        if (unpacker->left == 0)
+                return 0;
+        uint64_t n = unpack_number(unpacker, 0, unpacker->left / WORKER_BYTES_MIN);
+        for (struct state_dead **end = &state->dead; n > 0 && !unpacker->wrong; n--, end = &(*end)->next) {
+                struct state_dead *dead = *end = calloc(1, sizeof(*dead));
+
+                if (dead == NULL)
+                        return -ENOMEM;
+                int r = unpack_string(unpacker, &dead->fleet);
+                if (r == 0)
+                        r = unpack_worker(unpacker, UINT64_MAX - 1, &dead->worker);
+                if (r < 0)
+                        return r;
+                dead->worker.worker.busy = (unsigned)unpack_number(unpacker, 0, UINT32_MAX);
+                dead->exit.known = unpack_number(unpacker, 0, 1) == 1;
+                dead->exit.by_signal = unpack_number(unpacker, 0, 1) == 1;
+                dead->exit.status = (int)unpack_number(unpacker, 0, INT32_MAX);
+        }
+        return 0;
+}
+
 static void pack_header(uint8_t *bytes, size_t size)
 {
         uint8_t *at = mempcpy(bytes, STATE_MAGIC, sizeof(STATE_MAGIC) - 1);
@@ -424,8 +466,9 @@ static enum state_outcome unpack_header(const uint8_t *bytes, size_t size)
         return STATE_READ;
 }
 
-int state_pack(const struct world *world, const struct plan *starting, const char *boot_id,
-               state_identity_fn identity, void *userdata, usec_t now, uint8_t **ret, size_t *ret_size)
+int state_pack(const struct world *world, const struct state_dead *dead, const struct plan *starting,
+               const char *boot_id, state_identity_fn identity, void *userdata, usec_t now, uint8_t **ret,
+               size_t *ret_size)
 {
         struct packer packer = {.now = now};
 
@@ -438,6 +481,7 @@ int state_pack(const struct world *world, const struct plan *starting, const cha
 
                 pack_fleet(&packer, fleet, starting, identity, userdata);
         }
+        pack_dead(&packer, dead);
         if (packer.failed || packer.size > STATE_BYTES_MAX) {
                 free(packer.bytes);
                 return packer.failed ? -ENOMEM : -EFBIG;
@@ -448,10 +492,23 @@ int state_pack(const struct world *world, const struct plan *starting, const cha
         return 0;
 }
 
+static void free_dead(struct state *state)
+{
+        struct state_dead *dead;
+
+        while ((dead = state->dead) != NULL) {
+                state->dead = dead->next;
+                free(dead->fleet);
+                free(dead->worker.identity);
+                free(dead);
+        }
+}
+
 struct state *state_free(struct state *state)
 {
         if (state == NULL)
                 return NULL;
+        free_dead(state);
         for (size_t i = 0; i < state->n_fleets; i++) {
                 struct state_fleet *fleet = &state->fleets[i];
 
@@ -480,6 +537,7 @@ static void drop_workers(struct state *state)
                 while (fleet->n_workers > 0)
                         free(fleet->workers[--fleet->n_workers].identity);
         }
+        free_dead(state);
 }
 
 int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t now, struct state **ret)
@@ -507,6 +565,9 @@ int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t 
                 if (r < 0)
                         return r;
         }
+        int r = unpack_dead(&unpacker, state);
+        if (r < 0)
+                return r;
         if (unpacker.wrong || unpacker.left > 0)
                 return STATE_GARBLED;
         if (!unpacker.same_boot)

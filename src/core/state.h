@@ -4,6 +4,7 @@
  * state_continue_fleet() and observe_adopted(). */
 #pragma once
 
+#include "core/observe.h"
 #include "core/world.h"
 
 struct plan;
@@ -45,23 +46,33 @@ struct state_fleet {
         size_t n_workers;
 };
 
+/* A worker that is dead, and whose jobs have not been followed up yet. */
+struct state_dead {
+        struct state_dead *next;
+        char *fleet;                /* its name */
+        struct state_worker worker; /* as it was; of its worker, fleet and io mean nothing */
+        struct exit_status exit;    /* of the process that beat; without the texts */
+};
+
 struct state {
         struct state_fleet *fleets;
         size_t n_fleets;
+        struct state_dead *dead;
 };
 
 /* The shell's name for a worker's heartbeat; NULL: none. */
 typedef const char *(*state_identity_fn)(const struct worker *worker, void *userdata);
 
-/* Packs world as it is at now. starting: the plan whose starts are about to be made, or NULL. boot_id names
- * the boot of the machine, on whose monotonic clock the times are. identity may be NULL. Returns 0 with *ret
- * to be freed; -ENOMEM; or -EFBIG. */
-int state_pack(const struct world *world, const struct plan *starting, const char *boot_id,
-               state_identity_fn identity, void *userdata, usec_t now, uint8_t **ret, size_t *ret_size);
+/* Packs world and the dead as they are at now. starting: the plan whose starts are about to be made, or NULL.
+ * boot_id names the boot of the machine, on whose monotonic clock the times are. identity may be NULL.
+ * Returns 0 with *ret to be freed; -ENOMEM; or -EFBIG. */
+int state_pack(const struct world *world, const struct state_dead *dead, const struct plan *starting,
+               const char *boot_id, state_identity_fn identity, void *userdata, usec_t now, uint8_t **ret,
+               size_t *ret_size);
 
 /* Unpacks bytes of any origin. Times are of this boot's monotonic clock; where boot_id is another, what is
- * left of waits counts from now, and there are no workers: none outlived the boot. Returns an enum
- * state_outcome, with *ret to be freed by state_free() for STATE_READ alone; or -ENOMEM. */
+ * left of waits counts from now, and there are no workers, alive or dead: none outlived the boot. Returns an
+ * enum state_outcome, with *ret to be freed by state_free() for STATE_READ alone; or -ENOMEM. */
 int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t now, struct state **ret);
 struct state *state_free(struct state *state);
 

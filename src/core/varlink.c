@@ -248,14 +248,22 @@ int varlink_encode_error(const char *error, json_t *parameters, char **ret, size
         return encode(with(message, "error", json_string(error)), ret, ret_size);
 }
 
-json_t *varlink_text(const char *text)
+static json_t *printable_string(const char *text, bool keep_newlines)
 {
-        if (!text || text[0] == '\0')
-                return json_null();
-
         _cleanup_free_ char *copy = strdup(text);
+
         if (!copy)
                 return NULL;
-        printable_replace(copy, strlen(copy), true);
+        printable_replace(copy, strlen(copy), keep_newlines);
         return json_string(copy);
+}
+
+json_t *varlink_text(const char *text)
+{
+        return text && text[0] != '\0' ? printable_string(text, true) : json_null();
+}
+
+json_t *varlink_name(const char *name)
+{
+        return printable_string(name, false);
 }

@@ -78,6 +78,9 @@ int varlink_encode_error(const char *error, json_t *parameters, char **ret, size
  * UTF-8, become '?'. NULL and "" become null. Returns NULL where memory is short. */
 json_t *varlink_text(const char *text);
 
+/* The same for a name, which is one line: newlines become '?' too, and "" stays "". */
+json_t *varlink_name(const char *name);
+
 static inline void json_decref_pointer(json_t **json)
 {
         json_decref(*json);

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <syslog.h>
 
+#define OLDEST_MAX 64
+
 static const char *const state_names[] = {
         [WORKER_STARTING] = "starting", [WORKER_ACTIVE] = "active", [WORKER_QUIET] = "quiet",
         [WORKER_STOPPING] = "stopping", [WORKER_GONE] = "gone",
@@ -54,6 +56,17 @@ const char *fleet_order_name(enum fleet_order order)
         return order_names[order];
 }
 
+static const char *const cause_names[] = {
+        [CULPRITS_MEMORY] = "memory",
+        [CULPRITS_OOM] = "oom",
+};
+static_assert(ELEMENTSOF(cause_names) == _CULPRITS_CAUSE_MAX, "a name for each cause");
+
+const char *culprits_cause_name(enum culprits_cause cause)
+{
+        return cause_names[cause];
+}
+
 /* The journal's MESSAGE_ID of a kind, which contrib/systemd/sqmgr.catalog explains, is its name for ever: a
  * new kind gets one from `systemd-id128 new`. */
 static const struct {
@@ -77,6 +90,9 @@ static const struct {
         [EVENT_BEATS_AGAIN] = {"beats-again", LOG_INFO, "4b8d8ba0514d4ca39b2528edc4204e34"},
         [EVENT_MEMORY_OVER] = {"memory-over", LOG_INFO, "74d57ea7dd82419f8338d88699287616"},
         [EVENT_MEMORY_CHURN] = {"memory-churn", LOG_WARNING, "2bfae3c2b48e4f74be20be2a41412e86"},
+        /* As memory-over is: sqmgr sees to a breach itself, and the death that it explains is told as an
+           error. */
+        [EVENT_CULPRITS] = {"culprits", LOG_INFO, "5b832976107547ae96a8672c37102012"},
         [EVENT_SIGNAL_REFUSED] = {"signal-refused", LOG_WARNING, "0a5782b72eaf4cb385715a9f3b5fa44d"},
         [EVENT_ROLLOUT_STARTED] = {"rollout-started", LOG_INFO, "aec76d419ab54a4ba83fe522cd7d9440"},
         [EVENT_ROLLOUT_DONE] = {"rollout-done", LOG_INFO, "55bcaa74a4114086864e4a3d802e42ac"},
@@ -109,15 +125,59 @@ int event_kind_level(enum event_kind kind)
         return event_kinds[kind].level;
 }
 
+bool event_kind_ends(enum event_kind kind, enum event_kind trouble)
+{
+        switch (kind) {
+        case EVENT_REDIS_UP:
+                return trouble == EVENT_REDIS_DOWN;
+        case EVENT_QUEUE_BACK:
+                return trouble == EVENT_QUEUE_OVER;
+        case EVENT_BEATS_AGAIN:
+                return trouble == EVENT_STALE || trouble == EVENT_HUNG;
+        default:
+                return false;
+        }
+}
+
+int event_kind_alert_level(enum event_kind kind)
+{
+        int level = event_kinds[kind].level;
+
+        for (enum event_kind trouble = 0; trouble < _EVENT_MAX; trouble++)
+                if (event_kind_ends(kind, trouble))
+                        level = MIN(level, event_kinds[trouble].level);
+        return level;
+}
+
 const char *event_kind_message_id(enum event_kind kind)
 {
         return event_kinds[kind].message_id;
 }
 
-static const char *jobs_text(const struct worker *worker, char *text, size_t size)
+/* What follows the count of its running jobs: ", oldest 11min", or "" where that is not known. */
+static const char *oldest_text(const struct worker *worker, usec_t now, char text[static OLDEST_MAX])
 {
-        snprintf(text, size, "waits for %u running job%s to finish", worker->busy,
-                 worker->busy == 1 ? "" : "s");
+        usec_t oldest = worker_oldest_job_usec(worker, now);
+        char span[FORMAT_MAX];
+
+        text[0] = '\0';
+        if (oldest == 0)
+                return text;
+        /* When it began is told in whole seconds. */
+        format_duration(oldest - oldest % USEC_PER_SEC, span, sizeof(span));
+        if (worker->busy == 1)
+                snprintf(text, OLDEST_MAX, ", begun %s ago", span);
+        else
+                snprintf(text, OLDEST_MAX, ", oldest %s", span);
+        return text;
+}
+
+static const char *jobs_text(const struct worker *worker, usec_t now, char *text, size_t size)
+{
+        char oldest[OLDEST_MAX];
+
+        snprintf(text, size, "waits for %u running job%s to finish%s", worker->busy,
+                 worker->busy == 1 ? "" : "s", oldest_text(worker, now, oldest));
         return text;
 }
 
@@ -143,7 +203,7 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
                          count == 1 ? " is" : "s are");
                 break;
         case WAIT_JOBS:
-                return jobs_text(worker, text, size);
+                return jobs_text(worker, now, text, size);
         case WAIT_BEATS:
                 snprintf(text, size, "waits for %u more beat%s to be proven idle", count,
                          count == 1 ? "" : "s");
@@ -215,10 +275,13 @@ static const struct worker *longest_drain(const struct fleet *fleet)
 static void places_text(const struct fleet *fleet, usec_t now, char *text, size_t size)
 {
         const struct worker *longest = longest_drain(fleet);
-        char span[32];
+        char span[32], oldest[OLDEST_MAX];
 
         if (longest == NULL) {
-                snprintf(text, size, "all %u places (max_processes) are taken", fleet_max_processes(fleet));
+                unsigned places = fleet_max_processes(fleet);
+
+                snprintf(text, size, "waits for a place: %u of %u (max_processes) %s taken", places, places,
+                         places == 1 ? "is" : "are");
                 return;
         }
         unsigned draining = 0;
@@ -226,12 +289,13 @@ static void places_text(const struct fleet *fleet, usec_t now, char *text, size_
                 draining += holds_place(fleet->workers[i]);
         format_duration(usec_sub(now, drain_since(longest)), span, sizeof(span));
         snprintf(text, size,
-                 "waits for a place: %u of %u (max_processes) %s held by draining %sworkers, %s/%u (pid %d, "
-                 "%u running job%s) for %s",
-                 draining, fleet_max_processes(fleet), draining == 1 ? "is" : "are",
-                 fleet_count(fleet, now).hung > 0 ? "or hung " : "", fleet->settings->name, longest->index,
+                 "waits for a place: %u of %u (max_processes) %s draining %sworker%s, %s/%u (pid %d, %u "
+                 "running job%s%s) for %s",
+                 draining, fleet_max_processes(fleet), draining == 1 ? "is held by a" : "are held by",
+                 fleet_count(fleet, now).hung > 0 ? "or hung " : "", draining == 1 ? "" : "s",
+                 fleet->settings->name, longest->index,
                  (int)(longest->beat_pid ? longest->beat_pid : longest->pid), longest->busy,
-                 longest->busy == 1 ? "" : "s", span);
+                 longest->busy == 1 ? "" : "s", oldest_text(longest, now, oldest), span);
 }
 
 const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, size_t size)

@@ -23,6 +23,9 @@ struct world {
 
         struct doubt doubt;
         uint64_t available_bytes; /* memory available to an extra process; 0: not known */
+        bool oom_known;
+        uint64_t oom_kills; /* of the kernel, on this machine, as last read */
+        usec_t oom_at;      /* when they were last seen to have become more; 0: never */
 
         bool shutting_down;
         bool shutdown_now; /* asked twice */

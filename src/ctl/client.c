@@ -287,20 +287,21 @@ static int read_more(struct ctl *ctl)
         return CTL_DONE;
 }
 
-/* The strings of a list as a phrase: 'a', 'b'. Returns text. */
-static const char *join_names(json_t *names, char *text, size_t size)
+const char *ctl_names(json_t *names, char text[static NAMES_MAX])
 {
-        size_t i, length = 0;
+        size_t i, n = json_array_size(names), length;
         json_t *name;
 
-        snprintf(text, size, "there is none");
+        snprintf(text, NAMES_MAX, "there %s", n > 1 ? "are " : n == 1 ? "is " : "is none");
         json_array_foreach(names, i, name)
         {
-                int n = snprintf(text + length, size - length, "%s'%s'", i == 0 ? "there is " : ", ",
-                                 json_string_value(name));
-                if (n < 0 || (size_t)n >= size - length)
+                length = strlen(text);
+                if (length + json_string_length(name) > NAMES_MAX - sizeof(", '', ...")) {
+                        snprintf(text + length, NAMES_MAX - length, ", ...");
                         break;
-                length += (size_t)n;
+                }
+                snprintf(text + length, NAMES_MAX - length, "%s'%s'", i > 0 ? ", " : "",
+                         json_string_value(name));
         }
         return text;
 }
@@ -333,7 +334,7 @@ static int tell_error(const struct varlink_reply *reply)
 {
         const char *error = reply->error;
         json_t *parameters = reply->parameters;
-        char names[1024];
+        char names[NAMES_MAX];
 
         if (strcmp(error, CONTROL_REFUSED) == 0)
                 return tell_refused(parameters);
@@ -341,10 +342,10 @@ static int tell_error(const struct varlink_reply *reply)
                 return tell_permission(parameters);
         if (strcmp(error, CONTROL_UNKNOWN_FLEET) == 0)
                 return ctl_error(CTL_USAGE, "unknown fleet '%s': %s", ctl_string(parameters, "name"),
-                                 join_names(json_object_get(parameters, "fleets"), names, sizeof(names)));
+                                 ctl_names(json_object_get(parameters, "fleets"), names));
         if (strcmp(error, CONTROL_UNKNOWN_WORKER) == 0)
                 return ctl_error(CTL_USAGE, "unknown worker '%s': %s", ctl_string(parameters, "name"),
-                                 join_names(json_object_get(parameters, "workers"), names, sizeof(names)));
+                                 ctl_names(json_object_get(parameters, "workers"), names));
         if (strcmp(error, VARLINK_INVALID_PARAMETER) == 0)
                 return ctl_error(CTL_USAGE,
                                  "sqmgr does not take the parameter '%s': is it of another version?",

@@ -34,7 +34,7 @@ bool ctl_colour(void)
 
 struct view ctl_view(void)
 {
-        return (struct view){.columns = screen_columns(), .colour = ctl_colour()};
+        return (struct view){.columns = screen_columns(STDOUT_FILENO), .colour = ctl_colour()};
 }
 
 const char *ctl_string(json_t *object, const char *key)
@@ -75,9 +75,9 @@ int command_abort(struct ctl *ctl)
         if (r != CTL_DONE || !reply)
                 return r;
         json_array_foreach(names, i, name)
-                printf("%s: restart aborted, no further old worker is quieted\n", json_string_value(name));
+                ctl_say("%s: restart aborted, no further old worker is quieted", json_string_value(name));
         if (json_array_size(names) == 0)
-                printf("no restart is in progress\n");
+                ctl_say("no restart is in progress");
         return CTL_DONE;
 }
 
@@ -90,11 +90,11 @@ int command_quiet(struct ctl *ctl)
         if (r != CTL_DONE || !reply)
                 return r;
         if (json_is_true(json_object_get(reply, "leaving")))
-                printf("%s: is quiet or stopping already\n", target);
+                ctl_say("%s: is quiet or stopping already", target);
         else if (strchr(target, '/'))
-                printf("%s: takes no new jobs and is replaced\n", target);
+                ctl_say("%s: takes no new jobs and is replaced", target);
         else
-                printf("%s: takes no new jobs until 'sqmgrctl start %s' or a restart\n", target, target);
+                ctl_say("%s: takes no new jobs until 'sqmgrctl start %s' or a restart", target, target);
         return CTL_DONE;
 }
 
@@ -106,7 +106,9 @@ int command_stop(struct ctl *ctl)
 
         if (r != CTL_DONE || !reply)
                 return r;
-        printf("%s: %s\n", fleet, ctl->force ? "stops now" : "stops, each worker as its jobs are done");
+        ctl_say("%s: %s", fleet,
+                ctl->force ? "stops now, without waiting for its jobs"
+                           : "stops, each worker as its jobs are done");
         return CTL_DONE;
 }
 
@@ -118,7 +120,7 @@ int command_start(struct ctl *ctl)
 
         if (r != CTL_DONE || !reply)
                 return r;
-        printf("%s: starts\n", fleet);
+        ctl_say("%s: starts", fleet);
         return CTL_DONE;
 }
 
@@ -135,7 +137,7 @@ int command_scale(struct ctl *ctl)
                      &reply);
         if (r != CTL_DONE || !reply)
                 return r;
-        printf("%s: scales to %llu\n", fleet, (unsigned long long)count);
+        ctl_say("%s: scales to %llu", fleet, (unsigned long long)count);
         return CTL_DONE;
 }
 
@@ -148,9 +150,9 @@ int command_reload(struct ctl *ctl)
 
         if (r != CTL_DONE || !reply)
                 return r;
-        json_array_foreach(changes, i, line) printf("%s\n", json_string_value(line));
+        json_array_foreach(changes, i, line) ctl_say("%s", json_string_value(line));
         if (json_array_size(changes) == 0)
-                printf("reloaded, nothing changed\n");
+                ctl_say("reloaded, nothing changed");
         return CTL_DONE;
 }
 
@@ -160,8 +162,8 @@ int command_reexec(struct ctl *ctl)
         int r = call(ctl, "Reexec", json_object(), &reply);
 
         if (r == CTL_DONE && reply)
-                printf("sqmgr %s runs in its place (pid %lld)\n", ctl_string(reply, "version"),
-                       ctl_integer(reply, "pid"));
+                ctl_say("sqmgr %s runs in its place (pid %lld)", ctl_string(reply, "version"),
+                        ctl_integer(reply, "pid"));
         return r;
 }
 
@@ -181,7 +183,7 @@ int command_ping(struct ctl *ctl)
         int r = call(ctl, "Ping", json_object(), &reply);
 
         if (r == CTL_DONE && reply)
-                printf("sqmgr answers\n");
+                ctl_say("sqmgr answers");
         return r;
 }
 
@@ -191,6 +193,6 @@ int command_version(struct ctl *ctl)
         int r = call(ctl, "GetVersion", json_object(), &reply);
 
         if (r == CTL_DONE && reply)
-                printf("sqmgr %s\n", ctl_string(reply, "version"));
+                ctl_say("sqmgr %s", ctl_string(reply, "version"));
         return r;
 }

@@ -82,6 +82,16 @@ static void offer_name(const struct typed *typed, const char *name, const char *
         offer(name, "", partial);
 }
 
+/* May another name follow? A worker stands alone, and what comes after the first of several kinds is no name:
+ * scale FLEET N. */
+static bool takes_name(const struct typed *typed)
+{
+        if (typed->n_arguments == 0)
+                return typed->command->max > 0;
+        return typed->n_arguments < typed->command->max && !strchr(typed->command->arguments, ' ') &&
+               !strchr(typed->arguments[0], '/');
+}
+
 /* The names that are in use now. */
 static void offer_names(struct ctl *ctl, const struct typed *typed, const char *partial)
 {
@@ -96,7 +106,7 @@ static void offer_names(struct ctl *ctl, const struct typed *typed, const char *
         {
                 if (strstr(wanted, "FLEET"))
                         offer_name(typed, ctl_string(fleet, "name"), partial);
-                if (!strstr(wanted, "WORKER"))
+                if (!strstr(wanted, "WORKER") || typed->n_arguments > 0)
                         continue;
                 json_array_foreach(json_object_get(fleet, "workers"), k, worker)
                         offer_name(typed, ctl_string(worker, "id"), partial);
@@ -126,10 +136,7 @@ void complete(struct ctl *ctl, char **words, size_t n_words)
                 else if (!typed.command)
                         for (size_t i = 0; i < n_commands; i++)
                                 offer(commands[i].name, commands[i].help, partial);
-                /* What comes after the first of several kinds is no name: scale FLEET N. */
-                else if (typed.n_arguments < typed.command->max &&
-                         (typed.n_arguments == 0 || !strchr(typed.command->arguments, ' ')) &&
-                         ctl_find_socket(ctl))
+                else if (takes_name(&typed) && ctl_find_socket(ctl))
                         offer_names(ctl, &typed, partial);
         }
         ctl_errors_to(NULL, 0);

@@ -46,7 +46,10 @@ struct ctl {
 
 usec_t monotonic_now(void);
 
-/* Prints `sqmgrctl: ` and the sentence to stderr, or where ctl_errors_to() wants it. Returns code. */
+/* Prints a sentence on standard output, on a terminal broken between words. */
+void ctl_say(const char *format, ...) _printf_(1, 2);
+/* Prints `sqmgrctl: ` and the sentence to stderr, in the same way, or where ctl_errors_to() wants it. Returns
+ * code. */
 int ctl_error(enum ctl_exit code, const char *format, ...) _printf_(2, 3);
 /* A further line of the same. */
 void ctl_error_line(const char *line);
@@ -73,10 +76,12 @@ int client_catch_signals(struct ctl *ctl, const int *signals, size_t n_signals);
 /* Closes the connection and waits so long. Returns CTL_DONE, or CTL_WOKEN where a signal or a key came. */
 int client_wait(struct ctl *ctl, usec_t usec);
 
+/* The strings of a list as a phrase: there are 'a', 'b'. Returns text. */
+#define NAMES_MAX 512
+const char *ctl_names(json_t *names, char text[static NAMES_MAX]);
+
 /* The fleets named as arguments, as the methods want them. */
 json_t *ctl_fleets(const struct ctl *ctl);
-/* events.c: prints one event on a line of its own. */
-void ctl_print_event(json_t *event, bool colour);
 /* Prints one JSON object on a line of its own. */
 void ctl_print_json(json_t *json);
 
@@ -107,6 +112,8 @@ extern const struct command commands[];
 extern const size_t n_commands;
 /* The command of that name, or NULL. */
 const struct command *find_command(const char *name);
+/* Tells what is wrong with the command's arguments, and how it is used. Returns CTL_USAGE. */
+int ctl_usage(const struct command *command, const char *what);
 /* Sets ctl->socket where it is not set. Returns false where memory is short. */
 bool ctl_find_socket(struct ctl *ctl);
 
@@ -118,6 +125,7 @@ void complete(struct ctl *ctl, char **words, size_t n_words);
 struct view {
         int columns; /* 0: lines may be as long as they want */
         bool colour;
+        bool brief; /* only what is on its way: workers that just do their work are counted */
 };
 struct view ctl_view(void);
 
@@ -131,7 +139,15 @@ void render_text(FILE *out, const char *text, int used, int indent, const struct
 /* The sentence with the worker's last lines that it quotes each on a line of its own, for a terminal: spoils
  * text, and returns it. */
 char *render_last_lines(char *text);
+/* Paints what draw prints, in brief where there is no room for all. */
+void render_on_screen(void (*draw)(FILE *out, const struct view *view, void *userdata), void *userdata);
 const char *render_seconds(json_t *object, const char *key, char *text);
+/* The columns that text takes. */
+int render_width(const char *text);
+/* Prints text, filled up with blanks to so many columns. */
+void render_cell(FILE *out, const char *text, int width);
+/* One event with its time: a line, where nothing limits its length. */
+void render_event(FILE *out, json_t *event, const struct view *view);
 
 /* The commands. */
 int command_abort(struct ctl *ctl);

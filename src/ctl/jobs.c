@@ -6,9 +6,23 @@
 #include <string.h>
 #include <time.h>
 
-static const char *const columns[] = {"class", "jid", "queue", "worker"};
-static const char *const headers[] = {"CLASS", "JID", "QUEUE", "WORKER"};
-static_assert(ELEMENTSOF(headers) == ELEMENTSOF(columns), "a header for each column");
+static const struct {
+        const char *key, *header;
+        bool below; /* where all are too wide, it stands on a line of its own */
+} columns[] = {
+        {"class", "CLASS", false},
+        {"jid", "JID", true},
+        {"queue", "QUEUE", true},
+        {"worker", "WORKER", false},
+};
+
+#define GAP          2
+#define BELOW_INDENT 6
+
+struct layout {
+        int widths[ELEMENTSOF(columns)];
+        bool below;
+};
 
 /* Jobs that do not tell when they began come last. */
 static int compare_started(const void *left, const void *right)
@@ -22,23 +36,55 @@ static int compare_started(const void *left, const void *right)
                (json_integer_value(a) < json_integer_value(b));
 }
 
-static void print_job(json_t *job, const int *widths)
+static const char *running_for(json_t *job, char text[FORMAT_MAX])
 {
         json_t *started = json_object_get(job, "started_at");
         time_t now = time(NULL), at = (time_t)json_integer_value(started);
-        char span[FORMAT_MAX] = "-";
 
-        for (size_t i = 0; i < ELEMENTSOF(columns); i++)
-                printf("%-*s  ", widths[i], ctl_string(job, columns[i]));
-        if (json_is_integer(started))
-                format_duration(now > at ? (usec_t)(now - at) * USEC_PER_SEC : 0, span, sizeof(span));
-        printf("%s\n", span);
+        if (!json_is_integer(started))
+                return "-";
+        return format_duration(now > at ? (usec_t)(now - at) * USEC_PER_SEC : 0, text, FORMAT_MAX);
+}
+
+/* job: NULL for the headers. */
+static void print_row(json_t *job, const struct layout *layout)
+{
+        char span[FORMAT_MAX];
+
+        for (size_t i = 0; i < ELEMENTSOF(columns); i++) {
+                if (layout->below && columns[i].below)
+                        continue;
+                render_cell(stdout, job ? ctl_string(job, columns[i].key) : columns[i].header,
+                            layout->widths[i] + GAP);
+        }
+        printf("%s\n", job ? running_for(job, span) : "FOR");
+        if (job && layout->below)
+                printf("%*s%s, queue %s\n", BELOW_INDENT, "", ctl_string(job, "jid"),
+                       ctl_string(job, "queue"));
+}
+
+static void lay_out(json_t *const *jobs, size_t n, struct layout *ret)
+{
+        struct view view = ctl_view();
+        char span[FORMAT_MAX];
+        int last = (int)strlen("FOR"), all = 0;
+
+        for (size_t i = 0; i < ELEMENTSOF(columns); i++) {
+                ret->widths[i] = (int)strlen(columns[i].header);
+                for (size_t k = 0; k < n; k++)
+                        ret->widths[i] =
+                                MAX(ret->widths[i], render_width(ctl_string(jobs[k], columns[i].key)));
+                all += ret->widths[i] + GAP;
+        }
+        for (size_t k = 0; k < n; k++)
+                last = MAX(last, render_width(running_for(jobs[k], span)));
+        ret->below = view.columns > 0 && all + last > view.columns;
 }
 
 static int print_jobs(json_t *jobs)
 {
         size_t n = json_array_size(jobs);
-        int widths[ELEMENTSOF(columns)];
+        struct layout layout;
 
         if (n == 0) {
                 printf("no job is running\n");
@@ -47,19 +93,13 @@ static int print_jobs(json_t *jobs)
         _cleanup_free_ json_t **sorted = calloc(n, sizeof(*sorted));
         if (!sorted)
                 return ctl_error(CTL_FAILED, "there is too little memory");
-        for (size_t i = 0; i < ELEMENTSOF(columns); i++)
-                widths[i] = (int)strlen(headers[i]);
-        for (size_t i = 0; i < n; i++) {
-                sorted[i] = json_array_get(jobs, i);
-                for (size_t k = 0; k < ELEMENTSOF(columns); k++)
-                        widths[k] = MAX(widths[k], (int)strlen(ctl_string(sorted[i], columns[k])));
-        }
-        qsort(sorted, n, sizeof(json_t *), compare_started);
-        for (size_t i = 0; i < ELEMENTSOF(columns); i++)
-                printf("%-*s  ", widths[i], headers[i]);
-        printf("FOR\n");
         for (size_t i = 0; i < n; i++)
-                print_job(sorted[i], widths);
+                sorted[i] = json_array_get(jobs, i);
+        qsort(sorted, n, sizeof(json_t *), compare_started);
+        lay_out(sorted, n, &layout);
+        print_row(NULL, &layout);
+        for (size_t i = 0; i < n; i++)
+                print_row(sorted[i], &layout);
         return CTL_DONE;
 }
 

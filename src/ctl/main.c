@@ -5,10 +5,8 @@
 #include "config.h"
 #include "core/control.h"
 #include "ctl/ctl.h"
-#include "ctl/screen.h"
 #include <getopt.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,62 +19,25 @@ const struct command commands[] = {
          OPTION_WAIT, command_restart},
         {"abort", "[FLEET...]", "ends a restart: no further old worker is quieted", 0, SIZE_MAX, 0,
          command_abort},
-        {"quiet", "FLEET|WORKER", "takes no new jobs; a worker is replaced, a fleet is not", 1, 1, 0,
+        {"quiet", "FLEET|WORKER", "no new jobs; a worker is replaced, a fleet is not", 1, 1, 0,
          command_quiet},
         {"stop", "FLEET", "stops the fleet's workers as their jobs are done", 1, 1, OPTION_FORCE,
          command_stop},
         {"start", "FLEET", "brings a stopped or quieted fleet back", 1, 1, 0, command_start},
         {"scale", "FLEET N", "sets how many workers take jobs", 2, 2, 0, command_scale},
-        {"events", "[FLEET...]", "tells what has happened, and with --follow what happens", 0, SIZE_MAX,
-         OPTION_FOLLOW, command_events},
+        {"events", "[FLEET...|WORKER]", "tells what has happened", 0, SIZE_MAX, OPTION_FOLLOW,
+         command_events},
         {"jobs", "[FLEET...]", "shows the jobs that run now", 0, SIZE_MAX, 0, command_jobs},
         {"queues", "", "shows what waits in Redis, and for how long", 0, 0, 0, command_queues},
         {"doctor", "", "checks Redis, the machine and the settings", 0, 0, 0, command_doctor},
         {"metrics", "", "prints numbers as Prometheus reads them", 0, 0, 0, command_metrics},
         {"why", "WORKER", "tells what happened to a worker, and why", 1, 1, 0, command_why},
         {"reload", "", "reads the configuration again, says what changed", 0, 0, 0, command_reload},
-        {"reexec", "", "puts the installed sqmgr in the place of the running one", 0, 0, 0, command_reexec},
+        {"reexec", "", "has the installed sqmgr take over from this one", 0, 0, 0, command_reexec},
         {"ping", "", "asks whether sqmgr answers", 0, 0, 0, command_ping},
         {"version", "", "tells the version of the sqmgr that runs", 0, 0, 0, command_version},
 };
 const size_t n_commands = ELEMENTSOF(commands);
-
-static struct {
-        char *text;
-        size_t size;
-} errors;
-
-void ctl_errors_to(char *text, size_t size)
-{
-        errors.text = text;
-        errors.size = size;
-}
-
-void ctl_error_line(const char *line)
-{
-        if (!errors.text)
-                fprintf(stderr, "%s\n", line);
-}
-
-int ctl_error(enum ctl_exit code, const char *format, ...)
-{
-        va_list arguments;
-
-        if (errors.text) {
-                va_start(arguments, format);
-                vsnprintf(errors.text, errors.size, format, arguments);
-                va_end(arguments);
-                return code;
-        }
-        screen_release();
-        fflush(stdout);
-        fputs("sqmgrctl: ", stderr);
-        va_start(arguments, format);
-        vfprintf(stderr, format, arguments);
-        va_end(arguments);
-        fputc('\n', stderr);
-        return code;
-}
 
 static void print_help(void)
 {
@@ -85,22 +46,23 @@ static void print_help(void)
              "\n"
              "Commands:");
         for (size_t i = 0; i < ELEMENTSOF(commands); i++)
-                printf("  %-8s %-13s %s\n", commands[i].name, commands[i].arguments, commands[i].help);
+                printf("  %-7s  %-17s  %s\n", commands[i].name, commands[i].arguments, commands[i].help);
         puts("\n"
              "Options:\n"
-             "  -s, --socket SOCKET   the control socket (also SQMGR_SOCKET in the environment)\n"
-             "  --json                prints JSON, one object on a line\n"
-             "  --timeout DURATION    waits no longer (30s; with --wait: as long as it takes)\n"
-             "  --wait[=drained]      restart: shows progress until the old workers are replaced\n"
-             "                        and quiet; drained: until they are gone\n"
-             "  --follow              events: goes on with those to come\n"
-             "  --watch               status: shows it anew each second, until q is pressed\n"
-             "  --force               stop: does not wait for running jobs\n"
-             "  -h, --help            shows this text\n"
-             "  -V, --version         shows the version of sqmgrctl\n"
+             "  -s, --socket SOCKET  the control socket; also SQMGR_SOCKET in the environment\n"
+             "  --json               prints JSON, one object on a line\n"
+             "  --timeout DURATION   waits no longer (30s; with --wait: as long as it takes)\n"
+             "  --wait[=drained]     restart: shows progress until the old workers are\n"
+             "                       replaced and quiet; drained: until they are gone\n"
+             "  --follow             events: goes on with those to come\n"
+             "  --watch              status: shows it anew each second, until q is pressed\n"
+             "  --force              stop: does not wait for running jobs\n"
+             "  -h, --help           shows this text\n"
+             "  -V, --version        shows the version of sqmgrctl\n"
              "\n"
-             "Exit codes: 0 done, 1 the operation failed, 2 usage or an unknown name, 3 cannot\n"
-             "connect, 4 not permitted, 5 timed out and 130 interrupted (the operation goes on).");
+             "Exit codes: 0 done, 1 the operation failed, 2 usage or an unknown name,\n"
+             "3 cannot connect, 4 not permitted, 5 timed out, 130 interrupted; after the last\n"
+             "two the operation goes on.");
 }
 
 const struct command *find_command(const char *name)
@@ -111,21 +73,28 @@ const struct command *find_command(const char *name)
         return NULL;
 }
 
+/* A word that may have been meant. */
+struct near {
+        const char *word; /* NULL: none so far */
+        unsigned distance;
+};
+
+static void compare_words(struct near *near, const char *typed, const char *word)
+{
+        unsigned distance = words_distance(typed, word);
+
+        if (distance < (near->word ? near->distance : 3) && distance < strlen(word))
+                *near = (struct near){.word = word, .distance = distance};
+}
+
 static int tell_unknown_command(const char *name)
 {
-        const char *near = NULL;
-        unsigned best = 3;
+        struct near near = {0};
 
-        for (size_t i = 0; i < ELEMENTSOF(commands); i++) {
-                unsigned distance = words_distance(name, commands[i].name);
-
-                if (distance < best && distance < strlen(commands[i].name)) {
-                        best = distance;
-                        near = commands[i].name;
-                }
-        }
-        if (near)
-                return ctl_error(CTL_USAGE, "unknown command '%s', did you mean '%s'?", name, near);
+        for (size_t i = 0; i < ELEMENTSOF(commands); i++)
+                compare_words(&near, name, commands[i].name);
+        if (near.word)
+                return ctl_error(CTL_USAGE, "unknown command '%s', did you mean '%s'?", name, near.word);
         return ctl_error(CTL_USAGE, "unknown command '%s': 'sqmgrctl --help' lists them", name);
 }
 
@@ -164,8 +133,30 @@ static const struct option long_options[] = {
         {NULL, 0, NULL, 0},
 };
 
-/* Carries out one option. Returns CTL_DONE to go on, -1 where help or version was shown, or an exit code. */
-static int parse_option(struct ctl *ctl, int option, bool *timeout_given)
+/* What getopt does not take; option: '?' or ':'. */
+static int tell_bad_option(int option, const char *word)
+{
+        struct near near = {0};
+        char name[64];
+
+        if (option == ':')
+                return ctl_error(CTL_USAGE, "'%s' wants a value: 'sqmgrctl --help' says which", word);
+        if (strncmp(word, "--", 2) != 0)
+                return ctl_error(CTL_USAGE, "unknown option '-%c': 'sqmgrctl --help' lists them", optopt);
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+        for (const struct option *known = long_options; known->name; known++) {
+                if (strcmp(known->name, name) == 0)
+                        return ctl_error(CTL_USAGE, "--%s takes no value", name);
+                compare_words(&near, name, known->name);
+        }
+        if (near.word)
+                return ctl_error(CTL_USAGE, "unknown option '--%s', did you mean '--%s'?", name, near.word);
+        return ctl_error(CTL_USAGE, "unknown option '--%s': 'sqmgrctl --help' lists them", name);
+}
+
+/* Carries out one option. Returns CTL_DONE to go on, -1 where help or version was shown, or an exit code.
+ * word: where it stands. */
+static int parse_option(struct ctl *ctl, int option, const char *word, bool *timeout_given)
 {
         switch (option) {
         case 's':
@@ -202,24 +193,46 @@ static int parse_option(struct ctl *ctl, int option, bool *timeout_given)
                 puts("sqmgrctl " PACKAGE_VERSION);
                 return -1;
         default:
-                /* getopt has said what is wrong. */
-                return CTL_USAGE;
+                return tell_bad_option(option, word);
         }
+}
+
+/* The options that not every command has: how they are written, and whose they are. */
+static const struct {
+        enum option_bit bit;
+        const char *name, *value, *command;
+} command_options[] = {
+        {OPTION_WAIT, "--wait", "[=drained]", "restart"},
+        {OPTION_FORCE, "--force", "", "stop"},
+        {OPTION_FOLLOW, "--follow", "", "events"},
+        {OPTION_WATCH, "--watch", "", "status"},
+};
+
+int ctl_usage(const struct command *command, const char *what)
+{
+        char options[64] = "";
+
+        for (size_t i = 0; i < ELEMENTSOF(command_options); i++)
+                if (command->options & command_options[i].bit)
+                        snprintf(options, sizeof(options), " [%s%s]", command_options[i].name,
+                                 command_options[i].value);
+        return ctl_error(CTL_USAGE, "%s: usage: sqmgrctl %s%s%s%s", what, command->name,
+                         command->arguments[0] != '\0' ? " " : "", command->arguments, options);
 }
 
 static int check_usage(const struct ctl *ctl, const struct command *command)
 {
-        if (ctl->n_arguments < command->min || ctl->n_arguments > command->max)
-                return ctl_error(CTL_USAGE, "usage: sqmgrctl %s%s%s", command->name,
-                                 command->arguments[0] != '\0' ? " " : "", command->arguments);
-        if (ctl->wait != CTL_WAIT_NONE && !(command->options & OPTION_WAIT))
-                return ctl_error(CTL_USAGE, "'%s' has no option --wait: 'restart' has", command->name);
-        if (ctl->force && !(command->options & OPTION_FORCE))
-                return ctl_error(CTL_USAGE, "'%s' has no option --force: 'stop' has", command->name);
-        if (ctl->follow && !(command->options & OPTION_FOLLOW))
-                return ctl_error(CTL_USAGE, "'%s' has no option --follow: 'events' has", command->name);
-        if (ctl->watch && !(command->options & OPTION_WATCH))
-                return ctl_error(CTL_USAGE, "'%s' has no option --watch: 'status' has", command->name);
+        const bool given[] = {ctl->wait != CTL_WAIT_NONE, ctl->force, ctl->follow, ctl->watch};
+        static_assert(ELEMENTSOF(given) == ELEMENTSOF(command_options), "each option that may be given");
+
+        for (size_t i = 0; i < ELEMENTSOF(given); i++)
+                if (given[i] && !(command->options & command_options[i].bit))
+                        return ctl_error(CTL_USAGE, "'%s' has no option %s: '%s' has", command->name,
+                                         command_options[i].name, command_options[i].command);
+        if (ctl->n_arguments < command->min)
+                return ctl_usage(command, "an argument is missing");
+        if (ctl->n_arguments > command->max)
+                return ctl_usage(command, "there are too many arguments");
         return CTL_DONE;
 }
 
@@ -228,8 +241,8 @@ static int run(struct ctl *ctl, int argc, char **argv)
         bool timeout_given = false;
         int option;
 
-        while ((option = getopt_long(argc, argv, "s:hV", long_options, NULL)) != -1) {
-                int r = parse_option(ctl, option, &timeout_given);
+        while ((option = getopt_long(argc, argv, ":s:hV", long_options, NULL)) != -1) {
+                int r = parse_option(ctl, option, argv[optind - 1], &timeout_given);
 
                 if (r != CTL_DONE)
                         return MAX(r, 0);

@@ -20,27 +20,29 @@ static void print_redis(json_t *redis)
         int width = (int)strlen("QUEUE");
         size_t i;
 
-        printf("%s: ", ctl_string(redis, "url"));
         if (json_is_string(json_object_get(redis, "error"))) {
-                printf("cannot be read: %s\n", ctl_string(redis, "error"));
+                ctl_say("%s: cannot be read: %s", ctl_string(redis, "url"), ctl_string(redis, "error"));
                 return;
         }
-        printf("%lld to be retried, %lld scheduled, %lld dead\n", ctl_integer(redis, "retry"),
-               ctl_integer(redis, "schedule"), ctl_integer(redis, "dead"));
+        ctl_say("%s: %lld to be retried, %lld scheduled, %lld dead", ctl_string(redis, "url"),
+                ctl_integer(redis, "retry"), ctl_integer(redis, "schedule"), ctl_integer(redis, "dead"));
         if (json_array_size(queues) == 0) {
                 printf("  no queue yet\n");
                 return;
         }
-        json_array_foreach(queues, i, queue) width = MAX(width, (int)strlen(ctl_string(queue, "name")));
+        json_array_foreach(queues, i, queue) width = MAX(width, render_width(ctl_string(queue, "name")));
         printf("  %-*s  %9s  %9s\n", width, "QUEUE", "SIZE", "LATENCY");
         json_array_foreach(queues, i, queue)
         {
                 char latency[FORMAT_MAX];
 
-                printf("  %-*s  %9lld  %9s%s\n", width, ctl_string(queue, "name"), ctl_integer(queue, "size"),
-                       latency_text(queue, latency),
+                fputs("  ", stdout);
+                render_cell(stdout, ctl_string(queue, "name"), width);
+                printf("  %9lld  %9s%s\n", ctl_integer(queue, "size"), latency_text(queue, latency),
                        json_is_true(json_object_get(queue, "paused")) ? "  paused" : "");
         }
+        if (ctl_integer(redis, "queues_left_out") > 0)
+                printf("  %lld more are not read\n", ctl_integer(redis, "queues_left_out"));
 }
 
 int command_queues(struct ctl *ctl)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Shows what GetStatus tells: sentences and tables for people. */
+/* Shows what sqmgr tells of its fleets and of events: sentences and tables for people. */
 #include "base/parse.h"
 #include "core/fleet.h"
 #include "ctl/ctl.h"
+#include "ctl/screen.h"
 #include <string.h>
+#include <time.h>
 
 enum column {
         COLUMN_WORKER,
@@ -32,6 +34,8 @@ struct row {
 #define WHY_COLUMNS_MIN 40
 #define WHY_INDENT      6
 #define TEXT_INDENT     2
+/* Where less than this is left beside the time of an event, further lines begin below that. */
+#define EVENT_COLUMNS_MIN 40
 
 static const struct row header = {{"WORKER", "PID", "STATE", "GEN", "BUSY", "MEMORY", "UPTIME", "WHY"},
                                   {NULL}};
@@ -65,6 +69,16 @@ static int text_columns(const char *text, int length)
         for (int i = 0; i < length; i++)
                 n += ((unsigned char)text[i] & 0xc0) != 0x80;
         return n;
+}
+
+int render_width(const char *text)
+{
+        return text_columns(text, (int)strlen(text));
+}
+
+void render_cell(FILE *out, const char *text, int width)
+{
+        fprintf(out, "%s%*s", text, MAX(width - render_width(text), 0), "");
 }
 
 void render_text(FILE *out, const char *text, int used, int indent, const struct view *view)
@@ -183,8 +197,10 @@ static void fill_row(struct row *row, json_t *worker, long long threshold)
 
         snprintf(row->cells[COLUMN_WORKER], size, "%s", ctl_string(worker, "id"));
         snprintf(row->cells[COLUMN_PID], size, "%lld", ctl_integer(worker, "pid"));
+        /* What matters of one that hangs is how long nothing has been heard of it. */
+        bool hung = json_is_true(json_object_get(worker, "hung"));
         snprintf(row->cells[COLUMN_STATE], size, "%s %s", state,
-                 render_seconds(worker, "state_seconds", span));
+                 render_seconds(worker, hung ? "beat_age_seconds" : "state_seconds", span));
         row->colours[COLUMN_STATE] = state_colour(state);
         snprintf(row->cells[COLUMN_GENERATION], size, "%lld", ctl_integer(worker, "generation"));
         if (ctl_integer(worker, "concurrency") > 0)
@@ -211,7 +227,7 @@ static void render_row(FILE *out, const struct row *row, const int *widths, bool
         for (int i = 0; i < COLUMN_WHY; i++) {
                 bool right = i == COLUMN_PID || i == COLUMN_GENERATION;
                 const char *cell = row->cells[i], *colour = view->colour ? row->colours[i] : NULL;
-                int pad = widths[i] - text_columns(cell, (int)strlen(cell));
+                int pad = widths[i] - render_width(cell);
 
                 fprintf(out, "  %*s%s%s%s", right ? pad : 0, "", colour ? colour : "", cell,
                         colour ? "\033[0m" : "");
@@ -231,26 +247,97 @@ static void render_row(FILE *out, const struct row *row, const int *widths, bool
         }
 }
 
+/* The name of the fleet stands above, and can be missed where the terminal is too narrow. */
+static void shorten_ids(struct row *rows, size_t n, int *widths, const struct view *view)
+{
+        int all = 0, width = render_width(rows[0].cells[COLUMN_WORKER]);
+
+        for (int i = 0; i < COLUMN_WHY; i++)
+                all += 2 + widths[i];
+        if (view->columns == 0 || all <= view->columns)
+                return;
+        for (size_t i = 1; i <= n; i++) {
+                char *id = rows[i].cells[COLUMN_WORKER], *index = strchr(id, '/');
+
+                if (index)
+                        memmove(id, index, strlen(index) + 1);
+                width = MAX(width, render_width(id));
+        }
+        widths[COLUMN_WORKER] = width;
+}
+
+static bool is_settled(json_t *worker)
+{
+        return strcmp(worker_state(worker), "active") == 0 && json_is_true(json_object_get(worker, "ready"));
+}
+
+/* How many workers do their work, and how many of those are to be replaced. */
+static void render_settled(FILE *out, size_t n, size_t n_outdated, const struct view *view)
+{
+        char text[128], outdated[64] = "";
+
+        if (n_outdated > 0)
+                snprintf(outdated, sizeof(outdated), ", %zu of them outdated", n_outdated);
+        snprintf(text, sizeof(text), "%zu active and ready %s not shown%s", n, n == 1 ? "is" : "are",
+                 outdated);
+        fprintf(out, "%*s", TEXT_INDENT, "");
+        render_text(out, text, TEXT_INDENT, TEXT_INDENT, view);
+}
+
 int render_workers(FILE *out, json_t *workers, long long threshold, const struct view *view)
 {
-        size_t n = json_array_size(workers);
+        size_t n = 0, n_settled = 0, n_outdated = 0, i;
         int widths[_COLUMN_MAX] = {0};
+        json_t *worker;
 
-        if (n == 0)
+        if (json_array_size(workers) == 0)
                 return CTL_DONE;
-        _cleanup_free_ struct row *rows = calloc(n + 1, sizeof(*rows));
+        _cleanup_free_ struct row *rows = calloc(json_array_size(workers) + 1, sizeof(*rows));
         if (!rows)
                 return ctl_error(CTL_FAILED, "there is too little memory");
         rows[0] = header;
-        for (size_t i = 0; i < n; i++)
-                fill_row(&rows[i + 1], json_array_get(workers, i), threshold);
-        for (size_t i = 0; i <= n; i++)
+        json_array_foreach(workers, i, worker)
+        {
+                if (view->brief && is_settled(worker)) {
+                        n_settled++;
+                        n_outdated += json_is_true(json_object_get(worker, "outdated"));
+                } else {
+                        fill_row(&rows[++n], worker, threshold);
+                }
+        }
+        if (n_settled > 0)
+                render_settled(out, n_settled, n_outdated, view);
+        if (n == 0)
+                return CTL_DONE;
+        for (i = 0; i <= n; i++)
                 for (int k = 0; k < _COLUMN_MAX; k++)
-                        widths[k] =
-                                MAX(widths[k], text_columns(rows[i].cells[k], (int)strlen(rows[i].cells[k])));
-        for (size_t i = 0; i <= n; i++)
+                        widths[k] = MAX(widths[k], render_width(rows[i].cells[k]));
+        shorten_ids(rows, n, widths, view);
+        for (i = 0; i <= n; i++)
                 render_row(out, &rows[i], widths, i == 0, view);
         return CTL_DONE;
+}
+
+void render_on_screen(void (*draw)(FILE *out, const struct view *view, void *userdata), void *userdata)
+{
+        struct view view = ctl_view();
+        bool again = true;
+
+        while (again) {
+                _cleanup_free_ char *text = NULL;
+                size_t size;
+                FILE *out = open_memstream(&text, &size);
+
+                if (!out)
+                        return;
+                draw(out, &view, userdata);
+                if (fclose(out) != 0)
+                        return;
+                again = !view.brief && !screen_fits(text);
+                if (!again)
+                        screen_paint(text);
+                view.brief = true;
+        }
 }
 
 static void add_rollout(FILE *out, json_t *rollout)
@@ -283,7 +370,9 @@ static char *summarize_fleet(json_t *fleet)
         for (size_t i = 0; i < ELEMENTSOF(states); i++)
                 if (ctl_integer(fleet, states[i]) > 0)
                         fprintf(out, ", %lld %s", ctl_integer(fleet, states[i]), states[i]);
-        fprintf(out, ", %s, generation %lld", format_memory(fleet, memory), ctl_integer(fleet, "generation"));
+        if (ctl_integer(fleet, "memory_bytes") > 0)
+                fprintf(out, ", %s", format_memory(fleet, memory));
+        fprintf(out, ", generation %lld", ctl_integer(fleet, "generation"));
         add_rollout(out, json_object_get(fleet, "rollout"));
         if (fclose(out) == 0)
                 return text;
@@ -321,14 +410,31 @@ static void render_troubles(FILE *out, json_t *fleet, const struct view *view)
                         n += snprintf(
                                 text + n, sizeof(text) - (size_t)n, ", the next start in %s",
                                 format_duration(get_usec(crash, "next_start_seconds"), span, FORMAT_MAX));
-                /* Where it made the restart halt it has been told. */
-                if (last[0] != '\0' && strstr(error, last) == NULL)
+                /* Where that, or the like of it, made the restart halt it has been told. */
+                const char *lines = strstr(last, LAST_LINES_BEGIN);
+                if (last[0] != '\0' && strstr(error, lines ? lines : last) == NULL)
                         snprintf(text + n, sizeof(text) - (size_t)n, "; the last: %s", last);
                 render_trouble(out, text, RED, view);
         }
         if (waits_for[0] != '\0') {
                 snprintf(text, sizeof(text), "%s", waits_for);
                 render_trouble(out, text, YELLOW, view);
+        }
+}
+
+/* What ran in workers whose memory ran out. */
+static void render_culprits(FILE *out, json_t *list, const struct view *view)
+{
+        json_t *culprits;
+        char span[FORMAT_MAX], text[1280];
+        size_t i;
+
+        json_array_foreach(list, i, culprits)
+        {
+                snprintf(text, sizeof(text), "%s ago: %s", render_seconds(culprits, "age_seconds", span),
+                         ctl_string(culprits, "text"));
+                fprintf(out, "%*s", TEXT_INDENT, "");
+                render_text(out, text, TEXT_INDENT, WHY_INDENT, view);
         }
 }
 
@@ -340,8 +446,16 @@ static int render_fleet(FILE *out, json_t *fleet, const struct view *view)
                 return ctl_error(CTL_FAILED, "there is too little memory");
         render_text(out, summary, 0, TEXT_INDENT, view);
         render_troubles(out, fleet, view);
-        return render_workers(out, json_object_get(fleet, "workers"),
-                              ctl_integer(fleet, "memory_threshold_bytes"), view);
+        int r = render_workers(out, json_object_get(fleet, "workers"),
+                               ctl_integer(fleet, "memory_threshold_bytes"), view);
+        if (!view->brief)
+                render_culprits(out, json_object_get(fleet, "culprits"), view);
+        return r;
+}
+
+static bool is_connected(json_t *redis)
+{
+        return strcmp(ctl_string(redis, "state"), "connected") == 0;
 }
 
 static void render_sqmgr(FILE *out, json_t *status, const struct view *view)
@@ -359,14 +473,24 @@ static void render_sqmgr(FILE *out, json_t *status, const struct view *view)
 
                 if (n < 0 || (size_t)n >= sizeof(text) / 2)
                         break;
-                n += snprintf(text + n, sizeof(text) - (size_t)n, "; redis %s %s%s%s",
-                              ctl_string(redis, "url"), ctl_string(redis, "state"),
-                              server[0] != '\0' ? " to " : "", server);
+                if (!is_connected(redis))
+                        continue;
+                n += snprintf(text + n, sizeof(text) - (size_t)n, "; redis %s connected%s%s",
+                              ctl_string(redis, "url"), server[0] != '\0' ? " to " : "", server);
                 if (json_is_number(rtt) && (size_t)n < sizeof(text))
                         n += snprintf(text + n, sizeof(text) - (size_t)n, " (%.1fms)",
                                       json_number_value(rtt));
         }
         render_text(out, text, 0, TEXT_INDENT, view);
+        json_array_foreach(json_object_get(status, "redis"), i, redis)
+        {
+                if (is_connected(redis))
+                        continue;
+                snprintf(text, sizeof(text), "redis %s %s: nothing is quieted or stopped before it answers",
+                         ctl_string(redis, "url"), ctl_string(redis, "state"));
+                render_trouble(out, text, strcmp(ctl_string(redis, "state"), "down") == 0 ? RED : YELLOW,
+                               view);
+        }
 }
 
 int render_status(FILE *out, json_t *status, const struct view *view)
@@ -383,4 +507,29 @@ int render_status(FILE *out, json_t *status, const struct view *view)
                         return r;
         }
         return CTL_DONE;
+}
+
+void render_event(FILE *out, json_t *event, const struct view *view)
+{
+        const char *level = ctl_string(event, "level"), *colour = "";
+        time_t at = (time_t)json_number_value(json_object_get(event, "at"));
+        bool matters = strcmp(level, "info") != 0;
+        _cleanup_free_ char *text = NULL;
+        struct tm local;
+        char stamp[32] = "";
+
+        if (localtime_r(&at, &local))
+                strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S ", &local);
+        if (view->colour && matters)
+                colour = strcmp(level, "error") == 0 ? RED : YELLOW;
+        if (asprintf(&text, "%s%s%s", matters ? level : "", matters ? ": " : "", ctl_string(event, "text")) <
+            0)
+                text = NULL;
+        if (text && view->columns > 0)
+                render_last_lines(text);
+        int begin = (int)strlen(stamp),
+            indent = view->columns - begin < EVENT_COLUMNS_MIN ? TEXT_INDENT : begin;
+        fprintf(out, "%s%s", stamp, colour);
+        render_text(out, text ?: ctl_string(event, "text"), begin, indent, view);
+        fputs(colour[0] != '\0' ? "\033[0m" : "", out);
 }

@@ -8,26 +8,27 @@
 #include <string.h>
 #include <time.h>
 
-static void print_time(void)
+#define STAMP_MAX 16
+
+/* "12:34:56 " in text, which is returned. */
+static const char *stamp(char text[static STAMP_MAX])
 {
         time_t now = time(NULL);
         struct tm local;
-        char text[16];
 
-        if (localtime_r(&now, &local) && strftime(text, sizeof(text), "%H:%M:%S", &local) > 0)
-                printf("%s ", text);
+        if (!localtime_r(&now, &local) || strftime(text, STAMP_MAX, "%H:%M:%S ", &local) == 0)
+                text[0] = '\0';
+        return text;
 }
 
 static void print_change(json_t *change)
 {
         const char *state = ctl_string(change, "state"), *reason = ctl_string(change, "reason");
+        char at[STAMP_MAX];
 
-        print_time();
-        printf("%s %s", ctl_string(change, "id"), strcmp(state, "gone") == 0 ? "is gone" : state);
-        if (reason[0] != '\0')
-                printf(": %s", reason);
-        printf(" (pid %lld, generation %lld)\n", ctl_integer(change, "pid"),
-               ctl_integer(change, "generation"));
+        ctl_say("%s%s %s%s%s (pid %lld, generation %lld)", stamp(at), ctl_string(change, "id"),
+                strcmp(state, "gone") == 0 ? "is gone" : state, reason[0] != '\0' ? ": " : "", reason,
+                ctl_integer(change, "pid"), ctl_integer(change, "generation"));
 }
 
 static const char *plural(long long count)
@@ -39,14 +40,13 @@ static void print_numbers(json_t *fleet)
 {
         long long total = ctl_integer(fleet, "total"), draining = ctl_integer(fleet, "draining");
         const char *waits_for = ctl_string(fleet, "waits_for");
+        char at[STAMP_MAX], drains[48] = "";
 
-        printf("%s: %lld of %lld worker%s replaced", ctl_string(fleet, "name"),
-               ctl_integer(fleet, "replaced"), total, plural(total));
         if (draining > 0)
-                printf(", %lld draining", draining);
-        if (waits_for[0] != '\0')
-                printf("; %s", waits_for);
-        putchar('\n');
+                snprintf(drains, sizeof(drains), ", %lld draining", draining);
+        ctl_say("%s%s: %lld of %lld worker%s replaced%s%s%s", stamp(at), ctl_string(fleet, "name"),
+                ctl_integer(fleet, "replaced"), total, plural(total), drains,
+                waits_for[0] != '\0' ? "; " : "", waits_for);
 }
 
 /* The fleet of the same name in the reply before, or NULL. */
@@ -63,16 +63,16 @@ static json_t *find_fleet(json_t *reply, const char *name)
         return NULL;
 }
 
-static void print_started(json_t *fleet)
+/* at: a stamp, or "". */
+static void print_started(json_t *fleet, const char *at)
 {
         long long total = ctl_integer(fleet, "total"), superseded = ctl_integer(fleet, "superseded");
 
         if (superseded > 0)
-                printf("%s: starts over, the restart to generation %lld was still running\n",
-                       ctl_string(fleet, "name"), superseded);
-
-        printf("%s: restart to generation %lld, %lld worker%s to replace\n", ctl_string(fleet, "name"),
-               ctl_integer(fleet, "generation"), total, plural(total));
+                ctl_say("%s%s: starts over, the restart to generation %lld was still running", at,
+                        ctl_string(fleet, "name"), superseded);
+        ctl_say("%s%s: restart to generation %lld, %lld worker%s to replace", at, ctl_string(fleet, "name"),
+                ctl_integer(fleet, "generation"), total, plural(total));
 }
 
 static bool is_same(json_t *a, json_t *b, const char *key)
@@ -83,6 +83,7 @@ static bool is_same(json_t *a, json_t *b, const char *key)
 /* That a restart begins, or begins anew, is told in either view. */
 static void print_beginnings(json_t *reply, json_t *before)
 {
+        char at[STAMP_MAX];
         json_t *fleet;
         size_t i;
 
@@ -95,13 +96,12 @@ static void print_beginnings(json_t *reply, json_t *before)
                     (old && is_same(fleet, old, "generation")))
                         continue;
                 screen_release();
-                print_time();
                 if (!old)
-                        print_started(fleet);
+                        print_started(fleet, stamp(at));
                 else
-                        printf("%s: starts over: restart to generation %lld, %lld worker%s to replace\n",
-                               ctl_string(fleet, "name"), ctl_integer(fleet, "generation"), total,
-                               plural(total));
+                        ctl_say("%s%s: starts over: restart to generation %lld, %lld worker%s to replace",
+                                stamp(at), ctl_string(fleet, "name"), ctl_integer(fleet, "generation"), total,
+                                plural(total));
         }
 }
 
@@ -119,10 +119,8 @@ static void print_progress(json_t *reply, json_t *before)
                     !is_same(fleet, old, "generation"))
                         continue;
                 if (!is_same(fleet, old, "replaced") || !is_same(fleet, old, "draining") ||
-                    (!is_same(fleet, old, "waits_for") && ctl_string(fleet, "waits_for")[0] != '\0')) {
-                        print_time();
+                    (!is_same(fleet, old, "waits_for") && ctl_string(fleet, "waits_for")[0] != '\0'))
                         print_numbers(fleet);
-                }
         }
         fflush(stdout);
 }
@@ -132,71 +130,54 @@ struct live {
         bool on;
         usec_t begun_at;
         json_t *status; /* the last one, or NULL */
+        json_t *reply;  /* of the call that waits, while it is painted */
 };
 
 #define LIVE_USEC    USEC_PER_SEC
 #define LIVE_TIMEOUT (2 * USEC_PER_SEC)
-#define BAR_COLUMNS  30
+/* The bar gives way to what stands beside it. */
+#define BAR_COLUMNS     30
+#define BAR_COLUMNS_MIN 5
 
-/* Those that are on their way come first: there may be no room for all. */
-static json_t *sort_workers(json_t *workers)
-{
-        _cleanup_json_ json_t *moving = json_array(), *others = json_array();
-        json_t *worker;
-        size_t i;
-
-        json_array_foreach(workers, i, worker)
-        {
-                bool settled = strcmp(ctl_string(worker, "state"), "active") == 0 &&
-                               json_is_true(json_object_get(worker, "ready"));
-
-                json_array_append(settled ? others : moving, worker);
-        }
-        json_array_extend(moving, others);
-        return TAKE_PTR(moving);
-}
-
-static void render_bar(FILE *out, json_t *fleet, usec_t elapsed)
+static void render_bar(FILE *out, json_t *fleet, usec_t elapsed, const struct view *view)
 {
         long long total = ctl_integer(fleet, "total"), replaced = ctl_integer(fleet, "replaced");
         long long draining = ctl_integer(fleet, "draining");
-        int full = total > 0 ? (int)(BAR_COLUMNS * MIN(replaced, total) / total) : BAR_COLUMNS;
-        char span[FORMAT_MAX];
+        char before[128], behind[128], drains[48] = "", span[FORMAT_MAX];
 
-        fprintf(out, "%s: generation %lld [", ctl_string(fleet, "name"), ctl_integer(fleet, "generation"));
-        for (int i = 0; i < BAR_COLUMNS; i++)
-                fputc(i < full ? '#' : '-', out);
-        format_duration(elapsed - elapsed % USEC_PER_SEC, span, sizeof(span));
-        fprintf(out, "] %lld/%lld replaced", replaced, total);
+        snprintf(before, sizeof(before), "%s: generation %lld [", ctl_string(fleet, "name"),
+                 ctl_integer(fleet, "generation"));
         if (draining > 0)
-                fprintf(out, ", %lld draining", draining);
-        fprintf(out, ", %s\n", span);
+                snprintf(drains, sizeof(drains), ", %lld draining", draining);
+        snprintf(behind, sizeof(behind), "] %lld/%lld replaced%s, %s", replaced, total, drains,
+                 format_duration(elapsed - elapsed % USEC_PER_SEC, span, sizeof(span)));
+        int room = view->columns - render_width(before) - render_width(behind);
+        int columns = MAX(MIN(room, BAR_COLUMNS), BAR_COLUMNS_MIN);
+        int full = total > 0 ? (int)(columns * MIN(replaced, total) / total) : columns;
+        fputs(before, out);
+        for (int i = 0; i < columns; i++)
+                fputc(i < full ? '#' : '-', out);
+        fprintf(out, "%s\n", behind);
 }
 
-static void live_paint(const struct live *live, json_t *reply)
+static void live_draw(FILE *out, const struct view *view, void *userdata)
 {
-        _cleanup_free_ char *text = NULL;
-        struct view view = ctl_view();
+        const struct live *live = userdata;
         json_t *fleet;
-        size_t i, size;
-        FILE *out = open_memstream(&text, &size);
+        size_t i;
 
-        if (!out)
-                return;
-        json_array_foreach(json_object_get(reply, "fleets"), i, fleet)
+        json_array_foreach(json_object_get(live->reply, "fleets"), i, fleet)
         {
                 json_t *shown = find_fleet(live->status, ctl_string(fleet, "name"));
 
-                render_bar(out, fleet, usec_sub(monotonic_now(), live->begun_at));
+                render_bar(out, fleet, usec_sub(monotonic_now(), live->begun_at), view);
                 if (ctl_string(fleet, "waits_for")[0] != '\0') {
                         fputs("  ", out);
-                        render_text(out, ctl_string(fleet, "waits_for"), 2, 2, &view);
+                        render_text(out, ctl_string(fleet, "waits_for"), 2, 2, view);
                 }
-                _cleanup_json_ json_t *workers = sort_workers(json_object_get(shown, "workers"));
-                (void)render_workers(out, workers, ctl_integer(shown, "memory_threshold_bytes"), &view);
+                (void)render_workers(out, json_object_get(shown, "workers"),
+                                     ctl_integer(shown, "memory_threshold_bytes"), view);
         }
-        if (fclose(out) == 0)
-                screen_paint(text);
 }
 
 /* Asks on a connection of its own; what fails there is told by the other one. */
@@ -224,7 +205,8 @@ static void live_update(struct live *live, struct ctl *ctl, json_t *reply)
         ctl_errors_to(NULL, 0);
         client_close(&other);
         ctl->signal = other.signal;
-        live_paint(live, reply);
+        live->reply = reply;
+        render_on_screen(live_draw, live);
         ctl->wake_at = usec_add(monotonic_now(), LIVE_USEC);
 }
 
@@ -257,8 +239,10 @@ static int tell_halt(const char *name, const char *error)
 {
         _cleanup_free_ char *text = isatty(STDERR_FILENO) ? strdup(error) : NULL;
 
-        return ctl_error(CTL_FAILED, "%s: restart halted, the old workers go on: %s", name,
-                         text ? render_last_lines(text) : error);
+        return ctl_error(CTL_FAILED,
+                         "%s: restart halted, the old workers go on; mend what is wrong, then run 'sqmgrctl "
+                         "restart %s' again: %s",
+                         name, name, text ? render_last_lines(text) : error);
 }
 
 /* Says how the restart of one fleet ended, or that it began. */
@@ -269,20 +253,20 @@ static int print_outcome(json_t *fleet, bool waited, bool drained)
         long long total = ctl_integer(fleet, "total");
 
         if (strcmp(state, "stopped") == 0) {
-                printf("%s: is stopped, so nothing was restarted: 'sqmgrctl start %s' brings it back\n", name,
-                       name);
+                ctl_say("%s: is stopped, so nothing was restarted: 'sqmgrctl start %s' brings it back", name,
+                        name);
                 return CTL_DONE;
         }
         if (strcmp(state, "running") == 0 && !waited) {
-                print_started(fleet);
+                print_started(fleet, "");
                 return CTL_DONE;
         }
         if (strcmp(state, "halted") == 0)
                 return tell_halt(name, error);
         if (strcmp(state, "aborted") == 0)
                 return ctl_error(CTL_FAILED, "%s: restart aborted: %s", name, error);
-        printf("%s: restart done, generation %lld is in force: %lld worker%s replaced%s\n", name,
-               ctl_integer(fleet, "generation"), total, plural(total), drained ? " and gone" : "");
+        ctl_say("%s: restart done, generation %lld is in force: %lld worker%s replaced%s", name,
+                ctl_integer(fleet, "generation"), total, plural(total), drained ? " and gone" : "");
         return CTL_DONE;
 }
 

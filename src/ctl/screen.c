@@ -24,22 +24,22 @@ bool screen_is_there(void)
         return isatty(STDOUT_FILENO) && term && term[0] != '\0' && strcmp(term, "dumb") != 0;
 }
 
-static void measure(int *ret_columns, int *ret_rows)
+static void measure(int fd, int *ret_columns, int *ret_rows)
 {
         struct winsize size = {0};
 
-        (void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+        (void)ioctl(fd, TIOCGWINSZ, &size);
         *ret_columns = size.ws_col > 0 ? size.ws_col : DEFAULT_COLUMNS;
         *ret_rows = size.ws_row > 0 ? size.ws_row : DEFAULT_ROWS;
 }
 
-int screen_columns(void)
+int screen_columns(int fd)
 {
         int columns, rows;
 
-        if (!isatty(STDOUT_FILENO))
+        if (!isatty(fd))
                 return 0;
-        measure(&columns, &rows);
+        measure(fd, &columns, &rows);
         return columns;
 }
 
@@ -125,24 +125,33 @@ static int count_lines(const char *text)
         return n;
 }
 
+bool screen_fits(const char *text)
+{
+        int columns, rows;
+
+        measure(STDOUT_FILENO, &columns, &rows);
+        return count_lines(text) < rows;
+}
+
 void screen_paint(const char *text)
 {
         int columns, rows, lines = count_lines(text);
 
         if (!screen.on)
                 return;
-        measure(&columns, &rows);
+        measure(STDOUT_FILENO, &columns, &rows);
         begin_picture(columns, rows);
         /* The cursor needs a line of its own below the last one. */
         int room = MAX(rows - 1, 1), shown = lines <= room ? lines : room - 1;
         for (int i = 0; i < shown; i++) {
                 size_t length = strcspn(text, "\n");
 
-                printf("%.*s\033[0m\033[K\n", (int)fitting(text, length, columns), text);
+                /* Cleared first: after its last column the cursor still stands on that. */
+                printf("\033[K%.*s\033[0m\n", (int)fitting(text, length, columns), text);
                 text += length + 1;
         }
         if (shown < lines)
-                printf("... %d more lines\033[K\n", lines - shown);
+                printf("\033[K... %d more lines\n", lines - shown);
         screen.painted = shown + (shown < lines);
         printf("\033[J");
         fflush(stdout);

@@ -24,25 +24,22 @@ static int show(struct ctl *ctl, json_t *status)
         return CTL_DONE;
 }
 
-/* error: "", or why status is an old one. */
-static void paint(json_t *status, const char *error)
-{
-        _cleanup_free_ char *text = NULL;
-        struct view view = ctl_view();
-        size_t size;
-        FILE *out = open_memstream(&text, &size);
+struct picture {
+        json_t *status;
+        char error[512]; /* "", or why status is an old one */
+};
 
-        if (!out)
-                return;
-        if (error[0] != '\0') {
-                fputs(view.colour ? "\033[31m" : "", out);
-                render_text(out, error, 0, 2, &view);
+static void draw(FILE *out, const struct view *view, void *userdata)
+{
+        const struct picture *picture = userdata;
+
+        if (picture->error[0] != '\0') {
+                fputs(view->colour ? "\033[31m" : "", out);
+                render_text(out, picture->error, 0, 2, view);
                 fprintf(out, "%sThis is how it was then; trying again, q ends this.\n\n",
-                        view.colour ? "\033[0m" : "");
+                        view->colour ? "\033[0m" : "");
         }
-        (void)render_status(out, status, &view);
-        if (fclose(out) == 0)
-                screen_paint(text);
+        (void)render_status(out, picture->status, view);
 }
 
 /* Has `q` been pressed? */
@@ -65,32 +62,32 @@ static bool take_keys(struct ctl *ctl)
 static int watch_on_screen(struct ctl *ctl, json_t *status)
 {
         static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
-        char error[512] = "";
+        struct picture picture = {.status = status};
         int r = client_catch_signals(ctl, signals, ELEMENTSOF(signals));
 
         if (r != CTL_DONE)
                 return r;
         ctl->key_fd = isatty(STDIN_FILENO) ? STDIN_FILENO : -1;
-        status = json_incref(status);
+        json_incref(status);
         screen_enter(true);
         for (;;) {
                 json_t *newer = NULL;
 
-                paint(status, error);
+                render_on_screen(draw, &picture);
                 (void)client_wait(ctl, WATCH_USEC);
                 if (ctl->signal != 0 || take_keys(ctl))
                         break;
-                error[0] = '\0';
-                ctl_errors_to(error, sizeof(error));
+                picture.error[0] = '\0';
+                ctl_errors_to(picture.error, sizeof(picture.error));
                 r = get_status(ctl, &newer);
                 ctl_errors_to(NULL, 0);
                 if (r == CTL_DONE) {
-                        json_decref(status);
-                        status = newer;
+                        json_decref(picture.status);
+                        picture.status = newer;
                 }
         }
         screen_leave();
-        json_decref(status);
+        json_decref(picture.status);
         /* It was asked to end. */
         return CTL_DONE;
 }

@@ -113,24 +113,17 @@ static int collect(struct ctl *ctl, struct story *story)
 
 static int tell_unknown(const struct story *story)
 {
+        _cleanup_json_ json_t *ids = json_array();
         json_t *fleet, *worker;
-        char names[512] = "there is none";
-        size_t i, k, length = 0;
+        char names[NAMES_MAX];
+        size_t i, k;
 
         json_array_foreach(json_object_get(story->status, "fleets"), i, fleet)
         {
                 json_array_foreach(json_object_get(fleet, "workers"), k, worker)
-                {
-                        int n = snprintf(names + length, sizeof(names) - length, "%s'%s'",
-                                         length == 0 ? "there is " : ", ", ctl_string(worker, "id"));
-                        if (n < 0 || (size_t)n >= sizeof(names) - length)
-                                return ctl_error(CTL_USAGE,
-                                                 "unknown worker '%s': 'sqmgrctl status' lists them",
-                                                 story->id);
-                        length += (size_t)n;
-                }
+                        json_array_append(ids, json_object_get(worker, "id"));
         }
-        return ctl_error(CTL_USAGE, "unknown worker '%s': %s", story->id, names);
+        return ctl_error(CTL_USAGE, "unknown worker '%s': %s", story->id, ctl_names(ids, names));
 }
 
 static const char *reason_text(const char *reason)
@@ -213,12 +206,12 @@ static void print_story(const struct story *story)
         size_t i;
 
         if (!story->from_start)
-                printf("Older events are not kept here; the journal may have them: 'journalctl "
-                       "SQMGR_WORKER=%s'\n",
-                       story->id);
+                ctl_say("Older events are not kept here; the journal may have them: 'journalctl "
+                        "SQMGR_WORKER=%s'",
+                        story->id);
         else if (story->earlier_lives)
-                printf("Others had this id before: see 'sqmgrctl events %s'\n", story->id);
-        json_array_foreach(story->events, i, event) ctl_print_event(event, view.colour);
+                ctl_say("Others had this id before: see 'sqmgrctl events %s'", story->id);
+        json_array_foreach(story->events, i, event) render_event(stdout, event, &view);
         if (story->worker) {
                 print_state(story, &view);
                 print_evidence(story, &view);

@@ -173,6 +173,13 @@ static int continue_state(struct adoption *adoption, const struct state *state, 
                 if (r < 0)
                         return r;
         }
+        for (const struct state_dead *dead = state->dead; dead != NULL; dead = dead->next) {
+                const struct fleet *fleet = world_fleet(adoption->supervisor->world, dead->fleet);
+
+                if (fleet != NULL && dead->worker.identity[0] != '\0')
+                        rescue_begin(adoption->supervisor, fleet, &dead->worker.worker, dead->worker.identity,
+                                     &dead->exit);
+        }
         return 0;
 }
 
@@ -264,15 +271,18 @@ static void tell(const struct adoption *adoption, int outcome, const char *why)
 {
         const char *still = adoption->launching > 0 ? "; some that begin are waited for" : "";
 
+        unsigned adopted = adoption->adopted + adoption->found;
+        const char *found = adoption->found == 1 ? "worker that was" : "workers that were";
+
         if (outcome == STATEFILE_READ)
-                log_info("adopted %u workers of an earlier sqmgr, %u are gone%s",
-                         adoption->adopted + adoption->found, adoption->gone, still);
+                log_info("adopted %u worker%s of an earlier sqmgr, %u %s gone%s", adopted,
+                         adopted == 1 ? "" : "s", adoption->gone, adoption->gone == 1 ? "is" : "are", still);
         else if (outcome != STATEFILE_MISSING)
-                log_warning("the state is lost: %s; adopted %u workers that were found%s", why,
-                            adoption->found, still);
+                log_warning("the state is lost: %s; adopted %u %s found%s", why, adoption->found, found,
+                            still);
         else if (adoption->found > 0 || adoption->launching > 0)
-                log_warning("the state is missing: %s; adopted %u workers that were found%s", why,
-                            adoption->found, still);
+                log_warning("the state is missing: %s; adopted %u %s found%s", why, adoption->found, found,
+                            still);
         else
                 log_info("no state and no workers of an earlier sqmgr: %s", why);
 }

@@ -129,7 +129,7 @@ void alerts_event(struct alerts *alerts, const struct event *event, usec_t realt
 {
         const struct settings *settings = alerts->options.world->settings;
 
-        if (settings->alert_command == NULL || event_kind_level(event->kind) > settings->alert_level)
+        if (settings->alert_command == NULL || event_kind_alert_level(event->kind) > settings->alert_level)
                 return;
         json_t *rendered = event_render(event, realtime);
         if (rendered == NULL)

@@ -409,7 +409,7 @@ static void handle_scale(struct control *control, struct call *call, json_t *par
         }
         if (outcome == COMMAND_RANGE) {
                 refuse(call,
-                       "fleet '%s' cannot be scaled to %lld: the count must be within 1 and %u "
+                       "fleet '%s' cannot be scaled to %lld: the count must be from 1 to %u "
                        "(max_processes)",
                        fleet->settings->name, (long long)count, fleet_scale_max(fleet));
                 return;

@@ -229,7 +229,7 @@ static int ask(struct diagnosis *diagnosis, struct answers *answers, struct redi
         if (asked == NULL)
                 return -ENOMEM;
         *asked = (struct ask){.diagnosis = diagnosis, .answers = answers};
-        int r = redis_command_forbiddable(redis, callback, asked, argc, argv);
+        int r = redis_command_forbiddable(redis, callback, asked, argc, argv, NULL);
         if (r < 0)
                 free(asked);
         else

@@ -62,20 +62,20 @@ static void refuse(struct call *call, const char *url, const char *why)
                            json_pack("{s:o, s:[]}", "reason", varlink_text(reason), "details"));
 }
 
-static json_t *cut_text(const char *text)
+static json_t *cut_name(const char *text)
 {
         char cut[NAME_MAX_BYTES + 1];
 
         snprintf(cut, sizeof(cut), "%s", text);
-        return varlink_text(cut);
+        return varlink_name(cut);
 }
 
 static json_t *render_job(const struct place *place, const struct job *job)
 {
-        return json_pack("{s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "class", cut_text(job->class), "jid",
-                         cut_text(job->jid), "queue", cut_text(job->queue), "worker",
+        return json_pack("{s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "class", cut_name(job->class), "jid",
+                         cut_name(job->jid), "queue", cut_name(job->queue), "worker",
                          varlink_text(place->worker), "pid", (json_int_t)place->pid, "thread",
-                         cut_text(job->thread), "started_at",
+                         cut_name(job->thread), "started_at",
                          job->started_usec > 0 ? json_integer((json_int_t)(job->started_usec / USEC_PER_SEC))
                                                : json_null());
 }

@@ -21,8 +21,8 @@ void keep(struct supervisor *supervisor, const struct plan *starting, usec_t now
         /* The old state still tells of what is being looked for. */
         if (supervisor->adoption != NULL)
                 return;
-        int r = state_pack(supervisor->world, starting, supervisor->boot_id, identity_of, NULL, now, &bytes,
-                           &size);
+        int r = state_pack(supervisor->world, supervisor->rescues, starting, supervisor->boot_id, identity_of,
+                           NULL, now, &bytes, &size);
         if (r == 0)
                 r = statefile_write(path, bytes, size);
         supervisor->unsaved = r < 0;

@@ -4,7 +4,8 @@
 #include "core/observe.h"
 #include "daemon/supervisor.h"
 
-/* Jobs that run for long are looked for at each so manieth regular look. */
+/* What a worker runs is read at each so manieth regular look, of others at other ones: the work list is two
+ * commands, and no look may take more than two for each worker. */
 #define JOBS_EVERY 3
 
 static bool is_job_thread(const char *comm, void *userdata)
@@ -94,7 +95,7 @@ static int look_boot_each(pid_t pid, void *userdata)
                look_has_booted(proc, framework_get(io->worker->fleet->settings->framework));
 }
 
-static void look_worker(struct worker *worker, bool fast, bool jobs, usec_t now)
+static void look_worker(struct worker *worker, bool fast, usec_t now)
 {
         const struct worker_io *io = worker->io;
         unsigned looks = worker_looks(worker, fast, now);
@@ -117,21 +118,31 @@ static void look_worker(struct worker *worker, bool fast, bool jobs, usec_t now)
         }
         if (looks & (LOOK_BEAT | LOOK_WORK_LIST))
                 beats_want(io->slot, looks);
-        if (jobs)
-                long_jobs_look(worker);
+        if (!fast && (io->supervisor->n_looks + worker->index) % JOBS_EVERY == 0)
+                work_list_look(worker);
+}
+
+void look_oom_kills(struct supervisor *supervisor, usec_t now)
+{
+        uint64_t kills;
+
+        if (proc_oom_kills(supervisor->host, &kills) == 0)
+                observe_oom_kills(supervisor->world, kills, now);
 }
 
 void look(struct supervisor *supervisor, bool fast, usec_t now)
 {
         struct world *world = supervisor->world;
-        bool jobs = !fast && supervisor->n_looks++ % JOBS_EVERY == 0;
         uint64_t available;
 
+        supervisor->n_looks += !fast;
         if (!fast && proc_available_memory_bytes(supervisor->host, &available) == 0)
                 observe_available_memory(world, available);
+        if (!fast)
+                look_oom_kills(supervisor, now);
         for (size_t i = 0; i < world->n_fleets; i++)
                 for (size_t j = 0; j < world->fleets[i]->n_workers; j++)
-                        look_worker(world->fleets[i]->workers[j], fast, jobs, now);
+                        look_worker(world->fleets[i]->workers[j], fast, now);
         for (size_t i = 0; i < supervisor->n_links; i++)
                 (void)beats_look(
                         supervisor->links[i]->beats); /* what fails is asked again at the next look */

@@ -24,7 +24,7 @@ static void put_label(FILE *out, const char *name, const char *text)
         _cleanup_free_ char *copy = strdup(text);
         const char *value = copy ? copy : "";
 
-        /* The name of a queue may be anything; Prometheus takes UTF-8 alone. */
+        /* A path may be anything; Prometheus takes UTF-8 alone. */
         if (copy)
                 printable_replace(copy, strlen(copy), true);
         fprintf(out, "%s=\"", name);
@@ -78,40 +78,85 @@ static void put_self(const struct metrics *metrics, const struct status_info *in
         SAMPLE(metrics, "sqmgr_available_memory_bytes", (double)metrics->world->available_bytes, NULL);
 }
 
+/* Fleets that log in to one Redis as different users have a connection each, and one URL is told of them. */
+static bool is_repeated(const struct status_info *info, size_t i)
+{
+        for (size_t j = 0; j < i; j++)
+                if (strcmp(info->redis[j].url, info->redis[i].url) == 0)
+                        return true;
+        return false;
+}
+
+static bool all_up(const struct status_info *info, const char *url)
+{
+        for (size_t i = 0; i < info->n_redis; i++)
+                if (strcmp(info->redis[i].url, url) == 0 && strcmp(info->redis[i].state, "connected") != 0)
+                        return false;
+        return true;
+}
+
 static void put_redis(const struct metrics *metrics, const struct status_info *info)
 {
         family(metrics, "sqmgr_redis_up", "gauge", "Whether the connection to this Redis is up.");
         for (size_t i = 0; i < info->n_redis; i++)
-                SAMPLE(metrics, "sqmgr_redis_up", strcmp(info->redis[i].state, "connected") == 0, "url",
-                       info->redis[i].url, NULL);
+                if (!is_repeated(info, i))
+                        SAMPLE(metrics, "sqmgr_redis_up", all_up(info, info->redis[i].url), "url",
+                               info->redis[i].url, NULL);
         family(metrics, "sqmgr_redis_round_trip_seconds", "gauge", "How long its last answer took.");
         for (size_t i = 0; i < info->n_redis; i++)
-                if (info->redis[i].rtt_ms >= 0)
+                if (info->redis[i].rtt_ms >= 0 && !is_repeated(info, i))
                         SAMPLE(metrics, "sqmgr_redis_round_trip_seconds", info->redis[i].rtt_ms / 1000, "url",
                                info->redis[i].url, NULL);
 }
 
-/* Those of the Redis whose queues are read. */
+/* Names that are no text could look alike once they are made one, and of two samples with the same labels
+ * Prometheus refuses all. */
+static bool has_label(const struct queue *queue)
+{
+        _cleanup_free_ char *copy = strdup(queue->name);
+
+        if (!copy)
+                return false;
+        printable_replace(copy, strlen(copy), true);
+        return strcmp(copy, queue->name) == 0;
+}
+
+static void put_queue(const struct metrics *metrics, const char *name, double value, const char *url,
+                      const struct queue *queue)
+{
+        if (has_label(queue))
+                SAMPLE(metrics, name, value, "url", url, "queue", queue->name, NULL);
+}
+
+/* NULL: they are not read, or told already: one user may be forbidden what another one may read. */
+static const struct queues *queues_of(const struct status_info *info, size_t i)
+{
+        for (size_t j = 0; j < i; j++)
+                if (info->redis[j].queues && strcmp(info->redis[j].url, info->redis[i].url) == 0)
+                        return NULL;
+        return info->redis[i].queues;
+}
+
 static void put_queues(const struct metrics *metrics, const struct status_info *info)
 {
+        const struct queues *queues;
+
         family(metrics, "sqmgr_queue_jobs", "gauge",
                "Jobs that wait in the queue, where queues have limits.");
         for (size_t i = 0; i < info->n_redis; i++)
-                for (size_t j = 0; info->redis[i].queues && j < info->redis[i].queues->n; j++)
-                        SAMPLE(metrics, "sqmgr_queue_jobs", (double)info->redis[i].queues->list[j].size,
-                               "url", info->redis[i].url, "queue", info->redis[i].queues->list[j].name, NULL);
+                for (size_t j = 0; (queues = queues_of(info, i)) && j < queues->n; j++)
+                        put_queue(metrics, "sqmgr_queue_jobs", (double)queues->list[j].size,
+                                  info->redis[i].url, &queues->list[j]);
         family(metrics, "sqmgr_queue_latency_seconds", "gauge", "How long its oldest job has waited.");
         for (size_t i = 0; i < info->n_redis; i++)
-                for (size_t j = 0; info->redis[i].queues && j < info->redis[i].queues->n; j++)
-                        if (info->redis[i].queues->list[j].latency_known)
-                                SAMPLE(metrics, "sqmgr_queue_latency_seconds",
-                                       seconds(info->redis[i].queues->list[j].latency), "url",
-                                       info->redis[i].url, "queue", info->redis[i].queues->list[j].name,
-                                       NULL);
+                for (size_t j = 0; (queues = queues_of(info, i)) && j < queues->n; j++)
+                        if (queues->list[j].latency_known)
+                                put_queue(metrics, "sqmgr_queue_latency_seconds",
+                                          seconds(queues->list[j].latency), info->redis[i].url,
+                                          &queues->list[j]);
         family(metrics, "sqmgr_set_jobs", "gauge", "Jobs that are to be retried, scheduled or dead.");
         for (size_t i = 0; i < info->n_redis; i++) {
-                const struct queues *queues = info->redis[i].queues;
-
+                queues = queues_of(info, i);
                 if (!queues)
                         continue;
                 SAMPLE(metrics, "sqmgr_set_jobs", (double)queues->retry, "url", info->redis[i].url, "set",

@@ -53,7 +53,7 @@ static json_t *render_queues(const struct link *link)
         for (size_t i = 0; link->queues != NULL && i < link->queues->n; i++) {
                 const struct queue *queue = &link->queues->list[i];
                 double latency = (double)(queue->latency / USEC_PER_MSEC) / 1000;
-                json_t *entry = json_pack("{s:o, s:I, s:o, s:b}", "name", varlink_text(queue->name), "size",
+                json_t *entry = json_pack("{s:o, s:I, s:o, s:b}", "name", varlink_name(queue->name), "size",
                                           (json_int_t)queue->size, "latency_seconds",
                                           queue->latency_known ? json_real(latency) : json_null(), "paused",
                                           (int)queue->paused);
@@ -73,11 +73,13 @@ static json_t *render(const struct supervisor *supervisor)
                 const struct queues none = {0}, *queues = link->queues != NULL ? link->queues : &none;
                 /* A reload has added it meanwhile. */
                 bool unread = link->queues == NULL && link->queues_error[0] == '\0';
-                json_t *entry = json_pack(
-                        "{s:o, s:o, s:I, s:I, s:I, s:o}", "url", varlink_text(redis_url_text(link->redis)),
-                        "error", varlink_text(unread ? "it was not read yet" : link->queues_error), "retry",
-                        (json_int_t)queues->retry, "schedule", (json_int_t)queues->schedule, "dead",
-                        (json_int_t)queues->dead, "queues", render_queues(link));
+                json_t *entry =
+                        json_pack("{s:o, s:o, s:I, s:I, s:I, s:o, s:I}", "url",
+                                  varlink_text(redis_url_text(link->redis)), "error",
+                                  varlink_text(unread ? "it was not read yet" : link->queues_error), "retry",
+                                  (json_int_t)queues->retry, "schedule", (json_int_t)queues->schedule, "dead",
+                                  (json_int_t)queues->dead, "queues", render_queues(link), "queues_left_out",
+                                  (json_int_t)queues->left_out);
 
                 if (json_array_append_new(list, entry) < 0)
                         return NULL;
@@ -101,12 +103,28 @@ static void reply(const struct supervisor *supervisor, struct call *call)
                            json_pack("{s:o, s:[]}", "reason", varlink_text(reason), "details"));
 }
 
+/* Limits that nothing is compared with must not look like limits that are kept. That Redis is away is told
+ * elsewhere. */
+static void tell_unread(struct link *link)
+{
+        bool refused = link->queues == NULL && redis_state(link->redis) == REDIS_STATE_CONNECTED &&
+                       link->queues_error[0] != '\0';
+
+        if (refused && !link->queues_error_told)
+                log_warning("Redis %s: its queues cannot be read, and their limits are not watched: %s",
+                            redis_url_text(link->redis), link->queues_error);
+        if (refused || link->queues != NULL)
+                link->queues_error_told = refused;
+}
+
 /* While it cannot be read what was over stays so. */
 static void judge(struct link *link)
 {
         struct supervisor *supervisor = link->supervisor;
         char over[QUEUE_WATCH_TEXT_MAX], back[QUEUE_WATCH_TEXT_MAX];
 
+        if (queue_watch_wanted(&supervisor->settings->redis))
+                tell_unread(link);
         if (link->queues == NULL ||
             queue_watch_judge(&link->queue_watch, link->queues, &supervisor->settings->redis, over, back) < 0)
                 return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Renders the model as the status object that programs read. */
 #include "daemon/status.h"
+#include "core/culprits.h"
 #include "core/framework.h"
 
 /* Seconds, to the millisecond: more digits would be noise. */
@@ -26,17 +27,19 @@ static const char *worker_evidence(const struct worker *worker, usec_t now)
 static json_t *render_worker(const struct worker *worker, usec_t now)
 {
         enum reason reason = worker->reason != REASON_NONE ? worker->reason : worker->wanted_out;
+        usec_t oldest = worker_oldest_job_usec(worker, now);
         char id[300], waits_for[256];
 
         snprintf(id, sizeof(id), "%s/%u", worker->fleet->settings->name, worker->index);
         worker_waits_for(worker, now, waits_for, sizeof(waits_for));
         return json_pack(
-                "{s:o, s:I, s:I, s:s, s:b, s:b, s:I, s:b, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:s, s:o}", "id",
-                varlink_text(id), "index", (json_int_t)worker->index, "pid",
+                "{s:o, s:I, s:I, s:s, s:b, s:b, s:I, s:b, s:I, s:o, s:I, s:I, s:f, s:f, s:o, s:o, s:s, s:o}",
+                "id", varlink_text(id), "index", (json_int_t)worker->index, "pid",
                 (json_int_t)(worker->beat_pid > 0 ? worker->beat_pid : worker->pid), "state",
                 worker_state_name(worker->state), "ready", (int)worker_ready(worker, now), "hung",
                 (int)worker->hung, "generation", (json_int_t)worker->generation, "outdated",
-                (int)worker_outdated(worker), "busy", (json_int_t)worker->busy, "concurrency",
+                (int)worker_outdated(worker), "busy", (json_int_t)worker->busy, "oldest_job_seconds",
+                oldest > 0 ? json_real(seconds(oldest)) : json_null(), "concurrency",
                 (json_int_t)worker->concurrency, "memory_bytes", (json_int_t)worker->memory_bytes,
                 "uptime_seconds", seconds(usec_sub(now, worker->spawned_at)), "state_seconds",
                 seconds(usec_sub(now, worker->state_at)), "reason", reason_json(reason), "waits_for",
@@ -81,6 +84,44 @@ static json_t *render_crash(const struct fleet *fleet, usec_t now)
                          varlink_text(fleet->crash_last));
 }
 
+static json_t *render_classes(const struct culprits *culprits)
+{
+        _cleanup_json_ json_t *classes = json_array();
+
+        for (size_t i = 0; i < culprits->n_classes; i++) {
+                json_t *class = json_pack("{s:o, s:I}", "class", varlink_text(culprits->classes[i].name),
+                                          "jobs", (json_int_t)culprits->classes[i].jobs);
+
+                if (json_array_append_new(classes, class) < 0)
+                        return NULL;
+        }
+        return TAKE_PTR(classes);
+}
+
+static json_t *render_culprits(const struct fleet *fleet, usec_t now)
+{
+        _cleanup_json_ json_t *list = json_array();
+
+        for (size_t i = 0; i < CULPRITS_KEPT && fleet->culprits[i].at != 0; i++) {
+                const struct culprits *culprits = &fleet->culprits[i];
+                char id[300], text[CULPRITS_TEXT_MAX];
+
+                snprintf(id, sizeof(id), "%s/%u", fleet->settings->name, culprits->index);
+                json_t *entry = json_pack(
+                        "{s:o, s:I, s:s, s:I, s:I, s:f, s:f, s:o, s:I, s:o}", "worker", varlink_text(id),
+                        "pid", (json_int_t)culprits->pid, "cause", culprits_cause_name(culprits->cause),
+                        "memory_bytes", (json_int_t)culprits->memory_bytes, "growth_bytes",
+                        (json_int_t)culprits->growth_bytes, "growth_seconds", seconds(culprits->growth_usec),
+                        "age_seconds", seconds(usec_sub(now, culprits->at)), "classes",
+                        render_classes(culprits), "more_classes", (json_int_t)culprits->more_classes, "text",
+                        varlink_text(culprits_text(fleet, culprits, text, sizeof(text))));
+
+                if (json_array_append_new(list, entry) < 0)
+                        return NULL;
+        }
+        return TAKE_PTR(list);
+}
+
 static json_t *render_fleet(const struct fleet *fleet, usec_t now)
 {
         struct fleet_counts counts = fleet_count(fleet, now);
@@ -89,7 +130,8 @@ static json_t *render_fleet(const struct fleet *fleet, usec_t now)
 
         fleet_waits_for(fleet, now, waits_for, sizeof(waits_for));
         return json_pack(
-                "{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o}",
+                "{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o, "
+                "s:o}",
                 "name", varlink_text(fleet->settings->name), "framework",
                 framework_get(fleet->settings->framework)->name, "target", (json_int_t)fleet_target(fleet),
                 "active", (json_int_t)counts.active, "starting", (json_int_t)counts.starting, "hung",
@@ -99,7 +141,8 @@ static json_t *render_fleet(const struct fleet *fleet, usec_t now)
                 "state", fleet_order_name(fleet_order(fleet)), "waits_for", varlink_text(waits_for),
                 "rollout", render_rollout(fleet, counts.outdated, now), "crash", render_crash(fleet, now),
                 "workers", render_workers(fleet, now), "memory_threshold_bytes",
-                threshold > 0 ? json_integer((json_int_t)threshold) : json_null());
+                threshold > 0 ? json_integer((json_int_t)threshold) : json_null(), "culprits",
+                render_culprits(fleet, now));
 }
 
 static json_t *render_redis(const struct status_info *info)

@@ -80,8 +80,8 @@ static void running_text(const struct world *world, usec_t now, char *text, size
                 hung += counts.hung;
                 leaving += counts.quiet + counts.stopping;
         }
-        int n = snprintf(text, size, "STATUS=%u of %u workers active, %u starting, %u draining", active,
-                         target, starting, leaving);
+        int n = snprintf(text, size, "STATUS=%u of %u worker%s active, %u starting, %u draining", active,
+                         target, target == 1 ? "" : "s", starting, leaving);
         if (hung > 0 && n > 0 && (size_t)n < size)
                 snprintf(text + n, size - (size_t)n, ", %u hung", hung);
 }
@@ -126,7 +126,7 @@ static void forget_removed(struct supervisor *supervisor)
         struct settings *settings = supervisor->settings;
         size_t n = supervisor->world->n_fleets;
 
-        if (supervisor->adoption != NULL)
+        if (supervisor->adoption != NULL || rescues_need_removed(supervisor))
                 return;
         world_forget_removed(supervisor->world);
         if (supervisor->world->n_fleets == n)
@@ -175,6 +175,7 @@ static void turn(struct supervisor *supervisor, usec_t begun)
 
         supervisor->serial++;
         queues_turn(supervisor);
+        work_lists_turn(supervisor);
         observe_clocks(world, now, clock_now(CLOCK_BOOTTIME), clock_now(CLOCK_REALTIME));
         for (unsigned round = 0; round < ROUNDS_MAX; round++) {
                 for (size_t i = 0; i < world->n_fleets; i++)

@@ -20,7 +20,7 @@
 
 struct supervisor;
 struct exit_status; /* core/observe.h */
-struct rescue;      /* rescue.c: the jobs of a worker that died */
+struct state_dead;  /* core/state.h */
 struct last_lines;  /* last_lines.c: those that are being read */
 struct adoption;    /* adopt.c: what is still looked for */
 
@@ -34,6 +34,7 @@ struct link {
         struct queues_read *queues_read; /* NULL: none is under way */
         struct queues *queues;           /* as last read; NULL: they could not be, see queues_error */
         char queues_error[256];
+        bool queues_error_told; /* while Redis answers, and limits wait for it */
         struct queue_watch queue_watch;
 };
 
@@ -51,6 +52,7 @@ struct worker_io {
         struct launch_report report;
         pid_t beat_pid;      /* the process that was found to beat last; 0: none was */
         struct works *works; /* its jobs are being read; NULL: they are not */
+        bool works_culprits; /* since its memory went over a limit */
         char **long_jobs;    /* ids of those that were told of; NULL-terminated, NULL: none */
 };
 
@@ -88,11 +90,11 @@ struct supervisor {
         struct queue_reading *queue_reading;
         struct systemd_query *query; /* told to end, systemd is asked why; NULL: it is not */
         struct last_lines *last_lines;
-        struct rescue *rescues;
-        uint64_t lines_token; /* the last that was given */
-        uint64_t serial;      /* changes whenever the model may have */
-        struct rlimit nofile; /* before sqmgr raised its own */
-        char instance[17];    /* the same for every sqmgr on this state file */
+        struct state_dead *rescues; /* of rescue.c */
+        uint64_t lines_token;       /* the last that was given */
+        uint64_t serial;            /* changes whenever the model may have */
+        struct rlimit nofile;       /* before sqmgr raised its own */
+        char instance[17];          /* the same for every sqmgr on this state file */
         char host_name[256];
 
         sd_event_source *turn; /* one more turn of plan and execute */
@@ -172,12 +174,17 @@ void links_free(struct supervisor *supervisor);
 
 /* look.c: reads what is due; beats answer later. */
 void look(struct supervisor *supervisor, bool fast, usec_t now);
+/* How often the kernel's OOM killer was at work so far. */
+void look_oom_kills(struct supervisor *supervisor, usec_t now);
 /* Does its title or do its threads show that this process works for the framework? */
 bool look_has_booted(const struct proc *proc, const struct framework *framework);
 
-/* long_jobs.c: has the jobs of this worker read, where any of them may be told of for running too long. */
-void long_jobs_look(struct worker *worker);
-void long_jobs_forget(struct worker_io *io);
+/* work_list.c: has the jobs of this worker read, where it drains or any of them may be told of for running
+ * too long. */
+void work_list_look(struct worker *worker);
+/* The same of all whose memory went over a limit: what they ran is told of. */
+void work_lists_turn(struct supervisor *supervisor);
+void work_list_forget(struct worker_io *io);
 
 /* execute.c: carries out one action, and observes what became of it. Returns false where nothing did. */
 bool execute(struct supervisor *supervisor, const struct action *action, usec_t now);
@@ -188,12 +195,14 @@ uint64_t last_lines_read(struct supervisor *supervisor, const struct worker *wor
 void last_lines_forget(struct supervisor *supervisor);
 
 /* rescue.c: the process that beat for worker under identity, NULL where that is not known, is dead: begins to
- * learn what it was running, where that was cut off. worker: as it was before, which is copied. exit: how
- * that very process ended, as far as it is known. */
+ * learn what it was running, where that was cut off, for rescue_jobs and where the kernel's OOM killer did
+ * it. worker: as it was before, which is copied. exit: how that very process ended, as far as it is known. */
 void rescue_begin(struct supervisor *supervisor, const struct fleet *fleet, const struct worker *worker,
                   const char *identity, const struct exit_status *exit);
 /* Is there one that the end of sqmgr should wait for? */
 bool rescues_hold_the_end(const struct supervisor *supervisor, usec_t now);
+/* A fleet that is no longer configured is needed still. */
+bool rescues_need_removed(const struct supervisor *supervisor);
 /* Once the connections to Redis are closed. */
 void rescues_forget(struct supervisor *supervisor);
 

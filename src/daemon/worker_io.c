@@ -21,7 +21,7 @@ void worker_io_free(void *userdata)
 {
         struct worker_io *io = userdata;
 
-        long_jobs_forget(io);
+        work_list_forget(io);
         if (io->slot != NULL)
                 beats_remove(io->slot);
         sd_event_source_disable_unref(io->main_exit);

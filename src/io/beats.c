@@ -308,15 +308,15 @@ static struct sidekiq_info *decode_info(const struct sidekiq_field *field)
 /* Decodes the reply to a HMGET. Returns whether there is a heartbeat. */
 static bool decode_reply(const redisReply *reply, struct heartbeat *ret, struct sidekiq_info **info)
 {
-        if (!reply || reply->type != REDIS_REPLY_ARRAY || reply->elements < 4)
+        if (!reply || reply->type != REDIS_REPLY_ARRAY || reply->elements < 5)
                 return false;
         struct sidekiq_field busy = reply_field(reply, 0), beat = reply_field(reply, 1);
         struct sidekiq_field quiet = reply_field(reply, 2), concurrency = reply_field(reply, 3);
-        struct sidekiq_field told = reply_field(reply, 4);
+        struct sidekiq_field rss = reply_field(reply, 4), told = reply_field(reply, 5);
 
         if (told.text && !*info)
                 *info = decode_info(&told);
-        if (sidekiq_beat_decode(&busy, &beat, &quiet, &concurrency, ret) != SIDEKIQ_BEAT_DECODED)
+        if (sidekiq_beat_decode(&busy, &beat, &quiet, &concurrency, &rss, ret) != SIDEKIQ_BEAT_DECODED)
                 return false;
         if (ret->concurrency == 0 && *info)
                 ret->concurrency = (*info)->concurrency;
@@ -382,9 +382,9 @@ static bool ask_heartbeat(struct beats_slot *slot, struct candidate *candidate, 
                 beats->failed = true;
                 return false;
         }
-        const char *argv[] = {"HMGET", key, "busy", "beat", "quiet", "concurrency", "info"};
+        const char *argv[] = {"HMGET", key, "busy", "beat", "quiet", "concurrency", "rss", "info"};
         struct ask ask = {.beats = beats, .slot = slot, .candidate = candidate};
-        return look_command(beats, callback, ask, with_info ? 7 : 6, argv);
+        return look_command(beats, callback, ask, with_info ? 8 : 7, argv);
 }
 
 /* The heartbeat first: a work list read after it is as new or newer, and so never too empty. */

@@ -14,6 +14,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
+/* A reply of which more arrives all the time may take so many times command_timeout: a large one on a slow
+ * line would be asked for in vain again and again. */
+#define SLOW_REPLY 10
 /* Nobody asks it anything: the owner is reminded. */
 #define IDLE_USEC (5 * USEC_PER_SEC)
 /* Deadlines give way to input: what has arrived is read before anything is called late. */
@@ -56,6 +59,7 @@ struct connection {
         bool wants_write;
         unsigned waiting;     /* commands without their reply */
         usec_t waiting_since; /* the oldest was sent, or the last reply came */
+        usec_t received_at;   /* anything, a part of a reply too */
         usec_t last_reply_at;
 
         unsigned entered; /* calls of ours on the stack */
@@ -89,7 +93,9 @@ static usec_t next_deadline(const struct connection *connection)
         if (connection->phase != PHASE_UP)
                 return connection->deadline;
         if (connection->waiting > 0)
-                return usec_add(connection->waiting_since, connection->command_timeout);
+                return MIN(usec_add(MAX(connection->waiting_since, connection->received_at),
+                                    connection->command_timeout),
+                           usec_add(connection->waiting_since, SLOW_REPLY * connection->command_timeout));
         return usec_add(connection->last_reply_at, IDLE_USEC);
 }
 
@@ -365,11 +371,14 @@ static void receive(struct connection *connection)
 {
         uint64_t opening = connection->openings;
         redisContext *context = connection->context;
+        size_t before = context->reader->len;
 
         if (redisBufferRead(context) != REDIS_OK) {
                 io_failed(connection);
                 return;
         }
+        if (context->reader->len > before)
+                connection->received_at = clock_now(CLOCK_MONOTONIC);
         while (connection->openings == opening) {
                 void *reply = NULL;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How much memory the machine has, or our control group where that is allowed less. */
+/* How much memory there is, and how often the kernel had to kill for want of it; see the header. */
 #include "io/host.h"
 
 #include "base/fd.h"
@@ -14,6 +14,7 @@
 
 struct proc_host {
         int meminfo_fd;
+        int vmstat_fd;          /* -1: there is none */
         int levels[LEVELS_MAX]; /* our control group's directory, then those above it */
         size_t n_levels;
         bool v1;
@@ -103,6 +104,8 @@ int proc_host_open(const char *proc_root, const char *cgroup_root, struct proc_h
                 return -ENOMEM;
         }
         host->meminfo_fd = fd;
+        snprintf(path, sizeof(path), "%s/vmstat", proc_root);
+        host->vmstat_fd = open(path, O_RDONLY | O_CLOEXEC);
         host_open_levels(host, proc_root, cgroup_root ? cgroup_root : "/sys/fs/cgroup");
         *ret = host;
         return 0;
@@ -115,6 +118,7 @@ struct proc_host *proc_host_close(struct proc_host *host)
         for (size_t i = 0; i < host->n_levels; i++)
                 close_fd(host->levels[i]);
         close_fd(host->meminfo_fd);
+        close_fd(host->vmstat_fd);
         free(host);
         return NULL;
 }
@@ -189,4 +193,14 @@ int proc_total_memory_bytes(const struct proc_host *host, uint64_t *ret_bytes)
         host_read_limits(host, total, &limit, &left);
         *ret_bytes = limit;
         return 0;
+}
+
+int proc_oom_kills(const struct proc_host *host, uint64_t *ret)
+{
+        char text[16384];
+
+        if (host->vmstat_fd < 0)
+                return -ENODATA;
+        ssize_t length = fd_read_start(host->vmstat_fd, text, sizeof(text));
+        return length < 0 ? (int)length : procfile_number(text, "oom_kill ", 10, ret);
 }

@@ -106,17 +106,36 @@ int launch_report_read(int report_fd, struct launch_report *report)
         return 0;
 }
 
-/* Drops the lines that are indented: frames of a backtrace, whose first line tells what went wrong. Where all
- * are, they stay. Returns the new length. */
-static size_t drop_indented_lines(char *text, size_t length)
+/* As Ruby writes a frame of a backtrace: `FILE:LINE:in 'METHOD'`, and nothing behind it. */
+static bool is_ruby_frame(const char *line, size_t length)
+{
+        while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == '\r'))
+                length--;
+        const char *in = memmem(line, length, ":in ", 4);
+        if (!in || in == line || in[-1] < '0' || in[-1] > '9' || memchr(line, ' ', (size_t)(in - line)))
+                return false;
+        const char *method = in + 4, *last = line + length - 1;
+        return method < last && (*method == '`' || *method == '\'') &&
+               memchr(method + 1, '\'', (size_t)(last - method)) == last;
+}
+
+/* Drops frames of backtraces, before which a line tells what went wrong: lines that are indented, where not
+ * all are, and those of Ruby behind the first, as Sidekiq writes them when it cannot boot. Returns the new
+ * length. */
+static size_t drop_frames(char *text, size_t length)
 {
         size_t kept = 0;
+        bool in_frames = false;
 
         for (size_t at = 0, next; at < length; at = next) {
                 const char *newline = memchr(text + at, '\n', length - at);
 
                 next = newline ? (size_t)(newline - text) + 1 : length;
                 if (text[at] == ' ' || text[at] == '\t')
+                        continue;
+                bool first = !in_frames;
+                in_frames = is_ruby_frame(text + at, next - at);
+                if (in_frames && !first)
                         continue;
                 /* Nothing is overwritten that has not been looked at, but with no line kept all must stay. */
                 memmove(text + kept, text + at, next - at);
@@ -148,7 +167,9 @@ static size_t keep_last_lines(char *text, size_t length, size_t max)
 
 void launch_cut_lines(char *text, size_t length, char *lines, size_t size)
 {
-        length = drop_indented_lines(text, length);
+        /* Sidekiq 8 colours each line that it logs, on a terminal or not. */
+        length = printable_drop_colours(text, length);
+        length = drop_frames(text, length);
         length = keep_last_lines(text, length, MIN((size_t)LAUNCH_LAST_MAX_BYTES, size - 1));
         printable_replace(text, length, true);
         memcpy(lines, text, length);

@@ -58,8 +58,9 @@ int launch_report_read(int report_fd, struct launch_report *report);
 #define LAUNCH_LAST_MAX_BYTES 800
 
 /* Cuts text, which it spoils, down to its last lines: at most LAUNCH_LAST_LINES of them and
- * LAUNCH_LAST_MAX_BYTES, or size - 1 bytes if fewer, made printable, separated by newlines. Indented lines,
- * the frames of a backtrace, are left out where there are others. */
+ * LAUNCH_LAST_MAX_BYTES, or size - 1 bytes if fewer, made printable and without colours, separated by
+ * newlines. Frames of backtraces are left out: indented lines, where there are others, and those of Ruby
+ * behind the first. */
 void launch_cut_lines(char *text, size_t length, char *lines, size_t size);
 /* Reads back what was written to a log since it was start_bytes long, so cut. "" where there is nothing, or
  * the log is no regular file. Workers that share a log share its lines. Returns 0 or -errno. */

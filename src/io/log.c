@@ -70,7 +70,8 @@ static bool journal_is_ready(void)
         if (journal_has_room(lost > 0 ? 0 : JOURNAL_WAIT_MSEC)) {
                 if (lost == 0)
                         return true;
-                sd_journal_send("MESSAGE=%u entries were lost here: the journal did not take them", lost,
+                sd_journal_send("MESSAGE=%u %s lost here: the journal did not take %s", lost,
+                                lost == 1 ? "entry was" : "entries were", lost == 1 ? "it" : "them",
                                 "PRIORITY=%d", LOG_WARNING, NULL);
                 lost = 0;
                 if (journal_has_room(JOURNAL_WAIT_MSEC))
@@ -97,8 +98,8 @@ static void log_line(int level, const char *text)
                 return;
         }
         if (lost > 0)
-                dprintf(STDERR_FILENO, "%s warning: %u lines were lost here: nobody read them\n", stamp,
-                        lost);
+                dprintf(STDERR_FILENO, "%s warning: %u %s lost here: nobody read %s\n", stamp, lost,
+                        lost == 1 ? "line was" : "lines were", lost == 1 ? "it" : "them");
         lost = 0;
         if (log_has_room())
                 dprintf(STDERR_FILENO, "%s %s%s\n", stamp, name, text);

@@ -70,7 +70,7 @@ static void ask(struct queues_read *read, int what, size_t queue, const char *ke
 
         if (full != NULL && asked != NULL) {
                 *asked = (struct ask){.read = read, .what = what, .queue = queue};
-                r = redis_command_forbiddable(read->redis, on_reply, asked, argc + 1, words);
+                r = redis_command_forbiddable(read->redis, on_reply, asked, argc + 1, words, NULL);
         }
         if (r < 0) {
                 free(asked);
@@ -140,6 +140,12 @@ static void take_oldest(struct queue *queue, const redisReply *reply)
         queue->latency = usec_sub(clock_now(CLOCK_REALTIME), at);
 }
 
+/* One key that is no list must not hide the other queues. */
+static bool is_wrong_type(const redisReply *reply)
+{
+        return strncmp(reply->str, "WRONGTYPE ", strlen("WRONGTYPE ")) == 0;
+}
+
 static void take_reply(struct queues_read *read, const struct ask *asked, const redisReply *reply)
 {
         bool taken = true;
@@ -147,6 +153,8 @@ static void take_reply(struct queues_read *read, const struct ask *asked, const 
         switch (asked->what) {
         case ASK_NAMES:
                 taken = take_list(read, reply, take_name);
+                if (reply->type == REDIS_REPLY_ARRAY && reply->elements > QUEUES_READ_MAX)
+                        read->queues->left_out = reply->elements - QUEUES_READ_MAX;
                 break;
         case ASK_PAUSED:
                 taken = take_list(read, reply, take_paused);
@@ -209,7 +217,7 @@ static void on_reply(struct redis *redis _unused_, const redisReply *reply, void
         read->pending--;
         if (reply == NULL)
                 fail(read, "Redis went away or did not answer in time");
-        else if (reply->type == REDIS_REPLY_ERROR)
+        else if (reply->type == REDIS_REPLY_ERROR && !(read->each && is_wrong_type(reply)))
                 fail(read, reply->str); /* in Redis' own words */
         else if (!read->freed)
                 take_reply(read, &copy, reply);

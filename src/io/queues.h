@@ -5,7 +5,7 @@
 #include "core/queues.h"
 #include "io/redis.h"
 
-/* Beyond so many queues the others are left out. */
+/* Beyond so many queues the others are left out, and counted. */
 #define QUEUES_READ_MAX 1000
 
 struct queues_read;

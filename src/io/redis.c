@@ -534,9 +534,9 @@ int redis_command(struct redis *redis, redis_reply_fn callback, void *userdata, 
 }
 
 int redis_command_forbiddable(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
-                              const char *const argv[])
+                              const char *const argv[], const size_t argvlen[])
 {
-        int r = redis_command(redis, callback, userdata, argc, argv, NULL);
+        int r = redis_command(redis, callback, userdata, argc, argv, argvlen);
         struct command *last = redis->commands;
 
         if (r < 0)

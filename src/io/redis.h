@@ -52,7 +52,7 @@ int redis_command(struct redis *redis, redis_reply_fn callback, void *userdata, 
 /* The same for one that sqmgr can do without: where an ACL forbids it the callback gets that error, while it
  * ends the connection otherwise. */
 int redis_command_forbiddable(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
-                              const char *const argv[]);
+                              const char *const argv[], const size_t argvlen[]);
 
 enum redis_state redis_state(const struct redis *redis);
 /* Why it is down; NULL while there is no error. */

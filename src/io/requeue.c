@@ -23,7 +23,8 @@ enum key {
 };
 
 /* What can fail comes before the entry is taken from the work list: a script that stops in the middle is not
- * undone, and then the job is there twice rather than nowhere. */
+ * undone, and then the job is there twice rather than nowhere. It is put back last of what can fail: the
+ * script is tried again. */
 static const char script[] =
         "if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 'left' end\n"
         "if redis.call('EXISTS', KEYS[6], KEYS[7], KEYS[8]) > 0 then return 'private' end\n"
@@ -35,8 +36,8 @@ static const char script[] =
         "  redis.call('DEL', KEYS[3])\n"
         "  return 'parked'\n"
         "end\n"
-        "redis.call('RPUSH', KEYS[2], ARGV[3])\n"
         "redis.call('SADD', KEYS[5], ARGV[8])\n"
+        "redis.call('RPUSH', KEYS[2], ARGV[3])\n"
         "redis.call('HDEL', KEYS[1], ARGV[1])\n"
         "redis.call('SET', KEYS[3], times, 'EX', ARGV[5])\n"
         "return times\n";
@@ -124,7 +125,7 @@ static int send_script(struct redis *redis, char *const keys[_KEY_MAX], const st
                 argv[n++] = words[i];
         for (size_t i = 0; i < n; i++)
                 lengths[i] = argv[i] == job->entry ? job->entry_len : strlen(argv[i]);
-        return redis_command(redis, on_reply, ask, (int)n, argv, lengths);
+        return redis_command_forbiddable(redis, on_reply, ask, (int)n, argv, lengths);
 }
 
 int requeue_job(struct redis *redis, const char *namespace, const char *identity, const struct job *job,
@@ -136,8 +137,8 @@ int requeue_job(struct redis *redis, const char *namespace, const char *identity
         int r = -ENOMEM;
 
         snprintf(message, sizeof(message),
-                 "its worker %s while it ran; it was put back %u times (rescue_limit) and is not again", why,
-                 settings->rescue_limit);
+                 "its worker %s while it ran; it was put back %u time%s (rescue_limit) and is not again", why,
+                 settings->rescue_limit, settings->rescue_limit == 1 ? "" : "s");
         snprintf(score, sizeof(score), "%.6f", (double)realtime / (double)USEC_PER_SEC);
         _cleanup_free_ char *dead = job_dead_payload(job, ERROR_CLASS, message, realtime);
         if (ask && dead && make_keys(namespace, identity, job, keys)) {

@@ -82,7 +82,7 @@ static int ask_list(struct works *works, struct redis *redis, const char *namesp
 
         if (key && ask) {
                 *ask = (struct ask){.works = works, .list = list, .old_key = old_key};
-                r = redis_command(redis, on_list, ask, ELEMENTSOF(argv), argv, NULL);
+                r = redis_command_forbiddable(redis, on_list, ask, ELEMENTSOF(argv), argv, NULL);
         }
         if (r < 0)
                 free(ask);

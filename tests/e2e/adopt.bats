@@ -41,7 +41,7 @@ kill_sqmgr() {
         wait "$sqmgr_pid" 2>/dev/null || true
 }
 
-adopted_all() { grep -q "adopted $1 workers of an earlier sqmgr, ${2:-0} are gone" "$folder/sqmgr.log"; }
+adopted_all() { grep -qE "adopted $1 workers? of an earlier sqmgr, ${2:-0} (is|are) gone" "$folder/sqmgr.log"; }
 
 # The fleet's lines come on standard input.
 configure_marked() {

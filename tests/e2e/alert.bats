@@ -18,7 +18,7 @@ ${sqmgr_lines-}"
         wait_until 20 fleet_is '.active == 1'
 }
 
-@test "a worker that is killed and a Redis that goes away are told, as the user and as events shows them" {
+@test "a worker that is killed and a Redis that goes away and comes back are told, as the user and as events shows them" {
         # shellcheck disable=SC2016
         start_with_script 'echo "$1,$SQMGR_EVENT,$SQMGR_FLEET,$SQMGR_WORKER,$(id -un)" >>words' 'cat >>events'
         kill -KILL "$(worker_pids)"
@@ -32,6 +32,10 @@ ${sqmgr_lines-}"
 
         kill -KILL "$redis_pid"
         wait_until 20 grep -q '"redis-down"' told/events
+        # The end of a trouble is told as well, and is no error.
+        start_redis
+        wait_until 20 grep -q '"redis-up"' told/events
+        jq -e 'select(.event == "redis-up") | .level == "info" and .fleet == "default"' told/events
         # What matters less is not told.
         run ! grep -q '"started"\|"active"' told/events
 }

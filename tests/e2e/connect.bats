@@ -53,6 +53,10 @@ ready_after = 1s
 END
         restarts_sidekiq
         redis acl log | not grep -q watcher
+        # What it may not read costs no connection.
+        run -1 sqmgrctl jobs
+        [[ $output == *"it answers 'NOPERM"* ]]
+        sqmgrctl events --json | not grep redis-down
 
         # A password that is refused is not told, either.
         echo "${secret}2" >"$folder/password"
@@ -74,6 +78,43 @@ END
         restarts_sidekiq
         run sqmgrctl reload
         [[ $output != *"$secret"* ]]
+}
+
+@test "a user who may no more than the manual says sees jobs and queues, and puts jobs back" {
+        start_guarded_redis
+        redis acl setuser watcher reset on ">$secret" '~processes' '~*:*' '~queues' '~paused' '~retry' '~schedule' '~dead' \
+                +exists +hmget +sscan +ping +select +hgetall +smembers +zcard +llen +lindex +eval +hget +get +set +del \
+                +zadd +hdel +rpush +sadd +info '+config|get'
+        (umask 077 && echo "$secret" >"$folder/password")
+        redis_url="redis://[::1]:$port/3"
+        redis_lines="username = watcher
+password_file = $folder/password
+queue_warn_size = 5"
+        configure <<END
+command = $(sidekiq_command 2)
+environment_file = $folder/worker.env
+ready_after = 1s
+rescue_jobs = requeue
+rescue_limit = 1
+job_warn_after = 1s
+END
+        start_sqmgr
+        wait_until 60 ready 1
+        REDIS_URL="redis://worker:$secret@[::1]:$port/3" enqueue 1 Hold "$folder/release"
+        told() { sqmgrctl events --json | jq -es "any(.[]; .event == \"$1\")"; }
+        shown() { sqmgrctl jobs --json | jq -e '.jobs | length == 1'; }
+        wait_until 30 shown
+        wait_until 30 told job-long
+        kill -KILL "$(worker_pids)"
+        wait_until 30 told job-rescued
+        wait_until 60 shown
+        kill -KILL "$(worker_pids)"
+        wait_until 30 told job-parked
+        run -0 sqmgrctl queues
+        [[ $output == *', 1 dead'* ]]
+        sqmgrctl doctor --json | jq -e 'all(.findings[]; .text | contains("refuses") | not)'
+        redis acl log | not grep -q watcher
+        tells_no_secret
 }
 
 open_redis() { # NAME
@@ -122,17 +163,17 @@ calls() { redis-cli -s "$folder/a.sock" info commandstats | sed -n 's/^cmdstat_\
         awk '$1 !~ /^(multi|sadd|hmset|expire|del|hset|exec|srem|info|config|client|ping)/ { n += $2 } END { print n + 0 }'; }
 heartbeats_read() { [ "$(redis-cli -s "$folder/a.sock" info commandstats | sed -n 's/^cmdstat_hmget:calls=\([0-9]*\),.*/\1/p')" -ge "$1" ]; }
 
-# While nothing is going on: at most two commands for each worker, and three more, in each tick of 500 ms.
-costs_little() {
+# At most two commands for each worker, and three more, in each tick of 500 ms.
+costs_little() { # WORKERS
         local begun ticks
         begun=$(now_ms)
         redis-cli -s "$folder/a.sock" config resetstat
-        wait_until 60 heartbeats_read 60
+        wait_until 60 heartbeats_read $(($1 * 10))
         local n
         n=$(calls)
         ticks=$((($(now_ms) - begun) / 500 + 1))
         echo "$n calls in $ticks ticks"
-        [ "$n" -le $((ticks * (2 * 6 + 3))) ]
+        [ "$n" -le $((ticks * (2 * $1 + 3))) ]
 }
 
 @test "six workers cost at most two commands each and three more in a tick, the same beside 10,000 others" {
@@ -145,11 +186,21 @@ ready_after = 500ms
 END
         start_sqmgr
         wait_until 20 ready 6
-        costs_little
+        costs_little 6
         seq -f 'SADD processes elsewhere.example.org:%.0f:0123456789ab' 10000 |
                 redis-cli -s "$folder/a.sock" --pipe >/dev/null
         [ "$(redis-cli -s "$folder/a.sock" scard processes)" -ge 10000 ]
-        costs_little
+        costs_little 6
         run -0 sqmgrctl restart --wait=drained --timeout 60s
-        costs_little
+        costs_little 6
+        # What those run that drain is read, too.
+        for pid in $(worker_pids); do
+                echo 1 >"$folder/steer/busy.$pid"
+        done
+        wait_until 10 fleet_is 'all(.workers[]; .busy == 1)'
+        run -0 sqmgrctl restart --wait --timeout 60s
+        fleet_is '.quiet == 6 and .active == 6'
+        costs_little 12
+        [ "$(redis-cli -s "$folder/a.sock" info commandstats | sed -n 's/^cmdstat_hgetall:calls=\([0-9]*\),.*/\1/p')" -gt 0 ]
+        rm "$folder"/steer/busy.*
 }

@@ -147,3 +147,10 @@ jobs_done() { redis hlen ledger:done; }
 jobs_run_twice() { { redis hvals ledger:started && redis hvals ledger:done; } | awk '$1 > 1 { n++ } END { print n + 0 }'; }
 has_started() { [ "$(jobs_started)" -ge "$1" ]; }
 has_done() { [ "$(jobs_done)" -ge "$1" ]; }
+
+in_terminal() { # COLUMNS COMMAND...: what it writes there, standard error too, on standard output
+        local columns=$1
+        shift
+        TERM=xterm script -qec "stty cols $columns && $*" /dev/null </dev/null | tr -d '\r'
+}
+longest_line() { awk '{ gsub(/\033\[[0-9;]*m/, ""); if (length > n) n = length } END { print n + 0 }' <<<"$1"; }

@@ -25,7 +25,7 @@ END
 }
 
 # A command that sees the journal's /run.
-within() { nsenter -t "$journal_pid" -m -W "$folder" "$@"; }
+within() { nsenter -t "$journal_pid" -m --wdns="$folder" "$@"; }
 
 journal_is_up() { within test -e /run/systemd/journald.conf.d/sqmgr-test.conf && within systemd-cat true; }
 
@@ -38,7 +38,7 @@ start_sqmgr_in_journal() { # service|hand
                 # shellcheck disable=SC2016
                 place=(systemd-cat sh -c 'JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2) exec "$@"' sh)
         fi
-        launch sqmgr nsenter -t "$journal_pid" -m -W "$folder" "${place[@]}" sqmgr -c "$folder/sqmgr.ini"
+        launch sqmgr nsenter -t "$journal_pid" -m --wdns="$folder" "${place[@]}" sqmgr -c "$folder/sqmgr.ini"
         wait_until 10 sqmgrctl ping
 }
 

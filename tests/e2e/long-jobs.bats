@@ -9,6 +9,45 @@ told() { # COUNT
         events=$(sqmgrctl events --json) && [ "$(jq -rs '[.[] | select(.event == "job-long")] | length' <<<"$events")" = "$1" ]
 }
 
+# Of the worker that drains: the age of its oldest job, by what Redis has, give or take a whole second.
+oldest_is_of() { # JID
+        local started oldest
+        started=$(sqmgrctl jobs --json | jq ".jobs[] | select(.jid == \"$1\") | .started_at")
+        oldest=$(fleet '.workers[] | select(.state == "quiet") | .oldest_job_seconds')
+        jq -en "(now - $started) - $oldest | fabs < 2"
+}
+
+@test "status tells how old the oldest job is of a worker that drains, and of the next when that one has ended" {
+        start_redis
+        configure <<END
+command = $(sidekiq_command 3)
+END
+        start_sqmgr
+        wait_until 60 fleet_is '.workers[0].ready'
+        for name in first second; do
+                enqueue 1 Hold "$folder/$name"
+                wait_until 20 has_started $((++n))
+                declare "$name=$(redis hkeys ledger:started | grep -vxF "${first-}")"
+                sleep 3
+        done
+        wait_until 20 fleet_is '.workers[0].busy == 2'
+        # Nobody asks for that of a worker that takes jobs.
+        fleet_is '.workers[0].oldest_job_seconds == null'
+        run -0 sqmgrctl restart --wait --timeout 60s
+        wait_until 30 oldest_is_of "$first"
+        run -0 sqmgrctl status
+        [[ $output =~ 'restart; waits for 2 running jobs to finish, oldest '[0-9]+s ]]
+        run -0 sqmgrctl why default/1
+        [[ $output =~ 'waits for 2 running jobs to finish, oldest '[0-9]+s ]]
+        touch "$folder/first"
+        wait_until 20 fleet_is 'any(.workers[]; .state == "quiet" and .busy == 1)'
+        wait_until 30 oldest_is_of "$second"
+        run -0 sqmgrctl status
+        [[ $output =~ 'restart; waits for 1 running job to finish, begun '[0-9]+'s ago' ]]
+        touch "$folder/second"
+        wait_until 40 fleet_is '(.workers | length) == 1'
+}
+
 @test "long jobs: each is told of once, by the limit of its class, and its backtrace is in the log" {
         start_redis
         configure <<END

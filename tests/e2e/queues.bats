@@ -32,6 +32,15 @@ start_fleet() { # COMMAND
         [[ ${lines[3]} =~ ^\ \ eight\ .*\ 1\ +2h\ \ paused$ ]]
 }
 
+@test "queues: beyond a thousand the others are counted" {
+        start_fleet "$(stub_command)"
+        # shellcheck disable=SC2046
+        redis sadd queues $(seq 1007)
+        run -0 sqmgrctl queues
+        [ "${lines[-1]}" = '  7 more are not read' ]
+        [ "$(sqmgrctl queues --json | jq '.redis[0] | .queues_left_out, (.queues | length)' | xargs)" = '7 1000' ]
+}
+
 @test "queues: a Redis that is away, hangs or refuses is told so, and sqmgr answers" {
         start_fleet "$(stub_command)"
         redis set queues x
@@ -67,6 +76,19 @@ start_fleet() { # COMMAND
         # Told once, however often it is read: each time two sets are.
         wait_until 30 has_run smembers $(($(calls_of smembers) + 6))
         [ "$(sqmgrctl events --json | grep -c '"queue-over"')" = 2 ]
+}
+
+@test "queues: limits that cannot be watched are told once, not each time that Redis refuses" {
+        start_redis
+        redis acl setuser watcher on '>secret' '~*' '+@all' -smembers
+        redis_lines=$'username = watcher\npassword = secret\nqueue_warn_size = 2' configure <<<"command = $(stub_command)"
+        start_sqmgr
+        wait_until 30 fleet_is '.active == 1'
+        refusals() { redis info commandstats | sed -n 's/^cmdstat_smembers:.*rejected_calls=\([0-9]*\).*/\1/p' | grep .; }
+        has_refused() { [ "$(refusals)" -ge 4 ]; }
+        wait_until 30 has_refused
+        wait_until 10 grep -q 'its queues cannot be read, and their limits are not watched: NOPERM' sqmgr.log
+        [ "$(grep -c 'limits are not watched' sqmgr.log)" = 1 ]
 }
 
 @test "queues: without a limit they are read when asked for only" {

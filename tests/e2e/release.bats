@@ -27,7 +27,7 @@ END
         enqueue 1 Hold "$folder/release"
         wait_until 20 has_started 1
 
-        make_release 2 'abort "this release has no database.yml"'
+        make_release 2 'raise "this release has no database.yml"'
         run -1 sqmgrctl restart --wait --timeout 60s
         [[ $output == *'no database.yml'* ]]
         fleet_is '.rollout.state == "halted"'

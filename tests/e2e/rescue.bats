@@ -25,6 +25,7 @@ told() { # EVENT COUNT
         events=$(sqmgrctl events --json) &&
                 [ "$(jq -rs "[.[] | select(.event == \"$1\")] | length" <<<"$events")" = "$2" ]
 }
+only_other() { [ "$(sqmgrctl status --json | jq -c '[.fleets[].name]')" = '["other"]' ]; }
 busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
 
 @test "rescue: a job that died with its worker is told of by default" {
@@ -122,6 +123,24 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         [ "$(redis llen queue:default)" = 0 ]
 }
 
+@test "rescue: a job that Redis does not take back until it has forgotten it is told of" {
+        start_redis
+        mkdir -p "$folder/steer"
+        printf '%s\n' "command = $(stub_command)" 'rescue_jobs = requeue' | configure
+        start_sqmgr
+        wait_until 20 fleet_is '.active == 1'
+        identity=$(redis smembers processes)
+        redis set queue:low x
+        redis hset "$identity:work" t1 '{"queue":"low","payload":{"class":"A","jid":"1"},"run_at":1700000000}'
+        kill -KILL "$(worker_pids)"
+        tried() { redis info errorstats | grep WRONGTYPE; }
+        wait_until 20 tried
+        # As it does a minute after the last heartbeat.
+        redis del "$identity:work"
+        wait_until 20 told rescue-failed 1
+        sqmgrctl events | grep -q "was running when it died cannot be learned any more, Redis: it answers '.*WRONGTYPE"
+}
+
 @test "rescue: jobs wait for a Redis that is away when their worker dies" {
         start_redis
         configure_fleet 'rescue_jobs = requeue'
@@ -140,18 +159,72 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         wait_until 60 has_done 1
 }
 
+@test "rescue: jobs that wait for Redis are not forgotten when sqmgr dies or is replaced meanwhile" {
+        start_redis
+        configure_fleet 'rescue_jobs = requeue'
+        start_sqmgr
+        wait_until 60 ready 2
+        rescued=0
+        for death in reexec kill; do
+                enqueue 1 Hold "$folder/release"
+                wait_until 30 shown 1
+                pid=$(busy_worker)
+                kill -STOP "$redis_pid"
+                kill -KILL "$pid"
+                wait_until 15 not redis_state_is connected
+                if [ $death = kill ]; then
+                        kill -KILL "$sqmgr_pid"
+                        wait_until 10 gone "$sqmgr_pid"
+                        start_sqmgr
+                else
+                        sqmgrctl reexec
+                fi
+                kill -CONT "$redis_pid"
+                wait_until 30 told job-rescued 1
+                sqmgrctl events | grep -q "(pid $pid), which was killed by signal 9 (SIGKILL): it is put back"
+                touch "$folder/release"
+                rescued=$((rescued + 1))
+                wait_until 60 has_done $rescued
+                wait_until 60 ready 2
+                rm "$folder/release"
+        done
+}
+
+@test "rescue: a fleet that is no longer configured goes when the jobs of its last worker are back" {
+        start_redis
+        configure_fleet 'rescue_jobs = requeue'
+        start_sqmgr
+        wait_until 60 ready 2
+        enqueue 1 Hold "$folder/release"
+        wait_until 30 shown 1
+        kill -STOP "$redis_pid"
+        pids=$(worker_pids)
+        sed -i 's/^\[fleet:default\]$/[fleet:other]/' sqmgr.ini
+        sqmgrctl reload
+        # shellcheck disable=SC2086
+        kill -KILL $pids
+        wait_until 15 not redis_state_is connected
+        kill -CONT "$redis_pid"
+        wait_until 30 told job-rescued 1
+        wait_until 30 only_other
+        touch "$folder/release"
+        wait_until 60 has_done 1
+}
+
 @test "rescue: killed again and again under load, no job older than a beat is lost" {
         start_redis
         configure_fleet 'rescue_jobs = requeue' 'rescue_limit = 1000'
         start_sqmgr
         wait_until 60 ready 2
+        # Seconds from one beat to the next: 5, or 10 from Sidekiq 7 on.
+        beat=$(ruby -r "$app" -r sidekiq/launcher -e 'puts Sidekiq::Launcher::BEAT_PAUSE')
         rounds=${KILL_ROUNDS-15} enqueued=0
         : >"$folder/kills"
         while [ "$(wc -l <"$folder/kills")" -lt "$rounds" ]; do
                 # Short ones and long ones, so that at any moment some are younger than a beat.
                 if [ "$(redis llen queue:default)" -lt 6 ]; then
                         enqueue 4 Sleep 2
-                        enqueue 2 Sleep 9
+                        enqueue 2 Sleep $((beat + 4))
                         enqueued=$((enqueued + 6))
                 fi
                 sleep "$((1 + RANDOM % 4)).$((RANDOM % 10))"
@@ -163,7 +236,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         done
         drained() { shown 0 && [ "$(redis llen queue:default)" = 0 ] && fleet_is 'all(.workers[]; .busy == 0)'; }
         wait_until 240 drained
-        sleep 7
+        sleep $((beat + 2))
         wait_until 240 drained
 
         started=$(jobs_started) done=$(jobs_done)
@@ -176,12 +249,12 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         young=0
         for jid in "${lost[@]}"; do
                 # When it began, and when its worker was killed, by the worker's log.
-                read -r began pid < <(sed -n "s/^\([^ ]*\) pid=\([0-9]*\) .* jid=$jid INFO: start\$/\1 \2/p" \
+                read -r began pid < <(sed -n "s/^\(.* \)\?\([^ ]*Z\) pid=\([0-9]*\) .*jid=$jid.*: start\$/\2 \3/p" \
                         "$folder/workers.log" | tail -n 1)
                 killed=$(sed -n "s/^\([0-9.]*\) $pid\$/\1/p" "$folder/kills")
                 age=$(awk -v a="$(date -d "$began" +%s.%N)" -v b="$killed" 'BEGIN { print b - a }')
                 echo "# lost $jid after $age s" >&3
-                awk -v age="$age" 'BEGIN { exit !(age < 5.5) }' && young=$((young + 1))
+                awk -v age="$age" -v beat="$beat" 'BEGIN { exit !(age < beat + 0.5) }' && young=$((young + 1))
         done
         echo "# $(wc -l <"$folder/kills") killed, $enqueued jobs, $rescued rescued, ${#lost[@]} lost of which $young were" \
                 "younger than a beat, $vanished never began, $again begun again, $done done, $twice done twice" >&3

@@ -14,6 +14,8 @@ tmux_do() { tmux -N -S "$folder/tmux.sock" "$@" 3>&- 9>&-; }
 type_line() { tmux_do send-keys -t t "$1" Enter; }
 picture() { tmux_do capture-pane -p -t t "$@"; }
 shows() { picture -J | grep -q -e "$1"; } # PATTERN
+# The same of a sentence, wherever it is broken.
+says() { picture -J | tr -s ' \n' ' ' | grep -q -e "$1"; } # PATTERN
 
 start_fleet() { # COUNT [LINE...]
         local count=$1
@@ -35,13 +37,7 @@ hold_workers() {
 }
 release_workers() { rm "$folder"/steer/busy.*; }
 
-in_terminal() { # COLUMNS COMMAND...: what it writes there, on standard output
-        local columns=$1
-        shift
-        TERM=xterm script -qec "stty cols $columns && $*" /dev/null </dev/null | tr -d '\r'
-}
 has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
-longest_line() { awk '{ gsub(/\033\[[0-9;]*m/, ""); if (length > n) n = length } END { print n }' <<<"$1"; }
 
 @test "status: at 80 columns reasons have lines of their own, at 200 a column; piped it is one line each, without colours" {
         start_fleet 2 'memory_threshold = 1G'
@@ -76,8 +72,13 @@ longest_line() { awk '{ gsub(/\033\[[0-9;]*m/, ""); if (length > n) n = length }
         wait_until 10 shows 'default/3 .*active'
         wait_until 10 shows 'active 1[0-9]s'
         [ "$(picture | grep -c default/1)" = 1 ]
-        tmux_do resize-window -t t -x 120 -y 6
+        tmux_do resize-window -t t -x 120 -y 24
         wait_until 10 shows 'UPTIME  WHY'
+        # Where there is no room for all, those about which there is nothing to say are counted, and the rest is cut off.
+        tmux_do resize-window -t t -x 120 -y 6
+        wait_until 10 shows '^  3 active and ready are not shown$'
+        not shows default/3
+        tmux_do resize-window -t t -x 120 -y 4
         wait_until 10 shows '^\.\.\. [0-9] more lines'
         tmux_do resize-window -t t -x 80 -y 24
         wait_until 10 shows 'default/3'
@@ -142,7 +143,8 @@ longest_line() { awk '{ gsub(/\033\[[0-9;]*m/, ""); if (length > n) n = length }
         wait_until 10 shows 'default/3 .*starting [0-9]*s .* 2  -'
         wait_until 10 shows 'waits for its first beat'
         rm steer/hang
-        wait_until 20 shows '\[##############################\] 2/2 replaced, 2 draining'
+        # The bar gives way to what stands beside it.
+        wait_until 20 shows '\[##*\] 2/2 replaced, 2 draining, [0-9]*s$'
         wait_until 10 shows 'default/1 .*quiet [0-9]*s .*2/5'
         shows 'restart; waits for 2 running jobs to finish'
         wait_until 10 shows 'default/3 .*active'
@@ -153,6 +155,21 @@ longest_line() { awk '{ gsub(/\033\[[0-9;]*m/, ""); if (length > n) n = length }
         shows 'default: restart done, generation 2 is in force: 2 workers replaced and gone'
 }
 
+@test "restart --wait in a small terminal shows those on their way, and counts the others" {
+        start_fleet 6 'restart_surge = 1'
+        open_terminal 80 14
+        hold_workers
+        touch steer/hang
+        type_line 'sqmgrctl restart --wait; echo code $?'
+        wait_until 10 shows '^  6 active and ready are not shown, 6 of them outdated$'
+        wait_until 10 shows 'default/7 .*starting'
+        not shows 'default/1'
+        [ "$(picture | grep -c '^default: generation')" = 1 ]
+        release_workers
+        rm steer/hang
+        wait_until 30 shows '^code 0'
+}
+
 @test "restart --wait in a terminal: Ctrl-C detaches, the restart goes on" {
         start_fleet 2
         open_terminal 80 24
@@ -160,7 +177,7 @@ longest_line() { awk '{ gsub(/\033\[[0-9;]*m/, ""); if (length > n) n = length }
         type_line 'bash -c "sqmgrctl restart --wait=drained"; echo code $?'
         wait_until 20 shows '2/2 replaced, 2 draining'
         tmux_do send-keys -t t C-c
-        wait_until 10 shows "detached, the restart goes on: 'sqmgrctl status --watch' shows it, 'sqmgrctl abort' ends it"
+        wait_until 10 says "detached, the restart goes on: 'sqmgrctl status --watch' shows it, 'sqmgrctl abort' ends it"
         type_line 'echo code $?'
         wait_until 10 shows '^code 130'
         fleet_is '.quiet == 2 and .generation == 2'
@@ -218,8 +235,8 @@ longest_line() { awk '{ gsub(/\033\[[0-9;]*m/, ""); if (length > n) n = length }
         printf 'booting\nno database.yml\n' >steer/fail
         type_line 'sqmgrctl restart --wait; echo code $?'
         wait_until 20 shows '^code 1'
-        shows 'default: restart halted, the old workers go on: 3 new workers in a row failed'
-        shows '^no database.yml$'
+        says "default: restart halted, the old workers go on; mend what is wrong, then run 'sqmgrctl restart default' again: 3 new workers in a row failed; the last: "
+        shows '^  no database.yml$'
         # Elsewhere each sentence is one line.
         run -1 sqmgrctl restart --wait
         [[ ${lines[-1]} == 'sqmgrctl: default: restart halted, '*'; its last lines: '*'booting|no database.yml' ]]

@@ -39,7 +39,7 @@ tells() { # PATTERN...
         wait_until 10 fleet_is '.workers[0].busy == 1'
         sqmgrctl restart --wait --timeout 60s
         run -0 sqmgrctl why default/1
-        tells '* started' "* fleet 'default': restart to generation 2, 1 workers to replace" \
+        tells '* started' "* fleet 'default': restart to generation 2, 1 worker to replace" \
                 '* default/1 (pid *) takes no more jobs: restart, 1 running' \
                 'Now: quiet for *s: a restart puts new code in force; it waits for 1 running job to finish' \
                 'process *, generation 1 (outdated), *' '1 job running at its last beat *'
@@ -91,8 +91,12 @@ tells() { # PATTERN...
         echo 1 >"$folder/steer/busy"
         wait_until 10 fleet_is '.workers[0].busy == 1'
         sqmgrctl restart --wait --timeout 60s
-        text=$(TERM=xterm script -qec 'stty cols 80 && sqmgrctl why default/1' /dev/null </dev/null | tr -d '\r')
+        text=$(in_terminal 80 sqmgrctl why default/1)
         grep -q '^Now: quiet' <<<"$text"
-        [ "$(sed -n '/^Now/,$p' <<<"$text" | awk 'length > n { n = length } END { print n }')" -le 80 ]
+        [ "$(longest_line "$text")" -le 80 ]
+        # What is broken goes on below the text of the event, behind its time.
+        grep -A 1 -E "^[-0-9]+ [0-9:]+ fleet 'default': restart to generation 2, 1 worker to\$" <<<"$text" | grep -qE '^ {20}replace$'
+        run -0 sqmgrctl why default/1
+        [[ $output == *": restart to generation 2, 1 worker to replace"* ]]
         rm "$folder/steer/busy"
 }

@@ -12,7 +12,7 @@ void shell_write_state(struct sim *sim, const struct plan *starting)
         uint8_t *bytes;
         size_t size;
 
-        if (state_pack(shell->world, starting, "boot", identify_text, sim, sim->now, &bytes, &size) < 0)
+        if (state_pack(shell->world, NULL, starting, "boot", identify_text, sim, sim->now, &bytes, &size) < 0)
                 abort();
         free(shell->state);
         shell->state = bytes;

@@ -92,6 +92,39 @@ START_TEST(only_what_waits_fills_the_queue)
 }
 END_TEST
 
+START_TEST(a_trouble_and_its_end_are_told_in_their_order_however_they_are_folded)
+{
+        const usec_t second = USEC_PER_SEC;
+
+        ck_assert(add(EVENT_REDIS_UP, &web, 0, "up 1", T0));
+        expect_next(T0, 1, "up 1");
+        ck_assert(add(EVENT_REDIS_DOWN, &web, 0, "down 1", T0 + 55 * second));
+        expect_next(T0 + 55 * second, 1, "down 1");
+        ck_assert(add(EVENT_REDIS_DOWN, &web, 0, "down 2", T0 + 60 * second));
+        /* Another fleet's says nothing of this one's. */
+        ck_assert(add(EVENT_REDIS_UP, &mail, 0, "other", T0 + 61 * second));
+        expect_next(T0 + 61 * second, 1, "other");
+        /* Alone it would be told at once, and before what it ends. */
+        ck_assert(add(EVENT_REDIS_UP, &web, 0, "up 2", T0 + 62 * second));
+        ck_assert(add(EVENT_CRASHED, &web, 0, "crash", T0 + 63 * second));
+        expect_next(T0 + 63 * second, 1, "crash");
+        expect_next(T0 + 115 * second, 1, "down 2");
+        expect_next(T0 + 115 * second + 1, 1, "up 2");
+        ck_assert_ptr_null(alert_queue_next(&queue));
+
+        ck_assert(add(EVENT_HUNG, &web, 1, "hangs", T0));
+        expect_next(T0, 1, "hangs");
+        ck_assert(add(EVENT_BEATS_AGAIN, &web, 1, "beats", T0 + 1));
+        expect_next(T0 + 1, 1, "beats");
+        ck_assert(add(EVENT_HUNG, &web, 1, "hangs", T0 + 2));
+        ck_assert(add(EVENT_BEATS_AGAIN, &web, 1, "beats", T0 + 3));
+        ck_assert(add(EVENT_HUNG, &web, 1, "hangs still", T0 + 4));
+        expect_next(T0 + 60 * second + 1, 1, "beats");
+        expect_next(T0 + 60 * second + 2, 2, "hangs still");
+        ck_assert_ptr_null(alert_queue_next(&queue));
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("alert_queue");
@@ -102,6 +135,7 @@ int main(void)
         tcase_add_test(tests, those_that_come_before_it_was_told_are_told_with_it);
         tcase_add_test(tests, another_kind_fleet_or_worker_is_another_alert_in_the_order_of_events);
         tcase_add_test(tests, only_what_waits_fills_the_queue);
+        tcase_add_test(tests, a_trouble_and_its_end_are_told_in_their_order_however_they_are_folded);
         suite_add_tcase(suite, tests);
         return unit_main(suite);
 }

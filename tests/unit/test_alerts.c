@@ -91,19 +91,28 @@ static void turn(void)
         }
 }
 
-static bool file_has(const char *file, const char *text)
+/* How often the file has the text. */
+static unsigned count_in(const char *file, const char *text)
 {
         char path[64], content[8192] = "";
+        unsigned count = 0;
         FILE *opened;
 
         snprintf(path, sizeof(path), "%s/%s", dir, file);
         opened = fopen(path, "re");
         if (!opened)
-                return false;
+                return 0;
         size_t n = fread(content, 1, sizeof(content) - 1, opened);
         content[n] = '\0';
         (void)fclose(opened);
-        return strstr(content, text) != NULL;
+        for (const char *at = content; (at = strstr(at, text)) != NULL; at += strlen(text))
+                count++;
+        return count;
+}
+
+static bool file_has(const char *file, const char *text)
+{
+        return count_in(file, text) > 0;
 }
 
 static void wait_for(const char *file, const char *text)
@@ -179,6 +188,31 @@ START_TEST(only_events_that_matter_enough_are_told)
         settings.alert_command = NULL;
         tell(EVENT_CRASHED, 2);
         ck_assert_ptr_null(children.first);
+}
+END_TEST
+
+START_TEST(the_end_of_a_trouble_is_told_where_the_trouble_is)
+{
+        use_script("echo $SQMGR_EVENT >>$d/output; cat >>$d/output", 0);
+        tell(EVENT_REDIS_DOWN, 0);
+        tell(EVENT_REDIS_UP, 0);
+        wait_for("output", "redis-up\n");
+        ck_assert(file_has("output", "\"event\":\"redis-up\",\"level\":\"info\""));
+        tell(EVENT_BEATS_AGAIN, 1);
+        wait_for("output", "beats-again\n");
+        tell(EVENT_QUEUE_BACK, 0);
+        wait_for("output", "queue-back\n");
+        wait_for_end();
+        settings.alert_level = LOG_ERR;
+        tell(EVENT_QUEUE_BACK, 1);
+        tell(EVENT_ACTIVE, 1);
+        tell(EVENT_REDIS_UP, 1);
+        wait_for("output", "redis-up\n");
+        wait_for_end();
+        ck_assert_ptr_null(children.first);
+        ck_assert(!file_has("output", "active\n"));
+        ck_assert_uint_eq(count_in("output", "queue-back\n"), 1);
+        ck_assert_uint_eq(count_in("output", "redis-up\n"), 2);
 }
 END_TEST
 
@@ -285,6 +319,7 @@ int main(void)
         tcase_add_test(tests, the_command_gets_the_event_and_nothing_that_is_not_its_own);
         tcase_add_test(tests, an_event_of_no_worker_is_told_with_empty_names);
         tcase_add_test(tests, only_events_that_matter_enough_are_told);
+        tcase_add_test(tests, the_end_of_a_trouble_is_told_where_the_trouble_is);
         tcase_add_test(tests, one_that_hangs_is_killed_with_what_it_started_and_the_next_is_told);
         tcase_add_test(tests, what_fails_is_logged);
         tcase_add_test(tests, in_a_storm_one_runs_at_a_time_and_the_rest_is_told_to_be_lost);

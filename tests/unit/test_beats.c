@@ -164,12 +164,13 @@ START_TEST(finds_a_worker_at_its_first_beat)
         ck_assert_str_eq(beats_identity(slots[0]), HOST ":5000000:000000000001");
 
         beat_as(0, 1, "1795238806.5", 0, true);
-        server_do("HSET " IDENTITY " concurrency 7", workers[0].pid, 1U);
+        server_do("HSET " IDENTITY " concurrency 7 rss 29604", workers[0].pid, 1U);
         ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
         ck_assert_uint_eq(told[0].identities, 1);
         ck_assert_uint_eq(told[0].heartbeats, 2);
         ck_assert_uint_eq(told[0].beat.beat_usec, 1795238806500000);
         ck_assert_uint_eq(told[0].beat.concurrency, 7);
+        ck_assert_uint_eq(told[0].beat.rss_bytes, (uint64_t)29604 * 1024);
         ck_assert(told[0].beat.quiet);
 }
 END_TEST

@@ -129,6 +129,34 @@ START_TEST(makes_text_printable)
 }
 END_TEST
 
+static const struct {
+        const char *text, *plain;
+} colours[] = {
+        {"", ""},
+        {"plain [1m", "plain [1m"},
+        {"\033[1;34mINFO \033[0m 2026-11-21T11:50:15.370Z", "INFO  2026-11-21T11:50:15.370Z"},
+        {"\033[31m\033[m\033[2K\033[?25lx", "x"},
+        {"lone \033 \033]0;title\007", "lone \033 \033]0;title\007"},
+        {"cut \033[1;3", "cut \033[1;3"},
+        {"cut \033[", "cut \033["},
+        {"cut \033", "cut \033"},
+        {"\033[1\nm", "\033[1\nm"},
+};
+
+START_TEST(colours_are_dropped)
+{
+        /* Without an end, so that whoever reads too far is seen. */
+        size_t length = strlen(colours[_i].text);
+        char *text = malloc(MAX(length, (size_t)1));
+
+        ck_assert_ptr_nonnull(text);
+        memcpy(text, colours[_i].text, length);
+        ck_assert_uint_eq(printable_drop_colours(text, length), strlen(colours[_i].plain));
+        ck_assert_int_eq(memcmp(text, colours[_i].plain, strlen(colours[_i].plain)), 0);
+        free(text);
+}
+END_TEST
+
 START_TEST(newlines_go_where_one_line_is_wanted)
 {
         char text[] = "a\nb";
@@ -175,6 +203,7 @@ int main(void)
         tcase_add_loop_test(cases, reads_values_of_lines, 0, ELEMENTSOF(values));
         tcase_add_loop_test(cases, refuses_bad_lines_with_their_number, 0, ELEMENTSOF(bad_lines));
         tcase_add_loop_test(cases, makes_text_printable, 0, ELEMENTSOF(prints));
+        tcase_add_loop_test(cases, colours_are_dropped, 0, ELEMENTSOF(colours));
         tcase_add_test(cases, newlines_go_where_one_line_is_wanted);
         tcase_add_test(cases, reads_whole_files_and_starts_of_files);
         suite_add_tcase(suite, cases);

@@ -119,6 +119,36 @@ START_TEST(reads_this_machine)
 }
 END_TEST
 
+static int oom_kills_of(const char *vmstat, uint64_t *ret)
+{
+        char dir[] = "/tmp/test_host.XXXXXX";
+        struct proc_host *host = NULL;
+
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        unit_write_file(dir, "meminfo", MEMINFO);
+        if (vmstat)
+                unit_write_file(dir, "vmstat", vmstat);
+        int r = proc_host_open(dir, dir, &host);
+        if (r == 0)
+                r = proc_oom_kills(host, ret);
+        proc_host_close(host);
+        unit_remove_tree(dir);
+        return r;
+}
+
+START_TEST(counts_what_the_oom_killer_ended_where_the_kernel_does)
+{
+        uint64_t kills = 7;
+
+        ck_assert_int_eq(oom_kills_of("nr_free_pages 10\noom_kill 3\noom_kill_more 4\n", &kills), 0);
+        ck_assert_uint_eq(kills, 3);
+        ck_assert_int_eq(oom_kills_of("nr_free_pages 10\n", &kills), -ENODATA);
+        ck_assert_int_eq(oom_kills_of("oom_kill many\n", &kills), -ENODATA);
+        ck_assert_int_eq(oom_kills_of(NULL, &kills), -ENODATA);
+        ck_assert_uint_eq(kills, 3);
+}
+END_TEST
+
 START_TEST(says_that_meminfo_is_missing)
 {
         struct proc_host *host = NULL;
@@ -135,6 +165,7 @@ int main(void)
 
         tcase_add_loop_test(cases, takes_the_smaller_of_machine_and_control_groups, 0, ELEMENTSOF(machines));
         tcase_add_test(cases, reads_this_machine);
+        tcase_add_test(cases, counts_what_the_oom_killer_ended_where_the_kernel_does);
         tcase_add_test(cases, says_that_meminfo_is_missing);
         suite_add_tcase(suite, cases);
         return unit_main(suite);

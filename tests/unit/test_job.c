@@ -67,7 +67,26 @@ START_TEST(milliseconds_are_told_from_seconds)
         ck_assert_int_eq(
                 add("{\"queue\":\"q\",\"payload\":{\"class\":\"A\",\"jid\":\"1\"},\"run_at\":1795252687123}"),
                 0);
-        ck_assert_uint_eq(list.jobs[0].started_usec, 1795252687 * USEC_PER_SEC);
+        ck_assert_uint_eq(list.jobs[0].started_usec, 1795252687123000);
+}
+END_TEST
+
+START_TEST(an_entry_of_8_1_7)
+{
+        ck_assert_int_eq(
+                add("{\"queue\":\"default\",\"payload\":\"{\\\"retry\\\":false,\\\"queue\\\":\\\"default\\\","
+                    "\\\"args\\\":[\\\"/tmp/release\\\"],\\\"class\\\":\\\"Hold\\\","
+                    "\\\"jid\\\":\\\"42916aa7347dfb2a2be4619b\\\",\\\"created_at\\\":1795261815371,"
+                    "\\\"enqueued_at\\\":1795261815371}\",\"run_at\":1795261815}"),
+                0);
+        ck_assert_str_eq(list.jobs[0].class, "Hold");
+        ck_assert_str_eq(list.jobs[0].jid, "42916aa7347dfb2a2be4619b");
+        ck_assert_uint_eq(list.jobs[0].started_usec, 1795261815 * USEC_PER_SEC);
+        /* A whole number would be taken for milliseconds. */
+        char *text = job_dead_payload(&list.jobs[0], "WorkerKilled", "why", 1795261835 * USEC_PER_SEC);
+        ck_assert_ptr_nonnull(strstr(text, ",\"enqueued_at\":1795261815371,"));
+        ck_assert_ptr_nonnull(strstr(text, ",\"failed_at\":1795261835.0}"));
+        free(text);
 }
 END_TEST
 
@@ -89,6 +108,25 @@ START_TEST(a_job_is_long_by_the_limit_of_its_class)
         ck_assert(!job_is_long(job, "1min", 10 * USEC_PER_SEC, &runs));
         list.jobs[0].started_usec = 0;
         ck_assert(!job_is_long(job, "1min", 9000 * USEC_PER_SEC, &runs));
+}
+END_TEST
+
+START_TEST(the_oldest_job_of_a_list_is_found)
+{
+        ck_assert_uint_eq(job_list_oldest(&list, 5000 * USEC_PER_SEC), 0);
+        ck_assert_int_eq(add("{\"queue\":\"q\",\"payload\":{\"class\":\"A\",\"jid\":\"1\"}}"), 0);
+        ck_assert_uint_eq(job_list_oldest(&list, 5000 * USEC_PER_SEC), 0);
+        for (unsigned run_at = 1002; run_at >= 1000; run_at -= 2) {
+                char text[96];
+
+                snprintf(text, sizeof(text),
+                         "{\"queue\":\"q\",\"payload\":{\"class\":\"A\",\"jid\":\"%u\"},\"run_at\":%u}",
+                         run_at, run_at);
+                ck_assert_int_eq(add(text), 0);
+        }
+        ck_assert_uint_eq(job_list_oldest(&list, 1060 * USEC_PER_SEC), USEC_PER_MIN);
+        /* The clock was set back. */
+        ck_assert_uint_eq(job_list_oldest(&list, 10 * USEC_PER_SEC), 0);
 }
 END_TEST
 
@@ -143,7 +181,9 @@ int main(void)
         tcase_add_test(cases, the_payload_is_an_object_up_to_6_0_1);
         tcase_add_test(cases, an_active_job_is_told_by_its_own_class);
         tcase_add_test(cases, milliseconds_are_told_from_seconds);
+        tcase_add_test(cases, an_entry_of_8_1_7);
         tcase_add_test(cases, a_job_is_long_by_the_limit_of_its_class);
+        tcase_add_test(cases, the_oldest_job_of_a_list_is_found);
         tcase_add_loop_test(cases, garbage_is_left_out, 0, ELEMENTSOF(garbage));
         tcase_add_test(cases, a_dead_job_carries_the_reason_and_is_otherwise_as_it_was);
         suite_add_tcase(suite, cases);

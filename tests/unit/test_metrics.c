@@ -26,14 +26,34 @@ static void teardown(void)
         world = world_free(world);
 }
 
+static void expect_no_repetition(const char *text)
+{
+        for (const char *line = text; line; line = strchr(line, '\n')) {
+                line += *line == '\n';
+                const char *end = strstr(line, "} "), *again;
+                _cleanup_free_ char *labels = end && *line != '#' && end < strchr(line, '\n')
+                                                      ? strndup(line, (size_t)(end - line + 2))
+                                                      : NULL;
+
+                if (labels && (again = strstr(line + 1, labels)))
+                        ck_abort_msg("twice: %.200s", again);
+        }
+}
+
 static char *render(void)
 {
-        static char queue_name[] = "a\"b\xff";
+        static char queue_name[] = "a\"b\nc", no_text[] = "b\xff", neither[] = "b\x01";
         static struct queue list[] = {
-                {.name = queue_name, .size = 7, .latency_known = true, .latency = 2500000}};
-        static const struct queues queues = {.list = list, .n = 1, .dead = 3};
+                {.name = queue_name, .size = 7, .latency_known = true, .latency = 2500000},
+                {.name = no_text, .size = 8, .latency_known = true},
+                {.name = neither, .size = 9, .latency_known = true}};
+        static const struct queues queues = {.list = list, .n = ELEMENTSOF(list), .dead = 3};
         const struct status_redis redis[] = {{"redis://127.0.0.1:6379/0", NULL, "connected", 0.25, &queues},
-                                             {"unix:///a\\b\"c\nd", NULL, "down", -1, NULL}};
+                                             {"unix:///a\\b\"c\nd", NULL, "down", -1, NULL},
+                                             {"redis://b", NULL, "connected", 1, &queues},
+                                             {"redis://b", NULL, "down", 2, &queues},
+                                             {"redis://c", NULL, "connected", 1, NULL},
+                                             {"redis://c", NULL, "connected", 1, &queues}};
         const struct status_info info = {
                 .version = "1.2.3", .started_at = T0, .redis = redis, .n_redis = ELEMENTSOF(redis)};
         const struct tick_totals ticks = {.n = 3, .usec = 1500};
@@ -79,9 +99,17 @@ START_TEST(tells_what_the_model_holds)
         assert_has(text, "sqmgr_redis_up{url=\"redis://127.0.0.1:6379/0\"} 1");
         assert_has(text, "sqmgr_redis_round_trip_seconds{url=\"redis://127.0.0.1:6379/0\"} 0.00025");
         assert_has(text, "sqmgr_redis_up{url=\"unix:///a\\\\b\\\"c\\nd\"} 0");
-        assert_has(text, "sqmgr_queue_jobs{url=\"redis://127.0.0.1:6379/0\",queue=\"a\\\"b?\"} 7");
+        assert_has(text, "sqmgr_queue_jobs{url=\"redis://127.0.0.1:6379/0\",queue=\"a\\\"b\\nc\"} 7");
         assert_has(text,
-                   "sqmgr_queue_latency_seconds{url=\"redis://127.0.0.1:6379/0\",queue=\"a\\\"b?\"} 2.5");
+                   "sqmgr_queue_latency_seconds{url=\"redis://127.0.0.1:6379/0\",queue=\"a\\\"b\\nc\"} 2.5");
+        assert_has(text, "sqmgr_redis_up{url=\"redis://b\"} 0");
+        assert_has(text, "sqmgr_redis_round_trip_seconds{url=\"redis://b\"} 0.001");
+        /* What its first user may not read another one may. */
+        assert_has(text, "sqmgr_set_jobs{url=\"redis://c\",set=\"dead\"} 3");
+        assert_has(text, "sqmgr_queue_jobs{url=\"redis://c\",queue=\"a\\\"b\\nc\"} 7");
+        /* Two samples of the same labels would be refused. */
+        expect_no_repetition(text);
+        ck_assert_ptr_null(strstr(text, "queue=\"b"));
         assert_has(text, "sqmgr_set_jobs{url=\"redis://127.0.0.1:6379/0\",set=\"dead\"} 3");
         assert_has(text, "sqmgr_fleet_target_workers{fleet=\"default\"} 2");
         assert_has(text, "sqmgr_fleet_max_processes{fleet=\"default\"} 5");

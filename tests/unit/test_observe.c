@@ -56,6 +56,38 @@ START_TEST(one_idle_beat_is_no_proof)
 }
 END_TEST
 
+START_TEST(the_oldest_job_is_told_of_one_that_drains_while_it_can_be_running)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        test_beat(&t, worker, 112, 3, false);
+        observe_jobs(worker, 3, 5 * USEC_PER_MIN, t.now);
+        /* Its next job may be another. */
+        ck_assert_uint_eq(worker_oldest_job_usec(worker, t.now), 0);
+        observe_quieted(worker, REASON_OPERATOR, 0, t.now);
+        ck_assert_uint_eq(worker_oldest_job_usec(worker, t.now + USEC_PER_SEC),
+                          5 * USEC_PER_MIN + USEC_PER_SEC);
+        test_plan(&t);
+        ck_assert_str_eq(test_waits_for(&t, worker), "waits for 3 running jobs to finish, oldest 5min");
+        /* The oldest may be the one that ended. */
+        test_beat(&t, worker, 115, 2, true);
+        ck_assert_uint_eq(worker_oldest_job_usec(worker, t.now), 0);
+        test_plan(&t);
+        ck_assert_str_eq(test_waits_for(&t, worker), "waits for 2 running jobs to finish");
+        test_beat(&t, worker, 120, 1, true);
+        observe_jobs(worker, 1, 61500 * USEC_PER_MSEC, t.now);
+        test_plan(&t);
+        ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 running job to finish, begun 1min 1s ago");
+        observe_jobs(worker, 1, 0, t.now);
+        ck_assert_uint_eq(worker_oldest_job_usec(worker, t.now), 0);
+        /* A job from before a suspend may be older than the machine's clock without it. */
+        observe_jobs(worker, 1, USEC_PER_DAY, t.now);
+        ck_assert_uint_gt(worker_oldest_job_usec(worker, t.now), 0);
+        observe_beat_process(worker, 4711, 99, t.now);
+        ck_assert_uint_eq(worker_oldest_job_usec(worker, t.now), 0);
+}
+END_TEST
+
 START_TEST(a_beat_read_twice_counts_once)
 {
         struct worker *worker = quiet_worker();
@@ -600,6 +632,7 @@ int main(void)
 
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_test(cases, one_idle_beat_is_no_proof);
+        tcase_add_test(cases, the_oldest_job_is_told_of_one_that_drains_while_it_can_be_running);
         tcase_add_test(cases, a_beat_read_twice_counts_once);
         tcase_add_test(cases, a_busy_beat_starts_the_proof_over);
         tcase_add_test(cases, a_beat_that_is_not_quiet_starts_the_proof_over);

@@ -449,7 +449,7 @@ START_TEST(drains_that_hold_every_place_are_named)
         ck_assert_int_eq(drain->state, WORKER_QUIET);
         ck_assert_msg(strstr(test_fleet_waits_for(&t),
                              "waits for a place: 1 of 3 (max_processes) is held by "
-                             "draining workers, default/1 (pid 100, 1 running job) for ") != NULL,
+                             "a draining worker, default/1 (pid 100, 1 running job) for ") != NULL,
                       "%s", test_fleet_waits_for(&t));
         ck_assert_uint_eq(test_events(&t, EVENT_PLACES_HELD), 1);
         test_process(drain)->busy = 0;
@@ -484,7 +484,7 @@ START_TEST(places_taken_by_no_drain_are_told)
         test_settle(&t);
         command_restart(t.world, t.fleet, t.now);
         test_tick(&t, 1);
-        ck_assert_str_eq(test_fleet_waits_for(&t), "all 2 places (max_processes) are taken");
+        ck_assert_str_eq(test_fleet_waits_for(&t), "waits for a place: 2 of 2 (max_processes) are taken");
 }
 END_TEST
 

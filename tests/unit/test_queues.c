@@ -18,6 +18,7 @@ static const struct {
         {"5min low=2h", LIMITS_DURATION, NULL},
         {"1h30min", LIMITS_DURATION, NULL},
         {"5 6", LIMITS_COUNT, "only one limit can hold for all: write the others as NAME=LIMIT"},
+        {"low=5 mail=6 low=none", LIMITS_COUNT, "'low' is given twice"},
         {"low=", LIMITS_COUNT, "'' must be none, or a whole number (1000)"},
         {"0", LIMITS_COUNT, "'0' must be none, or a whole number (1000)"},
         {"1k", LIMITS_COUNT, "'1k' must be none, or a whole number (1000)"},
@@ -57,6 +58,12 @@ static const struct {
         {"{\"jid\":\"a\",\"enqueued_at\":1795238801.5}", 1795238801500000},
         {"{\"enqueued_at\":1795238801}", 1795238801000000},
         {"{\"enqueued_at\":1795238801500}", 1795238801500000},
+        {"{\"args\":[123456789012345678901234567890,\"\\u0000\"],\"enqueued_at\":1795238801.5}",
+         1795238801500000},
+        /* By 8.1.7. */
+        {"{\"retry\":false,\"queue\":\"later\",\"args\":[1],\"class\":\"Sleep\","
+         "\"jid\":\"0ee77f07241c20f5efe83638\",\"created_at\":1795261824364,\"enqueued_at\":1795261824364}",
+         1795261824364000},
         {"{\"enqueued_at\":\"1795238801\"}", 0},
         {"{\"enqueued_at\":0}", 0},
         {"{\"enqueued_at\":-5}", 0},
@@ -279,13 +286,27 @@ START_TEST(an_empty_redis_has_no_queues)
 }
 END_TEST
 
+START_TEST(a_queue_that_is_no_list_hides_no_other)
+{
+        server_do("SADD queues a b");
+        server_do("SET queue:a x");
+        server_do("LPUSH queue:b x");
+        read_queues("");
+        ck_assert_ptr_nonnull(found);
+        ck_assert_uint_eq(found->n, 2);
+        expect_queue(0, "a", 0, false);
+        ck_assert(!found->list[0].latency_known);
+        expect_queue(1, "b", 1, false);
+}
+END_TEST
+
 START_TEST(what_redis_refuses_is_told)
 {
-        server_do("SADD queues default");
-        server_do("SET queue:default x");
+        server_do("SET queues x");
         read_queues("");
         ck_assert_ptr_null(found);
         ck_assert_ptr_nonnull(strstr(failure, "WRONGTYPE"));
+        server_do("DEL queues");
         /* What an ACL forbids here does not end the connection, which workers need. */
         server_do("ACL SETUSER default -smembers");
         read_queues("");
@@ -342,6 +363,7 @@ int main(void)
         tcase_add_checked_fixture(live, setup, teardown);
         tcase_add_test(live, what_waits_is_read);
         tcase_add_test(live, an_empty_redis_has_no_queues);
+        tcase_add_test(live, a_queue_that_is_no_list_hides_no_other);
         tcase_add_test(live, what_redis_refuses_is_told);
         tcase_add_test(live, a_redis_that_hangs_or_goes_away_ends_the_reading);
         tcase_add_test(live, one_that_is_freed_is_not_answered);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Does the connection to Redis survive what a server can do to it? Run against a real one. */
 #include "config.h"
+#include "io/clock.h"
 #include "io/redis.h"
 #include "io/resolve.h"
 #include "redis_server.h"
@@ -342,6 +343,52 @@ START_TEST(survives_a_reply_to_nothing)
 }
 END_TEST
 
+static void run_for(usec_t usec)
+{
+        usec_t end = clock_now(CLOCK_MONOTONIC) + usec;
+
+        while (clock_now(CLOCK_MONOTONIC) < end)
+                ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
+}
+
+/* Each part is in time, and all of them together take twice command_timeout. */
+START_TEST(waits_for_the_end_of_a_reply_that_arrives_slowly)
+{
+        static const char parts[] = "$8\r\n12345678\r\n";
+        char buffer[512];
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+        int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        strcpy(address.sun_path, server_socket);
+        ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+        ck_assert_int_eq(listen(listener, 16), 0);
+        start();
+        ck_assert_int_ge(sd_event_run(event, USEC_PER_SEC), 0);
+        int client = accept(listener, NULL, NULL);
+        run_until(recv(client, buffer, sizeof(buffer), MSG_DONTWAIT) > 0);
+        ck_assert_int_eq(send(client, ":1\r\n", 4, 0), 4);
+        run_until(is_up());
+        ck_assert_int_eq(ask(), 0);
+        for (size_t i = 0; i < strlen(parts); i++) {
+                ck_assert_int_eq(send(client, &parts[i], 1, 0), 1);
+                run_for(2 * settings.command_timeout / strlen(parts));
+        }
+        run_until(n_replies == 1);
+        ck_assert_uint_eq(n_failures, 0);
+
+        /* But not for ever. */
+        ck_assert_int_eq(ask(), 0);
+        ck_assert_int_eq(send(client, "$999\r\n", 6, 0), 6);
+        while (!is_down()) {
+                (void)send(client, "x", 1, MSG_NOSIGNAL);
+                run_for(2 * settings.command_timeout / strlen(parts));
+        }
+        assert_error("no reply within command_timeout");
+        close_fd(client);
+        close_fd(listener);
+}
+END_TEST
+
 START_TEST(frees_itself_when_a_state_is_told)
 {
         free_at_state = true;
@@ -493,6 +540,7 @@ int main(void)
         tcase_add_test(tcase, gives_up_a_frozen_server_and_takes_it_back);
         tcase_add_loop_test(tcase, survives_those_who_are_no_redis, 0, ELEMENTSOF(impostors));
         tcase_add_test(tcase, survives_a_reply_to_nothing);
+        tcase_add_test(tcase, waits_for_the_end_of_a_reply_that_arrives_slowly);
         tcase_add_loop_test(tcase, frees_itself_when_a_state_is_told, 0, 2);
         tcase_add_loop_test(tcase, frees_itself_in_a_reply, 0, 2);
         tcase_add_test(tcase, calls_back_when_it_is_freed);

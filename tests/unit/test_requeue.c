@@ -218,9 +218,27 @@ START_TEST(a_queue_that_takes_nothing_leaves_the_job_in_the_work_list)
         ck_assert_str_ne(told.error, "");
         server_do("CONFIG SET maxmemory 0");
         ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 1);
+        /* Tried again and again, it is put back once. */
+        server_do("SET queues x");
+        try(NULL);
+        ck_assert_ptr_nonnull(strstr(told.error, "WRONGTYPE"));
+        ck_assert_int_eq(number("LLEN", "queue:low"), 0);
+        server_do("DEL queues");
         try(NULL);
         ck_assert_int_eq(told.outcome, RESCUE_REQUEUED);
         ck_assert_uint_eq(told.times, 1);
+}
+END_TEST
+
+START_TEST(what_an_acl_forbids_is_told_and_costs_no_connection)
+{
+        begin(IDENTITY ":work");
+        server_do("ACL SETUSER default -eval");
+        try(NULL);
+        server_do("ACL SETUSER default +eval");
+        ck_assert_ptr_nonnull(strstr(told.error, "NOPERM"));
+        ck_assert_int_eq(redis_state(redis), REDIS_STATE_CONNECTED);
+        ck_assert_uint_eq(redis_connection_count(redis), 1);
 }
 END_TEST
 
@@ -253,6 +271,7 @@ int main(void)
         tcase_add_loop_test(cases, private_queues_are_seen, 0, ELEMENTSOF(private_keys));
         tcase_add_test(cases, the_old_key_and_a_namespace_are_minded);
         tcase_add_test(cases, a_queue_that_takes_nothing_leaves_the_job_in_the_work_list);
+        tcase_add_test(cases, what_an_acl_forbids_is_told_and_costs_no_connection);
         tcase_add_test(cases, a_lost_connection_is_told);
         suite_add_tcase(suite, cases);
         return unit_main(suite);

@@ -53,6 +53,17 @@ START_TEST(a_signal_cuts_jobs_off_and_a_clean_exit_does_not)
 }
 END_TEST
 
+START_TEST(a_work_list_is_gone_a_minute_after_the_last_heartbeat)
+{
+        struct worker worker = {.busy = 1, .beat_at = USEC_PER_SEC};
+
+        ck_assert(rescue_is_late(&worker, USEC_PER_SEC + RESCUE_USEC));
+        ck_assert(!rescue_is_late(&worker, USEC_PER_SEC + RESCUE_USEC - 1));
+        worker.busy = 0;
+        ck_assert(!rescue_is_late(&worker, USEC_PER_SEC + RESCUE_USEC));
+}
+END_TEST
+
 START_TEST(how_it_ended_unknown_only_one_that_was_not_told_to_exit_was_cut_off)
 {
         ck_assert(is_due(WORKER_ACTIVE, false, UNKNOWN));
@@ -82,7 +93,7 @@ START_TEST(each_job_is_told_of_with_what_became_of_it)
         ck_assert_ptr_null(strstr(test_event_text(&t, EVENT_JOB_RESCUED), "time"));
         rescue_observe(t.fleet, worker, &job, RESCUE_REQUEUED, 2, how);
         ck_assert_ptr_nonnull(
-                strstr(test_event_text(&t, EVENT_JOB_RESCUED), ": it is put back, for the 2. time"));
+                strstr(test_event_text(&t, EVENT_JOB_RESCUED), ": it is put back, 2 times by now"));
         rescue_observe(t.fleet, worker, &job, RESCUE_PARKED, 0, how);
         ck_assert_uint_eq(test_events(&t, EVENT_JOB_PARKED), 1);
         rescue_observe_failed(t.fleet, worker, "it answers 'NOPERM'");
@@ -107,6 +118,7 @@ int main(void)
 
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_test(cases, a_signal_cuts_jobs_off_and_a_clean_exit_does_not);
+        tcase_add_test(cases, a_work_list_is_gone_a_minute_after_the_last_heartbeat);
         tcase_add_test(cases, how_it_ended_unknown_only_one_that_was_not_told_to_exit_was_cut_off);
         tcase_add_test(cases, each_job_is_told_of_with_what_became_of_it);
         tcase_add_test(cases, private_queues_are_told_of_once);

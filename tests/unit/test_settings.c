@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of the settings: the table of keys, reading into a draft, checks, printing, comparing and merging. */
+/* Tests of the settings: the table of keys, reading into a draft, checks and printing. */
 #include "base/parse.h"
 #include "config.h"
-#include "core/settings_draft.h"
+#include "settings_text.h"
 #include "unit.h"
 #include <stdarg.h>
 #include <syslog.h>
-
-#define GIB (UINT64_C(1) << 30)
-
-static const struct settings_surroundings root_surroundings = {.memory_total_bytes = 8 * GIB,
-                                                               .is_root = true};
 
 /* Allocations that may still succeed, in code linked with --wrap; below 0: all. */
 static int allocations_left = -1;
@@ -53,49 +48,6 @@ int __wrap_asprintf(char **ret, const char *format, ...)
         int length = __wrap_vasprintf(ret, format, args);
         va_end(args);
         return length;
-}
-
-/* Reads lines of `[section]` and `key=value`, counted from 1. Returns the settings where nothing is wrong
- * with them; else *ret_errors says what is. */
-static struct settings *read_settings(const struct settings_surroundings *surroundings, const char *text,
-                                      char **ret_errors)
-{
-        _cleanup_config_errors_ struct config_errors errors = {0};
-        _cleanup_settings_draft_ struct settings_draft *draft = NULL;
-        _cleanup_free_ char *copy = strdup(text);
-        unsigned line = 0;
-        char *rest = copy;
-
-        ck_assert_int_eq(settings_draft_new(surroundings, &draft), 0);
-        for (char *start; (start = strsep(&rest, "\n"));) {
-                line++;
-                size_t length = strlen(start);
-                char *equals = strchr(start, '=');
-                if (length > 1 && start[0] == '[') {
-                        start[length - 1] = '\0';
-                        ck_assert_int_eq(settings_draft_section(draft, start + 1, line, &errors), 0);
-                } else if (equals) {
-                        *equals = '\0';
-                        ck_assert_int_eq(settings_draft_set(draft, start, equals + 1, line, &errors), 0);
-                }
-        }
-        ck_assert_int_eq(settings_draft_finish(draft, &errors), 0);
-        if (!config_errors_any(&errors)) {
-                *ret_errors = NULL;
-                return settings_draft_take(draft);
-        }
-        config_errors_sort(&errors);
-        *ret_errors = config_errors_text(&errors, "f");
-        return NULL;
-}
-
-static struct settings *read_good(const char *text)
-{
-        char *errors = NULL;
-        struct settings *settings = read_settings(&root_surroundings, text, &errors);
-
-        ck_assert_msg(settings != NULL, "%s", errors);
-        return settings;
 }
 
 static void assert_errors(const struct settings_surroundings *surroundings, const char *text,
@@ -613,168 +565,6 @@ START_TEST(prints_what_it_can_read_again)
 }
 END_TEST
 
-/* Appends `section.key: old -> new` and a mark to the text. */
-static int note_change(const struct settings_change *change, void *userdata)
-{
-        static const char *const marks[] = {
-                [SETTINGS_KEPT] = " (restart)", [SETTINGS_APPLIED] = "", [SETTINGS_OUTDATES] = " (outdates)"};
-        char *text = userdata;
-        size_t used = strlen(text);
-
-        snprintf(text + used, 2048 - used, "%s %s: %s -> %s%s\n", change->section,
-                 change->key ? change->key : "*", change->old_text, change->new_text, marks[change->reload]);
-        return 0;
-}
-
-static int refuse_change(const struct settings_change *change, void *userdata)
-{
-        (void)change, (void)userdata;
-        return -ECANCELED;
-}
-
-START_TEST(tells_what_a_reload_changes)
-{
-        _cleanup_settings_ struct settings *old =
-                read_good("[sqmgr]\nlog_level=info\n[redis]\nurl=redis://:one@h\npassword=a\n"
-                          "[fleet:a]\ncommand=run\nmemory_threshold=512M\nnice=3\n[fleet:gone]\ncommand=x");
-        _cleanup_settings_ struct settings *new = read_good(
-                "[sqmgr]\nlog_level=debug\n[redis]\nurl=redis://:two@h\npassword=b\n"
-                "[fleet:new]\ncommand=y\n[fleet:a]\ncommand=run 2\nmemory_threshold=1G\nrestart_surge=3\n"
-                "max_processes=5\nlimit_nofile=99\nenvironment=A=secret");
-        char text[2048] = "";
-
-        ck_assert_int_eq(settings_diff(old, new, note_change, text), 12);
-        ck_assert_str_eq(text, "sqmgr log_level: info -> debug\n"
-                               "redis url: redis://***@h -> redis://***@h (restart)\n"
-                               "redis password: *** -> *** (restart)\n"
-                               "fleet:a command: run -> run 2 (outdates)\n"
-                               "fleet:a environment: none -> *** (outdates)\n"
-                               "fleet:a nice: 3 -> sqmgr's own (outdates)\n"
-                               "fleet:a limit_nofile: sqmgr's own -> 99 (outdates)\n"
-                               "fleet:a max_processes: 3 x the count in force -> 5\n"
-                               "fleet:a restart_surge: 100% -> 3\n"
-                               "fleet:a memory_threshold: 512M -> 1G\n"
-                               "fleet:gone *: present -> removed\n"
-                               "fleet:new *: absent -> added\n");
-        ck_assert_int_eq(settings_diff(old, old, note_change, text), 0);
-        ck_assert_int_eq(settings_diff(old, new, refuse_change, NULL), -ECANCELED);
-}
-END_TEST
-
-START_TEST(merges_only_what_a_reload_applies)
-{
-        _cleanup_settings_ struct settings *old =
-                read_good("[sqmgr]\nsocket=/old\n[redis]\nurl=redis://old\n[fleet:b]\ncommand=old b\n"
-                          "[fleet:a]\ncommand=old a\nenvironment=A=old\nuser=old\nstop_timeout=40s\n");
-        _cleanup_settings_ struct settings *new = read_good(
-                "[sqmgr]\nsocket=/new\ncheck_interval=1s\n[redis]\nurl=redis://new\n"
-                "[fleet:c]\ncommand=new c\n[fleet:a]\ncommand=new a\nenvironment=A=new\nstop_timeout=50s\n"
-                "active_process_count=7\nmax_age=3d\n");
-        _cleanup_settings_ struct settings *merged = NULL;
-        char text[2048] = "";
-
-        ck_assert_int_eq(settings_merge(old, new, &merged), 0);
-        ck_assert_str_eq(merged->socket, "/old");
-        ck_assert_uint_eq(merged->check_interval, USEC_PER_SEC);
-        ck_assert_str_eq(merged->redis.url, "redis://old");
-        ck_assert_uint_eq(merged->n_fleets, 3);
-        ck_assert_str_eq(merged->fleets[0]->name, "b");
-        ck_assert_str_eq(merged->fleets[0]->argv[1], "b");
-        ck_assert(merged->fleets[0]->removed);
-        ck_assert_str_eq(merged->fleets[2]->name, "c");
-        ck_assert_str_eq(merged->fleets[2]->argv[0], "new");
-        ck_assert(!merged->fleets[2]->removed);
-        const struct fleet_settings *a = merged->fleets[1];
-        ck_assert_str_eq(a->name, "a");
-        ck_assert_str_eq(a->argv[0], "new");
-        ck_assert_str_eq(a->environment_list[0], "A=new");
-        ck_assert_ptr_null(a->user);
-        ck_assert(!a->removed);
-        ck_assert_uint_eq(a->stop_timeout, 50 * USEC_PER_SEC);
-        ck_assert_uint_eq(a->active_process_count, 7);
-        ck_assert_uint_eq(a->max_age, 3 * USEC_PER_DAY);
-
-        /* What is left to be changed needs a restart. */
-        settings_diff(merged, new, note_change, text);
-        for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-                ck_assert_msg(strstr(line, "(restart)") != NULL, "%s", line);
-
-        /* One that was removed comes back as it is configured then. */
-        _cleanup_settings_ struct settings *back = NULL;
-        text[0] = '\0';
-        ck_assert_int_eq(settings_diff(merged, old, note_change, text), 9);
-        ck_assert_ptr_nonnull(strstr(text, "fleet:b *: absent -> added\n"));
-        ck_assert_ptr_nonnull(strstr(text, "fleet:c *: present -> removed\n"));
-        ck_assert_int_eq(settings_merge(merged, old, &back), 0);
-        ck_assert(!back->fleets[0]->removed);
-        ck_assert(back->fleets[2]->removed);
-        settings_drop_removed(back, 2);
-        ck_assert_uint_eq(back->n_fleets, 2);
-        ck_assert_str_eq(back->fleets[1]->name, "a");
-}
-END_TEST
-
-START_TEST(tells_what_a_fleet_that_comes_back_cannot_change)
-{
-        _cleanup_settings_ struct settings *old = read_good("[fleet:a]\ncommand=x\n[fleet:b]\ncommand=x\n");
-        _cleanup_settings_ struct settings *without = read_good("[fleet:a]\ncommand=x\n");
-        _cleanup_settings_ struct settings *new = read_good(
-                "[fleet:a]\ncommand=x\n[fleet:b]\ncommand=y\nredis_url=redis://other\nmax_age=1d\n");
-        _cleanup_settings_ struct settings *draining = NULL;
-        char text[2048] = "";
-
-        ck_assert_int_eq(settings_merge(old, without, &draining), 0);
-        ck_assert_int_eq(settings_diff(draining, new, note_change, text), 2);
-        ck_assert_str_eq(text, "fleet:b *: absent -> added\n"
-                               "fleet:b redis_url: the url of [redis] -> redis://other (restart)\n");
-}
-END_TEST
-
-START_TEST(adds_a_fleet_that_is_not_configured)
-{
-        _cleanup_settings_ struct settings *s = read_good("[fleet:a]\ncommand=x\n");
-
-        const struct fleet_settings *b = settings_add_removed(s, "b");
-        ck_assert_ptr_eq(b, settings_find_fleet(s, "b"));
-        ck_assert(b && b->removed);
-        ck_assert_uint_eq(b->stop_timeout, 60 * USEC_PER_SEC);
-        ck_assert_ptr_null(b->command);
-}
-END_TEST
-
-START_TEST(hashes_what_a_worker_is_started_from)
-{
-        static const char *const others[] = {"command=y\n", "command=x\nuser=a\n", "command=x\ngroup=a\n",
-                                             "command=x\nenvironment=A=1\n", "command=x\nlog=journal\n"};
-        _cleanup_settings_ struct settings *a = read_good("[fleet:a]\ncommand=x\n");
-        _cleanup_settings_ struct settings *same =
-                read_good("[fleet:b]\nactive_process_count=3\nlog=inherit\nmax_age=1d\ncommand=x\n");
-        uint64_t hash = a->fleets[0]->launch_hash;
-
-        ck_assert_uint_eq(hash, same->fleets[0]->launch_hash);
-        for (size_t i = 0; i < ELEMENTSOF(others); i++) {
-                char text[128];
-
-                snprintf(text, sizeof(text), "[fleet:a]\n%s", others[i]);
-                _cleanup_settings_ struct settings *other = read_good(text);
-                ck_assert_uint_ne(hash, other->fleets[0]->launch_hash);
-        }
-}
-END_TEST
-
-START_TEST(keeps_every_key_of_a_cross_check_reloadable)
-{
-        /* Else merging two good settings could make one that contradicts itself. */
-        static const char *const names[] = {"active_process_count", "max_processes", "restart_surge",
-                                            "memory_threshold",     "memory_limit",  "stop_timeout",
-                                            "backoff_min",          "backoff_max"};
-
-        for (size_t i = 0; i < ELEMENTSOF(names); i++)
-                ck_assert_msg(settings_key_find(SETTINGS_FLEET, names[i])->reload == SETTINGS_APPLIED, "%s",
-                              names[i]);
-}
-END_TEST
-
 START_TEST(shows_signals_and_plain_secrets)
 {
         struct fleet_settings fleet = {.stop_signal = 15, .redis_url = (char *)"nonsense"};
@@ -858,7 +648,7 @@ static int use_settings(void)
         struct fleet_settings *fleet = merged->fleets[1];
         free(fleet->user);
         fleet->user = NULL;
-        char text[2048] = "";
+        char text[NOTES_MAX] = "";
         r = settings_diff(settings, merged, note_change, text);
         return r > 0 && strcmp(text, "fleet:b user: app -> sqmgr's own (outdates)\n") != 0 ? -EINVAL : r;
 }
@@ -905,12 +695,6 @@ int main(void)
         tcase_add_test(tests, takes_defaults_from_its_surroundings);
         tcase_add_test(tests, knows_the_lines_of_keys);
         tcase_add_test(tests, prints_what_it_can_read_again);
-        tcase_add_test(tests, tells_what_a_reload_changes);
-        tcase_add_test(tests, merges_only_what_a_reload_applies);
-        tcase_add_test(tests, tells_what_a_fleet_that_comes_back_cannot_change);
-        tcase_add_test(tests, adds_a_fleet_that_is_not_configured);
-        tcase_add_test(tests, hashes_what_a_worker_is_started_from);
-        tcase_add_test(tests, keeps_every_key_of_a_cross_check_reloadable);
         tcase_add_test(tests, shows_signals_and_plain_secrets);
         tcase_add_test(tests, says_when_errors_were_lost);
         tcase_add_test(tests, survives_a_failure_of_each_allocation);

@@ -180,8 +180,10 @@ START_TEST(decodes_heartbeats_and_never_guesses)
         struct heartbeat beat = {.beat_usec = 42};
         struct sidekiq_field busy = field(beats[_i].busy), at = field(beats[_i].beat);
         struct sidekiq_field quiet = field(beats[_i].quiet), concurrency = field(beats[_i].concurrency);
+        struct sidekiq_field rss = {0};
 
-        ck_assert_int_eq(sidekiq_beat_decode(&busy, &at, &quiet, &concurrency, &beat), beats[_i].outcome);
+        ck_assert_int_eq(sidekiq_beat_decode(&busy, &at, &quiet, &concurrency, &rss, &beat),
+                         beats[_i].outcome);
         if (beats[_i].outcome != SIDEKIQ_BEAT_DECODED) {
                 ck_assert_uint_eq(beat.beat_usec, 42);
                 return;
@@ -191,6 +193,27 @@ START_TEST(decodes_heartbeats_and_never_guesses)
         ck_assert_uint_eq(beat.concurrency, beats[_i].expect.concurrency);
         ck_assert_int_eq(beat.quiet, beats[_i].expect.quiet);
         ck_assert(!beat.work_list_known);
+        ck_assert_uint_eq(beat.rss_bytes, 0);
+}
+END_TEST
+
+static const struct {
+        const char *text;
+        uint64_t bytes;
+} sizes[] = {
+        {NULL, 0}, {"0", 0},        {"29604", (uint64_t)29604 * 1024}, {"", 0},
+        {"-1", 0}, {"29604 kB", 0}, {"99999999999999999", 0},
+};
+
+START_TEST(nonsense_of_its_memory_is_no_reason_to_doubt_a_heartbeat)
+{
+        struct heartbeat beat = {.rss_bytes = 42};
+        struct sidekiq_field busy = field("1"), at = field("1795238801.5"), quiet = field("true"), none = {0};
+        struct sidekiq_field rss = field(sizes[_i].text);
+
+        ck_assert_int_eq(sidekiq_beat_decode(&busy, &at, &quiet, &none, &rss, &beat), SIDEKIQ_BEAT_DECODED);
+        ck_assert_uint_eq(beat.busy, 1);
+        ck_assert_uint_eq(beat.rss_bytes, sizes[_i].bytes);
 }
 END_TEST
 
@@ -377,6 +400,8 @@ int main(void)
         tcase_add_test(tcase, escapes_the_host_in_patterns);
         tcase_add_loop_test(tcase, reads_beats_to_the_microsecond, 0, ELEMENTSOF(times));
         tcase_add_loop_test(tcase, decodes_heartbeats_and_never_guesses, 0, ELEMENTSOF(beats));
+        tcase_add_loop_test(tcase, nonsense_of_its_memory_is_no_reason_to_doubt_a_heartbeat, 0,
+                            ELEMENTSOF(sizes));
         tcase_add_loop_test(tcase, decodes_what_a_worker_tells_of_itself, 0, ELEMENTSOF(infos));
         tcase_add_test(tcase, leaves_out_capsules_beyond_its_room);
         tcase_add_loop_test(tcase, tells_job_threads_by_their_names, 0, ELEMENTSOF(threads));

@@ -10,12 +10,14 @@ static struct test_world t;
 static uint8_t *bytes;
 static size_t size;
 static struct state *state;
+static struct state_dead *dead;
 
 static void setup(void)
 {
         test_world_open(&t, 2);
         bytes = NULL;
         state = NULL;
+        dead = NULL;
 }
 
 static void teardown(void)
@@ -34,7 +36,8 @@ static const char *identity_of(const struct worker *worker, void *userdata)
 static void pack(const struct plan *starting)
 {
         free(bytes);
-        ck_assert_int_eq(state_pack(t.world, starting, BOOT, identity_of, NULL, t.now, &bytes, &size), 0);
+        ck_assert_int_eq(state_pack(t.world, dead, starting, BOOT, identity_of, NULL, t.now, &bytes, &size),
+                         0);
 }
 
 static const struct state_fleet *unpack(const char *boot, usec_t now)
@@ -149,11 +152,42 @@ START_TEST(packs_the_same_bytes_again)
         }
         uint8_t *again;
         size_t again_size;
-        ck_assert_int_eq(state_pack(world, NULL, BOOT, identity_of, NULL, t.now, &again, &again_size), 0);
+        ck_assert_int_eq(state_pack(world, dead, NULL, BOOT, identity_of, NULL, t.now, &again, &again_size),
+                         0);
         ck_assert_uint_eq(size, again_size);
         ck_assert_mem_eq(bytes, again, size);
         free(again);
         world_free(world);
+}
+END_TEST
+
+START_TEST(the_dead_are_kept_until_they_have_been_followed_up)
+{
+        make_history();
+        struct worker *worker = t.fleet->workers[0];
+        char names[][16] = {"default", "other", "host:1:nonce", "host:2:nonce"};
+        struct state_dead second = {.fleet = names[0],
+                                    .worker = {.worker = *worker, .identity = names[3]},
+                                    .exit = {.known = true, .by_signal = true, .status = 9}};
+        struct state_dead first = {
+                .next = &second, .fleet = names[1], .worker = {.worker = *worker, .identity = names[2]}};
+
+        second.worker.worker.busy = 3;
+        dead = &first;
+        pack(NULL);
+        unpack(BOOT, t.now);
+        ck_assert_str_eq(state->dead->fleet, "other");
+        ck_assert(!state->dead->exit.known);
+        ck_assert_str_eq(state->dead->next->fleet, "default");
+        ck_assert_str_eq(state->dead->next->worker.identity, "host:2:nonce");
+        assert_worker_equal(&state->dead->next->worker.worker, worker);
+        ck_assert_uint_eq(state->dead->next->worker.worker.busy, 3);
+        ck_assert(state->dead->next->exit.known && state->dead->next->exit.by_signal);
+        ck_assert_int_eq(state->dead->next->exit.status, 9);
+        ck_assert_ptr_null(state->dead->next->next);
+
+        unpack("another", t.now);
+        ck_assert_ptr_null(state->dead);
 }
 END_TEST
 
@@ -283,6 +317,17 @@ static void seal(uint8_t *changed, size_t length)
         }
 }
 
+START_TEST(a_state_from_before_the_dead_were_kept_is_read)
+{
+        make_history();
+        pack(NULL);
+        size -= sizeof(uint64_t); /* their number, 0 */
+        seal(bytes, size);
+        ck_assert_uint_eq(unpack(BOOT, t.now)->n_workers, 3);
+        ck_assert_ptr_null(state->dead);
+}
+END_TEST
+
 START_TEST(garbage_behind_a_good_checksum_does_no_harm)
 {
         unsigned outcomes[STATE_NEWER + 1] = {0};
@@ -397,12 +442,14 @@ int main(void)
         tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_add_test(tcase, goes_on_where_it_was_on_the_same_boot);
         tcase_add_test(tcase, packs_the_same_bytes_again);
+        tcase_add_test(tcase, the_dead_are_kept_until_they_have_been_followed_up);
         tcase_add_test(tcase, another_boot_ends_the_workers_and_keeps_the_orders);
         tcase_add_test(tcase, a_scale_lapses_with_the_count_that_it_was_given_for);
         tcase_add_test(tcase, tells_of_a_start_that_was_under_way);
         tcase_add_test(tcase, a_worker_that_is_gone_is_not_kept);
         tcase_add_test(tcase, names_what_is_wrong_with_the_bytes);
         tcase_add_test(tcase, a_changed_byte_is_found);
+        tcase_add_test(tcase, a_state_from_before_the_dead_were_kept_is_read);
         tcase_add_test(tcase, garbage_behind_a_good_checksum_does_no_harm);
         tcase_add_test(tcase, adopts_the_same_processes);
         tcase_add_test(tcase, a_pid_in_use_again_is_not_the_worker);

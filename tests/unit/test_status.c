@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The status object, of worlds made by hand. */
-#include "core/observe.h"
+#include "core/culprits.h"
 #include "daemon/status.h"
 #include "unit.h"
 
@@ -99,6 +99,7 @@ static const struct {
         {"fleets/0/crash/count", JSON_INTEGER},
         {"fleets/0/crash/next_start_seconds", JSON_NULL},
         {"fleets/0/crash/last", JSON_NULL},
+        {"fleets/0/culprits", JSON_ARRAY},
         {"fleets/0/workers/0/id", JSON_STRING},
         {"fleets/0/workers/0/index", JSON_INTEGER},
         {"fleets/0/workers/0/pid", JSON_INTEGER},
@@ -108,6 +109,7 @@ static const struct {
         {"fleets/0/workers/0/generation", JSON_INTEGER},
         {"fleets/0/workers/0/outdated", JSON_FALSE},
         {"fleets/0/workers/0/busy", JSON_INTEGER},
+        {"fleets/0/workers/0/oldest_job_seconds", JSON_NULL},
         {"fleets/0/workers/0/concurrency", JSON_INTEGER},
         {"fleets/0/workers/0/memory_bytes", JSON_INTEGER},
         {"fleets/0/workers/0/uptime_seconds", JSON_REAL},
@@ -220,6 +222,45 @@ START_TEST(tells_why_a_worker_leaves_and_forgets_those_gone)
 }
 END_TEST
 
+START_TEST(tells_the_last_culprits)
+{
+        struct worker *worker = add_worker(3, 100, T0);
+        struct job jobs[] = {
+                {.class = (char *)"Mail"}, {.class = (char *)"Re\xffport"}, {.class = (char *)"Mail"}};
+        const struct job_list list = {.jobs = jobs, .n_jobs = ELEMENTSOF(jobs)};
+        json_t *status = render(T0);
+
+        ck_assert_uint_eq(json_array_size(at(status, "fleets/0/culprits")), 0);
+        json_decref(status);
+
+        worker->memory_bytes = 520 << 20;
+        worker->mark_bytes = 308 << 20;
+        worker->mark_at = T0;
+        culprits_observe(fleet, worker, CULPRITS_OOM, &(struct job_list){0}, T0 + 2 * USEC_PER_SEC);
+        culprits_observe(fleet, worker, CULPRITS_MEMORY, &list, T0 + 40 * USEC_PER_SEC);
+        status = render(T0 + 42 * USEC_PER_SEC + 500 * USEC_PER_MSEC);
+        ck_assert_uint_eq(json_array_size(at(status, "fleets/0/culprits")), 2);
+        json_t *told = at(status, "fleets/0/culprits/0");
+        ck_assert_str_eq(json_string_value(at(told, "worker")), "default/3");
+        ck_assert_int_eq(json_integer_value(at(told, "pid")), 100);
+        ck_assert_str_eq(json_string_value(at(told, "cause")), "memory");
+        ck_assert_int_eq(json_integer_value(at(told, "memory_bytes")), 520 << 20);
+        ck_assert_int_eq(json_integer_value(at(told, "growth_bytes")), 212 << 20);
+        ck_assert_double_eq(json_real_value(at(told, "growth_seconds")), 40.0);
+        ck_assert_double_eq(json_real_value(at(told, "age_seconds")), 2.5);
+        ck_assert_uint_eq(json_array_size(at(told, "classes")), 2);
+        ck_assert_str_eq(json_string_value(at(told, "classes/0/class")), "Mail");
+        ck_assert_int_eq(json_integer_value(at(told, "classes/0/jobs")), 2);
+        ck_assert_str_eq(json_string_value(at(told, "classes/1/class")), "Re?port");
+        ck_assert_int_eq(json_integer_value(at(told, "more_classes")), 0);
+        ck_assert_str_eq(json_string_value(at(told, "text")),
+                         "default/3 (pid 100) grew by 212M to 520M within 40s, running Mail (2), Re?port");
+        ck_assert_str_eq(json_string_value(at(status, "fleets/0/culprits/1/cause")), "oom");
+        ck_assert_uint_eq(json_array_size(at(status, "fleets/0/culprits/1/classes")), 0);
+        json_decref(status);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("status");
@@ -230,6 +271,7 @@ int main(void)
         tcase_add_test(tests, tells_what_the_model_holds);
         tcase_add_test(tests, evidence_is_what_can_be_trusted_now);
         tcase_add_test(tests, tells_crashes_and_rollouts);
+        tcase_add_test(tests, tells_the_last_culprits);
         tcase_add_test(tests, tells_why_a_worker_leaves_and_forgets_those_gone);
         suite_add_tcase(suite, tests);
         return unit_main(suite);

@@ -168,6 +168,13 @@ START_TEST(foreign_text_becomes_a_json_string)
         }
         ck_assert(json_is_null(varlink_text("")));
         ck_assert(json_is_null(varlink_text(NULL)));
+
+        json_t *name = varlink_name("two\nlines \xff");
+        ck_assert_str_eq(json_string_value(name), "two?lines ?");
+        json_decref(name);
+        name = varlink_name("");
+        ck_assert_str_eq(json_string_value(name), "");
+        json_decref(name);
 }
 END_TEST
 

@@ -1,0 +1,223 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Each command of sqmgrctl in a terminal and piped, and with each exit code that it has.
+# seconds: 60
+load helpers
+
+reads=(status events jobs queues doctor metrics 'why default/1' ping version)
+orders=(abort restart 'quiet default/1' 'start default' 'scale default 2' 'stop default' 'start default' reload reexec)
+
+start_fleet() { # COUNT [LINE...]
+        local count=$1
+        shift
+        start_redis
+        { echo "command = $(stub_command)" && echo "active_process_count = $count" && echo 'ready_after = 500ms' &&
+                printf '%s\n' "$@"; } | configure
+        start_sqmgr
+        wait_until 20 ready "$count"
+}
+
+# All commands are run with these options; words of a command are split.
+each_exits() { # CODE COMMAND... -- OPTION...
+        local code=$1 command commands=()
+        shift
+        while [ "$1" != -- ]; do
+                commands+=("$1")
+                shift
+        done
+        shift
+        for command in "${commands[@]}"; do
+                # shellcheck disable=SC2086
+                run --separate-stderr sqmgrctl $command "$@"
+                echo "$command $*: exit $status, $stderr"
+                [ "$status" = "$code" ] || return 1
+                [ "$code" = 0 ] || [[ $stderr == 'sqmgrctl: '* ]] || return 1
+        done
+}
+
+@test "0: every command does what it is asked to, and prints JSON where it is asked for" {
+        start_fleet 2
+        each_exits 0 "${reads[@]}" "${orders[@]}" --
+        wait_until 20 ready 2
+        for command in "${reads[@]}" "${orders[@]}"; do
+                # shellcheck disable=SC2086
+                run -0 --separate-stderr sqmgrctl $command --json
+                jq -se 'length > 0 and all(.[]; type == "object")' <<<"$output"
+        done
+        # No order was given that is still under way when the test ends.
+        wait_until 20 ready 2
+}
+
+@test "1: what cannot be done, or told" {
+        start_fleet 2
+        run -1 sqmgrctl scale default 99
+        [ "$output" = "sqmgrctl: fleet 'default' cannot be scaled to 99: the count must be from 1 to 6 (max_processes)" ]
+        echo nonsense >>sqmgr.ini
+        run -1 sqmgrctl reload
+        [[ ${lines[1]} == "$folder/sqmgr.ini:"*': '* ]]
+        run -1 sqmgrctl reexec
+        for command in "${reads[@]}" abort; do
+                # shellcheck disable=SC2086
+                run -1 bash -c "sqmgrctl $command >/dev/full"
+                [[ $output == 'sqmgrctl: cannot write to standard output: No space left on device' ]]
+        done
+}
+
+@test "2: bad usage says what is wrong and how it is right" {
+        start_fleet 1
+        each_exits 2 "${reads[@]}" "${orders[@]}" -- --nosuch
+        each_exits 2 status restart abort events jobs stop start quiet -- nosuch
+        each_exits 2 queues doctor metrics reload reexec ping version 'why default/1' 'stop default' 'scale default 1' -- default
+        run -2 sqmgrctl stop
+        [ "$output" = 'sqmgrctl: an argument is missing: usage: sqmgrctl stop FLEET [--force]' ]
+        run -2 sqmgrctl ping pong
+        [ "$output" = 'sqmgrctl: there are too many arguments: usage: sqmgrctl ping' ]
+        run -2 sqmgrctl events default/1 default
+        [ "$output" = 'sqmgrctl: a worker is asked for alone: usage: sqmgrctl events [FLEET...|WORKER] [--follow]' ]
+        run -2 sqmgrctl restart --wiat
+        [ "$output" = "sqmgrctl: unknown option '--wiat', did you mean '--wait'?" ]
+        run -2 sqmgrctl restart --json=yes
+        [ "$output" = 'sqmgrctl: --json takes no value' ]
+        run -2 sqmgrctl restart --timeout
+        [ "$output" = "sqmgrctl: '--timeout' wants a value: 'sqmgrctl --help' says which" ]
+        run -2 sqmgrctl -x status
+        [ "$output" = "sqmgrctl: unknown option '-x': 'sqmgrctl --help' lists them" ]
+        run -2 sqmgrctl staus
+        [ "$output" = "sqmgrctl: unknown command 'staus', did you mean 'status'?" ]
+        run -2 sqmgrctl status defautl
+        [ "$output" = "sqmgrctl: unknown fleet 'defautl': there is 'default'" ]
+        sqmgrctl scale default 2
+        wait_until 20 ready 2
+        run -2 sqmgrctl why default/9
+        [ "$output" = "sqmgrctl: unknown worker 'default/9': there are 'default/1', 'default/2'" ]
+        fleet_is '.generation == 1 and .state == "running"'
+}
+
+@test "3: there is no socket, nobody listens on it, or somebody else does" {
+        each_exits 3 "${reads[@]}" "${orders[@]}" --
+        [[ $stderr == "sqmgrctl: there is no socket '$folder/sqmgr.sock': is sqmgr running?"* ]]
+        start_fleet 1
+        record "$(worker_pids)"
+        kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" || true
+        each_exits 3 "${reads[@]}" "${orders[@]}" --
+        [[ $stderr == "sqmgrctl: nobody answers on '$folder/sqmgr.sock': start sqmgr" ]]
+        launch stranger ruby -rsocket -e 'UNIXServer.new(ARGV[0]).then { |s| loop { s.accept.then { |c| c.write("hello\0"); c.close } } }' stranger.sock
+        wait_until 10 test -S stranger.sock
+        SQMGR_SOCKET=$folder/stranger.sock each_exits 3 ping status --
+        [[ $stderr == "sqmgrctl: what answers on '$folder/stranger.sock' is not sqmgr: "* ]]
+}
+
+@test "4: who may not connect, and who may only read, is told who may" {
+        [ "$(id -u)" = 0 ] || skip 'not root'
+        install -m 755 "$(command -v sqmgrctl)" "$folder/allowed"
+        sqmgr_lines='socket_mode = 0660' start_fleet 1
+        # shellcheck disable=SC2317 # each_exits() calls it
+        sqmgrctl() { setpriv --reuid nobody --regid nogroup --clear-groups "$folder/allowed" "$@"; }
+        each_exits 4 "${reads[@]}" "${orders[@]}" --
+        [[ $stderr == "sqmgrctl: not permitted to connect to '$folder/sqmgr.sock': root and members of the group 'root' are" ]]
+        chmod 666 sqmgr.sock
+        each_exits 0 "${reads[@]}" --
+        each_exits 4 "${orders[@]}" --
+        [[ $stderr == 'sqmgrctl: not permitted: root may do this, '* ]]
+        unset -f sqmgrctl
+}
+
+@test "5: one that does not answer in time" {
+        start_fleet 1
+        kill -STOP "$sqmgr_pid"
+        each_exits 5 "${reads[@]}" abort 'start default' -- --timeout 300ms
+        [[ $stderr == 'sqmgrctl: sqmgr has not answered within 300ms; what was asked for may still be done' ]]
+        kill -CONT "$sqmgr_pid"
+        wait_until 10 sqmgrctl ping
+}
+
+# A worker that runs jobs as Sidekiq 7 writes them: in a key that the stub leaves alone.
+runs_job() { # CLASS JID QUEUE STARTED
+        redis hset "$(redis smembers processes):work" "t$2" "$(jq -nc --arg class "$1" --arg jid "$2" --arg queue "$3" --arg at "$4" \
+                '{queue: $queue, payload: ({class: $class, jid: $jid} | tojson), run_at: ($at | tonumber)}')"
+}
+
+@test "jobs and queues stand in columns, and in a narrow terminal below each other" {
+        start_fleet 1
+        now=$(date +%s)
+        runs_job Mail 0123456789abcdef01234567 mail $((now - 7200))
+        runs_job Billing::Reports::MonthlyStatementJob abcdef0123456789abcdef01 größen $((now - 3 * 86400))
+        cat >wide <<'END'
+CLASS                                  JID                       QUEUE   WORKER     FOR
+Billing::Reports::MonthlyStatementJob  abcdef0123456789abcdef01  größen  default/1  3d
+Mail                                   0123456789abcdef01234567  mail    default/1  2h
+END
+        cat >narrow <<'END'
+CLASS                                  WORKER     FOR
+Billing::Reports::MonthlyStatementJob  default/1  3d
+      abcdef0123456789abcdef01, queue größen
+Mail                                   default/1  2h
+      0123456789abcdef01234567, queue mail
+END
+        diff wide <(sqmgrctl jobs)
+        diff wide <(in_terminal 200 sqmgrctl jobs)
+        diff narrow <(in_terminal 80 sqmgrctl jobs)
+
+        redis lpush queue:größen "{\"enqueued_at\":$((now - 7200))}" "{\"enqueued_at\":$now}"
+        redis lpush queue:default "{\"enqueued_at\":$((now - 3 * 86400))}"
+        redis sadd queues größen default
+        redis sadd paused größen
+        redis zadd retry 1 x
+        cat >queues <<END
+unix://$folder/redis.sock: 1 to be retried, 0 scheduled, 0 dead
+  QUEUE         SIZE    LATENCY
+  default          1         3d
+  größen           2         2h  paused
+END
+        diff queues <(sqmgrctl queues)
+        diff queues <(in_terminal 80 sqmgrctl queues)
+}
+
+@test "doctor: a finding is a line, and in a terminal a paragraph with its remedy on a line of its own" {
+        start_fleet 1 "environment = DYNO=web.1"
+        redis config set appendonly no
+        finding="fleet 'default': DYNO is in its environment: Sidekiq beats under that name, and cannot be matched"
+        run -1 sqmgrctl doctor
+        grep -qxF "warning  $finding; take DYNO out of 'environment'" <<<"$output"
+        grep -qxF "problem  Redis unix://$folder/redis.sock: it writes nothing to disk: all jobs are lost when it restarts; set appendonly to yes" <<<"$output"
+        esc=$'\033'
+        cat >narrow <<END
+${esc}[33mwarning  ${esc}[0mfleet 'default': DYNO is in its environment: Sidekiq beats under that
+         name, and cannot be matched
+         remedy: take DYNO out of 'environment'
+END
+        diff narrow <(in_terminal 80 sqmgrctl doctor | grep -A 2 DYNO | head -n 3)
+}
+
+@test "in a terminal no line of any command is longer than that" {
+        start_redis
+        configure <<END
+command = $(stub_command)
+backoff_min = 100ms
+backoff_max = 200ms
+ready_after = 500ms
+[fleet:integrations-of-low-priority]
+command = $(stub_command)
+log = $folder/workers.log
+END
+        start_sqmgr
+        wait_until 20 ready 1
+        echo "config/boot.rb:12:in 'require': cannot load such file -- bootsnap/setup (LoadError)" >steer/fail
+        run -1 sqmgrctl restart default --wait --timeout 60s
+        rm steer/fail
+        sqmgrctl restart integrations-of-low-priority
+        for columns in 80 200; do
+                for command in "${reads[@]}" 'why integrations-of-low-priority/1' 'why default/99' 'status defautl' \
+                        '-s /run/some/place/that/is/not/there/at/all/control.sock status' 'stop' 'scale default 99' \
+                        'abort' 'quiet integrations-of-low-priority' 'stop integrations-of-low-priority' \
+                        'restart integrations-of-low-priority' 'start integrations-of-low-priority' --help; do
+                        [ "$command" != metrics ] || continue
+                        shown=$(in_terminal $columns sqmgrctl "$command")
+                        echo "$columns $command: $shown"
+                        [ "$(longest_line "$shown")" -le $columns ]
+                        [ -n "$shown" ]
+                done
+        done
+        [ "$(longest_line "$(sqmgrctl --help)")" -le 80 ]
+}

@@ -1,0 +1,180 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# The job classes that ran as a worker's memory ran out are named, over a limit and after the kernel's OOM killer.
+# seconds: 150
+load helpers
+
+configure_fleet() { # LINE...
+        configure <<END
+command = ${command-$(sidekiq_command 5)}
+ready_after = 1s
+$(printf '%s\n' "$@")
+END
+}
+
+told() { # EVENT COUNT
+        local events
+        events=$(sqmgrctl events --json) &&
+                [ "$(jq -rs "[.[] | select(.event == \"$1\")] | length" <<<"$events")" = "$2" ]
+}
+text_of() { sqmgrctl events --json | jq -r "select(.event == \"$1\") | .text"; } # EVENT
+shown() { # COUNT: each has beaten since its jobs began
+        local jobs_json
+        jobs_json=$(sqmgrctl jobs --json) && [ "$(jq '.jobs | length' <<<"$jobs_json")" = "$1" ]
+}
+classes_are() { fleet_is ".culprits[0].classes == $1"; }
+
+@test "culprits: over the threshold each class is named and counted, with the growth, without rescue_jobs" {
+        start_redis
+        configure_fleet 'memory_threshold = 200M' 'rescue_jobs = off'
+        start_sqmgr
+        wait_until 60 ready 1
+        fleet_is '.culprits == []'
+        pid=$(worker_pids)
+        enqueue 2 Hold "$folder/release"
+        enqueue 1 Leak 250 "$folder/release"
+        wait_until 60 told culprits 1
+        [[ "$(text_of culprits)" =~ ^default/1\ \(pid\ $pid\)\ grew\ by\ 2[0-9]{2}M\ to\ [23][0-9]{2}M\ within\ [0-9].*,\ running\ Hold\ \(2\),\ Leak$ ]]
+        told memory-over 1
+        sqmgrctl events --json | jq -e 'select(.event == "culprits") | .level == "info" and .worker == "default/1"'
+        classes_are '[{"class": "Hold", "jobs": 2}, {"class": "Leak", "jobs": 1}]'
+        fleet_is ".culprits[0] | .worker == \"default/1\" and .pid == $pid and .cause == \"memory\" and .more_classes == 0"
+        fleet_is '.culprits[0] | .memory_bytes > 200 * 1048576 and .growth_bytes > 200 * 1048576'
+        fleet_is '.culprits[0] | .growth_bytes < .memory_bytes and .growth_seconds > 0 and .age_seconds >= 0'
+
+        # That is all there is of this one, the jobs going on; a reload forgets nothing.
+        sqmgrctl reload
+        sleep 7
+        told culprits 1
+        fleet_is '.culprits | length == 1'
+        run -0 sqmgrctl status
+        [[ "${lines[-1]}" =~ ^\ \ [0-9].*\ ago:\ default/1\ \(pid\ $pid\)\ grew\ by.*running\ Hold\ \(2\),\ Leak$ ]]
+        # In a narrow terminal it goes on, indented.
+        narrow=$(TERM=dumb script -qec 'stty cols 72 && sqmgrctl status' /dev/null </dev/null | tr -d '\r')
+        tail -n 2 <<<"$narrow" | head -n 1 | grep -q "^  [0-9].* ago: default/1 (pid $pid) grew by"
+        tail -n 1 <<<"$narrow" | grep -q '^      .*Leak$'
+        [ "$(tail -n 2 <<<"$narrow" | awk '{ if (length > n) n = length } END { print n }')" -le 72 ]
+
+        touch "$folder/release"
+        wait_until 60 gone "$pid"
+        [ "$(jobs_done)" = 3 ]
+        fleet_is '.culprits | length == 1'
+}
+
+@test "culprits: over the limit a job is named that began after the last beat; one that is over at once is not" {
+        start_redis
+        configure_fleet 'memory_limit = 200M' 'active_process_count = 2'
+        start_sqmgr
+        wait_until 60 ready 2
+        enqueue 1 Leak 250 "$folder/release"
+        wait_until 60 told culprits 1
+        classes_are '[{"class": "Leak", "jobs": 1}]'
+        touch "$folder/release"
+        wait_until 60 ready 2
+        enqueue 1 Leak 250 "$folder/release"
+        wait_until 60 told culprits 2
+        [[ "$(text_of culprits | tail -n 1)" =~ \ grew\ by\ 2[0-9]{2}M\ to\ .*,\ running\ no\ job$ ]]
+        fleet_is '.culprits | length == 2 and .[0].age_seconds <= .[1].age_seconds'
+        classes_are '[]'
+}
+
+@test "culprits: with Redis away nothing is made up, and a beat that comes much later tells nothing of then" {
+        start_redis
+        configure_fleet 'memory_threshold = 200M'
+        start_sqmgr
+        wait_until 60 ready 1
+        enqueue 1 Leak 250 "$folder/release"
+        wait_until 30 redis_has leak:pid
+        kill -STOP "$redis_pid"
+        wait_until 30 told memory-over 1
+        sleep 35
+        kill -CONT "$redis_pid"
+        # It is quieted only once it has beaten anew. Sidekiq 7 may exit by itself then, of Redis having been away as
+        # it began.
+        wait_until 60 told quiet 1
+        sleep 2
+        told culprits 0
+        fleet_is '.culprits == []'
+        touch "$folder/release"
+}
+
+# A control group of so much memory, for the workers alone.
+make_group() { # BYTES
+        local type controllers mount path
+        while read -r _ mount type controllers _; do
+                case $type in
+                cgroup) [[ ,$controllers, == *,memory,* ]] || continue
+                        path=$(sed -n 's/^[0-9]*:\(.*,\|\)memory\(,.*\|\):\(.*\)/\3/p' /proc/self/cgroup) ;;
+                cgroup2) path=$(sed -n 's/^0:://p' /proc/self/cgroup) ;;
+                *) continue ;;
+                esac
+                group=${mount%/}${path%/}/sqmgr-e2e-$$
+                mkdir "$group" 2>/dev/null || continue
+                echo "rmdir '$group'" >>"$folder/at_end"
+                for limit in "$group/memory.max" "$group/memory.limit_in_bytes"; do
+                        [ -e "$limit" ] || continue
+                        echo "$1" >"$limit"
+                        [ ! -e "$group/memory.swap.max" ] || echo 0 >"$group/memory.swap.max"
+                        command="sh -c 'echo 0 >$group/cgroup.procs && exec $(sidekiq_command 5)'"
+                        return 0
+                done
+        done </proc/mounts
+        skip 'no control group can be given a limit of memory here'
+}
+
+lists_read() { redis info commandstats | sed -n 's/^cmdstat_hgetall:calls=\([0-9]*\),.*/\1/p'; }
+
+# A leak that is in a beat, and then one more than there is memory for.
+run_out_of_memory() {
+        enqueue 1 Hold "$folder/release"
+        enqueue 1 Leak 150 "$folder/release"
+        wait_until 60 shown 2
+        pid=$(worker_pids)
+        wait_until 20 fleet_is '.workers[0].memory_bytes > 150 * 1048576'
+        before=$(lists_read)
+        enqueue 1 Leak 400 "$folder/release"
+}
+
+@test "culprits: after an OOM kill the classes are named, from the one reading that rescue_jobs has, or none" {
+        make_group $((400 << 20))
+        start_redis
+        configure_fleet 'rescue_jobs = report'
+        start_sqmgr
+        wait_until 60 ready 1
+
+        # Killed by somebody, it did not run out of memory.
+        enqueue 1 Hold "$folder/release"
+        wait_until 30 shown 1
+        kill -KILL "$(worker_pids)"
+        wait_until 20 told job-lost 1
+        told culprits 0
+        wait_until 60 ready 1
+
+        run_out_of_memory
+        wait_until 30 told culprits 1
+        wait_until 20 told job-lost 3
+        [ $(($(lists_read) - before)) = 2 ] # under the names of either version
+        [[ "$(text_of culprits)" =~ ^default/1\ \(pid\ $pid\)\ died\ while\ the\ kernel\'s\ OOM\ killer\ was\ at\ work\;\ it\ had\ grown\ by\ [0-9]+M\ to\ [0-9]+M\ within\ .*,\ running\ Hold,\ Leak$ ]]
+        classes_are '[{"class": "Hold", "jobs": 1}, {"class": "Leak", "jobs": 1}]'
+        fleet_is ".culprits[0] | .cause == \"oom\" and .pid == $pid and .growth_bytes > 100 * 1048576"
+        fleet_is '.crash.last | contains("killed by signal 9 (SIGKILL)")'
+}
+
+@test "culprits: after an OOM kill of an adopted worker, and without rescue_jobs" {
+        make_group $((400 << 20))
+        start_redis
+        configure_fleet 'rescue_jobs = off'
+        start_sqmgr
+        wait_until 60 ready 1
+        record "$(worker_pids)"
+        kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" || true
+        start_sqmgr
+        wait_until 60 ready 1
+        run_out_of_memory
+        wait_until 30 told culprits 1
+        classes_are '[{"class": "Hold", "jobs": 1}, {"class": "Leak", "jobs": 1}]'
+        fleet_is ".culprits[0] | .cause == \"oom\" and .pid == $pid and .growth_bytes > 100 * 1048576"
+        told job-lost 0
+        wait_until 60 ready 1
+}

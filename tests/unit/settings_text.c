@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads settings from a text; see the header. */
+#include "settings_text.h"
+#include "unit.h"
+
+const struct settings_surroundings root_surroundings = {.memory_total_bytes = 8 * GIB, .is_root = true};
+
+struct settings *read_settings(const struct settings_surroundings *surroundings, const char *text,
+                               char **ret_errors)
+{
+        _cleanup_config_errors_ struct config_errors errors = {0};
+        _cleanup_settings_draft_ struct settings_draft *draft = NULL;
+        _cleanup_free_ char *copy = strdup(text);
+        unsigned line = 0;
+        char *rest = copy;
+
+        ck_assert_int_eq(settings_draft_new(surroundings, &draft), 0);
+        for (char *start; (start = strsep(&rest, "\n"));) {
+                line++;
+                size_t length = strlen(start);
+                char *equals = strchr(start, '=');
+                if (length > 1 && start[0] == '[') {
+                        start[length - 1] = '\0';
+                        ck_assert_int_eq(settings_draft_section(draft, start + 1, line, &errors), 0);
+                } else if (equals) {
+                        *equals = '\0';
+                        ck_assert_int_eq(settings_draft_set(draft, start, equals + 1, line, &errors), 0);
+                }
+        }
+        ck_assert_int_eq(settings_draft_finish(draft, &errors), 0);
+        if (!config_errors_any(&errors)) {
+                *ret_errors = NULL;
+                return settings_draft_take(draft);
+        }
+        config_errors_sort(&errors);
+        *ret_errors = config_errors_text(&errors, "f");
+        return NULL;
+}
+
+struct settings *read_good(const char *text)
+{
+        char *errors = NULL;
+        struct settings *settings = read_settings(&root_surroundings, text, &errors);
+
+        ck_assert_msg(settings != NULL, "%s", errors);
+        return settings;
+}
+
+int note_change(const struct settings_change *change, void *userdata)
+{
+        static const char *const marks[] = {
+                [SETTINGS_KEPT] = " (restart)", [SETTINGS_APPLIED] = "", [SETTINGS_OUTDATES] = " (outdates)"};
+        char *text = userdata;
+        size_t used = strlen(text);
+
+        snprintf(text + used, NOTES_MAX - used, "%s %s: %s -> %s%s\n", change->section,
+                 change->key ? change->key : "*", change->old_text, change->new_text, marks[change->reload]);
+        return 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Settings from a text, for tests. */
+#pragma once
+
+#include "core/settings_draft.h"
+
+#define GIB (UINT64_C(1) << 30)
+
+/* Those of root, on a machine of 8 GiB. */
+extern const struct settings_surroundings root_surroundings;
+
+/* Reads lines of `[section]` and `key=value`, counted from 1. Returns the settings where nothing is wrong
+ * with them; else *ret_errors says what is. Both are to be freed. */
+struct settings *read_settings(const struct settings_surroundings *surroundings, const char *text,
+                               char **ret_errors);
+/* The same for root, of a text that nothing is wrong with. */
+struct settings *read_good(const char *text);
+
+#define NOTES_MAX 2048
+/* For settings_diff(): appends `section key: old -> new` and a mark to userdata, a text of NOTES_MAX bytes.
+ */
+int note_change(const struct settings_change *change, void *userdata);

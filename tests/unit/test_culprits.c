@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: MIT */
+/* What ran in a worker as its memory ran out: when is it asked for, how much had it grown, what is told? */
+#include "core/culprits.h"
+#include "world.h"
+#include <signal.h>
+
+#define MIB(n) ((uint64_t)(n) << 20)
+
+static struct test_world t;
+static struct worker *worker;
+
+static void setup(void)
+{
+        test_world_open(&t, 1);
+        t.fleet_settings.memory_threshold = MIB(500);
+        worker = test_spawn(&t);
+        observe_beat_process(worker, worker->pid, worker->pid_start, t.now);
+}
+
+static void teardown(void)
+{
+        test_world_close(&t);
+}
+
+/* A beat of its own that is read now. */
+static void beat(unsigned busy, uint64_t rss_bytes)
+{
+        static uint64_t beat_usec = 100;
+        const struct heartbeat heartbeat = {.beat_usec = ++beat_usec, .busy = busy, .rss_bytes = rss_bytes};
+
+        observe_heartbeat(worker, &heartbeat, t.now);
+}
+
+/* A look: a sample, and then its heartbeat is read, which is the same as before. */
+static void look(uint64_t bytes)
+{
+        const struct heartbeat same = {
+                .beat_usec = worker->beat_usec, .busy = worker->busy, .rss_bytes = MIB(1)};
+
+        observe_memory(worker, bytes, t.now);
+        observe_heartbeat(worker, &same, t.now);
+}
+
+static void pass(unsigned seconds)
+{
+        t.now += seconds * USEC_PER_SEC;
+}
+
+/* Jobs of these classes, named in one text; borrowed from static memory. */
+static const struct job_list *jobs_of(const char *classes)
+{
+        static struct job jobs[64];
+        static char text[4096];
+        static struct job_list list;
+        char *save = NULL;
+
+        snprintf(text, sizeof(text), "%s", classes);
+        list = (struct job_list){.jobs = jobs};
+        for (char *class = strtok_r(text, "|", &save); class; class = strtok_r(NULL, "|", &save)) {
+                ck_assert_uint_lt(list.n_jobs, ELEMENTSOF(jobs));
+                jobs[list.n_jobs++] = (struct job){.class = class};
+        }
+        return &list;
+}
+
+static const char *told(enum culprits_cause cause, const char *classes)
+{
+        world_events_clear(t.world);
+        culprits_observe(t.fleet, worker, cause, jobs_of(classes), t.now);
+        return test_event_text(&t, EVENT_CULPRITS);
+}
+
+static const char *told_memory(const char *classes)
+{
+        static char prefix[64];
+        const char *text = told(CULPRITS_MEMORY, classes);
+        int n = snprintf(prefix, sizeof(prefix), "default/1 (pid %d) ", (int)worker->pid);
+
+        ck_assert_msg(strncmp(text, prefix, (size_t)n) == 0, "%s", text);
+        return text + n;
+}
+
+START_TEST(the_classes_are_told_with_the_growth_since_the_last_idle_beat)
+{
+        beat(0, MIB(100));
+        pass(5);
+        beat(0, MIB(308));
+        pass(40);
+        look(MIB(520));
+        beat(3, MIB(520));
+        ck_assert_str_eq(told_memory("ReportJob|MailJob|ReportJob"),
+                         "grew by 212M to 520M within 40s, running ReportJob (2), MailJob");
+        ck_assert_str_eq(
+                told(CULPRITS_OOM, "MailJob") + strlen("default/1 (pid 100) "),
+                "died while the kernel's OOM killer was at work; it had grown by 212M to 520M within "
+                "40s, running MailJob");
+        ck_assert_int_eq(event_kind_level(EVENT_CULPRITS), 6);
+
+        ck_assert_int_eq(t.fleet->culprits[0].cause, CULPRITS_OOM);
+        const struct culprits *first = &t.fleet->culprits[1];
+        ck_assert_int_eq(first->cause, CULPRITS_MEMORY);
+        ck_assert_uint_eq(first->at, t.now);
+        ck_assert_uint_eq(first->index, 1);
+        ck_assert_int_eq(first->pid, worker->pid);
+        ck_assert_uint_eq(first->memory_bytes, MIB(520));
+        ck_assert_uint_eq(first->growth_bytes, MIB(212));
+        ck_assert_uint_eq(first->growth_usec, 40 * USEC_PER_SEC);
+        ck_assert_uint_eq(first->n_classes, 2);
+        ck_assert_uint_eq(first->classes[0].jobs, 2);
+        ck_assert_uint_eq(first->more_classes, 0);
+        ck_assert_uint_eq(t.fleet->culprits[2].at, 0);
+}
+END_TEST
+
+START_TEST(no_growth_no_memory_and_no_job_are_said_as_they_are)
+{
+        beat(0, MIB(300));
+        ck_assert_str_eq(told_memory(""), "was running no job");
+        look(MIB(200));
+        ck_assert_str_eq(told_memory("A"), "held 200M, running A");
+        ck_assert_uint_eq(t.fleet->culprits[0].growth_bytes, 0);
+        ck_assert_ptr_nonnull(strstr(told(CULPRITS_OOM, ""), "at work; it held 200M, running no job"));
+}
+END_TEST
+
+START_TEST(an_empty_list_tells_nothing_where_jobs_ran)
+{
+        beat(1, MIB(300));
+        ck_assert_str_eq(told(CULPRITS_MEMORY, ""), "");
+        ck_assert_uint_eq(t.fleet->culprits[0].at, 0);
+        ck_assert_str_ne(told(CULPRITS_MEMORY, "A"), "");
+}
+END_TEST
+
+START_TEST(the_classes_with_the_most_jobs_come_first_and_the_rest_is_counted)
+{
+        beat(1, 0);
+        ck_assert_str_eq(told_memory("G|F|E|D|C|B|A"), "was running A, B, C, D, E and 2 more");
+        ck_assert_str_eq(told_memory("G|G|F|E|E|E|D|C|B|A|A"),
+                         "was running E (3), A (2), G (2), B, C and 2 more");
+        ck_assert_uint_eq(t.fleet->culprits[0].n_classes, CULPRITS_CLASSES_MAX);
+        ck_assert_uint_eq(t.fleet->culprits[0].more_classes, 2);
+        ck_assert_str_eq(t.fleet->culprits[0].classes[2].name, "G");
+}
+END_TEST
+
+START_TEST(names_of_classes_are_cut_and_made_printable)
+{
+        char classes[4096] = "", expect[CULPRITS_CLASS_MAX];
+
+        beat(1, 0);
+        ck_assert_str_eq(told_memory("A\nB\x1b[31m\xff|\xc3\xa4"), "was running A?B?[31m?, \xc3\xa4");
+        for (unsigned i = 0; i < 7; i++) {
+                char name[501];
+
+                /* An odd start has the cut fall within a character. */
+                memset(name, '\0', sizeof(name));
+                name[0] = (char)('a' + i);
+                for (size_t j = 1; j + 1 < sizeof(name) - 1; j += 2)
+                        memcpy(&name[j], "\xc3\xa4", 2);
+                snprintf(classes + strlen(classes), sizeof(classes) - strlen(classes), "%s|", name);
+        }
+        const char *text = told_memory(classes);
+        ck_assert_uint_lt(strlen(text), CULPRITS_TEXT_MAX - 100);
+        ck_assert_str_eq(text + strlen(text) - strlen(" and 2 more"), " and 2 more");
+        memset(expect, '\0', sizeof(expect));
+        expect[0] = 'a';
+        for (size_t j = 1; j + 2 < sizeof(expect); j += 2)
+                memcpy(&expect[j], "\xc3\xa4", 2);
+        expect[sizeof(expect) - 2] = '?';
+        ck_assert_str_eq(t.fleet->culprits[0].classes[0].name, expect);
+}
+END_TEST
+
+START_TEST(a_class_without_a_name_is_one_too)
+{
+        struct job jobs[] = {{.class = (char *)""}, {.class = (char *)"A"}};
+        const struct job_list list = {.jobs = jobs, .n_jobs = 2};
+
+        culprits_observe(t.fleet, worker, CULPRITS_MEMORY, &list, t.now);
+        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_CULPRITS), "running ?, A"));
+}
+END_TEST
+
+START_TEST(the_last_ones_are_kept_the_newest_first_and_outlive_a_reload)
+{
+        char class[] = "A";
+
+        beat(1, MIB(100));
+        for (unsigned i = 0; i < CULPRITS_KEPT + 2; i++, class[0]++)
+                (void)told(CULPRITS_MEMORY, class);
+        ck_assert_int_eq(world_reload(t.world, &t.settings, t.now), 0);
+        for (unsigned i = 0; i < CULPRITS_KEPT; i++)
+                ck_assert_int_eq(t.fleet->culprits[i].classes[0].name[0], 'A' + CULPRITS_KEPT + 1 - (int)i);
+}
+END_TEST
+
+START_TEST(the_growth_begins_at_the_first_beat_and_at_each_without_a_job)
+{
+        observe_memory(worker, MIB(10), t.now);
+        ck_assert_uint_eq(worker->mark_at, 0);
+        pass(5);
+        beat(2, MIB(100));
+        ck_assert_uint_eq(worker->mark_bytes, MIB(100));
+        pass(5);
+        beat(2, MIB(200));
+        ck_assert_uint_eq(worker->mark_bytes, MIB(100));
+        pass(5);
+        beat(0, MIB(150));
+        ck_assert_uint_eq(worker->mark_bytes, MIB(150));
+        ck_assert_uint_eq(worker->mark_at, t.now);
+        /* It took it over and has ended. */
+        pass(5);
+        beat(0, MIB(501));
+        ck_assert_uint_eq(worker->mark_bytes, MIB(150));
+        t.fleet_settings.memory_threshold = 0;
+        t.fleet_settings.memory_limit = MIB(500);
+        pass(5);
+        beat(0, MIB(501));
+        ck_assert_uint_eq(worker->mark_bytes, MIB(150));
+        pass(5);
+        beat(0, MIB(500));
+        ck_assert_uint_eq(worker->mark_bytes, MIB(500));
+        /* Another process: of that one nothing is known, and then that it begins over the limit. */
+        observe_memory(worker, MIB(700), t.now);
+        observe_beat_process(worker, worker->pid + 1, 1, t.now);
+        ck_assert_ptr_nonnull(strstr(told(CULPRITS_MEMORY, ""), " held 700M, running no job"));
+        pass(5);
+        beat(0, MIB(600));
+        ck_assert_uint_eq(worker->mark_bytes, MIB(600));
+}
+END_TEST
+
+START_TEST(a_beat_that_does_not_tell_its_memory_has_the_last_sample)
+{
+        beat(0, 0);
+        ck_assert_uint_eq(worker->mark_at, 0);
+        pass(5);
+        look(MIB(120));
+        ck_assert_uint_eq(worker->mark_bytes, MIB(120));
+        look(MIB(130));
+        ck_assert_uint_eq(worker->mark_bytes, MIB(120));
+        pass(5);
+        beat(0, 0);
+        ck_assert_uint_eq(worker->mark_bytes, MIB(130));
+}
+END_TEST
+
+START_TEST(an_adopted_one_has_grown_since_then)
+{
+        const struct worker known = {.index = 7,
+                                     .generation = 1,
+                                     .pid = 50,
+                                     .pid_start = 5,
+                                     .state = WORKER_ACTIVE,
+                                     .has_beat = true};
+
+        worker = observe_adopted(t.fleet, &known, 5, 0, t.now);
+        ck_assert_ptr_nonnull(worker);
+        ck_assert_uint_eq(worker->mark_at, 0);
+        look(MIB(300));
+        ck_assert_uint_eq(worker->mark_bytes, MIB(300));
+        ck_assert_uint_eq(worker->mark_at, t.now);
+}
+END_TEST
+
+START_TEST(what_an_earlier_sqmgr_told_of_is_not_asked_for_again)
+{
+        struct worker known = {.index = 7,
+                               .generation = 1,
+                               .pid = 50,
+                               .pid_start = 5,
+                               .state = WORKER_QUIET,
+                               .reason = REASON_MEMORY,
+                               .has_beat = true};
+
+        t.fleet_settings.memory_limit = MIB(600);
+        worker = observe_adopted(t.fleet, &known, 5, 0, t.now);
+        observe_memory(worker, MIB(601), t.now);
+        ck_assert_uint_eq(worker->breach_at, 0);
+
+        known = (struct worker){.index = 8,
+                                .generation = 1,
+                                .pid = 51,
+                                .pid_start = 5,
+                                .state = WORKER_ACTIVE,
+                                .over_threshold = true,
+                                .has_beat = true};
+        worker = observe_adopted(t.fleet, &known, 5, 0, t.now);
+        for (unsigned i = 0; i < 4; i++)
+                observe_memory(worker, MIB(501), t.now);
+        ck_assert_uint_eq(worker->breach_at, 0);
+        observe_memory(worker, MIB(601), t.now);
+        ck_assert_uint_eq(worker->breach_at, t.now);
+}
+END_TEST
+
+/* Three samples over the threshold; beats come with the first of them, and later. */
+START_TEST(over_the_threshold_a_beat_from_after_the_first_sample_is_waited_for)
+{
+        beat(1, MIB(100));
+        for (unsigned i = 0; i < 2; i++) {
+                pass(5);
+                look(MIB(501));
+                ck_assert(!culprits_take(worker));
+        }
+        pass(5);
+        look(MIB(501));
+        ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_OVER), 1);
+        ck_assert(!culprits_take(worker));
+        pass(5);
+        beat(1, MIB(501));
+        ck_assert(culprits_take(worker));
+        ck_assert(!culprits_take(worker));
+        pass(5);
+        look(MIB(501));
+        beat(1, MIB(501));
+        ck_assert(!culprits_take(worker));
+}
+END_TEST
+
+START_TEST(where_such_a_beat_has_come_by_then_nothing_is_waited_for)
+{
+        beat(1, MIB(100));
+        for (unsigned i = 0; i < 3; i++) {
+                ck_assert(!culprits_take(worker));
+                pass(5);
+                look(MIB(501));
+                if (i == 1)
+                        beat(1, MIB(501));
+        }
+        ck_assert(culprits_take(worker));
+}
+END_TEST
+
+/* What is read together with the sample was written before it. */
+START_TEST(over_the_limit_the_beat_that_is_read_with_the_sample_is_too_old)
+{
+        t.fleet_settings.memory_limit = MIB(600);
+        beat(0, MIB(100));
+        pass(5);
+        observe_memory(worker, MIB(601), t.now);
+        beat(0, MIB(100));
+        ck_assert(!culprits_take(worker));
+        pass(5);
+        look(MIB(601));
+        ck_assert(!culprits_take(worker));
+        beat(1, MIB(601));
+        ck_assert(culprits_take(worker));
+        /* The threshold below it is no news. */
+        pass(5);
+        look(MIB(601));
+        ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_OVER), 1);
+        pass(5);
+        look(MIB(400));
+        pass(5);
+        look(MIB(601));
+        beat(1, MIB(601));
+        ck_assert(!culprits_take(worker));
+}
+END_TEST
+
+START_TEST(over_the_threshold_and_later_over_the_limit_it_is_asked_for_twice)
+{
+        t.fleet_settings.memory_limit = MIB(600);
+        beat(1, MIB(100));
+        for (unsigned i = 0; i < 3; i++) {
+                pass(5);
+                look(MIB(501));
+                beat(1, MIB(501));
+        }
+        ck_assert(culprits_take(worker));
+        pass(5);
+        look(MIB(601));
+        ck_assert(!culprits_take(worker));
+        pass(5);
+        beat(1, MIB(601));
+        ck_assert(culprits_take(worker));
+}
+END_TEST
+
+START_TEST(a_beat_that_comes_much_later_tells_nothing_of_then)
+{
+        t.fleet_settings.memory_limit = MIB(600);
+        beat(1, MIB(100));
+        look(MIB(601));
+        pass(41);
+        look(MIB(601));
+        beat(1, MIB(601));
+        ck_assert(!culprits_take(worker));
+        pass(5);
+        beat(1, MIB(601));
+        ck_assert(!culprits_take(worker));
+}
+END_TEST
+
+START_TEST(a_beat_from_a_time_of_doubt_is_not_waited_for)
+{
+        t.fleet_settings.memory_limit = MIB(600);
+        beat(1, MIB(100));
+        look(MIB(601));
+        pass(5);
+        t.world->doubt.since = t.now;
+        pass(1);
+        beat(1, MIB(601));
+        ck_assert(!culprits_take(worker));
+        pass(5);
+        beat(1, MIB(601));
+        ck_assert(culprits_take(worker));
+}
+END_TEST
+
+#define SIGNALLED(n)                                                                                         \
+        (struct exit_status)                                                                                 \
+        {                                                                                                    \
+                .known = true, .status = n, .by_signal = true                                                \
+        }
+#define EXITED(n)                                                                                            \
+        (struct exit_status)                                                                                 \
+        {                                                                                                    \
+                .known = true, .status = n                                                                   \
+        }
+#define UNKNOWN                                                                                              \
+        (struct exit_status)                                                                                 \
+        {                                                                                                    \
+                .known = false                                                                               \
+        }
+
+static bool killed(enum worker_state state, usec_t killed_at, struct exit_status exit)
+{
+        const struct worker dead = {.state = state, .killed_at = killed_at};
+
+        return culprits_oom_killed(t.world, &dead, &exit, t.now);
+}
+
+START_TEST(a_kill_that_sqmgr_did_not_send_is_the_oom_killers_where_that_was_at_work)
+{
+        observe_oom_kills(t.world, 7, t.now);
+        ck_assert(!killed(WORKER_ACTIVE, 0, SIGNALLED(SIGKILL)));
+        pass(5);
+        observe_oom_kills(t.world, 7, t.now);
+        ck_assert(!killed(WORKER_ACTIVE, 0, SIGNALLED(SIGKILL)));
+        observe_oom_kills(t.world, 8, t.now);
+        ck_assert(killed(WORKER_ACTIVE, 0, SIGNALLED(SIGKILL)));
+        ck_assert(killed(WORKER_STOPPING, 0, SIGNALLED(SIGKILL)));
+        ck_assert(killed(WORKER_ACTIVE, 0, UNKNOWN));
+        ck_assert(killed(WORKER_QUIET, 0, UNKNOWN));
+        ck_assert(!killed(WORKER_STOPPING, 0, UNKNOWN));
+        ck_assert(!killed(WORKER_STOPPING, t.now, SIGNALLED(SIGKILL)));
+        ck_assert(!killed(WORKER_ACTIVE, 0, SIGNALLED(SIGTERM)));
+        ck_assert(!killed(WORKER_ACTIVE, 0, EXITED(SIGKILL)));
+        /* It takes a while until all of it is gone. */
+        pass(10);
+        observe_oom_kills(t.world, 8, t.now);
+        ck_assert(killed(WORKER_ACTIVE, 0, SIGNALLED(SIGKILL)));
+        pass(1);
+        ck_assert(!killed(WORKER_ACTIVE, 0, SIGNALLED(SIGKILL)));
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("culprits");
+        TCase *cases = tcase_create("culprits");
+
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, the_classes_are_told_with_the_growth_since_the_last_idle_beat);
+        tcase_add_test(cases, no_growth_no_memory_and_no_job_are_said_as_they_are);
+        tcase_add_test(cases, an_empty_list_tells_nothing_where_jobs_ran);
+        tcase_add_test(cases, the_classes_with_the_most_jobs_come_first_and_the_rest_is_counted);
+        tcase_add_test(cases, names_of_classes_are_cut_and_made_printable);
+        tcase_add_test(cases, a_class_without_a_name_is_one_too);
+        tcase_add_test(cases, the_last_ones_are_kept_the_newest_first_and_outlive_a_reload);
+        tcase_add_test(cases, the_growth_begins_at_the_first_beat_and_at_each_without_a_job);
+        tcase_add_test(cases, a_beat_that_does_not_tell_its_memory_has_the_last_sample);
+        tcase_add_test(cases, an_adopted_one_has_grown_since_then);
+        tcase_add_test(cases, what_an_earlier_sqmgr_told_of_is_not_asked_for_again);
+        tcase_add_test(cases, over_the_threshold_a_beat_from_after_the_first_sample_is_waited_for);
+        tcase_add_test(cases, where_such_a_beat_has_come_by_then_nothing_is_waited_for);
+        tcase_add_test(cases, over_the_limit_the_beat_that_is_read_with_the_sample_is_too_old);
+        tcase_add_test(cases, over_the_threshold_and_later_over_the_limit_it_is_asked_for_twice);
+        tcase_add_test(cases, a_beat_that_comes_much_later_tells_nothing_of_then);
+        tcase_add_test(cases, a_beat_from_a_time_of_doubt_is_not_waited_for);
+        tcase_add_test(cases, a_kill_that_sqmgr_did_not_send_is_the_oom_killers_where_that_was_at_work);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* What sqmgrctl shows of fixed replies, compared with tests/golden: whoever changes it looks at it there,
+ * made anew by a run with RENEW_GOLDEN=1. Colours stand there as {31}. */
+#include "ctl/ctl.h"
+#include "unit.h"
+
+static const struct golden {
+        const char *name, *reply;
+        int columns;
+        bool colour, brief;
+} goldens[] = {
+        {"status-piped", "status", 0, false, false},    {"status-80", "status", 80, false, false},
+        {"status-200", "status", 200, false, false},    {"status-60-colour", "status", 60, true, false},
+        {"status-80-brief", "status", 80, false, true}, {"events-piped", "events", 0, false, false},
+        {"events-80", "events", 80, false, false},      {"events-50-colour", "events", 50, true, false},
+};
+
+static char path[512];
+
+static const char *golden_path(const char *name, const char *suffix)
+{
+        const char *source = getenv("srcdir");
+
+        snprintf(path, sizeof(path), "%s/tests/golden/%s%s", source ? source : ".", name, suffix);
+        return path;
+}
+
+/* Each ESC [ ... m as {...}. */
+static void show_colours(char *text)
+{
+        for (char *at = text; (at = strstr(at, "\033[")) != NULL;) {
+                *at = '{';
+                memmove(at + 1, at + 2, strlen(at + 2) + 1);
+                at = strchr(at, 'm');
+                ck_assert_ptr_nonnull(at);
+                *at = '}';
+        }
+}
+
+/* To be freed. */
+static char *render(const struct golden *golden)
+{
+        const struct view view = {
+                .columns = golden->columns, .colour = golden->colour, .brief = golden->brief};
+        json_t *reply = json_load_file(golden_path(golden->reply, ".json"), 0, NULL), *event;
+        char *text = NULL;
+        size_t size, i;
+        FILE *out = open_memstream(&text, &size);
+
+        ck_assert_msg(reply, "'%s' is no JSON", path);
+        ck_assert_ptr_nonnull(out);
+        if (strcmp(golden->reply, "status") == 0)
+                ck_assert_int_eq(render_status(out, reply, &view), CTL_DONE);
+        json_array_foreach(json_object_get(reply, "events"), i, event) render_event(out, event, &view);
+        ck_assert_int_eq(fclose(out), 0);
+        json_decref(reply);
+        show_colours(text);
+        return text;
+}
+
+START_TEST(what_is_shown_is_as_it_was_looked_at)
+{
+        const struct golden *golden = &goldens[_i];
+        char *shown = render(golden), wanted[16384] = "";
+        bool renew = getenv("RENEW_GOLDEN") != NULL;
+        FILE *file = fopen(golden_path(golden->name, ""), renew ? "we" : "re");
+
+        ck_assert_msg(file, "'%s' cannot be opened", path);
+        if (renew)
+                ck_assert_int_ge(fputs(shown, file), 0);
+        else
+                wanted[fread(wanted, 1, sizeof(wanted) - 1, file)] = '\0';
+        ck_assert_int_eq(fclose(file), 0);
+        bool same = renew || strcmp(shown, wanted) == 0;
+        /* More than a message of Check's takes. */
+        if (!same)
+                fputs(shown, stderr);
+        ck_assert_msg(same, "'%s' is not what is shown", path);
+        free(shown);
+}
+END_TEST
+
+START_TEST(no_line_is_longer_than_the_terminal)
+{
+        /* The table takes some, whatever the terminal. */
+        for (int columns = 70; columns < 250; columns++) {
+                char *text = render(&(struct golden){.reply = "status", .columns = columns});
+
+                for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+                        ck_assert_msg(render_width(line) <= columns, "%d columns: '%s'", columns, line);
+                free(text);
+        }
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("render");
+        TCase *tests = tcase_create("render");
+
+        setenv("TZ", "UTC", 1);
+        tcase_add_loop_test(tests, what_is_shown_is_as_it_was_looked_at, 0, ELEMENTSOF(goldens));
+        tcase_add_test(tests, no_line_is_longer_than_the_terminal);
+        suite_add_tcase(suite, tests);
+        return unit_main(suite);
+}

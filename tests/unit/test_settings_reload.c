@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of the settings: what a reload changes, comparing, merging and the hash of what a worker is started
+ * from. */
+#include "settings_text.h"
+#include "unit.h"
+
+static int refuse_change(const struct settings_change *change, void *userdata)
+{
+        (void)change, (void)userdata;
+        return -ECANCELED;
+}
+
+START_TEST(tells_what_a_reload_changes)
+{
+        _cleanup_settings_ struct settings *old =
+                read_good("[sqmgr]\nlog_level=info\n[redis]\nurl=redis://:one@h\npassword=a\n"
+                          "[fleet:a]\ncommand=run\nmemory_threshold=512M\nnice=3\n[fleet:gone]\ncommand=x");
+        _cleanup_settings_ struct settings *new = read_good(
+                "[sqmgr]\nlog_level=debug\n[redis]\nurl=redis://:two@h\npassword=b\n"
+                "[fleet:new]\ncommand=y\n[fleet:a]\ncommand=run 2\nmemory_threshold=1G\nrestart_surge=3\n"
+                "max_processes=5\nlimit_nofile=99\nenvironment=A=secret");
+        char text[NOTES_MAX] = "";
+
+        ck_assert_int_eq(settings_diff(old, new, note_change, text), 12);
+        ck_assert_str_eq(text, "sqmgr log_level: info -> debug\n"
+                               "redis url: redis://***@h -> redis://***@h (restart)\n"
+                               "redis password: *** -> *** (restart)\n"
+                               "fleet:a command: run -> run 2 (outdates)\n"
+                               "fleet:a environment: none -> *** (outdates)\n"
+                               "fleet:a nice: 3 -> sqmgr's own (outdates)\n"
+                               "fleet:a limit_nofile: sqmgr's own -> 99 (outdates)\n"
+                               "fleet:a max_processes: 3 x the count in force -> 5\n"
+                               "fleet:a restart_surge: 100% -> 3\n"
+                               "fleet:a memory_threshold: 512M -> 1G\n"
+                               "fleet:gone *: present -> removed\n"
+                               "fleet:new *: absent -> added\n");
+        ck_assert_int_eq(settings_diff(old, old, note_change, text), 0);
+        ck_assert_int_eq(settings_diff(old, new, refuse_change, NULL), -ECANCELED);
+}
+END_TEST
+
+START_TEST(merges_only_what_a_reload_applies)
+{
+        _cleanup_settings_ struct settings *old =
+                read_good("[sqmgr]\nsocket=/old\n[redis]\nurl=redis://old\n[fleet:b]\ncommand=old b\n"
+                          "[fleet:a]\ncommand=old a\nenvironment=A=old\nuser=old\nstop_timeout=40s\n");
+        _cleanup_settings_ struct settings *new = read_good(
+                "[sqmgr]\nsocket=/new\ncheck_interval=1s\n[redis]\nurl=redis://new\n"
+                "[fleet:c]\ncommand=new c\n[fleet:a]\ncommand=new a\nenvironment=A=new\nstop_timeout=50s\n"
+                "active_process_count=7\nmax_age=3d\n");
+        _cleanup_settings_ struct settings *merged = NULL;
+        char text[NOTES_MAX] = "";
+
+        ck_assert_int_eq(settings_merge(old, new, &merged), 0);
+        ck_assert_str_eq(merged->socket, "/old");
+        ck_assert_uint_eq(merged->check_interval, USEC_PER_SEC);
+        ck_assert_str_eq(merged->redis.url, "redis://old");
+        ck_assert_uint_eq(merged->n_fleets, 3);
+        ck_assert_str_eq(merged->fleets[0]->name, "b");
+        ck_assert_str_eq(merged->fleets[0]->argv[1], "b");
+        ck_assert(merged->fleets[0]->removed);
+        ck_assert_str_eq(merged->fleets[2]->name, "c");
+        ck_assert_str_eq(merged->fleets[2]->argv[0], "new");
+        ck_assert(!merged->fleets[2]->removed);
+        const struct fleet_settings *a = merged->fleets[1];
+        ck_assert_str_eq(a->name, "a");
+        ck_assert_str_eq(a->argv[0], "new");
+        ck_assert_str_eq(a->environment_list[0], "A=new");
+        ck_assert_ptr_null(a->user);
+        ck_assert(!a->removed);
+        ck_assert_uint_eq(a->stop_timeout, 50 * USEC_PER_SEC);
+        ck_assert_uint_eq(a->active_process_count, 7);
+        ck_assert_uint_eq(a->max_age, 3 * USEC_PER_DAY);
+
+        /* What is left to be changed needs a restart. */
+        settings_diff(merged, new, note_change, text);
+        for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+                ck_assert_msg(strstr(line, "(restart)") != NULL, "%s", line);
+
+        /* One that was removed comes back as it is configured then. */
+        _cleanup_settings_ struct settings *back = NULL;
+        text[0] = '\0';
+        ck_assert_int_eq(settings_diff(merged, old, note_change, text), 9);
+        ck_assert_ptr_nonnull(strstr(text, "fleet:b *: absent -> added\n"));
+        ck_assert_ptr_nonnull(strstr(text, "fleet:c *: present -> removed\n"));
+        ck_assert_int_eq(settings_merge(merged, old, &back), 0);
+        ck_assert(!back->fleets[0]->removed);
+        ck_assert(back->fleets[2]->removed);
+        settings_drop_removed(back, 2);
+        ck_assert_uint_eq(back->n_fleets, 2);
+        ck_assert_str_eq(back->fleets[1]->name, "a");
+}
+END_TEST
+
+START_TEST(tells_what_a_fleet_that_comes_back_cannot_change)
+{
+        _cleanup_settings_ struct settings *old = read_good("[fleet:a]\ncommand=x\n[fleet:b]\ncommand=x\n");
+        _cleanup_settings_ struct settings *without = read_good("[fleet:a]\ncommand=x\n");
+        _cleanup_settings_ struct settings *new = read_good(
+                "[fleet:a]\ncommand=x\n[fleet:b]\ncommand=y\nredis_url=redis://other\nmax_age=1d\n");
+        _cleanup_settings_ struct settings *draining = NULL;
+        char text[NOTES_MAX] = "";
+
+        ck_assert_int_eq(settings_merge(old, without, &draining), 0);
+        ck_assert_int_eq(settings_diff(draining, new, note_change, text), 2);
+        ck_assert_str_eq(text, "fleet:b *: absent -> added\n"
+                               "fleet:b redis_url: the url of [redis] -> redis://other (restart)\n");
+}
+END_TEST
+
+START_TEST(adds_a_fleet_that_is_not_configured)
+{
+        _cleanup_settings_ struct settings *s = read_good("[fleet:a]\ncommand=x\n");
+
+        const struct fleet_settings *b = settings_add_removed(s, "b");
+        ck_assert_ptr_eq(b, settings_find_fleet(s, "b"));
+        ck_assert(b && b->removed);
+        ck_assert_uint_eq(b->stop_timeout, 60 * USEC_PER_SEC);
+        ck_assert_ptr_null(b->command);
+}
+END_TEST
+
+START_TEST(hashes_what_a_worker_is_started_from)
+{
+        static const char *const others[] = {"command=y\n", "command=x\nuser=a\n", "command=x\ngroup=a\n",
+                                             "command=x\nenvironment=A=1\n", "command=x\nlog=journal\n"};
+        _cleanup_settings_ struct settings *a = read_good("[fleet:a]\ncommand=x\n");
+        _cleanup_settings_ struct settings *same =
+                read_good("[fleet:b]\nactive_process_count=3\nlog=inherit\nmax_age=1d\ncommand=x\n");
+        uint64_t hash = a->fleets[0]->launch_hash;
+
+        ck_assert_uint_eq(hash, same->fleets[0]->launch_hash);
+        for (size_t i = 0; i < ELEMENTSOF(others); i++) {
+                char text[128];
+
+                snprintf(text, sizeof(text), "[fleet:a]\n%s", others[i]);
+                _cleanup_settings_ struct settings *other = read_good(text);
+                ck_assert_uint_ne(hash, other->fleets[0]->launch_hash);
+        }
+}
+END_TEST
+
+START_TEST(keeps_every_key_of_a_cross_check_reloadable)
+{
+        /* Else merging two good settings could make one that contradicts itself. */
+        static const char *const names[] = {"active_process_count", "max_processes", "restart_surge",
+                                            "memory_threshold",     "memory_limit",  "stop_timeout",
+                                            "backoff_min",          "backoff_max"};
+
+        for (size_t i = 0; i < ELEMENTSOF(names); i++)
+                ck_assert_msg(settings_key_find(SETTINGS_FLEET, names[i])->reload == SETTINGS_APPLIED, "%s",
+                              names[i]);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("settings_reload");
+        TCase *tests = tcase_create("settings_reload");
+
+        tcase_add_test(tests, tells_what_a_reload_changes);
+        tcase_add_test(tests, merges_only_what_a_reload_applies);
+        tcase_add_test(tests, tells_what_a_fleet_that_comes_back_cannot_change);
+        tcase_add_test(tests, adds_a_fleet_that_is_not_configured);
+        tcase_add_test(tests, hashes_what_a_worker_is_started_from);
+        tcase_add_test(tests, keeps_every_key_of_a_cross_check_reloadable);
+        suite_add_tcase(suite, tests);
+        return unit_main(suite);
+}
