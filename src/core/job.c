@@ -51,10 +51,11 @@ static int take_payload(json_t *payload, char **ret_text, json_t **ret_object)
         return *ret_text ? 0 : -ENOMEM;
 }
 
-static int decode(json_t *root, struct job *job)
+static int decode(struct job *job)
 {
-        _cleanup_decref_ json_t *payload = NULL;
-        int r = take_payload(json_object_get(root, "payload"), &job->payload, &payload);
+        _cleanup_decref_ json_t *root = sidekiq_job_load(job->entry, job->entry_len), *payload = NULL;
+        int r = json_is_object(root) ? take_payload(json_object_get(root, "payload"), &job->payload, &payload)
+                                     : -EINVAL;
 
         if (r < 0)
                 return r;
@@ -70,7 +71,11 @@ static int decode(json_t *root, struct job *job)
 int job_list_add(struct job_list *list, bool old_key, const struct sidekiq_field *thread,
                  const struct sidekiq_field *entry)
 {
-        if (list->n_jobs == list->allocated) {
+        if (memchr(thread->text, '\0', thread->len)) {
+                list->n_unreadable++;
+                return 0;
+        }
+        if (list->n_entries == list->allocated) {
                 size_t allocated = MAX((size_t)8, 2 * list->allocated);
                 struct job *jobs = reallocarray(list->jobs, allocated, sizeof(*jobs));
 
@@ -79,29 +84,47 @@ int job_list_add(struct job_list *list, bool old_key, const struct sidekiq_field
                 list->jobs = jobs;
                 list->allocated = allocated;
         }
-        _cleanup_decref_ json_t *root = sidekiq_job_load(entry->text, entry->len);
-        if (!json_is_object(root) || memchr(thread->text, '\0', thread->len))
-                return -EINVAL;
         struct job job = {
                 .old_key = old_key,
                 .thread = strndup(thread->text, thread->len),
                 .entry = malloc(entry->len + 1),
                 .entry_len = entry->len,
         };
-        int r = job.thread && job.entry ? decode(root, &job) : -ENOMEM;
-        if (r < 0) {
+        if (!job.thread || !job.entry) {
                 job_clear(&job);
-                return r;
+                return -ENOMEM;
         }
         memcpy(job.entry, entry->text, entry->len);
         job.entry[entry->len] = '\0';
-        list->jobs[list->n_jobs++] = job;
+        list->jobs[list->n_entries++] = job;
+        return 0;
+}
+
+int job_list_decode(struct job_list *list, size_t *bytes)
+{
+        for (; list->next < list->n_entries; list->next++) {
+                if (*bytes == 0)
+                        return 1;
+                struct job job = list->jobs[list->next];
+                int r = decode(&job);
+
+                list->jobs[list->next] = (struct job){0};
+                *bytes -= MIN(*bytes, job.entry_len + 1);
+                if (r >= 0) {
+                        list->jobs[list->n_jobs++] = job;
+                        continue;
+                }
+                job_clear(&job);
+                if (r == -ENOMEM)
+                        return r;
+                list->n_unreadable++;
+        }
         return 0;
 }
 
 void job_list_clear(struct job_list *list)
 {
-        for (size_t i = 0; i < list->n_jobs; i++)
+        for (size_t i = 0; i < list->n_entries; i++)
                 job_clear(&list->jobs[i]);
         free(list->jobs);
         *list = (struct job_list){0};

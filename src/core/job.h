@@ -4,7 +4,8 @@
 
 #include "core/sidekiq.h"
 
-/* One job that a process was running at its last beat. All texts are owned, and end with a NUL. */
+/* One job that a process was running at its last beat. All texts are owned, and end with a NUL. Up to
+ * entry_len it is known before it is decoded. */
 struct job {
         bool old_key;          /* of the work list: `workers` instead of `work` */
         char *thread;          /* Sidekiq's name of it: the field in the work list */
@@ -17,16 +18,21 @@ struct job {
         uint64_t started_usec; /* by the worker's wall clock, told in whole seconds; 0: not told */
 };
 
+/* Filled in two steps, since arguments of jobs may be large, and decoding them takes long. */
 struct job_list {
         struct job *jobs; /* owned */
-        size_t n_jobs;
+        size_t n_jobs;    /* decoded: the first ones */
+        size_t n_unreadable;
+        size_t next, n_entries; /* from next on they are yet to be decoded */
         size_t allocated;
 };
 
-/* Decodes an entry of a work list and adds it. Returns 0; -EINVAL where it tells of no job, which is left
- * out; or -ENOMEM. */
+/* Adds an entry of a work list. Returns 0, or -ENOMEM. */
 int job_list_add(struct job_list *list, bool old_key, const struct sidekiq_field *thread,
                  const struct sidekiq_field *entry);
+/* Decodes entries until as many bytes of them are done, which *bytes is lowered by; one that tells of no job
+ * is only counted. Returns 0: all are done; 1: some are left; or -ENOMEM. */
+int job_list_decode(struct job_list *list, size_t *bytes);
 void job_list_clear(struct job_list *list);
 
 /* How long the oldest has been running, in microseconds; 0: none, or none tells. now_usec: by the wall clock.

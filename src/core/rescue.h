@@ -29,3 +29,5 @@ void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct
                     enum rescue_outcome outcome, unsigned times, const char *how);
 /* Nothing could be learned of its jobs as long as they could be read: why, in words. */
 void rescue_observe_failed(struct fleet *fleet, const struct worker *dead, const char *why);
+/* So many of its jobs are told of in words that are not Sidekiq's. */
+void rescue_observe_unreadable(struct fleet *fleet, const struct worker *dead, size_t n_jobs);

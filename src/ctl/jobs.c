@@ -86,10 +86,6 @@ static int print_jobs(json_t *jobs)
         size_t n = json_array_size(jobs);
         struct layout layout;
 
-        if (n == 0) {
-                printf("no job is running\n");
-                return CTL_DONE;
-        }
         _cleanup_free_ json_t **sorted = calloc(n, sizeof(*sorted));
         if (!sorted)
                 return ctl_error(CTL_FAILED, "there is too little memory");
@@ -106,13 +102,22 @@ static int print_jobs(json_t *jobs)
 int command_jobs(struct ctl *ctl)
 {
         _cleanup_json_ json_t *reply = NULL;
+        json_t *jobs, *errors, *error;
+        size_t i;
         int r = client_call(ctl, "GetJobs", json_pack("{s:o}", "fleets", ctl_fleets(ctl)), &reply);
 
         if (r != CTL_DONE)
                 return r;
+        jobs = json_object_get(reply, "jobs");
+        errors = json_object_get(reply, "errors");
         if (ctl->json) {
                 ctl_print_json(reply);
-                return CTL_DONE;
+                return json_array_size(errors) > 0 ? CTL_FAILED : CTL_DONE;
         }
-        return print_jobs(json_object_get(reply, "jobs"));
+        if (json_array_size(jobs) > 0)
+                r = print_jobs(jobs);
+        else if (json_array_size(errors) == 0)
+                printf("no job is running\n");
+        json_array_foreach(errors, i, error) r = ctl_error(CTL_FAILED, "%s", json_string_value(error));
+        return r;
 }

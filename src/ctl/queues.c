@@ -14,13 +14,18 @@ static const char *latency_text(json_t *queue, char text[FORMAT_MAX])
         return format_duration((usec_t)(json_number_value(seconds) * (double)USEC_PER_SEC), text, FORMAT_MAX);
 }
 
+static bool was_read(json_t *redis)
+{
+        return !json_is_string(json_object_get(redis, "error"));
+}
+
 static void print_redis(json_t *redis)
 {
         json_t *queues = json_object_get(redis, "queues"), *queue;
         int width = (int)strlen("QUEUE");
         size_t i;
 
-        if (json_is_string(json_object_get(redis, "error"))) {
+        if (!was_read(redis)) {
                 ctl_say("%s: cannot be read: %s", ctl_string(redis, "url"), ctl_string(redis, "error"));
                 return;
         }
@@ -47,7 +52,8 @@ static void print_redis(json_t *redis)
 
 int command_queues(struct ctl *ctl)
 {
-        json_t *reply = NULL, *redis;
+        _cleanup_json_ json_t *reply = NULL;
+        json_t *redis;
         size_t i;
         int r = client_call(ctl, "GetQueues", json_object(), &reply);
 
@@ -55,8 +61,12 @@ int command_queues(struct ctl *ctl)
                 return r;
         if (ctl->json)
                 ctl_print_json(reply);
-        else
-                json_array_foreach(json_object_get(reply, "redis"), i, redis) print_redis(redis);
-        json_decref(reply);
-        return CTL_DONE;
+        json_array_foreach(json_object_get(reply, "redis"), i, redis)
+        {
+                if (!ctl->json)
+                        print_redis(redis);
+                if (!was_read(redis))
+                        r = CTL_FAILED;
+        }
+        return r;
 }

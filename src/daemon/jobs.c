@@ -4,6 +4,7 @@
 #include "daemon/jobs.h"
 #include "daemon/supervisor.h"
 #include "io/works.h"
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,11 +27,13 @@ struct reading {
 };
 
 struct query {
-        struct call *call; /* NULL: answered, or the caller is gone */
+        struct call *call;
         struct reading *readings;
         size_t n_readings;
         size_t pending;
+        size_t n_read; /* of the readings, without an error */
         json_t *jobs;
+        json_t *errors;
 };
 
 static void query_free(struct query *query)
@@ -45,6 +48,7 @@ static void query_free(struct query *query)
         }
         free(query->readings);
         json_decref(query->jobs);
+        json_decref(query->errors);
         free(query);
 }
 
@@ -53,13 +57,22 @@ static void on_cancelled(struct call *call _unused_, void *userdata)
         query_free(userdata);
 }
 
-static void refuse(struct call *call, const char *url, const char *why)
+/* Returns false where memory is short. */
+static bool add_error(struct query *query, const char *format, ...) _printf_(2, 3);
+static bool add_error(struct query *query, const char *format, ...)
 {
-        char reason[512];
+        char text[512];
+        va_list arguments;
 
-        snprintf(reason, sizeof(reason), "the jobs are not known, Redis %s: %s", url, why);
-        server_reply_error(call, CONTROL_REFUSED,
-                           json_pack("{s:o, s:[]}", "reason", varlink_text(reason), "details"));
+        va_start(arguments, format);
+        vsnprintf(text, sizeof(text), format, arguments);
+        va_end(arguments);
+        return json_array_append_new(query->errors, varlink_text(text)) >= 0;
+}
+
+static bool add_unread(struct query *query, const char *url, const char *why)
+{
+        return add_error(query, "the jobs are not known, Redis %s: %s", url, why);
 }
 
 static json_t *cut_name(const char *text)
@@ -80,27 +93,49 @@ static json_t *render_job(const struct place *place, const struct job *job)
                                                : json_null());
 }
 
+/* Answers with what could be learned, and frees the query. enough: memory. */
+static void answer(struct query *query, bool enough)
+{
+        struct call *call = query->call;
+        json_t *first = json_array_get(query->errors, 0);
+
+        if (!enough)
+                server_reply(call, NULL, false);
+        else if (first && query->n_read == 0 && json_array_size(query->jobs) == 0)
+                server_reply_error(call, CONTROL_REFUSED,
+                                   json_pack("{s:O, s:[]}", "reason", first, "details"));
+        else
+                server_reply(call, json_pack("{s:O, s:O}", "jobs", query->jobs, "errors", query->errors),
+                             false);
+        query_free(query);
+}
+
+static bool render_list(struct query *query, const struct place *place, const struct job_list *list)
+{
+        for (size_t i = 0; i < list->n_jobs; i++)
+                if (json_array_append_new(query->jobs, render_job(place, &list->jobs[i])) < 0)
+                        return false;
+        return list->n_unreadable == 0 ||
+               add_error(query, "%s (pid %d) runs %zu more that cannot be read: not as Sidekiq writes it",
+                         place->worker, (int)place->pid, list->n_unreadable);
+}
+
 static void on_works(struct job_list *lists, const char *error, void *userdata)
 {
         struct reading *reading = userdata;
         struct query *query = reading->query;
-        bool failed = false;
+        bool enough = true;
 
         reading->works = NULL;
         query->pending--;
-        if (error) {
-                refuse(query->call, reading->url, error);
-                query_free(query);
-                return;
-        }
-        for (size_t i = 0; i < reading->n; i++)
-                for (size_t j = 0; j < lists[i].n_jobs; j++)
-                        failed |= json_array_append_new(query->jobs, render_job(&reading->places[i],
-                                                                                &lists[i].jobs[j])) < 0;
-        if (!failed && query->pending > 0)
-                return;
-        server_reply(query->call, failed ? NULL : json_pack("{s:O}", "jobs", query->jobs), false);
-        query_free(query);
+        if (error)
+                enough = add_unread(query, reading->url, error);
+        else
+                query->n_read++;
+        for (size_t i = 0; enough && i < reading->n; i++)
+                enough = render_list(query, &reading->places[i], &lists[i]);
+        if (!enough || query->pending == 0)
+                answer(query, enough);
 }
 
 static bool add_worker(struct reading *reading, const struct worker *worker)
@@ -125,32 +160,30 @@ static bool add_worker(struct reading *reading, const struct worker *worker)
         return true;
 }
 
-/* Begins the reading of what fleet's Redis holds of these fleets. Returns false where the call was answered.
- */
+/* Begins the reading of what fleet's Redis holds of these fleets. Returns false where memory is short. */
 static bool read_link(struct query *query, const struct link *link, struct fleet *const *fleets,
                       size_t n_fleets)
 {
         struct reading *reading = &query->readings[query->n_readings++];
-        bool enough = (reading->url = strdup(redis_url_text(link->redis))) != NULL;
+        const char *url = redis_url_text(link->redis);
 
         reading->query = query;
-        if (redis_state(link->redis) != REDIS_STATE_CONNECTED) {
-                refuse(query->call, redis_url_text(link->redis),
-                       redis_error(link->redis) ?: "there is no connection yet");
+        if (!(reading->url = strdup(url)))
                 return false;
-        }
-        for (size_t i = 0; enough && i < n_fleets; i++)
-                for (size_t j = 0; enough && fleets[i]->io == link && j < fleets[i]->n_workers; j++)
-                        enough = add_worker(reading, fleets[i]->workers[j]);
-        if (enough && reading->n == 0)
+        if (redis_state(link->redis) != REDIS_STATE_CONNECTED)
+                return add_unread(query, url, redis_error(link->redis) ?: "there is no connection yet");
+        for (size_t i = 0; i < n_fleets; i++)
+                for (size_t j = 0; fleets[i]->io == link && j < fleets[i]->n_workers; j++)
+                        if (!add_worker(reading, fleets[i]->workers[j]))
+                                return false;
+        if (reading->n == 0) {
+                query->n_read++;
                 return true;
-        int r = enough ? works_read(link->redis, link->supervisor->settings->redis.namespace,
-                                    reading->identities, reading->n, on_works, reading, &reading->works)
-                       : -ENOMEM;
-        if (r < 0) {
-                refuse(query->call, redis_url_text(link->redis), strerrordesc_np(-r));
-                return false;
         }
+        int r = works_read(link->supervisor->event, link->redis, link->supervisor->settings->redis.namespace,
+                           reading->identities, reading->n, on_works, reading, &reading->works);
+        if (r < 0)
+                return add_unread(query, url, strerrordesc_np(-r));
         query->pending++;
         return true;
 }
@@ -158,32 +191,26 @@ static bool read_link(struct query *query, const struct link *link, struct fleet
 void jobs_reply(struct call *call, struct fleet *const *fleets, size_t n_fleets)
 {
         struct query *query = calloc(1, sizeof(*query));
+        bool enough = query != NULL;
 
         if (query) {
                 query->call = call;
                 query->jobs = json_array();
+                query->errors = json_array();
                 query->readings = calloc(n_fleets + 1, sizeof(*query->readings));
+                enough = query->jobs && query->errors && query->readings;
         }
-        if (!query || !query->jobs || !query->readings) {
-                if (query)
-                        query_free(query);
-                server_reply(call, NULL, false);
-                return;
-        }
-        for (size_t i = 0; i < n_fleets; i++) {
+        for (size_t i = 0; enough && i < n_fleets; i++) {
                 bool seen = false;
 
                 for (size_t j = 0; j < i; j++)
                         seen |= fleets[j]->io == fleets[i]->io;
-                if (!seen && !read_link(query, fleets[i]->io, fleets, n_fleets)) {
-                        query_free(query);
-                        return;
-                }
+                enough = seen || read_link(query, fleets[i]->io, fleets, n_fleets);
         }
-        if (query->pending > 0) {
+        if (!query)
+                server_reply(call, NULL, false);
+        else if (enough && query->pending > 0)
                 server_keep(call, on_cancelled, query);
-                return;
-        }
-        server_reply(call, json_pack("{s:O}", "jobs", query->jobs), false);
-        query_free(query);
+        else
+                answer(query, enough);
 }

@@ -5,6 +5,6 @@
 #include "core/world.h"
 #include "daemon/server.h"
 
-/* Answers the call once Redis has, with the jobs of these fleets, or with the reason for which they are not
- * known. */
+/* Answers the call once each Redis has, with the jobs of these fleets, and the reasons for which some are not
+ * known; where nothing is known with an error. */
 void jobs_reply(struct call *call, struct fleet *const *fleets, size_t n_fleets);

@@ -113,11 +113,14 @@ static void on_requeued(enum rescue_outcome outcome, unsigned times, const char 
 
 static void ask_next(struct rescue *rescue)
 {
-        const struct fleet *fleet = find_fleet(rescue);
+        struct fleet *fleet = find_fleet(rescue);
 
         if (fleet == NULL)
                 return;
         if (rescue->next_job == rescue->jobs.n_jobs) {
+                if (rescue->jobs.n_unreadable > 0)
+                        rescue_observe_unreadable(fleet, &rescue->dead.worker.worker,
+                                                  rescue->jobs.n_unreadable);
                 supervisor_arm_turn(rescue->supervisor);
                 rescue_free(rescue);
                 return;
@@ -167,10 +170,11 @@ static void on_works(struct job_list *lists, const char *error, void *userdata)
                 culprits_observe(fleet, worker, CULPRITS_OOM, &rescue->jobs, rescue->died_at);
         rescue->culprits = false;
         /* Redis forgets the list before we give up: what could not be put back until then is lost. */
-        if (rescue->jobs.n_jobs == 0 && rescue->error[0] == '\0' && rescue_is_late(worker, rescue->died_at))
+        bool list_is_gone = rescue->jobs.n_jobs == 0 && rescue->jobs.n_unreadable == 0;
+        if (list_is_gone && rescue->error[0] == '\0' && rescue_is_late(worker, rescue->died_at))
                 snprintf(rescue->error, sizeof(rescue->error),
                          "it keeps what runs for a minute after a heartbeat, and the last one was older");
-        if (rescue->jobs.n_jobs == 0 && rescue->error[0] != '\0' && !is_off(fleet))
+        if (list_is_gone && rescue->error[0] != '\0' && !is_off(fleet))
                 rescue_observe_failed(fleet, worker, rescue->error);
         rescue->error[0] = '\0';
         ask_next(rescue);
@@ -202,8 +206,9 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
                 return 0;
         const struct link *link = fleet->io;
         identity = rescue->dead.worker.identity;
-        int r = works_read(link->redis, rescue->supervisor->settings->redis.namespace, &identity, 1, on_works,
-                           rescue, &rescue->works);
+        int r = works_read(rescue->supervisor->event, link->redis,
+                           rescue->supervisor->settings->redis.namespace, &identity, 1, on_works, rescue,
+                           &rescue->works);
         if (r < 0)
                 try_again(rescue, redis_error(link->redis) ?: strerrordesc_np(-r));
         return 0;

@@ -96,8 +96,9 @@ static void read_list(struct worker *worker, bool culprits)
 
         io->works_culprits = culprits;
         if (identity != NULL)
-                (void)works_read(link->redis, io->supervisor->settings->redis.namespace, &identity, 1,
-                                 on_works, io, &io->works);
+                (void)works_read(io->supervisor->event, link->redis,
+                                 io->supervisor->settings->redis.namespace, &identity, 1, on_works, io,
+                                 &io->works);
 }
 
 void work_list_look(struct worker *worker)

@@ -8,10 +8,17 @@
 /* Which of them a process writes depends on its version: `work` from 6.4.2 on, `workers` before. */
 static const char *const suffixes[] = {"work", "workers"};
 
+/* So much takes a millisecond or two. */
+#define SLICE_BYTES ((size_t)64 * 1024)
+/* After all that supervises, and in turn with the clients. */
+#define PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
+
 struct works {
         struct job_list *lists;
         size_t n_lists;
-        size_t pending; /* commands without a reply */
+        size_t pending;          /* commands without a reply */
+        sd_event_source *decode; /* armed for each slice when there is none any more */
+        size_t decoding;         /* the list that it has come to */
         char error[256];
         works_fn done; /* NULL: given up */
         void *userdata;
@@ -28,18 +35,31 @@ static void works_destroy(struct works *works)
         for (size_t i = 0; i < works->n_lists; i++)
                 job_list_clear(&works->lists[i]);
         free(works->lists);
+        sd_event_source_disable_unref(works->decode);
         free(works);
 }
 
-static void works_finish(struct works *works)
+static void too_little_memory(struct works *works)
 {
-        bool failed = works->error[0] != '\0';
+        snprintf(works->error, sizeof(works->error), "there is too little memory");
+}
 
-        for (size_t i = 0; failed && i < works->n_lists; i++)
-                job_list_clear(&works->lists[i]);
-        if (works->done)
-                works->done(works->lists, failed ? works->error : NULL, works->userdata);
+static int on_decode(sd_event_source *source, uint64_t due _unused_, void *userdata)
+{
+        struct works *works = userdata;
+        size_t bytes = SLICE_BYTES;
+
+        for (; works->decoding < works->n_lists; works->decoding++) {
+                int r = job_list_decode(&works->lists[works->decoding], &bytes);
+
+                if (r > 0)
+                        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+                if (r < 0)
+                        too_little_memory(works);
+        }
+        works->done(works->lists, works->error[0] != '\0' ? works->error : NULL, works->userdata);
         works_destroy(works);
+        return 0;
 }
 
 static void take_list(struct works *works, const struct ask *ask, const redisReply *reply)
@@ -51,8 +71,8 @@ static void take_list(struct works *works, const struct ask *ask, const redisRep
                         continue;
                 struct sidekiq_field field = {.text = thread->str, .len = thread->len};
                 struct sidekiq_field value = {.text = entry->str, .len = entry->len};
-                if (job_list_add(&works->lists[ask->list], ask->old_key, &field, &value) == -ENOMEM)
-                        snprintf(works->error, sizeof(works->error), "there is too little memory");
+                if (job_list_add(&works->lists[ask->list], ask->old_key, &field, &value) < 0)
+                        too_little_memory(works);
         }
 }
 
@@ -68,8 +88,12 @@ static void on_list(struct redis *redis _unused_, const redisReply *reply, void 
         else if (reply->type == REDIS_REPLY_ARRAY)
                 take_list(works, ask, reply);
         free(ask);
-        if (--works->pending == 0)
-                works_finish(works);
+        if (--works->pending > 0)
+                return;
+        if (!works->done)
+                works_destroy(works);
+        else
+                (void)sd_event_source_set_enabled(works->decode, SD_EVENT_ONESHOT);
 }
 
 static int ask_list(struct works *works, struct redis *redis, const char *namespace, const char *identity,
@@ -91,17 +115,23 @@ static int ask_list(struct works *works, struct redis *redis, const char *namesp
         return r;
 }
 
-int works_read(struct redis *redis, const char *namespace, const char *const identities[], size_t n,
-               works_fn done, void *userdata, struct works **ret)
+int works_read(sd_event *event, struct redis *redis, const char *namespace, const char *const identities[],
+               size_t n, works_fn done, void *userdata, struct works **ret)
 {
         struct works *works = calloc(1, sizeof(*works));
-        int r = 0;
+        int r;
 
         if (!works || !(works->lists = calloc(n, sizeof(*works->lists)))) {
                 free(works);
                 return -ENOMEM;
         }
         works->n_lists = n;
+        /* Of a time long ago: a deferred source would come before all others of its priority. */
+        r = sd_event_add_time(event, &works->decode, CLOCK_MONOTONIC, 0, 1, on_decode, works);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(works->decode, SD_EVENT_OFF);
+        if (r >= 0)
+                r = sd_event_source_set_priority(works->decode, PRIORITY);
         for (size_t i = 0; i < n && r >= 0; i++) {
                 r = ask_list(works, redis, namespace, identities[i], i, false);
                 if (r >= 0)
@@ -120,7 +150,10 @@ int works_read(struct redis *redis, const char *namespace, const char *const ide
 
 struct works *works_free(struct works *works)
 {
-        if (works)
-                works->done = NULL;
+        if (!works)
+                return NULL;
+        works->done = NULL;
+        if (works->pending == 0)
+                works_destroy(works);
         return NULL;
 }

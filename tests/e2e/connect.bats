@@ -150,6 +150,15 @@ END
         kill -KILL "$b_pid"
         b_down() { sqmgrctl status --json | jq -e ".redis | map({(.url): .state}) | add == {\"unix://$folder/a.sock\": \"connected\", \"unix://$folder/b.sock\": \"down\"}"; }
         wait_until 20 b_down
+        for command in jobs queues; do
+                run -1 --separate-stderr sqmgrctl "$command" --json
+                jq -e . <<<"$output"
+                run -1 sqmgrctl "$command"
+                [[ $output == *"$folder/b.sock: "* ]]
+        done
+        [[ $output == *"$folder/a.sock: 0 to be retried"* ]]
+        run -0 sqmgrctl jobs default other
+        [ "$output" = 'no job is running' ]
         run -0 sqmgrctl restart default other --wait=drained --timeout 60s
         rm -f "$folder/b.sock"
         open_redis b

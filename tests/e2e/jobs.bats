@@ -53,3 +53,33 @@ END
         touch "$folder/release"
         wait_until 60 jobs_are 'length == 0'
 }
+
+@test "jobs: what cannot be read hides nothing else, and is told" {
+        start_redis
+        configure <<END
+command = $(stub_command)
+active_process_count = 2
+rescue_jobs = requeue
+END
+        start_sqmgr
+        wait_until 20 fleet_is '.active == 2'
+        fleet_pids=$(worker_pids)
+        pid=${fleet_pids% *}
+        identity=$(redis smembers processes | grep ":$pid:")
+        other=$(redis smembers processes | grep -v ":$pid:")
+        redis hset "$identity:work" t1 '{"queue":"low","payload":{"class":"A","jid":"1"},"run_at":1700000000}' t2 garbage
+        run -1 --separate-stderr sqmgrctl jobs
+        [ "${#lines[@]}" = 2 ]
+        [[ ${lines[1]} == 'A '* ]]
+        [[ $stderr == "sqmgrctl: default/"[12]" (pid $pid) runs 1 more that cannot be read: not as Sidekiq writes it" ]]
+        redis set "$other:work" x
+        run -1 sqmgrctl jobs --json
+        jq -e '(.jobs | length == 1) and (.errors | length == 2) and (.errors[0] | contains("WRONGTYPE"))' <<<"$output"
+
+        # Nor is it passed over in silence when the worker dies.
+        kill -KILL "$pid"
+        told() { sqmgrctl events --json | jq -es "any(.[]; .event == \"$1\" and (.text | contains(\"$2\")))"; }
+        wait_until 20 told rescue-failed 'was running 1 job when it died that cannot be read'
+        told job-rescued 'A 1 (queue low)'
+        [ "$(redis llen queue:low)" = 1 ]
+}

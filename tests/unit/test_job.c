@@ -11,12 +11,22 @@ static void teardown(void)
         job_list_clear(&list);
 }
 
-static int add(const char *entry)
+static void add_undecoded(const char *entry)
 {
         struct sidekiq_field thread = {.text = "ouz", .len = 3};
         struct sidekiq_field value = {.text = entry, .len = strlen(entry)};
 
-        return job_list_add(&list, false, &thread, &value);
+        ck_assert_int_eq(job_list_add(&list, false, &thread, &value), 0);
+}
+
+/* Returns how many of it cannot be read. */
+static int add(const char *entry)
+{
+        size_t bytes = SIZE_MAX, before = list.n_unreadable;
+
+        add_undecoded(entry);
+        ck_assert_int_eq(job_list_decode(&list, &bytes), 0);
+        return (int)(list.n_unreadable - before);
 }
 
 #define PAYLOAD                                                                                              \
@@ -148,10 +158,64 @@ static const char *const garbage[] = {
         "{\"queue\":\"q\",\"payload\":\"{\\\"class\\\":\\\"A\\\",\\\"jid\\\":\\\"1\\\"}\\u0000\"}",
 };
 
-START_TEST(garbage_is_left_out)
+START_TEST(garbage_is_left_out_and_counted)
 {
-        ck_assert_int_eq(add(garbage[_i]), -EINVAL);
+        ck_assert_int_eq(add(garbage[_i]), 1);
         ck_assert_uint_eq(list.n_jobs, 0);
+        ck_assert_int_eq(add("{\"queue\":\"q\",\"payload\":{\"class\":\"A\",\"jid\":\"1\"}}"), 0);
+        ck_assert_str_eq(list.jobs[0].class, "A");
+        ck_assert_uint_eq(list.n_jobs, 1);
+}
+END_TEST
+
+START_TEST(a_thread_with_a_nul_is_counted_only)
+{
+        struct sidekiq_field thread = {.text = "o\0z", .len = 3}, entry = {.text = "{}", .len = 2};
+
+        ck_assert_int_eq(job_list_add(&list, false, &thread, &entry), 0);
+        ck_assert_uint_eq(list.n_unreadable, 1);
+        ck_assert_uint_eq(list.n_entries, 0);
+}
+END_TEST
+
+START_TEST(a_list_is_decoded_in_slices)
+{
+        static const char *const entries[] = {
+                "{\"queue\":\"q\",\"payload\":{\"class\":\"A\",\"jid\":\"1\"}}",
+                "garbage",
+                "{\"queue\":\"q\",\"payload\":{\"class\":\"B\",\"jid\":\"2\"}}",
+        };
+        size_t bytes = 0;
+
+        for (size_t i = 0; i < ELEMENTSOF(entries); i++)
+                add_undecoded(entries[i]);
+        ck_assert_int_eq(job_list_decode(&list, &bytes), 1);
+        ck_assert_uint_eq(list.n_jobs, 0);
+        /* What is begun is done. */
+        bytes = 1;
+        ck_assert_int_eq(job_list_decode(&list, &bytes), 1);
+        ck_assert_uint_eq(bytes, 0);
+        ck_assert_uint_eq(list.n_jobs, 1);
+        bytes = strlen(entries[1]) + 2;
+        ck_assert_int_eq(job_list_decode(&list, &bytes), 0);
+        ck_assert_uint_eq(bytes, 0);
+        ck_assert_uint_eq(list.n_jobs, 2);
+        ck_assert_uint_eq(list.n_unreadable, 1);
+        ck_assert_str_eq(list.jobs[0].class, "A");
+        ck_assert_str_eq(list.jobs[1].class, "B");
+}
+END_TEST
+
+START_TEST(a_list_half_decoded_is_cleared)
+{
+        size_t bytes = 1;
+
+        for (unsigned i = 0; i < 3; i++)
+                add_undecoded("{\"queue\":\"q\",\"payload\":{\"class\":\"A\",\"jid\":\"1\"}}");
+        ck_assert_int_eq(job_list_decode(&list, &bytes), 1);
+        job_list_clear(&list);
+        ck_assert_uint_eq(list.n_entries, 0);
+        ck_assert_int_eq(job_list_decode(&list, &bytes), 0);
 }
 END_TEST
 
@@ -184,7 +248,10 @@ int main(void)
         tcase_add_test(cases, an_entry_of_8_1_7);
         tcase_add_test(cases, a_job_is_long_by_the_limit_of_its_class);
         tcase_add_test(cases, the_oldest_job_of_a_list_is_found);
-        tcase_add_loop_test(cases, garbage_is_left_out, 0, ELEMENTSOF(garbage));
+        tcase_add_loop_test(cases, garbage_is_left_out_and_counted, 0, ELEMENTSOF(garbage));
+        tcase_add_test(cases, a_thread_with_a_nul_is_counted_only);
+        tcase_add_test(cases, a_list_is_decoded_in_slices);
+        tcase_add_test(cases, a_list_half_decoded_is_cleared);
         tcase_add_test(cases, a_dead_job_carries_the_reason_and_is_otherwise_as_it_was);
         suite_add_tcase(suite, cases);
         return unit_main(suite);

@@ -45,7 +45,9 @@ static void setup(void)
         };
         fleet = (struct fleet_settings){.rescue_jobs = RESCUE_JOBS_REQUEUE, .rescue_limit = 2};
         told = other_told = (struct told){0};
+        size_t bytes = SIZE_MAX;
         ck_assert_int_eq(job_list_add(&list, false, &thread, &entry), 0);
+        ck_assert_int_eq(job_list_decode(&list, &bytes), 0);
         ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &redis), 0);
         ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &other), 0);
         run_until(redis_state(redis) == REDIS_STATE_CONNECTED && redis_state(other) == REDIS_STATE_CONNECTED);

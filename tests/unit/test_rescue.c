@@ -98,6 +98,12 @@ START_TEST(each_job_is_told_of_with_what_became_of_it)
         ck_assert_uint_eq(test_events(&t, EVENT_JOB_PARKED), 1);
         rescue_observe_failed(t.fleet, worker, "it answers 'NOPERM'");
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_RESCUE_FAILED), "Redis: it answers 'NOPERM'"));
+        rescue_observe_unreadable(t.fleet, worker, 1);
+        ck_assert_ptr_nonnull(
+                strstr(test_event_text(&t, EVENT_RESCUE_FAILED), "was running 1 job when it died "));
+        rescue_observe_unreadable(t.fleet, worker, 2);
+        ck_assert_ptr_nonnull(
+                strstr(test_event_text(&t, EVENT_RESCUE_FAILED), "was running 2 jobs when it died "));
 }
 END_TEST
 

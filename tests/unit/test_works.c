@@ -7,7 +7,7 @@
 static struct redis_settings settings;
 static struct redis *redis;
 static unsigned n_done;
-static size_t n_jobs[2];
+static size_t n_jobs[2], n_unreadable[2];
 static char last_error[256], last_class[32];
 static const char *const identities[] = {"host:1:000000000001", "host:2:000000000002"};
 
@@ -18,6 +18,7 @@ static void on_done(struct job_list *lists, const char *error, void *userdata)
         snprintf(last_error, sizeof(last_error), "%s", error ?: "");
         for (size_t i = 0; i < 2; i++) {
                 n_jobs[i] = lists[i].n_jobs;
+                n_unreadable[i] = lists[i].n_unreadable;
                 if (lists[i].n_jobs > 0)
                         snprintf(last_class, sizeof(last_class), "%s", lists[i].jobs[0].class);
         }
@@ -52,7 +53,7 @@ static void put(const char *prefix, unsigned i, const char *suffix, const char *
 
 static int read_all(const char *namespace, struct works **ret)
 {
-        return works_read(redis, namespace, identities, 2, on_done, n_jobs, ret);
+        return works_read(event, redis, namespace, identities, 2, on_done, n_jobs, ret);
 }
 
 START_TEST(lists_of_both_names_are_read)
@@ -66,6 +67,8 @@ START_TEST(lists_of_both_names_are_read)
         ck_assert_str_eq(last_error, "");
         ck_assert_uint_eq(n_jobs[0], 1);
         ck_assert_uint_eq(n_jobs[1], 1);
+        ck_assert_uint_eq(n_unreadable[0], 1);
+        ck_assert_uint_eq(n_unreadable[1], 1);
         ck_assert_str_eq(last_class, "Old");
 }
 END_TEST
@@ -83,7 +86,7 @@ START_TEST(a_namespace_is_before_the_keys)
 }
 END_TEST
 
-START_TEST(an_error_of_the_server_is_told)
+START_TEST(an_error_of_the_server_is_told_and_hides_no_other_list)
 {
         struct works *works;
 
@@ -92,7 +95,8 @@ START_TEST(an_error_of_the_server_is_told)
         ck_assert_int_eq(read_all(NULL, &works), 0);
         run_until(n_done);
         ck_assert_ptr_nonnull(strstr(last_error, "WRONGTYPE"));
-        ck_assert_uint_eq(n_jobs[0], 0);
+        ck_assert_uint_eq(n_jobs[0], 1);
+        ck_assert_uint_eq(n_jobs[1], 0);
 }
 END_TEST
 
@@ -125,13 +129,78 @@ START_TEST(what_is_given_up_is_not_told)
 }
 END_TEST
 
+static void on_answered(struct redis *of _unused_, const struct redisReply *reply _unused_, void *userdata)
+{
+        *(bool *)userdata = true;
+}
+
+static int on_timer(sd_event_source *source _unused_, uint64_t due _unused_, void *userdata)
+{
+        *(unsigned *)userdata = n_done;
+        return 0;
+}
+
+/* Replies come in the order of their commands: when this returns the lists are there, and none is decoded. */
+static struct works *read_large_lists(void)
+{
+        static const char *const argv[] = {"PING"};
+        static char large[200000];
+        struct works *works;
+        bool answered = false;
+
+        memset(large, 'x', sizeof(large) - 1);
+        for (unsigned i = 0; i < 8; i++)
+                server_do("HSET %s:work t%u {\"queue\":\"q\",\"payload\":{\"class\":\"Large\",\"jid\":\"1\","
+                          "\"args\":[\"%s\"]}}",
+                          identities[i / 4], i, large);
+        ck_assert_int_eq(read_all(NULL, &works), 0);
+        ck_assert_int_eq(redis_command(redis, on_answered, &answered, 1, argv, NULL), 0);
+        run_until(answered);
+        ck_assert_uint_eq(n_done, 0);
+        return works;
+}
+
+START_TEST(the_loop_goes_on_while_large_jobs_are_decoded)
+{
+        sd_event_source *source;
+        unsigned turns = 0, done_at_timer = 1;
+
+        read_large_lists();
+        ck_assert_int_ge(sd_event_run(event, UINT64_MAX), 0);
+        ck_assert_int_ge(
+                sd_event_add_time_relative(event, &source, CLOCK_MONOTONIC, 0, 1, on_timer, &done_at_timer),
+                0);
+        for (; n_done == 0; turns++)
+                ck_assert_int_ge(sd_event_run(event, UINT64_MAX), 0);
+        sd_event_source_disable_unref(source);
+        /* One of 8 entries before, and the timer. */
+        ck_assert_uint_ge(turns, 8);
+        ck_assert_uint_eq(done_at_timer, 0);
+        ck_assert_uint_eq(n_jobs[0], 4);
+        ck_assert_uint_eq(n_jobs[1], 4);
+        ck_assert_str_eq(last_class, "Large");
+}
+END_TEST
+
+START_TEST(what_is_given_up_half_decoded_is_not_told)
+{
+        struct works *works = read_large_lists();
+
+        ck_assert_int_ge(sd_event_run(event, 0), 0);
+        works_free(works);
+        read_large_lists();
+        run_until(n_done);
+        ck_assert_uint_eq(n_done, 1);
+}
+END_TEST
+
 START_TEST(redis_may_be_freed_meanwhile)
 {
         struct works *works;
 
         ck_assert_int_eq(read_all(NULL, &works), 0);
         redis = redis_free(redis);
-        ck_assert_uint_eq(n_done, 1);
+        run_until(n_done);
         ck_assert_str_ne(last_error, "");
 }
 END_TEST
@@ -147,9 +216,11 @@ int main(void)
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_test(cases, lists_of_both_names_are_read);
         tcase_add_test(cases, a_namespace_is_before_the_keys);
-        tcase_add_test(cases, an_error_of_the_server_is_told);
+        tcase_add_test(cases, an_error_of_the_server_is_told_and_hides_no_other_list);
         tcase_add_test(cases, a_server_that_hangs_is_told_and_then_refused);
         tcase_add_test(cases, what_is_given_up_is_not_told);
+        tcase_add_test(cases, the_loop_goes_on_while_large_jobs_are_decoded);
+        tcase_add_test(cases, what_is_given_up_half_decoded_is_not_told);
         tcase_add_test(cases, redis_may_be_freed_meanwhile);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
