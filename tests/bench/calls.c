@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Counts the system calls that a tick of sqmgr takes, exactly.
  *
- * calls WORKERS COMMAND...: runs sqmgr with so many workers until it is settled: as many ticks in a row as
- * below took the same number of calls to look at them. Prints three numbers: the calls of such a look, those
- * of them that read, and the most that came between two looks. Exits with 77 where tracing is not permitted.
- * A child may be traced without any right; sqmgr ends with us. */
+ * calls WORKERS GO COMMAND...: runs sqmgr with so many workers and, once there is a file GO, until it is
+ * settled: as many ticks in a row as below took the same number of calls to look at them. Prints two numbers:
+ * the calls of such a look, and the most that came between two looks. Exits with 77 where tracing is not
+ * permitted. A child may be traced without any right; sqmgr ends with us. */
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -21,6 +21,7 @@
 #define SKIPPED       77
 
 static unsigned workers;
+static const char *go;
 /* Since the loop last waited, since the last look, and of the looks before. */
 static unsigned calls, reads, between, look_calls, most_between, settled;
 
@@ -40,7 +41,8 @@ static bool is_memory(long number)
         return number == SYS_mmap || number == SYS_munmap || number == SYS_madvise || number == SYS_brk;
 }
 
-/* A look at all workers reads one file of each at the least, and waits for nothing meanwhile. */
+/* A look at all workers reads one file of each at the least, and waits for nothing meanwhile. One with
+ * nothing since the last one is a machine's that cannot keep up: Redis has not even answered. */
 static void count_call(long number)
 {
         if (is_memory(number))
@@ -50,9 +52,13 @@ static void count_call(long number)
                 reads += number == SYS_pread64;
                 return;
         }
-        if (reads < workers) {
+        if (go && access(go, F_OK) == 0)
+                go = NULL;
+        if (go) {
+                look_calls = 0;
+        } else if (reads < workers) {
                 between += calls + 1;
-        } else if (calls == look_calls) {
+        } else if (calls == look_calls && between > 0) {
                 settled++;
                 if (between > most_between)
                         most_between = between;
@@ -111,15 +117,16 @@ static int trace(pid_t pid)
 
 int main(int argc, char **argv)
 {
-        if (argc < 3) {
-                fprintf(stderr, "usage: %s WORKERS COMMAND...\n", argv[0]);
+        if (argc < 4) {
+                fprintf(stderr, "usage: %s WORKERS GO COMMAND...\n", argv[0]);
                 return 2;
         }
         workers = (unsigned)strtoul(argv[1], NULL, 10);
+        go = argv[2];
         pid_t pid = fork();
         if (pid < 0)
                 return fail("fork");
         if (pid == 0)
-                _exit(run(argv + 2));
+                _exit(run(argv + 3));
         return trace(pid);
 }
