@@ -23,6 +23,8 @@ static bool next_word(const char **text, char name[static WORD_MAX], char value[
         *text += length;
         /* A queue's name may hold a '=', but no limit does. */
         char *equals = strrchr(word, '=');
+        if (equals == word)
+                equals = NULL;
         if (equals != NULL)
                 *equals = '\0';
         snprintf(name, WORD_MAX, "%s", equals != NULL ? word : "");

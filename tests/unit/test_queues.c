@@ -20,6 +20,7 @@ static const struct {
         {"5 6", LIMITS_COUNT, "only one limit can hold for all: write the others as NAME=LIMIT"},
         {"low=5 mail=6 low=none", LIMITS_COUNT, "'low' is given twice"},
         {"low=", LIMITS_COUNT, "'' must be none, or a whole number (1000)"},
+        {"=5", LIMITS_COUNT, "'=5' must be none, or a whole number (1000)"},
         {"0", LIMITS_COUNT, "'0' must be none, or a whole number (1000)"},
         {"1k", LIMITS_COUNT, "'1k' must be none, or a whole number (1000)"},
         {"60", LIMITS_DURATION, "'60' must be none, or a duration (90s)"},
