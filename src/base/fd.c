@@ -78,6 +78,19 @@ int fd_write_all(int fd, const void *data, size_t size)
         return 0;
 }
 
+int fd_open_standard(int flags)
+{
+        int fd;
+
+        do {
+                fd = open("/dev/null", flags);
+                if (fd < 0)
+                        return -errno;
+        } while (fd <= STDERR_FILENO);
+        close_fd(fd);
+        return 0;
+}
+
 int fd_close_range(unsigned first, unsigned last, bool at_exec)
 {
         if (first > last || close_range(first, last, at_exec ? CLOSE_RANGE_CLOEXEC : 0) == 0)

@@ -20,9 +20,20 @@ int fd_read_whole(int fd, size_t max_bytes, char **ret, size_t *ret_length);
 /* Writes all of data, however many calls it takes. Returns 0 or -errno: then a part may have been written. */
 int fd_write_all(int fd, const void *data, size_t size);
 
+/* Opens /dev/null with those flags for each of the descriptors 0 to 2 that is closed: what is opened later
+ * would be taken for it. Returns 0 or -errno. */
+int fd_open_standard(int flags);
+
 /* Closes the descriptors first to last; at_exec: marks them to be closed when a program is executed. Returns
  * 0 or -errno. */
 int fd_close_range(unsigned first, unsigned last, bool at_exec);
+
+/* r: -errno. There was no descriptor or no memory to find out with: nothing is known then, and a later try
+ * may tell. */
+static inline bool is_shortage(int r)
+{
+        return r == -EMFILE || r == -ENFILE || r == -ENOMEM;
+}
 
 static inline void closedir_pointer(DIR **dir)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* sqmgrctl: reads the command line, and runs the command that it names. */
+#include "base/fd.h"
 #include "base/parse.h"
 #include "base/words.h"
 #include "config.h"
 #include "core/control.h"
 #include "ctl/ctl.h"
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
@@ -270,6 +272,9 @@ int main(int argc, char **argv)
         struct ctl ctl = {.fd = -1, .signal_fd = -1, .key_fd = -1};
         int code = CTL_DONE;
 
+        /* One that was closed can be read alone, so that what is written there fails. */
+        if (fd_open_standard(O_RDONLY) < 0)
+                return CTL_FAILED;
         /* For shells, not for people: --help has no word on it. */
         if (argc > 1 && strcmp(argv[1], "--complete") == 0)
                 complete(&ctl, argv + 2, (size_t)(argc - 2));

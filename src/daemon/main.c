@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sqmgr: reads its options and its settings, and hands over to the loop. */
+#include "base/fd.h"
 #include "config.h"
 #include "core/settings.h"
 #include "daemon/handover.h"
@@ -98,20 +99,6 @@ static int parse_options(int argc, char **argv, struct options *options)
         return 0;
 }
 
-/* Descriptors 0 to 2 must be open, or files opened later would be taken for them. */
-static int open_standard_descriptors(void)
-{
-        int fd;
-
-        do {
-                fd = open("/dev/null", O_RDWR);
-                if (fd < 0)
-                        return -errno;
-        } while (fd <= STDERR_FILENO);
-        close_fd(fd);
-        return 0;
-}
-
 /* Could this program go on where the one that runs with that state is? */
 static int check_state(const struct options *options, const struct settings *settings)
 {
@@ -194,7 +181,7 @@ int main(int argc, char **argv)
         struct handover handover;
 
         handover_take(&handover);
-        int r = open_standard_descriptors();
+        int r = fd_open_standard(O_RDWR);
         if (r >= 0)
                 r = parse_options(argc, argv, &options);
         if (r != 0)

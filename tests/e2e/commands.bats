@@ -60,6 +60,8 @@ each_exits() { # CODE COMMAND... -- OPTION...
                 # shellcheck disable=SC2086
                 run -1 bash -c "sqmgrctl $command >/dev/full"
                 [[ $output == 'sqmgrctl: cannot write to standard output: No space left on device' ]]
+                run -1 bash -c "sqmgrctl $command >&-"
+                [[ $output == 'sqmgrctl: cannot write to standard output: Bad file descriptor' ]]
         done
 }
 
