@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* It is written beside its place and moved there. */
+/* It is written beside its place and moved there; the one before is kept there for its room. */
 #define BESIDE ".new"
 
 static int check_trust(int fd, const char *path, char *why, size_t why_size)
@@ -46,7 +46,8 @@ static int refuse_open(int error, const char *path, char *why, size_t why_size)
                 return STATEFILE_KIND;
         }
         snprintf(why, why_size, "'%s' cannot be opened: %s", path, strerror(error));
-        return STATEFILE_UNREADABLE;
+        /* What it holds is not lost: a later start can read it. */
+        return is_shortage(-error) ? -error : STATEFILE_UNREADABLE;
 }
 
 static int unpack(const char *path, const char *text, size_t length, const char *boot_id, usec_t now,
@@ -98,6 +99,35 @@ int statefile_read(const char *path, const char *boot_id, usec_t now, struct sta
         return unpack(path, text, length, boot_id, now, ret, why, why_size);
 }
 
+/* Opens the file that is written beside the state: the state before the last one where that is to be trusted,
+ * for its room is there whatever has become of the disk; else a new one. Returns it or -errno. */
+static int open_beside(const char *beside)
+{
+        char why[256];
+        struct stat status;
+
+        _cleanup_close_ int fd = open(beside, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        if (fd >= 0 && check_trust(fd, beside, why, sizeof(why)) == STATEFILE_READ &&
+            fstat(fd, &status) == 0 && status.st_nlink == 1)
+                return TAKE_FD(fd);
+        if (unlink(beside) < 0 && errno != ENOENT)
+                return -errno;
+        int new_fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
+        return new_fd < 0 ? -errno : new_fd;
+}
+
+/* The two change places, so that the next state finds room again; where that cannot be, or something else is
+ * there, one takes the place of the other. */
+static int put_in_place(const char *beside, const char *path)
+{
+        struct stat status;
+
+        if (lstat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+            renameat2(AT_FDCWD, beside, AT_FDCWD, path, RENAME_EXCHANGE) == 0)
+                return 0;
+        return rename(beside, path) < 0 ? -errno : 0;
+}
+
 /* No fsync(): the loop must not wait for a disk, and what this file tells of does not outlive the machine
  * either. A rename alone makes it whole for every later reader of this boot. */
 int statefile_write(const char *path, const uint8_t *bytes, size_t size)
@@ -108,19 +138,17 @@ int statefile_write(const char *path, const uint8_t *bytes, size_t size)
                 beside = NULL;
                 return -ENOMEM;
         }
-        if (unlink(beside) < 0 && errno != ENOENT)
-                return -errno;
-        _cleanup_close_ int fd =
-                open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
+        _cleanup_close_ int fd = open_beside(beside);
         if (fd < 0)
-                return -errno;
+                return fd;
         int r = fd_write_all(fd, bytes, size);
         /* The umask may have taken our own rights. */
-        if (r == 0 && (fchmod(fd, 0600) < 0 || rename(beside, path) < 0))
+        if (r == 0 && (ftruncate(fd, (off_t)size) < 0 || fchmod(fd, 0600) < 0))
                 r = -errno;
-        if (r < 0)
-                (void)unlink(beside);
-        return r;
+        /* With twice as many workers it has room still: a restart has that many. */
+        if (r == 0)
+                (void)fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)(2 * size));
+        return r == 0 ? put_in_place(beside, path) : r;
 }
 
 const char *statefile_boot_id(char boot_id[static BOOT_ID_MAX])

@@ -202,6 +202,71 @@ START_TEST(leaves_the_old_file_where_the_new_one_cannot_be_written)
 }
 END_TEST
 
+/* A later start, with descriptors, can read it: it is not lost. */
+START_TEST(is_not_lost_for_want_of_a_descriptor)
+{
+        struct rlimit before;
+
+        put(bytes, size, 0600);
+        unit_leave_descriptors(0, &before);
+        int r = read_it();
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+        ck_assert_int_eq(r, -EMFILE);
+        ck_assert_int_eq(read_it(), STATEFILE_READ);
+}
+END_TEST
+
+static ino_t inode(const char *name)
+{
+        struct stat status;
+
+        ck_assert_int_eq(stat(name, &status), 0);
+        return status.st_ino;
+}
+
+/* Its room is there though the disk is full. */
+START_TEST(keeps_the_room_of_the_one_before)
+{
+        char beside[160];
+
+        snprintf(beside, sizeof(beside), "%s.new", path);
+        for (unsigned i = 0; i < 2; i++)
+                ck_assert_int_eq(statefile_write(path, bytes, size), 0);
+        ino_t first = inode(beside), second = inode(path);
+        ck_assert_uint_ne(first, second);
+        /* A longer one was there before. */
+        put("", 0, 0600);
+        ck_assert_int_eq(truncate(beside, (off_t)(3 * size)), 0);
+        ck_assert_int_eq(statefile_write(path, bytes, size), 0);
+        ck_assert_uint_eq(inode(path), first);
+        ck_assert_uint_eq(inode(beside), second);
+        ck_assert_int_eq(read_it(), STATEFILE_READ);
+}
+END_TEST
+
+START_TEST(writes_into_no_file_beside_that_others_can_have_open)
+{
+        char beside[160], other[160];
+
+        snprintf(beside, sizeof(beside), "%s.new", path);
+        snprintf(other, sizeof(other), "%s/other", dir);
+        for (unsigned i = 0; i < 2; i++)
+                ck_assert_int_eq(statefile_write(path, bytes, size), 0);
+        ino_t writable = inode(beside);
+        ck_assert_int_eq(chmod(beside, 0602), 0);
+        ck_assert_int_eq(link(beside, other), 0);
+        ck_assert_int_eq(statefile_write(path, bytes, size), 0);
+        ck_assert_uint_ne(inode(path), writable);
+        ck_assert_int_eq(unlink(other), 0);
+        ino_t linked = inode(beside);
+        ck_assert_int_eq(link(beside, other), 0);
+        ck_assert_int_eq(statefile_write(path, bytes, size), 0);
+        ck_assert_uint_ne(inode(path), linked);
+        ck_assert_uint_eq(inode(other), linked);
+        ck_assert_int_eq(read_it(), STATEFILE_READ);
+}
+END_TEST
+
 START_TEST(names_the_boot)
 {
         char boot_id[BOOT_ID_MAX];
@@ -229,6 +294,9 @@ int main(void)
         tcase_add_test(cases, refuses_a_later_version_by_name);
         tcase_add_test(cases, refuses_a_file_too_large);
         tcase_add_test(cases, leaves_the_old_file_where_the_new_one_cannot_be_written);
+        tcase_add_test(cases, is_not_lost_for_want_of_a_descriptor);
+        tcase_add_test(cases, keeps_the_room_of_the_one_before);
+        tcase_add_test(cases, writes_into_no_file_beside_that_others_can_have_open);
         tcase_add_test(cases, names_the_boot);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
