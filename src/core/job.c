@@ -12,14 +12,20 @@ static void decref_pointer(json_t **json)
 }
 #define _cleanup_decref_ _cleanup_(decref_pointer)
 
-static void job_clear(struct job *job)
+static void job_clear_decoded(struct job *job)
 {
-        free(job->thread);
-        free(job->entry);
         free(job->payload);
         free(job->queue);
         free(job->class);
         free(job->jid);
+        job->payload = job->queue = job->class = job->jid = NULL;
+}
+
+static void job_clear(struct job *job)
+{
+        job_clear_decoded(job);
+        free(job->thread);
+        free(job->entry);
         *job = (struct job){0};
 }
 
@@ -44,19 +50,20 @@ static int take_payload(json_t *payload, char **ret_text, json_t **ret_object)
         }
         if (!json_is_string(payload) || strlen(json_string_value(payload)) != json_string_length(payload))
                 return -EINVAL;
-        *ret_object = sidekiq_job_load(json_string_value(payload), json_string_length(payload));
-        if (!json_is_object(*ret_object))
-                return -EINVAL;
+        int r = sidekiq_job_load(json_string_value(payload), json_string_length(payload), ret_object);
+        if (r < 0)
+                return r;
         *ret_text = strdup(json_string_value(payload));
         return *ret_text ? 0 : -ENOMEM;
 }
 
 static int decode(struct job *job)
 {
-        _cleanup_decref_ json_t *root = sidekiq_job_load(job->entry, job->entry_len), *payload = NULL;
-        int r = json_is_object(root) ? take_payload(json_object_get(root, "payload"), &job->payload, &payload)
-                                     : -EINVAL;
+        _cleanup_decref_ json_t *root = NULL, *payload = NULL;
+        int r = sidekiq_job_load(job->entry, job->entry_len, &root);
 
+        if (r >= 0)
+                r = take_payload(json_object_get(root, "payload"), &job->payload, &payload);
         if (r < 0)
                 return r;
         (void)sidekiq_stamp_decode(json_object_get(root, "run_at"), &job->started_usec);
@@ -105,19 +112,23 @@ int job_list_decode(struct job_list *list, size_t *bytes)
         for (; list->next < list->n_entries; list->next++) {
                 if (*bytes == 0)
                         return 1;
-                struct job job = list->jobs[list->next];
-                int r = decode(&job);
+                struct job *job = &list->jobs[list->next];
+                int r = decode(job);
 
-                list->jobs[list->next] = (struct job){0};
-                *bytes -= MIN(*bytes, job.entry_len + 1);
-                if (r >= 0) {
-                        list->jobs[list->n_jobs++] = job;
-                        continue;
-                }
-                job_clear(&job);
-                if (r == -ENOMEM)
+                if (r == -ENOMEM) {
+                        job_clear_decoded(job);
                         return r;
-                list->n_unreadable++;
+                }
+                *bytes -= MIN(*bytes, job->entry_len + 1);
+                if (r < 0) {
+                        job_clear(job);
+                        list->n_unreadable++;
+                } else {
+                        struct job decoded = *job;
+
+                        *job = (struct job){0};
+                        list->jobs[list->n_jobs++] = decoded;
+                }
         }
         return 0;
 }

@@ -47,8 +47,9 @@ void queues_sort(struct queues *queues)
 
 bool queues_enqueued_at(const char *payload, size_t length, usec_t *ret)
 {
-        json_t *job = sidekiq_job_load(payload, length);
-        bool told = sidekiq_stamp_decode(json_object_get(job, "enqueued_at"), ret);
+        json_t *job = NULL;
+        bool told = sidekiq_job_load(payload, length, &job) == 0 &&
+                    sidekiq_stamp_decode(json_object_get(job, "enqueued_at"), ret);
 
         json_decref(job);
         return told;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What Sidekiq 5 to 8 looks like from outside; see the header. */
 #include "core/sidekiq.h"
+#include "core/json.h"
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -124,10 +125,20 @@ bool sidekiq_stamp_decode(const json_t *stamp, uint64_t *ret_usec)
         return true;
 }
 
-json_t *sidekiq_job_load(const char *text, size_t len)
+int sidekiq_job_load(const char *text, size_t len, json_t **ret)
 {
+        json_t *job;
+
         /* Numbers in the arguments may be larger than ours, and strings may hold what C cannot. */
-        return json_loadb(text, len, JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, NULL);
+        int r = json_load(text, len, JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, &job);
+        if (r < 0)
+                return r;
+        if (!json_is_object(job)) {
+                json_decref(job);
+                return -EINVAL;
+        }
+        *ret = job;
+        return 0;
 }
 
 static bool field_is(const struct sidekiq_field *field, const char *text)
@@ -183,8 +194,8 @@ int sidekiq_info_decode(const struct sidekiq_field *field, struct sidekiq_info *
         const char *name;
         json_t *capsule;
 
-        json_t *root = field->text ? json_loadb(field->text, field->len, 0, NULL) : NULL;
-        if (!json_is_object(root)) {
+        json_t *root = NULL;
+        if (!field->text || json_load(field->text, field->len, 0, &root) < 0 || !json_is_object(root)) {
                 json_decref(root);
                 return -EINVAL;
         }

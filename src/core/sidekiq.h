@@ -64,9 +64,9 @@ bool sidekiq_time_parse(const char *text, size_t len, uint64_t *ret_usec);
  * on. Returns false where it is none. */
 bool sidekiq_stamp_decode(const json_t *stamp, uint64_t *ret_usec);
 
-/* Decodes a job as it stands in a queue, or what holds one. NULL: it is no JSON, or memory is short. To be
- * released by json_decref(). */
-json_t *sidekiq_job_load(const char *text, size_t len);
+/* Decodes a job as it stands in a queue, or what holds one. Returns 0, -EINVAL where it is no JSON object, or
+ * -ENOMEM. *ret is to be released by json_decref(). */
+int sidekiq_job_load(const char *text, size_t len, json_t **ret);
 
 /* Decodes the `info` field. Returns 0, or -EINVAL where it is no JSON object. What it does not tell, or tells
  * in another type, counts as not told. */

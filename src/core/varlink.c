@@ -2,6 +2,7 @@
 /* Varlink messages: NUL-terminated JSON out of a byte stream, decoded calls and replies, encoded ones. */
 #include "core/varlink.h"
 #include "base/printable.h"
+#include "core/json.h"
 #include <string.h>
 
 void varlink_input_free(struct varlink_input *input)
@@ -107,11 +108,11 @@ static bool is_boolean(const json_t *json)
 /* Loads one JSON object. Returns 0, -EBADMSG or -ENOMEM. */
 static int load_object(const char *text, size_t size, json_t **ret)
 {
-        json_error_t error;
-        json_t *message = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+        json_t *message;
 
-        if (!message)
-                return json_error_code(&error) == json_error_out_of_memory ? -ENOMEM : -EBADMSG;
+        int r = json_load(text, size, JSON_REJECT_DUPLICATES, &message);
+        if (r < 0)
+                return r == -ENOMEM ? r : -EBADMSG;
         if (!json_is_object(message)) {
                 json_decref(message);
                 return -EBADMSG;

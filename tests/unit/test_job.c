@@ -19,13 +19,20 @@ static void add_undecoded(const char *entry)
         ck_assert_int_eq(job_list_add(&list, false, &thread, &value), 0);
 }
 
+static int decode_all(void)
+{
+        size_t bytes = SIZE_MAX;
+
+        return job_list_decode(&list, &bytes);
+}
+
 /* Returns how many of it cannot be read. */
 static int add(const char *entry)
 {
-        size_t bytes = SIZE_MAX, before = list.n_unreadable;
+        size_t before = list.n_unreadable;
 
         add_undecoded(entry);
-        ck_assert_int_eq(job_list_decode(&list, &bytes), 0);
+        ck_assert_int_eq(decode_all(), 0);
         return (int)(list.n_unreadable - before);
 }
 
@@ -219,6 +226,44 @@ START_TEST(a_list_half_decoded_is_cleared)
 }
 END_TEST
 
+static unsigned allocations_left;
+
+static void *allocate(size_t size)
+{
+        if (allocations_left == 0) {
+                errno = ENOMEM;
+                return NULL;
+        }
+        allocations_left--;
+        return malloc(size);
+}
+
+/* Left out as garbage it would be lost. */
+START_TEST(a_job_that_memory_is_too_short_for_is_no_garbage)
+{
+        /* jansson itself ends the process for want of memory for a number of more than 15 digits. */
+        static const char entry[] =
+                "{\"queue\":\"low\",\"payload\":\"{\\\"class\\\":\\\"InvoicesOfTheLastMonth\\\","
+                "\\\"jid\\\":\\\"8d42916aa7347dfb2a2be461\\\",\\\"args\\\":[1.0,\\\"many words\\\"]}\","
+                "\"run_at\":1795252687}";
+        unsigned n = 0;
+        int r;
+
+        add_undecoded(entry);
+        json_set_alloc_funcs(allocate, free);
+        do {
+                allocations_left = n++;
+                r = decode_all();
+                ck_assert(r == 0 || r == -ENOMEM);
+        } while (r < 0);
+        json_set_alloc_funcs(malloc, free);
+        ck_assert_uint_gt(n, 10);
+        ck_assert_uint_eq(list.n_jobs, 1);
+        ck_assert_str_eq(list.jobs[0].class, "InvoicesOfTheLastMonth");
+        ck_assert_str_eq(list.jobs[0].jid, "8d42916aa7347dfb2a2be461");
+}
+END_TEST
+
 START_TEST(a_dead_job_carries_the_reason_and_is_otherwise_as_it_was)
 {
         ck_assert_int_eq(add("{\"queue\":\"q\",\"payload\":\"" PAYLOAD "\"}"), 0);
@@ -252,6 +297,7 @@ int main(void)
         tcase_add_test(cases, a_thread_with_a_nul_is_counted_only);
         tcase_add_test(cases, a_list_is_decoded_in_slices);
         tcase_add_test(cases, a_list_half_decoded_is_cleared);
+        tcase_add_test(cases, a_job_that_memory_is_too_short_for_is_no_garbage);
         tcase_add_test(cases, a_dead_job_carries_the_reason_and_is_otherwise_as_it_was);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
