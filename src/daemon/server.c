@@ -3,6 +3,7 @@
  * handler's. */
 #include "daemon/server.h"
 #include "daemon/listen.h"
+#include "io/log.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -56,6 +57,7 @@ struct server {
         sd_event *event;
         sd_event_source *accept;
         sd_event_source *accept_pause;
+        bool starved; /* no connection could be taken, which was told; none has been since */
         uid_t uid;
         gid_t group;
         char *group_name;
@@ -140,8 +142,10 @@ static void connection_flush(struct connection *connection)
                 if (n < 0 && errno == EAGAIN)
                         return;
                 if (n < 0) {
-                        /* It reads no more. What it sent before is carried out all the same. */
-                        connection->hung_up = true;
+                        /* It reads no more. What it sent before is carried out all the same. But one that
+                         * waits for what could not be sent must not wait for ever. */
+                        connection->hung_up = errno == EPIPE || errno == ECONNRESET;
+                        connection->dead = !connection->hung_up;
                         break;
                 }
                 connection->output_start += (size_t)n;
@@ -543,16 +547,13 @@ static void refuse_connection(int fd)
         close_fd(fd);
 }
 
-static int on_accept_pause(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
-{
-        struct server *server = userdata;
-
-        return sd_event_source_set_enabled(server->accept, SD_EVENT_ON);
-}
-
 /* Without descriptors or memory the listening socket stays readable: accepting rests, so as not to spin. */
-static int pause_accepting(struct server *server)
+static int pause_accepting(struct server *server, int error)
 {
+        if (!server->starved)
+                log_error("the control socket cannot take a connection: %s, it is tried again",
+                          strerror(error));
+        server->starved = true;
         int r = sd_event_source_set_time_relative(server->accept_pause, ACCEPT_PAUSE_USEC);
 
         if (r >= 0)
@@ -560,6 +561,15 @@ static int pause_accepting(struct server *server)
         if (r >= 0)
                 r = sd_event_source_set_enabled(server->accept, SD_EVENT_OFF);
         return MIN(r, 0);
+}
+
+static int on_accept_pause(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        struct server *server = userdata;
+
+        /* To wait for the socket again takes memory of the kernel's. */
+        int r = sd_event_source_set_enabled(server->accept, SD_EVENT_ON);
+        return r < 0 ? pause_accepting(server, -r) : 0;
 }
 
 static int on_accept(sd_event_source *source _unused_, int listen_fd, uint32_t revents _unused_,
@@ -570,7 +580,7 @@ static int on_accept(sd_event_source *source _unused_, int listen_fd, uint32_t r
 
         if (fd < 0) {
                 if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-                        return pause_accepting(server);
+                        return pause_accepting(server, errno);
                 return 0;
         }
         enum control_access access = peer_access(server, fd);
@@ -578,7 +588,9 @@ static int on_accept(sd_event_source *source _unused_, int listen_fd, uint32_t r
             (access == CONTROL_READ && server->n_readers >= READERS_MAX))
                 refuse_connection(fd);
         else if (connection_new(server, fd, access) == -ENOMEM && server->n_connections == 0)
-                return pause_accepting(server);
+                return pause_accepting(server, ENOMEM);
+        else
+                server->starved = false;
         return 0;
 }
 
