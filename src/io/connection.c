@@ -142,9 +142,10 @@ static void set_wants_write(struct connection *connection, bool wants)
 {
         if (connection->wants_write == wants)
                 return;
-        connection->wants_write = wants;
-        /* Should it fail, then commands are late, and that is dealt with. */
-        (void)sd_event_source_set_io_events(connection->io, wants ? EPOLLIN | EPOLLOUT : EPOLLIN);
+        /* Should it fail, then it is tried again at the next event, or the commands are late and the
+         * connection is made anew. */
+        if (sd_event_source_set_io_events(connection->io, wants ? EPOLLIN | EPOLLOUT : EPOLLIN) >= 0)
+                connection->wants_write = wants;
 }
 
 static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata);
@@ -427,7 +428,7 @@ static int on_io(_unused_ sd_event_source *source, int fd, uint32_t revents, voi
                 while (connection->openings == opening && connection->session &&
                        tls_has_input(connection->session))
                         receive(connection);
-                if (connection->openings == opening && connection->unsent)
+                if (connection->openings == opening && (connection->unsent || revents & EPOLLOUT))
                         flush(connection);
         }
         connection_leave(connection);
