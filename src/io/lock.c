@@ -37,8 +37,9 @@ int lock_take(const char *path, int *ret_fd, pid_t *ret_holder)
         }
 
         int length = snprintf(text, sizeof(text), "%d\n", (int)getpid());
-        if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)length, 0) != length)
-                return errno > 0 ? -errno : -EIO;
+        /* Who holds it is told where the disk has room. That of the holder before is room. */
+        bool told = pwrite(fd, text, (size_t)length, 0) == length;
+        (void)!ftruncate(fd, told ? length : 0);
         *ret_fd = TAKE_FD(fd);
         return LOCK_TAKEN;
 }
