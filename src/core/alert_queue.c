@@ -123,15 +123,22 @@ const struct alert *alert_queue_next(const struct alert_queue *queue)
 json_t *alert_queue_take(struct alert_queue *queue, const struct alert *alert)
 {
         struct alert *taken = &queue->alerts[alert - queue->alerts];
-        json_t *event = TAKE_PTR(taken->event);
-        unsigned count = taken->count;
 
-        taken->count = 0;
-        if (event != NULL && json_object_set_new(event, "count", json_integer(count)) < 0) {
-                json_decref(event);
+        if (json_object_set_new(taken->event, "count", json_integer(taken->count)) < 0)
                 return NULL;
+        taken->count = 0;
+        return TAKE_PTR(taken->event);
+}
+
+void alert_queue_put_back(struct alert_queue *queue, const struct alert *alert, json_t *event, usec_t due)
+{
+        struct alert *again = &queue->alerts[alert - queue->alerts];
+
+        if (event != NULL) {
+                again->count = (unsigned)json_integer_value(json_object_get(event, "count"));
+                again->event = event;
         }
-        return event;
+        again->due = due;
 }
 
 void alert_queue_clear(struct alert_queue *queue)

@@ -11,10 +11,14 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What could not be started is tried again after this. */
+#define RETRY_USEC (5 * USEC_PER_SEC)
+
 struct alerts {
         struct alerts_options options;
         struct alert_queue queue;
-        bool losing; /* the queue was full, which was told */
+        int start_error; /* of the last try to run the command; 0: it was started */
+        bool losing;     /* the queue was full, which was told */
         struct child child;
         const char *running; /* the name of its event */
         bool timed_out;
@@ -88,7 +92,7 @@ static int start(struct alerts *alerts, const struct alert *alert, const char *i
         return 0;
 }
 
-/* Tells of one, or logs why it cannot be told. */
+/* Tells of one, or tries it again later. */
 static void run(struct alerts *alerts, const struct alert *alert)
 {
         const char *command = alerts->options.world->settings->alert_command, *error;
@@ -106,9 +110,13 @@ static void run(struct alerts *alerts, const struct alert *alert)
                 r = words_split(command, &argv, &error);
         if (r >= 0)
                 r = start(alerts, alert, input, argv);
+        if (r < 0 && r != alerts->start_error)
+                log_error("alert_command for '%s' could not be started: %s, it is tried again",
+                          event_kind_name(alert->kind), strerrordesc_np(-r));
+        alerts->start_error = MIN(r, 0);
         if (r < 0)
-                log_error("alert_command for '%s' could not be started: %s", event_kind_name(alert->kind),
-                          strerrordesc_np(-r));
+                alert_queue_put_back(&alerts->queue, alert, TAKE_PTR(event),
+                                     usec_add(clock_now(CLOCK_MONOTONIC), RETRY_USEC));
 }
 
 static void run_due(struct alerts *alerts)

@@ -53,6 +53,19 @@ START_TEST(the_first_is_told_at_once_those_that_follow_it_together)
 }
 END_TEST
 
+START_TEST(one_that_could_not_be_told_waits)
+{
+        ck_assert(add(EVENT_CRASHED, &web, 1, "one", T0));
+        ck_assert(add(EVENT_CRASHED, &web, 1, "two", T0));
+        const struct alert *alert = alert_queue_next(&queue);
+        json_t *event = alert_queue_take(&queue, alert);
+        alert_queue_put_back(&queue, alert, event, T0 + 5);
+        ck_assert(add(EVENT_CRASHED, &web, 1, "three", T0 + 1));
+        expect_next(T0 + 5, 3, "three");
+        ck_assert_ptr_null(alert_queue_next(&queue));
+}
+END_TEST
+
 START_TEST(those_that_come_before_it_was_told_are_told_with_it)
 {
         ck_assert(add(EVENT_CRASHED, &web, 1, "one", T0));
@@ -132,6 +145,7 @@ int main(void)
 
         tcase_add_checked_fixture(tests, NULL, teardown);
         tcase_add_test(tests, the_first_is_told_at_once_those_that_follow_it_together);
+        tcase_add_test(tests, one_that_could_not_be_told_waits);
         tcase_add_test(tests, those_that_come_before_it_was_told_are_told_with_it);
         tcase_add_test(tests, another_kind_fleet_or_worker_is_another_alert_in_the_order_of_events);
         tcase_add_test(tests, only_what_waits_fills_the_queue);
