@@ -6,6 +6,7 @@
 #include "core/state.h"
 #include "daemon/supervisor.h"
 #include "io/clock.h"
+#include "io/log.h"
 #include "io/requeue.h"
 #include "io/works.h"
 #include <stdio.h>
@@ -214,14 +215,22 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
         return 0;
 }
 
+static void tell_shortage(const struct fleet *fleet, const struct worker *worker)
+{
+        log_error("memory is short: what %s/%u (pid %d) was running when it died is not looked up",
+                  fleet->settings->name, worker->index, (int)worker->pid);
+}
+
 void rescue_begin(struct supervisor *supervisor, const struct fleet *fleet, const struct worker *worker,
                   const char *identity, const struct exit_status *exit)
 {
         if (identity == NULL || !rescue_is_due(worker, exit))
                 return;
         struct rescue *rescue = calloc(1, sizeof(*rescue));
-        if (rescue == NULL)
+        if (rescue == NULL) {
+                tell_shortage(fleet, worker);
                 return;
+        }
         rescue->supervisor = supervisor;
         rescue->dead.next = supervisor->rescues;
         supervisor->rescues = &rescue->dead;
@@ -234,6 +243,8 @@ void rescue_begin(struct supervisor *supervisor, const struct fleet *fleet, cons
         rescue->dead.fleet = strdup(fleet->settings->name);
         if (rescue->dead.worker.identity == NULL || rescue->dead.fleet == NULL ||
             sd_event_add_time_relative(supervisor->event, &rescue->timer, CLOCK_MONOTONIC, WAIT_USEC, 0,
-                                       on_timer, rescue) < 0)
+                                       on_timer, rescue) < 0) {
+                tell_shortage(fleet, worker);
                 rescue_free(rescue);
+        }
 }
