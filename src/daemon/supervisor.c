@@ -14,12 +14,14 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <systemd/sd-daemon.h>
+#include <time.h>
 
 #define FAST_LOOK_USEC (250 * USEC_PER_MSEC)
 /* One look at all workers of so many has a look at the queues, too. */
 #define QUEUES_LOOK_EACH 6
 /* Timers may be late by this much, so that the machine may sleep on. */
 #define TIMER_ACCURACY_USEC (5 * USEC_PER_MSEC)
+#define MEMORY_WAIT_NSEC    (100 * 1000 * 1000)
 /* What one plan's actions bring about is planned at once, but never without end. */
 #define ROUNDS_MAX 4
 /* Beyond two looks, so much more time is asked of systemd while the workers drain at the end. */
@@ -472,11 +474,14 @@ int supervisor_new(const struct invocation *invocation, struct settings *setting
 int supervisor_run(struct supervisor *supervisor)
 {
         uint64_t watchdog_usec;
+        int r;
 
         if (sd_watchdog_enabled(false, &watchdog_usec) > 0)
                 supervisor->watchdog_usec = watchdog_usec;
         systemd_tell("READY=1");
-        int r = sd_event_loop(supervisor->event);
+        /* The loop takes memory of its own. Where that is short nothing has been lost, and it can go on. */
+        while ((r = sd_event_loop(supervisor->event)) == -ENOMEM)
+                (void)nanosleep(&(struct timespec){.tv_nsec = MEMORY_WAIT_NSEC}, NULL);
         keep(supervisor, NULL, clock_now(CLOCK_MONOTONIC));
         return r;
 }
