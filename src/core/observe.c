@@ -259,6 +259,11 @@ struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, 
         return worker;
 }
 
+void observe_unadopted(struct worker *worker)
+{
+        worker->state = WORKER_GONE;
+}
+
 /* A life that ended too soon. Those of a time without Redis say nothing of the release. */
 static void fleet_observe_failure(struct fleet *fleet, uint64_t generation, usec_t spawned_at,
                                   bool short_life, usec_t now)

@@ -31,6 +31,8 @@ struct worker *observe_started(struct fleet *fleet, unsigned index, enum reason 
  * worker. Where neither is, the worker is gone: state WORKER_GONE. Returns NULL where memory is short. */
 struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, uint64_t pid_start,
                                uint64_t beat_pid_start, usec_t now);
+/* It was adopted and cannot be watched: as if it had not been. */
+void observe_unadopted(struct worker *worker);
 /* It could not be started: why, in words. */
 void observe_start_failed(struct fleet *fleet, unsigned index, const char *why, usec_t now);
 

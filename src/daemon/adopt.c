@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Takes over the workers of an earlier sqmgr: those that the state names and, where it does not tell, those
  * that are found (daemon/search.c). */
+#include "base/fd.h"
 #include "core/observe.h"
 #include "core/rollout.h"
 #include "daemon/adoption.h"
@@ -214,12 +215,17 @@ static int on_search(sd_event_source *source, uint64_t usec, void *userdata)
 
         (void)usec;
         int r = search_workers(adoption, now);
+        if (r < 0 && r != adoption->failed)
+                log_error("cannot look for the workers of an earlier sqmgr: %s, none is started meanwhile",
+                          strerror(-r));
+        adoption->failed = MIN(r, 0);
+        /* One that was passed over would be started once more: the holds last until a search is whole. */
         if (r < 0) {
-                log_error("cannot find the workers of an earlier sqmgr: %s", strerror(-r));
-                return sd_event_exit(supervisor->event, r);
+                adoption->until = MAX(adoption->until, usec_add(now, 2 * SEARCH_USEC));
+                set_holds(supervisor, adoption->until);
         }
         supervisor_arm_turn(supervisor);
-        if (!is_done(adoption, now)) {
+        if (r < 0 || !is_done(adoption, now)) {
                 (void)sd_event_source_set_time(source, usec_add(now, SEARCH_USEC));
                 (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
                 return 0;
@@ -248,13 +254,18 @@ static int adoption_new(struct supervisor *supervisor, usec_t now, struct adopti
                 return -ENOMEM;
         adoption->supervisor = supervisor;
         adoption->until = USEC_INFINITY;
-        search_service(adoption);
+        int r = search_service(adoption);
+        if (r < 0)
+                return r;
         adoption->sought = calloc(world->n_fleets + 1, sizeof(*adoption->sought));
         if (adoption->sought == NULL)
                 return -ENOMEM;
         for (size_t i = 0; i < world->n_fleets; i++) {
                 const struct fleet_settings *settings = world->fleets[i]->settings;
+                errno = 0;
                 const struct passwd *user = settings->user != NULL ? getpwnam(settings->user) : NULL;
+                if (user == NULL && is_shortage(-errno))
+                        return -errno;
 
                 adoption->until = MIN(adoption->until, usec_add(now, settings->boot_timeout));
                 adoption->sought[adoption->n_sought++] = (struct sought){
@@ -299,8 +310,11 @@ int adopt(struct supervisor *supervisor, usec_t now)
                 return r;
         int outcome = statefile_read(supervisor->settings->state_file, supervisor->boot_id, now, &state, why,
                                      sizeof(why));
-        if (outcome < 0)
+        if (outcome < 0) {
+                log_error("cannot read the state file '%s': %s", supervisor->settings->state_file,
+                          strerror(-outcome));
                 return outcome;
+        }
         if (outcome == STATEFILE_READ)
                 r = continue_state(adoption, state, now);
         state_free(state);

@@ -36,6 +36,7 @@ struct adoption {
         char service[512]; /* our control group where nothing but workers shares it; "" : none */
         usec_t until;
         unsigned clear; /* searches in a row that left nothing unclear */
+        int failed;     /* the last search, so; 0: it did not */
         sd_event_source *timer;
 
         unsigned launching; /* in this search: processes that have not begun their command */
@@ -52,8 +53,10 @@ bool adoption_lost(const struct adoption *adoption, const struct fleet *fleet);
 
 bool process_has_exited(const struct proc *proc);
 
-/* Finds out whether we are a service of systemd's, whose control group tells who is ours. */
-void search_service(struct adoption *adoption);
-/* Looks once at all processes, and adopts the workers that it finds. Returns 0 or more, or -errno. */
+/* Finds out whether we are a service of systemd's, whose control group tells who is ours. Returns 0 or
+ * -errno. */
+int search_service(struct adoption *adoption);
+/* Looks once at all processes, and adopts the workers that it finds. Returns 0 or more, or -errno: those that
+ * are not adopted yet can be found by another search. */
 int search_workers(struct adoption *adoption, usec_t now);
 void search_forget(struct adoption *adoption);

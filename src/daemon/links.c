@@ -49,10 +49,10 @@ static void on_redis_state(struct redis *redis, enum redis_state state, const ch
         supervisor_arm_turn(link->supervisor);
 }
 
-static bool is_descendant(pid_t pid, const struct worker *worker, void *userdata)
+static int is_descendant(pid_t pid, const struct worker *worker, void *userdata)
 {
         (void)userdata;
-        return proc_has_ancestor(pid, worker->pid, worker->pid_start) > 0;
+        return proc_has_ancestor(pid, worker->pid, worker->pid_start);
 }
 
 static void on_identity(struct worker *worker, pid_t pid, void *userdata)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads what is due of each worker: /proc at once, Redis by one pipeline whose answers come later. */
+#include "base/fd.h"
 #include "core/framework.h"
 #include "core/observe.h"
 #include "daemon/supervisor.h"
@@ -31,6 +32,7 @@ static void look_memory(struct worker *worker, usec_t now)
         struct worker_io *io = worker->io;
         struct proc *proc = worker_io_beating(io) ?: io->main;
         uint64_t bytes;
+        int r = 0;
 
         if (proc_rss_bytes(proc, &bytes) < 0)
                 return;
@@ -38,7 +40,9 @@ static void look_memory(struct worker *worker, usec_t now)
          * where it can decide. */
         if (settings->memory_metric == MEMORY_PSS && settings->memory_threshold > 0 &&
             bytes > settings->memory_threshold)
-                (void)proc_pss_bytes(proc, &bytes);
+                r = proc_pss_bytes(proc, &bytes);
+        if (is_shortage(r))
+                return;
         observe_memory(worker, bytes, now);
 }
 
@@ -73,17 +77,19 @@ static bool is_framework_thread(const char *comm, void *userdata)
         return framework->thread_is_processor(comm, NULL);
 }
 
-bool look_has_booted(const struct proc *proc, const struct framework *framework)
+int look_has_booted(const struct proc *proc, const struct framework *framework)
 {
         struct sidekiq_title title;
         char text[4096];
         unsigned threads = 0;
 
-        if (proc_title(proc, text, sizeof(text)) == 0 && framework->title_parse(text, &title))
-                return true;
+        int r = proc_title(proc, text, sizeof(text));
+        if (r == 0 && framework->title_parse(text, &title))
+                return 1;
         /* A title that was too long for its room lacks its end. */
-        (void)proc_count_threads(proc, is_framework_thread, (void *)framework, &threads);
-        return threads > 0;
+        if (!is_shortage(r))
+                r = proc_count_threads(proc, is_framework_thread, (void *)framework, &threads);
+        return is_shortage(r) ? r : threads > 0;
 }
 
 static int look_boot_each(pid_t pid, void *userdata)
@@ -91,8 +97,10 @@ static int look_boot_each(pid_t pid, void *userdata)
         const struct worker_io *io = userdata;
         _cleanup_proc_ struct proc *proc = NULL;
 
-        return proc_open(pid, &proc) == 0 &&
-               look_has_booted(proc, framework_get(io->worker->fleet->settings->framework));
+        int r = proc_open(pid, &proc);
+        if (r < 0)
+                return is_shortage(r) ? r : 0;
+        return look_has_booted(proc, framework_get(io->worker->fleet->settings->framework));
 }
 
 static void look_worker(struct worker *worker, bool fast, usec_t now)

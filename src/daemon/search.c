@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the workers that the state does not tell of: by the mark in their environment or, in a service of
  * systemd's, by the title that a worker has once it has booted. */
+#include "base/fd.h"
 #include "base/parse.h"
 #include "core/framework.h"
 #include "core/observe.h"
@@ -17,7 +18,7 @@ bool process_has_exited(const struct proc *proc)
 {
         struct pollfd exited = {.fd = proc_pidfd(proc), .events = POLLIN};
 
-        return poll(&exited, 1, 0) != 0;
+        return poll(&exited, 1, 0) > 0;
 }
 
 void search_forget(struct adoption *adoption)
@@ -53,44 +54,65 @@ static const char *find_variable(const char *text, size_t length, const char *na
         return NULL;
 }
 
+/* What cannot be read of a process tells that it is none of ours: it is gone, or another's. But a shortage
+ * tells nothing, and a worker that was passed over would be started once more. */
+static int none_unless_shortage(int r)
+{
+        return is_shortage(r) ? r : 0;
+}
+
 /* Is it in the service that systemd runs us as? Nothing is there but what a sqmgr of this service started,
- * whatever its state file was called. */
-static bool in_service(const struct adoption *adoption, const struct proc *proc)
+ * whatever its state file was called. Returns 1, 0 or -errno. */
+static int in_service(const struct adoption *adoption, const struct proc *proc)
 {
         char cgroup[sizeof(adoption->service)];
 
-        return adoption->service[0] != '\0' && proc_cgroup(proc, cgroup, sizeof(cgroup)) == 0 &&
-               strcmp(cgroup, adoption->service) == 0;
+        if (adoption->service[0] == '\0')
+                return 0;
+        int r = proc_cgroup(proc, cgroup, sizeof(cgroup));
+        return r < 0 ? none_unless_shortage(r) : strcmp(cgroup, adoption->service) == 0;
 }
 
-void search_service(struct adoption *adoption)
+int search_service(struct adoption *adoption)
 {
         _cleanup_proc_ struct proc *self = NULL;
 
+        if (getenv("NOTIFY_SOCKET") == NULL)
+                return 0;
+        int r = proc_open(getpid(), &self);
+        if (r >= 0)
+                r = proc_cgroup(self, adoption->service, sizeof(adoption->service));
         /* Others than services share their group with whatever else was started there. */
-        if (getenv("NOTIFY_SOCKET") == NULL || proc_open(getpid(), &self) < 0 ||
-            proc_cgroup(self, adoption->service, sizeof(adoption->service)) < 0 ||
-            strstr(adoption->service, ".service") == NULL)
+        if (r < 0 || strstr(adoption->service, ".service") == NULL)
                 adoption->service[0] = '\0';
+        return none_unless_shortage(r);
 }
 
 /* A worker whose title has grown over its environment: a leader, as workers are started, that has booted. Of
  * which fleet can only be guessed: whatever is wrong in that, the planner drains and replaces it. Returns 1,
- * or 0 where it is none. */
+ * 0 where it is none, or -errno. */
 static int read_service(const struct adoption *adoption, const struct proc *proc, struct marked *ret)
 {
         uid_t uid;
 
-        if (ret->place.session != proc_pid(proc) || !in_service(adoption, proc) || proc_uid(proc, &uid) < 0)
+        if (ret->place.session != proc_pid(proc))
                 return 0;
+        int r = in_service(adoption, proc);
+        if (r <= 0)
+                return r;
+        r = proc_uid(proc, &uid);
+        if (r < 0)
+                return none_unless_shortage(r);
         for (size_t i = 0; i < adoption->n_sought; i++) {
                 const struct sought *sought = &adoption->sought[i];
 
-                if (!sought->lost || sought->uid != uid ||
-                    !look_has_booted(proc, framework_get(sought->fleet->settings->framework)))
+                if (!sought->lost || sought->uid != uid)
                         continue;
-                ret->fleet = sought->fleet;
-                return 1;
+                r = look_has_booted(proc, framework_get(sought->fleet->settings->framework));
+                if (r > 0)
+                        ret->fleet = sought->fleet;
+                if (r != 0)
+                        return r;
         }
         return 0;
 }
@@ -112,7 +134,7 @@ static struct fleet *fleet_with_room(const struct adoption *adoption, struct fle
         return first;
 }
 
-/* Reads whose worker it says it is. Returns 1, or 0 where it is none of ours. */
+/* Reads whose worker it says it is. Returns 1, 0 where it is none of ours, or -errno. */
 static int read_mark(const struct adoption *adoption, const struct proc *proc, struct marked *ret)
 {
         const struct world *world = adoption->supervisor->world;
@@ -124,21 +146,28 @@ static int read_mark(const struct adoption *adoption, const struct proc *proc, s
 
         int r = proc_environment(proc, &text, &length);
         if (r < 0)
-                return r == -ENOMEM ? r : 0;
+                return none_unless_shortage(r);
         const char *instance = find_variable(text, length, "SQMGR_INSTANCE");
         const char *worker = find_variable(text, length, "SQMGR_WORKER");
         const char *told = find_variable(text, length, "SQMGR_GENERATION");
         const char *slash = worker != NULL ? strrchr(worker, '/') : NULL;
-        if (instance == NULL || slash == NULL ||
-            (strcmp(instance, adoption->supervisor->instance) != 0 && !in_service(adoption, proc)) ||
-            (size_t)(slash - worker) >= sizeof(name) || parse_unsigned(slash + 1, 1, INT32_MAX, &index) < 0)
+        if (instance == NULL || slash == NULL || (size_t)(slash - worker) >= sizeof(name) ||
+            parse_unsigned(slash + 1, 1, INT32_MAX, &index) < 0)
                 return 0;
+        if (strcmp(instance, adoption->supervisor->instance) != 0) {
+                r = in_service(adoption, proc);
+                if (r <= 0)
+                        return r;
+        }
         snprintf(name, sizeof(name), "%.*s", (int)(slash - worker), worker);
         struct fleet *fleet = world_fleet(world, name);
         const struct sought *sought = adoption_sought(adoption, fleet);
         /* Anybody may put anything in his own environment. */
-        if (sought == NULL || proc_uid(proc, &uid) < 0 || uid != sought->uid)
+        if (sought == NULL)
                 return 0;
+        r = proc_uid(proc, &uid);
+        if (r < 0 || uid != sought->uid)
+                return none_unless_shortage(r);
         if (told != NULL)
                 (void)parse_unsigned(told, 1, GENERATION_MAX, &generation);
         ret->fleet = fleet;
@@ -147,21 +176,25 @@ static int read_mark(const struct adoption *adoption, const struct proc *proc, s
         return 1;
 }
 
-/* A child of a sqmgr that died, on its way to its command. That of one that lives is none of ours. */
-static bool is_launching(const struct adoption *adoption, const struct proc *proc,
-                         const struct proc_place *place)
+/* A child of a sqmgr that died, on its way to its command. That of one that lives is none of ours. Returns 1,
+ * 0 or -errno. */
+static int is_launching(const struct adoption *adoption, const struct proc *proc,
+                        const struct proc_place *place)
 {
         _cleanup_proc_ struct proc *parent = NULL, *self = NULL;
         struct proc_place above, own;
         bool ours = false;
         uid_t uid;
 
-        if (strcmp(place->comm, LAUNCH_COMM) != 0 || proc_uid(proc, &uid) < 0)
-                return false;
+        if (strcmp(place->comm, LAUNCH_COMM) != 0)
+                return 0;
+        int r = proc_uid(proc, &uid);
+        if (r < 0)
+                return none_unless_shortage(r);
         for (size_t i = 0; i < adoption->n_sought; i++)
                 ours |= uid == adoption->sought[i].uid;
         if (!ours && uid != geteuid())
-                return false;
+                return 0;
         return proc_open(place->parent, &parent) < 0 || proc_place(parent, &above) < 0 ||
                proc_open(getpid(), &self) < 0 || proc_place(self, &own) < 0 ||
                (strcmp(above.comm, own.comm) != 0 && strcmp(above.comm, LAUNCH_COMM) != 0);
@@ -173,14 +206,22 @@ static int look_at_process(pid_t pid, void *userdata)
         _cleanup_proc_ struct proc *proc = NULL;
         struct marked marked = {0};
 
-        if (pid == getpid() || proc_open(pid, &proc) < 0 || process_has_exited(proc) ||
-            proc_place(proc, &marked.place) < 0)
+        if (pid == getpid())
                 return 0;
-        if (is_launching(adoption, proc, &marked.place)) {
+        int r = proc_open(pid, &proc);
+        if (r == 0 && process_has_exited(proc))
+                return 0;
+        if (r == 0)
+                r = proc_place(proc, &marked.place);
+        if (r < 0)
+                return none_unless_shortage(r);
+        r = is_launching(adoption, proc, &marked.place);
+        if (r > 0) {
                 adoption->launching++;
                 return 0;
         }
-        int r = read_mark(adoption, proc, &marked);
+        if (r == 0)
+                r = read_mark(adoption, proc, &marked);
         if (r == 0)
                 r = read_service(adoption, proc, &marked);
         if (r <= 0)
@@ -280,10 +321,15 @@ static int adopt_found(struct adoption *adoption, struct marked *marked, usec_t 
         struct worker *worker = observe_adopted(fleet, &known, known.pid_start, 0, now);
         if (worker == NULL)
                 return -ENOMEM;
+        int r = worker_io_adopt(adoption->supervisor, worker, TAKE_PTR(marked->proc), NULL, NULL);
+        if (r < 0) {
+                observe_unadopted(worker);
+                return r;
+        }
         log_info("%s/%u (pid %d) is adopted: it was found by its %s", fleet->settings->name, worker->index,
                  (int)worker->pid, marked->index != 0 ? "environment" : "control group");
         adoption->found++;
-        return worker_io_adopt(adoption->supervisor, worker, TAKE_PTR(marked->proc), NULL, NULL);
+        return 0;
 }
 
 /* Which generations there are, where only the workers know. */
@@ -316,7 +362,7 @@ int search_workers(struct adoption *adoption, usec_t now)
                         r = adopt_found(adoption, &adoption->marked[i], now);
         search_forget(adoption);
         free(wanted);
-        adoption->clear = adoption->launching == 0 ? adoption->clear + 1 : 0;
+        adoption->clear = r >= 0 && adoption->launching == 0 ? adoption->clear + 1 : 0;
         return r;
 }
 

@@ -177,7 +177,7 @@ void look(struct supervisor *supervisor, bool fast, usec_t now);
 /* How often the kernel's OOM killer was at work so far. */
 void look_oom_kills(struct supervisor *supervisor, usec_t now);
 /* Does its title or do its threads show that this process works for the framework? */
-bool look_has_booted(const struct proc *proc, const struct framework *framework);
+int look_has_booted(const struct proc *proc, const struct framework *framework);
 
 /* work_list.c: has the jobs of this worker read, where it drains or any of them may be told of for running
  * too long. */

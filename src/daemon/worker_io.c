@@ -49,7 +49,7 @@ static bool worker_io_promote(struct worker_io *io, usec_t now)
 {
         struct pollfd exited = {.fd = io->beat != NULL ? proc_pidfd(io->beat) : -1, .events = POLLIN};
 
-        if (io->beat == NULL || poll(&exited, 1, 0) != 0)
+        if (io->beat == NULL || poll(&exited, 1, 0) > 0)
                 return false;
         sd_event_source_disable_unref(io->main_exit);
         proc_close(io->main);

@@ -5,6 +5,7 @@
  * where one is not, walks the set of identities. The second asks for the heartbeats of the candidates that
  * the roster (core/match.h) holds for a worker. Then the roster decides. */
 #include "io/beats.h"
+#include "base/fd.h"
 #include "core/match.h"
 #include "io/clock.h"
 #include <hiredis/hiredis.h>
@@ -454,8 +455,11 @@ static struct beats_slot *find_owner(struct beats *beats, pid_t pid, unsigned *b
                 if (!slot->worker)
                         continue;
                 (*budget)--;
-                if (beats->ops->is_descendant(pid, slot->worker, beats->userdata))
+                int r = beats->ops->is_descendant(pid, slot->worker, beats->userdata);
+                if (r > 0)
                         return slot;
+                if (is_shortage(r))
+                        *budget = 0;
         }
         return NULL;
 }

@@ -13,8 +13,9 @@ struct beats_slot; /* a worker's place in it */
 /* All are called from the loop, with the userdata of beats_new(); in each of them everything is allowed,
  * freeing and removing too. */
 struct beats_ops {
-        /* Is pid the worker's main process or a descendant of it? Asked a limited number of times a look. */
-        bool (*is_descendant)(pid_t pid, const struct worker *worker, void *userdata);
+        /* Is pid the worker's main process or a descendant of it? Returns 1, 0 or -errno. Asked a limited
+         * number of times a look. */
+        int (*is_descendant)(pid_t pid, const struct worker *worker, void *userdata);
         /* The worker was found to beat as process beat_pid; its first heartbeat follows. */
         void (*on_identity)(struct worker *worker, pid_t beat_pid, void *userdata);
         /* What Redis holds of it now, be it the same beat as before. */

@@ -274,6 +274,8 @@ int proc_count_threads(const struct proc *proc, bool (*match)(const char *comm, 
                 snprintf(path, sizeof(path), "%.32s/comm", entry->d_name);
                 /* A thread may end while we look: then it does not count. */
                 ssize_t length = fd_read_file(dirfd(tasks), path, comm, sizeof(comm));
+                if (is_shortage((int)length))
+                        return (int)length;
                 if (length <= 0)
                         continue;
                 if (comm[length - 1] == '\n')

@@ -101,8 +101,9 @@ static int add_process(int dir_fd, pid_t pid, void *userdata)
         int parent;
 
         snprintf(path, sizeof(path), "%d/stat", (int)pid);
-        if (fd_read_file(dir_fd, path, text, sizeof(text)) < 0)
-                return 0;
+        ssize_t length = fd_read_file(dir_fd, path, text, sizeof(text));
+        if (length < 0)
+                return is_shortage((int)length) ? (int)length : 0;
         const char *rest = strrchr(text, ')');
         if (!rest || sscanf(rest + 1, " %*c %d", &parent) != 1)
                 return 0;

@@ -23,12 +23,17 @@ static struct told {
 } told[WORKERS];
 static unsigned n_done, n_asked;
 static pid_t descendant;
+static unsigned short_of_descriptors; /* so many answers more */
 static enum { FREE_NEVER, FREE_AT_IDENTITY, FREE_AT_HEARTBEAT, FREE_AT_DONE } free_at;
 static bool remove_at_heartbeat;
 
-static bool is_descendant(pid_t pid, const struct worker *worker, _unused_ void *userdata)
+static int is_descendant(pid_t pid, const struct worker *worker, _unused_ void *userdata)
 {
         n_asked++;
+        if (short_of_descriptors > 0) {
+                short_of_descriptors--;
+                return -EMFILE;
+        }
         return pid == descendant && worker == &workers[0];
 }
 
@@ -283,7 +288,7 @@ START_TEST(asks_at_most_twice_for_a_worker_with_many_identities)
 }
 END_TEST
 
-START_TEST(finds_a_worker_that_beats_as_a_descendant)
+static void find_a_descendant(void)
 {
         spawn(0);
         spawn(1);
@@ -295,6 +300,20 @@ START_TEST(finds_a_worker_that_beats_as_a_descendant)
         ck_assert_int_eq(told[0].beat_pid, descendant);
         ck_assert_uint_eq(told[1].identities, 0);
         ck_assert_ptr_null(beats_info(slots[0]));
+}
+
+START_TEST(finds_a_worker_that_beats_as_a_descendant)
+{
+        find_a_descendant();
+}
+END_TEST
+
+/* What was no answer is asked for again. */
+START_TEST(finds_a_descendant_once_there_are_descriptors_to_ask_with)
+{
+        short_of_descriptors = 3;
+        find_a_descendant();
+        ck_assert_uint_eq(short_of_descriptors, 0);
 }
 END_TEST
 
@@ -513,6 +532,7 @@ int main(void)
         tcase_add_test(tcase, costs_no_more_for_ten_thousand_foreign_identities);
         tcase_add_test(tcase, asks_at_most_twice_for_a_worker_with_many_identities);
         tcase_add_test(tcase, finds_a_worker_that_beats_as_a_descendant);
+        tcase_add_test(tcase, finds_a_descendant_once_there_are_descriptors_to_ask_with);
         tcase_add_loop_test(tcase, takes_no_heartbeat_from_what_is_malformed, 0, ELEMENTSOF(malformed));
         tcase_add_test(tcase, takes_no_heartbeat_from_keys_of_another_kind);
         tcase_add_test(tcase, follows_a_sidekiq_that_was_restarted_inside_its_worker);

@@ -210,6 +210,26 @@ START_TEST(counts_threads_by_name)
 }
 END_TEST
 
+/* "None" would be taken for a witness. */
+START_TEST(counts_no_threads_without_descriptors)
+{
+        _cleanup_proc_ struct proc *proc = NULL;
+        struct rlimit before;
+        unsigned count = 99;
+
+        pid_t pid = spawn(start_threads);
+        ck_assert_int_eq(proc_open(pid, &proc), 0);
+        for (unsigned left = 0; left < 2; left++) {
+                unit_leave_descriptors(left, &before);
+                int r = proc_count_threads(proc, equals, (void *)"processor", &count);
+                ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+                ck_assert_int_eq(r, -EMFILE);
+        }
+        ck_assert_uint_eq(count, 99);
+        end(pid);
+}
+END_TEST
+
 static void *open_own_thread(void *userdata _unused_)
 {
         struct proc *proc;
@@ -570,6 +590,7 @@ int main(void)
         tcase_add_test(cases, process_that_was_waited_for_is_gone);
         tcase_add_test(cases, never_takes_a_later_process_of_the_same_pid_for_its_own);
         tcase_add_test(cases, counts_threads_by_name);
+        tcase_add_test(cases, counts_no_threads_without_descriptors);
         tcase_add_test(cases, thread_is_no_process);
         tcase_add_test(cases, name_with_parentheses_and_blanks_does_not_confuse);
         tcase_add_test(cases, title_has_blanks_for_nuls_and_no_padding);

@@ -4,9 +4,11 @@
 
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 /* Runs the suite. Returns the exit status for main(). */
@@ -34,6 +36,19 @@ static inline void unit_write_file(const char *dir, const char *path, const char
         ck_assert_ptr_nonnull(file);
         ck_assert_int_ge(fputs(text, file), 0);
         ck_assert_int_eq(fclose(file), 0);
+}
+
+/* Leaves room for so many descriptors more, until *before is in force again. */
+static inline void unit_leave_descriptors(unsigned n, struct rlimit *before)
+{
+        struct rlimit limit;
+        int fd = 0;
+
+        ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, before), 0);
+        for (unsigned free = 0; free < n || fcntl(fd, F_GETFD) >= 0; fd++)
+                free += fcntl(fd, F_GETFD) < 0;
+        limit = (struct rlimit){.rlim_cur = (rlim_t)fd, .rlim_max = before->rlim_max};
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
 /* Removes a folder made with mkdtemp() and all that is in it. */

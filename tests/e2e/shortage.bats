@@ -1,0 +1,121 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Without descriptors, or with a full disk, no worker is lost, doubled or ended, and all goes on afterwards.
+# seconds: 60
+load helpers
+
+# A process that has become another program is none of the shell's.
+workers() {
+        local pid
+        for pid in $(pgrep -f "^$stub .*-d $folder/steer"); do
+                ! alive "$pid" || echo "$pid"
+        done | sort | xargs
+}
+agree() { [ -n "$(workers)" ] && [ "$(worker_pids)" = "$(workers)" ]; }
+log_has() { grep -qF "$1" "$folder/sqmgr.log"; }
+
+# No further one for sqmgr.
+take_descriptors() {
+        local fd=0
+        while [ -e "/proc/$sqmgr_pid/fd/$fd" ]; do
+                fd=$((fd + 1))
+        done
+        prlimit --pid "$sqmgr_pid" --nofile="$fd:"
+}
+give_descriptors() { prlimit --pid "$sqmgr_pid" --nofile=1024:; }
+
+# Where it has come as far as to connect to Redis, it has adopted.
+ended_or_up() { gone "$sqmgr_pid" || log_has 'Redis unix'; }
+
+stubs() { # COUNT
+        configure <<END
+command = $(stub_command)
+active_process_count = $1
+ready_after = 500ms
+backoff_min = 100ms
+backoff_max = 1s
+END
+}
+
+@test "shortage: without descriptors sqmgr says so, waits, and goes on once it has some" {
+        start_redis
+        stubs 2
+        start_sqmgr
+        wait_until 20 ready 2
+        victim=$(fleet '.workers[0].pid')
+        take_descriptors
+        touch "$folder/steer/fail"
+        sqmgrctl ping 3>&- &
+        ping_pid=$!
+        wait_until 10 log_has "the control socket cannot take a connection: Too many open files"
+        kill -KILL "$victim"
+        kill -KILL "$redis_pid"
+        wait_until 10 gone "$victim" "$redis_pid"
+        start_redis
+        rm "$folder/steer/fail"
+        alive "$sqmgr_pid"
+        give_descriptors
+        wait $ping_pid
+        wait_until 20 redis_state_is connected
+        wait_until 30 ready 2
+        agree
+        sqmgrctl restart --wait=drained --timeout 60s
+        agree
+}
+
+@test "shortage: started with too few descriptors it ends, or it knows all workers, with a state or without" {
+        start_redis
+        stubs 2
+        start_sqmgr
+        wait_until 20 ready 2
+        before=$(workers)
+        failed=0
+        for limit in $(seq 8 3 40); do
+                kill -KILL "$sqmgr_pid" || true
+                wait_until 10 gone "$sqmgr_pid"
+                : >"$folder/sqmgr.log"
+                [ $((limit % 2)) = 0 ] || rm -f "$folder/state"
+                launch sqmgr prlimit --nofile="$limit:$limit" sqmgr -c "$folder/sqmgr.ini"
+                sqmgr_pid=$!
+                wait_until 20 ended_or_up
+                alive "$sqmgr_pid" || failed=$((failed + 1))
+        done
+        echo "$failed starts failed"
+        [ "$failed" -gt 0 ]
+        kill -KILL "$sqmgr_pid" || true
+        wait_until 10 gone "$sqmgr_pid"
+        start_sqmgr
+        wait_until 20 ready 2
+        [ "$(workers)" = "$before" ]
+        agree
+}
+
+# The state's folder is a small disk that sqmgr and its workers alone see.
+@test "shortage: a full disk keeps no worker from being replaced, and the next sqmgr knows them all" {
+        [ "$(id -u)" = 0 ] || skip "only root can mount"
+        start_redis
+        mkdir "$folder/state"
+        sqmgr_lines="state_file = $folder/state/state"
+        stubs 2
+        launch sqmgr unshare -m sh -c "mount -t tmpfs -o size=80k none $folder/state && exec sqmgr -c $folder/sqmgr.ini"
+        sqmgr_pid=$!
+        wait_until 20 ready 2
+        disk=/proc/$sqmgr_pid/root$folder/state
+        ! dd if=/dev/zero of="$disk/fill" bs=4096 2>/dev/null || false
+        sqmgrctl restart --wait=drained --timeout 60s
+        kill -KILL "$(fleet '.workers[0].pid')"
+        wait_until 20 agree
+        wait_until 20 ready 2
+        sqmgrctl reexec
+        wait_until 20 ready 2
+        before=$(workers)
+        kill -KILL "$sqmgr_pid"
+        wait_until 10 gone "$sqmgr_pid"
+        launch sqmgr nsenter -t "${before%% *}" -m sqmgr -c "$folder/sqmgr.ini"
+        sqmgr_pid=$!
+        wait_until 20 ready 2
+        [ "$(workers)" = "$before" ]
+        agree
+        fleet_is '.generation == 2'
+        not log_has "cannot write the state file"
+}
