@@ -118,11 +118,36 @@ static void hang_observe_time(struct world *world, struct worker *worker, usec_t
                                                    : "and it has not finished its jobs");
 }
 
+/* A place that a boot takes, or a drain without jobs, is soon free again. */
+static bool wait_may_last(const struct fleet *fleet)
+{
+        if (fleet->waits_for == WAIT_MEMORY || fleet->waits_for == WAIT_HUNG)
+                return true;
+        for (size_t i = 0; i < fleet->n_workers && fleet->waits_for == WAIT_PLACES; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                if (worker_hangs(worker) ||
+                    (worker->busy > 0 && (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING)))
+                        return true;
+        }
+        return false;
+}
+
+static void wait_observe_time(struct fleet *fleet, usec_t now)
+{
+        enum wait wait = wait_may_last(fleet) ? fleet->waits_for : WAIT_NONE;
+        char text[512];
+
+        if (wait != WAIT_NONE && wait != fleet->wait_told)
+                world_event(fleet->world, EVENT_PLACES_HELD, fleet, NULL, "fleet '%s' %s",
+                            fleet->settings->name, fleet_waits_for(fleet, now, text, sizeof(text)));
+        fleet->wait_told = wait;
+}
+
 void observe_time(struct world *world, usec_t now)
 {
         for (size_t i = 0; i < world->n_fleets; i++) {
                 struct fleet *fleet = world->fleets[i];
-                char text[256];
 
                 for (size_t j = 0; j < fleet->n_workers; j++) {
                         stale_observe_time(world, fleet->workers[j], now);
@@ -131,13 +156,7 @@ void observe_time(struct world *world, usec_t now)
                 heard_observe_time(fleet, now);
                 crash_observe_time(fleet, now);
                 rollout_observe_time(fleet, now);
-                if (fleet->waits_for == fleet->wait_told)
-                        continue;
-                fleet->wait_told = fleet->waits_for;
-                if (fleet->waits_for == WAIT_PLACES || fleet->waits_for == WAIT_MEMORY ||
-                    fleet->waits_for == WAIT_HUNG)
-                        world_event(world, EVENT_PLACES_HELD, fleet, NULL, "fleet '%s' %s",
-                                    fleet->settings->name, fleet_waits_for(fleet, now, text, sizeof(text)));
+                wait_observe_time(fleet, now);
         }
 }
 

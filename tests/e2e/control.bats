@@ -103,6 +103,20 @@ raw() { # JSON: what the socket answers
         wait_until 20 gone "$worker"
 }
 
+@test "places that jobs hold: status and log say who holds them, and since when" {
+        start_fleet 2 'max_processes = 3'
+        echo 2 >"$folder/steer/busy"
+        wait_until 20 fleet_is 'all(.workers[]; .busy == 2)'
+        run -0 sqmgrctl restart
+        held="fleet 'default' waits for a place: 1 of 3 (max_processes) is held by a draining worker, default/1 (pid $(fleet '.workers[0].pid'), 2 running jobs) for "
+        wait_until 20 grep -qF "warning: $held" sqmgr.log
+        # A place that a worker takes while it boots is no trouble.
+        [ "$(grep -c 'waits for a place' sqmgr.log)" = 1 ]
+        [[ $(sqmgrctl status) == *"${held#*\' }"* ]]
+        rm "$folder/steer/busy"
+        wait_until 20 fleet_is '.rollout.state == "done"'
+}
+
 @test "events: what has happened is told, by fleet and worker, and followed" {
         start_redis
         configure <<END

@@ -452,6 +452,9 @@ START_TEST(drains_that_hold_every_place_are_named)
                              "a draining worker, default/1 (pid 100, 1 running job) for ") != NULL,
                       "%s", test_fleet_waits_for(&t));
         ck_assert_uint_eq(test_events(&t, EVENT_PLACES_HELD), 1);
+        ck_assert_msg(strstr(test_event_text(&t, EVENT_PLACES_HELD),
+                             "default/1 (pid 100, 1 running job) for ") != NULL,
+                      "%s", test_event_text(&t, EVENT_PLACES_HELD));
         test_process(drain)->busy = 0;
         test_process(test_worker(&t, 2))->busy = 0;
         test_run(&t, 120);
@@ -478,13 +481,26 @@ START_TEST(the_longest_drain_is_named_since_it_was_quieted)
 }
 END_TEST
 
-START_TEST(places_taken_by_no_drain_are_told)
+START_TEST(a_restart_that_has_one_place_beyond_the_count_is_no_trouble)
+{
+        t.fleet_settings.max_processes = 3;
+        test_settle(&t);
+        command_restart(t.world, t.fleet, t.now);
+        test_run(&t, 240);
+        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        ck_assert_uint_eq(test_events(&t, EVENT_PLACES_HELD), 0);
+}
+END_TEST
+
+START_TEST(places_taken_by_no_drain_are_shown)
 {
         t.fleet_settings.max_processes = 2;
         test_settle(&t);
         command_restart(t.world, t.fleet, t.now);
         test_tick(&t, 1);
         ck_assert_str_eq(test_fleet_waits_for(&t), "waits for a place: 2 of 2 (max_processes) are taken");
+        test_run(&t, 2);
+        ck_assert_uint_eq(test_events(&t, EVENT_PLACES_HELD), 0);
 }
 END_TEST
 
@@ -588,7 +604,8 @@ int main(void)
         tcase_add_test(cases, replacing_goes_on_in_doubt);
         tcase_add_test(cases, drains_that_hold_every_place_are_named);
         tcase_add_test(cases, the_longest_drain_is_named_since_it_was_quieted);
-        tcase_add_test(cases, places_taken_by_no_drain_are_told);
+        tcase_add_test(cases, a_restart_that_has_one_place_beyond_the_count_is_no_trouble);
+        tcase_add_test(cases, places_taken_by_no_drain_are_shown);
         tcase_add_test(cases, of_surplus_the_oldest_leaves_first);
         tcase_add_test(cases, of_surplus_those_not_yet_beaten_leave_first);
         tcase_add_test(cases, of_surplus_one_over_memory_leaves_first);
