@@ -109,6 +109,19 @@ static void refuse_worker(struct call *call, const char *id, const struct fleet 
         server_reply_error(call, CONTROL_UNKNOWN_WORKER, json_pack("{s:s, s:o}", "name", id, "workers", ids));
 }
 
+/* Neither a fleet nor a worker has that name. */
+static void refuse_unknown(struct control *control, struct call *call, const char *name)
+{
+        const char *slash = strrchr(name, '/');
+        _cleanup_free_ char *fleet_name = strndup(name, slash ? (size_t)(slash - name) : strlen(name));
+        const struct fleet *fleet = fleet_name ? world_fleet(control->host.world, fleet_name) : NULL;
+
+        if (fleet)
+                refuse_worker(call, name, fleet);
+        else
+                refuse_fleet(control, call, fleet_name ? fleet_name : name);
+}
+
 /* The fleets that a call names, each once. */
 struct fleet_list {
         struct fleet **fleets; /* owned */
@@ -334,26 +347,14 @@ static void handle_quiet(struct control *control, struct call *call, json_t *par
                 refuse_parameter(call, "target");
                 return;
         }
-        const char *name = json_string_value(target), *slash = strrchr(name, '/');
+        const char *name = json_string_value(target);
         struct fleet *fleet = world_fleet(world, name);
-        if (fleet) {
-                outcome = command_quiet_fleet(world, fleet, now);
-        } else {
-                _cleanup_free_ char *fleet_name =
-                        strndup(name, slash ? (size_t)(slash - name) : strlen(name));
-                struct worker *worker = world_worker(world, name);
-
-                fleet = fleet_name ? world_fleet(world, fleet_name) : NULL;
-                if (!fleet) {
-                        refuse_fleet(control, call, fleet_name ? fleet_name : name);
-                        return;
-                }
-                if (!worker) {
-                        refuse_worker(call, name, fleet);
-                        return;
-                }
-                outcome = command_quiet_worker(world, worker, now);
+        struct worker *worker = fleet ? NULL : world_worker(world, name);
+        if (!fleet && !worker) {
+                refuse_unknown(control, call, name);
+                return;
         }
+        outcome = fleet ? command_quiet_fleet(world, fleet, now) : command_quiet_worker(world, worker, now);
         control_changed(control);
         server_reply(call, json_pack("{s:b}", "leaving", (int)(outcome == COMMAND_LEAVING)), false);
 }
@@ -473,15 +474,19 @@ static void handle_get_events(struct control *control, struct call *call, json_t
 {
         _cleanup_(fleet_list_free) struct fleet_list list = {0};
         json_t *worker = json_object_get(parameters, "worker");
+        const char *id = json_string_value(worker);
 
-        if (worker && !json_is_null(worker) && !json_is_string(worker)) {
+        if (worker && !json_is_null(worker) && !id) {
                 refuse_parameter(call, "worker");
                 return;
         }
         if (!parse_fleets(control, call, parameters, &list))
                 return;
-        events_reply(control->events, call, list.fleets, list.n_fleets, list.all, json_string_value(worker),
-                     call_wants_more(call));
+        if (id && !world_worker(control->host.world, id) && !events_have(control->events, id)) {
+                refuse_unknown(control, call, id);
+                return;
+        }
+        events_reply(control->events, call, list.fleets, list.n_fleets, list.all, id, call_wants_more(call));
 }
 
 static void handle_get_metrics(struct control *control, struct call *call, json_t *parameters _unused_,

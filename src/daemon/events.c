@@ -130,6 +130,18 @@ static void worker_id(const struct entry *entry, char *text, size_t size)
                 snprintf(text, size, "%s/%u", entry->fleet, entry->index);
 }
 
+bool events_have(const struct events *events, const char *worker)
+{
+        char id[300];
+
+        for (uint64_t at = first_kept(events); at < events->end; at++) {
+                worker_id(&events->ring[at % EVENTS_KEPT], id, sizeof(id));
+                if (strcmp(id, worker) == 0)
+                        return true;
+        }
+        return false;
+}
+
 static bool is_wanted(const struct follower *follower, const struct entry *entry)
 {
         char id[300];

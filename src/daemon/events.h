@@ -22,6 +22,9 @@ json_t *event_render(const struct event *event, usec_t realtime);
 /* realtime: when it is told, by the wall clock. Lost where memory is short. */
 void events_add(struct events *events, const struct event *event, usec_t realtime);
 
+/* Is any kept of this worker (FLEET/INDEX)? */
+bool events_have(const struct events *events, const char *worker);
+
 /* Answers with the events that are kept, oldest first, of these fleets (all: of none, too), and of one worker
  * alone where worker is not NULL. Where follow, the call is kept for those to come. */
 void events_reply(struct events *events, struct call *call, struct fleet *const *fleets, size_t n_fleets,

@@ -141,6 +141,14 @@ END
         [[ $output != *"default/1"* ]]
         run -2 sqmgrctl events nosuch
         run -2 sqmgrctl status --follow
+        run -2 sqmgrctl events nosuch/1
+        [ "$output" = "sqmgrctl: unknown fleet 'nosuch': there is 'default'" ]
+        run -2 sqmgrctl events default/9 --follow
+        [ "$output" = "sqmgrctl: unknown worker 'default/9': there are 'default/1', 'default/2'" ]
+        run -0 sqmgrctl stop default
+        wait_until 20 fleet_is '.workers == []'
+        run -0 sqmgrctl events default/2
+        [[ $output == *"default/2"*'exited with status 0, as told: operator'* ]]
 }
 
 @test "scale changes the count, within 1 and max_processes" {
