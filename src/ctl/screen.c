@@ -146,8 +146,10 @@ void screen_paint(const char *text)
         for (int i = 0; i < shown; i++) {
                 size_t length = strcspn(text, "\n");
 
+                size_t shown_length = fitting(text, length, columns);
+                const char *end = memchr(text, '\033', shown_length) ? "\033[0m" : "";
                 /* Cleared first: after its last column the cursor still stands on that. */
-                printf("\033[K%.*s\033[0m\n", (int)fitting(text, length, columns), text);
+                printf("\033[K%.*s%s\n", (int)shown_length, text, end);
                 text += length + 1;
         }
         if (shown < lines)

@@ -60,6 +60,9 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         fleet_is '.memory_threshold_bytes == 1073741824'
         run ! grep -q ' $' <<<"$narrow$wide$piped"
         release_workers
+        # The view of a restart is made of escape sequences, of which none is a colour then.
+        [[ $(in_terminal 80 sqmgrctl restart --wait) =~ $esc\[[0-9]+m ]]
+        [[ ! $(NO_COLOR=1 in_terminal 80 sqmgrctl restart --wait) =~ $esc\[[0-9]+m ]]
 }
 
 @test "status --watch repaints, follows the terminal's size and the next sqmgr, and ends on q" {
