@@ -162,6 +162,15 @@ static void print_errors(const struct config_errors *errors, const char *path)
         fputs(text != NULL ? text : "out of memory\n", stderr);
 }
 
+/* What was asked for must not be lost in silence. */
+static int finish_output(int code)
+{
+        if (fflush(stdout) == 0 && ferror(stdout) == 0)
+                return code;
+        fprintf(stderr, "sqmgr: cannot write to standard output: %s\n", strerror(errno));
+        return EXIT_FAILURE;
+}
+
 static void log_warnings(const struct config_errors *warnings, const char *path)
 {
         for (size_t i = 0; i < warnings->n; i++)
@@ -185,7 +194,7 @@ int main(int argc, char **argv)
         if (r >= 0)
                 r = parse_options(argc, argv, &options);
         if (r != 0)
-                return r > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+                return r > 0 ? finish_output(EXIT_SUCCESS) : EXIT_FAILURE;
 
         r = config_load(options.config, &settings, &errors, &warnings);
         if (r < 0) {
@@ -198,17 +207,17 @@ int main(int argc, char **argv)
                 if (text != NULL)
                         fputs(text, stdout);
                 settings_free(settings);
-                return text != NULL ? EXIT_SUCCESS : EXIT_FAILURE;
+                return finish_output(text != NULL ? EXIT_SUCCESS : EXIT_FAILURE);
         }
         if (options.check) {
                 printf("%s: ok\n", options.config);
                 settings_free(settings);
-                return EXIT_SUCCESS;
+                return finish_output(EXIT_SUCCESS);
         }
         if (options.check_state) {
                 r = check_state(&options, settings);
                 settings_free(settings);
-                return r;
+                return finish_output(r);
         }
         log_set_level(settings->log_level);
         log_warnings(&warnings, options.config);

@@ -63,6 +63,10 @@ each_exits() { # CODE COMMAND... -- OPTION...
                 run -1 bash -c "sqmgrctl $command >&-"
                 [[ $output == 'sqmgrctl: cannot write to standard output: Bad file descriptor' ]]
         done
+        for command in status 'status --watch' events ping; do
+                run -1 timeout 20 bash -c "sqmgrctl $command >&-"
+                [[ $output == 'sqmgrctl: cannot write to standard output: Bad file descriptor' ]]
+        done
 }
 
 @test "2: bad usage says what is wrong and how it is right" {

@@ -247,6 +247,11 @@ END
         [[ $output == *0.1.0* ]]
         run -0 sqmgr --help
         [[ $output == *--check-config* ]]
+        configure <<<'command = sidekiq'
+        for option in --version --help --check-config --print-config; do
+                run -1 bash -c "sqmgr -c sqmgr.ini $option >/dev/full"
+                [[ $output == 'sqmgr: cannot write to standard output: No space left on device' ]]
+        done
         run -0 sqmgrctl --help
         [[ $output == *restart* ]]
 }
