@@ -51,11 +51,14 @@ void rollout_abort(struct fleet *fleet, const char *why)
                     fleet->settings->name, why);
 }
 
-static void rollout_halt(struct fleet *fleet)
+static void rollout_halt(struct fleet *fleet, usec_t now)
 {
+        bool any_old = fleet_count(fleet, now).outdated > 0;
+
         fleet->rollout.state = ROLLOUT_HALTED;
-        world_event(fleet->world, EVENT_ROLLOUT_HALTED, fleet, NULL,
-                    "fleet '%s': restart halted, the old workers go on: %s", fleet->settings->name,
+        world_event(fleet->world, EVENT_ROLLOUT_HALTED, fleet, NULL, "fleet '%s': restart halted, %s: %s",
+                    fleet->settings->name,
+                    any_old ? "the old workers go on" : "there are no old workers to go on",
                     fleet->rollout.error);
 }
 
@@ -76,7 +79,7 @@ void rollout_observe_failure(struct fleet *fleet, usec_t now)
         snprintf(rollout->error, sizeof(rollout->error), "%u new workers in a row failed; the last: %s",
                  rollout->failures, fleet->crash_last);
         rollout->lines_token = fleet->lines_token;
-        rollout_halt(fleet);
+        rollout_halt(fleet, now);
 }
 
 /* A new worker has outlived its trial, and the last failure. */
@@ -176,5 +179,5 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
         stuck_text(fleet, counts.live, reason, sizeof(reason));
         snprintf(rollout->error, sizeof(rollout->error), "no progress for %s (rollout_timeout)%s", span,
                  reason);
-        rollout_halt(fleet);
+        rollout_halt(fleet, now);
 }

@@ -235,14 +235,17 @@ static int detach(const struct ctl *ctl)
         return 128 + ctl->signal;
 }
 
-static int tell_halt(const char *name, const char *error)
+static int tell_halt(json_t *fleet)
 {
+        const char *name = ctl_string(fleet, "name"), *error = ctl_string(fleet, "error");
+        bool any_old = ctl_integer(fleet, "outdated") > 0;
         _cleanup_free_ char *text = isatty(STDERR_FILENO) ? strdup(error) : NULL;
 
-        return ctl_error(CTL_FAILED,
-                         "%s: restart halted, the old workers go on; mend what is wrong, then run 'sqmgrctl "
-                         "restart %s' again: %s",
-                         name, name, text ? render_last_lines(text) : error);
+        return ctl_error(
+                CTL_FAILED,
+                "%s: restart halted, %s; mend what is wrong, then run 'sqmgrctl restart %s' again: %s", name,
+                any_old ? "the old workers go on" : "there are no old workers to go on", name,
+                text ? render_last_lines(text) : error);
 }
 
 /* Says how the restart of one fleet ended, or that it began. */
@@ -262,7 +265,7 @@ static int print_outcome(json_t *fleet, bool waited, bool drained)
                 return CTL_DONE;
         }
         if (strcmp(state, "halted") == 0)
-                return tell_halt(name, error);
+                return tell_halt(fleet);
         if (strcmp(state, "aborted") == 0)
                 return ctl_error(CTL_FAILED, "%s: restart aborted: %s", name, error);
         ctl_say("%s: restart done, generation %lld is in force: %lld worker%s replaced%s", name,

@@ -176,6 +176,10 @@ END
         wait_until 20 fleet_is '.state == "running" and .active == 2'
         run -0 sqmgrctl quiet default
         wait_until 20 fleet_is '.state == "quiet" and (.workers | length) == 0'
+        echo 'no such table' >"$folder/steer/fail"
+        run -1 sqmgrctl restart --wait --timeout 60s
+        [[ $output == *'restart halted, there are no old workers to go on; '*'no such table'* ]]
+        rm "$folder/steer/fail"
         run -0 sqmgrctl restart --wait --timeout 60s
         wait_until 20 fleet_is '.state == "running" and .active == 2'
 }

@@ -234,6 +234,26 @@ START_TEST(keeps_old_workers_when_new_ones_never_boot)
 }
 END_TEST
 
+START_TEST(a_halt_says_whether_old_workers_go_on)
+{
+        t.fleet_settings.backoff_max = USEC_PER_SEC;
+        test_settle(&t);
+        t.newborn.die_usec = 100 * USEC_PER_MSEC;
+        restart();
+        for (unsigned i = 0; i < 300 && state() == ROLLOUT_RUNNING; i++)
+                test_tick(&t, 1);
+        ck_assert_ptr_nonnull(
+                strstr(test_event_text(&t, EVENT_ROLLOUT_HALTED), "halted, the old workers go on: 3 new"));
+        command_quiet_fleet(t.world, t.fleet, t.now);
+        test_run(&t, 60);
+        restart();
+        for (unsigned i = 0; i < 300 && state() == ROLLOUT_RUNNING; i++)
+                test_tick(&t, 1);
+        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_ROLLOUT_HALTED),
+                                     "halted, there are no old workers to go on: 3 new"));
+}
+END_TEST
+
 START_TEST(a_release_that_dies_soon_after_its_first_beat_halts)
 {
         test_settle(&t);
@@ -449,6 +469,7 @@ int main(void)
         tcase_add_test(cases, surge_is_a_number_or_a_share_rounded_up);
         tcase_add_test(cases, without_surge_one_old_worker_goes_first);
         tcase_add_test(cases, a_release_that_dies_at_boot_halts_after_three_failures);
+        tcase_add_test(cases, a_halt_says_whether_old_workers_go_on);
         tcase_add_test(cases, a_halt_is_told_with_the_last_lines_of_the_failure_that_it_names);
         tcase_add_test(cases, keeps_old_workers_when_new_ones_never_boot);
         tcase_add_test(cases, a_release_that_dies_soon_after_its_first_beat_halts);
