@@ -180,6 +180,7 @@ struct backoff {
         usec_t failed_at; /* the last of them */
         usec_t next_at;   /* no start before this */
         unsigned freed;   /* but of so many, whose places long lives have left meanwhile */
+        bool loop_told;
 };
 
 /* Things that happened, told to people and programs by the shell. */
@@ -192,6 +193,7 @@ enum event_kind {
         EVENT_KILLED,
         EVENT_GONE,       /* exited after it was told to */
         EVENT_CRASHED,    /* exited by itself */
+        EVENT_CRASH_LOOP, /* short lives in a row keep the fleet below its count */
         EVENT_LAST_LINES, /* of one that has crashed, which were read back later */
         EVENT_BOOT_TIMEOUT,
         EVENT_ELSEWHERE,

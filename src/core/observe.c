@@ -11,7 +11,8 @@
 /* A suspend or a clock step: more than clocks drift apart between two ticks. */
 #define CLOCK_STEP_USEC ((int64_t)USEC_PER_SEC)
 /* A worker that was active for less is a short life. */
-#define SHORT_LIFE_USEC (10 * USEC_PER_SEC)
+#define SHORT_LIFE_USEC  (10 * USEC_PER_SEC)
+#define CRASH_LOOP_LIVES 3 /* so many short ones in a row */
 /* One that has been active for this long ends a row of short lives. */
 #define STABLE_USEC (60 * USEC_PER_SEC)
 /* A replacement that breaches the threshold within this time of its first beat is churn. */
@@ -118,6 +119,23 @@ static void hang_observe_time(struct world *world, struct worker *worker, usec_t
                                                    : "and it has not finished its jobs");
 }
 
+/* Told once, where it keeps the fleet below its count, and is not for want of Redis. */
+static void loop_observe_time(struct fleet *fleet, usec_t now)
+{
+        struct backoff *crash = &fleet->crash;
+        char span[32];
+
+        if (crash->loop_told || crash->count < CRASH_LOOP_LIVES || now >= crash->next_at ||
+            fleet->waits_for != WAIT_BACKOFF || !fleet->redis_up)
+                return;
+        crash->loop_told = true;
+        format_duration(usec_sub(crash->next_at, now), span, sizeof(span));
+        world_event(
+                fleet->world, EVENT_CRASH_LOOP, fleet, NULL,
+                "fleet '%s' is in a crash loop: %u short lives in a row, the next start in %s; the last: %s",
+                fleet->settings->name, crash->count, span, fleet->crash_last);
+}
+
 /* A place that a boot takes, or a drain without jobs, is soon free again. */
 static bool wait_may_last(const struct fleet *fleet)
 {
@@ -155,6 +173,7 @@ void observe_time(struct world *world, usec_t now)
                 }
                 heard_observe_time(fleet, now);
                 crash_observe_time(fleet, now);
+                loop_observe_time(fleet, now);
                 rollout_observe_time(fleet, now);
                 wait_observe_time(fleet, now);
         }

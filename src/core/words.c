@@ -82,6 +82,7 @@ static const struct {
         [EVENT_KILLED] = {"killed", LOG_ERR, "81b583669a6e453aad79ddd9043ce3a3"},
         [EVENT_GONE] = {"gone", LOG_INFO, "7085476f35e341da9e7876748d6b9401"},
         [EVENT_CRASHED] = {"crashed", LOG_ERR, "bc8d0e71c8714b38b839514283dc4ec5"},
+        [EVENT_CRASH_LOOP] = {"crash-loop", LOG_ERR, "5d477ad320074d14b700ba9ce03c0a96"},
         [EVENT_LAST_LINES] = {"last-lines", LOG_ERR, "9dea328e8e9646b492aa0a7dec099546"},
         [EVENT_BOOT_TIMEOUT] = {"boot-timeout", LOG_ERR, "c38f400a3ed74ed1abce87602dc8379c"},
         [EVENT_ELSEWHERE] = {"beats-elsewhere", LOG_WARNING, "6853119b51e94a2893390835f39aaad3"},

@@ -145,6 +145,44 @@ START_TEST(short_lives_back_off)
 }
 END_TEST
 
+START_TEST(a_crash_loop_is_told_once_until_it_is_over)
+{
+        test_settle(&t);
+        t.newborn.die_usec = 100 * USEC_PER_MSEC;
+        test_exit(&t, test_worker(&t, 1), 1);
+        for (unsigned round = 1; round <= 2; round++) {
+                test_run(&t, 600);
+                ck_assert_uint_gt(t.fleet->crash.count, 3);
+                ck_assert_uint_eq(test_events(&t, EVENT_CRASH_LOOP), round);
+                const char *text = test_event_text(&t, EVENT_CRASH_LOOP);
+                ck_assert_msg(strstr(text, "fleet 'default' is in a crash loop: ") != NULL, "%s", text);
+                ck_assert_msg(strstr(text, "; the last: default/1 (pid ") != NULL, "%s", text);
+                command_start(t.world, t.fleet, t.now);
+        }
+}
+END_TEST
+
+START_TEST(no_crash_loop_is_told_of_for_want_of_redis_nor_after_a_halt)
+{
+        test_settle(&t);
+        t.newborn.die_usec = 100 * USEC_PER_MSEC;
+        test_redis(&t, false);
+        test_exit(&t, test_worker(&t, 1), 1);
+        test_run(&t, 600);
+        ck_assert_uint_gt(t.fleet->crash.count, 3);
+        ck_assert_uint_eq(test_events(&t, EVENT_CRASH_LOOP), 0);
+        test_redis(&t, true);
+        t.newborn.die_usec = USEC_INFINITY;
+        test_run(&t, 120);
+        t.newborn.die_usec = 100 * USEC_PER_MSEC;
+        command_restart(t.world, t.fleet, t.now);
+        test_run(&t, 600);
+        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_HALTED);
+        ck_assert_uint_ge(t.fleet->crash.count, 3);
+        ck_assert_uint_eq(test_events(&t, EVENT_CRASH_LOOP), 0);
+}
+END_TEST
+
 START_TEST(a_worker_active_for_10_s_is_no_short_life)
 {
         struct worker *worker = test_spawn(&t);
@@ -410,6 +448,8 @@ int main(void)
         tcase_add_test(cases, a_replacement_over_the_threshold_while_it_boots_is_churn);
         tcase_add_test(cases, churn_is_forgotten_after_10_min_without);
         tcase_add_test(cases, short_lives_back_off);
+        tcase_add_test(cases, a_crash_loop_is_told_once_until_it_is_over);
+        tcase_add_test(cases, no_crash_loop_is_told_of_for_want_of_redis_nor_after_a_halt);
         tcase_add_test(cases, a_worker_active_for_10_s_is_no_short_life);
         tcase_add_test(cases, sixty_seconds_of_activity_reset_the_backoff);
         tcase_add_test(cases, redis_coming_back_resets_the_backoff);
