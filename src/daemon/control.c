@@ -489,14 +489,21 @@ static void handle_get_events(struct control *control, struct call *call, json_t
         events_reply(control->events, call, list.fleets, list.n_fleets, list.all, id, call_wants_more(call));
 }
 
-static void handle_get_metrics(struct control *control, struct call *call, json_t *parameters _unused_,
-                               usec_t now)
+void control_reply_metrics(struct control *control, struct call *call)
 {
+        const struct control_host *host = &control->host;
         struct status_redis redis[REDIS_MAX];
         struct status_info info = status_info(control, redis);
-        _cleanup_free_ char *text = metrics_render(&info, control->host.ticks, control->host.world, now);
+        _cleanup_free_ char *text =
+                metrics_render(&info, host->ticks, host->world, host->now(host->userdata));
 
         server_reply(call, text ? json_pack("{s:s}", "text", text) : NULL, false);
+}
+
+static void handle_get_metrics(struct control *control, struct call *call, json_t *parameters _unused_,
+                               usec_t now _unused_)
+{
+        control->host.metrics(control->host.userdata, call);
 }
 
 static void handle_get_queues(struct control *control, struct call *call, json_t *parameters _unused_,

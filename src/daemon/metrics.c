@@ -141,8 +141,7 @@ static void put_queues(const struct metrics *metrics, const struct status_info *
 {
         const struct queues *queues;
 
-        family(metrics, "sqmgr_queue_jobs", "gauge",
-               "Jobs that wait in the queue, where queues have limits.");
+        family(metrics, "sqmgr_queue_jobs", "gauge", "Jobs that wait in the queue.");
         for (size_t i = 0; i < info->n_redis; i++)
                 for (size_t j = 0; (queues = queues_of(info, i)) && j < queues->n; j++)
                         put_queue(metrics, "sqmgr_queue_jobs", (double)queues->list[j].size,

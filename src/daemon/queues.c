@@ -11,7 +11,10 @@
 #define CALLS_MAX 64
 
 struct queue_reading {
-        struct call *calls[CALLS_MAX]; /* to be answered when all are in */
+        struct {
+                struct call *call;
+                bool metrics; /* it asks for these, the queues among them */
+        } calls[CALLS_MAX];   /* to be answered when all are in */
         size_t n_calls;
         bool under_way;
 };
@@ -148,8 +151,14 @@ void queues_turn(struct supervisor *supervisor)
         reading->under_way = false;
         for (size_t i = 0; i < supervisor->n_links; i++)
                 judge(supervisor->links[i]);
-        while (reading->n_calls > 0)
-                reply(supervisor, reading->calls[--reading->n_calls]);
+        while (reading->n_calls > 0) {
+                struct call *call = reading->calls[--reading->n_calls].call;
+
+                if (reading->calls[reading->n_calls].metrics)
+                        control_reply_metrics(supervisor->control, call);
+                else
+                        reply(supervisor, call);
+        }
 }
 
 void queues_look(struct supervisor *supervisor)
@@ -163,12 +172,12 @@ static void on_cancelled(struct call *call, void *userdata)
         struct queue_reading *reading = userdata;
         size_t i = 0;
 
-        while (reading->calls[i] != call)
+        while (reading->calls[i].call != call)
                 i++;
         reading->calls[i] = reading->calls[--reading->n_calls];
 }
 
-void queues_request(struct supervisor *supervisor, struct call *call)
+void queues_request(struct supervisor *supervisor, struct call *call, bool metrics)
 {
         struct queue_reading *reading = supervisor->queue_reading;
 
@@ -178,7 +187,8 @@ void queues_request(struct supervisor *supervisor, struct call *call)
                         json_pack("{s:s, s:[]}", "reason", "too many wait for this already", "details"));
                 return;
         }
-        reading->calls[reading->n_calls++] = call;
+        reading->calls[reading->n_calls].metrics = metrics;
+        reading->calls[reading->n_calls++].call = call;
         server_keep(call, on_cancelled, reading);
         if (!reading->under_way)
                 begin(supervisor);

@@ -21,7 +21,12 @@ static void on_control_reexec(void *userdata, struct call *call)
 
 static void on_control_queues(void *userdata, struct call *call)
 {
-        queues_request(userdata, call);
+        queues_request(userdata, call, false);
+}
+
+static void on_control_metrics(void *userdata, struct call *call)
+{
+        queues_request(userdata, call, true);
 }
 
 static void on_control_jobs(void *userdata, struct call *call, struct fleet *const *fleets, size_t n_fleets)
@@ -48,9 +53,7 @@ static size_t on_control_redis(void *userdata, struct status_redis *entries, siz
                         .url = redis_url_text(redis),
                         .server = redis_server_text(redis),
                         .state = redis_state_name(redis_state(redis)),
-                        .queues = queue_watch_wanted(&supervisor->settings->redis)
-                                          ? supervisor->links[i]->queues
-                                          : NULL,
+                        .queues = supervisor->links[i]->queues,
                         .rtt_ms = rtt_usec == 0 ? -1 : (double)rtt_usec / (double)USEC_PER_MSEC,
                 };
         }
@@ -91,6 +94,7 @@ int service_start(struct supervisor *supervisor, const struct handover *handover
                 .reload = on_control_reload,
                 .reexec = on_control_reexec,
                 .queues = on_control_queues,
+                .metrics = on_control_metrics,
                 .jobs = on_control_jobs,
                 .doctor = on_control_doctor,
                 .redis = on_control_redis,

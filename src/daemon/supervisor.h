@@ -151,8 +151,8 @@ int queues_begin(struct supervisor *supervisor);
 void queues_end(struct supervisor *supervisor);
 /* Begins to read them where there is a limit to compare with. */
 void queues_look(struct supervisor *supervisor);
-/* Answers the call, now or when they have been read. */
-void queues_request(struct supervisor *supervisor, struct call *call);
+/* Answers the call when they have been read; metrics: with these, the queues among them. */
+void queues_request(struct supervisor *supervisor, struct call *call, bool metrics);
 /* Goes on with what came in; may add events. */
 void queues_turn(struct supervisor *supervisor);
 /* The link ends. */

@@ -99,4 +99,12 @@ start_fleet() { # COMMAND
         [ "$(calls_of smembers)" = 0 ]
         sqmgrctl queues
         [ "$(calls_of smembers)" = 2 ]
+        enqueue 3 Sleep 1
+        run -0 sqmgrctl metrics
+        [[ $output == *$'\n''sqmgr_queue_jobs{url="unix://'"$folder"'/redis.sock",queue="default"} 3'$'\n'* ]]
+        [[ $output =~ sqmgr_queue_latency_seconds\{url=\"unix://$folder/redis.sock\",queue=\"default\"\}\ [0-9.]+ ]]
+        kill -STOP "$redis_pid"
+        run -0 sqmgrctl metrics
+        [[ $output != *'sqmgr_queue_jobs{'* && $output == *'sqmgr_workers{fleet="default",state="active"} 1'* ]]
+        kill -CONT "$redis_pid"
 }

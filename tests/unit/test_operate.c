@@ -63,6 +63,11 @@ static uint64_t on_serial(void *userdata _unused_)
         return serial;
 }
 
+static void on_metrics(void *userdata _unused_, struct call *call)
+{
+        control_reply_metrics(control, call);
+}
+
 static void on_changed(void *userdata _unused_)
 {
         n_changed++;
@@ -80,6 +85,7 @@ static void setup(void)
                 .started_at = T0,
                 .ticks = &ticks,
                 .reload = on_reload,
+                .metrics = on_metrics,
                 .jobs = on_jobs,
                 .redis = on_redis,
                 .serial = on_serial,
