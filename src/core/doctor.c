@@ -248,6 +248,9 @@ void doctor_fleet(struct findings *findings, const struct doctor_machine *machin
 
         snprintf(about, sizeof(about), "fleet '%s'", fleet->settings->name);
         check_settings(findings, machine, fleet, about);
+        if (fleet->crash.count >= FLEET_CRASH_LOOP)
+                add(findings, FINDING_PROBLEM, about, "mend that, then run 'sqmgrctl restart'",
+                    "%u short lives in a row, the last: %s", fleet->crash.count, fleet->crash_last);
         for (size_t i = 0; i < n_workers; i++)
                 check_worker(findings, &workers[i]);
         if (findings->n == before)

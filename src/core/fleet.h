@@ -175,6 +175,9 @@ struct rollout {
         uint64_t lines_token; /* the last lines in error are still being read; 0: none are */
 };
 
+/* So many short lives in a row are a crash loop. */
+#define FLEET_CRASH_LOOP 3
+
 struct backoff {
         unsigned count;   /* failures in a row; 0 once reset */
         usec_t failed_at; /* the last of them */

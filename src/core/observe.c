@@ -11,8 +11,7 @@
 /* A suspend or a clock step: more than clocks drift apart between two ticks. */
 #define CLOCK_STEP_USEC ((int64_t)USEC_PER_SEC)
 /* A worker that was active for less is a short life. */
-#define SHORT_LIFE_USEC  (10 * USEC_PER_SEC)
-#define CRASH_LOOP_LIVES 3 /* so many short ones in a row */
+#define SHORT_LIFE_USEC (10 * USEC_PER_SEC)
 /* One that has been active for this long ends a row of short lives. */
 #define STABLE_USEC (60 * USEC_PER_SEC)
 /* A replacement that breaches the threshold within this time of its first beat is churn. */
@@ -125,7 +124,7 @@ static void loop_observe_time(struct fleet *fleet, usec_t now)
         struct backoff *crash = &fleet->crash;
         char span[32];
 
-        if (crash->loop_told || crash->count < CRASH_LOOP_LIVES || now >= crash->next_at ||
+        if (crash->loop_told || crash->count < FLEET_CRASH_LOOP || now >= crash->next_at ||
             fleet->waits_for != WAIT_BACKOFF || !fleet->redis_up)
                 return;
         crash->loop_told = true;

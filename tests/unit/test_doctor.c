@@ -191,6 +191,21 @@ START_TEST(workers_are_judged)
 }
 END_TEST
 
+START_TEST(a_crash_loop_is_a_problem)
+{
+        const struct doctor_machine machine = {0};
+
+        snprintf(fleet.crash_last, sizeof(fleet.crash_last), "web/1 (pid 7) exited with status 1");
+        fleet.crash.count = 2;
+        doctor_fleet(&findings, &machine, &fleet, NULL, 0);
+        expect("ok fleet 'web': its settings and 0 workers\n");
+        fleet.crash.count = 3;
+        doctor_fleet(&findings, &machine, &fleet, NULL, 0);
+        expect("problem fleet 'web': 3 short lives in a row, the last: web/1 (pid 7) exited with status 1\n");
+        fleet.crash.count = 0;
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("doctor");
@@ -202,6 +217,7 @@ int main(void)
         tcase_add_test(tests, the_machine_is_judged);
         tcase_add_test(tests, a_fleets_settings_are_judged);
         tcase_add_test(tests, workers_are_judged);
+        tcase_add_test(tests, a_crash_loop_is_a_problem);
         suite_add_tcase(suite, tests);
         return unit_main(suite);
 }
