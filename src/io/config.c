@@ -20,7 +20,9 @@
 #define FILE_MAX_BYTES (1024 * 1024)
 /* inih's buffer of 200 bytes, less a newline and the final NUL. */
 #define LINE_MAX_BYTES 198
-#define KEY_LETTERS    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
+/* Stands for a ';' behind a blank while inih has the line: it would end the value there, in quotes too. */
+#define MASK        '\001'
+#define KEY_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 
 struct reader {
         const char *text; /* the rest of the file */
@@ -34,19 +36,12 @@ struct reader {
 /* Says where a line's value has a comment behind it. Returns true where it has. */
 static bool refuse_comment(struct reader *reader, const char *value, const char *end)
 {
+        bool blank = true, unquoted = false, quoted = false;
         char quote = '\0';
-        bool blank = true;
 
         for (const char *p = value; p < end; p++) {
-                if (blank && *p == ';') {
-                        config_errors_add(
-                                reader->errors, reader->line,
-                                "a ';' behind a blank begins a comment, within quotes too, and none may "
-                                "stand "
-                                "behind a value: put the comment on a line of its own; in a command, leave "
-                                "out the blank before the ';'");
-                        return true;
-                }
+                unquoted |= blank && *p == ';' && !quote;
+                quoted |= blank && *p == ';' && quote;
                 if (blank && *p == '#' && !quote) {
                         config_errors_add(
                                 reader->errors, reader->line,
@@ -54,11 +49,19 @@ static bool refuse_comment(struct reader *reader, const char *value, const char 
                                 "put the comment on a line of its own, or the '#' in quotes");
                         return true;
                 }
-                if (quote ? *p == quote : *p == '\'' || *p == '"')
-                        quote = quote ? '\0' : *p;
                 blank = isspace((unsigned char)*p);
+                if (*p == '\\' && quote != '\'')
+                        p++;
+                else if (quote ? *p == quote : *p == '\'' || *p == '"')
+                        quote = quote ? '\0' : *p;
         }
-        return false;
+        /* A quote that is not closed is an apostrophe, and quotes nothing. */
+        if (!unquoted && !(quoted && quote))
+                return false;
+        config_errors_add(reader->errors, reader->line,
+                          "a ';' behind a blank begins a comment, and none may stand behind a value: put the "
+                          "comment on a line of its own, or the ';' in quotes");
+        return true;
 }
 
 /* A line `[NAME]`, without blanks around it. Returns true where inih may have it. */
@@ -113,9 +116,9 @@ static bool check_pair(struct reader *reader, const char *start, const char *end
 /* Judges the line from start to end. Returns true where inih may have it. */
 static bool take_line(struct reader *reader, const char *start, const char *end)
 {
-        if (memchr(start, '\0', (size_t)(end - start))) {
+        if (memchr(start, '\0', (size_t)(end - start)) || memchr(start, MASK, (size_t)(end - start))) {
                 config_errors_add(reader->errors, reader->line,
-                                  "the line holds a NUL byte: this is no text file");
+                                  "the line holds a NUL byte or Ctrl-A: this is no text file");
                 return false;
         }
         if (end - start > LINE_MAX_BYTES) {
@@ -172,15 +175,23 @@ static char *read_line(char *buffer, int size, void *stream)
         }
         memcpy(buffer, start, length);
         memcpy(buffer + length, "\n", sizeof("\n"));
+        for (size_t i = 1; i < length; i++)
+                if (buffer[i] == ';' && isspace((unsigned char)buffer[i - 1]))
+                        buffer[i] = MASK;
         return buffer;
 }
 
 static int take_pair(void *userdata, const char *section, const char *name, const char *value)
 {
         struct reader *reader = userdata;
+        char text[LINE_MAX_BYTES + 1];
 
         (void)section; /* cut by inih; the draft knows it whole */
-        int r = settings_draft_set(reader->draft, name, value ? value : "", reader->line, reader->errors);
+        snprintf(text, sizeof(text), "%s", value ? value : "");
+        for (char *p = text; *p != '\0'; p++)
+                if (*p == MASK)
+                        *p = ';';
+        int r = settings_draft_set(reader->draft, name, text, reader->line, reader->errors);
         if (r < 0)
                 reader->error = r;
         return 1;

@@ -66,9 +66,8 @@ static void assert_tells(const struct settings_surroundings *surroundings, const
 }
 
 #define COMMENT_ERROR                                                                                        \
-        "a ';' behind a blank begins a comment, within quotes too, and none may stand behind a value: put "  \
-        "the comment "                                                                                       \
-        "on a line of its own; in a command, leave out the blank before the ';'\n"
+        "a ';' behind a blank begins a comment, and none may stand behind a value: put the comment on a "    \
+        "line of its own, or the ';' in quotes\n"
 #define HASH_ERROR                                                                                           \
         "a '#' behind a blank begins no comment here, but would belong to the value: put the comment on a "  \
         "line of its "                                                                                       \
@@ -88,7 +87,11 @@ static const struct {
         {"# one\n;two\n   # three\n\t\n\n[fleet:a]   \ncommand=run\t\n", ""},
         {FLEET "environment = A=x;y B='# z' C=a#b\n", ""},
         {FLEET "directory = /srv/app ; mine\n", "f:3: " COMMENT_ERROR},
-        {FLEET "environment = A='x ; y'\n", "f:3: " COMMENT_ERROR},
+        {FLEET "environment = A='x ; y' B=\"\\\" ;\"\n", ""},
+        {FLEET "environment = A='x ; y' ; z\n", "f:3: " COMMENT_ERROR},
+        {FLEET "environment = A=it\\'s ; z\n", "f:3: " COMMENT_ERROR},
+        {FLEET "directory = /srv/bob's ; mine\n", "f:3: " COMMENT_ERROR},
+        {FLEET "directory = /srv/\001\n", "f:3: the line holds a NUL byte or Ctrl-A: this is no text file\n"},
         {FLEET "environment =;\n", "f:3: " COMMENT_ERROR},
         {FLEET "environment = ; A=1\n", "f:3: " COMMENT_ERROR},
         {FLEET "environment = A=1\t;\n", "f:3: " COMMENT_ERROR},
@@ -141,7 +144,7 @@ END_TEST
 START_TEST(reads_values_as_they_stand)
 {
         static const char text[] =
-                "[redis]\npassword=a=b:c;d'e\n[fleet:a]\ncommand  =  /bin/sh -c 'a;  \"b\"'  \n"
+                "[redis]\npassword=a=b:c;d'e\n[fleet:a]\ncommand  =  /bin/sh -c 'a ;  \"b\" ;# c'  \n"
                 "environment = A=x;y B='# z'\n";
         _cleanup_free_ char *errors = NULL;
 
@@ -149,8 +152,8 @@ START_TEST(reads_values_as_they_stand)
         _cleanup_settings_ struct settings *settings = load(&as_user, &errors);
         ck_assert_msg(settings != NULL, "%s", errors);
         ck_assert_str_eq(settings->redis.password, "a=b:c;d'e");
-        ck_assert_str_eq(settings->fleets[0]->command, "/bin/sh -c 'a;  \"b\"'");
-        ck_assert_str_eq(settings->fleets[0]->argv[2], "a;  \"b\"");
+        ck_assert_str_eq(settings->fleets[0]->command, "/bin/sh -c 'a ;  \"b\" ;# c'");
+        ck_assert_str_eq(settings->fleets[0]->argv[2], "a ;  \"b\" ;# c");
         ck_assert_str_eq(settings->fleets[0]->environment_list[1], "B=# z");
 }
 END_TEST
@@ -179,7 +182,7 @@ START_TEST(refuses_nul_bytes)
         assert_tells(&as_user, "f:1: fleet 'a' has no command: add 'command = ...', what starts one worker, "
                                "in the foreground; split "
                                "into words without a shell\n"
-                               "f:2: the line holds a NUL byte: this is no text file\n");
+                               "f:2: the line holds a NUL byte or Ctrl-A: this is no text file\n");
 }
 END_TEST
 
