@@ -35,6 +35,9 @@ static void order_fleet(struct world *world, struct fleet *fleet, enum fleet_ord
 enum command_outcome command_quiet_fleet(struct world *world, struct fleet *fleet, usec_t now)
 {
         (void)now;
+        /* Else the restart that ends the quiet of a deployment would bring it back. */
+        if (fleet_order(fleet) == ORDER_STOP)
+                return COMMAND_LEAVING;
         order_fleet(world, fleet, ORDER_QUIET, "quieted");
         return COMMAND_DONE;
 }

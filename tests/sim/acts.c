@@ -231,8 +231,11 @@ static void operate(struct sim *sim, const struct act *act)
                 check_command(sim, fleet, fleet->rollout.state != ROLLOUT_RUNNING, "abort");
                 break;
         case ACT_QUIET_FLEET:
-                command_quiet_fleet(world, fleet, sim->now);
-                check_command(sim, fleet, fleet->order == ORDER_QUIET, "quiet");
+                outcome = command_quiet_fleet(world, fleet, sim->now);
+                check_command(sim, fleet,
+                              outcome == COMMAND_LEAVING ? fleet_order(fleet) == ORDER_STOP
+                                                         : fleet->order == ORDER_QUIET,
+                              "quiet");
                 break;
         case ACT_QUIET_WORKER:
                 if (fleet->n_workers > 0)

@@ -90,6 +90,18 @@ START_TEST(start_takes_force_back)
 }
 END_TEST
 
+START_TEST(a_stopped_fleet_stays_so_through_a_deployment)
+{
+        ck_assert_int_eq(command_quiet_fleet(t.world, t.fleet, t.now), COMMAND_DONE);
+        command_stop(t.world, t.fleet, true, t.now);
+        ck_assert_int_eq(command_quiet_fleet(t.world, t.fleet, t.now), COMMAND_LEAVING);
+        ck_assert(t.fleet->force);
+        ck_assert_int_eq(command_restart(t.world, t.fleet, t.now), COMMAND_STOPPED);
+        command_start(t.world, t.fleet, t.now);
+        ck_assert_int_eq(command_quiet_fleet(t.world, t.fleet, t.now), COMMAND_DONE);
+}
+END_TEST
+
 START_TEST(quiet_and_stop_abort_a_rollout)
 {
         command_restart(t.world, t.fleet, t.now);
@@ -356,6 +368,7 @@ int main(void)
         tcase_add_test(cases, stop_waits_for_jobs_and_force_does_not);
         tcase_add_test(cases, force_ends_the_booting_and_the_unseen_too);
         tcase_add_test(cases, start_takes_force_back);
+        tcase_add_test(cases, a_stopped_fleet_stays_so_through_a_deployment);
         tcase_add_test(cases, quiet_and_stop_abort_a_rollout);
         tcase_add_test(cases, a_quieted_worker_is_refilled);
         tcase_add_test(cases, scale_takes_1_to_max_processes);
