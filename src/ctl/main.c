@@ -267,24 +267,8 @@ static int run(struct ctl *ctl, int argc, char **argv)
         return command->run(ctl);
 }
 
-/* Standard descriptors that are closed: the socket would be taken for one of them, and be written to. What is
- * opened in their place refuses that. Returns false where nothing can be opened. */
-static bool open_standard_descriptors(void)
-{
-        int fd;
-
-        do
-                fd = open("/dev/null", O_RDONLY);
-        while (fd >= 0 && fd <= STDERR_FILENO);
-        close_fd(fd);
-        return fd >= 0;
-}
-
 int main(int argc, char **argv)
 {
-        if (!open_standard_descriptors())
-                return CTL_FAILED;
-
         struct ctl ctl = {.fd = -1, .signal_fd = -1, .key_fd = -1};
         int code = CTL_DONE;
 
