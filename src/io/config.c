@@ -121,17 +121,7 @@ static bool take_line(struct reader *reader, const char *start, const char *end)
                                   "the line holds a NUL byte or Ctrl-A: this is no text file");
                 return false;
         }
-        if (end - start > LINE_MAX_BYTES) {
-                config_errors_add(
-                        reader->errors, reader->line,
-                        "the line has %zu bytes, and more than %d are not possible: shorten it; a long "
-                        "command may go into a script, a long environment into environment_file",
-                        (size_t)(end - start), LINE_MAX_BYTES);
-                /* Its keys must not go to the section above. */
-                if (*start == '[')
-                        reader->draft->section = SECTION_REFUSED;
-                return false;
-        }
+        size_t length = (size_t)(end - start);
         const char *text = start;
         while (text < end && isspace((unsigned char)*text))
                 text++;
@@ -139,6 +129,17 @@ static bool take_line(struct reader *reader, const char *start, const char *end)
                 end--;
         if (text == end || *text == '#' || *text == ';')
                 return false;
+        if (length > LINE_MAX_BYTES) {
+                config_errors_add(
+                        reader->errors, reader->line,
+                        "the line has %zu bytes, and more than %d are not possible: shorten it; a long "
+                        "command may go into a script, a long environment into environment_file",
+                        length, LINE_MAX_BYTES);
+                /* Its keys must not go to the section above. */
+                if (*text == '[')
+                        reader->draft->section = SECTION_REFUSED;
+                return false;
+        }
         if (text > start) {
                 config_errors_add(
                         reader->errors, reader->line,

@@ -174,6 +174,19 @@ START_TEST(reads_the_longest_line)
 }
 END_TEST
 
+START_TEST(takes_comments_of_any_length)
+{
+        static const char text[] = "# " X50 X50 X50 X50 "\n;" X50 X50 X50 X50 "\n  # " X50 X50 X50 X50
+                                   " \n[fleet:a]\ncommand = x\n";
+        _cleanup_free_ char *errors = NULL;
+
+        write_bytes(text, strlen(text));
+        _cleanup_settings_ struct settings *settings = load(&as_user, &errors);
+        ck_assert_msg(settings != NULL, "%s", errors);
+        ck_assert_str_eq(settings->fleets[0]->command, "x");
+}
+END_TEST
+
 START_TEST(refuses_nul_bytes)
 {
         static const char text[] = "[fleet:a]\ncommand = run\0 away\n";
@@ -424,6 +437,7 @@ int main(void)
         tcase_add_loop_test(tests, refuses_each_trap_of_the_format_by_its_line, 0, ELEMENTSOF(line_cases));
         tcase_add_test(tests, reads_values_as_they_stand);
         tcase_add_test(tests, reads_the_longest_line);
+        tcase_add_test(tests, takes_comments_of_any_length);
         tcase_add_test(tests, refuses_nul_bytes);
         tcase_add_test(tests, says_what_it_cannot_open);
         tcase_add_test(tests, trusts_only_files_of_root);
