@@ -264,8 +264,9 @@ static int adoption_new(struct supervisor *supervisor, usec_t now, struct adopti
                 const struct fleet_settings *settings = world->fleets[i]->settings;
                 errno = 0;
                 const struct passwd *user = settings->user != NULL ? getpwnam(settings->user) : NULL;
-                if (user == NULL && is_shortage(-errno))
-                        return -errno;
+                r = -errno;
+                if (user == NULL && is_shortage(r))
+                        return r;
 
                 adoption->until = MIN(adoption->until, usec_add(now, settings->boot_timeout));
                 adoption->sought[adoption->n_sought++] = (struct sought){

@@ -95,6 +95,7 @@ END
         [ "$(id -u)" = 0 ] || skip "only root can mount"
         start_redis
         mkdir "$folder/state"
+        # shellcheck disable=SC2034
         sqmgr_lines="state_file = $folder/state/state"
         stubs 2
         launch sqmgr unshare -m sh -c "mount -t tmpfs -o size=80k none $folder/state && exec sqmgr -c $folder/sqmgr.ini"
