@@ -14,6 +14,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+/* For the deadlines that are not what a test is about. */
+#define SERVER_PATIENCE (30 * USEC_PER_SEC)
+
 static char server_directory[] = "/tmp/sqmgr-test.XXXXXX";
 static char server_socket[64], server_url[80];
 static pid_t server_pid; /* of the last one started; 0: none */
@@ -117,6 +120,26 @@ static inline void server_wait(void)
         while (!(reply = server_ask("PING")))
                 (void)usleep(10000);
         freeReplyObject(reply);
+}
+
+/* With a port of its own, beside the socket. Another process may take a free one before it does: then it
+ * ends, and another one is tried. Returns the port. */
+static inline int server_start_with_port(void)
+{
+        for (;;) {
+                int port = free_port();
+
+                server_start(port, NULL, NULL);
+                while (waitpid(server_pid, NULL, WNOHANG) == 0) {
+                        redisReply *reply = server_ask("PING");
+
+                        if (reply) {
+                                freeReplyObject(reply);
+                                return port;
+                        }
+                        (void)usleep(10000);
+                }
+        }
 }
 
 static inline void loop_start(void)

@@ -85,8 +85,8 @@ static void setup(void)
         server_start(0, NULL, NULL);
         settings = (struct redis_settings){
                 .url = server_url,
-                .connect_timeout = USEC_PER_SEC,
-                .command_timeout = 5 * USEC_PER_SEC,
+                .connect_timeout = SERVER_PATIENCE,
+                .command_timeout = SERVER_PATIENCE,
         };
         ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &redis), 0);
         ck_assert_int_eq(beats_new(redis, NULL, HOST, &ops, told, &beats), 0);

@@ -188,20 +188,28 @@ static struct queues *found;
 static char failure[256];
 static unsigned n_answers;
 
+static struct redis *connect_within(usec_t command_timeout)
+{
+        struct redis *connected;
+
+        settings = (struct redis_settings){
+                .url = server_url,
+                .connect_timeout = SERVER_PATIENCE,
+                .command_timeout = command_timeout,
+        };
+        ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &connected), 0);
+        run_until(redis_state(connected) == REDIS_STATE_CONNECTED);
+        return connected;
+}
+
 static void setup(void)
 {
         loop_start();
-        settings = (struct redis_settings){
-                .url = server_url,
-                .connect_timeout = USEC_PER_SEC,
-                .command_timeout = 500 * USEC_PER_MSEC,
-        };
         n_answers = 0;
         failure[0] = '\0';
         server_start(0, NULL, NULL);
         server_wait();
-        ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &redis), 0);
-        run_until(redis_state(redis) == REDIS_STATE_CONNECTED);
+        redis = connect_within(SERVER_PATIENCE);
 }
 
 static void teardown(void)
@@ -320,8 +328,10 @@ END_TEST
 
 START_TEST(a_redis_that_hangs_or_goes_away_ends_the_reading)
 {
-        ck_assert_int_eq(queues_read_start(redis, "", on_queues, &settings, &reading), 0);
+        redis = redis_free(redis);
+        redis = connect_within(300 * USEC_PER_MSEC);
         ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
+        ck_assert_int_eq(queues_read_start(redis, "", on_queues, &settings, &reading), 0);
         run_until(n_answers > 0);
         ck_assert_ptr_null(found);
         ck_assert_str_eq(failure, "Redis went away or did not answer in time");

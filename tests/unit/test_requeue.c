@@ -31,6 +31,20 @@ static void on_done(enum rescue_outcome outcome, unsigned times, const char *err
         snprintf(to->error, sizeof(to->error), "%s", error ?: "");
 }
 
+static struct redis *connect_within(usec_t command_timeout)
+{
+        struct redis *connected;
+
+        settings = (struct redis_settings){
+                .url = server_url,
+                .connect_timeout = SERVER_PATIENCE,
+                .command_timeout = command_timeout,
+        };
+        ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &connected), 0);
+        run_until(redis_state(connected) == REDIS_STATE_CONNECTED);
+        return connected;
+}
+
 static void setup(void)
 {
         const struct sidekiq_field thread = {.text = "t1", .len = 2},
@@ -38,19 +52,13 @@ static void setup(void)
 
         loop_start();
         server_start(0, NULL, NULL);
-        settings = (struct redis_settings){
-                .url = server_url,
-                .connect_timeout = USEC_PER_SEC,
-                .command_timeout = 300 * USEC_PER_MSEC,
-        };
         fleet = (struct fleet_settings){.rescue_jobs = RESCUE_JOBS_REQUEUE, .rescue_limit = 2};
         told = other_told = (struct told){0};
         size_t bytes = SIZE_MAX;
         ck_assert_int_eq(job_list_add(&list, false, &thread, &entry), 0);
         ck_assert_int_eq(job_list_decode(&list, &bytes), 0);
-        ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &redis), 0);
-        ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &other), 0);
-        run_until(redis_state(redis) == REDIS_STATE_CONNECTED && redis_state(other) == REDIS_STATE_CONNECTED);
+        redis = connect_within(SERVER_PATIENCE);
+        other = connect_within(SERVER_PATIENCE);
 }
 
 static void teardown(void)
@@ -246,6 +254,8 @@ END_TEST
 
 START_TEST(a_lost_connection_is_told)
 {
+        redis = redis_free(redis);
+        redis = connect_within(300 * USEC_PER_MSEC);
         begin(IDENTITY ":work");
         server_do("CLIENT PAUSE 100000 ALL");
         try(NULL);

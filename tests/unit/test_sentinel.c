@@ -55,11 +55,16 @@ static void setup(void)
         settings = (struct redis_settings){
                 .sentinels = text,
                 .master_name = (char *)"mymaster",
-                .connect_timeout = 300 * USEC_PER_MSEC,
-                .command_timeout = 300 * USEC_PER_MSEC,
+                .connect_timeout = SERVER_PATIENCE,
+                .command_timeout = SERVER_PATIENCE,
         };
         client = -1;
+}
+
+static void start(void)
+{
         ck_assert_int_eq(sentinel_new(event, &settings, NULL, &ops, &settings, &sentinel), 0);
+        sentinel_locate(sentinel);
 }
 
 static void teardown(void)
@@ -118,7 +123,7 @@ START_TEST(names_the_master_and_follows_it)
                 "",
         };
 
-        sentinel_locate(sentinel);
+        start();
         accept_at(0);
         say(ANSWER LISTENING);
         run_until(n_told == 1);
@@ -157,9 +162,17 @@ static const struct {
         {"", "no reply within command_timeout"},
 };
 
+/* Some answers leave the rest to be waited for. */
+static void start_for_strange(int i)
+{
+        if (!strange[i].why || strncmp(strange[i].why, "no reply", strlen("no reply")) == 0)
+                settings.command_timeout = USEC_PER_SEC;
+        start();
+}
+
 START_TEST(asks_the_next_where_one_answers_strangely)
 {
-        sentinel_locate(sentinel);
+        start_for_strange(_i);
         accept_at(0);
         say(strange[_i].answer);
         accept_at(1);
@@ -172,8 +185,10 @@ END_TEST
 
 START_TEST(says_why_none_knows)
 {
+        start_for_strange(_i);
         for (unsigned turn = 1; turn <= 2; turn++) {
-                sentinel_locate(sentinel);
+                if (turn == 2)
+                        sentinel_locate(sentinel);
                 for (size_t i = 0; i < SENTINELS; i++) {
                         accept_at(i);
                         say(strange[_i].answer);
@@ -190,7 +205,7 @@ END_TEST
 /* Nobody waits for it, and nobody is told: the master in use may be good. */
 START_TEST(listens_to_the_next_where_one_is_lost)
 {
-        sentinel_locate(sentinel);
+        start();
         accept_at(0);
         say(ANSWER LISTENING);
         run_until(n_told == 1);
@@ -208,7 +223,7 @@ END_TEST
 
 START_TEST(asks_another_where_the_named_one_was_no_master)
 {
-        sentinel_locate(sentinel);
+        start();
         accept_at(0);
         say(ANSWER LISTENING);
         run_until(n_told == 1);
