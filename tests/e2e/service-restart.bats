@@ -83,16 +83,20 @@ stop_load() {
 }
 
 @test "a stop that drains for longer than TimeoutStopSec: it counts down and is not cut short" {
-        sqmgr_lines='shutdown_timeout = 3min' configure <<<'active_process_count = 2'
+        sqmgr_lines='shutdown_timeout = 10min' configure <<<'active_process_count = 2'
         printf '[Service]\nTimeoutStopSec=4s\n' | put /etc/systemd/system/sqmgr.service.d/short.conf
         start_service 2
-        enqueue 5 Sleep 10
-        enqueue 5 Sleep 25
+        enqueue 5 Hold /srv/app/first
+        enqueue 5 Hold /srv/app/second
         wait_until 30 has_started 10
         unit stop --no-block sqmgr
         counts() { unit show -p StatusText --value sqmgr | grep -qE "^$1"; }
-        wait_until 20 counts 'Stopping: 2 workers left, 10 running jobs, 1[0-9]{2} s until all are told to exit'
+        wait_until 20 counts 'Stopping: 2 workers left, 10 running jobs, [0-9]+ s until all are told to exit'
+        # More than 10 s have passed of the 10 min.
+        wait_until 20 counts 'Stopping: 2 workers left, 10 running jobs, 5[0-8][0-9] s'
+        in_machine touch /srv/app/first
         wait_until 40 counts 'Stopping: [12] workers? left, 5 running jobs, '
+        in_machine touch /srv/app/second
         wait_until 60 unit_is sqmgr ActiveState inactive
         unit_is sqmgr Result success
         app_count_is 0
