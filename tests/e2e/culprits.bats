@@ -71,7 +71,12 @@ classes_are() { fleet_is ".culprits[0].classes == $1"; }
         classes_are '[{"class": "Leak", "jobs": 1}]'
         touch "$folder/release"
         wait_until 60 ready 2
-        enqueue 1 Leak 250 "$folder/release"
+        # The job is to be over long before the next beat: it begins right after one.
+        sqmgrctl scale default 1
+        wait_until 60 fleet_is '.active == 1 and (.workers | length) == 1'
+        ruby -r "$app" -e 'Leak.set(queue: "later").perform_async(250, ARGV[0])' "$folder/release"
+        wait_until 20 fleet_is '.workers[0].beat_age_seconds < 1'
+        redis rpoplpush queue:later queue:default
         wait_until 60 told culprits 2
         [[ "$(text_of culprits | tail -n 1)" =~ \ grew\ by\ 2[0-9]{2}M\ to\ .*,\ running\ no\ job$ ]]
         fleet_is '.culprits | length == 2 and .[0].age_seconds <= .[1].age_seconds'
