@@ -18,12 +18,10 @@ record_workers() {
 # All processes of this test's fleet, by the mark that they carry, the parts of a worker left aside.
 marked_pids() {
         local environ pid
-        for environ in /proc/[0-9]*/environ; do
+        while read -r environ; do
                 pid=${environ#/proc/} pid=${pid%/environ}
-                if grep -qzFx "SQMGR_MARK=$folder" "$environ" && grep -qz '^SQMGR_WORKER=' "$environ"; then
-                        echo "$pid"
-                fi
-        done 2>/dev/null
+                ! grep -qsz '^SQMGR_WORKER=' "$environ" || echo "$pid"
+        done < <(grep -slzFx "SQMGR_MARK=$folder" /proc/[0-9]*/environ)
 }
 main_pids() {
         local pid parent all
@@ -177,14 +175,14 @@ END
         done
         fleet_is '[.workers[].index] == [1, 2, 3, 4] and .crash.count == 0'
         # And they are workers in full: a restart replaces them.
-        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        run -0 sqmgrctl restart --wait=drained --timeout 300s
         mains_are 4
         record_workers
 }
 
 @test "the state lost: generations are read from the workers" {
         four_stubs
-        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        run -0 sqmgrctl restart --wait=drained --timeout 300s
         fleet_is '.generation == 2'
         kill_sqmgr
         rm "$folder/state"
@@ -272,18 +270,18 @@ END
         start_redis
         configure <<END
 command = /bin/sh -c 'echo started >>$folder/starts; exit 3'
-backoff_min = 60s
-backoff_max = 60s
+backoff_min = 1h
+backoff_max = 1h
 END
         start_sqmgr
-        wait_until 60 fleet_is '.crash.count >= 1 and .crash.next_start_seconds > 10'
+        wait_until 60 fleet_is '.crash.count >= 1 and .crash.next_start_seconds > 600'
         starts=$(wc -l <"$folder/starts")
         kill -KILL "$sqmgr_pid"
         wait "$sqmgr_pid" || true
         start_sqmgr
         wait_until 10 redis_state_is connected
         sleep 1
-        fleet_is '.crash.count >= 1 and .crash.next_start_seconds > 5'
+        fleet_is '.crash.count >= 1 and .crash.next_start_seconds > 300'
         [ "$(wc -l <"$folder/starts")" = "$starts" ]
 }
 
@@ -344,7 +342,7 @@ END
         wait_until 20 ready 1
         [ "$(worker_pids)" = "$beating" ]
         mains_are 1
-        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        run -0 sqmgrctl restart --wait=drained --timeout 300s
         gone "$beating"
         mains_are 1
         record_workers

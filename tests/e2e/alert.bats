@@ -24,9 +24,10 @@ ${sqmgr_lines-}"
         kill -KILL "$(worker_pids)"
         wait_until 20 grep -q '"crashed"' told/events
         grep -qFx "two words,crashed,default,default/1,$([ "$(id -u)" = 0 ] && echo nobody || id -un)" told/words
-        jq -e '.event == "crashed" and .level == "error" and .worker == "default/1" and .pid > 1 and .count == 1' told/events
+        jq 'select(.event == "crashed")' told/events >crashed.json
+        jq -e '.level == "error" and .worker == "default/1" and .pid > 1 and .count == 1' crashed.json
         # The same words as sqmgrctl has for it.
-        jq -S 'del(.count)' told/events >told.json
+        jq -S 'del(.count)' crashed.json >told.json
         sqmgrctl events --json | jq -S 'select(.event == "crashed")' >shown.json
         diff told.json shown.json
 
@@ -46,13 +47,14 @@ ${sqmgr_lines-}"
                 start_with_script 'echo "$SQMGR_EVENT" >>words' '[ "$SQMGR_EVENT" = started ] && exit 7' 'exec sleep 1000'
         wait_until 10 grep -q "alert_command for 'started' failed: it exited with status 7" sqmgr.log
         wait_until 10 grep -q active told/words
-        run -0 sqmgrctl restart --wait --timeout 60s
+        run -0 sqmgrctl restart --wait --timeout 300s
         fleet_is '.generation == 2 and .rollout.state == "done"'
         sed -i '/^alert_/d' sqmgr.ini
         run -0 sqmgrctl reload
         [[ $output == *"alert_command: $folder/tell"*' -> none'* ]]
-        # The one that hangs is still the only one.
-        [ "$(wc -l <told/words)" = 2 ]
+        # The one that hangs is still the only one, or was ended for that before the next began.
+        begun=$(wc -l <told/words)
+        [ "$begun" -le $((2 + $(grep -c 'was killed: it took longer than' sqmgr.log))) ]
         run -0 sqmgrctl ping
 }
 

@@ -28,8 +28,7 @@ in_fish() { # WORD...: what fish offers for the last word of the line
 # A shell in a terminal: completion is what it does when Tab is pressed there.
 open_terminal() { # COMMAND...
         launch tmux tmux -D -S "$folder/tmux.sock" -f /dev/null
-        wait_until 10 test -S "$folder/tmux.sock"
-        tmux_do new-session -d -s t -x 100 -y 24 -e "PATH=$PATH" -e "SQMGR_SOCKET=$SQMGR_SOCKET" -e "HOME=$folder" "$@"
+        wait_until 10 tmux_do new-session -d -s t -x 100 -y 24 -e "PATH=$PATH" -e "SQMGR_SOCKET=$SQMGR_SOCKET" -e "HOME=$folder" "$@"
 }
 tmux_do() { tmux -N -S "$folder/tmux.sock" "$@" 3>&- 9>&-; }
 type_text() { tmux_do send-keys -t t -l "$1"; }
@@ -93,8 +92,9 @@ shows() { tmux_do capture-pane -p -t t | grep -q -e "$1"; } # PATTERN
         [ "$(in_bash -s "$SQMGR_SOCKET" status m)" = mail ]
         [[ $(in_bash -s /t) == 'option -o default'* ]]
         open_terminal bash --norc
-        type_text "PS1='# '; . $completion/sqmgrctl.bash; cd $folder"
+        type_text "PS1='# '; . $completion/sqmgrctl.bash; cd $folder; clear; echo rea''dy"
         press Enter
+        wait_until 10 shows '^ready'
         type_text 'sqmgrctl wh'
         press Tab
         wait_until 10 shows 'sqmgrctl why $\|sqmgrctl why$'
@@ -118,9 +118,9 @@ shows() { tmux_do capture-pane -p -t t | grep -q -e "$1"; } # PATTERN
         command -v zsh >/dev/null || skip 'zsh is not installed'
         start_fleet
         open_terminal zsh -f
-        type_text "PS1='# '; fpath=($completion \$fpath); autoload -U compinit && compinit -u -D; cd $folder; clear"
+        type_text "PS1='# '; fpath=($completion \$fpath); autoload -U compinit && compinit -u -D; cd $folder; clear; echo rea''dy"
         press Enter
-        wait_until 20 not shows compinit
+        wait_until 20 shows '^ready'
         type_text 'sqmgrctl wh'
         press Tab
         wait_until 10 shows 'sqmgrctl why$'

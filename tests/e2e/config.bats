@@ -8,7 +8,7 @@ load helpers
 said() { grep -v '^warning: .* has no .user.' <<<"$output"; }
 
 # Ends by itself, or else is ended: a sqmgr that should have refused to start would run on.
-run_sqmgr() { run timeout -k 5 10 sqmgr "$@" </dev/null 3>&- 9>&-; }
+run_sqmgr() { run timeout -k 5 60 sqmgr "$@" </dev/null 3>&- 9>&-; }
 
 # refused INI PATTERN...: exit 78 by a start and by --check-config, which say the same, each pattern in some line.
 refused() {

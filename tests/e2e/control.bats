@@ -66,11 +66,11 @@ raw() { # JSON: what the socket answers
 @test "restart replaces every worker, generation by generation" {
         start_fleet 3
         old=$(worker_pids)
-        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        run -0 sqmgrctl restart --wait=drained --timeout 300s
         # shellcheck disable=SC2086
         gone $old
         fleet_is '.generation == 2 and all(.workers[]; .generation == 2 and (.outdated | not))'
-        run -0 sqmgrctl restart default --wait --timeout 60s
+        run -0 sqmgrctl restart default --wait --timeout 300s
         fleet_is '.generation == 3 and .rollout.state == "done"'
 }
 
@@ -85,7 +85,7 @@ raw() { # JSON: what the socket answers
         # shellcheck disable=SC2086
         alive $old
         rm "$folder/steer/hang"
-        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        run -0 sqmgrctl restart --wait=drained --timeout 300s
         # shellcheck disable=SC2086
         gone $old
         fleet_is '.rollout.state == "done" and .active == 2'
@@ -95,7 +95,7 @@ raw() { # JSON: what the socket answers
         start_fleet 1
         worker=$(worker_pids)
         echo 1 >"$folder/steer/busy.$worker"
-        run -0 sqmgrctl restart --wait --timeout 60s
+        run -0 sqmgrctl restart --wait --timeout 300s
         fleet_is ".workers[] | select(.pid == $worker) | .state == \"quiet\" and .reason == \"restart\""
         wait_until 20 fleet_is ".workers[] | select(.pid == $worker) | .busy == 1 and .state_seconds > 3"
         alive "$worker"
@@ -133,9 +133,10 @@ END
         sqmgrctl scale default 2
         wait_until 20 ready 2
         wait_until 10 grep -q '"worker":"default/2"' followed
+        kill "$following"
+        wait "$following" || true
         jq -es 'all(.[]; .at > 1600000000 and (.text | length > 0)) and
                 any(.[]; .event == "started" and .worker == "default/2" and .fleet == "default" and .level == "info")' followed
-        kill "$following"
         run -0 sqmgrctl events default/2
         [[ $output == *"default/2"* ]]
         [[ $output != *"default/1"* ]]
@@ -177,10 +178,10 @@ END
         run -0 sqmgrctl quiet default
         wait_until 20 fleet_is '.state == "quiet" and (.workers | length) == 0'
         echo 'no such table' >"$folder/steer/fail"
-        run -1 sqmgrctl restart --wait --timeout 60s
+        run -1 sqmgrctl restart --wait --timeout 300s
         [[ $output == *'restart halted, there are no old workers to go on; '*'no such table'* ]]
         rm "$folder/steer/fail"
-        run -0 sqmgrctl restart --wait --timeout 60s
+        run -0 sqmgrctl restart --wait --timeout 300s
         wait_until 20 fleet_is '.state == "running" and .active == 2'
 }
 
@@ -188,7 +189,7 @@ END
         start_fleet 2
         run -0 sqmgrctl stop default
         wait_until 20 fleet_is '.state == "stopped" and (.workers | length) == 0'
-        run -0 sqmgrctl restart --wait --timeout 10s
+        run -0 sqmgrctl restart --wait --timeout 300s
         [[ $output == *stopped* ]]
         fleet_is '.state == "stopped" and (.workers | length) == 0'
         run -0 sqmgrctl start default
@@ -227,7 +228,7 @@ END
         [ "$(id -u)" = 0 ] || skip 'not root'
         cp "$(command -v sqmgrctl)" "$folder/"
         sqmgr_lines=$'socket_mode = 0660\nsocket_group = daemon' start_fleet 1
-        run -0 setpriv --reuid nobody --regid nogroup --groups daemon "$folder/sqmgrctl" restart --wait --timeout 60s
+        run -0 setpriv --reuid nobody --regid nogroup --groups daemon "$folder/sqmgrctl" restart --wait --timeout 300s
         run setpriv --reuid nobody --regid nogroup --clear-groups "$folder/sqmgrctl" status
         [[ $status == 3 || $status == 4 ]]
 }

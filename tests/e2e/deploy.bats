@@ -94,7 +94,7 @@ set :sshkit_backend, SSHKit::Backend::Local
 set :sqmgr_roles, :worker
 set :sqmgr_fleets, %w[default]
 set :sqmgr_socket, "$SQMGR_SOCKET"
-set :sqmgr_timeout, "60s"
+set :sqmgr_timeout, "300s"
 set :default_env, { "PATH" => "$PATH" }
 set :tmp_dir, "$folder/tmp"
 set :format, :simpletext

@@ -31,6 +31,7 @@ END
 
         # Killed, sqmgr remembers.
         kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" || true
         start_sqmgr
         worker_is '.hung'
         fleet_is '.active == 2 and (.workers | length) == 3'

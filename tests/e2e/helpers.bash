@@ -40,8 +40,10 @@ teardown() {
         jobs >/dev/null 2>&1
 }
 
+# SECONDS are what it takes at most on a machine that is not busy: one that is may take longer.
 wait_until() { # SECONDS COMMAND...
-        local deadline=$((SECONDS + $1 + 1)) limit=$1
+        local limit=$((3 * $1 + 30))
+        local deadline=$((SECONDS + limit))
         shift
         until "$@" >/dev/null 2>&1; do
                 if [ $SECONDS -ge $deadline ]; then
@@ -65,10 +67,19 @@ launch() { # NAME COMMAND...
 record() { # PID...
         local pid stat
         for pid; do
-                read -r stat <"/proc/$pid/stat"
+                { read -r stat <"/proc/$pid/stat"; } 2>/dev/null || continue
                 read -r -a stat <<<"${stat##*) }"
                 echo "${stat[19]}" >"$folder/pids/$pid"
         done
+}
+
+# A port that nobody listens on at this address.
+unused_port() { # ADDRESS
+        local port
+        while port=$((RANDOM % 20000 + 10000)) && (exec 8<>"/dev/tcp/$1/$port") 2>/dev/null; do
+                :
+        done
+        echo "$port"
 }
 
 redis() { redis-cli -s "$folder/redis.sock" "$@"; }

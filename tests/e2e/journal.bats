@@ -82,7 +82,7 @@ last_lines_are() { [[ $(fleet .crash.last) == *'exited with status 1'*'; its las
         wait_until 20 ready 2
         old=$(worker_pids)
         mv steer/lines steer/fail
-        run -1 sqmgrctl restart --wait --timeout 60s
+        run -1 sqmgrctl restart --wait --timeout 300s
         [[ $output == *'3 new workers in a row failed; the last: default/'*'; its last lines: two|three|four|five|six'* ]]
         [[ $(fleet .rollout.error) == *'its last lines: two|three|four|five|six' ]]
         # shellcheck disable=SC2086

@@ -33,7 +33,7 @@ END
         wait_until 20 fleet_is '.workers[0].busy == 2'
         # Nobody asks for that of a worker that takes jobs.
         fleet_is '.workers[0].oldest_job_seconds == null'
-        run -0 sqmgrctl restart --wait --timeout 60s
+        run -0 sqmgrctl restart --wait --timeout 300s
         wait_until 30 oldest_is_of "$first"
         run -0 sqmgrctl status
         [[ $output =~ 'restart; waits for 2 running jobs to finish, oldest '[0-9]+s ]]

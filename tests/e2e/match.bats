@@ -25,14 +25,14 @@ END
 
         enqueue 1 Hold "$folder/release"
         wait_until 20 has_started 1
-        run -0 sqmgrctl restart --wait --timeout 60s
+        run -0 sqmgrctl restart --wait --timeout 300s
         alive "$beating" "$wrapper"
         wait_until 20 fleet_is ".workers[] | select(.pid == $beating) | .state == \"quiet\" and .busy == 1"
         touch "$folder/release"
         wait_until 60 gone "$beating" "$wrapper"
         [ "$(jobs_done)" = 1 ]
         [ "$(jobs_run_twice)" = 0 ]
-        fleet_is '.active == 1 and (.workers | length) == 1'
+        wait_until 10 fleet_is '.active == 1 and (.workers | length) == 1'
 }
 
 @test "a quiet sent by hand: the worker is replaced, and stopped when its job is done" {
@@ -62,10 +62,10 @@ END
         start_redis
         redis_lines='namespace = nobody_writes_here' configure <<END
 command = $(sidekiq_command 2)
-boot_timeout = 6s
+boot_timeout = 20s
 END
         start_sqmgr
-        wait_until 40 fleet_is '.workers[0].waits_for // "" | test("beats elsewhere")'
+        wait_until 60 fleet_is '.workers[0].waits_for // "" | test("beats elsewhere")'
         worker=$(redis smembers processes | cut -d: -f2)
         alive "$worker"
         fleet_is '(.workers | length) == 1 and .crash.count == 0'

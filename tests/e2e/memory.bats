@@ -32,5 +32,5 @@ END
         wait_until 60 gone "$leaker"
         [ "$(jobs_done)" = 1 ]
         [ "$(jobs_run_twice)" = 0 ]
-        fleet_is '.active == 2 and (.workers | length) == 2'
+        wait_until 10 fleet_is '.active == 2 and (.workers | length) == 2'
 }

@@ -27,7 +27,7 @@ END
         kill -KILL "$(fleet '.workers[0].pid')"
         wait_until 10 metric_is 'sqmgr_worker_ends_total{fleet="default",reason="crash"} 1'
         wait_until 20 ready 2
-        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        run -0 sqmgrctl restart --wait=drained --timeout 300s
         metric_is 'sqmgr_worker_ends_total{fleet="default",reason="restart"} 2'
         metric_is 'sqmgr_rollout_state{fleet="default",state="done"} 1'
         metric_is 'sqmgr_fleet_generation{fleet="default"} 2'
@@ -39,7 +39,7 @@ END
 @test "metrics: promtool finds nothing to complain of" {
         command -v promtool >/dev/null || skip "promtool is not installed (Debian's prometheus)"
         start_fleet
-        run -0 sqmgrctl restart --wait --timeout 60s
+        run -0 sqmgrctl restart --wait --timeout 300s
         sqmgrctl metrics >text
         run -0 promtool check metrics <text
         [ -z "$output" ]

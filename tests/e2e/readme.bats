@@ -62,7 +62,7 @@ make_application() {
                 in_machine grep -qz '^RAILS_ENV=production$' "/proc/$pid/environ"
         done
         in_machine usermod -aG sqmgr app
-        run -0 in_machine runuser -u app -- sqmgrctl restart --wait --timeout 90s
+        run -0 in_machine runuser -u app -- sqmgrctl restart --wait --timeout 300s
         [[ $output == *'restart done, generation 2 is in force: 2 workers replaced'* ]]
         in_machine journalctl -q -x SQMGR_WORKER=default/1 | grep -q 'takes jobs'
         unit stop sqmgr

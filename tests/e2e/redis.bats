@@ -35,7 +35,7 @@ fleet_recovers() {
         wait_until 60 ready 2
         [ "$(worker_pids)" = "$workers" ]
         touch "$folder/release"
-        run -0 sqmgrctl restart --wait=drained --timeout 90s
+        run -0 sqmgrctl restart --wait=drained --timeout 300s
         # shellcheck disable=SC2086
         gone $workers
         [ "$(jobs_done)" = 2 ]
@@ -78,7 +78,7 @@ END
         alive $workers
         fleet_is '.quiet == 0 and .stopping == 0'
         kill -CONT "$redis_pid"
-        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        run -0 sqmgrctl restart --wait=drained --timeout 300s
         # shellcheck disable=SC2086
         gone $workers
         wait_until 20 ready 2

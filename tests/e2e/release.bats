@@ -28,7 +28,7 @@ END
         wait_until 20 has_started 1
 
         make_release 2 'raise "this release has no database.yml"'
-        run -1 sqmgrctl restart --wait --timeout 60s
+        run -1 sqmgrctl restart --wait --timeout 300s
         [[ $output == *'no database.yml'* ]]
         fleet_is '.rollout.state == "halted"'
         [[ $(fleet .rollout.error) == *'no database.yml'* ]]
@@ -40,7 +40,7 @@ END
 
         make_release 3 ''
         touch "$folder/release"
-        run -0 sqmgrctl restart --wait=drained --timeout 90s
+        run -0 sqmgrctl restart --wait=drained --timeout 300s
         # shellcheck disable=SC2086
         gone $old
         fleet_is '.active == 2 and .rollout.state == "done"'

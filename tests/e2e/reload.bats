@@ -51,7 +51,7 @@ END
         grep -qz '^COLOUR=red$' "/proc/$fresh/environ"
         alive "${before##* }"
 
-        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        run -0 sqmgrctl restart --wait=drained --timeout 300s
         # shellcheck disable=SC2086
         gone $before
         fleet_is 'all(.workers[]; .outdated | not)'
@@ -68,7 +68,7 @@ END
         start_sqmgr
         [ "$(worker_pids)" = "$before" ]
         fleet_is 'all(.workers[]; .outdated)'
-        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        run -0 sqmgrctl restart --wait=drained --timeout 300s
         fleet_is 'all(.workers[]; .outdated | not) and (.workers | length) == 2'
 }
 

@@ -31,7 +31,7 @@ start_sentinel() { # NUMBER MASTER-ADDRESS [LINE...]
                 printf '%s\n' "bind $net.1$number" 'port 26379' "dir $folder/s$number" \
                         "sentinel announce-ip $net.1$number" \
                         "sentinel monitor mymaster $master 6379 2" \
-                        'sentinel down-after-milliseconds mymaster 500' \
+                        'sentinel down-after-milliseconds mymaster 3000' \
                         'sentinel failover-timeout mymaster 3000' "$@"
         } >"$folder/s$number/sentinel.conf"
         launch "s$number" redis-server "$folder/s$number/sentinel.conf" --sentinel
@@ -48,7 +48,7 @@ sentinel_knows() { # NUMBER
                 sentinel "$1" sentinel master mymaster | paste - - | grep -qFx $'num-other-sentinels\t2'
 }
 
-# Refused for a while after the last one.
+# Refused for a while after the last one, and while the replica is not known well enough.
 sentinel_fails_over() { [ "$(sentinel 1 sentinel failover mymaster)" = OK ]; }
 
 # One of its clients listens.
@@ -95,7 +95,7 @@ signal_master() { kill "-$1" "$a_pid"; }
 
 # Until COMMAND succeeds: so many are active, and the busy one lives.
 while_kept_until() { # COMMAND...
-        local deadline=$((SECONDS + 60))
+        local deadline=$((SECONDS + 180))
         until "$@" >/dev/null 2>&1; do
                 [ $SECONDS -lt $deadline ] || return 1
                 fleet_is '.active >= 3' || return 1
@@ -130,13 +130,13 @@ fails_over_by() { # COMMAND...
 }
 
 @test "SENTINEL FAILOVER during a rollout: sqmgr follows, the rollout goes through, and back again" {
-        fails_over_by sentinel 1 sentinel failover mymaster
+        fails_over_by wait_until 30 sentinel_fails_over
         wait_until 30 node_is a slave
         wait_until 30 in_step a
         wait_until 30 sentinel_fails_over
         wait_until 30 server_is "$a"
         wait_until 30 ready 3
-        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        run -0 sqmgrctl restart --wait=drained --timeout 300s
 }
 
 @test "the master is killed during a rollout: sqmgr follows, and the rollout goes through" {
@@ -148,7 +148,7 @@ fails_over_by() { # COMMAND...
         kill -CONT "$a_pid"
         wait_until 30 node_is a slave
         server_is "$b"
-        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        run -0 sqmgrctl restart --wait=drained --timeout 300s
         server_is "$b"
 }
 
@@ -195,6 +195,7 @@ END
         start_cluster
         start_sentinel 4 "$net.2"
         start_sentinel 5 "$net.1"
+        wait_until 20 sentinel 4 ping
         wait_until 20 sentinel 5 ping
         kill -STOP "$s5_pid"
         redis_lines="sentinels = $net.14, $net.15, $net.11
@@ -231,7 +232,7 @@ command = $stub -b 200
 END
         start_sqmgr
         wait_until 20 redis_state_is connected
-        sentinel 1 sentinel failover mymaster
+        wait_until 30 sentinel_fails_over
         wait_until 30 server_is "$b"
         run -0 sqmgrctl status
         [[ $output != *"$password"* && $output != *"$sentinel_password"* ]]
@@ -240,6 +241,7 @@ END
 
         # A wrong one is named, without its value.
         kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" || true
         sed -i "s/^sentinel_password = .*/sentinel_password = wrongsesame/" "$folder/sqmgr.ini"
         start_sqmgr
         wait_until 20 grep -F 'it refuses sentinel_password' "$folder/sqmgr.log"

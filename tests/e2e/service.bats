@@ -62,7 +62,7 @@ load machine
 
 @test "a hung sqmgr is ended by the watchdog, and its workers stay" {
         configure <<<'active_process_count = 2'
-        printf '[Service]\nWatchdogSec=2s\n' | put /etc/systemd/system/sqmgr.service.d/short.conf
+        printf '[Service]\nWatchdogSec=10s\n' | put /etc/systemd/system/sqmgr.service.d/short.conf
         start_service 2
         before=$(worker_pids)
         enqueue 60 Sleep 1

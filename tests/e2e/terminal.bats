@@ -14,6 +14,7 @@ tmux_do() { tmux -N -S "$folder/tmux.sock" "$@" 3>&- 9>&-; }
 type_line() { tmux_do send-keys -t t "$1" Enter; }
 picture() { tmux_do capture-pane -p -t t "$@"; }
 shows() { picture -J | grep -q -e "$1"; } # PATTERN
+shows_once() { [ "$(picture | grep -c -e "$1")" = 1 ]; } # PATTERN
 # The same of a sentence, wherever it is broken.
 says() { picture -J | tr -s ' \n' ' ' | grep -q -e "$1"; } # PATTERN
 
@@ -70,25 +71,26 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         open_terminal 80 24
         type_line 'stty -a >before; sqmgrctl status --watch'
         wait_until 10 shows 'default/1 .*active'
-        not shows 'sqmgrctl status'
+        wait_until 10 not shows 'sqmgrctl status'
         sqmgrctl scale default 3
         wait_until 10 shows 'default/3 .*active'
         wait_until 10 shows 'active 1[0-9]s'
-        [ "$(picture | grep -c default/1)" = 1 ]
+        wait_until 10 shows_once default/1
         tmux_do resize-window -t t -x 120 -y 24
         wait_until 10 shows 'UPTIME  WHY'
         # Where there is no room for all, those about which there is nothing to say are counted, and the rest is cut off.
         tmux_do resize-window -t t -x 120 -y 6
         wait_until 10 shows '^  3 active and ready are not shown$'
-        not shows default/3
+        wait_until 10 not shows default/3
         tmux_do resize-window -t t -x 120 -y 4
         wait_until 10 shows '^\.\.\. [0-9] more lines'
         tmux_do resize-window -t t -x 80 -y 24
         wait_until 10 shows 'default/3'
-        not shows WHY
+        wait_until 10 not shows WHY
         sqmgrctl reexec
-        wait_until 10 shows 'up [0-2]s;'
+        wait_until 10 shows 'up [0-9]s;'
         kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" || true
         wait_until 10 shows 'trying again, q ends this'
         shows 'default/3'
         start_sqmgr
@@ -96,7 +98,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         wait_until 10 shows "pid $sqmgr_pid"
         tmux_do send-keys -t t q
         wait_until 10 shows 'sqmgrctl status'
-        not shows 'default/3'
+        wait_until 10 not shows 'default/3'
         type_line 'echo code $?; stty -a >after'
         wait_until 10 shows 'code 0'
         wait_until 10 cmp before after
@@ -132,6 +134,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         [[ $output == *"'status' has"* ]]
         run -2 sqmgrctl status nosuch --watch
         kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" || true
         run -3 sqmgrctl status --watch
 }
 
@@ -152,7 +155,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         shows 'restart; waits for 2 running jobs to finish'
         wait_until 10 shows 'default/3 .*active'
         # It is one picture, painted again and again.
-        [ "$(picture | grep -c '^default: generation')" = 1 ]
+        wait_until 10 shows_once '^default: generation'
         release_workers
         wait_until 20 shows '^code 0'
         shows 'default: restart done, generation 2 is in force: 2 workers replaced and gone'
@@ -166,8 +169,8 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         type_line 'sqmgrctl restart --wait; echo code $?'
         wait_until 10 shows '^  6 active and ready are not shown, 6 of them outdated$'
         wait_until 10 shows 'default/7 .*starting'
-        not shows 'default/1'
-        [ "$(picture | grep -c '^default: generation')" = 1 ]
+        wait_until 10 not shows 'default/1'
+        wait_until 10 shows_once '^default: generation'
         release_workers
         rm steer/hang
         wait_until 30 shows '^code 0'
@@ -191,11 +194,9 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
 @test "restart --wait without a terminal: SIGINT detaches, too; where it is ignored it stays so" {
         start_fleet 1
         hold_workers
-        # A shell has what runs in the background ignore SIGINT; a monitoring one does not.
-        set -m
-        sqmgrctl restart --wait=drained >detached.log 2>&1 3>&- 9>&- &
+        # A shell has what runs in the background ignore SIGINT, and may have been told to ignore it itself.
+        env --default-signal=INT sqmgrctl restart --wait=drained >detached.log 2>&1 3>&- 9>&- &
         waiting=$!
-        set +m
         wait_until 10 grep -q 'restart to generation 2' detached.log
         kill -INT "$waiting"
         status=0
@@ -253,6 +254,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         type_line 'sqmgrctl restart --wait=drained; echo code $?'
         wait_until 20 shows '2/2 replaced, 2 draining'
         kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" || true
         wait_until 10 shows 'the connection to sqmgr is lost, the restart goes on'
         start_sqmgr
         wait_until 10 shows 'connected again'

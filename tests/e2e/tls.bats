@@ -61,12 +61,12 @@ is_refused_for() { # TEXT
                 "tls_key_file = $folder/client.key"
         start_sqmgr
         wait_until 20 ready 1
-        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        run -0 sqmgrctl restart --wait=drained --timeout 300s
         # More than one record of TLS, in one answer.
         for i in $(seq 300); do
                 echo "SADD processes $(hostname):$i:$(printf '%0200d' "$i")"
         done | redis --pipe >/dev/null
-        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        run -0 sqmgrctl restart --wait=drained --timeout 300s
         redis client kill type normal skipme no || true
         wait_until 20 grep -F 'connection lost' "$folder/sqmgr.log"
         wait_until 20 redis_state_is connected
@@ -104,6 +104,7 @@ is_refused_for() { # TEXT
         is_refused_for "the server's certificate is not accepted: "
         # Its name is not in the certificate.
         kill -KILL "$redis_pid"
+        wait "$redis_pid" || true
         launch named redis-server --bind "$address" --port 0 --tls-port 6379 --tls-cert-file "$folder/client.crt" \
                 --tls-key-file "$folder/client.key" --tls-ca-cert-file "$folder/ca.crt" --tls-auth-clients no
         redis_url=rediss://$address
@@ -126,7 +127,7 @@ is_refused_for() { # TEXT
         make_cert ca ca
         make_cert right ca DNS:localhost
         make_cert wrong ca DNS:elsewhere
-        port=$((RANDOM % 20000 + 10000))
+        port=$(unused_port localhost)
         # It ends with its input.
         launch server bash -c "exec openssl s_server -accept $port -cert wrong.crt -key wrong.key \
                 -servername localhost -cert2 right.crt -key2 right.key < <(exec sleep 1000)"
