@@ -170,7 +170,7 @@ load machine
         grep -q "journalctl _PID=$victim" "$folder/explained"
 
         # An id that systemd does not know would not be listed.
-        while read -r name id; do
+        while read -r name id _; do
                 in_machine journalctl --list-catalog "$id" | grep -q "^$id sqmgr: "
                 seen=$(entries "SQMGR_EVENT=$name" | jq -r 'map(.MESSAGE_ID) | unique | join(" ")')
                 [ -z "$seen" ] || [ "$seen" = "$id" ]

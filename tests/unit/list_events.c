@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints the kinds of events for tests/check-docs: name and message id. */
+/* Prints the kinds of events for tests/check-docs: name, message id and level. */
 #include "core/fleet.h"
 #include <stdio.h>
+#include <syslog.h>
 
 int main(void)
 {
-        for (int kind = 0; kind < _EVENT_MAX; kind++)
-                printf("%s\t%s\n", event_kind_name(kind), event_kind_message_id(kind));
+        for (int kind = 0; kind < _EVENT_MAX; kind++) {
+                int level = event_kind_level(kind);
+
+                printf("%s\t%s\t%s\n", event_kind_name(kind), event_kind_message_id(kind),
+                       level == LOG_ERR       ? "error"
+                       : level == LOG_WARNING ? "warning"
+                                              : "info");
+        }
         return ferror(stdout) || fflush(stdout) != 0;
 }
