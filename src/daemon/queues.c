@@ -67,6 +67,15 @@ static json_t *render_queues(const struct link *link)
         return TAKE_PTR(list);
 }
 
+/* "": they were read. */
+static const char *error_of(const struct link *link)
+{
+        bool unread = link->queues == NULL && link->queues_error[0] == '\0';
+
+        /* A reload has added it meanwhile. */
+        return unread ? "it was not read yet" : link->queues_error;
+}
+
 static json_t *render(const struct supervisor *supervisor)
 {
         _cleanup_json_ json_t *list = json_array();
@@ -74,15 +83,12 @@ static json_t *render(const struct supervisor *supervisor)
         for (size_t i = 0; i < supervisor->n_links; i++) {
                 const struct link *link = supervisor->links[i];
                 const struct queues none = {0}, *queues = link->queues != NULL ? link->queues : &none;
-                /* A reload has added it meanwhile. */
-                bool unread = link->queues == NULL && link->queues_error[0] == '\0';
-                json_t *entry =
-                        json_pack("{s:o, s:o, s:I, s:I, s:I, s:o, s:I}", "url",
-                                  varlink_text(redis_url_text(link->redis)), "error",
-                                  varlink_text(unread ? "it was not read yet" : link->queues_error), "retry",
-                                  (json_int_t)queues->retry, "schedule", (json_int_t)queues->schedule, "dead",
-                                  (json_int_t)queues->dead, "queues", render_queues(link), "queues_left_out",
-                                  (json_int_t)queues->left_out);
+                json_t *entry = json_pack("{s:o, s:o, s:I, s:I, s:I, s:o, s:I}", "url",
+                                          varlink_text(redis_url_text(link->redis)), "error",
+                                          varlink_text(error_of(link)), "retry", (json_int_t)queues->retry,
+                                          "schedule", (json_int_t)queues->schedule, "dead",
+                                          (json_int_t)queues->dead, "queues", render_queues(link),
+                                          "queues_left_out", (json_int_t)queues->left_out);
 
                 if (json_array_append_new(list, entry) < 0)
                         return NULL;
@@ -101,7 +107,7 @@ static void reply(const struct supervisor *supervisor, struct call *call)
                         return;
                 }
         snprintf(reason, sizeof(reason), "the queues of Redis %s cannot be read: %s",
-                 redis_url_text(first->redis), first->queues_error);
+                 redis_url_text(first->redis), error_of(first));
         server_reply_error(call, CONTROL_REFUSED,
                            json_pack("{s:o, s:[]}", "reason", varlink_text(reason), "details"));
 }

@@ -108,3 +108,23 @@ start_fleet() { # COMMAND
         [[ $output != *'sqmgr_queue_jobs{'* && $output == *'sqmgr_workers{fleet="default",state="active"} 1'* ]]
         kill -CONT "$redis_pid"
 }
+
+@test "queues: where a reload has put another Redis in the place of the one that was asked, the answer says so" {
+        start_redis
+        redis_lines='command_timeout = 1min' configure <<END
+command = $(stub_command)
+redis_url = unix://$folder/redis.sock
+END
+        start_sqmgr
+        wait_until 30 fleet_is '.active == 1'
+        sqmgrctl stop default --force
+        wait_until 20 fleet_is '.workers == []'
+        kill -STOP "$redis_pid"
+        launch asked ruby -rsocket -e 's = UNIXSocket.new(ENV["SQMGR_SOCKET"])
+                s.write(%({"method":"org.sqmgr.Control.GetQueues"}\0)); File.write("asking", ""); puts s.gets("\0")'
+        wait_until 20 test -e asking
+        sed -i "s/fleet:default/fleet:other/; s#^redis_url = .*#redis_url = unix://$folder/other.sock#" sqmgr.ini
+        sqmgrctl reload
+        wait_until 20 grep -qF "the queues of Redis unix://$folder/other.sock cannot be read: it was not read yet" asked.log
+        kill -CONT "$redis_pid"
+}
