@@ -248,7 +248,8 @@ void doctor_fleet(struct findings *findings, const struct doctor_machine *machin
 
         snprintf(about, sizeof(about), "fleet '%s'", fleet->settings->name);
         check_settings(findings, machine, fleet, about);
-        if (fleet->crash.count >= FLEET_CRASH_LOOP)
+        /* One that is quieted or stopped starts none, and a restart would not bring a stopped one back. */
+        if (fleet_order(fleet) == ORDER_RUN && fleet->crash.count >= FLEET_CRASH_LOOP)
                 add(findings, FINDING_PROBLEM, about, "mend that, then run 'sqmgrctl restart'",
                     "%u short lives in a row, the last: %s", fleet->crash.count, fleet->crash_last);
         for (size_t i = 0; i < n_workers; i++)

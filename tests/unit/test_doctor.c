@@ -202,6 +202,10 @@ START_TEST(a_crash_loop_is_a_problem)
         fleet.crash.count = 3;
         doctor_fleet(&findings, &machine, &fleet, NULL, 0);
         expect("problem fleet 'web': 3 short lives in a row, the last: web/1 (pid 7) exited with status 1\n");
+        fleet.order = ORDER_STOP;
+        doctor_fleet(&findings, &machine, &fleet, NULL, 0);
+        expect("ok fleet 'web': its settings and 0 workers\n");
+        fleet.order = ORDER_RUN;
         fleet.crash.count = 0;
 }
 END_TEST
