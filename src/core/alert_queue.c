@@ -69,14 +69,18 @@ static struct alert *add_alert(struct alert_queue *queue, const struct event *ev
         return alert;
 }
 
+static bool are_opposite(enum event_kind one, enum event_kind other)
+{
+        return event_kind_ends(one, other) || event_kind_ends(other, one);
+}
+
 /* A trouble and its end are told in the order in which they came: the last that people hear must be true. */
 static usec_t due_after_opposite(const struct alert_queue *queue, const struct event *event, usec_t due)
 {
         for (size_t i = 0; i < queue->n; i++) {
                 const struct alert *alert = &queue->alerts[i];
 
-                if (alert->count > 0 && is_of(alert, event) &&
-                    (event_kind_ends(event->kind, alert->kind) || event_kind_ends(alert->kind, event->kind)))
+                if (alert->count > 0 && is_of(alert, event) && are_opposite(alert->kind, event->kind))
                         due = MAX(due, usec_add(alert->due, 1));
         }
         return due;
@@ -139,6 +143,14 @@ void alert_queue_put_back(struct alert_queue *queue, const struct alert *alert, 
                 again->event = event;
         }
         again->due = due;
+        /* It was the first of all, and must not come behind its own end now. */
+        for (size_t i = 0; i < queue->n; i++) {
+                struct alert *other = &queue->alerts[i];
+
+                if (other->count > 0 && other->index == again->index &&
+                    strcmp(other->fleet, again->fleet) == 0 && are_opposite(other->kind, again->kind))
+                        other->due = MAX(other->due, usec_add(due, 1));
+        }
 }
 
 void alert_queue_clear(struct alert_queue *queue)

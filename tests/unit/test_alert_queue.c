@@ -66,6 +66,21 @@ START_TEST(one_that_could_not_be_told_waits)
 }
 END_TEST
 
+START_TEST(one_that_could_not_be_told_still_comes_before_its_end)
+{
+        ck_assert(add(EVENT_HUNG, &web, 1, "hangs", T0));
+        ck_assert(add(EVENT_BEATS_AGAIN, &web, 1, "beats", T0 + 1));
+        ck_assert(add(EVENT_BEATS_AGAIN, &web, 2, "other", T0 + 2));
+        const struct alert *alert = alert_queue_next(&queue);
+        json_t *event = alert_queue_take(&queue, alert);
+        alert_queue_put_back(&queue, alert, event, T0 + 5);
+        expect_next(T0 + 2, 1, "other");
+        expect_next(T0 + 5, 1, "hangs");
+        expect_next(T0 + 6, 1, "beats");
+        ck_assert_ptr_null(alert_queue_next(&queue));
+}
+END_TEST
+
 START_TEST(those_that_come_before_it_was_told_are_told_with_it)
 {
         ck_assert(add(EVENT_CRASHED, &web, 1, "one", T0));
@@ -146,6 +161,7 @@ int main(void)
         tcase_add_checked_fixture(tests, NULL, teardown);
         tcase_add_test(tests, the_first_is_told_at_once_those_that_follow_it_together);
         tcase_add_test(tests, one_that_could_not_be_told_waits);
+        tcase_add_test(tests, one_that_could_not_be_told_still_comes_before_its_end);
         tcase_add_test(tests, those_that_come_before_it_was_told_are_told_with_it);
         tcase_add_test(tests, another_kind_fleet_or_worker_is_another_alert_in_the_order_of_events);
         tcase_add_test(tests, only_what_waits_fills_the_queue);
