@@ -110,6 +110,9 @@ static int open_beside(const char *beside)
         if (fd >= 0 && check_trust(fd, beside, why, sizeof(why)) == STATEFILE_READ &&
             fstat(fd, &status) == 0 && status.st_nlink == 1)
                 return TAKE_FD(fd);
+        /* What could not be looked at may be to be trusted: its room stays for a later try. */
+        if (fd < 0 && is_shortage(-errno))
+                return -errno;
         if (unlink(beside) < 0 && errno != ENOENT)
                 return -errno;
         int new_fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);

@@ -244,6 +244,23 @@ START_TEST(keeps_the_room_of_the_one_before)
 }
 END_TEST
 
+START_TEST(keeps_that_room_for_want_of_a_descriptor)
+{
+        struct rlimit before;
+        char beside[160];
+
+        snprintf(beside, sizeof(beside), "%s.new", path);
+        for (unsigned i = 0; i < 2; i++)
+                ck_assert_int_eq(statefile_write(path, bytes, size), 0);
+        ino_t room = inode(beside);
+        unit_leave_descriptors(0, &before);
+        int r = statefile_write(path, bytes, size);
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+        ck_assert_int_eq(r, -EMFILE);
+        ck_assert_uint_eq(inode(beside), room);
+}
+END_TEST
+
 START_TEST(writes_into_no_file_beside_that_others_can_have_open)
 {
         char beside[160], other[160];
@@ -296,6 +313,7 @@ int main(void)
         tcase_add_test(cases, leaves_the_old_file_where_the_new_one_cannot_be_written);
         tcase_add_test(cases, is_not_lost_for_want_of_a_descriptor);
         tcase_add_test(cases, keeps_the_room_of_the_one_before);
+        tcase_add_test(cases, keeps_that_room_for_want_of_a_descriptor);
         tcase_add_test(cases, writes_into_no_file_beside_that_others_can_have_open);
         tcase_add_test(cases, names_the_boot);
         suite_add_tcase(suite, cases);
