@@ -96,14 +96,17 @@ static int start(struct alerts *alerts, const struct alert *alert, const char *i
 static void run(struct alerts *alerts, const struct alert *alert)
 {
         const char *command = alerts->options.world->settings->alert_command, *error;
-        _cleanup_json_ json_t *event = alert_queue_take(&alerts->queue, alert);
+        _cleanup_json_ json_t *event = NULL;
         _cleanup_words_ char **argv = NULL;
         _cleanup_free_ char *input = NULL;
         int r = -ENOMEM;
 
-        /* A reload may have taken it away since. */
-        if (command == NULL)
+        /* A reload has taken it away since. */
+        if (command == NULL) {
+                alert_queue_clear(&alerts->queue);
                 return;
+        }
+        event = alert_queue_take(&alerts->queue, alert);
         if (event != NULL)
                 input = json_dumps(event, JSON_COMPACT | JSON_REAL_PRECISION(15));
         if (input != NULL)

@@ -479,7 +479,8 @@ int supervisor_run(struct supervisor *supervisor)
         if (sd_watchdog_enabled(false, &watchdog_usec) > 0)
                 supervisor->watchdog_usec = watchdog_usec;
         systemd_tell("READY=1");
-        /* The loop takes memory of its own. Where that is short nothing has been lost, and it can go on. */
+        /* The loop takes memory of its own. Where that is short it can go on, without a signal that it may
+         * just have taken. */
         while ((r = sd_event_loop(supervisor->event)) == -ENOMEM)
                 (void)nanosleep(&(struct timespec){.tv_nsec = MEMORY_WAIT_NSEC}, NULL);
         keep(supervisor, NULL, clock_now(CLOCK_MONOTONIC));

@@ -213,7 +213,7 @@ int worker_io_new(struct supervisor *supervisor, struct worker *worker, struct p
  * main; identity: that it is known to beat under; NULL: none. */
 int worker_io_adopt(struct supervisor *supervisor, struct worker *worker, struct proc *main,
                     struct proc *beat, const char *identity);
-/* For fleet_reap(): userdata is a struct worker_io. */
+/* For fleet_reap(): userdata is a struct worker_io, or NULL. */
 void worker_io_free(void *userdata);
 /* The process pid was found to beat for this worker. */
 void worker_io_set_beat(struct worker *worker, pid_t pid, usec_t now);

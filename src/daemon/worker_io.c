@@ -21,6 +21,8 @@ void worker_io_free(void *userdata)
 {
         struct worker_io *io = userdata;
 
+        if (io == NULL)
+                return;
         work_list_forget(io);
         if (io->slot != NULL)
                 beats_remove(io->slot);
