@@ -162,6 +162,21 @@ static inline void loop_end(void)
                         ck_assert_int_ge(sd_event_run(event, 100 * USEC_PER_MSEC), 0);                       \
         } while (0)
 
+/* A connection to the server started last, which is up. */
+static inline struct redis *server_connect(usec_t command_timeout)
+{
+        const struct redis_settings settings = {
+                .url = server_url,
+                .connect_timeout = SERVER_PATIENCE,
+                .command_timeout = command_timeout,
+        };
+        struct redis *connected;
+
+        ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &connected), 0);
+        run_until(redis_state(connected) == REDIS_STATE_CONNECTED);
+        return connected;
+}
+
 /* Automake takes this exit status for a skipped test. */
 static inline bool server_is_missing(void)
 {

@@ -181,26 +181,11 @@ START_TEST(queues_are_watched_where_there_is_any_limit)
 }
 END_TEST
 
-static struct redis_settings settings;
 static struct redis *redis;
 static struct queues_read *reading;
 static struct queues *found;
 static char failure[256];
 static unsigned n_answers;
-
-static struct redis *connect_within(usec_t command_timeout)
-{
-        struct redis *connected;
-
-        settings = (struct redis_settings){
-                .url = server_url,
-                .connect_timeout = SERVER_PATIENCE,
-                .command_timeout = command_timeout,
-        };
-        ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &connected), 0);
-        run_until(redis_state(connected) == REDIS_STATE_CONNECTED);
-        return connected;
-}
 
 static void setup(void)
 {
@@ -209,7 +194,7 @@ static void setup(void)
         failure[0] = '\0';
         server_start(0, NULL, NULL);
         server_wait();
-        redis = connect_within(SERVER_PATIENCE);
+        redis = server_connect(SERVER_PATIENCE);
 }
 
 static void teardown(void)
@@ -222,7 +207,7 @@ static void teardown(void)
 
 static void on_queues(struct queues *queues, const char *error, void *userdata)
 {
-        ck_assert_ptr_eq(userdata, &settings);
+        ck_assert_ptr_eq(userdata, &n_answers);
         n_answers++;
         found = queues;
         snprintf(failure, sizeof(failure), "%s", error ? error : "");
@@ -233,7 +218,7 @@ static void read_queues(const char *namespace)
 {
         found = queues_free(found);
         n_answers = 0;
-        ck_assert_int_eq(queues_read_start(redis, namespace, on_queues, &settings, &reading), 0);
+        ck_assert_int_eq(queues_read_start(redis, namespace, on_queues, &n_answers, &reading), 0);
         run_until(n_answers > 0);
         ck_assert_uint_eq(n_answers, 1);
 }
@@ -329,13 +314,13 @@ END_TEST
 START_TEST(a_redis_that_hangs_or_goes_away_ends_the_reading)
 {
         redis = redis_free(redis);
-        redis = connect_within(300 * USEC_PER_MSEC);
+        redis = server_connect(300 * USEC_PER_MSEC);
         ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
-        ck_assert_int_eq(queues_read_start(redis, "", on_queues, &settings, &reading), 0);
+        ck_assert_int_eq(queues_read_start(redis, "", on_queues, &n_answers, &reading), 0);
         run_until(n_answers > 0);
         ck_assert_ptr_null(found);
         ck_assert_str_eq(failure, "Redis went away or did not answer in time");
-        ck_assert_int_eq(queues_read_start(redis, "", on_queues, &settings, &reading), -ENOTCONN);
+        ck_assert_int_eq(queues_read_start(redis, "", on_queues, &n_answers, &reading), -ENOTCONN);
         ck_assert_ptr_null(reading);
 }
 END_TEST
@@ -343,11 +328,11 @@ END_TEST
 START_TEST(one_that_is_freed_is_not_answered)
 {
         for (int i = 0; i < 2; i++) {
-                ck_assert_int_eq(queues_read_start(redis, "", on_queues, &settings, &reading), 0);
+                ck_assert_int_eq(queues_read_start(redis, "", on_queues, &n_answers, &reading), 0);
                 reading = queues_read_free(reading);
         }
         read_queues("");
-        ck_assert_int_eq(queues_read_start(redis, "", on_queues, &settings, &reading), 0);
+        ck_assert_int_eq(queues_read_start(redis, "", on_queues, &n_answers, &reading), 0);
         reading = queues_read_free(reading);
         redis = redis_free(redis);
         ck_assert_uint_eq(n_answers, 1);

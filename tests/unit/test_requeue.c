@@ -8,7 +8,6 @@
 #define PAYLOAD  "{\"class\":\"Sleep\",\"jid\":\"8d42\",\"args\":[\"a b\"]}"
 #define ENTRY    "{\"queue\":\"low\",\"payload\":" PAYLOAD ",\"run_at\":1}"
 
-static struct redis_settings settings;
 static struct redis *redis, *other;
 static struct fleet_settings fleet;
 static struct job_list list;
@@ -31,20 +30,6 @@ static void on_done(enum rescue_outcome outcome, unsigned times, const char *err
         snprintf(to->error, sizeof(to->error), "%s", error ?: "");
 }
 
-static struct redis *connect_within(usec_t command_timeout)
-{
-        struct redis *connected;
-
-        settings = (struct redis_settings){
-                .url = server_url,
-                .connect_timeout = SERVER_PATIENCE,
-                .command_timeout = command_timeout,
-        };
-        ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &connected), 0);
-        run_until(redis_state(connected) == REDIS_STATE_CONNECTED);
-        return connected;
-}
-
 static void setup(void)
 {
         const struct sidekiq_field thread = {.text = "t1", .len = 2},
@@ -57,8 +42,8 @@ static void setup(void)
         size_t bytes = SIZE_MAX;
         ck_assert_int_eq(job_list_add(&list, false, &thread, &entry), 0);
         ck_assert_int_eq(job_list_decode(&list, &bytes), 0);
-        redis = connect_within(SERVER_PATIENCE);
-        other = connect_within(SERVER_PATIENCE);
+        redis = server_connect(SERVER_PATIENCE);
+        other = server_connect(SERVER_PATIENCE);
 }
 
 static void teardown(void)
@@ -255,7 +240,7 @@ END_TEST
 START_TEST(a_lost_connection_is_told)
 {
         redis = redis_free(redis);
-        redis = connect_within(300 * USEC_PER_MSEC);
+        redis = server_connect(300 * USEC_PER_MSEC);
         begin(IDENTITY ":work");
         server_do("CLIENT PAUSE 100000 ALL");
         try(NULL);

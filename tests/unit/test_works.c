@@ -4,7 +4,6 @@
 #include "io/works.h"
 #include "redis_server.h"
 
-static struct redis_settings settings;
 static struct redis *redis;
 static unsigned n_done;
 static size_t n_jobs[2], n_unreadable[2];
@@ -24,26 +23,12 @@ static void on_done(struct job_list *lists, const char *error, void *userdata)
         }
 }
 
-static struct redis *connect_within(usec_t command_timeout)
-{
-        struct redis *connected;
-
-        settings = (struct redis_settings){
-                .url = server_url,
-                .connect_timeout = SERVER_PATIENCE,
-                .command_timeout = command_timeout,
-        };
-        ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &connected), 0);
-        run_until(redis_state(connected) == REDIS_STATE_CONNECTED);
-        return connected;
-}
-
 static void setup(void)
 {
         loop_start();
         server_start(0, NULL, NULL);
         n_done = 0;
-        redis = connect_within(SERVER_PATIENCE);
+        redis = server_connect(SERVER_PATIENCE);
 }
 
 static void teardown(void)
@@ -113,7 +98,7 @@ START_TEST(a_server_that_hangs_is_told_and_then_refused)
         struct works *works;
 
         redis = redis_free(redis);
-        redis = connect_within(300 * USEC_PER_MSEC);
+        redis = server_connect(300 * USEC_PER_MSEC);
         server_do("CLIENT PAUSE 100000 ALL");
         ck_assert_int_eq(read_all(NULL, &works), 0);
         run_until(n_done);
