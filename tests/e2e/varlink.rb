@@ -117,6 +117,13 @@ raise "only #{replies} replies to a restart" if replies < 3
 
 drive.call("Reexec")
 drive.call("Ping")
+# The new image connects anew.
+give_up = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
+until drive.call("GetStatus")["redis"].all? { |redis| redis["state"] == "connected" }
+  raise "Redis is away after the re-exec" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > give_up
+
+  sleep 0.05
+end
 
 # What is newer than this test needs no parameters, or a line above.
 (description.methods.keys - called).each { |method| drive.call(method) }
