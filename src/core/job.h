@@ -31,8 +31,7 @@ struct job_list {
 int job_list_add(struct job_list *list, bool old_key, const struct sidekiq_field *thread,
                  const struct sidekiq_field *entry);
 /* Decodes entries until as many bytes of them are done, which *bytes is lowered by; one that tells of no job
- * is only counted. Returns 0: all are done; 1: some are left; or
- * -ENOMEM, and it can be tried again. */
+ * is only counted. Returns 0: all are done; 1: some are left; or -ENOMEM: it can be tried again. */
 int job_list_decode(struct job_list *list, size_t *bytes);
 void job_list_clear(struct job_list *list);
 

@@ -176,7 +176,8 @@ void links_free(struct supervisor *supervisor);
 void look(struct supervisor *supervisor, bool fast, usec_t now);
 /* How often the kernel's OOM killer was at work so far. */
 void look_oom_kills(struct supervisor *supervisor, usec_t now);
-/* Does its title or do its threads show that this process works for the framework? */
+/* Does its title or do its threads show that this process works for the framework? Returns 1, 0, or -errno
+ * where there was no descriptor or memory to find out with. */
 int look_has_booted(const struct proc *proc, const struct framework *framework);
 
 /* work_list.c: has the jobs of this worker read, where it drains or any of them may be told of for running
