@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Talks to sqmgr over its socket, and says what went wrong where it did. */
 #include "base/parse.h"
-#include "core/control.h"
 #include "ctl/ctl.h"
 #include "ctl/screen.h"
+#include "wire/control.h"
 #include <grp.h>
 #include <poll.h>
 #include <signal.h>

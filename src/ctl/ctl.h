@@ -4,7 +4,7 @@
 
 #include "base/macro.h"
 #include "base/usec.h"
-#include "core/varlink.h"
+#include "wire/varlink.h"
 #include <stdio.h>
 
 enum ctl_exit {

@@ -4,8 +4,8 @@
 #include "base/parse.h"
 #include "base/words.h"
 #include "config.h"
-#include "core/control.h"
 #include "ctl/ctl.h"
+#include "wire/control.h"
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>

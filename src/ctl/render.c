@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Shows what sqmgr tells of its fleets and of events: sentences and tables for people. */
 #include "base/parse.h"
-#include "core/fleet.h"
 #include "ctl/ctl.h"
 #include "ctl/screen.h"
+#include "model/fleet.h"
 #include <string.h>
 #include <time.h>
 

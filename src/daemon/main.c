@@ -2,13 +2,14 @@
 /* sqmgr: reads its options and its settings, and hands over to the loop. */
 #include "base/fd.h"
 #include "config.h"
-#include "core/settings.h"
-#include "daemon/handover.h"
-#include "daemon/listen.h"
+#include "daemon/api/handover.h"
+#include "daemon/api/listen.h"
 #include "daemon/supervisor.h"
+#include "frameworks/table.h"
 #include "io/clock.h"
-#include "io/config.h"
+#include "io/ini.h"
 #include "io/log.h"
+#include "settings/settings.h"
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
@@ -196,7 +197,7 @@ int main(int argc, char **argv)
         if (r != 0)
                 return r > 0 ? finish_output(EXIT_SUCCESS) : EXIT_FAILURE;
 
-        r = config_load(options.config, &settings, &errors, &warnings);
+        r = config_load(options.config, framework_traits, &settings, &errors, &warnings);
         if (r < 0) {
                 print_errors(&errors, options.config);
                 return EXIT_CONFIG;

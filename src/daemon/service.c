@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The control socket's view of the daemon. */
 #include "config.h"
-#include "daemon/handover.h"
-#include "daemon/jobs.h"
-#include "daemon/listen.h"
+#include "daemon/api/handover.h"
+#include "daemon/api/jobs.h"
+#include "daemon/api/listen.h"
 #include "daemon/supervisor.h"
 #include "io/clock.h"
 #include "io/log.h"

@@ -2,11 +2,11 @@
 /* The loop: look, plan, execute, tell. */
 #include "daemon/supervisor.h"
 #include "base/hash.h"
-#include "core/command.h"
-#include "core/observe.h"
-#include "daemon/handover.h"
+#include "daemon/api/handover.h"
 #include "io/clock.h"
 #include "io/log.h"
+#include "model/command.h"
+#include "model/observe.h"
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>

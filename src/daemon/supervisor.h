@@ -3,24 +3,24 @@
  */
 #pragma once
 
-#include "core/plan.h"
-#include "core/queues.h"
-#include "core/world.h"
-#include "daemon/alerts.h"
-#include "daemon/children.h"
-#include "daemon/control.h"
-#include "io/beats.h"
+#include "daemon/api/control.h"
+#include "daemon/life/alerts.h"
+#include "daemon/run/children.h"
+#include "frameworks/sidekiq/beats.h"
 #include "io/host.h"
 #include "io/launch.h"
 #include "io/proc.h"
 #include "io/redis.h"
 #include "io/statefile.h"
 #include "io/systemd.h"
+#include "model/plan.h"
+#include "model/queues.h"
+#include "model/world.h"
 #include <systemd/sd-event.h>
 
 struct supervisor;
-struct exit_status; /* core/observe.h */
-struct state_dead;  /* core/state.h */
+struct exit_status; /* model/observe.h */
+struct state_dead;  /* model/state.h */
 struct last_lines;  /* last_lines.c: those that are being read */
 struct adoption;    /* adopt.c: what is still looked for */
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/macro.h"
-#include "core/settings.h"
+#include "settings/settings.h"
 #include <sys/resource.h>
 #include <sys/types.h>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/macro.h"
-#include "core/world.h"
+#include "model/world.h"
 #include <syslog.h>
 
 /* level: LOG_ERR .. LOG_DEBUG; less urgent entries are dropped from now on. */

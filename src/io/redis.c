@@ -2,11 +2,11 @@
 /* One connection to one Redis, kept up: attempts, log-in, the queue of commands, and with Sentinels which
  * server it is. */
 #include "io/redis.h"
-#include "core/redis_url.h"
-#include "core/sidekiq.h"
+#include "frameworks/sidekiq/format.h"
 #include "io/clock.h"
 #include "io/connection.h"
 #include "io/sentinel.h"
+#include "settings/redis_url.h"
 #include <hiredis/hiredis.h>
 #include <netdb.h>
 #include <stdio.h>

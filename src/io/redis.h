@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/usec.h"
-#include "core/settings.h"
+#include "settings/settings.h"
 #include <systemd/sd-event.h>
 
 struct redis;

@@ -4,8 +4,8 @@
  * There is one connection. The question and the subscription go out together, so that no move falls between
  * them; who subscribes cannot ask any more, so each question begins with a new connection. */
 #include "io/sentinel.h"
-#include "core/redis_url.h"
 #include "io/connection.h"
+#include "settings/redis_url.h"
 #include <hiredis/hiredis.h>
 #include <netdb.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /* Asks Sentinels where the master is, and listens to one of them for its moves. It never blocks the loop. */
 #pragma once
 
-#include "core/settings.h"
 #include "io/tls.h"
+#include "settings/settings.h"
 #include <systemd/sd-event.h>
 
 struct sentinel;

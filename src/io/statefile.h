@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The file that holds the state (core/state.h) from one sqmgr to the next. */
+/* The file that holds the state (model/state.h) from one sqmgr to the next. */
 #pragma once
 
-#include "core/state.h"
+#include "model/state.h"
 
 /* What became of reading it. All but the first leave *ret as it is, and a sentence's words in why. */
 enum statefile_outcome {

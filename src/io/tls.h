@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "core/settings.h"
+#include "settings/settings.h"
 
 struct tls;         /* what connections share: whom they trust, and who they are */
 struct tls_session; /* of one connection */

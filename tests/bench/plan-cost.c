@@ -4,9 +4,9 @@
  * plan-cost WORKERS ROUNDS: prints the nanoseconds of CPU time that each plan took, in a fleet of so many
  * active workers whose heartbeats and memory were observed before it. Callgrind counts what bench_round()
  * executes. */
-#include "core/observe.h"
-#include "core/plan.h"
-#include "core/sidekiq.h"
+#include "frameworks/sidekiq/format.h"
+#include "model/observe.h"
+#include "model/plan.h"
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -16,7 +16,7 @@ static uint64_t beat_number;
 
 static struct fleet_settings fleet_settings = {
         .name = (char *)"bench",
-        .framework = FRAMEWORK_SIDEKIQ,
+        .traits = &sidekiq_traits,
         .restart_surge = {.value = 100, .percent = true},
         .ready_after = 10 * USEC_PER_SEC,
         .boot_timeout = 120 * USEC_PER_SEC,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Makes a world and its schedule from a seed. */
+#include "frameworks/sidekiq/format.h"
 #include "sim.h"
 #include <stdio.h>
 
@@ -39,7 +40,7 @@ static void make_settings(struct rng *rng, const struct release *release, struct
         unsigned count = (unsigned)PICK(rng, 1, 1, 2, 2, 3, 5);
 
         *settings = (struct fleet_settings){
-                .framework = FRAMEWORK_SIDEKIQ,
+                .traits = &sidekiq_traits,
                 .active_process_count = count,
                 .restart_surge = {.value = (uint32_t)PICK(rng, 100, 100, 100, 50, 0), .percent = true},
                 .ready_after = PICK(rng, 10, 10, 10, 1, 30) * SEC,

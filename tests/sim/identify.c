@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Which heartbeat is whose, as src/io/beats.c finds out: the real roster of core/match.h, fed from the
- * modelled Redis, where the dead linger and their pids are in use again. */
-#include "core/match.h"
+/* Which heartbeat is whose, as src/frameworks/sidekiq/beats.c finds out: the real roster of model/match.h,
+ * fed from the modelled Redis, where the dead linger and their pids are in use again. */
+#include "model/match.h"
 #include "sim.h"
 #include <stdio.h>
 #include <string.h>

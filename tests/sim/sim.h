@@ -4,12 +4,12 @@
  * of the schedule made from it. */
 #pragma once
 
-#include "core/command.h"
-#include "core/match.h"
-#include "core/observe.h"
-#include "core/plan.h"
-#include "core/rollout.h"
-#include "core/state.h"
+#include "model/command.h"
+#include "model/match.h"
+#include "model/observe.h"
+#include "model/plan.h"
+#include "model/rollout.h"
+#include "model/state.h"
 #include "rng.h"
 
 #define FLEETS_MAX   2

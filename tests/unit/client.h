@@ -2,9 +2,9 @@
 /* A client of the control socket that shares the loop with the server it talks to. */
 #pragma once
 
-#include "core/varlink.h"
-#include "daemon/server.h"
+#include "daemon/api/server.h"
 #include "unit.h"
+#include "wire/varlink.h"
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Prints the kinds of events for tests/check-docs: name, message id and level. */
-#include "core/fleet.h"
+#include "model/fleet.h"
 #include <stdio.h>
 #include <syslog.h>
 

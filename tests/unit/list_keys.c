@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Prints the table of keys for tests/check-docs: section, key, `value` or `words`, the default as such,
  * `reload`, `outdates` or `restart`; separated by tabs. */
-#include "core/settings_keys.h"
+#include "settings/keys.h"
 #include <stdio.h>
 
 static const char *const words[] = {

@@ -3,7 +3,8 @@
 #include "settings_text.h"
 #include "unit.h"
 
-const struct settings_surroundings root_surroundings = {.memory_total_bytes = 8 * GIB, .is_root = true};
+const struct settings_surroundings root_surroundings = {
+        .frameworks = framework_traits, .memory_total_bytes = 8 * GIB, .is_root = true};
 
 struct settings *read_settings(const struct settings_surroundings *surroundings, const char *text,
                                char **ret_errors)

@@ -2,7 +2,8 @@
 /* Settings from a text, for tests. */
 #pragma once
 
-#include "core/settings_draft.h"
+#include "frameworks/table.h"
+#include "settings/draft.h"
 
 #define GIB (UINT64_C(1) << 30)
 

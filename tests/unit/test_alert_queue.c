@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of core/alert_queue.h: what is folded, what comes first, what is lost. */
-#include "core/alert_queue.h"
-#include "core/world.h"
+/* Tests of model/alert_queue.h: what is folded, what comes first, what is lost. */
+#include "model/alert_queue.h"
+#include "model/world.h"
 #include "unit.h"
 
 #define T0 (1000 * USEC_PER_SEC)

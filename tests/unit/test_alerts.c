@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of daemon/alerts.h with real scripts: what they are told, and that a bad one stops nobody. */
-#include "daemon/alerts.h"
+/* Tests of daemon/life/alerts.h with real scripts: what they are told, and that a bad one stops nobody. */
+#include "daemon/life/alerts.h"
 #include "unit.h"
 #include <fcntl.h>
 #include <limits.h>

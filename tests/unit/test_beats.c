@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Are the heartbeats of our own workers found and read, at a cost that others do not raise? Run against a
  * real redis-server. */
-#include "io/beats.h"
+#include "frameworks/sidekiq/beats.h"
 #include "io/clock.h"
 #include "redis_server.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of io/config.h with real files. */
-#include "io/config.h"
+/* Tests of io/ini.h with real files. */
+#include "frameworks/table.h"
+#include "io/ini.h"
 #include "unit.h"
 #include <fcntl.h>
 #include <grp.h>
@@ -13,9 +14,10 @@
 static char *dir, *ini;
 
 /* The user of the tests: may not be root, then what needs root's files is left out. */
-static const struct settings_surroundings as_user = {.memory_total_bytes = 1 << 30,
-                                                     .runtime_dir = "/run/user/1"};
-static const struct settings_surroundings as_root = {.memory_total_bytes = 1 << 30, .is_root = true};
+static const struct settings_surroundings as_user = {
+        .frameworks = framework_traits, .memory_total_bytes = 1 << 30, .runtime_dir = "/run/user/1"};
+static const struct settings_surroundings as_root = {
+        .frameworks = framework_traits, .memory_total_bytes = 1 << 30, .is_root = true};
 
 static void set_up(void)
 {
@@ -371,7 +373,7 @@ START_TEST(loads_with_its_own_surroundings)
         write_bytes(text, strlen(text));
         ck_assert_int_eq(chmod(ini, 0600), 0);
         ck_assert_int_eq(setenv("REDIS_URL", "redis://from-the-environment", 1), 0);
-        ck_assert_int_eq(config_load(ini, &settings, &errors, &warnings), 0);
+        ck_assert_int_eq(config_load(ini, framework_traits, &settings, &errors, &warnings), 0);
         ck_assert_int_eq(unsetenv("REDIS_URL"), 0);
         ck_assert_str_eq(settings->redis.url, "redis://from-the-environment");
         ck_assert_uint_gt(settings->fleets[0]->memory_threshold, 1 << 20);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The control interface: its table, its description, and who may do what. */
-#include "core/control.h"
 #include "unit.h"
+#include "wire/control.h"
 #include <ctype.h>
 
 static unsigned count_lines(const char *start)

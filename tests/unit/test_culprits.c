@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What ran in a worker as its memory ran out: when is it asked for, how much had it grown, what is told? */
-#include "core/culprits.h"
+#include "model/culprits.h"
 #include "world.h"
 #include <signal.h>
 

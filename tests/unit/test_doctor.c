@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of core/doctor.h: what is found, and how grave it is. */
-#include "core/doctor.h"
+/* Tests of model/findings.h: what is found, and how grave it is. */
+#include "model/findings.h"
 #include "unit.h"
 
 #define T0 (10000 * USEC_PER_SEC)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Are the jobs in Sidekiq's work lists read as each version writes them, and garbage left out? */
-#include "core/job.h"
+#include "model/job.h"
 #include "unit.h"
 #include <jansson.h>
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* The text for Prometheus, of worlds made by hand; tests/e2e/metrics.bats has promtool read it. */
-#include "core/observe.h"
-#include "daemon/metrics.h"
+#include "daemon/api/metrics.h"
+#include "frameworks/sidekiq/format.h"
+#include "model/observe.h"
 #include "unit.h"
 #include <ctype.h>
 
 #define T0 (1000 * USEC_PER_SEC)
 
 static char name[] = "default";
-static struct fleet_settings fleet_settings = {.name = name, .active_process_count = 2, .max_processes = 5};
+static struct fleet_settings fleet_settings = {
+        .name = name, .traits = &sidekiq_traits, .active_process_count = 2, .max_processes = 5};
 static struct fleet_settings *fleets[] = {&fleet_settings};
 static struct settings settings = {.check_interval = 5 * USEC_PER_SEC, .fleets = fleets, .n_fleets = 1};
 static struct world *world;

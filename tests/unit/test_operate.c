@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The calls of the control interface, over a real socket, on worlds made by hand. */
 #include "client.h"
-#include "core/command.h"
-#include "core/observe.h"
-#include "core/rollout.h"
-#include "daemon/control.h"
+#include "daemon/api/control.h"
+#include "frameworks/sidekiq/format.h"
+#include "model/command.h"
+#include "model/observe.h"
+#include "model/rollout.h"
 
 #define CONTROL(method, parameters)                                                                          \
         "{\"method\":\"org.sqmgr.Control." method "\",\"parameters\":" parameters "}"
@@ -96,6 +97,7 @@ static void setup(void)
 
         for (size_t i = 0; i < 2; i++)
                 fleet_settings[i] = (struct fleet_settings){
+                        .traits = &sidekiq_traits,
                         .name = names[i],
                         .active_process_count = 1,
                         .max_processes = 4,

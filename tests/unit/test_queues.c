@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of core/limits.h, core/queues.h and, against a real Redis, io/queues.h. */
-#include "core/limits.h"
+/* Tests of settings/limits.h, model/queues.h and, against a real Redis, frameworks/sidekiq/queues.h. */
+#include "frameworks/sidekiq/queues.h"
 #include "io/clock.h"
-#include "io/queues.h"
 #include "redis_server.h"
+#include "settings/limits.h"
 
 static const struct {
         const char *text;

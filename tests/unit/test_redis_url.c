@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Does the URL of a Redis say what it should, and is its password hidden? */
-#include "core/redis_url.h"
+#include "settings/redis_url.h"
 #include "unit.h"
 #include <string.h>
 

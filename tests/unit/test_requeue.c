@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Is a job of a dead process put back once, counted and parked, and never lost by what goes wrong? Run
  * against a real redis-server. */
-#include "io/requeue.h"
+#include "frameworks/sidekiq/requeue.h"
 #include "redis_server.h"
 
 #define IDENTITY "host:1:000000000001"

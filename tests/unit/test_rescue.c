@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* When was a job cut off by the death of its worker, and what is told of it? */
-#include "core/rescue.h"
+#include "model/rescue.h"
 #include "world.h"
 
 static struct test_world t;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The socket server, with real sockets in a folder of its own. */
 #include "client.h"
-#include "daemon/listen.h"
+#include "daemon/api/listen.h"
 #include "io/lock.h"
 #include <fcntl.h>
 #include <grp.h>

@@ -88,8 +88,9 @@ START_TEST(each_default_can_be_read_and_written)
 
                 settings_values_clear(key->scope, &room);
                 if (key->fallback)
-                        ck_assert_msg(settings_value_parse(key, key->fallback, 0, &room, why) == 0, "%s: %s",
-                                      key->name, why);
+                        ck_assert_msg(
+                                settings_value_parse(key, key->fallback, &root_surroundings, &room, why) == 0,
+                                "%s: %s", key->name, why);
                 ck_assert_int_eq(settings_value_text(key, &room, &text), 0);
                 if (!key->fallback)
                         ck_assert_msg(text == NULL, "%s is unset, but shown as '%s'", key->name, text);
@@ -122,7 +123,7 @@ START_TEST(has_defaults)
         ck_assert_uint_eq(f->line, 1);
         ck_assert_str_eq(f->argv[1], "me");
         ck_assert_ptr_null(f->environment_list);
-        ck_assert_int_eq(f->framework, FRAMEWORK_SIDEKIQ);
+        ck_assert_ptr_eq(f->traits, &sidekiq_traits);
         ck_assert_uint_eq(f->umask, SETTINGS_UMASK_UNSET);
         ck_assert_int_eq(f->nice, SETTINGS_NICE_UNSET);
         ck_assert_int_eq(f->oom_score_adj, 0);
@@ -456,10 +457,12 @@ END_TEST
 
 START_TEST(takes_defaults_from_its_surroundings)
 {
-        const struct settings_surroundings user = {.redis_url = "redis://outer:1/5",
+        const struct settings_surroundings user = {.frameworks = framework_traits,
+                                                   .redis_url = "redis://outer:1/5",
                                                    .runtime_dir = "/run/user/7"};
-        const struct settings_surroundings bare = {.redis_url = ""};
-        const struct settings_surroundings bad = {.redis_url = "nonsense", .runtime_dir = "/r"};
+        const struct settings_surroundings bare = {.frameworks = framework_traits, .redis_url = ""};
+        const struct settings_surroundings bad = {
+                .frameworks = framework_traits, .redis_url = "nonsense", .runtime_dir = "/r"};
         char *errors = NULL;
         _cleanup_settings_ struct settings *s = read_settings(&user, "[fleet:a]\ncommand=run", &errors);
         ck_assert_ptr_nonnull(s);
@@ -467,8 +470,10 @@ START_TEST(takes_defaults_from_its_surroundings)
         ck_assert_str_eq(s->state_file, "/run/user/7/sqmgr/state");
         ck_assert_str_eq(s->redis.url, "redis://outer:1/5");
 
-        const struct settings_surroundings unit = {
-                .is_root = true, .service_dir = "/run/sqmgr/shop:/run/other", .runtime_dir = "/run/user/7"};
+        const struct settings_surroundings unit = {.frameworks = framework_traits,
+                                                   .is_root = true,
+                                                   .service_dir = "/run/sqmgr/shop:/run/other",
+                                                   .runtime_dir = "/run/user/7"};
         _cleanup_settings_ struct settings *service = read_settings(&unit, "[fleet:a]\ncommand=run", &errors);
         ck_assert_ptr_nonnull(service);
         ck_assert_str_eq(service->socket, "/run/sqmgr/shop/control.sock");
@@ -578,10 +583,12 @@ START_TEST(shows_signals_and_plain_secrets)
         ck_assert_int_eq(settings_value_text(settings_key_find(SETTINGS_FLEET, "redis_url"), &fleet, &url),
                          0);
         ck_assert_str_eq(url, "nonsense");
-        r = settings_value_parse(settings_key_find(SETTINGS_FLEET, "stop_signal"), "HUP", 0, &fleet, why);
+        r = settings_value_parse(settings_key_find(SETTINGS_FLEET, "stop_signal"), "HUP", &root_surroundings,
+                                 &fleet, why);
         ck_assert_int_eq(r, 0);
         ck_assert_int_eq(fleet.stop_signal, 1);
-        r = settings_value_parse(settings_key_find(SETTINGS_FLEET, "stop_signal"), "BANG", 0, &fleet, why);
+        r = settings_value_parse(settings_key_find(SETTINGS_FLEET, "stop_signal"), "BANG", &root_surroundings,
+                                 &fleet, why);
         ck_assert_int_eq(r, -EINVAL);
         ck_assert_str_eq(why, "must be the name of a signal (TERM)");
 }
@@ -617,7 +624,8 @@ static int use_settings(void)
                                                {"command", "run"},
                                                {"memory_limit", "1G"},
                                                {"max_processes", "7"}};
-        const struct settings_surroundings surroundings = {.is_root = true, .redis_url = "redis://outer"};
+        const struct settings_surroundings surroundings = {
+                .frameworks = framework_traits, .is_root = true, .redis_url = "redis://outer"};
         _cleanup_config_errors_ struct config_errors errors = {0};
         _cleanup_settings_draft_ struct settings_draft *draft = NULL;
         _cleanup_settings_ struct settings *settings = NULL, *merged = NULL;

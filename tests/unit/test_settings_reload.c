@@ -112,7 +112,7 @@ START_TEST(adds_a_fleet_that_is_not_configured)
 {
         _cleanup_settings_ struct settings *s = read_good("[fleet:a]\ncommand=x\n");
 
-        const struct fleet_settings *b = settings_add_removed(s, "b");
+        const struct fleet_settings *b = settings_add_removed(s, "b", &sidekiq_traits);
         ck_assert_ptr_eq(b, settings_find_fleet(s, "b"));
         ck_assert(b && b->removed);
         ck_assert_uint_eq(b->stop_timeout, 60 * USEC_PER_SEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Are Sidekiq's forms, 5 to 8, read right, and is garbage never taken for one? */
-#include "core/framework.h"
-#include "core/sidekiq.h"
+#include "frameworks/sidekiq/format.h"
+#include "frameworks/table.h"
 #include "unit.h"
 #include <signal.h>
 #include <stdio.h>
@@ -373,19 +373,23 @@ END_TEST
 
 START_TEST(has_a_full_row_for_every_framework)
 {
-        for (int id = 0; id < _FRAMEWORK_MAX; id++) {
-                const struct framework *framework = framework_get(id);
-                ck_assert_ptr_nonnull(framework->name);
-                ck_assert_ptr_nonnull(framework->thread_is_processor);
-                ck_assert_ptr_nonnull(framework->title_parse);
-                ck_assert_uint_gt(framework->stale_usec, 0);
+        for (size_t i = 0; framework_traits[i] != NULL; i++) {
+                const struct framework *framework = framework_of(framework_traits[i]);
+
+                ck_assert_ptr_eq(framework->traits, framework_traits[i]);
+                ck_assert_ptr_eq(framework_traits_find(framework_traits[i]->id), framework_traits[i]);
+                ck_assert_ptr_nonnull(framework->traits->name);
+                ck_assert_uint_gt(framework->traits->stale_usec, 0);
+                ck_assert_int_gt(framework->stop_signal, 0);
         }
-        const struct framework *sidekiq = framework_get(FRAMEWORK_SIDEKIQ);
+        ck_assert_ptr_null(framework_traits_find(UINT32_MAX));
+        const struct framework *sidekiq = framework_of(&sidekiq_traits);
         ck_assert_int_eq(sidekiq->quiet_signal, SIGTSTP);
         ck_assert_int_eq(sidekiq->stop_signal, SIGTERM);
         ck_assert_int_eq(sidekiq->wake_signal, SIGCONT);
-        ck_assert_uint_eq(sidekiq->shutdown_usec, 25 * USEC_PER_SEC);
-        ck_assert_uint_eq(sidekiq->stale_usec, 30 * USEC_PER_SEC);
+        ck_assert_uint_eq(sidekiq_traits.id, 0); /* as all state files have it */
+        ck_assert_uint_eq(sidekiq_traits.shutdown_usec, 25 * USEC_PER_SEC);
+        ck_assert_uint_eq(sidekiq_traits.stale_usec, 30 * USEC_PER_SEC);
 }
 END_TEST
 

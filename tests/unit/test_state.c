@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What outlives sqmgr: packed and unpacked it is the same, and bytes that were tampered with are refused. */
-#include "core/plan.h"
-#include "core/state.h"
+#include "model/plan.h"
+#include "model/state.h"
 #include "world.h"
 
 #define BOOT "the-boot"

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The status object, of worlds made by hand. */
-#include "core/culprits.h"
-#include "daemon/status.h"
+#include "daemon/api/status.h"
+#include "frameworks/sidekiq/format.h"
+#include "model/culprits.h"
 #include "unit.h"
 
 #define T0 (1000 * USEC_PER_SEC)
 
 static char name[] = "default";
 static struct fleet_settings fleet_settings = {
+        .traits = &sidekiq_traits,
         .name = name,
         .active_process_count = 2,
         .max_processes = 5,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Framing and messages of Varlink. */
-#include "core/varlink.h"
 #include "unit.h"
+#include "wire/varlink.h"
 
 START_TEST(takes_messages_whatever_the_pieces)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Are work lists read in one round trip, and is a reading that fails told, and one that is given up not? Run
  * against a real redis-server. */
-#include "io/works.h"
+#include "frameworks/sidekiq/works.h"
 #include "redis_server.h"
 
 static struct redis *redis;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The simulated world. */
 #include "world.h"
+#include "frameworks/sidekiq/format.h"
 
 #define TEST_START_USEC (1000 * USEC_PER_SEC)
 #define TEST_WALL_USEC  ((int64_t)1700000000 * (int64_t)USEC_PER_SEC)
@@ -13,7 +14,7 @@ void test_world_open(struct test_world *t, unsigned count)
                 .fleet_settings =
                         {
                                 .name = (char *)"default",
-                                .framework = FRAMEWORK_SIDEKIQ,
+                                .traits = &sidekiq_traits,
                                 .active_process_count = count,
                                 .restart_surge = {.value = 100, .percent = true},
                                 .ready_after = 10 * USEC_PER_SEC,

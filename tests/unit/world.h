@@ -4,11 +4,11 @@
  * out. */
 #pragma once
 
-#include "core/backoff.h"
-#include "core/command.h"
-#include "core/observe.h"
-#include "core/plan.h"
-#include "core/rollout.h"
+#include "model/backoff.h"
+#include "model/command.h"
+#include "model/observe.h"
+#include "model/plan.h"
+#include "model/rollout.h"
 #include "unit.h"
 
 /* How a worker's process behaves; its worker's io. */

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* Collects what model/findings.h judges, and answers with that: each Redis is asked in one round trip. */
+#include "base/fd.h"
+#include "daemon/supervisor.h"
+#include "frameworks/table.h"
+#include "io/clock.h"
+#include "model/findings.h"
+#include "wire/varlink.h"
+#include <fcntl.h>
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* What one Redis answered. */
+struct answers {
+        char *url;
+        char *error, *info, *info_error, *save, *config_error; /* as of struct doctor_redis */
+};
+
+struct diagnosis {
+        struct supervisor *supervisor;
+        struct call *call; /* NULL: nobody waits any more */
+        unsigned pending;  /* commands without a reply */
+        struct answers *answers;
+        size_t n_answers;
+};
+
+/* One command that is under way. */
+struct ask {
+        struct diagnosis *diagnosis;
+        struct answers *answers;
+};
+
+static void diagnosis_free(struct diagnosis *diagnosis)
+{
+        for (size_t i = 0; i < diagnosis->n_answers; i++) {
+                struct answers *answers = &diagnosis->answers[i];
+
+                free(answers->url);
+                free(answers->error);
+                free(answers->info);
+                free(answers->info_error);
+                free(answers->save);
+                free(answers->config_error);
+        }
+        free(diagnosis->answers);
+        free(diagnosis);
+}
+
+static int overcommit(void)
+{
+        char text[16];
+
+        return fd_read_file(AT_FDCWD, "/proc/sys/vm/overcommit_memory", text, sizeof(text)) > 0
+                       ? (int)strtol(text, NULL, 10)
+                       : -1;
+}
+
+static bool is_here(const char *url)
+{
+        const char *host = strstr(url, "://");
+
+        return strncmp(url, "unix:", strlen("unix:")) == 0 ||
+               (host != NULL && (strncmp(host, "://127.", strlen("://127.")) == 0 ||
+                                 strncmp(host, "://localhost", strlen("://localhost")) == 0 ||
+                                 strncmp(host, "://[::1]", strlen("://[::1]")) == 0));
+}
+
+static struct doctor_machine machine_of(const struct supervisor *supervisor)
+{
+        struct doctor_machine machine = {
+                .is_root = geteuid() == 0,
+                .dyno = getenv("DYNO") != NULL,
+                .overcommit = overcommit(),
+                .save_error = -supervisor->save_error,
+        };
+
+        (void)proc_total_memory_bytes(supervisor->host, &machine.memory_bytes);
+        for (size_t i = 0; i < supervisor->n_links; i++)
+                machine.has_redis |= is_here(redis_url_text(supervisor->links[i]->redis));
+        return machine;
+}
+
+/* Is that process in another pid namespace than we are? Once it is gone nobody knows. */
+static int is_elsewhere(pid_t pid, void *userdata)
+{
+        const struct stat *own = userdata;
+        struct stat its;
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
+        return stat(path, &its) == 0 && its.st_ino != own->st_ino;
+}
+
+static struct doctor_worker look_at_worker(const struct worker *worker)
+{
+        struct doctor_worker facts = {.worker = worker};
+        const struct worker_io *io = worker->io;
+        struct proc *proc = io != NULL ? worker_io_beating(io) : NULL;
+        struct sidekiq_title title;
+        struct stat own;
+        char text[1024];
+
+        if (proc != NULL && proc_title(proc, text, sizeof(text)) == 0 &&
+            framework_of(worker->fleet->settings->traits)->title_parse(text, &title))
+                snprintf(facts.version, sizeof(facts.version), "%s", title.version);
+        if (stat("/proc/self/ns/pid", &own) == 0)
+                facts.other_namespace = proc_tree_each(worker->pid, is_elsewhere, &own) > 0;
+        return facts;
+}
+
+static int diagnose_fleet(struct findings *findings, const struct doctor_machine *machine,
+                          const struct fleet *fleet)
+{
+        _cleanup_free_ struct doctor_worker *workers = calloc(fleet->n_workers + 1, sizeof(*workers));
+        size_t n = 0;
+
+        if (workers == NULL)
+                return -ENOMEM;
+        for (size_t i = 0; i < fleet->n_workers; i++)
+                if (fleet->workers[i]->state != WORKER_GONE)
+                        workers[n++] = look_at_worker(fleet->workers[i]);
+        doctor_fleet(findings, machine, fleet, workers, n);
+        return 0;
+}
+
+static json_t *render(const struct findings *findings)
+{
+        _cleanup_json_ json_t *list = json_array();
+
+        if (findings->lost)
+                return NULL;
+        for (size_t i = 0; i < findings->n; i++) {
+                const struct finding *finding = &findings->list[i];
+                json_t *entry =
+                        json_pack("{s:s, s:o, s:o, s:o}", "level", finding_level_name(finding->level),
+                                  "about", varlink_text(finding->about), "text", varlink_text(finding->text),
+                                  "remedy", varlink_text(finding->remedy));
+
+                if (json_array_append_new(list, entry) < 0)
+                        return NULL;
+        }
+        return json_pack("{s:O}", "findings", list);
+}
+
+/* All is in. */
+static void finish(struct diagnosis *diagnosis)
+{
+        const struct supervisor *supervisor = diagnosis->supervisor;
+        struct doctor_machine machine = machine_of(supervisor);
+        struct findings findings = {0};
+
+        for (size_t i = 0; i < diagnosis->n_answers; i++) {
+                const struct answers *answers = &diagnosis->answers[i];
+
+                doctor_redis(&findings, &(struct doctor_redis){
+                                                .url = answers->url,
+                                                .error = answers->error,
+                                                .info = answers->info,
+                                                .info_error = answers->info_error,
+                                                .save = answers->save,
+                                                .config_error = answers->config_error,
+                                        });
+        }
+        doctor_machine(&findings, &machine, supervisor->world, clock_now(CLOCK_MONOTONIC));
+        for (size_t i = 0; i < supervisor->world->n_fleets; i++)
+                findings.lost |= diagnose_fleet(&findings, &machine, supervisor->world->fleets[i]) < 0;
+        server_reply(diagnosis->call, render(&findings), false);
+        findings_clear(&findings);
+}
+
+static void advance(struct diagnosis *diagnosis)
+{
+        if (diagnosis->pending > 0)
+                return;
+        if (diagnosis->call != NULL)
+                finish(diagnosis);
+        diagnosis_free(diagnosis);
+}
+
+/* Replaces a text of an answer, which may come twice where a connection ends. */
+static void set(char **text, const char *value)
+{
+        free(*text);
+        *text = strdup(value);
+}
+
+static struct ask take_ask(void *userdata, const redisReply *reply)
+{
+        struct ask *asked = userdata, copy = *asked;
+
+        free(asked);
+        copy.diagnosis->pending--;
+        if (reply == NULL)
+                set(&copy.answers->error, "it went away or did not answer in time");
+        return copy;
+}
+
+static void on_info(struct redis *redis _unused_, const redisReply *reply, void *userdata)
+{
+        struct ask asked = take_ask(userdata, reply);
+
+        if (reply != NULL && reply->type == REDIS_REPLY_STRING)
+                set(&asked.answers->info, reply->str);
+        else if (reply != NULL)
+                set(&asked.answers->info_error, reply->type == REDIS_REPLY_ERROR ? reply->str : "no text");
+        advance(asked.diagnosis);
+}
+
+static void on_save(struct redis *redis _unused_, const redisReply *reply, void *userdata)
+{
+        struct ask asked = take_ask(userdata, reply);
+
+        if (reply != NULL && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
+            reply->element[1]->type == REDIS_REPLY_STRING)
+                set(&asked.answers->save, reply->element[1]->str);
+        else if (reply != NULL)
+                set(&asked.answers->config_error,
+                    reply->type == REDIS_REPLY_ERROR ? reply->str : "it has no such setting");
+        advance(asked.diagnosis);
+}
+
+static int ask(struct diagnosis *diagnosis, struct answers *answers, struct redis *redis,
+               redis_reply_fn callback, int argc, const char *const argv[])
+{
+        struct ask *asked = malloc(sizeof(*asked));
+
+        if (asked == NULL)
+                return -ENOMEM;
+        *asked = (struct ask){.diagnosis = diagnosis, .answers = answers};
+        int r = redis_command_forbiddable(redis, callback, asked, argc, argv, NULL);
+        if (r < 0)
+                free(asked);
+        else
+                diagnosis->pending++;
+        return r;
+}
+
+static void ask_redis(struct diagnosis *diagnosis, struct answers *answers, struct redis *redis)
+{
+        static const char *const info[] = {"INFO"}, *const save[] = {"CONFIG", "GET", "save"};
+        const char *error = redis_error(redis);
+
+        set(&answers->url, redis_url_text(redis));
+        int r = redis_state(redis) == REDIS_STATE_CONNECTED ? 0 : -ENOTCONN;
+        if (r == 0)
+                r = ask(diagnosis, answers, redis, on_info, ELEMENTSOF(info), info);
+        if (r == 0)
+                r = ask(diagnosis, answers, redis, on_save, ELEMENTSOF(save), save);
+        if (r < 0)
+                set(&answers->error, r == -ENOMEM ? "memory is short"
+                                     : error      ? error
+                                                  : "it is not connected yet");
+}
+
+static void on_cancelled(struct call *call, void *userdata)
+{
+        struct diagnosis *diagnosis = userdata;
+
+        (void)call;
+        diagnosis->call = NULL;
+}
+
+void doctor_request(struct supervisor *supervisor, struct call *call)
+{
+        struct diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
+
+        if (diagnosis != NULL)
+                diagnosis->answers = calloc(supervisor->n_links + 1, sizeof(*diagnosis->answers));
+        if (diagnosis == NULL || diagnosis->answers == NULL) {
+                free(diagnosis);
+                server_reply(call, NULL, false);
+                return;
+        }
+        diagnosis->supervisor = supervisor;
+        diagnosis->call = call;
+        diagnosis->n_answers = supervisor->n_links;
+        server_keep(call, on_cancelled, diagnosis);
+        for (size_t i = 0; i < supervisor->n_links; i++)
+                ask_redis(diagnosis, &diagnosis->answers[i], supervisor->links[i]->redis);
+        advance(diagnosis);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* Keeps the last events, and tells new ones to those who follow. */
+#include "daemon/api/events.h"
+#include <stdio.h>
+#include <string.h>
+#include <syslog.h>
+
+struct entry {
+        enum event_kind kind;
+        usec_t realtime;
+        char *fleet; /* NULL: of none */
+        unsigned index;
+        pid_t pid;
+        uint64_t generation;
+        enum reason reason;
+        char *text;
+};
+
+struct follower {
+        struct events *events;
+        struct follower *next;
+        struct call *call;
+        char **fleets; /* whose events it wants; NULL: all */
+        size_t n_fleets;
+        char *worker; /* NULL: all */
+        uint64_t at;  /* the next that it has not been told */
+};
+
+struct events {
+        struct entry ring[EVENTS_KEPT];
+        uint64_t end; /* the number of the next one */
+        struct follower *first;
+};
+
+static void entry_clear(struct entry *entry)
+{
+        free(entry->fleet);
+        free(entry->text);
+        *entry = (struct entry){0};
+}
+
+static void follower_free(struct follower *follower)
+{
+        if (!follower)
+                return;
+        for (size_t i = 0; i < follower->n_fleets; i++)
+                free(follower->fleets[i]);
+        free(follower->fleets);
+        free(follower->worker);
+        free(follower);
+}
+
+static void follower_free_pointer(struct follower **follower)
+{
+        follower_free(*follower);
+}
+
+static void follower_unlink(struct follower *follower)
+{
+        struct follower **link = &follower->events->first;
+
+        while (*link != follower)
+                link = &(*link)->next;
+        *link = follower->next;
+}
+
+static void on_cancelled(struct call *call _unused_, void *userdata)
+{
+        follower_unlink(userdata);
+        follower_free(userdata);
+}
+
+int events_new(struct events **ret)
+{
+        *ret = calloc(1, sizeof(**ret));
+        return *ret ? 0 : -ENOMEM;
+}
+
+struct events *events_free(struct events *events)
+{
+        if (!events)
+                return NULL;
+        assert(!events->first);
+        for (size_t i = 0; i < EVENTS_KEPT; i++)
+                entry_clear(&events->ring[i]);
+        free(events);
+        return NULL;
+}
+
+/* The entry of an event, whose texts it borrows. */
+static struct entry entry_of(const struct event *event, usec_t realtime)
+{
+        return (struct entry){
+                .kind = event->kind,
+                .realtime = realtime,
+                .fleet = event->fleet ? event->fleet->settings->name : NULL,
+                .index = event->index,
+                .pid = event->pid,
+                .generation = event->generation,
+                .reason = event->reason,
+                .text = event->text,
+        };
+}
+
+void events_add(struct events *events, const struct event *event, usec_t realtime)
+{
+        struct entry *entry = &events->ring[events->end % EVENTS_KEPT], new = entry_of(event, realtime);
+
+        new.text = strdup(new.text);
+        if (new.fleet)
+                new.fleet = strdup(new.fleet);
+        if (!new.text || (event->fleet && !new.fleet)) {
+                entry_clear(&new);
+                return;
+        }
+        entry_clear(entry);
+        *entry = new;
+        events->end++;
+}
+
+static uint64_t first_kept(const struct events *events)
+{
+        return events->end > EVENTS_KEPT ? events->end - EVENTS_KEPT : 0;
+}
+
+static void worker_id(const struct entry *entry, char *text, size_t size)
+{
+        text[0] = '\0';
+        if (entry->index != 0)
+                snprintf(text, size, "%s/%u", entry->fleet, entry->index);
+}
+
+bool events_have(const struct events *events, const char *worker)
+{
+        char id[300];
+
+        for (uint64_t at = first_kept(events); at < events->end; at++) {
+                worker_id(&events->ring[at % EVENTS_KEPT], id, sizeof(id));
+                if (strcmp(id, worker) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static bool is_wanted(const struct follower *follower, const struct entry *entry)
+{
+        char id[300];
+
+        worker_id(entry, id, sizeof(id));
+        if (follower->worker && strcmp(id, follower->worker) != 0)
+                return false;
+        if (!follower->fleets)
+                return true;
+        for (size_t i = 0; entry->fleet && i < follower->n_fleets; i++)
+                if (strcmp(follower->fleets[i], entry->fleet) == 0)
+                        return true;
+        return false;
+}
+
+static const char *level_name(int level)
+{
+        return level == LOG_ERR ? "error" : level == LOG_WARNING ? "warning" : "info";
+}
+
+static json_t *render_entry(const struct entry *entry)
+{
+        bool has_reason = entry->reason != REASON_NONE;
+        char id[300];
+
+        worker_id(entry, id, sizeof(id));
+        return json_pack("{s:f, s:s, s:s, s:o, s:o, s:o, s:o, s:s?, s:o}", "at",
+                         (double)entry->realtime / (double)USEC_PER_SEC, "event",
+                         event_kind_name(entry->kind), "level", level_name(event_kind_level(entry->kind)),
+                         "fleet", varlink_text(entry->fleet), "worker", varlink_text(id), "pid",
+                         entry->pid > 0 ? json_integer(entry->pid) : json_null(), "generation",
+                         entry->generation > 0 ? json_integer((json_int_t)entry->generation) : json_null(),
+                         "reason", has_reason ? reason_name(entry->reason) : NULL, "text",
+                         varlink_text(entry->text));
+}
+
+json_t *event_render(const struct event *event, usec_t realtime)
+{
+        struct entry entry = entry_of(event, realtime);
+
+        return render_entry(&entry);
+}
+
+/* What the follower has not been told. *ret_any: is there anything? Returns NULL where memory is short. */
+static json_t *render_news(struct follower *follower, bool *ret_any)
+{
+        const struct events *events = follower->events;
+        _cleanup_json_ json_t *list = json_array();
+
+        for (follower->at = MAX(follower->at, first_kept(events)); follower->at < events->end;
+             follower->at++) {
+                const struct entry *entry = &events->ring[follower->at % EVENTS_KEPT];
+
+                if (is_wanted(follower, entry) && json_array_append_new(list, render_entry(entry)) < 0)
+                        return NULL;
+        }
+        *ret_any = json_array_size(list) > 0;
+        return json_pack("{s:O}", "events", list);
+}
+
+static struct follower *follower_new(struct events *events, struct call *call, struct fleet *const *fleets,
+                                     size_t n_fleets, bool all, const char *worker)
+{
+        _cleanup_(follower_free_pointer) struct follower *follower = calloc(1, sizeof(*follower));
+
+        if (!follower)
+                return NULL;
+        follower->events = events;
+        follower->call = call;
+        if (worker && !(follower->worker = strdup(worker)))
+                return NULL;
+        if (!all && !(follower->fleets = calloc(n_fleets + 1, sizeof(*follower->fleets))))
+                return NULL;
+        for (size_t i = 0; !all && i < n_fleets; i++) {
+                follower->fleets[i] = strdup(fleets[i]->settings->name);
+                if (!follower->fleets[i])
+                        return NULL;
+                follower->n_fleets = i + 1;
+        }
+        return TAKE_PTR(follower);
+}
+
+void events_reply(struct events *events, struct call *call, struct fleet *const *fleets, size_t n_fleets,
+                  bool all, const char *worker, bool follow)
+{
+        _cleanup_(follower_free_pointer) struct follower *follower =
+                follower_new(events, call, fleets, n_fleets, all, worker);
+        bool any;
+        json_t *reply = follower ? render_news(follower, &any) : NULL;
+
+        if (!follow || !reply) {
+                server_reply(call, reply, false);
+                return;
+        }
+        server_reply(call, reply, true);
+        server_keep(call, on_cancelled, follower);
+        follower->next = events->first;
+        events->first = TAKE_PTR(follower);
+}
+
+void events_tick(struct events *events)
+{
+        struct follower *next;
+
+        for (struct follower *follower = events->first; follower; follower = next) {
+                bool any = false;
+
+                next = follower->next;
+                if (follower->at == events->end)
+                        continue;
+                json_t *reply = render_news(follower, &any);
+                if (!reply) {
+                        server_reply(follower->call, NULL, false);
+                        follower_unlink(follower);
+                        follower_free(follower);
+                } else if (any) {
+                        server_reply(follower->call, reply, true);
+                } else {
+                        json_decref(reply);
+                }
+        }
+}

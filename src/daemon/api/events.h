@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Keeps the last events, and tells new ones to those who follow. */
+#pragma once
+
+#include "daemon/api/server.h"
+#include "model/world.h"
+
+/* So many are kept. */
+#define EVENTS_KEPT 512
+
+struct events;
+
+/* Returns 0 with *ret to be freed by events_free(), or -ENOMEM. */
+int events_new(struct events **ret);
+/* After server_free(), which cancels the calls that are kept here. Returns NULL. */
+struct events *events_free(struct events *events);
+
+/* An event as GetEvents tells it; realtime: when it is told, by the wall clock. To be released; NULL: memory
+ * is short. */
+json_t *event_render(const struct event *event, usec_t realtime);
+
+/* realtime: when it is told, by the wall clock. Lost where memory is short. */
+void events_add(struct events *events, const struct event *event, usec_t realtime);
+
+/* Is any kept of this worker (FLEET/INDEX)? */
+bool events_have(const struct events *events, const char *worker);
+
+/* Answers with the events that are kept, oldest first, of these fleets (all: of none, too), and of one worker
+ * alone where worker is not NULL. Where follow, the call is kept for those to come. */
+void events_reply(struct events *events, struct call *call, struct fleet *const *fleets, size_t n_fleets,
+                  bool all, const char *worker, bool follow);
+
+/* Sends what was added since to those who follow. */
+void events_tick(struct events *events);

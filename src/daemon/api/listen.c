@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/* Puts the control socket in its place: its lock, its directory, its mode and group. */
+#include "daemon/api/listen.h"
+#include "io/lock.h"
+#include "wire/control.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+
+/* The socket is made beside its place and moved there when it answers. */
+#define BESIDE ".new"
+/* 5 s at most. */
+#define OWN_LOCK_TRIES     500
+#define OWN_LOCK_STEP_NSEC (10 * 1000 * 1000L)
+
+/* Writes the sentence and returns error_number, which is negative. */
+static _printf_(4, 5) int fail(int error_number, char *error, size_t error_size, const char *format, ...)
+{
+        va_list arguments;
+
+        va_start(arguments, format);
+        int length = vsnprintf(error, error_size, format, arguments);
+        va_end(arguments);
+        if (length >= 0 && (size_t)length < error_size)
+                snprintf(error + length, error_size - (size_t)length, ": %s", strerrordesc_np(-error_number));
+        return error_number;
+}
+
+static int make_directory(const char *path, char *error, size_t error_size)
+{
+        _cleanup_free_ char *directory = strdup(path);
+        char *slash = directory ? strrchr(directory, '/') : NULL;
+
+        if (!directory)
+                return fail(-ENOMEM, error, error_size, "cannot listen on '%s'", path);
+        if (!slash || slash == directory)
+                return 0;
+        *slash = '\0';
+        if (mkdir(directory, 0755) < 0) {
+                if (errno == EEXIST)
+                        return 0;
+                return fail(-errno, error, error_size,
+                            "cannot make the directory '%s' for the control socket", directory);
+        }
+        /* Whatever the umask: clients must get through. */
+        if (chmod(directory, 0755) < 0)
+                return fail(-errno, error, error_size, "cannot change the mode of '%s'", directory);
+        return 0;
+}
+
+int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size)
+{
+        _cleanup_free_ char *lock_path = NULL;
+        pid_t holder = 0;
+
+        if (asprintf(&lock_path, "%s.lock", path) < 0) {
+                lock_path = NULL;
+                return fail(-ENOMEM, error, error_size, "cannot lock '%s'", path);
+        }
+        int r = lock_take(lock_path, ret_fd, &holder);
+        /* After a re-exec: a child that the image before had just forked lets go of it in a moment. */
+        for (unsigned i = 0; r == LOCK_HELD && holder == getpid() && i < OWN_LOCK_TRIES; i++) {
+                (void)nanosleep(&(struct timespec){.tv_nsec = OWN_LOCK_STEP_NSEC}, NULL);
+                r = lock_take(lock_path, ret_fd, &holder);
+        }
+        if (r < 0)
+                return fail(r, error, error_size, "cannot lock '%s'", lock_path);
+        if (r != LOCK_HELD)
+                return 0;
+        if (holder > 0)
+                snprintf(error, error_size, "another sqmgr (pid %d) holds '%s'", (int)holder, path);
+        else
+                snprintf(error, error_size, "another sqmgr holds '%s'", path);
+        return -EBUSY;
+}
+
+/* Refuses to put the socket over anything but a socket that nobody answers on. */
+static int check_place(const struct sockaddr_un *address, char *error, size_t error_size)
+{
+        struct stat status;
+
+        if (lstat(address->sun_path, &status) < 0) {
+                if (errno == ENOENT)
+                        return 0;
+                return fail(-errno, error, error_size, "cannot look at '%s'", address->sun_path);
+        }
+        if (!S_ISSOCK(status.st_mode)) {
+                snprintf(error, error_size,
+                         "'%s' is there already and is not a socket: set 'socket' to another path",
+                         address->sun_path);
+                return -EEXIST;
+        }
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0)
+                return fail(-errno, error, error_size, "cannot make a socket");
+        if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 && errno != EAGAIN)
+                return 0;
+        snprintf(error, error_size, "another program answers on '%s'", address->sun_path);
+        return -EADDRINUSE;
+}
+
+int listener_check(const char *path, char *error, size_t error_size)
+{
+        size_t length_max = sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof(BESIDE);
+        _cleanup_free_ char *directory = strdup(path);
+        char *slash = directory ? strrchr(directory, '/') : NULL;
+        struct stat status;
+
+        if (strlen(path) > length_max)
+                return fail(-ENAMETOOLONG, error, error_size, "cannot listen on '%s'", path);
+        if (lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
+                return fail(-EEXIST, error, error_size, "cannot listen on '%s'", path);
+        if (!slash)
+                return directory ? 0 : fail(-ENOMEM, error, error_size, "cannot listen on '%s'", path);
+        /* The directory itself is made where it is missing, those above it are not. */
+        slash[slash == directory] = '\0';
+        if (access(directory, F_OK) < 0 && errno == ENOENT && (slash = strrchr(directory, '/')) != NULL)
+                slash[slash == directory] = '\0';
+        if (access(directory, W_OK | X_OK) < 0)
+                return fail(-errno, error, error_size, "cannot listen on '%s', '%s'", path, directory);
+        return 0;
+}
+
+static int listen_beside(const struct sockaddr_un *address, mode_t mode, gid_t group)
+{
+        struct sockaddr_un beside = *address;
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+        if (fd < 0)
+                return -errno;
+        strcat(beside.sun_path, BESIDE);
+        if (unlink(beside.sun_path) < 0 && errno != ENOENT)
+                return -errno;
+        if (bind(fd, (const struct sockaddr *)&beside, sizeof(beside)) < 0)
+                return -errno;
+        if ((group != CONTROL_NO_GROUP && chown(beside.sun_path, (uid_t)-1, group) < 0) ||
+            chmod(beside.sun_path, mode) < 0 || listen(fd, SOMAXCONN) < 0 ||
+            rename(beside.sun_path, address->sun_path) < 0) {
+                int r = -errno;
+                (void)unlink(beside.sun_path);
+                return r;
+        }
+        return TAKE_FD(fd);
+}
+
+/* Does the socket listen on path already, with mode and group as they shall be? */
+static bool can_keep(int inherited, const struct sockaddr_un *address, mode_t mode, gid_t group)
+{
+        struct sockaddr_un beside = *address, bound = {0};
+        socklen_t size = sizeof(bound) - 1;
+
+        strcat(beside.sun_path, BESIDE);
+        if (inherited <= 0 || getsockname(inherited, (struct sockaddr *)&bound, &size) < 0)
+                return false;
+        if (strcmp(bound.sun_path, beside.sun_path) != 0) {
+                /* Its path is no longer the configured one: nobody shall knock there in vain. */
+                char *suffix = strstr(bound.sun_path, BESIDE);
+
+                if (suffix && suffix[strlen(BESIDE)] == '\0') {
+                        *suffix = '\0';
+                        (void)unlink(bound.sun_path);
+                }
+                return false;
+        }
+        /* A group that was configured before loses its access. */
+        return chown(address->sun_path, (uid_t)-1, group == CONTROL_NO_GROUP ? getegid() : group) == 0 &&
+               chmod(address->sun_path, mode) == 0;
+}
+
+int listener_open(struct listener *listener, const char *path, mode_t mode, gid_t group, int inherited,
+                  char *error, size_t error_size)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        _cleanup_close_ int lock_fd = -1, fd = inherited > 0 ? inherited : -1;
+        _cleanup_free_ char *copy = NULL;
+        size_t length_max = sizeof(address.sun_path) - sizeof(BESIDE);
+
+        if (strlen(path) > length_max) {
+                snprintf(error, error_size,
+                         "the path of the control socket is too long, %zu bytes at most: '%s'", length_max,
+                         path);
+                return -ENAMETOOLONG;
+        }
+        memcpy(address.sun_path, path, strlen(path) + 1);
+        copy = strdup(path);
+        if (!copy)
+                return fail(-ENOMEM, error, error_size, "cannot listen on '%s'", path);
+
+        int r = make_directory(path, error, error_size);
+        if (r == 0)
+                r = listener_lock(path, &lock_fd, error, error_size);
+        if (r < 0)
+                return r;
+        if (!can_keep(fd, &address, mode, group)) {
+                close_pointer(&fd);
+                r = check_place(&address, error, error_size);
+                if (r < 0)
+                        return r;
+                r = listen_beside(&address, mode, group);
+                if (r < 0)
+                        return fail(r, error, error_size, "cannot listen on '%s'", path);
+                fd = r;
+        }
+        *listener = (struct listener){.fd = TAKE_FD(fd), .lock_fd = TAKE_FD(lock_fd), .path = TAKE_PTR(copy)};
+        return 0;
+}
+
+void listener_close(struct listener *listener)
+{
+        if (listener->path)
+                (void)unlink(listener->path);
+        close_fd(listener->fd);
+        close_fd(listener->lock_fd);
+        free(listener->path);
+        *listener = LISTENER_NONE;
+}

@@ -1,0 +1,700 @@
+/* SPDX-License-Identifier: MIT */
+/* Serves the control socket: connections, limits, permissions and introspection. What the calls do is the
+ * handler's. */
+#include "daemon/api/server.h"
+#include "daemon/api/listen.h"
+#include "io/log.h"
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#define MESSAGE_TIMEOUT_USEC (10 * USEC_PER_SEC)
+#define ACCEPT_PAUSE_USEC    USEC_PER_SEC
+#define READ_BYTES           ((size_t)16 * 1024)
+/* Those who may only read must not be able to keep out those who may do more. */
+#define READERS_MAX (SERVER_CONNECTIONS_MAX / 2)
+/* More than one whole message is not read ahead of the calls in progress. */
+#define INPUT_MAX (VARLINK_CALL_MAX + READ_BYTES)
+/* While this much waits to be read by the peer, its next calls wait; a subscriber that lags by OUTPUT_MAX
+ * goes. */
+#define OUTPUT_PAUSE ((size_t)256 * 1024)
+#define OUTPUT_MAX   ((size_t)4 * 1024 * 1024)
+/* Calls of one connection in one turn of the loop. */
+#define CALLS_PER_TURN 16
+/* The control socket comes after the fleets' own events. */
+#define PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
+
+struct call {
+        struct connection *connection;
+        struct varlink_call message;
+        bool open;
+        bool kept;
+        void (*cancelled)(struct call *call, void *userdata);
+        void *userdata;
+};
+
+struct connection {
+        struct server *server;
+        struct connection *next;
+        int fd;
+        enum control_access access;
+        sd_event_source *io;
+        sd_event_source *deadline; /* made when it is first needed */
+        sd_event_source *resume;   /* goes on with what needs no event of the socket */
+        struct varlink_input input;
+        char *output;
+        size_t output_start, output_end, output_allocated;
+        struct call call;
+        bool end;     /* the peer sends no more */
+        bool hung_up; /* the peer reads no more either */
+        bool closing; /* closed once its output is sent */
+        bool dead;    /* closed at the next opportunity: never while a caller may hold its call */
+};
+
+struct server {
+        struct listener listener;
+        sd_event *event;
+        sd_event_source *accept;
+        sd_event_source *accept_pause;
+        bool starved; /* no connection could be taken, which was told; none has been since */
+        uid_t uid;
+        gid_t group;
+        char *group_name;
+        char *version;
+        usec_t message_timeout;
+        void (*handle)(struct call *call, const struct control_method *method, json_t *parameters,
+                       void *userdata);
+        void *userdata;
+        struct connection *connections;
+        unsigned n_connections;
+        unsigned n_readers; /* of them, with CONTROL_READ */
+};
+
+static const char service_description[] =
+        "interface org.varlink.service\n"
+        "\n"
+        "method GetInfo() -> (vendor: string, product: string, version: string, url: string, interfaces: "
+        "[]string)\n"
+        "\n"
+        "method GetInterfaceDescription(interface: string) -> (description: string)\n"
+        "\n"
+        "error InterfaceNotFound (interface: string)\n"
+        "\n"
+        "error MethodNotFound (method: string)\n"
+        "\n"
+        "error MethodNotImplemented (method: string)\n"
+        "\n"
+        "error InvalidParameter (parameter: string)\n"
+        "\n"
+        "error PermissionDenied ()\n"
+        "\n"
+        "error ExpectedMore ()\n";
+
+static size_t output_size(const struct connection *connection)
+{
+        return connection->output_end - connection->output_start;
+}
+
+static void call_end(struct call *call)
+{
+        varlink_call_free(&call->message);
+        call->open = call->kept = false;
+        call->cancelled = NULL;
+}
+
+static struct connection *connection_free(struct connection *connection)
+{
+        struct connection **link = &connection->server->connections;
+
+        while (*link != connection)
+                link = &(*link)->next;
+        *link = connection->next;
+        connection->server->n_connections--;
+        connection->server->n_readers -= connection->access == CONTROL_READ;
+
+        if (connection->call.open && connection->call.cancelled)
+                connection->call.cancelled(&connection->call, connection->call.userdata);
+        call_end(&connection->call);
+        sd_event_source_disable_unref(connection->io);
+        sd_event_source_disable_unref(connection->deadline);
+        sd_event_source_disable_unref(connection->resume);
+        varlink_input_free(&connection->input);
+        free(connection->output);
+        close_fd(connection->fd);
+        free(connection);
+        return NULL;
+}
+
+static void connection_resume(struct connection *connection)
+{
+        if (sd_event_source_set_enabled(connection->resume, SD_EVENT_ONESHOT) < 0)
+                connection->dead = true;
+}
+
+static void connection_flush(struct connection *connection)
+{
+        while (output_size(connection) > 0) {
+                ssize_t n = send(connection->fd, connection->output + connection->output_start,
+                                 output_size(connection), MSG_DONTWAIT | MSG_NOSIGNAL);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0 && errno == EAGAIN)
+                        return;
+                if (n < 0) {
+                        /* It reads no more. What it sent before is carried out all the same. But one that
+                         * waits for what could not be sent must not wait for ever. */
+                        connection->hung_up = errno == EPIPE || errno == ECONNRESET;
+                        connection->dead = !connection->hung_up;
+                        break;
+                }
+                connection->output_start += (size_t)n;
+        }
+        connection->output_start = connection->output_end = 0;
+        free(connection->output);
+        connection->output = NULL;
+        connection->output_allocated = 0;
+}
+
+static int output_add(struct connection *connection, const char *text, size_t size)
+{
+        if (connection->output_start > 0) {
+                memmove(connection->output, connection->output + connection->output_start,
+                        output_size(connection));
+                connection->output_end -= connection->output_start;
+                connection->output_start = 0;
+        }
+        if (connection->output_allocated - connection->output_end < size) {
+                char *output = realloc(connection->output, connection->output_end + size);
+
+                if (!output)
+                        return -ENOMEM;
+                connection->output = output;
+                connection->output_allocated = connection->output_end + size;
+        }
+        memcpy(connection->output + connection->output_end, text, size);
+        connection->output_end += size;
+        return 0;
+}
+
+static void connection_send(struct connection *connection, const char *text, size_t size)
+{
+        if (connection->dead || connection->hung_up)
+                return;
+        if (output_size(connection) > OUTPUT_MAX || output_add(connection, text, size) < 0)
+                connection->dead = true;
+        else
+                connection_flush(connection);
+        connection_resume(connection);
+}
+
+bool call_wants_reply(const struct call *call)
+{
+        return !call->message.oneway;
+}
+
+bool call_wants_more(const struct call *call)
+{
+        return call->message.more;
+}
+
+/* Sends text, made with the outcome r, as the call's reply. */
+static void call_send(struct call *call, int r, const char *text, size_t size, bool continues)
+{
+        struct connection *connection = call->connection;
+        bool oneway = call->message.oneway;
+
+        assert(call->open);
+        if (!continues)
+                call_end(call);
+        if (r < 0) {
+                connection->dead = true;
+                connection_resume(connection);
+        } else if (!oneway) {
+                connection_send(connection, text, size);
+        } else {
+                connection_resume(connection);
+        }
+}
+
+void server_reply(struct call *call, json_t *parameters, bool continues)
+{
+        _cleanup_free_ char *text = NULL;
+        size_t size = 0;
+        int r = varlink_encode_reply(parameters, continues, &text, &size);
+
+        call_send(call, r, text, size, continues);
+}
+
+void server_reply_error(struct call *call, const char *error, json_t *parameters)
+{
+        _cleanup_free_ char *text = NULL;
+        size_t size = 0;
+        int r = varlink_encode_error(error, parameters, &text, &size);
+
+        call_send(call, r, text, size, false);
+}
+
+void server_reply_text(struct call *call, const char *text, size_t size)
+{
+        call_send(call, 0, text, size, false);
+}
+
+void server_keep(struct call *call, void (*cancelled)(struct call *call, void *userdata), void *userdata)
+{
+        assert(call->open);
+        call->kept = true;
+        call->cancelled = cancelled;
+        call->userdata = userdata;
+}
+
+/* Tells a peer that does not speak Varlink so, and closes: nothing after it can be trusted. */
+static void connection_refuse(struct connection *connection, const char *reason)
+{
+        _cleanup_free_ char *text = NULL;
+        size_t size = 0;
+        int r = varlink_encode_error(CONTROL_REFUSED, json_pack("{s:s, s:[]}", "reason", reason, "details"),
+                                     &text, &size);
+
+        connection->closing = true;
+        if (r < 0)
+                connection->dead = true;
+        else
+                connection_send(connection, text, size);
+}
+
+static void call_introspect(struct call *call, const char *name)
+{
+        const struct server *server = call->connection->server;
+        const char *method = call->message.method;
+
+        if (strcmp(name, "GetInfo") == 0) {
+                server_reply(call,
+                             json_pack("{s:s, s:s, s:s, s:s, s:[s, s]}", "vendor", "sqmgr", "product",
+                                       "sqmgr", "version", server->version, "url", "", "interfaces",
+                                       "org.varlink.service", CONTROL_INTERFACE),
+                             false);
+                return;
+        }
+        if (strcmp(name, "GetInterfaceDescription") != 0) {
+                server_reply_error(call, VARLINK_METHOD_NOT_FOUND, json_pack("{s:s}", "method", method));
+                return;
+        }
+
+        json_t *interface = json_object_get(call->message.parameters, "interface");
+        if (!json_is_string(interface))
+                server_reply_error(call, VARLINK_INVALID_PARAMETER,
+                                   json_pack("{s:s}", "parameter", "interface"));
+        else if (strcmp(json_string_value(interface), CONTROL_INTERFACE) == 0)
+                server_reply(call, json_pack("{s:s}", "description", control_description), false);
+        else if (strcmp(json_string_value(interface), "org.varlink.service") == 0)
+                server_reply(call, json_pack("{s:s}", "description", service_description), false);
+        else
+                server_reply_error(call, VARLINK_INTERFACE_NOT_FOUND,
+                                   json_pack("{s:O}", "interface", interface));
+}
+
+static void call_dispatch(struct call *call)
+{
+        struct connection *connection = call->connection;
+        struct server *server = connection->server;
+        struct varlink_call *message = &call->message;
+        char *dot = strrchr(message->method, '.');
+
+        if (!dot) {
+                server_reply_error(call, VARLINK_INVALID_PARAMETER,
+                                   json_pack("{s:s}", "parameter", "method"));
+                return;
+        }
+        size_t length = (size_t)(dot - message->method);
+        if (length == strlen("org.varlink.service") &&
+            strncmp(message->method, "org.varlink.service", length) == 0) {
+                call_introspect(call, dot + 1);
+                return;
+        }
+        if (length != strlen(CONTROL_INTERFACE) || strncmp(message->method, CONTROL_INTERFACE, length) != 0) {
+                server_reply_error(call, VARLINK_INTERFACE_NOT_FOUND,
+                                   json_pack("{s:s%}", "interface", message->method, length));
+                return;
+        }
+
+        const struct control_method *method = control_find_method(dot + 1);
+        if (!method) {
+                server_reply_error(call, VARLINK_METHOD_NOT_FOUND,
+                                   json_pack("{s:s}", "method", message->method));
+                return;
+        }
+        if (message->upgrade) {
+                server_reply_error(call, VARLINK_METHOD_NOT_IMPLEMENTED,
+                                   json_pack("{s:s}", "method", message->method));
+                return;
+        }
+        if (method->access > connection->access) {
+                const char *group = method->access == CONTROL_OPERATE ? server->group_name : NULL;
+
+                server_reply_error(call, VARLINK_PERMISSION_DENIED,
+                                   json_pack("{s:s, s:s?}", "method", message->method, "group", group));
+                return;
+        }
+        message->more = message->more && method->more && !message->oneway;
+        server->handle(call, method, message->parameters, server->userdata);
+        assert(!call->open || call->kept);
+}
+
+/* May the next call be taken? */
+static bool connection_is_free(const struct connection *connection)
+{
+        return !connection->dead && !connection->closing && !connection->call.open &&
+               (connection->hung_up || output_size(connection) < OUTPUT_PAUSE);
+}
+
+/* Takes the next call. Returns false where there is none. */
+static bool connection_take(struct connection *connection)
+{
+        const char *text;
+        size_t size;
+        int r = varlink_input_take(&connection->input, VARLINK_CALL_MAX, &text, &size);
+
+        if (r == 0)
+                return false;
+        if (r < 0) {
+                connection_refuse(connection, "a message has 1 MiB at most");
+                return false;
+        }
+        r = varlink_decode_call(text, size, &connection->call.message);
+        if (r < 0) {
+                connection_refuse(connection, r == -ENOMEM ? "there is too little memory for this call"
+                                                           : "this is not a Varlink call: a JSON object with "
+                                                             "\"method\", then a NUL byte");
+                return false;
+        }
+        connection->call.open = true;
+        call_dispatch(&connection->call);
+        return true;
+}
+
+static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        connection_free(userdata);
+        return 0;
+}
+
+/* Half a message, or output that nobody reads before closing, is borne for a while only. */
+static int connection_arm(struct connection *connection, bool wanted)
+{
+        struct server *server = connection->server;
+        int enabled = SD_EVENT_OFF;
+
+        if (connection->deadline)
+                (void)sd_event_source_get_enabled(connection->deadline, &enabled);
+        if (wanted == (enabled != SD_EVENT_OFF))
+                return 0;
+        if (!wanted)
+                return sd_event_source_set_enabled(connection->deadline, SD_EVENT_OFF);
+        if (!connection->deadline) {
+                int r = sd_event_add_time_relative(server->event, &connection->deadline, CLOCK_MONOTONIC,
+                                                   server->message_timeout, 0, on_deadline, connection);
+                if (r < 0)
+                        return r;
+                return sd_event_source_set_priority(connection->deadline, PRIORITY);
+        }
+        int r = sd_event_source_set_time_relative(connection->deadline, server->message_timeout);
+        if (r < 0)
+                return r;
+        return sd_event_source_set_enabled(connection->deadline, SD_EVENT_ONESHOT);
+}
+
+/* Closes the connection, or waits for what it needs next. */
+static void connection_settle(struct connection *connection)
+{
+        bool ready = varlink_input_ready(&connection->input, VARLINK_CALL_MAX) != 0;
+        bool half = !ready && varlink_input_size(&connection->input) > 0;
+        uint32_t events = 0;
+
+        /* Idle connections hold no buffers. */
+        if (varlink_input_size(&connection->input) == 0)
+                varlink_input_free(&connection->input);
+        if (connection->hung_up)
+                connection->output_start = connection->output_end = 0;
+        bool sent = output_size(connection) == 0;
+        bool over = connection->end && !ready && !connection->call.open;
+        bool deserted = connection->hung_up && (connection->closing || connection->call.open);
+        if (connection->dead || deserted || (sent && (connection->closing || over))) {
+                connection_free(connection);
+                return;
+        }
+
+        if (!connection->end && !connection->closing && varlink_input_size(&connection->input) < INPUT_MAX)
+                events |= EPOLLIN;
+        if (!sent)
+                events |= EPOLLOUT;
+        if (sd_event_source_set_io_events(connection->io, events) < 0 ||
+            connection_arm(connection, connection->closing || (half && !connection->call.open)) < 0) {
+                connection_free(connection);
+                return;
+        }
+        if (ready && connection_is_free(connection))
+                connection_resume(connection);
+}
+
+static void connection_advance(struct connection *connection)
+{
+        for (unsigned i = 0; i < CALLS_PER_TURN && connection_is_free(connection); i++)
+                if (!connection_take(connection))
+                        break;
+        connection_settle(connection);
+}
+
+static void connection_receive(struct connection *connection)
+{
+        char *room;
+
+        if (varlink_input_reserve(&connection->input, READ_BYTES, &room) < 0) {
+                connection->dead = true;
+                return;
+        }
+        ssize_t n = recv(connection->fd, room, READ_BYTES, MSG_DONTWAIT);
+        if (n > 0)
+                varlink_input_filled(&connection->input, (size_t)n);
+        else if (n == 0)
+                connection->end = true;
+        else if (errno != EAGAIN && errno != EINTR)
+                connection->end = connection->hung_up = true;
+}
+
+static int on_io(sd_event_source *source _unused_, int fd _unused_, uint32_t revents, void *userdata)
+{
+        struct connection *connection = userdata;
+
+        if (revents & (EPOLLHUP | EPOLLERR))
+                connection->hung_up = true;
+        if (revents & EPOLLOUT)
+                connection_flush(connection);
+        if (!connection->end && varlink_input_size(&connection->input) < INPUT_MAX)
+                connection_receive(connection);
+        connection_advance(connection);
+        return 0;
+}
+
+static int on_resume(sd_event_source *source _unused_, void *userdata)
+{
+        connection_advance(userdata);
+        return 0;
+}
+
+/* Asks the kernel who the peer is. Who cannot be told may only read. */
+static enum control_access peer_access(const struct server *server, int fd)
+{
+        struct ucred credentials;
+        socklen_t size = sizeof(credentials);
+        _cleanup_free_ gid_t *groups = NULL;
+
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
+                return CONTROL_READ;
+        struct control_peer peer = {.uid = credentials.uid, .gid = credentials.gid};
+
+        size = 0;
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) < 0 && errno == ERANGE && size > 0) {
+                groups = malloc(size);
+                if (groups && getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) == 0) {
+                        peer.groups = groups;
+                        peer.n_groups = size / sizeof(gid_t);
+                }
+        }
+        return control_peer_access(&peer, server->uid, server->group);
+}
+
+static int connection_new(struct server *server, int fd, enum control_access access)
+{
+        struct connection *connection = calloc(1, sizeof(*connection));
+
+        if (!connection) {
+                close_fd(fd);
+                return -ENOMEM;
+        }
+        *connection = (struct connection){
+                .server = server,
+                .next = server->connections,
+                .fd = fd,
+                .access = access,
+        };
+        connection->call.connection = connection;
+        server->connections = connection;
+        server->n_connections++;
+        server->n_readers += access == CONTROL_READ;
+
+        int r = sd_event_add_io(server->event, &connection->io, fd, EPOLLIN, on_io, connection);
+        if (r >= 0)
+                r = sd_event_source_set_priority(connection->io, PRIORITY);
+        if (r >= 0)
+                r = sd_event_add_defer(server->event, &connection->resume, on_resume, connection);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(connection->resume, SD_EVENT_OFF);
+        if (r >= 0)
+                r = sd_event_source_set_priority(connection->resume, PRIORITY);
+        if (r < 0)
+                connection_free(connection);
+        return r;
+}
+
+static void refuse_connection(int fd)
+{
+        static const char text[] =
+                "{\"parameters\":{\"reason\":\"there are too many connections already: try again "
+                "later\",\"details\":[]},\"error\":\"" CONTROL_REFUSED "\"}";
+
+        (void)send(fd, text, sizeof(text), MSG_DONTWAIT | MSG_NOSIGNAL);
+        close_fd(fd);
+}
+
+/* Without descriptors or memory the listening socket stays readable: accepting rests, so as not to spin. */
+static int pause_accepting(struct server *server, int error)
+{
+        if (!server->starved)
+                log_error("the control socket cannot take a connection: %s, it is tried again",
+                          strerror(error));
+        server->starved = true;
+        int r = sd_event_source_set_time_relative(server->accept_pause, ACCEPT_PAUSE_USEC);
+
+        if (r >= 0)
+                r = sd_event_source_set_enabled(server->accept_pause, SD_EVENT_ONESHOT);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(server->accept, SD_EVENT_OFF);
+        return MIN(r, 0);
+}
+
+static int on_accept_pause(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        struct server *server = userdata;
+
+        /* To wait for the socket again takes memory of the kernel's. */
+        int r = sd_event_source_set_enabled(server->accept, SD_EVENT_ON);
+        return r < 0 ? pause_accepting(server, -r) : 0;
+}
+
+static int on_accept(sd_event_source *source _unused_, int listen_fd, uint32_t revents _unused_,
+                     void *userdata)
+{
+        struct server *server = userdata;
+        int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+        if (fd < 0) {
+                if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+                        return pause_accepting(server, errno);
+                return 0;
+        }
+        enum control_access access = peer_access(server, fd);
+        if (server->n_connections >= SERVER_CONNECTIONS_MAX ||
+            (access == CONTROL_READ && server->n_readers >= READERS_MAX))
+                refuse_connection(fd);
+        else if (connection_new(server, fd, access) == -ENOMEM && server->n_connections == 0)
+                return pause_accepting(server, ENOMEM);
+        else
+                server->starved = false;
+        return 0;
+}
+
+int server_listen_fd(const struct server *server)
+{
+        return server->listener.fd;
+}
+
+size_t server_idle_fds(const struct server *server, int *fds, size_t max)
+{
+        size_t n = 0;
+
+        for (const struct connection *connection = server->connections; connection && n < max;
+             connection = connection->next)
+                if (connection_is_free(connection) && !connection->end && output_size(connection) == 0 &&
+                    varlink_input_size(&connection->input) == 0)
+                        fds[n++] = connection->fd;
+        return n;
+}
+
+int call_fd(const struct call *call)
+{
+        return call->connection->fd;
+}
+
+void server_continue(struct server *server, int fd, json_t *reply)
+{
+        _cleanup_free_ char *text = NULL;
+        size_t size = 0;
+        int r = reply ? varlink_encode_reply(reply, false, &text, &size) : 0;
+
+        if (r < 0)
+                close_fd(fd);
+        else if (connection_new(server, fd, peer_access(server, fd)) >= 0 && reply)
+                connection_send(server->connections, text, size);
+}
+
+static int server_start(struct server *server)
+{
+        int r = sd_event_add_io(server->event, &server->accept, server->listener.fd, EPOLLIN, on_accept,
+                                server);
+
+        if (r >= 0)
+                r = sd_event_source_set_priority(server->accept, PRIORITY);
+        if (r >= 0)
+                r = sd_event_add_time_relative(server->event, &server->accept_pause, CLOCK_MONOTONIC, 0, 0,
+                                               on_accept_pause, server);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(server->accept_pause, SD_EVENT_OFF);
+        return MIN(r, 0);
+}
+
+int server_new(sd_event *event, const struct server_options *options, struct server **ret, char *error,
+               size_t error_size)
+{
+        struct server *server = calloc(1, sizeof(*server));
+
+        if (!server) {
+                snprintf(error, error_size, "there is too little memory for the control socket");
+                return -ENOMEM;
+        }
+        *server = (struct server){
+                .listener = LISTENER_NONE,
+                .event = sd_event_ref(event),
+                .uid = geteuid(),
+                .group = options->group,
+                .group_name = options->group_name ? strdup(options->group_name) : NULL,
+                .version = strdup(options->version),
+                .message_timeout =
+                        options->message_timeout > 0 ? options->message_timeout : MESSAGE_TIMEOUT_USEC,
+                .handle = options->handle,
+                .userdata = options->userdata,
+        };
+        int r = server->version && (!options->group_name || server->group_name) ? 0 : -ENOMEM;
+        if (r == 0) {
+                r = listener_open(&server->listener, options->path, options->mode, options->group,
+                                  options->listen_fd, error, error_size);
+                if (r < 0) {
+                        server_free(server);
+                        return r;
+                }
+                r = server_start(server);
+        }
+        if (r < 0) {
+                snprintf(error, error_size, "cannot serve '%s': %s", options->path, strerrordesc_np(-r));
+                server_free(server);
+                return r;
+        }
+        *ret = server;
+        return 0;
+}
+
+struct server *server_free(struct server *server)
+{
+        if (!server)
+                return NULL;
+        while (server->connections)
+                connection_free(server->connections);
+        sd_event_source_disable_unref(server->accept);
+        sd_event_source_disable_unref(server->accept_pause);
+        listener_close(&server->listener);
+        sd_event_unref(server->event);
+        free(server->group_name);
+        free(server->version);
+        free(server);
+        return NULL;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* Serves the control socket: connections, limits, permissions and introspection. What the calls do is the
+ * handler's. */
+#pragma once
+
+#include "base/macro.h"
+#include "base/usec.h"
+#include "wire/control.h"
+#include "wire/varlink.h"
+#include <systemd/sd-event.h>
+
+#define SERVER_CONNECTIONS_MAX 256
+
+struct server;
+/* One call in progress. It lives until its last reply, or until cancelled; then the pointer is dead. */
+struct call;
+
+struct server_options {
+        const char *path;
+        mode_t mode;
+        gid_t group;            /* socket_group, or CONTROL_NO_GROUP */
+        const char *group_name; /* told to who may not do what it asked; NULL: none */
+        const char *version;    /* sqmgr's */
+        usec_t message_timeout; /* for half a message; 0: 10 s */
+        int listen_fd;          /* a socket that listens on path already, taken over; 0: none */
+        /* Called for each method of the control interface that the peer may call. Replies before it returns,
+         * or keeps the call. parameters is borrowed. */
+        void (*handle)(struct call *call, const struct control_method *method, json_t *parameters,
+                       void *userdata);
+        void *userdata;
+};
+
+/* Takes the lock OPTIONS.path.lock, makes the socket (and its directory, where that alone is missing), unless
+ * listen_fd is it, and serves it on event. The strings of options are copied. Returns 0 with *ret to be freed
+ * by server_free(); or -errno with a sentence in error: -EBUSY where another sqmgr holds the socket. */
+int server_new(sd_event *event, const struct server_options *options, struct server **ret, char *error,
+               size_t error_size);
+
+/* Cancels the calls in progress, closes and removes the socket, and lets go of the lock. Returns NULL. */
+struct server *server_free(struct server *server);
+
+/* Does the caller want to know at all? */
+bool call_wants_reply(const struct call *call);
+/* Did the caller ask for more than one reply? */
+bool call_wants_more(const struct call *call);
+
+/* Replies; parameters is taken over, and NULL stands for an allocation that failed: the connection is closed
+ * then. Where continues is false the call has ended. */
+void server_reply(struct call *call, json_t *parameters, bool continues);
+/* Ends the call with an error; parameters as above. */
+void server_reply_error(struct call *call, const char *error, json_t *parameters);
+/* Ends the call with a reply that varlink_encode_reply() made. */
+void server_reply_text(struct call *call, const char *text, size_t size);
+
+/* The call stays in progress after the handler returns. cancelled is called where its connection closes
+ * before the last reply; after that reply it is not. */
+void server_keep(struct call *call, void (*cancelled)(struct call *call, void *userdata), void *userdata);
+
+/* For another image of the program, which an execve() puts in the place of this one: the descriptor that
+ * listens, and those of the connections that are between two calls, max at most. They stay the server's. */
+int server_listen_fd(const struct server *server);
+size_t server_idle_fds(const struct server *server, int *fds, size_t max);
+int call_fd(const struct call *call);
+/* Goes on with a connection of the image before; fd is taken over. reply answers the call that it still waits
+ * for, and is taken over, too; NULL: it waits for none. */
+void server_continue(struct server *server, int fd, json_t *reply);

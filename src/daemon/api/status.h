@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Renders the model as the status object that programs read. */
+#pragma once
+
+#include "model/queues.h"
+#include "model/world.h"
+#include "wire/varlink.h"
+
+/* One connection to Redis. */
+struct status_redis {
+        const char *url;    /* without passwords */
+        const char *server; /* `host:port` of the master in use, where Sentinels named it; NULL else */
+        const char *state;  /* "connecting", "connected" or "down" */
+        double rtt_ms;      /* below 0: not known */
+        const struct queues *queues; /* as they were read of late; NULL: they were not */
+};
+
+struct status_info {
+        const char *version;
+        pid_t pid;
+        usec_t started_at; /* monotonic: when sqmgr started */
+        const struct status_redis *redis;
+        size_t n_redis;
+};
+
+/* The status of the n_fleets fleets given. Returns a new reference, or NULL where memory is short. */
+json_t *status_render(const struct status_info *info, struct fleet *const *fleets, size_t n_fleets,
+                      usec_t now);
+
+/* How many of the workers that a rollout set out to replace have been: quiet, stopping or gone. */
+unsigned status_replaced(const struct fleet *fleet, usec_t now);

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* Has alert_command run for events: one after the other, none for longer than it may, like ones together. */
+#include "daemon/life/alerts.h"
+#include "base/parse.h"
+#include "base/words.h"
+#include "daemon/api/events.h"
+#include "io/alert.h"
+#include "io/clock.h"
+#include "io/log.h"
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What could not be started is tried again after this. */
+#define RETRY_USEC (5 * USEC_PER_SEC)
+
+struct alerts {
+        struct alerts_options options;
+        struct alert_queue queue;
+        int start_error; /* of the last try to run the command; 0: it was started */
+        bool losing;     /* the queue was full, which was told */
+        struct child child;
+        const char *running; /* the name of its event */
+        bool timed_out;
+        sd_event_source *deadline;
+        sd_event_source *timer; /* the next is due */
+};
+
+static void run_due(struct alerts *alerts);
+
+static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        run_due(userdata);
+        return 0;
+}
+
+static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        struct alerts *alerts = userdata;
+
+        alerts->timed_out = true;
+        /* What it has started goes with it; it may not have come as far as to have a group. */
+        if (kill(-alerts->child.pid, SIGKILL) < 0)
+                (void)kill(alerts->child.pid, SIGKILL);
+        return 0;
+}
+
+static void on_exited(struct child *child, const siginfo_t *info)
+{
+        struct alerts *alerts = (struct alerts *)((char *)child - offsetof(struct alerts, child));
+        char span[FORMAT_MAX];
+
+        (void)sd_event_source_set_enabled(alerts->deadline, SD_EVENT_OFF);
+        if (alerts->timed_out)
+                log_warning("alert_command for '%s' was killed: it took longer than %s", alerts->running,
+                            format_duration(alerts->options.timeout, span, sizeof(span)));
+        else if (info->si_code != CLD_EXITED)
+                log_warning("alert_command for '%s' was ended by SIG%s", alerts->running,
+                            sigabbrev_np(info->si_status) ?: "?");
+        else if (info->si_status != 0)
+                log_warning("alert_command for '%s' failed: it exited with status %d", alerts->running,
+                            info->si_status);
+        run_due(alerts);
+}
+
+static int start(struct alerts *alerts, const struct alert *alert, const char *input, char *const *argv)
+{
+        char worker[sizeof(alert->fleet) + 16] = "";
+        struct alert_request request = {
+                .argv = argv,
+                .user = alerts->options.world->settings->alert_user,
+                .input = input,
+                .event = event_kind_name(alert->kind),
+                .fleet = alert->fleet,
+                .worker = worker,
+                .nofile = alerts->options.nofile,
+                .seconds = (unsigned)(alerts->options.timeout / USEC_PER_SEC) + 2,
+        };
+        pid_t pid;
+
+        if (alert->index > 0)
+                snprintf(worker, sizeof(worker), "%s/%u", alert->fleet, alert->index);
+        int r = alert_start(&request, &pid);
+        if (r < 0)
+                return r;
+        alerts->child = (struct child){.pid = pid, .exited = on_exited};
+        children_add(alerts->options.children, &alerts->child);
+        alerts->running = request.event;
+        alerts->timed_out = alerts->losing = false;
+        (void)sd_event_source_set_time_relative(alerts->deadline, alerts->options.timeout);
+        (void)sd_event_source_set_enabled(alerts->deadline, SD_EVENT_ONESHOT);
+        return 0;
+}
+
+/* Tells of one, or tries it again later. */
+static void run(struct alerts *alerts, const struct alert *alert)
+{
+        const char *command = alerts->options.world->settings->alert_command, *error;
+        _cleanup_json_ json_t *event = NULL;
+        _cleanup_words_ char **argv = NULL;
+        _cleanup_free_ char *input = NULL;
+        int r = -ENOMEM;
+
+        /* A reload has taken it away since. */
+        if (command == NULL) {
+                alert_queue_clear(&alerts->queue);
+                return;
+        }
+        event = alert_queue_take(&alerts->queue, alert);
+        if (event != NULL)
+                input = json_dumps(event, JSON_COMPACT | JSON_REAL_PRECISION(15));
+        if (input != NULL)
+                r = words_split(command, &argv, &error);
+        if (r >= 0)
+                r = start(alerts, alert, input, argv);
+        if (r < 0 && r != alerts->start_error)
+                log_error("alert_command for '%s' could not be started: %s, it is tried again",
+                          event_kind_name(alert->kind), strerrordesc_np(-r));
+        alerts->start_error = MIN(r, 0);
+        if (r < 0)
+                alert_queue_put_back(&alerts->queue, alert, TAKE_PTR(event),
+                                     usec_add(clock_now(CLOCK_MONOTONIC), RETRY_USEC));
+}
+
+static void run_due(struct alerts *alerts)
+{
+        const struct alert *next;
+
+        while (alerts->child.pid == 0 && (next = alert_queue_next(&alerts->queue)) != NULL) {
+                if (next->due > clock_now(CLOCK_MONOTONIC)) {
+                        (void)sd_event_source_set_time(alerts->timer, next->due);
+                        (void)sd_event_source_set_enabled(alerts->timer, SD_EVENT_ONESHOT);
+                        return;
+                }
+                run(alerts, next);
+        }
+}
+
+void alerts_event(struct alerts *alerts, const struct event *event, usec_t realtime)
+{
+        const struct settings *settings = alerts->options.world->settings;
+
+        if (settings->alert_command == NULL || event_kind_alert_level(event->kind) > settings->alert_level)
+                return;
+        json_t *rendered = event_render(event, realtime);
+        if (rendered == NULL)
+                return;
+        if (!alert_queue_add(&alerts->queue, event, rendered, clock_now(CLOCK_MONOTONIC)) &&
+            !alerts->losing) {
+                log_warning("events are not told any more: %d alerts wait for alert_command", ALERTS_MAX);
+                alerts->losing = true;
+        }
+        run_due(alerts);
+}
+
+int alerts_new(const struct alerts_options *options, struct alerts **ret)
+{
+        struct alerts *alerts = calloc(1, sizeof(*alerts));
+
+        if (alerts == NULL)
+                return -ENOMEM;
+        alerts->options = *options;
+        if (alerts->options.timeout == 0)
+                alerts->options.timeout = ALERT_TIMEOUT_USEC;
+        int r = sd_event_add_time(options->event, &alerts->deadline, CLOCK_MONOTONIC, 0, 0, on_deadline,
+                                  alerts);
+        if (r >= 0)
+                r = sd_event_add_time(options->event, &alerts->timer, CLOCK_MONOTONIC, 0, 0, on_timer,
+                                      alerts);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(alerts->deadline, SD_EVENT_OFF);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(alerts->timer, SD_EVENT_OFF);
+        if (r < 0) {
+                alerts_free(alerts);
+                return r;
+        }
+        *ret = alerts;
+        return 0;
+}
+
+struct alerts *alerts_free(struct alerts *alerts)
+{
+        if (alerts == NULL)
+                return NULL;
+        children_remove(alerts->options.children, &alerts->child);
+        sd_event_source_disable_unref(alerts->deadline);
+        sd_event_source_disable_unref(alerts->timer);
+        alert_queue_clear(&alerts->queue);
+        free(alerts);
+        return NULL;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the config file again, and puts what a reload may change in the place of the old. */
+#include "daemon/supervisor.h"
+#include "frameworks/table.h"
+#include "io/clock.h"
+#include "io/ini.h"
+#include "io/log.h"
+#include <stdio.h>
+#include <string.h>
+
+struct lines {
+        char **list;
+        size_t n;
+};
+
+static void lines_free(struct lines *lines)
+{
+        for (size_t i = 0; i < lines->n; i++)
+                free(lines->list[i]);
+        free(lines->list);
+}
+#define _cleanup_lines_ _cleanup_(lines_free)
+
+/* Takes line over, which is NULL where memory was short for it. */
+static int lines_add(struct lines *lines, char *line)
+{
+        char **list = line != NULL ? realloc(lines->list, (lines->n + 2) * sizeof(char *)) : NULL;
+
+        if (list == NULL) {
+                free(line);
+                return -ENOMEM;
+        }
+        lines->list = list;
+        list[lines->n++] = line;
+        list[lines->n] = NULL;
+        return 0;
+}
+
+/* An empty list that can be taken as it is. */
+static int lines_begin(struct lines *lines)
+{
+        lines->list = calloc(1, sizeof(char *));
+        return lines->list != NULL ? 0 : -ENOMEM;
+}
+
+static char **lines_take(struct lines *lines)
+{
+        lines->n = 0;
+        return TAKE_PTR(lines->list);
+}
+
+static int on_change(const struct settings_change *change, void *userdata)
+{
+        static const char *const suffixes[] = {
+                [SETTINGS_KEPT] = " (not in force: restart sqmgr itself, its workers live on)",
+                [SETTINGS_APPLIED] = "",
+                [SETTINGS_OUTDATES] = " (for new workers: 'sqmgrctl restart' puts it into effect)",
+        };
+        char *line = NULL;
+        int n;
+
+        if (change->key == NULL)
+                n = asprintf(&line, "[%s]: %s", change->section,
+                             strcmp(change->new_text, "added") == 0 ? "added, its workers are started"
+                                                                    : "removed, its workers are drained");
+        else
+                n = asprintf(&line, "[%s] %s: %s -> %s%s", change->section, change->key,
+                             change->old_text != NULL ? change->old_text : "none",
+                             change->new_text != NULL ? change->new_text : "none", suffixes[change->reload]);
+        return lines_add(userdata, n < 0 ? NULL : line);
+}
+
+static int refuse(const struct supervisor *supervisor, const struct config_errors *errors, char ***ret_lines)
+{
+        _cleanup_lines_ struct lines lines = {0};
+        _cleanup_free_ char *text = config_errors_text(errors, supervisor->config_path);
+        char *rest = text;
+
+        if (text == NULL || lines_begin(&lines) < 0)
+                return -ENOMEM;
+        for (const char *line; (line = strsep(&rest, "\n")) != NULL;)
+                if (line[0] != '\0' && lines_add(&lines, strdup(line)) < 0)
+                        return -ENOMEM;
+        *ret_lines = lines_take(&lines);
+        return 1;
+}
+
+int reload(struct supervisor *supervisor, char ***ret_lines)
+{
+        _cleanup_config_errors_ struct config_errors errors = {0}, warnings = {0};
+        _cleanup_settings_ struct settings *read = NULL, *merged = NULL;
+        _cleanup_lines_ struct lines lines = {0};
+
+        if (config_load(supervisor->config_path, framework_traits, &read, &errors, &warnings) < 0)
+                return refuse(supervisor, &errors, ret_lines);
+        for (size_t i = 0; i < warnings.n; i++)
+                log_warning("%s:%u: %s", supervisor->config_path, warnings.list[i].line,
+                            warnings.list[i].text);
+        int r = lines_begin(&lines);
+        if (r >= 0)
+                r = settings_diff(supervisor->settings, read, on_change, &lines);
+        if (r >= 0)
+                r = settings_merge(supervisor->settings, read, &merged);
+        if (r >= 0)
+                r = links_make(supervisor, merged);
+        if (r >= 0)
+                r = world_reload(supervisor->world, merged, clock_now(CLOCK_MONOTONIC));
+        if (r < 0)
+                return r;
+
+        /* From here on nothing can fail. */
+        settings_free(supervisor->settings);
+        supervisor->settings = TAKE_PTR(merged);
+        links_join(supervisor);
+        supervisor->unsaved = true;
+        log_set_level(supervisor->settings->log_level);
+        *ret_lines = lines_take(&lines);
+        return 0;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* Carries out what the planner decided, and observes what became of it. */
+#include "daemon/supervisor.h"
+#include "frameworks/table.h"
+#include "io/log.h"
+#include "model/observe.h"
+#include <signal.h>
+#include <string.h>
+
+static void start(struct supervisor *supervisor, const struct action *action, usec_t now)
+{
+        struct fleet *fleet = action->fleet;
+        struct launch_request request = {
+                .fleet = fleet->settings,
+                .index = action->index,
+                .generation = fleet->generation,
+                .instance = supervisor->instance,
+                .nofile = supervisor->nofile,
+                .base_environment = environ,
+        };
+        struct launched launched;
+        _cleanup_proc_ struct proc *proc = NULL;
+
+        int r = launch_start(&request, &launched);
+        if (r < 0) {
+                observe_start_failed(fleet, action->index, strerror(-r), now);
+                return;
+        }
+        _cleanup_close_ int report_fd = launched.report_fd;
+        struct worker *worker = NULL;
+        r = proc_open(launched.pid, &proc);
+        if (r >= 0) {
+                worker = observe_started(fleet, action->index, action->reason, launched.pid,
+                                         proc_start_time(proc), now);
+                r = worker == NULL ? -ENOMEM : 0;
+        }
+        if (r >= 0)
+                r = worker_io_new(supervisor, worker, TAKE_PTR(proc), TAKE_FD(report_fd));
+        if (r >= 0)
+                return;
+        /* A process that cannot be watched must not stay; it has had no time to take a job. The sweep reaps
+         * it. */
+        log_error("cannot watch the new worker %s/%u: %s, it is ended", fleet->settings->name, action->index,
+                  strerror(-r));
+        (void)kill(launched.pid, SIGKILL);
+        if (worker == NULL || worker->io == NULL)
+                observe_start_failed(fleet, action->index, strerror(-r), now);
+        if (worker != NULL && worker->io == NULL)
+                observe_exit(worker, &(struct exit_status){.launch_error = "could not be watched"}, now);
+}
+
+/* Returns 0 or a positive errno. A worker that is not known to beat is signalled with all that it started:
+ * what of it would become the worker cannot be known, and none of it has taken a job. */
+static int signal_worker(const struct worker *worker, int signo)
+{
+        const struct worker_io *io = worker->io;
+        struct proc *beating = worker_io_beating(io);
+
+        if (beating != NULL)
+                return -proc_signal(beating, signo);
+        if (kill(-worker->pid, signo) == 0)
+                return 0;
+        /* It has no group of its own yet, or is a process that we did not start. */
+        return -proc_signal(io->main, signo);
+}
+
+static int quiet(const struct worker *worker)
+{
+        int signo = framework_of(worker->fleet->settings->traits)->quiet_signal;
+        struct proc *beating = worker_io_beating(worker->io);
+
+        if (beating == NULL)
+                return ESRCH;
+        /* A signal that is not caught would end or freeze it. */
+        int r = proc_catches_signal(beating, signo);
+        if (r <= 0)
+                return r < 0 ? -r : ENOTSUP;
+        return -proc_signal(beating, signo);
+}
+
+static int stop(const struct worker *worker)
+{
+        const struct framework *framework = framework_of(worker->fleet->settings->traits);
+        int error = signal_worker(worker, framework->stop_signal);
+
+        if (error == 0 && framework->wake_signal != 0)
+                (void)signal_worker(worker, framework->wake_signal);
+        return error;
+}
+
+static int kill_worker(const struct worker *worker)
+{
+        const struct worker_io *io = worker->io;
+        int error = signal_worker(worker, SIGKILL);
+
+        if (worker_io_beating(io) != io->main)
+                (void)proc_signal(io->main, SIGKILL);
+        return error;
+}
+
+bool execute(struct supervisor *supervisor, const struct action *action, usec_t now)
+{
+        struct worker *worker = action->worker;
+
+        switch (action->kind) {
+        case ACTION_START:
+                start(supervisor, action, now);
+                return true;
+        case ACTION_QUIET:
+                observe_quieted(worker, action->reason, quiet(worker), now);
+                break;
+        case ACTION_STOP:
+                observe_stopped(worker, action->reason, stop(worker), now);
+                break;
+        case ACTION_KILL:
+                observe_killed(worker, kill_worker(worker), now);
+                break;
+        }
+        return worker->signal_error == 0;
+}

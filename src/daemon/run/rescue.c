@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* Follows up the death of a worker: reads what it was running, names the job classes where the kernel's OOM
+ * killer ended it, and has each job told of or put back. */
+#include "model/rescue.h"
+#include "daemon/supervisor.h"
+#include "frameworks/sidekiq/requeue.h"
+#include "frameworks/sidekiq/works.h"
+#include "io/clock.h"
+#include "io/log.h"
+#include "model/culprits.h"
+#include "model/state.h"
+#include <stdio.h>
+#include <string.h>
+
+/* What the process sent last may still be on its way to Redis; and after a failure it is tried again. */
+#define WAIT_USEC USEC_PER_SEC
+/* The end of sqmgr waits for so long at most. */
+#define END_WAIT_USEC (5 * USEC_PER_SEC)
+
+struct rescue {
+        struct state_dead
+                dead; /* comes first: supervisor's list is of these, which are written into the state */
+        struct supervisor *supervisor;
+        char how[128];
+        bool judged;   /* whether it fell to the OOM killer */
+        bool culprits; /* it did, and they are yet to be told of */
+        usec_t died_at;
+        sd_event_source *timer;
+        struct works *works; /* NULL: not being read */
+        struct job_list jobs;
+        size_t next_job; /* whose fate is asked for */
+        char error[256]; /* why the last try ended at a job; "": it did not */
+};
+
+static void rescue_free(struct rescue *rescue)
+{
+        struct state_dead **link = &rescue->supervisor->rescues;
+
+        while (*link != NULL && *link != &rescue->dead)
+                link = &(*link)->next;
+        if (*link != NULL)
+                *link = rescue->dead.next;
+        rescue->supervisor->unsaved = true;
+        sd_event_source_disable_unref(rescue->timer);
+        works_free(rescue->works);
+        job_list_clear(&rescue->jobs);
+        free(rescue->dead.worker.identity);
+        free(rescue->dead.fleet);
+        free(rescue);
+}
+
+void rescues_forget(struct supervisor *supervisor)
+{
+        while (supervisor->rescues != NULL)
+                rescue_free((struct rescue *)supervisor->rescues);
+}
+
+bool rescues_hold_the_end(const struct supervisor *supervisor, usec_t now)
+{
+        for (const struct state_dead *dead = supervisor->rescues; dead != NULL; dead = dead->next)
+                if (now < usec_add(((const struct rescue *)dead)->died_at, END_WAIT_USEC))
+                        return true;
+        return false;
+}
+
+bool rescues_need_removed(const struct supervisor *supervisor)
+{
+        for (const struct state_dead *dead = supervisor->rescues; dead != NULL; dead = dead->next) {
+                const struct fleet *fleet = world_fleet(supervisor->world, dead->fleet);
+
+                if (fleet != NULL && fleet->settings->removed)
+                        return true;
+        }
+        return false;
+}
+
+static bool is_off(const struct fleet *fleet)
+{
+        return fleet->settings->rescue_jobs == RESCUE_JOBS_OFF;
+}
+
+/* The fleet it was of, with its Redis; NULL: it is gone or wants no more, and the rescue is gone with it. */
+static struct fleet *find_fleet(struct rescue *rescue)
+{
+        struct fleet *fleet = world_fleet(rescue->supervisor->world, rescue->dead.fleet);
+
+        if (fleet != NULL && fleet->io != NULL && (rescue->culprits || !is_off(fleet)))
+                return fleet;
+        supervisor_arm_turn(rescue->supervisor);
+        rescue_free(rescue);
+        return NULL;
+}
+
+/* Again later, while the work list can be there. */
+static void try_again(struct rescue *rescue, const char *error)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+        struct fleet *fleet = find_fleet(rescue);
+
+        if (fleet == NULL)
+                return;
+        job_list_clear(&rescue->jobs);
+        if (now < usec_add(rescue->died_at, RESCUE_USEC) &&
+            sd_event_source_set_time(rescue->timer, now + WAIT_USEC) >= 0 &&
+            sd_event_source_set_enabled(rescue->timer, SD_EVENT_ONESHOT) >= 0)
+                return;
+        if (!is_off(fleet))
+                rescue_observe_failed(fleet, &rescue->dead.worker.worker, error);
+        supervisor_arm_turn(rescue->supervisor);
+        rescue_free(rescue);
+}
+
+static void on_requeued(enum rescue_outcome outcome, unsigned times, const char *error, void *userdata);
+
+static void ask_next(struct rescue *rescue)
+{
+        struct fleet *fleet = find_fleet(rescue);
+
+        if (fleet == NULL)
+                return;
+        if (rescue->next_job == rescue->jobs.n_jobs) {
+                if (rescue->jobs.n_unreadable > 0)
+                        rescue_observe_unreadable(fleet, &rescue->dead.worker.worker,
+                                                  rescue->jobs.n_unreadable);
+                supervisor_arm_turn(rescue->supervisor);
+                rescue_free(rescue);
+                return;
+        }
+        const struct link *link = fleet->io;
+        int r = requeue_job(link->redis, rescue->supervisor->settings->redis.namespace,
+                            rescue->dead.worker.identity, &rescue->jobs.jobs[rescue->next_job],
+                            fleet->settings, rescue->how, clock_now(CLOCK_REALTIME), on_requeued, rescue);
+        if (r < 0)
+                try_again(rescue, strerrordesc_np(-r));
+}
+
+static void on_requeued(enum rescue_outcome outcome, unsigned times, const char *error, void *userdata)
+{
+        struct rescue *rescue = userdata;
+        struct fleet *fleet = world_fleet(rescue->supervisor->world, rescue->dead.fleet);
+
+        if (error != NULL) {
+                snprintf(rescue->error, sizeof(rescue->error), "%s", error);
+                try_again(rescue, error);
+                return;
+        }
+        if (fleet != NULL)
+                rescue_observe(fleet, &rescue->dead.worker.worker, &rescue->jobs.jobs[rescue->next_job],
+                               outcome, times, rescue->how);
+        rescue->next_job++;
+        ask_next(rescue);
+}
+
+static void on_works(struct job_list *lists, const char *error, void *userdata)
+{
+        struct rescue *rescue = userdata;
+        const struct worker *worker = &rescue->dead.worker.worker;
+
+        rescue->works = NULL;
+        if (error != NULL) {
+                try_again(rescue, error);
+                return;
+        }
+        struct fleet *fleet = find_fleet(rescue);
+        if (fleet == NULL)
+                return;
+        rescue->jobs = lists[0];
+        lists[0] = (struct job_list){0};
+        rescue->next_job = 0;
+        if (rescue->culprits)
+                culprits_observe(fleet, worker, CULPRITS_OOM, &rescue->jobs, rescue->died_at);
+        rescue->culprits = false;
+        /* Redis forgets the list before we give up: what could not be put back until then is lost. */
+        bool list_is_gone = rescue->jobs.n_jobs == 0 && rescue->jobs.n_unreadable == 0;
+        if (list_is_gone && rescue->error[0] == '\0' && rescue_is_late(worker, rescue->died_at))
+                snprintf(rescue->error, sizeof(rescue->error),
+                         "it keeps what runs for a minute after a heartbeat, and the last one was older");
+        if (list_is_gone && rescue->error[0] != '\0' && !is_off(fleet))
+                rescue_observe_failed(fleet, worker, rescue->error);
+        rescue->error[0] = '\0';
+        ask_next(rescue);
+}
+
+/* The replacement of the dead did not wait for the kernel's count to be read. */
+static void judge(struct rescue *rescue)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        if (rescue->judged)
+                return;
+        look_oom_kills(rescue->supervisor, now);
+        rescue->culprits = culprits_oom_killed(rescue->supervisor->world, &rescue->dead.worker.worker,
+                                               &rescue->dead.exit, now);
+        rescue->judged = true;
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
+{
+        struct rescue *rescue = userdata;
+        const struct fleet *fleet;
+        const char *identity;
+
+        (void)source, (void)usec;
+        judge(rescue);
+        fleet = find_fleet(rescue);
+        if (fleet == NULL)
+                return 0;
+        const struct link *link = fleet->io;
+        identity = rescue->dead.worker.identity;
+        int r = works_read(rescue->supervisor->event, link->redis,
+                           rescue->supervisor->settings->redis.namespace, &identity, 1, on_works, rescue,
+                           &rescue->works);
+        if (r < 0)
+                try_again(rescue, redis_error(link->redis) ?: strerrordesc_np(-r));
+        return 0;
+}
+
+static void tell_shortage(const struct fleet *fleet, const struct worker *worker)
+{
+        log_error("memory is short: what %s/%u (pid %d) was running when it died is not looked up",
+                  fleet->settings->name, worker->index, (int)worker->pid);
+}
+
+void rescue_begin(struct supervisor *supervisor, const struct fleet *fleet, const struct worker *worker,
+                  const char *identity, const struct exit_status *exit)
+{
+        if (identity == NULL || !rescue_is_due(worker, exit))
+                return;
+        struct rescue *rescue = calloc(1, sizeof(*rescue));
+        if (rescue == NULL) {
+                tell_shortage(fleet, worker);
+                return;
+        }
+        rescue->supervisor = supervisor;
+        rescue->dead.next = supervisor->rescues;
+        supervisor->rescues = &rescue->dead;
+        rescue->dead.worker.worker = *worker;
+        rescue->dead.exit = (struct exit_status){
+                .known = exit->known, .by_signal = exit->by_signal, .status = exit->status};
+        rescue->died_at = clock_now(CLOCK_MONOTONIC);
+        exit_status_text(exit, rescue->how, sizeof(rescue->how));
+        rescue->dead.worker.identity = strdup(identity);
+        rescue->dead.fleet = strdup(fleet->settings->name);
+        if (rescue->dead.worker.identity == NULL || rescue->dead.fleet == NULL ||
+            sd_event_add_time_relative(supervisor->event, &rescue->timer, CLOCK_MONOTONIC, WAIT_USEC, 0,
+                                       on_timer, rescue) < 0) {
+                tell_shortage(fleet, worker);
+                rescue_free(rescue);
+        }
+}

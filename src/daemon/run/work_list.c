@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads what workers run where somebody wants to know: how old the oldest job is of one that drains, which
+ * run for longer than job_warn_after, of which each is told once, and which classes ran in one whose memory
+ * went over a limit. */
+#include "daemon/supervisor.h"
+#include "frameworks/sidekiq/works.h"
+#include "io/clock.h"
+#include "model/culprits.h"
+#include "settings/limits.h"
+#include <signal.h>
+#include <string.h>
+
+static bool was_told(char *const *told, const char *jid)
+{
+        for (; told != NULL && *told != NULL; told++)
+                if (strcmp(*told, jid) == 0)
+                        return true;
+        return false;
+}
+
+static void free_told(char **told)
+{
+        for (size_t i = 0; told != NULL && told[i] != NULL; i++)
+                free(told[i]);
+        free(told);
+}
+
+void work_list_forget(struct worker_io *io)
+{
+        io->works = works_free(io->works);
+        free_told(io->long_jobs);
+        io->long_jobs = NULL;
+}
+
+/* A signal that is not caught would freeze it. */
+static bool dump(const struct worker_io *io)
+{
+        const struct proc *proc = worker_io_beating(io);
+
+        return proc != NULL && proc_catches_signal(proc, SIGTTIN) > 0 && proc_signal(proc, SIGTTIN) == 0;
+}
+
+static void tell_long_jobs(struct worker_io *io, const struct job_list *list, usec_t realtime)
+{
+        const struct fleet_settings *settings = io->worker->fleet->settings;
+        bool asked = false, dumped = false;
+        usec_t runs;
+        size_t n = 0;
+
+        if (settings->job_warn_after == NULL)
+                return;
+        char **told = calloc(list->n_jobs + 1, sizeof(*told));
+        if (told == NULL)
+                return;
+        for (size_t i = 0; i < list->n_jobs; i++) {
+                const struct job *job = &list->jobs[i];
+
+                if (!job_is_long(job, settings->job_warn_after, realtime, &runs) ||
+                    (told[n] = strdup(job->jid)) == NULL)
+                        continue;
+                if (was_told(io->long_jobs, told[n++]))
+                        continue;
+                if (!asked && settings->stuck_job_action == STUCK_JOB_DUMP)
+                        dumped = dump(io);
+                asked = true;
+                observe_long_job(io->worker, job, runs, dumped);
+                supervisor_arm_turn(io->supervisor);
+        }
+        free_told(io->long_jobs);
+        io->long_jobs = told;
+}
+
+static void on_works(struct job_list *lists, const char *error, void *userdata)
+{
+        struct worker_io *io = userdata;
+        struct worker *worker = io->worker;
+        usec_t now = clock_now(CLOCK_MONOTONIC), realtime = clock_now(CLOCK_REALTIME);
+
+        io->works = NULL;
+        if (error != NULL || worker->state == WORKER_GONE)
+                return;
+        observe_jobs(worker, (unsigned)lists[0].n_jobs, job_list_oldest(&lists[0], realtime), now);
+        if (io->works_culprits) {
+                culprits_observe(worker->fleet, worker, CULPRITS_MEMORY, &lists[0], now);
+                supervisor_arm_turn(io->supervisor);
+        }
+        tell_long_jobs(io, &lists[0], realtime);
+}
+
+/* Where it fails nothing is told; for the other reasons it is read again later. */
+static void read_list(struct worker *worker, bool culprits)
+{
+        const struct link *link = worker->fleet->io;
+        struct worker_io *io = worker->io;
+        const char *identity = beats_identity(io->slot);
+
+        io->works_culprits = culprits;
+        if (identity != NULL)
+                (void)works_read(io->supervisor->event, link->redis,
+                                 io->supervisor->settings->redis.namespace, &identity, 1, on_works, io,
+                                 &io->works);
+}
+
+void work_list_look(struct worker *worker)
+{
+        const char *limits = worker->fleet->settings->job_warn_after;
+        const struct worker_io *io = worker->io;
+
+        bool drains = worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING;
+        bool limited = limits != NULL && limits_any(limits, LIMITS_DURATION);
+
+        if ((drains || limited) && io->works == NULL && worker->busy > 0)
+                read_list(worker, false);
+}
+
+void work_lists_turn(struct supervisor *supervisor)
+{
+        const struct world *world = supervisor->world;
+
+        for (size_t i = 0; i < world->n_fleets; i++)
+                for (size_t j = 0; j < world->fleets[i]->n_workers; j++) {
+                        struct worker *worker = world->fleets[i]->workers[j];
+                        const struct worker_io *io = worker->io;
+
+                        /* A reading under way may be older than the beat that was waited for. */
+                        if (io != NULL && io->slot != NULL && io->works == NULL && culprits_take(worker))
+                                read_list(worker, true);
+                }
+}

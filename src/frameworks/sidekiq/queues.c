@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the queues of one Redis. The first round asks for their names and for what there is once, the second
+ * for the size of each queue and its oldest job. */
+#include "frameworks/sidekiq/queues.h"
+#include "frameworks/sidekiq/format.h"
+#include "io/clock.h"
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ASK_NAMES, ASK_PAUSED, ASK_RETRY, ASK_SCHEDULE, ASK_DEAD, ASK_SIZE, ASK_OLDEST };
+
+struct queues_read {
+        struct redis *redis;
+        char *namespace;
+        queues_read_fn callback;
+        void *userdata;
+        struct queues *queues;
+        char **paused; /* owned */
+        size_t n_paused;
+        unsigned pending; /* commands without a reply, which refer to this */
+        bool each;        /* in the second round */
+        bool freed;
+        char error[256]; /* "": none */
+};
+
+/* One command that is under way. */
+struct ask {
+        struct queues_read *read;
+        int what;
+        size_t queue; /* which, in the second round */
+};
+
+static void destroy(struct queues_read *read)
+{
+        for (size_t i = 0; i < read->n_paused; i++)
+                free(read->paused[i]);
+        free(read->paused);
+        queues_free(read->queues);
+        free(read->namespace);
+        free(read);
+}
+
+struct queues_read *queues_read_free(struct queues_read *read)
+{
+        if (read == NULL)
+                return NULL;
+        read->freed = true;
+        if (read->pending == 0)
+                destroy(read);
+        return NULL;
+}
+
+static void fail(struct queues_read *read, const char *error)
+{
+        if (read->error[0] == '\0')
+                snprintf(read->error, sizeof(read->error), "%s", error);
+}
+
+static void on_reply(struct redis *redis, const redisReply *reply, void *userdata);
+
+/* Where it cannot be sent the read has failed. */
+static void ask(struct queues_read *read, int what, size_t queue, const char *key, const char *suffix,
+                const char *const argv[], int argc)
+{
+        _cleanup_free_ char *full = sidekiq_key(read->namespace, key, suffix);
+        struct ask *asked = malloc(sizeof(*asked));
+        const char *words[3] = {argv[0], full, argc > 1 ? argv[1] : NULL};
+        int r = -ENOMEM;
+
+        if (full != NULL && asked != NULL) {
+                *asked = (struct ask){.read = read, .what = what, .queue = queue};
+                r = redis_command_forbiddable(read->redis, on_reply, asked, argc + 1, words, NULL);
+        }
+        if (r < 0) {
+                free(asked);
+                fail(read, r == -ENOMEM ? "memory is short" : "Redis went away");
+                return;
+        }
+        read->pending++;
+}
+
+static void ask_each(struct queues_read *read)
+{
+        static const char *const size[] = {"LLEN"}, *const oldest[] = {"LINDEX", "-1"};
+
+        read->each = true;
+        for (size_t i = 0; i < read->queues->n && read->error[0] == '\0'; i++) {
+                ask(read, ASK_SIZE, i, "queue", read->queues->list[i].name, size, 1);
+                ask(read, ASK_OLDEST, i, "queue", read->queues->list[i].name, oldest, 2);
+        }
+}
+
+/* Calls with each text of a list, but not with one that holds a NUL. Returns false where memory is short. */
+static bool take_list(struct queues_read *read, const redisReply *reply,
+                      bool (*take)(struct queues_read *read, const char *text, size_t length))
+{
+        size_t n = reply->type == REDIS_REPLY_ARRAY ? reply->elements : 0;
+
+        for (size_t i = 0; i < MIN(n, (size_t)QUEUES_READ_MAX); i++) {
+                const redisReply *member = reply->element[i];
+
+                if (member->type == REDIS_REPLY_STRING && memchr(member->str, '\0', member->len) == NULL &&
+                    !take(read, member->str, member->len))
+                        return false;
+        }
+        return true;
+}
+
+static bool take_name(struct queues_read *read, const char *text, size_t length)
+{
+        return queues_add(read->queues, text, length) != NULL;
+}
+
+static bool take_paused(struct queues_read *read, const char *text, size_t length)
+{
+        char **paused = reallocarray(read->paused, read->n_paused + 1, sizeof(char *));
+
+        if (paused == NULL)
+                return false;
+        read->paused = paused;
+        paused[read->n_paused] = strndup(text, length);
+        return paused[read->n_paused] != NULL && ++read->n_paused > 0;
+}
+
+static uint64_t number(const redisReply *reply)
+{
+        return reply->type == REDIS_REPLY_INTEGER && reply->integer > 0 ? (uint64_t)reply->integer : 0;
+}
+
+static void take_oldest(struct queue *queue, const redisReply *reply)
+{
+        usec_t at;
+
+        /* An empty queue is not behind. */
+        queue->latency_known = reply->type == REDIS_REPLY_NIL;
+        if (reply->type != REDIS_REPLY_STRING || !queues_enqueued_at(reply->str, reply->len, &at))
+                return;
+        queue->latency_known = true;
+        queue->latency = usec_sub(clock_now(CLOCK_REALTIME), at);
+}
+
+/* One key that is no list must not hide the other queues. */
+static bool is_wrong_type(const redisReply *reply)
+{
+        return strncmp(reply->str, "WRONGTYPE ", strlen("WRONGTYPE ")) == 0;
+}
+
+static void take_reply(struct queues_read *read, const struct ask *asked, const redisReply *reply)
+{
+        bool taken = true;
+
+        switch (asked->what) {
+        case ASK_NAMES:
+                taken = take_list(read, reply, take_name);
+                if (reply->type == REDIS_REPLY_ARRAY && reply->elements > QUEUES_READ_MAX)
+                        read->queues->left_out = reply->elements - QUEUES_READ_MAX;
+                break;
+        case ASK_PAUSED:
+                taken = take_list(read, reply, take_paused);
+                break;
+        case ASK_RETRY:
+                read->queues->retry = number(reply);
+                break;
+        case ASK_SCHEDULE:
+                read->queues->schedule = number(reply);
+                break;
+        case ASK_DEAD:
+                read->queues->dead = number(reply);
+                break;
+        case ASK_SIZE:
+                read->queues->list[asked->queue].size = number(reply);
+                break;
+        default:
+                take_oldest(&read->queues->list[asked->queue], reply);
+                break;
+        }
+        if (!taken)
+                fail(read, "memory is short");
+}
+
+static void finish(struct queues_read *read)
+{
+        struct queues *queues = read->queues;
+
+        for (size_t i = 0; i < queues->n; i++)
+                for (size_t j = 0; j < read->n_paused; j++)
+                        queues->list[i].paused |= strcmp(queues->list[i].name, read->paused[j]) == 0;
+        queues_sort(queues);
+        read->queues = NULL;
+        read->callback(queues, NULL, read->userdata);
+}
+
+static void advance(struct queues_read *read)
+{
+        if (read->pending > 0)
+                return;
+        if (!read->freed && read->error[0] == '\0' && !read->each)
+                ask_each(read);
+        /* Where one of them could not be sent, those before it are still to be answered. */
+        if (read->pending > 0)
+                return;
+        if (read->freed)
+                destroy(read);
+        else if (read->error[0] != '\0')
+                read->callback(NULL, read->error, read->userdata);
+        else
+                finish(read);
+}
+
+static void on_reply(struct redis *redis _unused_, const redisReply *reply, void *userdata)
+{
+        struct ask *asked = userdata, copy = *asked;
+        struct queues_read *read = copy.read;
+
+        free(asked);
+        read->pending--;
+        if (reply == NULL)
+                fail(read, "Redis went away or did not answer in time");
+        else if (reply->type == REDIS_REPLY_ERROR && !(read->each && is_wrong_type(reply)))
+                fail(read, reply->str); /* in Redis' own words */
+        else if (!read->freed)
+                take_reply(read, &copy, reply);
+        advance(read);
+}
+
+int queues_read_start(struct redis *redis, const char *namespace, queues_read_fn callback, void *userdata,
+                      struct queues_read **ret)
+{
+        static const char *const members[] = {"SMEMBERS"}, *const size[] = {"ZCARD"};
+        struct queues_read *read = calloc(1, sizeof(*read));
+
+        if (redis_state(redis) != REDIS_STATE_CONNECTED) {
+                free(read);
+                return -ENOTCONN;
+        }
+        if (read == NULL)
+                return -ENOMEM;
+        *read = (struct queues_read){
+                .redis = redis,
+                .callback = callback,
+                .userdata = userdata,
+                .namespace = strdup(namespace ? namespace : ""),
+                .queues = calloc(1, sizeof(struct queues)),
+        };
+        if (read->namespace == NULL || read->queues == NULL) {
+                destroy(read);
+                return -ENOMEM;
+        }
+        ask(read, ASK_NAMES, 0, "queues", NULL, members, 1);
+        ask(read, ASK_PAUSED, 0, "paused", NULL, members, 1);
+        ask(read, ASK_RETRY, 0, "retry", NULL, size, 1);
+        ask(read, ASK_SCHEDULE, 0, "schedule", NULL, size, 1);
+        ask(read, ASK_DEAD, 0, "dead", NULL, size, 1);
+        if (read->pending == 0) {
+                destroy(read);
+                return -ENOMEM;
+        }
+        *ret = read;
+        return 0;
+}

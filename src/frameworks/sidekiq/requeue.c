@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* Puts a job of a dead process back into its queue; see the header. */
+#include "frameworks/sidekiq/requeue.h"
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <string.h>
+
+/* How long the count of a job is kept. */
+#define COUNT_SECONDS "604800"
+/* What Sidekiq's web page shows of a job that was given up. */
+#define ERROR_CLASS "Sqmgr::WorkerDied"
+
+enum key {
+        KEY_WORK_LIST,
+        KEY_QUEUE,
+        KEY_COUNT,
+        KEY_DEAD,
+        KEY_QUEUES,
+        KEY_PRIVATE,         /* of super_fetch: what the process has of this queue */
+        KEY_PRIVATE_QUEUES,  /* of super_fetch: all of the process */
+        KEY_PRIVATE_WORKING, /* of sidekiq-reliable-fetch */
+        _KEY_MAX,
+};
+
+/* What can fail comes before the entry is taken from the work list: a script that stops in the middle is not
+ * undone, and then the job is there twice rather than nowhere. It is put back last of what can fail: the
+ * script is tried again. */
+static const char script[] =
+        "if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 'left' end\n"
+        "if redis.call('EXISTS', KEYS[6], KEYS[7], KEYS[8]) > 0 then return 'private' end\n"
+        "if ARGV[4] == '' then return 'lost' end\n"
+        "local times = tonumber(redis.call('GET', KEYS[3]) or 0) + 1\n"
+        "if times > tonumber(ARGV[4]) then\n"
+        "  redis.call('ZADD', KEYS[4], ARGV[7], ARGV[6])\n"
+        "  redis.call('HDEL', KEYS[1], ARGV[1])\n"
+        "  redis.call('DEL', KEYS[3])\n"
+        "  return 'parked'\n"
+        "end\n"
+        "redis.call('SADD', KEYS[5], ARGV[8])\n"
+        "redis.call('RPUSH', KEYS[2], ARGV[3])\n"
+        "redis.call('HDEL', KEYS[1], ARGV[1])\n"
+        "redis.call('SET', KEYS[3], times, 'EX', ARGV[5])\n"
+        "return times\n";
+
+struct ask {
+        requeue_fn done;
+        void *userdata;
+};
+
+static void on_reply(struct redis *redis _unused_, const redisReply *reply, void *userdata)
+{
+        static const struct {
+                const char *text;
+                enum rescue_outcome outcome;
+        } outcomes[] = {
+                {"left", RESCUE_LEFT},
+                {"private", RESCUE_PRIVATE},
+                {"lost", RESCUE_LOST},
+                {"parked", RESCUE_PARKED},
+        };
+        struct ask ask = *(struct ask *)userdata;
+        char error[256] = "it answers what is not understood";
+
+        free(userdata);
+        if (reply && reply->type == REDIS_REPLY_INTEGER && reply->integer > 0) {
+                ask.done(RESCUE_REQUEUED, (unsigned)reply->integer, NULL, ask.userdata);
+                return;
+        }
+        for (size_t i = 0; reply && reply->type == REDIS_REPLY_STRING && i < ELEMENTSOF(outcomes); i++)
+                if (strcmp(reply->str, outcomes[i].text) == 0) {
+                        ask.done(outcomes[i].outcome, 0, NULL, ask.userdata);
+                        return;
+                }
+        if (!reply)
+                snprintf(error, sizeof(error), "the connection was lost");
+        else if (reply->type == REDIS_REPLY_ERROR)
+                snprintf(error, sizeof(error), "it answers '%s'", reply->str);
+        ask.done(RESCUE_LEFT, 0, error, ask.userdata);
+}
+
+/* Returns false where memory is short; then those that were made are there. */
+static bool make_keys(const char *namespace, const char *identity, const struct job *job,
+                      char *keys[_KEY_MAX])
+{
+        _cleanup_free_ char *private = NULL, *working = NULL;
+
+        if (asprintf(&private, "queue:sq|%s|%s", identity, job->queue) < 0) {
+                private = NULL;
+                return false;
+        }
+        if (asprintf(&working, "working:queue:%s", job->queue) < 0) {
+                working = NULL;
+                return false;
+        }
+        keys[KEY_WORK_LIST] = sidekiq_key(namespace, identity, job->old_key ? "workers" : "work");
+        keys[KEY_QUEUE] = sidekiq_key(namespace, "queue", job->queue);
+        keys[KEY_COUNT] = sidekiq_key(namespace, "sqmgr:rescued", job->jid);
+        keys[KEY_DEAD] = sidekiq_key(namespace, "dead", NULL);
+        keys[KEY_QUEUES] = sidekiq_key(namespace, "queues", NULL);
+        keys[KEY_PRIVATE] = sidekiq_key(namespace, private, NULL);
+        keys[KEY_PRIVATE_QUEUES] = sidekiq_key(namespace, identity, "super_queues");
+        keys[KEY_PRIVATE_WORKING] = sidekiq_key(namespace, working, identity);
+        for (size_t i = 0; i < _KEY_MAX; i++)
+                if (!keys[i])
+                        return false;
+        return true;
+}
+
+static int send_script(struct redis *redis, char *const keys[_KEY_MAX], const struct job *job,
+                       const struct fleet_settings *settings, const char *dead, const char *score,
+                       struct ask *ask)
+{
+        const char *argv[3 + _KEY_MAX + 8] = {"EVAL", script, "8"};
+        size_t lengths[ELEMENTSOF(argv)], n = 3;
+        char limit[16] = "";
+
+        static_assert(_KEY_MAX == 8, "as many as the script is told of");
+        if (settings->rescue_jobs == RESCUE_JOBS_REQUEUE)
+                snprintf(limit, sizeof(limit), "%u", settings->rescue_limit);
+        for (size_t i = 0; i < _KEY_MAX; i++)
+                argv[n++] = keys[i];
+        const char *const words[] = {job->thread,   job->entry, job->payload, limit,
+                                     COUNT_SECONDS, dead,       score,        job->queue};
+        for (size_t i = 0; i < ELEMENTSOF(words); i++)
+                argv[n++] = words[i];
+        for (size_t i = 0; i < n; i++)
+                lengths[i] = argv[i] == job->entry ? job->entry_len : strlen(argv[i]);
+        return redis_command_forbiddable(redis, on_reply, ask, (int)n, argv, lengths);
+}
+
+int requeue_job(struct redis *redis, const char *namespace, const char *identity, const struct job *job,
+                const struct fleet_settings *settings, const char *why, usec_t realtime, requeue_fn done,
+                void *userdata)
+{
+        char *keys[_KEY_MAX] = {NULL}, score[48], message[512];
+        struct ask *ask = malloc(sizeof(*ask));
+        int r = -ENOMEM;
+
+        snprintf(message, sizeof(message),
+                 "its worker %s while it ran; it was put back %u time%s (rescue_limit) and is not again", why,
+                 settings->rescue_limit, settings->rescue_limit == 1 ? "" : "s");
+        snprintf(score, sizeof(score), "%.6f", (double)realtime / (double)USEC_PER_SEC);
+        _cleanup_free_ char *dead = job_dead_payload(job, ERROR_CLASS, message, realtime);
+        if (ask && dead && make_keys(namespace, identity, job, keys)) {
+                *ask = (struct ask){.done = done, .userdata = userdata};
+                r = send_script(redis, keys, job, settings, dead, score, ask);
+        }
+        if (r < 0)
+                free(ask);
+        for (size_t i = 0; i < _KEY_MAX; i++)
+                free(keys[i]);
+        return r;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of frameworks, a row for each. */
+#include "frameworks/table.h"
+#include <signal.h>
+
+static const struct framework frameworks[] = {
+        {
+                .traits = &sidekiq_traits,
+                .quiet_signal = SIGTSTP,
+                .stop_signal = SIGTERM,
+                /* One that got TSTP while it booted is stopped, and TERM would wait for ever. */
+                .wake_signal = SIGCONT,
+                .thread_is_processor = sidekiq_thread_is_processor,
+                .title_parse = sidekiq_title_parse,
+        },
+};
+
+const struct traits *const framework_traits[ELEMENTSOF(frameworks) + 1] = {&sidekiq_traits};
+
+const struct traits *framework_traits_find(unsigned id)
+{
+        for (size_t i = 0; i < ELEMENTSOF(frameworks); i++)
+                if (frameworks[i].traits->id == id)
+                        return frameworks[i].traits;
+        return NULL;
+}
+
+const struct framework *framework_of(const struct traits *traits)
+{
+        size_t i = 0;
+
+        while (frameworks[i].traits != traits)
+                i++;
+        return &frameworks[i];
+}

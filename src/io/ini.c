@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the config file, and checks it against the machine that it is for.
+ *
+ * inih splits keys from values. What it would take for something else than it looks like (comments behind
+ * values, indented and over-long lines) is refused before it sees it, so that its build options make no
+ * difference. */
+#include "io/ini.h"
+#include "base/fd.h"
+#include "io/host.h"
+#include "io/tls.h"
+#include <ctype.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <ini.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define FILE_MAX_BYTES (1024 * 1024)
+/* inih's buffer of 200 bytes, less a newline and the final NUL. */
+#define LINE_MAX_BYTES 198
+/* Stands for a ';' behind a blank while inih has the line: it would end the value there, in quotes too. */
+#define MASK        '\001'
+#define KEY_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
+
+struct reader {
+        const char *text; /* the rest of the file */
+        size_t length;
+        unsigned line;
+        struct settings_draft *draft;
+        struct config_errors *errors;
+        int error; /* -ENOMEM: the reading has ended */
+};
+
+/* Says where a line's value has a comment behind it. Returns true where it has. */
+static bool refuse_comment(struct reader *reader, const char *value, const char *end)
+{
+        bool blank = true, unquoted = false, quoted = false;
+        char quote = '\0';
+
+        for (const char *p = value; p < end; p++) {
+                unquoted |= blank && *p == ';' && !quote;
+                quoted |= blank && *p == ';' && quote;
+                if (blank && *p == '#' && !quote) {
+                        config_errors_add(
+                                reader->errors, reader->line,
+                                "a '#' behind a blank begins no comment here, but would belong to the value: "
+                                "put the comment on a line of its own, or the '#' in quotes");
+                        return true;
+                }
+                blank = isspace((unsigned char)*p);
+                if (*p == '\\' && quote != '\'')
+                        p++;
+                else if (quote ? *p == quote : *p == '\'' || *p == '"')
+                        quote = quote ? '\0' : *p;
+        }
+        /* A quote that is not closed is an apostrophe, and quotes nothing. */
+        if (!unquoted && !(quoted && quote))
+                return false;
+        config_errors_add(reader->errors, reader->line,
+                          "a ';' behind a blank begins a comment, and none may stand behind a value: put the "
+                          "comment on a line of its own, or the ';' in quotes");
+        return true;
+}
+
+/* A line `[NAME]`, without blanks around it. Returns true where inih may have it. */
+static bool take_section(struct reader *reader, const char *start, const char *end)
+{
+        char name[LINE_MAX_BYTES + 1];
+        const char *close = memchr(start, ']', (size_t)(end - start));
+
+        reader->draft->section = SECTION_REFUSED;
+        if (!close) {
+                config_errors_add(reader->errors, reader->line,
+                                  "the section's name is not closed: add the ']'");
+                return false;
+        }
+        if (close + 1 != end) {
+                config_errors_add(reader->errors, reader->line,
+                                  "something stands behind the section's ']': put it on a line of its own");
+                return false;
+        }
+        size_t length = (size_t)(close - start) - 1;
+        memcpy(name, start + 1, length);
+        name[length] = '\0';
+        int r = settings_draft_section(reader->draft, name, reader->line, reader->errors);
+        if (r < 0)
+                reader->error = r;
+        return r == 0;
+}
+
+/* A line that should be `key = value`. Returns true where inih may have it. */
+static bool check_pair(struct reader *reader, const char *start, const char *end)
+{
+        char line[LINE_MAX_BYTES + 1];
+        size_t length = (size_t)(end - start);
+
+        memcpy(line, start, length);
+        line[length] = '\0';
+        size_t name = strspn(line, KEY_LETTERS);
+        size_t equals = name + strspn(line + name, " \t");
+        if (name > 0 && line[equals] == '=')
+                return !refuse_comment(reader, start + equals + 1, end);
+        if (name > 0 && line[equals] == ':')
+                config_errors_add(reader->errors, reader->line,
+                                  "'%.*s' is followed by a ':', write '%.*s = ...'", (int)name, line,
+                                  (int)name, line);
+        else
+                config_errors_add(
+                        reader->errors, reader->line,
+                        "this is no section, no comment, and no 'key = value'; a comment begins with '#'");
+        return false;
+}
+
+/* Judges the line from start to end. Returns true where inih may have it. */
+static bool take_line(struct reader *reader, const char *start, const char *end)
+{
+        if (memchr(start, '\0', (size_t)(end - start)) || memchr(start, MASK, (size_t)(end - start))) {
+                config_errors_add(reader->errors, reader->line,
+                                  "the line holds a NUL byte or Ctrl-A: this is no text file");
+                return false;
+        }
+        size_t length = (size_t)(end - start);
+        const char *text = start;
+        while (text < end && isspace((unsigned char)*text))
+                text++;
+        while (end > text && isspace((unsigned char)end[-1]))
+                end--;
+        if (text == end || *text == '#' || *text == ';')
+                return false;
+        if (length > LINE_MAX_BYTES) {
+                config_errors_add(
+                        reader->errors, reader->line,
+                        "the line has %zu bytes, and more than %d are not possible: shorten it; a long "
+                        "command may go into a script, a long environment into environment_file",
+                        length, LINE_MAX_BYTES);
+                /* Its keys must not go to the section above. */
+                if (*text == '[')
+                        reader->draft->section = SECTION_REFUSED;
+                return false;
+        }
+        if (text > start) {
+                config_errors_add(
+                        reader->errors, reader->line,
+                        "the line is indented, and would continue the one above it: remove the blanks; a "
+                        "value must stand on one line");
+                if (*text == '[')
+                        reader->draft->section = SECTION_REFUSED;
+                return false;
+        }
+        return *text == '[' ? take_section(reader, text, end) : check_pair(reader, text, end);
+}
+
+/* inih asks for its next line, as of fgets(). What it is not to have becomes an empty line. */
+static char *read_line(char *buffer, int size, void *stream)
+{
+        struct reader *reader = stream;
+
+        if (reader->length == 0 || reader->error < 0)
+                return NULL;
+        const char *start = reader->text;
+        const char *newline = memchr(start, '\n', reader->length);
+        const char *end = newline ? newline : start + reader->length;
+        reader->length -= (size_t)(end - start) + (newline ? 1 : 0);
+        reader->text = newline ? newline + 1 : end;
+        reader->line++;
+
+        if (reader->line == 1 && end - start >= 3 && memcmp(start, "\xEF\xBB\xBF", 3) == 0)
+                start += 3;
+        size_t length = take_line(reader, start, end) ? (size_t)(end - start) : 0;
+        if (length + sizeof("\n") > (size_t)size) {
+                config_errors_add(reader->errors, reader->line,
+                                  "the line is too long for this build of inih");
+                length = 0;
+        }
+        memcpy(buffer, start, length);
+        memcpy(buffer + length, "\n", sizeof("\n"));
+        for (size_t i = 1; i < length; i++)
+                if (buffer[i] == ';' && isspace((unsigned char)buffer[i - 1]))
+                        buffer[i] = MASK;
+        return buffer;
+}
+
+static int take_pair(void *userdata, const char *section, const char *name, const char *value)
+{
+        struct reader *reader = userdata;
+        char text[LINE_MAX_BYTES + 1];
+
+        (void)section; /* cut by inih; the draft knows it whole */
+        snprintf(text, sizeof(text), "%s", value ? value : "");
+        for (char *p = text; *p != '\0'; p++)
+                if (*p == MASK)
+                        *p = ';';
+        int r = settings_draft_set(reader->draft, name, text, reader->line, reader->errors);
+        if (r < 0)
+                reader->error = r;
+        return 1;
+}
+
+static int read_ini(const char *text, size_t length, struct settings_draft *draft,
+                    struct config_errors *errors)
+{
+        struct reader reader = {.text = text, .length = length, .draft = draft, .errors = errors};
+
+        int r = ini_parse_stream(read_line, &reader, take_pair, &reader);
+        if (r < 0)
+                return -ENOMEM;
+        if (r > 0)
+                config_errors_add(errors, (unsigned)r, "inih cannot read this line: write 'key = value'");
+        return reader.error;
+}
+
+/* Where an error about a file belongs: to the file itself, or to the line of the ini that names it. */
+struct origin {
+        unsigned line;
+        char prefix[256];
+};
+
+/* Root does what the file says: nobody else may have a say in it. */
+static bool check_owner(const struct stat *st, const struct origin *origin, struct config_errors *errors)
+{
+        size_t before = errors->n;
+
+        if (st->st_uid != 0) {
+                const struct passwd *owner = getpwuid(st->st_uid);
+                config_errors_add(errors, origin->line,
+                                  "%sit belongs to uid %u (%s), and as root sqmgr trusts only files of "
+                                  "root's: chown it "
+                                  "to root",
+                                  origin->prefix, (unsigned)st->st_uid,
+                                  owner ? owner->pw_name : "of no user");
+        }
+        if ((st->st_mode & (S_IWGRP | S_IWOTH)) != 0)
+                config_errors_add(errors, origin->line,
+                                  "%sits mode %04o lets others than root write it: chmod it to %04o",
+                                  origin->prefix, (unsigned)(st->st_mode & 07777),
+                                  (unsigned)(st->st_mode & 07777 & ~(mode_t)(S_IWGRP | S_IWOTH)));
+        return errors->n == before && !errors->lost;
+}
+
+/* Reads a file whole. Returns 0; -EINVAL with an error added; or -ENOMEM. */
+static int read_file(const char *path, bool is_root, const struct origin *origin, const char *remedy,
+                     struct config_errors *errors, char **ret, size_t *ret_length)
+{
+        struct stat st;
+
+        /* Without O_NONBLOCK, opening a pipe would wait for its writer. */
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        if (fd < 0 || fstat(fd, &st) < 0) {
+                config_errors_add(
+                        errors, origin->line, "%scannot open: %s, %s", origin->prefix, strerror(errno),
+                        errno == EACCES ? "make it readable by the user that sqmgr runs as" : remedy);
+                return -EINVAL;
+        }
+        if (!S_ISREG(st.st_mode)) {
+                config_errors_add(errors, origin->line, "%sit is not a regular file, %s", origin->prefix,
+                                  remedy);
+                return -EINVAL;
+        }
+        if (is_root && !check_owner(&st, origin, errors))
+                return -EINVAL;
+        int r = fd_read_whole(fd, FILE_MAX_BYTES, ret, ret_length);
+        if (r < 0 && r != -ENOMEM) {
+                config_errors_add(errors, origin->line, "%scannot read: %s, %s", origin->prefix, strerror(-r),
+                                  remedy);
+                return -EINVAL;
+        }
+        return r;
+}
+
+/* The first line of password_file becomes the password. */
+static int read_password(struct settings_draft *draft, struct config_errors *errors)
+{
+        struct redis_settings *redis = &draft->settings->redis;
+        _cleanup_free_ char *text = NULL;
+        struct origin origin = {.line = settings_draft_line(draft, NULL, SETTINGS_REDIS, "password_file")};
+        size_t length = 0;
+
+        if (!redis->password_file || redis->password)
+                return 0;
+        snprintf(origin.prefix, sizeof(origin.prefix), "password_file %s: ", redis->password_file);
+        int r = read_file(redis->password_file, draft->surroundings.is_root, &origin,
+                          "put the password on the first line of that file", errors, &text, &length);
+        if (r < 0)
+                return r == -EINVAL ? 0 : r;
+
+        size_t end = strcspn(text, "\r\n");
+        if (end == 0 || (end == strlen(text) && end < length)) {
+                config_errors_add(errors, origin.line, "%sits first line is %s: put the password there",
+                                  origin.prefix, end == 0 ? "empty" : "no text");
+                return 0;
+        }
+        text[end] = '\0';
+        redis->password = TAKE_PTR(text);
+        return 0;
+}
+
+/* The files of TLS: root's as the password is, and of use. */
+static int check_tls(const struct settings_draft *draft, struct config_errors *errors)
+{
+        const struct redis_settings *redis = &draft->settings->redis;
+        const struct {
+                const char *key, *path;
+        } files[] = {
+                {"tls_ca_file", redis->tls_ca_file},
+                {"tls_cert_file", redis->tls_cert_file},
+                {"tls_key_file", redis->tls_key_file},
+        };
+        size_t before = errors->n;
+        char why[TLS_WHY_MAX];
+        struct tls *tls = NULL;
+        bool any = false;
+
+        for (size_t i = 0; i < ELEMENTSOF(files); i++) {
+                _cleanup_free_ char *text = NULL;
+                struct origin origin = {
+                        .line = settings_draft_line(draft, NULL, SETTINGS_REDIS, files[i].key)};
+                size_t length;
+
+                if (!files[i].path)
+                        continue;
+                any = true;
+                snprintf(origin.prefix, sizeof(origin.prefix), "%s %.200s: ", files[i].key, files[i].path);
+                int r = read_file(files[i].path, draft->surroundings.is_root, &origin,
+                                  "put a PEM file there, or name another", errors, &text, &length);
+                if (text)
+                        explicit_bzero(text, length);
+                if (r == -ENOMEM)
+                        return r;
+        }
+        if (!any || errors->n > before || errors->lost)
+                return 0;
+        int r = tls_new(redis, &tls, why);
+        tls_free(tls);
+        if (r != -EINVAL)
+                return r;
+        for (size_t i = 0; i < ELEMENTSOF(files); i++)
+                if (strncmp(why, files[i].key, strlen(files[i].key)) == 0)
+                        config_errors_add(errors,
+                                          settings_draft_line(draft, NULL, SETTINGS_REDIS, files[i].key),
+                                          "%s", why);
+        return 0;
+}
+
+static bool means_unknown(int error)
+{
+        return error == 0 || error == ENOENT || error == ESRCH || error == EBADF || error == EPERM;
+}
+
+static void check_user(const struct settings_draft *draft, const struct fleet_settings *fleet, uid_t uid,
+                       struct config_errors *errors, struct config_errors *warnings)
+{
+        bool is_root = draft->surroundings.is_root;
+        unsigned line = settings_draft_line(draft, fleet, SETTINGS_FLEET, "user");
+
+        if (!fleet->user) {
+                /* A user that was given, but is no value, has its error. */
+                if (is_root && line == fleet->line)
+                        config_errors_add(
+                                warnings, line,
+                                "fleet '%s' has no 'user': its workers run as root, set the application's",
+                                fleet->name);
+                return;
+        }
+        errno = 0;
+        const struct passwd *user = getpwnam(fleet->user);
+        if (!user)
+                config_errors_add(errors, line, "fleet '%s': user = %s: %s", fleet->name, fleet->user,
+                                  means_unknown(errno) ? "there is no such user, create it or name another"
+                                                       : strerror(errno));
+        else if (!is_root && user->pw_uid != uid)
+                config_errors_add(
+                        errors, line,
+                        "fleet '%s': user = %s: only root can start workers as another user, leave 'user' "
+                        "out or run sqmgr as root",
+                        fleet->name, fleet->user);
+}
+
+static void check_alert_user(const struct settings_draft *draft, uid_t uid, struct config_errors *errors)
+{
+        const char *name = draft->settings->alert_user;
+        unsigned line = settings_draft_line(draft, NULL, SETTINGS_SQMGR, "alert_user");
+
+        if (!name)
+                return;
+        errno = 0;
+        const struct passwd *user = getpwnam(name);
+        if (!user && line == 0)
+                config_errors_add(errors, settings_draft_line(draft, NULL, SETTINGS_SQMGR, "alert_command"),
+                                  "alert_command would run as user '%s': %s", name,
+                                  means_unknown(errno) ? "there is no such user, create it or set alert_user"
+                                                       : strerror(errno));
+        else if (!user)
+                config_errors_add(errors, line, "alert_user = %s: %s", name,
+                                  means_unknown(errno) ? "there is no such user, create it or name another"
+                                                       : strerror(errno));
+        else if (!draft->surroundings.is_root && user->pw_uid != uid)
+                config_errors_add(errors, line,
+                                  "alert_user = %s: only root can run alert_command as another user, leave "
+                                  "alert_user out or run sqmgr as root",
+                                  name);
+}
+
+/* fleet: NULL for socket_group. */
+static void check_group(const struct settings_draft *draft, const struct fleet_settings *fleet,
+                        const char *name, struct config_errors *errors)
+{
+        const char *key = fleet ? "group" : "socket_group";
+        unsigned line = settings_draft_line(draft, fleet, fleet ? SETTINGS_FLEET : SETTINGS_SQMGR, key);
+
+        if (!name)
+                return;
+        errno = 0;
+        const struct group *group = getgrnam(name);
+        if (!group)
+                config_errors_add(errors, line, "%s = %s: %s", key, name,
+                                  means_unknown(errno) ? "there is no such group, create it or name another"
+                                                       : strerror(errno));
+        else if (fleet && !draft->surroundings.is_root && group->gr_gid != getegid())
+                config_errors_add(
+                        errors, line,
+                        "fleet '%s': group = %s: only root can start workers as another group, leave 'group' "
+                        "out or run sqmgr as root",
+                        fleet->name, name);
+}
+
+static int load_draft(const char *path, struct settings_draft *draft, uid_t uid, struct config_errors *errors,
+                      struct config_errors *warnings)
+{
+        static const struct origin origin = {0};
+        _cleanup_free_ char *text = NULL;
+        size_t length = 0;
+
+        int r = read_file(path, draft->surroundings.is_root, &origin,
+                          "copy the sample sqmgr.ini there, or name another file with -c", errors, &text,
+                          &length);
+        if (r == 0)
+                r = read_ini(text, length, draft, errors);
+        if (r == 0)
+                r = settings_draft_finish(draft, errors);
+        if (r == 0)
+                r = read_password(draft, errors);
+        if (r == 0)
+                r = check_tls(draft, errors);
+        if (r < 0)
+                return r;
+        check_group(draft, NULL, draft->settings->socket_group, errors);
+        check_alert_user(draft, uid, errors);
+        for (size_t i = 1; i < draft->n_fleets; i++) {
+                const struct fleet_settings *fleet = draft->fleets[i].settings;
+                check_user(draft, fleet, uid, errors, warnings);
+                check_group(draft, fleet, fleet->group, errors);
+        }
+        return config_errors_any(errors) ? -EINVAL : 0;
+}
+
+int config_load_for(const char *path, const struct settings_surroundings *surroundings, uid_t uid,
+                    struct settings **ret, struct config_errors *errors, struct config_errors *warnings)
+{
+        _cleanup_settings_draft_ struct settings_draft *draft = NULL;
+
+        int r = settings_draft_new(surroundings, &draft);
+        if (r == 0)
+                r = load_draft(path, draft, uid, errors, warnings);
+        if (r == -ENOMEM)
+                errors->lost = true;
+        config_errors_sort(errors);
+        config_errors_sort(warnings);
+        if (r < 0)
+                return r;
+        *ret = settings_draft_take(draft);
+        return 0;
+}
+
+int config_load(const char *path, const struct traits *const *frameworks, struct settings **ret,
+                struct config_errors *errors, struct config_errors *warnings)
+{
+        struct settings_surroundings surroundings = {
+                .frameworks = frameworks,
+                .is_root = geteuid() == 0,
+                .redis_url = getenv("REDIS_URL"),
+                .service_dir = getenv("RUNTIME_DIRECTORY"),
+                .runtime_dir = getenv("XDG_RUNTIME_DIR"),
+        };
+        struct proc_host *host = NULL;
+
+        /* Left at 0, only a share of the memory is refused. */
+        if (proc_host_open(NULL, NULL, &host) == 0) {
+                (void)proc_total_memory_bytes(host, &surroundings.memory_total_bytes);
+                proc_host_close(host);
+        }
+        return config_load_for(path, &surroundings, geteuid(), ret, errors, warnings);
+}

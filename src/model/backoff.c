@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* Waiting longer after each failure in a row. */
+#include "model/backoff.h"
+
+/* splitmix64 (Steele, Lea and Flood, 2014): a state of one word, and any seed will do. */
+static uint64_t random_next(uint64_t *state)
+{
+        uint64_t z = *state += 0x9e3779b97f4a7c15U;
+
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+        return z ^ (z >> 31);
+}
+
+void backoff_fail(struct backoff *backoff, usec_t min, usec_t max, uint64_t *random, usec_t now)
+{
+        usec_t ceiling = min;
+
+        for (unsigned i = 0; i < backoff->count && ceiling < max; i++)
+                ceiling = usec_add(ceiling, ceiling);
+        ceiling = MIN(ceiling, max);
+
+        backoff->count++;
+        backoff->failed_at = now;
+        usec_t delay = ceiling == USEC_INFINITY ? ceiling : random_next(random) % (ceiling + 1);
+        backoff->next_at = MAX(backoff->next_at, usec_add(now, delay));
+}
+
+void backoff_reset(struct backoff *backoff)
+{
+        *backoff = (struct backoff){0};
+}

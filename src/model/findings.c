@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/* Judges the surroundings. */
+#include "model/findings.h"
+#include "base/parse.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A doubt of the time is told of for so long. */
+#define DOUBT_USEC USEC_PER_HOUR
+/* What Sidekiq needs beyond its own timeout before it may be killed. */
+#define STOP_MARGIN_USEC (5 * USEC_PER_SEC)
+
+static const char *const level_names[] = {
+        [FINDING_OK] = "ok", [FINDING_WARNING] = "warning", [FINDING_PROBLEM] = "problem"};
+static_assert(ELEMENTSOF(level_names) == _FINDING_LEVEL_MAX, "a name for each level");
+
+const char *finding_level_name(enum finding_level level)
+{
+        return level_names[level];
+}
+
+void findings_clear(struct findings *findings)
+{
+        for (size_t i = 0; i < findings->n; i++) {
+                free(findings->list[i].about);
+                free(findings->list[i].text);
+                free(findings->list[i].remedy);
+        }
+        free(findings->list);
+        *findings = (struct findings){0};
+}
+
+static _printf_(5, 6) void add(struct findings *findings, enum finding_level level, const char *about,
+                               const char *remedy, const char *format, ...)
+{
+        struct finding *list = reallocarray(findings->list, findings->n + 1, sizeof(*list));
+        va_list arguments;
+
+        findings->lost |= list == NULL;
+        if (list == NULL)
+                return;
+        findings->list = list;
+        struct finding *finding = &list[findings->n];
+        *finding = (struct finding){.level = level, .about = strdup(about)};
+        finding->remedy = remedy != NULL ? strdup(remedy) : NULL;
+        va_start(arguments, format);
+        if (vasprintf(&finding->text, format, arguments) < 0)
+                finding->text = NULL;
+        va_end(arguments);
+        findings->n++;
+        if (finding->about != NULL && finding->text != NULL && (remedy == NULL || finding->remedy != NULL))
+                return;
+        findings->lost = true;
+        free(finding->about);
+        free(finding->text);
+        free(finding->remedy);
+        findings->n--;
+}
+
+/* The value of a line `NAME:VALUE` of INFO; "" where there is none. */
+static const char *info_value(const char *info, const char *name, char *value, size_t size)
+{
+        size_t length = strlen(name);
+
+        value[0] = '\0';
+        for (const char *line = info; line != NULL; line = strchr(line, '\n')) {
+                line += *line == '\n';
+                if (strncmp(line, name, length) == 0 && line[length] == ':') {
+                        snprintf(value, size, "%.*s", (int)strcspn(line + length + 1, "\r\n"),
+                                 line + length + 1);
+                        break;
+                }
+        }
+        return value;
+}
+
+static void check_eviction(struct findings *findings, const char *about, const char *info)
+{
+        char policy[64], limit[32], evicted[32];
+        bool limited = strtoull(info_value(info, "maxmemory", limit, sizeof(limit)), NULL, 10) > 0;
+
+        info_value(info, "maxmemory_policy", policy, sizeof(policy));
+        if (policy[0] == '\0')
+                add(findings, FINDING_WARNING, about, "see its maxmemory-policy: noeviction is right",
+                    "it does not tell whether it may throw jobs away");
+        else if (strcmp(policy, "noeviction") != 0)
+                add(findings, limited ? FINDING_PROBLEM : FINDING_WARNING, about,
+                    "set maxmemory-policy to noeviction",
+                    "its maxmemory-policy is %s: it %s throw jobs away when its memory is full", policy,
+                    limited ? "may" : "would, once maxmemory is set,");
+        else
+                add(findings, FINDING_OK, about, NULL, "it throws nothing away (noeviction)");
+        info_value(info, "evicted_keys", evicted, sizeof(evicted));
+        if (strtoull(evicted, NULL, 10) > 0)
+                add(findings, FINDING_PROBLEM, about,
+                    "give the jobs a Redis of their own, and a cache another one",
+                    "it has thrown away %s keys since it started: it is shared with a cache, or too small",
+                    evicted);
+}
+
+static void check_persistence(struct findings *findings, const struct doctor_redis *redis, const char *about)
+{
+        char aof[8], saved[16];
+
+        info_value(redis->info, "rdb_last_bgsave_status", saved, sizeof(saved));
+        if (strcmp(saved, "err") == 0)
+                add(findings, FINDING_PROBLEM, about, "see its log, and whether its disk is full",
+                    "its last snapshot failed: it may refuse to take jobs");
+        if (strcmp(info_value(redis->info, "aof_enabled", aof, sizeof(aof)), "1") == 0)
+                add(findings, FINDING_OK, about, NULL, "it writes all to disk (appendonly)");
+        else if (redis->save == NULL)
+                add(findings, FINDING_WARNING, about, "see its settings 'appendonly' and 'save' yourself",
+                    "whether it writes anything to disk is not known, since it refuses CONFIG: %s",
+                    redis->config_error);
+        else if (redis->save[0] == '\0')
+                add(findings, FINDING_PROBLEM, about, "set appendonly to yes",
+                    "it writes nothing to disk: all jobs are lost when it restarts");
+        else
+                add(findings, FINDING_OK, about, NULL, "it writes snapshots to disk (save %s)", redis->save);
+}
+
+void doctor_redis(struct findings *findings, const struct doctor_redis *redis)
+{
+        char about[300];
+
+        snprintf(about, sizeof(about), "Redis %s", redis->url);
+        if (redis->error != NULL) {
+                add(findings, FINDING_PROBLEM, about, "see whether it runs, and the section [redis]",
+                    "it cannot be asked: %s", redis->error);
+                return;
+        }
+        if (redis->info == NULL) {
+                add(findings, FINDING_WARNING, about, "allow INFO to this user, or see its settings yourself",
+                    "nothing is known of its settings, since it refuses INFO: %s", redis->info_error);
+                return;
+        }
+        check_eviction(findings, about, redis->info);
+        check_persistence(findings, redis, about);
+}
+
+void doctor_machine(struct findings *findings, const struct doctor_machine *machine,
+                    const struct world *world, usec_t now)
+{
+        static const char about[] = "machine", state[] = "state file";
+        char span[FORMAT_MAX];
+
+        if (machine->has_redis && machine->overcommit == 0)
+                add(findings, FINDING_WARNING, about,
+                    "run 'sysctl vm.overcommit_memory=1', and set it in /etc/sysctl.d",
+                    "vm.overcommit_memory is 0: Redis may be unable to save while memory is short");
+        else if (machine->has_redis && machine->overcommit > 0)
+                add(findings, FINDING_OK, about, NULL, "vm.overcommit_memory is %d", machine->overcommit);
+        if (machine->dyno)
+                add(findings, FINDING_WARNING, about, "unset DYNO for sqmgr and its workers",
+                    "DYNO is in the environment: Sidekiq beats under that name, and cannot be matched");
+        if (world->doubt.since != 0 && usec_sub(now, world->doubt.since) < DOUBT_USEC)
+                add(findings, FINDING_WARNING, about,
+                    "see 'sqmgrctl events', and the machine's load and clock", "the time was in doubt %s ago",
+                    format_duration(usec_sub(now, world->doubt.since), span, sizeof(span)));
+        else
+                add(findings, FINDING_OK, about, NULL, "the clocks agree");
+        if (machine->save_error != 0)
+                add(findings, FINDING_PROBLEM, state,
+                    "make its folder writable, and see whether its disk is full",
+                    "'%s' cannot be written: %s", world->settings->state_file,
+                    strerrordesc_np(machine->save_error));
+        else
+                add(findings, FINDING_OK, state, NULL, "'%s' is written", world->settings->state_file);
+}
+
+/* The -t of a command that is Sidekiq's, in seconds; 0: it has none. */
+static uint64_t sidekiq_timeout(char *const *argv)
+{
+        uint64_t seconds;
+
+        for (; argv != NULL && *argv != NULL; argv++) {
+                const char *value = NULL;
+
+                if (strcmp(*argv, "-t") == 0 || strcmp(*argv, "--timeout") == 0)
+                        value = argv[1];
+                else if (strncmp(*argv, "--timeout=", strlen("--timeout=")) == 0)
+                        value = *argv + strlen("--timeout=");
+                else if (strncmp(*argv, "-t", 2) == 0)
+                        value = *argv + 2;
+                if (value != NULL && parse_unsigned(value, 1, USEC_PER_DAY, &seconds) == 0)
+                        return seconds;
+        }
+        return 0;
+}
+
+static void check_settings(struct findings *findings, const struct doctor_machine *machine,
+                           const struct fleet *fleet, const char *about)
+{
+        const struct fleet_settings *settings = fleet->settings;
+        uint64_t timeout = sidekiq_timeout(settings->argv), places = fleet_max_processes(fleet);
+        char a[FORMAT_MAX], b[FORMAT_MAX];
+
+        if (machine->is_root && settings->user == NULL)
+                add(findings, FINDING_WARNING, about, "set 'user' to the application's",
+                    "its workers run as root");
+        if (timeout > 0 && settings->stop_timeout < timeout * USEC_PER_SEC + STOP_MARGIN_USEC)
+                add(findings, FINDING_PROBLEM, about,
+                    "set stop_timeout to at least 5s more than Sidekiq's own timeout",
+                    "stop_timeout is %s, but its Sidekiq takes up to %llus (-t) to put its jobs back: it "
+                    "would "
+                    "be killed meanwhile",
+                    format_duration(settings->stop_timeout, a, sizeof(a)), (unsigned long long)timeout);
+        if (machine->memory_bytes > 0 && settings->memory_threshold > machine->memory_bytes / places)
+                add(findings, FINDING_WARNING, about,
+                    "lower memory_threshold or max_processes, or add memory",
+                    "memory_threshold %s x max_processes %llu is above the machine's memory of %s",
+                    format_size(settings->memory_threshold, a, sizeof(a)), (unsigned long long)places,
+                    format_size(machine->memory_bytes, b, sizeof(b)));
+        for (char **entry = settings->environment_list; entry != NULL && *entry != NULL; entry++)
+                if (strncmp(*entry, "DYNO=", strlen("DYNO=")) == 0)
+                        add(findings, FINDING_WARNING, about, "take DYNO out of 'environment'",
+                            "DYNO is in its environment: Sidekiq beats under that name, and cannot be "
+                            "matched");
+}
+
+static void check_worker(struct findings *findings, const struct doctor_worker *facts)
+{
+        const struct worker *worker = facts->worker;
+        char about[300];
+
+        snprintf(about, sizeof(about), "%s/%u", worker->fleet->settings->name, worker->index);
+        if (facts->other_namespace)
+                add(findings, FINDING_PROBLEM, about, "start it in the same pid namespace as sqmgr",
+                    "it runs in a pid namespace of its own: its heartbeats cannot be matched");
+        else if (worker->booted && !worker->has_beat)
+                add(findings, FINDING_PROBLEM, about,
+                    "compare redis_url, namespace and host name with what the application uses",
+                    "it has booted, but its heartbeat is not to be found");
+        else if (worker->stale_told)
+                add(findings, FINDING_WARNING, about, "see its log: it may hang",
+                    "its heartbeat has stopped");
+        if (facts->version[0] != '\0' && strtoul(facts->version, NULL, 10) < 5)
+                add(findings, FINDING_PROBLEM, about, "upgrade to Sidekiq 5 or newer",
+                    "it is Sidekiq %s, which does not know the signal that quiets it", facts->version);
+}
+
+void doctor_fleet(struct findings *findings, const struct doctor_machine *machine, const struct fleet *fleet,
+                  const struct doctor_worker *workers, size_t n_workers)
+{
+        size_t before = findings->n;
+        char about[300];
+
+        snprintf(about, sizeof(about), "fleet '%s'", fleet->settings->name);
+        check_settings(findings, machine, fleet, about);
+        /* One that is quieted or stopped starts none, and a restart would not bring a stopped one back. */
+        if (fleet_order(fleet) == ORDER_RUN && fleet->crash.count >= FLEET_CRASH_LOOP)
+                add(findings, FINDING_PROBLEM, about, "mend that, then run 'sqmgrctl restart'",
+                    "%u short lives in a row, the last: %s", fleet->crash.count, fleet->crash_last);
+        for (size_t i = 0; i < n_workers; i++)
+                check_worker(findings, &workers[i]);
+        if (findings->n == before)
+                add(findings, FINDING_OK, about, NULL, "its settings and %zu worker%s", n_workers,
+                    n_workers == 1 ? "" : "s");
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* Judges the surroundings: what there may be wrong with Redis, the machine and the settings, and what to do
+ * about it. */
+#pragma once
+
+#include "model/world.h"
+
+enum finding_level { FINDING_OK, FINDING_WARNING, FINDING_PROBLEM, _FINDING_LEVEL_MAX };
+
+struct finding {
+        enum finding_level level;
+        char *about;  /* owned, as the others: what it is of */
+        char *text;   /* one sentence without a full stop */
+        char *remedy; /* the same; NULL where all is well */
+};
+
+struct findings {
+        struct finding *list;
+        size_t n;
+        bool lost; /* memory was short for some */
+};
+void findings_clear(struct findings *findings);
+
+/* "ok", "warning", "problem". */
+const char *finding_level_name(enum finding_level level);
+
+/* What one Redis told of itself. */
+struct doctor_redis {
+        const char *url;
+        const char *error; /* why it tells nothing; NULL: it does */
+        const char *info;  /* the text of INFO; NULL: it refuses, as info_error says */
+        const char *info_error;
+        const char *save; /* of CONFIG GET save; NULL: it refuses, as config_error says */
+        const char *config_error;
+};
+void doctor_redis(struct findings *findings, const struct doctor_redis *redis);
+
+struct doctor_machine {
+        bool is_root;
+        bool has_redis;        /* one runs on this machine */
+        bool dyno;             /* DYNO is in the environment */
+        uint64_t memory_bytes; /* 0: not known */
+        int overcommit;        /* vm.overcommit_memory; below 0: not known */
+        int save_error;        /* errno of the last try to write the state, 0: it is written */
+};
+void doctor_machine(struct findings *findings, const struct doctor_machine *machine,
+                    const struct world *world, usec_t now);
+
+/* What can be seen of a worker besides the model. */
+struct doctor_worker {
+        const struct worker *worker;
+        char version[32];     /* "": not known */
+        bool other_namespace; /* of pids, than ours */
+};
+/* workers: those of the fleet that live. */
+void doctor_fleet(struct findings *findings, const struct doctor_machine *machine, const struct fleet *fleet,
+                  const struct doctor_worker *workers, size_t n_workers);

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+/* The model: fleets, their workers, and what is known of each. Observing changes it (model/observe.h),
+ * planning only reads it (model/plan.h). All times are CLOCK_MONOTONIC microseconds handed in by the caller.
+ */
+#pragma once
+
+#include "base/macro.h"
+#include "base/usec.h"
+#include "settings/settings.h"
+#include <sys/types.h>
+
+enum worker_state {
+        WORKER_STARTING, /* spawned, has not beaten */
+        WORKER_ACTIVE,   /* beats and takes jobs */
+        WORKER_QUIET,    /* takes no new jobs, finishes what it runs */
+        WORKER_STOPPING, /* told to exit */
+        WORKER_GONE,     /* has exited: to be forgotten by fleet_reap() */
+        _WORKER_STATE_MAX,
+};
+
+enum reason {
+        REASON_NONE,
+        REASON_MEMORY,
+        REASON_RESTART,
+        REASON_OPERATOR,
+        REASON_AGE,
+        REASON_SCALE,
+        REASON_EXTERNAL,
+        REASON_SHUTDOWN,
+        REASON_CRASH,
+        REASON_BOOT,
+        REASON_HUNG,
+        _REASON_MAX,
+};
+
+/* What a worker or a fleet waits for: told in `status`, decided by the planner. */
+enum wait {
+        WAIT_NONE,
+        WAIT_FIRST_BEAT,   /* it has not beaten yet */
+        WAIT_READY_OTHERS, /* replacements must be ready before it may be quieted */
+        WAIT_JOBS,         /* its running jobs */
+        WAIT_BEATS,        /* further idle beats before it is proven idle */
+        WAIT_THREADS,      /* its job threads to exit, or further idle beats */
+        WAIT_EXIT,         /* told to exit */
+        WAIT_REDIS,        /* Redis is away */
+        WAIT_FRESH_BEAT,   /* time was doubtful: a beat from after that */
+        WAIT_STALE,        /* its beat has stopped */
+        WAIT_HUNG,         /* it hangs; fleet: all of its workers are silent, and one must beat first */
+        WAIT_SIGNAL,       /* it does not catch the quiet signal, or could not be signalled */
+        WAIT_ELSEWHERE,    /* it has booted, but its beat is not to be found */
+        WAIT_RELEASE,      /* new workers failed: one of them must prove itself first */
+        WAIT_PLACES,       /* fleet: max_processes are alive */
+        WAIT_MEMORY,       /* fleet: too little memory for an extra process */
+        WAIT_BACKOFF,      /* fleet: the next start after a crash, or a replacement over its threshold */
+        WAIT_ADOPTION,     /* fleet: processes were found that may be its workers */
+        _WAIT_MAX,
+};
+
+/* What the shell is asked to read of a worker; see worker_looks(). */
+enum look {
+        LOOK_BEAT = 1 << 0,      /* its heartbeat, or where its identity is unknown, that */
+        LOOK_WORK_LIST = 1 << 1, /* is its work list empty? */
+        LOOK_MEMORY = 1 << 2,
+        LOOK_THREADS = 1 << 3, /* how many job threads it has */
+        LOOK_TITLE = 1 << 4,   /* its process title */
+        LOOK_BOOT = 1 << 5,    /* do titles or threads of its tree show that it has booted? */
+};
+
+/* One heartbeat as its framework wrote it, decoded (frameworks/sidekiq/format.h). */
+struct heartbeat {
+        uint64_t beat_usec; /* the worker's own wall clock: compared only with the same worker's */
+        unsigned busy;
+        unsigned concurrency; /* 0: not told */
+        bool quiet;
+        bool work_list_known;
+        bool work_list_empty;
+        uint64_t rss_bytes; /* of the process that beats, as it wrote this; 0: not told */
+};
+
+/* The memory limits, from the lower to the higher one. */
+enum breach { BREACH_NONE, BREACH_THRESHOLD, BREACH_LIMIT };
+
+struct fleet;
+struct world;
+
+struct worker {
+        struct fleet *fleet;
+        unsigned index; /* its id is FLEET/INDEX */
+        uint64_t generation;
+
+        pid_t pid;          /* the process started; pid and start time name it for good */
+        uint64_t pid_start; /* field 22 of /proc/PID/stat */
+        pid_t beat_pid;     /* the process that beats: the same, or a descendant; 0: not known */
+        uint64_t beat_pid_start;
+
+        enum worker_state state;
+        enum reason reason;      /* why it leaves, or is to leave; REASON_NONE while it stays */
+        enum reason started_for; /* why it was started; REASON_NONE: a place was empty */
+        usec_t spawned_at;
+        usec_t state_at;
+        usec_t active_at; /* its first beat; 0: has not beaten */
+        usec_t last_life; /* its beating process ended after so long, and none has beaten since; 0: no such */
+        usec_t quiet_at;  /* it became quiet; 0: it never was */
+        usec_t stop_at;   /* it was told to exit; 0: it was not */
+
+        bool has_beat;
+        uint64_t beat_usec; /* the last beat seen, by its own clock */
+        usec_t beat_at;     /* when a beat was last seen to change */
+        usec_t beat_after;  /* the last fresh beat was written after this; 0: there was none */
+        usec_t read_at;     /* when its heartbeat was last read, changed or not */
+        bool stale_told;
+        bool hung; /* no beat for hang_after: until the next one it does not count as active */
+        unsigned busy;
+        unsigned concurrency;
+        unsigned idle_beats;  /* distinct beats in a row: quiet, 0 busy */
+        unsigned loud_beats;  /* distinct beats since it was quieted that say it is not quiet */
+        bool work_list_empty; /* at the last beat for which it was read */
+        unsigned jobs_read;   /* how many jobs were in its work list when that was last read */
+        usec_t oldest_job_at; /* the oldest of them began; 0: not told */
+
+        bool threads_known;
+        bool threads_witness; /* job threads were seen while it was active: the witness counts */
+        unsigned threads;
+        bool booted;           /* title or threads show that it booted, though no beat is to be found */
+        usec_t boot_looked_at; /* when that was last looked for; 0: never */
+        bool title_known;      /* the last look at the title told busy and quiet */
+
+        uint64_t memory_bytes; /* 0: not known */
+        unsigned over_samples; /* in a row over memory_threshold */
+        bool over_threshold;   /* three in a row were: sticks */
+        bool over_limit;
+        uint64_t mark_bytes; /* what it held at mark_at: its growth since is told */
+        usec_t mark_at;     /* when it last ran nothing, else its first beat, or its adoption; 0: not known */
+        enum breach breach; /* the highest limit that it was seen to go over */
+        usec_t breach_at;   /* a beat from after this, which tells what ran then, is waited for; 0: none is */
+
+        bool quiet_ordered; /* by the operator, for this worker */
+        int signal_error;   /* errno of the last signal that was refused; 0: none was */
+        usec_t killed_at;
+
+        /* The planner's verdict, renewed with each plan: for people, never for decisions. */
+        enum reason wanted_out;
+        enum wait waits_for;
+        unsigned waits_count;
+
+        void *io; /* the shell's own: descriptors, event sources; NULL in tests */
+};
+
+enum fleet_order { ORDER_RUN, ORDER_QUIET, ORDER_STOP, _FLEET_ORDER_MAX };
+
+enum rollout_state {
+        ROLLOUT_NONE,
+        ROLLOUT_RUNNING,
+        ROLLOUT_DONE,
+        ROLLOUT_HALTED,
+        ROLLOUT_ABORTED,
+        _ROLLOUT_STATE_MAX,
+};
+
+/* How sentences quote the last lines that a worker wrote. */
+#define LAST_LINES_BEGIN "; its last lines: "
+#define LAST_LINES_BAR   '|'
+
+#define ROLLOUT_ERROR_MAX 2304
+#define CRASH_LAST_MAX    2048
+
+struct rollout {
+        enum rollout_state state;
+        unsigned total; /* workers that it set out to replace */
+        usec_t started_at;
+        usec_t progress_at; /* the last time that it came forward, or was held by what is not its fault */
+        unsigned failures;  /* new workers that failed, in a row */
+        usec_t failed_at;   /* the last of them */
+        char error[ROLLOUT_ERROR_MAX];
+        uint64_t lines_token; /* the last lines in error are still being read; 0: none are */
+};
+
+/* So many short lives in a row are a crash loop. */
+#define FLEET_CRASH_LOOP 3
+
+struct backoff {
+        unsigned count;   /* failures in a row; 0 once reset */
+        usec_t failed_at; /* the last of them */
+        usec_t next_at;   /* no start before this */
+        unsigned freed;   /* but of so many, whose places long lives have left meanwhile */
+        bool loop_told;
+};
+
+/* Things that happened, told to people and programs by the shell. */
+enum event_kind {
+        EVENT_STARTED,
+        EVENT_START_FAILED,
+        EVENT_ACTIVE,
+        EVENT_QUIET,
+        EVENT_STOPPING,
+        EVENT_KILLED,
+        EVENT_GONE,       /* exited after it was told to */
+        EVENT_CRASHED,    /* exited by itself */
+        EVENT_CRASH_LOOP, /* short lives in a row keep the fleet below its count */
+        EVENT_LAST_LINES, /* of one that has crashed, which were read back later */
+        EVENT_BOOT_TIMEOUT,
+        EVENT_ELSEWHERE,
+        EVENT_STALE,
+        EVENT_HUNG,
+        EVENT_BEATS_AGAIN,
+        EVENT_MEMORY_OVER,
+        EVENT_MEMORY_CHURN,
+        EVENT_CULPRITS, /* what ran in one that went over a memory limit, or fell to the OOM killer */
+        EVENT_SIGNAL_REFUSED,
+        EVENT_ROLLOUT_STARTED,
+        EVENT_ROLLOUT_DONE,
+        EVENT_ROLLOUT_HALTED,
+        EVENT_ROLLOUT_ABORTED,
+        EVENT_PLACES_HELD, /* max_processes reached, drains among them */
+        EVENT_REDIS_UP,
+        EVENT_REDIS_DOWN,
+        EVENT_QUEUE_OVER, /* queues of one Redis, over their limits */
+        EVENT_QUEUE_BACK,
+        EVENT_REDIS_FAILOVER, /* another server is the master now */
+        EVENT_TIME_DOUBT,
+        EVENT_JOB_LOST,    /* it was running in a worker that died */
+        EVENT_JOB_RESCUED, /* the same, and it is in its queue again */
+        EVENT_JOB_PARKED,  /* the same, once too often */
+        EVENT_RESCUE_OFF,  /* its jobs come back by other means */
+        EVENT_RESCUE_FAILED,
+        EVENT_JOB_LONG, /* a job runs for longer than job_warn_after */
+        EVENT_ORDER,    /* the operator's */
+        _EVENT_MAX,
+};
+
+enum culprits_cause {
+        CULPRITS_MEMORY, /* it went over memory_threshold or memory_limit */
+        CULPRITS_OOM,    /* it died while the kernel's OOM killer was at work */
+        _CULPRITS_CAUSE_MAX,
+};
+
+#define CULPRITS_KEPT        5
+#define CULPRITS_CLASSES_MAX 5
+#define CULPRITS_CLASS_MAX   101
+
+/* What a worker was running as its memory ran out (model/culprits.h). */
+struct culprits {
+        usec_t at; /* 0: nothing is here */
+        enum culprits_cause cause;
+        unsigned index; /* of the worker */
+        pid_t pid;
+        uint64_t memory_bytes; /* 0: not known */
+        uint64_t growth_bytes; /* 0: none was seen */
+        usec_t growth_usec;    /* within so long */
+        struct {
+                char name[CULPRITS_CLASS_MAX]; /* cut, and printable */
+                size_t jobs;
+        } classes[CULPRITS_CLASSES_MAX]; /* of the jobs, those with the most first */
+        size_t n_classes;
+        size_t more_classes; /* that are left out */
+};
+
+/* Counted since sqmgr started. */
+struct fleet_totals {
+        uint64_t starts[_REASON_MAX]; /* by started_for */
+        uint64_t ends[_REASON_MAX];   /* by the worker's reason */
+        uint64_t events[_EVENT_MAX];
+};
+
+struct fleet {
+        struct world *world;                   /* that it belongs to */
+        const struct fleet_settings *settings; /* not owned */
+        struct worker **workers;               /* owned, ordered by index */
+        size_t n_workers;
+        size_t workers_allocated;
+
+        uint64_t generation;    /* from 1 */
+        enum fleet_order order; /* see fleet_order() */
+        bool force;             /* stop --force */
+        unsigned scale;         /* the operator's count; 0: the configured one */
+        struct rollout rollout;
+        struct backoff crash;
+        char crash_last[CRASH_LAST_MAX]; /* how the last worker died; "" : none has */
+        uint64_t lines_token;            /* the same of crash_last */
+        struct backoff churn;            /* replacements that outgrew the threshold themselves */
+        uint64_t random;                 /* state of its generator of jitter */
+        usec_t hold_until; /* processes were found that may be its workers: no start before that is known */
+
+        bool redis_up;
+        usec_t redis_at; /* since when it is as redis_up says; 0: it was never up */
+        usec_t heard_at; /* since when at least one of its workers is fresh; 0: none is */
+        bool rescue_off_told;
+        struct culprits culprits[CULPRITS_KEPT]; /* the newest first */
+        bool continued; /* crash is of an earlier sqmgr's, and Redis was not seen away since */
+
+        enum wait waits_for; /* the planner's verdict on starts */
+        enum wait wait_told;
+        struct fleet_totals totals;
+        void *io;
+};
+
+struct event {
+        enum event_kind kind;
+        const struct fleet *fleet; /* NULL: of no fleet */
+        unsigned index;            /* of the worker; 0: of none */
+        pid_t pid;
+        enum reason reason;
+        uint64_t generation; /* the worker's, else the fleet's; 0: of no fleet */
+        char *text;          /* owned by the world: one sentence */
+};
+
+/* Counts that the model derives; `ready` and `fresh` mean at `now`. */
+struct fleet_counts {
+        unsigned live, starting, active, quiet, stopping;
+        unsigned hung;     /* would be active, did they not hang */
+        unsigned ready;    /* active for ready_after, its beat fresh */
+        unsigned outdated; /* starting or active, of an older generation */
+        unsigned busy;     /* jobs that are running, at the last beats */
+        uint64_t memory_bytes;
+};
+struct fleet_counts fleet_count(const struct fleet *fleet, usec_t now);
+
+/* How many workers should take jobs when all is well: 0 once quieted, stopped or shutting down. */
+unsigned fleet_target(const struct fleet *fleet);
+
+/* The count in force, whatever the order: the operator's, or the configured one. */
+unsigned fleet_count_in_force(const struct fleet *fleet);
+unsigned fleet_max_processes(const struct fleet *fleet);
+/* The highest count that the operator may ask for. */
+unsigned fleet_scale_max(const struct fleet *fleet);
+
+/* The order in force: a fleet that is no longer configured stops. */
+static inline enum fleet_order fleet_order(const struct fleet *fleet)
+{
+        return fleet->settings->removed ? ORDER_STOP : fleet->order;
+}
+
+static inline bool worker_outdated(const struct worker *worker)
+{
+        return worker->generation < worker->fleet->generation;
+}
+
+/* Its beat changed of late: within the framework's bound, after the last doubt, with Redis up. */
+bool worker_fresh(const struct worker *worker, usec_t now);
+/* Active for ready_after, and fresh: others may be quieted on its account. */
+bool worker_ready(const struct worker *worker, usec_t now);
+/* Its beats, and the thread witness where it counts, prove that it runs no job and will take none (P1). Facts
+ * of a quiet worker stay true, so this says nothing of freshness. */
+bool worker_proven_idle(const struct worker *worker);
+/* How long without a change of beat is no longer fresh, in microseconds. */
+usec_t worker_stale_usec(const struct worker *worker);
+/* In the state active, but it hangs: it takes a place and is none of those that do the work. */
+static inline bool worker_hangs(const struct worker *worker)
+{
+        return worker->state == WORKER_ACTIVE && worker->hung;
+}
+/* How long a worker has been silent where it could have been heard, in microseconds. */
+usec_t worker_silent_usec(const struct worker *worker, usec_t now);
+/* That is longer than hang_after. */
+bool worker_silent_too_long(const struct worker *worker, usec_t now);
+/* How long the oldest job has been running in a worker that takes no new ones, in microseconds; 0: not known,
+ * be it that the oldest may have ended since its work list was read. */
+usec_t worker_oldest_job_usec(const struct worker *worker, usec_t now);
+/* When a worker that has not beaten is to be given up; counts only time with Redis up and undoubted. */
+usec_t worker_boot_deadline(const struct worker *worker);
+
+/* restart_surge as a number of workers. */
+unsigned fleet_surge(const struct fleet *fleet);
+/* Draining or hung workers hold places that a start needs: max_processes is reached, or surge is 0. */
+bool fleet_places_held(const struct fleet *fleet);
+/* Available memory is below 1.25 x the fleet's median worker. */
+bool fleet_lacks_memory(const struct fleet *fleet);
+
+/* Names as the contract has them ("starting", "memory", "running", ...). */
+const char *worker_state_name(enum worker_state state);
+const char *reason_name(enum reason reason); /* "none" for REASON_NONE */
+const char *rollout_state_name(enum rollout_state state);
+const char *fleet_order_name(enum fleet_order order);       /* "running", "quiet", "stopped" */
+const char *culprits_cause_name(enum culprits_cause cause); /* "memory", "oom" */
+const char *event_kind_name(enum event_kind kind);
+int event_kind_level(enum event_kind kind); /* syslog's: LOG_ERR, LOG_WARNING or LOG_INFO */
+/* Does it tell that such a trouble is over? */
+bool event_kind_ends(enum event_kind kind, enum event_kind trouble);
+/* What it counts as where someone is to be told: the end of a trouble as much as the trouble. */
+int event_kind_alert_level(enum event_kind kind);
+const char *event_kind_message_id(enum event_kind kind); /* 32 hex digits: the journal's MESSAGE_ID */
+
+/* One sentence on what it waits for; "" where it waits for nothing. Returns text. */
+const char *worker_waits_for(const struct worker *worker, usec_t now, char *text, size_t size);
+const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, size_t size);
+
+/* What to read of this worker now: looks (enum look) that are due at a regular look or, where fast, at one of
+ * those in between. 0: nothing. */
+unsigned worker_looks(const struct worker *worker, bool fast, usec_t now);
+/* Something is in transition: look about 4 times a second. */
+bool fleet_wants_fast_looks(const struct fleet *fleet, usec_t now);
+
+/* The lowest free index from 1. */
+unsigned fleet_free_index(const struct fleet *fleet);
+
+/* Forgets the workers that are gone; free_io is called with each one's io where that is set. */
+void fleet_reap(struct fleet *fleet, void (*free_io)(void *io));

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: MIT */
+/* Decides what to start, quiet, stop and kill. Everything but the three rules (start, quiet, stop) only
+ * decides who is wanted out. */
+#include "model/plan.h"
+#include "model/rollout.h"
+#include <limits.h>
+
+#define LOUD_BEATS_MAX 3 /* beats that contradict a quiet signal before it is sent again */
+
+/* What one fleet's plan works with. */
+struct round {
+        struct plan *plan;
+        struct fleet *fleet;
+        usec_t now;
+        unsigned target, max, surge;
+        unsigned live, starting, active, ready;
+        unsigned hung;              /* would be active, did they not hang */
+        unsigned starting_outdated; /* of a release that a restart replaces: they may never beat */
+        unsigned keepers;           /* starting or active, and not wanted out */
+        unsigned draining_for_restart;
+        bool starts;     /* there is a start in this very plan */
+        bool hang_ended; /* one that hangs is ended, to find out whether another beats */
+        bool fails;      /* a new worker is given up in this very plan */
+        int error;
+};
+
+void plan_free(struct plan *plan)
+{
+        free(plan->actions);
+        free(plan->scratch);
+        *plan = (struct plan){0};
+}
+
+static void wake(struct round *round, usec_t at)
+{
+        if (at > round->now)
+                round->plan->wake_at = MIN(round->plan->wake_at, at);
+}
+
+static void act(struct round *round, enum action_kind kind, struct worker *worker, unsigned index,
+                enum reason reason)
+{
+        struct plan *plan = round->plan;
+
+        if (worker != NULL && worker->signal_error != 0)
+                worker->waits_for = WAIT_SIGNAL;
+        if (plan->n_actions == plan->allocated) {
+                size_t allocated = MAX((size_t)16, 2 * plan->allocated);
+                struct action *actions = realloc(plan->actions, allocated * sizeof(*actions));
+
+                if (actions == NULL) {
+                        round->error = -ENOMEM;
+                        return;
+                }
+                plan->actions = actions;
+                plan->allocated = allocated;
+        }
+        plan->actions[plan->n_actions++] = (struct action){
+                .kind = kind, .fleet = round->fleet, .worker = worker, .index = index, .reason = reason};
+}
+
+/* What must come before anything may be done to it on the word of its beats (P5, P9). */
+static enum wait evidence_wait(const struct worker *worker, usec_t now)
+{
+        const struct fleet *fleet = worker->fleet;
+
+        if (!fleet->redis_up)
+                return WAIT_REDIS;
+        if (!worker->has_beat)
+                return WAIT_FIRST_BEAT;
+        if (worker->hung)
+                return WAIT_HUNG;
+        if (worker_fresh(worker, now))
+                return WAIT_NONE;
+        return worker_silent_usec(worker, now) > worker_stale_usec(worker) ? WAIT_STALE : WAIT_FRESH_BEAT;
+}
+
+/* The reason for which a starting or active worker should go, surplus left aside. */
+static enum reason unwanted_for(const struct worker *worker, usec_t now)
+{
+        const struct fleet *fleet = worker->fleet;
+
+        if (fleet->world->shutting_down)
+                return REASON_SHUTDOWN;
+        if (fleet_order(fleet) != ORDER_RUN || worker->quiet_ordered)
+                return REASON_OPERATOR;
+        if (worker->over_limit)
+                return REASON_MEMORY;
+        if (fleet->rollout.state == ROLLOUT_RUNNING && worker_outdated(worker))
+                return REASON_RESTART;
+        if (worker->over_threshold)
+                return REASON_MEMORY;
+        if (fleet->settings->max_age > 0 && usec_sub(now, worker->spawned_at) >= fleet->settings->max_age)
+                return REASON_AGE;
+        return REASON_NONE;
+}
+
+/* An operator's order and memory_limit do not wait for others to be ready. */
+static bool is_urgent(const struct worker *worker)
+{
+        return worker->wanted_out == REASON_SHUTDOWN || worker->wanted_out == REASON_OPERATOR ||
+               worker->over_limit;
+}
+
+static void count_workers(struct round *round)
+{
+        for (size_t i = 0; i < round->fleet->n_workers; i++) {
+                struct worker *worker = round->fleet->workers[i];
+
+                worker->wanted_out = REASON_NONE;
+                worker->waits_for = WAIT_NONE;
+                worker->waits_count = 0;
+                if (worker->state == WORKER_GONE)
+                        continue;
+                round->live++;
+                if (worker->state > WORKER_ACTIVE) {
+                        round->draining_for_restart += worker->reason == REASON_RESTART;
+                        continue;
+                }
+                round->starting += worker->state == WORKER_STARTING;
+                round->active += worker->state == WORKER_ACTIVE && !worker->hung;
+                round->hung += worker_hangs(worker);
+                round->ready += worker_ready(worker, round->now);
+                worker->wanted_out = unwanted_for(worker, round->now);
+                round->keepers += worker->wanted_out == REASON_NONE && !worker_hangs(worker);
+                round->starting_outdated +=
+                        worker->state == WORKER_STARTING && worker->wanted_out == REASON_RESTART;
+        }
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+        return (a > b) - (a < b);
+}
+
+static bool is_new(const struct worker *worker)
+{
+        /* Not yet beaten; and who was chosen for that is quieted at its first beat, when it has beaten once.
+         */
+        return worker->state == WORKER_STARTING || worker->beat_at == worker->active_at;
+}
+
+/* Who leaves first. Whole order, so that each plan picks the same ones. */
+static int compare_leavers(const void *left, const void *right)
+{
+        const struct worker *a = *(struct worker *const *)left, *b = *(struct worker *const *)right;
+        enum rollout_state rollout = a->fleet->rollout.state;
+        int order = compare(is_urgent(b), is_urgent(a));
+
+        if (order == 0 && (rollout == ROLLOUT_HALTED || rollout == ROLLOUT_ABORTED))
+                order = compare(worker_outdated(a), worker_outdated(b));
+        if (order == 0)
+                order = compare(is_new(b), is_new(a));
+        if (order == 0)
+                order = compare(b->over_threshold, a->over_threshold);
+        if (order == 0)
+                order = compare(worker_outdated(b), worker_outdated(a));
+        if (order == 0)
+                order = compare(a->spawned_at, b->spawned_at);
+        return order != 0 ? order : compare(a->index, b->index);
+}
+
+/* The starting and active workers that are wanted out, or that are not, first to leave first. */
+static size_t gather_leavers(struct round *round, bool wanted_out)
+{
+        struct plan *plan = round->plan;
+        const struct fleet *fleet = round->fleet;
+        size_t n = 0;
+
+        if (plan->scratch_allocated < fleet->n_workers) {
+                struct worker **scratch = realloc(plan->scratch, fleet->n_workers * sizeof(struct worker *));
+
+                if (scratch == NULL) {
+                        round->error = -ENOMEM;
+                        return 0;
+                }
+                plan->scratch = scratch;
+                plan->scratch_allocated = fleet->n_workers;
+        }
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                struct worker *worker = fleet->workers[i];
+
+                if (worker->state <= WORKER_ACTIVE && !worker_hangs(worker) &&
+                    (worker->wanted_out != REASON_NONE) == wanted_out)
+                        plan->scratch[n++] = worker;
+        }
+        if (n > 1)
+                qsort(plan->scratch, n, sizeof(struct worker *), compare_leavers);
+        return n;
+}
+
+static void choose_surplus(struct round *round)
+{
+        if (round->keepers <= round->target)
+                return;
+        size_t n = gather_leavers(round, false);
+        for (size_t i = 0; i < n && round->keepers > round->target; i++) {
+                round->plan->scratch[i]->wanted_out = REASON_SCALE;
+                round->keepers--;
+        }
+}
+
+/* How many beyond the target the reasons at hand allow, and which reason allows the most. */
+static unsigned allowance(struct round *round, enum reason *ret_reason)
+{
+        unsigned most = 0;
+
+        for (size_t i = 0; i < round->fleet->n_workers; i++) {
+                const struct worker *worker = round->fleet->workers[i];
+                unsigned allowed = 0;
+
+                if (worker->state > WORKER_ACTIVE || worker_hangs(worker))
+                        continue;
+                if (worker->wanted_out == REASON_RESTART)
+                        allowed = round->surge;
+                else if (worker->wanted_out == REASON_AGE)
+                        allowed = 1;
+                else if (worker->wanted_out == REASON_MEMORY && !worker->over_limit)
+                        allowed = round->now >= round->fleet->churn.next_at;
+                if (allowed > most) {
+                        most = allowed;
+                        *ret_reason = worker->wanted_out;
+                }
+        }
+        return most;
+}
+
+/* What rule 1 counts up to. Where all are silent and some hang, it may be Redis that does not take beats:
+ * then one more is started, and the others when any has been heard. */
+static unsigned start_ceiling(struct round *round, enum reason *ret_reason)
+{
+        unsigned ceiling = round->target + allowance(round, ret_reason);
+
+        if (round->hung == 0 || round->fleet->heard_at != 0)
+                return ceiling;
+        return MIN(ceiling, usec_sub(round->target, round->hung) + 1);
+}
+
+/* Rule 1. */
+static void plan_starts(struct round *round)
+{
+        struct fleet *fleet = round->fleet;
+        enum reason reason = REASON_NONE;
+        unsigned ceiling = start_ceiling(round, &reason);
+        /* Without surge, a replacement waits until the worker that it replaces is gone. */
+        unsigned held = round->surge == 0 ? round->draining_for_restart : 0;
+        unsigned taken = round->active + round->starting - round->starting_outdated + held, index = 0;
+        unsigned freed = round->now < fleet->crash.next_at ? fleet->crash.freed : UINT_MAX;
+        size_t at = 0;
+
+        fleet->waits_for = WAIT_NONE;
+        wake(round, fleet->hold_until);
+        wake(round, fleet->crash.next_at);
+        wake(round, fleet->churn.next_at);
+        while (round->keepers < round->target && taken < ceiling) {
+                bool extra = taken >= round->target;
+
+                if (round->now < fleet->hold_until)
+                        fleet->waits_for = WAIT_ADOPTION;
+                else if (freed == 0)
+                        fleet->waits_for = WAIT_BACKOFF;
+                else if (round->live >= round->max)
+                        fleet->waits_for = WAIT_PLACES;
+                else if (taken + round->hung >= round->target && fleet_lacks_memory(fleet))
+                        fleet->waits_for = WAIT_MEMORY;
+                if (fleet->waits_for != WAIT_NONE)
+                        return;
+                for (index++; at < fleet->n_workers && fleet->workers[at]->index <= index; at++)
+                        index += fleet->workers[at]->index == index;
+                act(round, ACTION_START, NULL, index, extra ? reason : REASON_NONE);
+                round->starts = true;
+                round->live++;
+                round->keepers++;
+                taken++;
+                freed--;
+        }
+        if (round->keepers < round->target && held > 0)
+                fleet->waits_for = WAIT_PLACES;
+        else if (round->keepers < round->target && round->hung > 0 && fleet->heard_at == 0)
+                fleet->waits_for = WAIT_HUNG;
+        else if (round->keepers < round->target && round->now < fleet->churn.next_at)
+                fleet->waits_for = WAIT_BACKOFF;
+}
+
+/* Why this worker, wanted out, may not be quieted now; WAIT_NONE: it may. */
+static enum wait quiet_wait(struct round *round, struct worker *worker)
+{
+        enum wait wait = evidence_wait(worker, round->now);
+        bool ready = worker_ready(worker, round->now);
+        unsigned others = round->ready - ready, needed = round->target;
+
+        if (worker->state == WORKER_STARTING)
+                return worker->waits_for; /* plan_boot() has told */
+        if (wait != WAIT_NONE || is_urgent(worker))
+                return wait;
+        if (worker->wanted_out == REASON_RESTART) {
+                if (rollout_is_held(round->fleet) || round->fails)
+                        return WAIT_RELEASE;
+                if (round->surge == 0 && round->starting == 0 && round->draining_for_restart == 0 &&
+                    needed > 0)
+                        needed--;
+        }
+        if (others >= needed)
+                return WAIT_NONE;
+        worker->waits_count = needed - others;
+        return WAIT_READY_OTHERS;
+}
+
+/* Rule 2. */
+static void plan_quiets(struct round *round)
+{
+        size_t n = gather_leavers(round, true);
+
+        for (size_t i = 0; i < n; i++) {
+                struct worker *worker = round->plan->scratch[i];
+
+                worker->waits_for = quiet_wait(round, worker);
+                if (worker->waits_for != WAIT_NONE)
+                        continue;
+                round->ready -= worker_ready(worker, round->now);
+                round->draining_for_restart += worker->wanted_out == REASON_RESTART;
+                act(round, ACTION_QUIET, worker, worker->index, worker->wanted_out);
+        }
+}
+
+/* Rule 3, and what bounds it. */
+static void plan_stop(struct round *round, struct worker *worker)
+{
+        const struct fleet_settings *settings = round->fleet->settings;
+        enum wait wait = evidence_wait(worker, round->now);
+        usec_t overdue = settings->drain_timeout > 0 ? usec_add(worker->quiet_at, settings->drain_timeout)
+                                                     : USEC_INFINITY;
+        /* Without a process that beats there is no beat to wait for. */
+        bool evident = wait == WAIT_NONE || (worker->beat_pid == 0 && wait != WAIT_REDIS);
+
+        wake(round, overdue);
+        if (!evident)
+                worker->waits_for = wait;
+        else if (worker_proven_idle(worker) || round->now >= overdue)
+                act(round, ACTION_STOP, worker, worker->index, worker->reason);
+        else if (worker->loud_beats >= LOUD_BEATS_MAX)
+                act(round, ACTION_QUIET, worker, worker->index, worker->reason);
+        else if (worker->busy > 0)
+                worker->waits_for = WAIT_JOBS;
+        else if (worker->idle_beats < 2 || !worker->work_list_empty) {
+                worker->waits_for = WAIT_BEATS;
+                worker->waits_count = worker->idle_beats < 2 ? 2 - worker->idle_beats : 1;
+        } else {
+                worker->waits_for = WAIT_THREADS;
+                worker->waits_count = 4 - worker->idle_beats;
+        }
+}
+
+/* One told to exit: killed once it has ignored that for stop_timeout of undoubted time with Redis up, in
+ * which it could have put its jobs back. At shutdown,
+ * and by force, Redis is not waited for. */
+static void plan_kill(struct round *round, struct worker *worker)
+{
+        const struct fleet *fleet = round->fleet;
+        const struct world *world = fleet->world;
+        usec_t from = MAX(MAX(worker->stop_at, worker->killed_at), world->doubt.since);
+
+        worker->waits_for = WAIT_EXIT;
+        if (!world->shutting_down && !fleet->force) {
+                if (!fleet->redis_up) {
+                        worker->waits_for = WAIT_REDIS;
+                        return;
+                }
+                from = MAX(from, fleet->redis_at);
+        }
+        usec_t at = usec_add(from, fleet->settings->stop_timeout);
+        if (round->now >= at)
+                act(round, ACTION_KILL, worker, worker->index, worker->reason);
+        wake(round, at);
+}
+
+/* hang_action = kill: it is told to exit, and killed after stop_timeout. That it is the worker which is
+ * silent, and not Redis that takes no beats, another one shows that has been heard for long enough; or none
+ * can be started to show it. */
+static bool hang_ends(struct round *round, const struct worker *worker)
+{
+        const struct fleet *fleet = round->fleet;
+
+        if (!worker->hung || fleet->settings->hang_action != HANG_KILL ||
+            !worker_silent_too_long(worker, round->now))
+                return false;
+        if (fleet->heard_at != 0)
+                return round->now >= usec_add(fleet->heard_at, worker_stale_usec(worker));
+        if (fleet->waits_for != WAIT_PLACES || round->live < round->max || round->starting > 0 ||
+            round->starts || round->hang_ended)
+                return false;
+        round->hang_ended = true;
+        return true;
+}
+
+/* One that does not beat: ended after boot_timeout, but only where nothing shows that it booted. */
+static void plan_boot(struct round *round, struct worker *worker)
+{
+        usec_t deadline = worker_boot_deadline(worker);
+
+        if (!round->fleet->redis_up) {
+                worker->waits_for = WAIT_REDIS;
+                return;
+        }
+        worker->waits_for = worker->booted ? WAIT_ELSEWHERE : WAIT_FIRST_BEAT;
+        wake(round, deadline);
+        if (round->now >= deadline && worker->boot_looked_at >= deadline && !worker->booted) {
+                round->fails |= !worker_outdated(worker);
+                act(round, ACTION_STOP, worker, worker->index, REASON_BOOT);
+        }
+}
+
+/* By the operator's own word every worker is to end now, whatever it does. Else USEC_INFINITY, or when. */
+static usec_t forced_at(const struct fleet *fleet)
+{
+        const struct world *world = fleet->world;
+
+        if (fleet->force || world->shutdown_now)
+                return 0;
+        return world->shutting_down ? usec_add(world->shutdown_at, world->settings->shutdown_timeout)
+                                    : USEC_INFINITY;
+}
+
+static void plan_each(struct round *round)
+{
+        usec_t forced = forced_at(round->fleet);
+        enum reason reason = round->fleet->world->shutting_down ? REASON_SHUTDOWN : REASON_OPERATOR;
+
+        wake(round, forced);
+        for (size_t i = 0; i < round->fleet->n_workers; i++) {
+                struct worker *worker = round->fleet->workers[i];
+
+                if (worker->state < WORKER_STOPPING && round->now >= forced)
+                        act(round, ACTION_STOP, worker, worker->index, reason);
+                else if (worker->state == WORKER_STOPPING)
+                        plan_kill(round, worker);
+                else if (hang_ends(round, worker))
+                        act(round, ACTION_STOP, worker, worker->index, REASON_HUNG);
+                else if (worker->state == WORKER_QUIET)
+                        plan_stop(round, worker);
+                else if (worker->state == WORKER_STARTING)
+                        plan_boot(round, worker);
+                else if (worker->state == WORKER_ACTIVE) {
+                        wake(round, usec_add(worker->active_at, round->fleet->settings->ready_after));
+                        enum wait wait = evidence_wait(worker, round->now);
+                        if (wait == WAIT_HUNG || (worker->wanted_out == REASON_NONE && wait == WAIT_STALE))
+                                worker->waits_for = wait;
+                }
+        }
+        if (round->now < forced)
+                plan_quiets(round);
+}
+
+static int plan_fleet(struct plan *plan, struct fleet *fleet, usec_t now)
+{
+        struct round round = {
+                .plan = plan,
+                .fleet = fleet,
+                .now = now,
+                .target = fleet_target(fleet),
+                .max = fleet_max_processes(fleet),
+                .surge = fleet_surge(fleet),
+        };
+
+        count_workers(&round);
+        choose_surplus(&round);
+        plan_starts(&round);
+        plan_each(&round);
+        if (!fleet->redis_up && fleet->waits_for == WAIT_NONE && round.live > 0)
+                fleet->waits_for = WAIT_REDIS;
+        else if (fleet->waits_for == WAIT_NONE && rollout_is_held(fleet))
+                fleet->waits_for = WAIT_RELEASE;
+        return round.error;
+}
+
+bool plan_has_starts(const struct plan *plan)
+{
+        for (size_t i = 0; i < plan->n_actions; i++)
+                if (plan->actions[i].kind == ACTION_START)
+                        return true;
+        return false;
+}
+
+int plan_make(struct plan *plan, struct world *world, usec_t now)
+{
+        int error = 0;
+
+        plan->n_actions = 0;
+        plan->wake_at = USEC_INFINITY;
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                int r = plan_fleet(plan, world->fleets[i], now);
+
+                if (r < 0)
+                        error = r;
+        }
+        return error;
+}

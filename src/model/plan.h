@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Decides what to start, quiet, stop and kill. No I/O, no clock: the model and the time in, actions out. */
+#pragma once
+
+#include "model/world.h"
+
+enum action_kind {
+        ACTION_START, /* a worker of `index`, in the fleet's generation */
+        ACTION_QUIET,
+        ACTION_STOP,
+        ACTION_KILL,
+};
+
+struct action {
+        enum action_kind kind;
+        struct fleet *fleet;
+        struct worker *worker; /* NULL for ACTION_START */
+        unsigned index;
+        enum reason reason; /* for ACTION_START: why an extra one, or REASON_NONE */
+};
+
+struct plan {
+        struct action *actions; /* owned */
+        size_t n_actions;
+        size_t allocated;
+        struct worker **scratch; /* owned; for sorting */
+        size_t scratch_allocated;
+        usec_t wake_at; /* plan again then at the latest; USEC_INFINITY: nothing is due by time alone */
+};
+
+/* Plans for all fleets into plan, reused from call to call. Changes of the model: only each worker's and
+ * fleet's verdict (wanted_out, waits_for). Returns 0 or -ENOMEM; then plan holds the actions that found room.
+ */
+int plan_make(struct plan *plan, struct world *world, usec_t now);
+/* Is there a start among its actions? */
+bool plan_has_starts(const struct plan *plan);
+void plan_free(struct plan *plan);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* The queues of one Redis: what was read of them, and which are over their limits. */
+#include "model/queues.h"
+#include "base/parse.h"
+#include "base/printable.h"
+#include "frameworks/sidekiq/format.h"
+#include "settings/limits.h"
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct queues *queues_free(struct queues *queues)
+{
+        if (queues == NULL)
+                return NULL;
+        for (size_t i = 0; i < queues->n; i++)
+                free(queues->list[i].name);
+        free(queues->list);
+        free(queues);
+        return NULL;
+}
+
+struct queue *queues_add(struct queues *queues, const char *name, size_t length)
+{
+        struct queue *list = reallocarray(queues->list, queues->n + 1, sizeof(*list));
+
+        if (list == NULL)
+                return NULL;
+        queues->list = list;
+        list[queues->n] = (struct queue){.name = strndup(name, length)};
+        return list[queues->n].name != NULL ? &list[queues->n++] : NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+        const struct queue *left = a, *right = b;
+
+        return strcmp(left->name, right->name);
+}
+
+void queues_sort(struct queues *queues)
+{
+        if (queues->n > 0)
+                qsort(queues->list, queues->n, sizeof(*queues->list), compare);
+}
+
+bool queues_enqueued_at(const char *payload, size_t length, usec_t *ret)
+{
+        json_t *job = NULL;
+        bool told = sidekiq_job_load(payload, length, &job) == 0 &&
+                    sidekiq_stamp_decode(json_object_get(job, "enqueued_at"), ret);
+
+        json_decref(job);
+        return told;
+}
+
+void queue_watch_clear(struct queue_watch *watch)
+{
+        for (size_t i = 0; i < watch->n; i++)
+                free(watch->over[i]);
+        free(watch->over);
+        *watch = (struct queue_watch){0};
+}
+
+static bool is_over(const struct queue_watch *watch, const char *name)
+{
+        for (size_t i = 0; i < watch->n; i++)
+                if (strcmp(watch->over[i], name) == 0)
+                        return true;
+        return false;
+}
+
+static _printf_(2, 3) void append(char *text, const char *format, ...)
+{
+        size_t length = strlen(text);
+        va_list arguments;
+
+        va_start(arguments, format);
+        vsnprintf(text + length, QUEUE_WATCH_TEXT_MAX - length, format, arguments);
+        va_end(arguments);
+}
+
+/* Adds what holds of a queue, where there is room for it. */
+static void append_queue(char *text, const struct queue *queue, uint64_t size_limit, usec_t latency_limit)
+{
+        char name[64], latency[FORMAT_MAX], limit[FORMAT_MAX];
+
+        if (strlen(text) > QUEUE_WATCH_TEXT_MAX - 256) {
+                if (text[strlen(text) - 1] != '.')
+                        append(text, ", ...");
+                return;
+        }
+        snprintf(name, sizeof(name), "%s", queue->name);
+        printable_replace(name, strlen(name), false);
+        append(text, "%squeue '%s'%s", text[0] != '\0' ? ", " : "", name, queue->paused ? " (paused)" : "");
+        if (size_limit > 0)
+                append(text, " holds %llu jobs, over queue_warn_size %llu", (unsigned long long)queue->size,
+                       (unsigned long long)size_limit);
+        if (latency_limit > 0)
+                append(text, "%s is %s behind, over queue_warn_latency %s", size_limit > 0 ? " and" : "",
+                       format_duration(queue->latency, latency, sizeof(latency)),
+                       format_duration(latency_limit, limit, sizeof(limit)));
+}
+
+static void append_back(char *text, const char *queue_name)
+{
+        const struct queue queue = {.name = (char *)queue_name};
+
+        append_queue(text, &queue, 0, 0);
+}
+
+int queue_watch_judge(struct queue_watch *watch, const struct queues *queues,
+                      const struct redis_settings *settings, char over[static QUEUE_WATCH_TEXT_MAX],
+                      char back[static QUEUE_WATCH_TEXT_MAX])
+{
+        struct queue_watch now = {.over = calloc(queues->n + 1, sizeof(char *))};
+
+        if (now.over == NULL)
+                return -ENOMEM;
+        over[0] = back[0] = '\0';
+        for (size_t i = 0; i < queues->n; i++) {
+                const struct queue *queue = &queues->list[i];
+                uint64_t size_limit = limits_find(settings->queue_warn_size, LIMITS_COUNT, queue->name);
+                usec_t latency_limit =
+                        limits_find(settings->queue_warn_latency, LIMITS_DURATION, queue->name);
+
+                if (queue->size <= size_limit)
+                        size_limit = 0;
+                if (queue->latency <= latency_limit)
+                        latency_limit = 0;
+                if (size_limit == 0 && latency_limit == 0)
+                        continue;
+                now.over[now.n] = strdup(queue->name);
+                if (now.over[now.n] == NULL) {
+                        queue_watch_clear(&now);
+                        return -ENOMEM;
+                }
+                now.n++;
+                if (!is_over(watch, queue->name))
+                        append_queue(over, queue, size_limit, latency_limit);
+        }
+        for (size_t i = 0; i < watch->n; i++)
+                if (!is_over(&now, watch->over[i]))
+                        append_back(back, watch->over[i]);
+        queue_watch_clear(watch);
+        *watch = now;
+        return 0;
+}
+
+bool queue_watch_wanted(const struct redis_settings *settings)
+{
+        return limits_any(settings->queue_warn_size, LIMITS_COUNT) ||
+               limits_any(settings->queue_warn_latency, LIMITS_DURATION);
+}

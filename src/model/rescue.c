@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* Jobs that were cut off by the death of their worker. */
+#include "model/rescue.h"
+#include "base/printable.h"
+#include <stdio.h>
+#include <string.h>
+
+bool rescue_is_due(const struct worker *worker, const struct exit_status *exit)
+{
+        /* Told to exit, Sidekiq puts its jobs back itself; how it ended nobody can tell then. */
+        bool cut_off = worker->state != WORKER_STOPPING || worker->killed_at != 0;
+
+        if (!exit->known)
+                return cut_off;
+        return exit->by_signal || (exit->status != 0 && cut_off);
+}
+
+bool rescue_is_late(const struct worker *dead, usec_t died_at)
+{
+        return dead->busy > 0 && usec_sub(died_at, dead->beat_at) >= RESCUE_USEC;
+}
+
+static int pid_of(const struct worker *dead)
+{
+        return (int)(dead->beat_pid != 0 ? dead->beat_pid : dead->pid);
+}
+
+void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct job *job,
+                    enum rescue_outcome outcome, unsigned times, const char *how)
+{
+        static const struct {
+                enum event_kind kind;
+                const char *text;
+        } kinds[] = {
+                [RESCUE_LOST] = {EVENT_JOB_LOST, "it is lost"},
+                [RESCUE_REQUEUED] = {EVENT_JOB_RESCUED, "it is put back"},
+                [RESCUE_PARKED] = {EVENT_JOB_PARKED,
+                                   "it was put back often enough and is among the dead jobs"},
+                [RESCUE_PRIVATE] = {EVENT_RESCUE_OFF, NULL},
+        };
+        char names[700], count[48] = "";
+
+        if (outcome == RESCUE_LEFT)
+                return;
+        if (outcome == RESCUE_PRIVATE) {
+                if (!fleet->rescue_off_told)
+                        world_event(
+                                fleet->world, EVENT_RESCUE_OFF, fleet, dead,
+                                "fleet '%s': its workers keep their jobs in private queues, as super_fetch "
+                                "does, from which those come back: rescue_jobs does nothing",
+                                fleet->settings->name);
+                fleet->rescue_off_told = true;
+                return;
+        }
+        /* They come from outside. */
+        snprintf(names, sizeof(names), "%.200s %.200s (queue %.200s)", job->class, job->jid, job->queue);
+        printable_replace(names, strlen(names), false);
+        if (outcome == RESCUE_REQUEUED && times > 1)
+                snprintf(count, sizeof(count), ", %u times by now", times);
+        world_event(fleet->world, kinds[outcome].kind, fleet, dead,
+                    "%s was running in %s/%u (pid %d), which %s: %s%s", names, fleet->settings->name,
+                    dead->index, pid_of(dead), how, kinds[outcome].text, count);
+}
+
+void rescue_observe_failed(struct fleet *fleet, const struct worker *dead, const char *why)
+{
+        world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
+                    "what %s/%u (pid %d) was running when it died cannot be learned any more, Redis: %s",
+                    fleet->settings->name, dead->index, pid_of(dead), why);
+}
+
+void rescue_observe_unreadable(struct fleet *fleet, const struct worker *dead, size_t n_jobs)
+{
+        world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
+                    "%s/%u (pid %d) was running %zu job%s when it died that cannot be read: what Redis tells "
+                    "of %s is not as Sidekiq writes it, and nothing is done about %s",
+                    fleet->settings->name, dead->index, pid_of(dead), n_jobs, n_jobs == 1 ? "" : "s",
+                    n_jobs == 1 ? "it" : "them", n_jobs == 1 ? "it" : "them");
+}

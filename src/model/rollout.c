@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* A restart in progress: how it comes forward, halts and ends. */
+#include "model/rollout.h"
+#include "base/parse.h"
+#include "model/backoff.h"
+#include "model/world.h"
+#include <stdio.h>
+
+#define ROLLOUT_FAILURES_MAX 3
+#define TRIAL_MIN_USEC       (30 * USEC_PER_SEC)
+
+usec_t rollout_trial_usec(const struct fleet *fleet)
+{
+        return MAX(TRIAL_MIN_USEC, fleet->settings->ready_after);
+}
+
+void rollout_start(struct fleet *fleet, usec_t now)
+{
+        fleet->generation++;
+        fleet->rollout = (struct rollout){
+                .state = ROLLOUT_RUNNING,
+                .total = fleet_count(fleet, now).outdated,
+                .started_at = now,
+                .progress_at = now,
+        };
+        backoff_reset(&fleet->crash);
+        backoff_reset(&fleet->churn);
+        world_event(fleet->world, EVENT_ROLLOUT_STARTED, fleet, NULL,
+                    "fleet '%s': restart to generation %llu, %u worker%s to replace", fleet->settings->name,
+                    (unsigned long long)fleet->generation, fleet->rollout.total,
+                    fleet->rollout.total == 1 ? "" : "s");
+}
+
+void rollout_outdate(struct fleet *fleet, usec_t now)
+{
+        fleet->generation++;
+        if (fleet->rollout.state != ROLLOUT_RUNNING)
+                return;
+        fleet->rollout.total = MAX(fleet->rollout.total, fleet_count(fleet, now).outdated);
+        fleet->rollout.failures = 0;
+        rollout_observe_progress(fleet, now);
+}
+
+void rollout_abort(struct fleet *fleet, const char *why)
+{
+        if (fleet->rollout.state != ROLLOUT_RUNNING)
+                return;
+        fleet->rollout.state = ROLLOUT_ABORTED;
+        snprintf(fleet->rollout.error, sizeof(fleet->rollout.error), "%s", why);
+        world_event(fleet->world, EVENT_ROLLOUT_ABORTED, fleet, NULL, "fleet '%s': restart aborted, %s",
+                    fleet->settings->name, why);
+}
+
+static void rollout_halt(struct fleet *fleet, usec_t now)
+{
+        bool any_old = fleet_count(fleet, now).outdated > 0;
+
+        fleet->rollout.state = ROLLOUT_HALTED;
+        world_event(fleet->world, EVENT_ROLLOUT_HALTED, fleet, NULL, "fleet '%s': restart halted, %s: %s",
+                    fleet->settings->name,
+                    any_old ? "the old workers go on" : "there are no old workers to go on",
+                    fleet->rollout.error);
+}
+
+void rollout_observe_progress(struct fleet *fleet, usec_t now)
+{
+        fleet->rollout.progress_at = now;
+}
+
+void rollout_observe_failure(struct fleet *fleet, usec_t now)
+{
+        struct rollout *rollout = &fleet->rollout;
+
+        if (rollout->state != ROLLOUT_RUNNING)
+                return;
+        rollout->failed_at = now;
+        if (++rollout->failures < ROLLOUT_FAILURES_MAX)
+                return;
+        snprintf(rollout->error, sizeof(rollout->error), "%u new workers in a row failed; the last: %s",
+                 rollout->failures, fleet->crash_last);
+        rollout->lines_token = fleet->lines_token;
+        rollout_halt(fleet, now);
+}
+
+/* A new worker has outlived its trial, and the last failure. */
+static bool rollout_is_proven(const struct fleet *fleet, usec_t now)
+{
+        usec_t trial = rollout_trial_usec(fleet);
+
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                if (worker->state != WORKER_ACTIVE || worker_outdated(worker))
+                        continue;
+                usec_t proven_at = usec_add(worker->active_at, trial);
+                if (now >= proven_at && proven_at > fleet->rollout.failed_at && worker_ready(worker, now))
+                        return true;
+        }
+        return false;
+}
+
+bool rollout_is_held(const struct fleet *fleet)
+{
+        return fleet->rollout.state == ROLLOUT_RUNNING && fleet->rollout.failures > 0;
+}
+
+/* What stands in the way, as far as it is known: ": ..." or "". */
+static void stuck_text(const struct fleet *fleet, unsigned live, char *text, size_t size)
+{
+        text[0] = '\0';
+        if (live >= fleet_max_processes(fleet)) {
+                snprintf(text, size, ": max_processes (%u) leaves no place for a new worker",
+                         fleet_max_processes(fleet));
+                return;
+        }
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                if (worker->state != WORKER_STARTING)
+                        continue;
+                snprintf(text, size, ": %s/%u %s", fleet->settings->name, worker->index,
+                         worker->booted ? "beats elsewhere: check redis_url, namespace, host name"
+                                        : "has not beaten");
+                return;
+        }
+}
+
+/* A restart does not wait for workers that hang: those are quieted when they beat again. Returns how many. */
+static unsigned quiet_the_hung(struct fleet *fleet)
+{
+        unsigned n = 0;
+
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                struct worker *worker = fleet->workers[i];
+
+                if (!worker_hangs(worker) || !worker_outdated(worker))
+                        continue;
+                worker->quiet_ordered = true;
+                n++;
+        }
+        return n;
+}
+
+void rollout_observe_time(struct fleet *fleet, usec_t now)
+{
+        struct rollout *rollout = &fleet->rollout;
+        usec_t timeout = fleet->settings->rollout_timeout;
+
+        /* Nobody is replaced while sqmgr ends; the next one goes on with it. */
+        if (rollout->state != ROLLOUT_RUNNING || fleet->world->shutting_down)
+                return;
+        if (rollout->failures > 0 && rollout_is_proven(fleet, now)) {
+                rollout->failures = 0;
+                rollout->progress_at = now;
+        }
+
+        struct fleet_counts counts = fleet_count(fleet, now);
+        char hung[96];
+        if (counts.outdated == 0 && counts.active >= fleet_target(fleet)) {
+                rollout->state = ROLLOUT_DONE;
+                unsigned left = quiet_the_hung(fleet);
+                snprintf(hung, sizeof(hung), "; %u of the old hang%s, and leave%s when beating again", left,
+                         left == 1 ? "s" : "", left == 1 ? "s" : "");
+                world_event(fleet->world, EVENT_ROLLOUT_DONE, fleet, NULL,
+                            "fleet '%s': restart done, generation %llu is in force%s", fleet->settings->name,
+                            (unsigned long long)fleet->generation, left > 0 ? hung : "");
+                return;
+        }
+        /* Held by what is no fault of the release: the clock stands still. */
+        if (!fleet->redis_up || fleet->redis_at > rollout->progress_at ||
+            fleet->world->doubt.since > rollout->progress_at || fleet_places_held(fleet) ||
+            fleet_lacks_memory(fleet))
+                rollout->progress_at = now;
+        if (now < usec_add(rollout->progress_at, timeout))
+                return;
+
+        char span[32], reason[512];
+        format_duration(timeout, span, sizeof(span));
+        stuck_text(fleet, counts.live, reason, sizeof(reason));
+        snprintf(rollout->error, sizeof(rollout->error), "no progress for %s (rollout_timeout)%s", span,
+                 reason);
+        rollout_halt(fleet, now);
+}

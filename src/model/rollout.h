@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* A restart in progress: how it comes forward, halts and ends. */
+#pragma once
+
+#include "model/fleet.h"
+
+/* A new worker that dies within this time of its first beat has failed (P7): 30 s, or before it was ready. */
+usec_t rollout_trial_usec(const struct fleet *fleet);
+
+/* Starts over with a new generation: every worker there is becomes outdated. */
+void rollout_start(struct fleet *fleet, usec_t now);
+/* Workers would be started otherwise now: all there are become outdated, and a restart that runs replaces
+ * them, too. */
+void rollout_outdate(struct fleet *fleet, usec_t now);
+/* Ends it, if one runs: no further old worker is quieted. */
+void rollout_abort(struct fleet *fleet, const char *why);
+
+/* Something moved: rollout_timeout counts from now. */
+void rollout_observe_progress(struct fleet *fleet, usec_t now);
+/* A new worker failed; fleet->crash_last says how. */
+void rollout_observe_failure(struct fleet *fleet, usec_t now);
+/* Ends it where it is done, halts it where it is stuck. */
+void rollout_observe_time(struct fleet *fleet, usec_t now);
+
+/* New workers failed and none has proven itself since: no further old worker is quieted (P7). */
+bool rollout_is_held(const struct fleet *fleet);

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: MIT */
+/* Settings while they are read: takes sections, keys and values in the file's order, then defaults and
+ * checks. */
+#include "settings/draft.h"
+#include "base/parse.h"
+#include "base/words.h"
+#include "settings/redis_url.h"
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/un.h>
+
+/* inih cuts the names of sections at 49 bytes. */
+#define FLEET_NAME_MAX     40
+#define FLEET_NAME_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
+#define FLEET_PREFIX       "fleet:"
+
+/* What a framework needs beyond its own shutdown time before it may be killed. */
+#define STOP_TIMEOUT_MARGIN_USEC (5 * USEC_PER_SEC)
+
+static void *scope_base(const struct settings_draft *draft, enum settings_scope scope, size_t fleet)
+{
+        if (scope == SETTINGS_FLEET)
+                return draft->fleets[fleet].settings;
+        return scope == SETTINGS_REDIS ? (void *)&draft->settings->redis : (void *)draft->settings;
+}
+
+static unsigned *scope_lines(struct settings_draft *draft, enum settings_scope scope, size_t fleet)
+{
+        return scope == SETTINGS_FLEET ? draft->fleets[fleet].lines : draft->lines;
+}
+
+/* Appends a fleet without any value. name: NULL for the section [fleet]. */
+static int add_fleet(struct settings_draft *draft, const char *name, unsigned line)
+{
+        struct settings_draft_fleet *larger =
+                reallocarray(draft->fleets, draft->n_fleets + 1, sizeof(*larger));
+        if (!larger)
+                return -ENOMEM;
+        draft->fleets = larger;
+
+        struct fleet_settings *settings = calloc(1, sizeof(*settings));
+        if (!settings)
+                return -ENOMEM;
+        settings_values_clear(SETTINGS_FLEET, settings);
+        settings->line = line;
+        draft->fleets[draft->n_fleets++] = (struct settings_draft_fleet){.settings = settings};
+        if (!name)
+                return 0;
+        settings->name = strdup(name);
+        return settings->name ? 0 : -ENOMEM;
+}
+
+int settings_draft_new(const struct settings_surroundings *surroundings, struct settings_draft **ret)
+{
+        _cleanup_settings_draft_ struct settings_draft *draft = calloc(1, sizeof(*draft));
+
+        if (draft)
+                draft->settings = calloc(1, sizeof(*draft->settings));
+        if (!draft || !draft->settings)
+                return -ENOMEM;
+        draft->surroundings = *surroundings;
+        settings_values_clear(SETTINGS_SQMGR, draft->settings);
+        settings_values_clear(SETTINGS_REDIS, &draft->settings->redis);
+        int r = add_fleet(draft, NULL, 0);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(draft);
+        return 0;
+}
+
+struct settings_draft *settings_draft_free(struct settings_draft *draft)
+{
+        if (draft) {
+                settings_free(draft->settings);
+                for (size_t i = 0; i < draft->n_fleets; i++)
+                        fleet_settings_free(draft->fleets[i].settings);
+                free(draft->fleets);
+                free(draft);
+        }
+        return NULL;
+}
+
+static int fleet_section(struct settings_draft *draft, const char *name, unsigned line,
+                         struct config_errors *errors)
+{
+        if (*name == '\0' || name[strspn(name, FLEET_NAME_LETTERS)] != '\0') {
+                config_errors_add(
+                        errors, line,
+                        "[fleet:%s]: the name of a fleet must consist of letters, digits, '_', '.' and '-'",
+                        name);
+                return 0;
+        }
+        if (strlen(name) > FLEET_NAME_MAX) {
+                config_errors_add(errors, line,
+                                  "[fleet:%s]: the name of a fleet must be at most %d letters long", name,
+                                  FLEET_NAME_MAX);
+                return 0;
+        }
+        draft->scope = SETTINGS_FLEET;
+        draft->section = SECTION_KNOWN;
+        for (draft->fleet = 1; draft->fleet < draft->n_fleets; draft->fleet++) {
+                if (strcmp(draft->fleets[draft->fleet].settings->name, name) == 0)
+                        return 0;
+        }
+        return add_fleet(draft, name, line);
+}
+
+int settings_draft_section(struct settings_draft *draft, const char *name, unsigned line,
+                           struct config_errors *errors)
+{
+        const char *near = "";
+
+        draft->section = SECTION_REFUSED;
+        if (strncasecmp(name, FLEET_PREFIX, strlen(FLEET_PREFIX)) == 0)
+                return fleet_section(draft, name + strlen(FLEET_PREFIX), line, errors);
+
+        for (enum settings_scope scope = 0; scope < _SETTINGS_SCOPE_MAX; scope++) {
+                if (strcasecmp(name, settings_scope_name(scope)) == 0) {
+                        draft->section = SECTION_KNOWN;
+                        draft->scope = scope;
+                        draft->fleet = 0;
+                        return 0;
+                }
+                if (words_distance(name, settings_scope_name(scope)) <= 2)
+                        near = settings_scope_name(scope);
+        }
+        if (*near)
+                config_errors_add(errors, line, "unknown section [%s], did you mean '[%s]'?", name, near);
+        else
+                config_errors_add(
+                        errors, line,
+                        "unknown section [%s]: there are [sqmgr], [redis], [fleet] and [fleet:NAME]", name);
+        return 0;
+}
+
+/* Says that there is no such key, and where it is or what it is called. */
+static void unknown_key(const struct settings_draft *draft, const char *name, unsigned line,
+                        struct config_errors *errors)
+{
+        const struct settings_key *near = settings_key_near(draft->scope, name);
+        const char *section = settings_scope_name(draft->scope);
+
+        for (enum settings_scope scope = 0; scope < _SETTINGS_SCOPE_MAX; scope++) {
+                if (settings_key_find(scope, name)) {
+                        config_errors_add(errors, line,
+                                          "unknown key '%s' in section [%s]: it belongs in [%s]%s", name,
+                                          section, settings_scope_name(scope),
+                                          scope == SETTINGS_FLEET ? " or [fleet:NAME]" : "");
+                        return;
+                }
+        }
+        if (near)
+                config_errors_add(errors, line, "unknown key '%s', did you mean '%s'?", name, near->name);
+        else
+                config_errors_add(errors, line,
+                                  "unknown key '%s': section [%s] has none like it, see sqmgr.ini(5)", name,
+                                  section);
+}
+
+/* The default, where there is one, in the place of a value that is missing or bad. */
+static int set_fallback(const struct settings_draft *draft, const struct settings_key *key, void *base)
+{
+        char why[SETTINGS_WHY_MAX];
+
+        if (!key->fallback)
+                return 0;
+        return settings_value_parse(key, key->fallback, &draft->surroundings, base, why);
+}
+
+int settings_draft_set(struct settings_draft *draft, const char *name, const char *value, unsigned line,
+                       struct config_errors *errors)
+{
+        char why[SETTINGS_WHY_MAX];
+
+        if (draft->section == SECTION_REFUSED)
+                return 0;
+        if (draft->section == SECTION_NONE) {
+                config_errors_add(
+                        errors, line,
+                        "'%s' stands before any section: put [sqmgr], [redis] or [fleet:NAME] above it",
+                        name);
+                return 0;
+        }
+        const struct settings_key *key = settings_key_find(draft->scope, name);
+        if (!key) {
+                unknown_key(draft, name, line, errors);
+                return 0;
+        }
+        unsigned *first = &scope_lines(draft, draft->scope, draft->fleet)[key - settings_keys];
+        if (*first > 0) {
+                config_errors_add(errors, line, "'%s' is given twice in this section: first on line %u",
+                                  key->name, *first);
+                return 0;
+        }
+        *first = line;
+        if (key->refusal) {
+                config_errors_add(errors, line, "'%s': %s", key->name, key->refusal);
+                return 0;
+        }
+
+        void *base = scope_base(draft, draft->scope, draft->fleet);
+        int r = -EINVAL;
+        if (*value == '\0')
+                config_errors_add(errors, line, "'%s' is empty: give it a value, or leave the line out",
+                                  key->name);
+        else
+                r = settings_value_parse(key, value, &draft->surroundings, base, why);
+        if (r == -EINVAL && *value != '\0') {
+                if (key->secret)
+                        config_errors_add(errors, line, "%s: %s", key->name, why);
+                else
+                        config_errors_add(errors, line, "%s = %s: %s", key->name, value, why);
+        }
+        return r == -EINVAL ? set_fallback(draft, key, base) : r;
+}
+
+/* The line of a key, or else of its section. */
+static unsigned fleet_line(const struct settings_draft_fleet *fleet, const char *name)
+{
+        unsigned line = fleet->lines[settings_key_find(SETTINGS_FLEET, name) - settings_keys];
+        return line > 0 ? line : fleet->settings->line;
+}
+
+static unsigned draft_line(const struct settings_draft *draft, enum settings_scope scope, const char *name)
+{
+        return draft->lines[settings_key_find(scope, name) - settings_keys];
+}
+
+/* Fills in what the file does not give: from [fleet], or the default. */
+static int inherit_fleet(const struct settings_draft *draft, struct settings_draft_fleet *fleet)
+{
+        const struct settings_draft_fleet *defaults = &draft->fleets[0];
+        int r = 0;
+
+        for (size_t i = 0; i < settings_keys_n && r == 0; i++) {
+                const struct settings_key *key = &settings_keys[i];
+                if (key->scope != SETTINGS_FLEET || fleet->lines[i] > 0)
+                        continue;
+                fleet->lines[i] = defaults->lines[i];
+                if (fleet->lines[i] > 0)
+                        r = settings_value_copy(key, defaults->settings, fleet->settings);
+                else
+                        r = set_fallback(draft, key, fleet->settings);
+        }
+        return r == 0 ? fleet_settings_derive(fleet->settings) : r;
+}
+
+static void check_counts(const struct settings_draft_fleet *fleet, struct config_errors *errors)
+{
+        const struct fleet_settings *s = fleet->settings;
+        unsigned line = fleet_line(fleet, "max_processes");
+
+        if (s->max_processes == 0)
+                return;
+        if (s->restart_surge.value == 0 && s->max_processes < s->active_process_count)
+                config_errors_add(
+                        errors, line,
+                        "fleet '%s': max_processes = %u must not be below active_process_count = %u", s->name,
+                        s->max_processes, s->active_process_count);
+        if (s->restart_surge.value > 0 && s->max_processes <= s->active_process_count)
+                config_errors_add(
+                        errors, line,
+                        "fleet '%s': max_processes = %u must exceed active_process_count = %u, since a "
+                        "replacement runs beside the worker it replaces; or set restart_surge = 0",
+                        s->name, s->max_processes, s->active_process_count);
+}
+
+static void check_pairs(const struct settings_draft_fleet *fleet, struct config_errors *errors)
+{
+        const struct fleet_settings *s = fleet->settings;
+        usec_t shutdown = s->traits->shutdown_usec + STOP_TIMEOUT_MARGIN_USEC;
+        char a[FORMAT_MAX], b[FORMAT_MAX];
+
+        if (s->memory_limit > 0 && s->memory_limit < s->memory_threshold)
+                config_errors_add(errors, fleet_line(fleet, "memory_limit"),
+                                  "fleet '%s': memory_limit = %s must not be below memory_threshold = %s",
+                                  s->name, format_size_exact(s->memory_limit, a, sizeof(a)),
+                                  format_size_exact(s->memory_threshold, b, sizeof(b)));
+        if (s->stop_timeout < shutdown)
+                config_errors_add(
+                        errors, fleet_line(fleet, "stop_timeout"),
+                        "fleet '%s': stop_timeout = %s must be at least %s, or workers are killed while "
+                        "%s still saves its jobs",
+                        s->name, format_duration_exact(s->stop_timeout, a, sizeof(a)),
+                        format_duration_exact(shutdown, b, sizeof(b)), s->traits->name);
+        if (s->backoff_max < s->backoff_min)
+                config_errors_add(errors,
+                                  MAX(fleet_line(fleet, "backoff_max"), fleet_line(fleet, "backoff_min")),
+                                  "fleet '%s': backoff_max = %s must not be below backoff_min = %s", s->name,
+                                  format_duration_exact(s->backoff_max, a, sizeof(a)),
+                                  format_duration_exact(s->backoff_min, b, sizeof(b)));
+}
+
+static void check_fleet(const struct settings_draft_fleet *fleet, struct config_errors *errors)
+{
+        const struct fleet_settings *s = fleet->settings;
+
+        for (size_t i = 0; i < settings_keys_n; i++) {
+                if (settings_keys[i].required && fleet->lines[i] == 0)
+                        config_errors_add(errors, s->line, "fleet '%s' has no %s: add '%s = ...', %s",
+                                          s->name, settings_keys[i].name, settings_keys[i].name,
+                                          settings_keys[i].help);
+        }
+        if (s->environment_file && s->environment_file[0] != '/' && !s->directory)
+                config_errors_add(
+                        errors, fleet_line(fleet, "environment_file"),
+                        "fleet '%s': environment_file = %s must be an absolute path, or 'directory' be set, "
+                        "below which it is looked for",
+                        s->name, s->environment_file);
+        check_counts(fleet, errors);
+        check_pairs(fleet, errors);
+}
+
+/* The url where none is given: that of the environment, or the default. */
+static int finish_url(const struct settings_draft *draft, struct config_errors *errors)
+{
+        const struct settings_key *key = settings_key_find(SETTINGS_REDIS, "url");
+        const char *outer = draft->surroundings.redis_url;
+        struct redis_settings *redis = &draft->settings->redis;
+        char why[SETTINGS_WHY_MAX];
+
+        if (redis->url || !outer || *outer == '\0')
+                return redis->url ? 0 : set_fallback(draft, key, redis);
+        int r = settings_value_parse(key, outer, &draft->surroundings, redis, why);
+        if (r != -EINVAL)
+                return r;
+        config_errors_add(errors, 0, "REDIS_URL in the environment: %s; or set url in section [redis]", why);
+        return set_fallback(draft, key, redis);
+}
+
+static void check_sentinels(const struct settings_draft *draft, struct config_errors *errors)
+{
+        const struct redis_settings *redis = &draft->settings->redis;
+        unsigned list = draft_line(draft, SETTINGS_REDIS, "sentinels");
+        unsigned name = draft_line(draft, SETTINGS_REDIS, "master_name");
+        unsigned password = draft_line(draft, SETTINGS_REDIS, "sentinel_password");
+
+        if (list > 0 && name == 0)
+                config_errors_add(errors, list,
+                                  "sentinels is given without master_name: add the name that they know the "
+                                  "master by");
+        if (list == 0 && name > 0)
+                config_errors_add(errors, name,
+                                  "master_name is given without sentinels: add them, or leave it out");
+        if (list == 0 && password > 0)
+                config_errors_add(errors, password,
+                                  "sentinel_password is given without sentinels: add them, or leave it out");
+        if (list > 0 && strncmp(redis->url, "unix:", strlen("unix:")) == 0)
+                config_errors_add(errors, list,
+                                  "sentinels name a server that is reached over the network: url must not be "
+                                  "a unix:// one");
+}
+
+static void check_tls(const struct settings_draft *draft, struct config_errors *errors)
+{
+        const struct redis_settings *redis = &draft->settings->redis;
+        unsigned cert = draft_line(draft, SETTINGS_REDIS, "tls_cert_file");
+        unsigned key = draft_line(draft, SETTINGS_REDIS, "tls_key_file");
+
+        if ((redis->tls_cert_file || redis->tls_key_file) && (cert > 0) != (key > 0))
+                config_errors_add(errors, MAX(cert, key),
+                                  "%s is given without %s: a certificate needs its key",
+                                  cert > 0 ? "tls_cert_file" : "tls_key_file",
+                                  cert > 0 ? "tls_key_file" : "tls_cert_file");
+}
+
+static int finish_redis(const struct settings_draft *draft, struct config_errors *errors)
+{
+        struct redis_settings *redis = &draft->settings->redis;
+        unsigned file_line = draft_line(draft, SETTINGS_REDIS, "password_file");
+        unsigned password_line = draft_line(draft, SETTINGS_REDIS, "password");
+
+        if (file_line > 0 && password_line > 0)
+                config_errors_add(errors, MAX(file_line, password_line),
+                                  "password and password_file are both given: leave one of them out");
+        if (redis->username && file_line == 0 && password_line == 0)
+                config_errors_add(errors, draft_line(draft, SETTINGS_REDIS, "username"),
+                                  "username is given without a password: add password or password_file");
+        int r = finish_url(draft, errors);
+        if (r == 0)
+                check_sentinels(draft, errors);
+        check_tls(draft, errors);
+        return r;
+}
+
+/* The directory that systemd made for the unit, so that each has a socket of its own; else one for all. */
+static int default_socket(const struct settings_surroundings *surroundings, char **ret)
+{
+        const char *service = surroundings->service_dir;
+        const char *runtime = surroundings->is_root ? "/run" : surroundings->runtime_dir;
+        char *path = NULL;
+        int n = 0;
+
+        if (service && service[0] == '/')
+                n = asprintf(&path, "%.*s/control.sock", (int)strcspn(service, ":"), service);
+        else if (runtime && runtime[0] == '/')
+                n = asprintf(&path, "%s/sqmgr/control.sock", runtime);
+        if (n < 0)
+                return -ENOMEM;
+        *ret = path;
+        return 0;
+}
+
+static int finish_paths(const struct settings_draft *draft, struct config_errors *errors)
+{
+        struct settings *s = draft->settings;
+        const size_t socket_max = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
+        unsigned line = draft_line(draft, SETTINGS_SQMGR, "socket");
+
+        if (!s->socket && line == 0) {
+                if (default_socket(&draft->surroundings, &s->socket) < 0)
+                        return -ENOMEM;
+                if (!s->socket)
+                        config_errors_add(errors, 0,
+                                          "socket is not set in section [sqmgr], and XDG_RUNTIME_DIR, below "
+                                          "which it would be, is not set either: set one of them");
+        }
+        if (!s->socket)
+                return 0;
+        if (strlen(s->socket) > socket_max)
+                config_errors_add(errors, line, "socket = %s: the path of a socket has at most %zu bytes",
+                                  s->socket, socket_max);
+        if (!s->state_file && asprintf(&s->state_file, "%.*s/state",
+                                       (int)(strrchr(s->socket, '/') - s->socket), s->socket) < 0) {
+                s->state_file = NULL;
+                return -ENOMEM;
+        }
+        return 0;
+}
+
+/* Never as root without its own word. Whether there is such a user, the reader of the file finds out. */
+static int finish_alert(const struct settings_draft *draft)
+{
+        struct settings *s = draft->settings;
+
+        if (!s->alert_command || s->alert_user || !draft->surroundings.is_root)
+                return 0;
+        s->alert_user = strdup("sqmgr");
+        return s->alert_user ? 0 : -ENOMEM;
+}
+
+static int finish_fleets(struct settings_draft *draft, struct config_errors *errors)
+{
+        struct settings *s = draft->settings;
+
+        s->fleets = calloc(draft->n_fleets, sizeof(*s->fleets));
+        if (!s->fleets)
+                return -ENOMEM;
+        for (size_t i = 1; i < draft->n_fleets; i++) {
+                int r = inherit_fleet(draft, &draft->fleets[i]);
+                if (r < 0)
+                        return r;
+                check_fleet(&draft->fleets[i], errors);
+        }
+        if (draft->n_fleets == 1)
+                config_errors_add(errors, 0,
+                                  "there is no fleet: add a section [fleet:NAME] with its command");
+        return 0;
+}
+
+int settings_draft_finish(struct settings_draft *draft, struct config_errors *errors)
+{
+        int r = 0;
+
+        for (size_t i = 0; i < settings_keys_n && r == 0; i++) {
+                const struct settings_key *key = &settings_keys[i];
+                /* The url has a second default, so that finish_redis() sees to it. */
+                if (key->scope != SETTINGS_FLEET && key->type != SETTINGS_URL && draft->lines[i] == 0)
+                        r = set_fallback(draft, key, scope_base(draft, key->scope, 0));
+        }
+        if (r == 0)
+                r = finish_redis(draft, errors);
+        if (r == 0)
+                r = finish_paths(draft, errors);
+        if (r == 0)
+                r = finish_alert(draft);
+        return r == 0 ? finish_fleets(draft, errors) : r;
+}
+
+unsigned settings_draft_line(const struct settings_draft *draft, const struct fleet_settings *fleet,
+                             enum settings_scope scope, const char *name)
+{
+        if (!fleet)
+                return draft_line(draft, scope, name);
+        for (size_t i = 1; i < draft->n_fleets; i++) {
+                if (draft->fleets[i].settings == fleet)
+                        return fleet_line(&draft->fleets[i], name);
+        }
+        return 0;
+}
+
+struct settings *settings_draft_take(struct settings_draft *draft)
+{
+        struct settings *s = draft->settings;
+
+        for (size_t i = 1; i < draft->n_fleets; i++)
+                s->fleets[s->n_fleets++] = TAKE_PTR(draft->fleets[i].settings);
+        draft->n_fleets = 1;
+        return TAKE_PTR(draft->settings);
+}

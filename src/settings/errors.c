@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* What is wrong with a config file: all of it, by line. */
+#include "settings/errors.h"
+#include "base/printable.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void config_errors_add(struct config_errors *errors, unsigned line, const char *format, ...)
+{
+        _cleanup_free_ char *text = NULL;
+        va_list args;
+
+        va_start(args, format);
+        int length = vasprintf(&text, format, args);
+        va_end(args);
+
+        struct config_error *larger = NULL;
+        if (length >= 0)
+                larger = reallocarray(errors->list, errors->n + 1, sizeof(*larger));
+        if (!larger) {
+                errors->lost = true;
+                return;
+        }
+        printable_replace(text, (size_t)length, false);
+        errors->list = larger;
+        errors->list[errors->n++] = (struct config_error){.line = line, .text = TAKE_PTR(text)};
+}
+
+bool config_errors_any(const struct config_errors *errors)
+{
+        return errors->n > 0 || errors->lost;
+}
+
+void config_errors_sort(struct config_errors *errors)
+{
+        /* By insertion: qsort() would not keep the order within a line. */
+        for (size_t i = 1; i < errors->n; i++) {
+                struct config_error error = errors->list[i];
+                size_t j = i;
+                for (; j > 0 && errors->list[j - 1].line > error.line; j--)
+                        errors->list[j] = errors->list[j - 1];
+                errors->list[j] = error;
+        }
+}
+
+char *config_errors_text(const struct config_errors *errors, const char *path)
+{
+        static const char lost[] = "memory was short, there are more errors than these\n";
+        size_t size = strlen(path) + sizeof(": ") + sizeof(lost);
+
+        for (size_t i = 0; i < errors->n; i++)
+                size += strlen(path) + strlen(errors->list[i].text) + sizeof(":4294967295: \n");
+        char *all = malloc(size);
+        if (!all)
+                return NULL;
+
+        size_t used = 0;
+        for (size_t i = 0; i < errors->n; i++) {
+                const struct config_error *error = &errors->list[i];
+                if (error->line > 0)
+                        used += (size_t)snprintf(all + used, size - used, "%s:%u: %s\n", path, error->line,
+                                                 error->text);
+                else
+                        used += (size_t)snprintf(all + used, size - used, "%s: %s\n", path, error->text);
+        }
+        if (errors->lost)
+                used += (size_t)snprintf(all + used, size - used, "%s: %s", path, lost);
+        all[used] = '\0';
+        return all;
+}
+
+void config_errors_clear(struct config_errors *errors)
+{
+        for (size_t i = 0; i < errors->n; i++)
+                free(errors->list[i].text);
+        free(errors->list);
+        *errors = (struct config_errors){0};
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of all keys of the config file. */
+#include "settings/keys.h"
+#include "base/words.h"
+#include "config.h"
+#include <string.h>
+#include <strings.h>
+#include <syslog.h>
+
+#define SQMGR(field) .scope = SETTINGS_SQMGR, .name = #field, .offset = offsetof(struct settings, field)
+#define REDIS(field) .scope = SETTINGS_REDIS, .name = #field, .offset = offsetof(struct redis_settings, field)
+#define FLEET(field) FLEET_AS(field, field)
+#define FLEET_AS(key, field)                                                                                 \
+        .scope = SETTINGS_FLEET, .name = #key, .offset = offsetof(struct fleet_settings, field)
+
+#define MSEC(n)   ((int64_t)((n)*USEC_PER_MSEC))
+#define HOURS(n)  ((int64_t)((n)*USEC_PER_HOUR))
+#define DAYS(n)   ((int64_t)((n)*USEC_PER_DAY))
+#define BYTES_MIN (INT64_C(1) << 20) /* less is a forgotten unit */
+#define BYTES_MAX (INT64_C(1) << 50)
+#define COUNT_MAX 10000
+
+#if HAVE_TLS
+#define NO_TLS NULL
+#else
+#define NO_TLS "TLS is not supported by this build, whose hiredis has none"
+#endif
+
+static const struct settings_choice log_levels[] = {
+        {"debug", LOG_DEBUG},     {"info", LOG_INFO}, {"notice", LOG_NOTICE},
+        {"warning", LOG_WARNING}, {"error", LOG_ERR}, {0},
+};
+static const struct settings_choice alert_levels[] = {
+        {"error", LOG_ERR}, {"warning", LOG_WARNING}, {"info", LOG_INFO}, {0}};
+static const struct settings_choice on_stops[] = {{"drain", ON_STOP_DRAIN}, {"leave", ON_STOP_LEAVE}, {0}};
+static const struct settings_choice memory_metrics[] = {{"rss", MEMORY_RSS}, {"pss", MEMORY_PSS}, {0}};
+static const struct settings_choice hang_actions[] = {{"keep", HANG_KEEP}, {"kill", HANG_KILL}, {0}};
+static const struct settings_choice rescues[] = {
+        {"off", RESCUE_JOBS_OFF}, {"report", RESCUE_JOBS_REPORT}, {"requeue", RESCUE_JOBS_REQUEUE}, {0}};
+static const struct settings_choice stuck_job_actions[] = {
+        {"warn", STUCK_JOB_WARN}, {"dump", STUCK_JOB_DUMP}, {0}};
+static_assert(ELEMENTSOF(stuck_job_actions) == _STUCK_JOB_ACTION_MAX + 1, "a name for each");
+static_assert(ELEMENTSOF(rescues) == _RESCUE_JOBS_MAX + 1, "a name for each");
+static_assert(ELEMENTSOF(hang_actions) == _HANG_ACTION_MAX + 1, "a name for each");
+static_assert(ELEMENTSOF(on_stops) == _ON_STOP_MAX + 1, "a name for each");
+static_assert(ELEMENTSOF(memory_metrics) == _MEMORY_METRIC_MAX + 1, "a name for each");
+
+const struct settings_key settings_keys[] = {
+        {SQMGR(socket), .type = SETTINGS_PATH,
+         .unset = "control.sock in $RUNTIME_DIRECTORY, else /run/sqmgr, not root: $XDG_RUNTIME_DIR/sqmgr",
+         .help = "where sqmgrctl reaches sqmgr"},
+        {SQMGR(socket_mode), .type = SETTINGS_MODE, .fallback = "0660", .max = 0777,
+         .help = "permissions of the socket"},
+        {SQMGR(socket_group), .type = SETTINGS_TEXT, .unset = "sqmgr's own group",
+         .help = "group of the socket: its members may give every order but reexec"},
+        {SQMGR(state_file), .type = SETTINGS_PATH, .unset = "the file 'state' beside the socket",
+         .help = "what sqmgr remembers of its workers over its own restarts"},
+        {SQMGR(check_interval), .type = SETTINGS_DURATION, .fallback = "5s", .min = MSEC(100),
+         .max = HOURS(1), .reload = SETTINGS_APPLIED, .help = "how often workers are looked at"},
+        {SQMGR(log_level), .type = SETTINGS_CHOICE, .fallback = "info", .choices = log_levels,
+         .reload = SETTINGS_APPLIED, .help = "the least important messages that are logged"},
+        {SQMGR(shutdown_timeout), .type = SETTINGS_DURATION, .fallback = "60s", .max = DAYS(30),
+         .reload = SETTINGS_APPLIED, .help = "how long jobs may finish when sqmgr is stopped"},
+        {SQMGR(on_stop), .type = SETTINGS_CHOICE, .fallback = "drain", .choices = on_stops,
+         .reload = SETTINGS_APPLIED,
+         .help = "when sqmgr is stopped: drain the workers, or leave them running"},
+        {SQMGR(alert_command), .type = SETTINGS_COMMAND, .unset = "none", .reload = SETTINGS_APPLIED,
+         .help = "what is run to tell someone of an event; split into words without a shell"},
+        {SQMGR(alert_user), .type = SETTINGS_TEXT, .unset = "as root sqmgr, else sqmgr's own",
+         .reload = SETTINGS_APPLIED, .help = "user that alert_command runs as"},
+        {SQMGR(alert_level), .type = SETTINGS_CHOICE, .fallback = "warning", .choices = alert_levels,
+         .reload = SETTINGS_APPLIED, .help = "the least important events that are told so"},
+
+        {REDIS(url), .type = SETTINGS_URL, .fallback = "redis://127.0.0.1:6379/0", .secret = true,
+         .help = "the Redis that the workers use"},
+        {REDIS(username), .type = SETTINGS_TEXT, .unset = "none", .help = "user to log in to Redis as"},
+        {REDIS(password), .type = SETTINGS_TEXT, .unset = "none", .secret = true,
+         .help = "password to log in to Redis with"},
+        {REDIS(password_file), .type = SETTINGS_PATH, .unset = "none",
+         .help = "file whose first line is the password"},
+        {REDIS(sentinels), .type = SETTINGS_SENTINELS, .unset = "none",
+         .help = "Sentinels to ask for the Redis: host:port, host:port"},
+        {REDIS(master_name), .type = SETTINGS_TEXT, .unset = "none",
+         .help = "what the Sentinels call the Redis"},
+        {REDIS(sentinel_password), .type = SETTINGS_TEXT, .unset = "none", .secret = true,
+         .help = "password to log in to the Sentinels with"},
+        {REDIS(tls_ca_file), .type = SETTINGS_PATH, .unset = "the machine's certificates", .refusal = NO_TLS,
+         .help = "with rediss://: who signs the certificates of servers to trust"},
+        {REDIS(tls_cert_file), .type = SETTINGS_PATH, .unset = "none", .refusal = NO_TLS,
+         .help = "certificate to show to the server"},
+        {REDIS(tls_key_file), .type = SETTINGS_PATH, .unset = "none", .refusal = NO_TLS,
+         .help = "private key of that certificate"},
+        {REDIS(namespace), .type = SETTINGS_TEXT, .unset = "none",
+         .help = "prefix of all keys, as redis-namespace writes it"},
+        {REDIS(connect_timeout), .type = SETTINGS_DURATION, .fallback = "1s", .min = MSEC(10),
+         .max = HOURS(1), .help = "how long connecting may take"},
+        {REDIS(command_timeout), .type = SETTINGS_DURATION, .fallback = "1s", .min = MSEC(10),
+         .max = HOURS(1), .help = "how long Redis may take to answer"},
+        {REDIS(queue_warn_size), .type = SETTINGS_COUNTS, .fallback = "none", .reload = SETTINGS_APPLIED,
+         .help = "jobs beyond which a queue is told of; QUEUE=N for one queue"},
+        {REDIS(queue_warn_latency), .type = SETTINGS_DURATIONS, .fallback = "none",
+         .reload = SETTINGS_APPLIED,
+         .help = "how long a queue's oldest job may wait until it is told of; QUEUE=DURATION for one"},
+
+        {FLEET(command), .type = SETTINGS_COMMAND, .unset = "required", .required = true,
+         .reload = SETTINGS_OUTDATES,
+         .help = "what starts one worker, in the foreground; split into words without a shell"},
+        {FLEET_AS(framework, traits), .type = SETTINGS_FRAMEWORK, .fallback = "sidekiq",
+         .help = "what the workers speak"},
+        {FLEET(directory), .type = SETTINGS_PATH, .unset = "sqmgr's own", .reload = SETTINGS_OUTDATES,
+         .help = "where workers start, resolved anew each time"},
+        {FLEET(user), .type = SETTINGS_TEXT, .unset = "sqmgr's own", .reload = SETTINGS_OUTDATES,
+         .help = "user that workers run as"},
+        {FLEET(group), .type = SETTINGS_TEXT, .unset = "the user's", .reload = SETTINGS_OUTDATES,
+         .help = "group that workers run as"},
+        {FLEET(environment), .type = SETTINGS_ENVIRONMENT, .unset = "none", .reload = SETTINGS_OUTDATES,
+         .help = "environment of workers: K=V, separated by spaces, quotes allowed"},
+        {FLEET(environment_file), .type = SETTINGS_TEXT, .unset = "none", .reload = SETTINGS_OUTDATES,
+         .help = "file of K=V lines, read anew at each start"},
+        {FLEET(umask), .type = SETTINGS_MODE, .unset = "sqmgr's own", .max = 0777,
+         .reload = SETTINGS_OUTDATES, .help = "permissions that files of workers do not get"},
+        {FLEET(nice), .type = SETTINGS_INT, .unset = "sqmgr's own", .min = -20, .max = 19,
+         .reload = SETTINGS_OUTDATES, .help = "CPU priority, 19 is the lowest"},
+        {FLEET(oom_score_adj), .type = SETTINGS_INT, .fallback = "0", .min = -1000, .max = 1000,
+         .reload = SETTINGS_OUTDATES, .help = "how gladly the kernel ends a worker when memory is out"},
+        {FLEET(limit_nofile), .type = SETTINGS_NUMBER, .unset = "sqmgr's own", .min = 16, .max = 1 << 30,
+         .reload = SETTINGS_OUTDATES, .help = "how many files a worker may have open"},
+        {FLEET(log), .type = SETTINGS_LOG, .fallback = "inherit", .reload = SETTINGS_OUTDATES,
+         .help = "where output goes: inherit, journal, or a file"},
+        {FLEET(redis_url), .type = SETTINGS_URL, .unset = "the url of [redis]", .secret = true,
+         .help = "the Redis of this fleet"},
+        {FLEET(active_process_count), .type = SETTINGS_COUNT, .fallback = "1", .min = 1, .max = COUNT_MAX,
+         .reload = SETTINGS_APPLIED, .help = "how many workers take jobs at all times"},
+        {FLEET(max_processes), .type = SETTINGS_COUNT, .unset = "3 x the count in force", .min = 1,
+         .max = 3 * COUNT_MAX, .reload = SETTINGS_APPLIED,
+         .help = "how many may live at once, those that drain included"},
+        {FLEET(restart_surge), .type = SETTINGS_SHARE, .fallback = "100%", .max = COUNT_MAX,
+         .reload = SETTINGS_APPLIED, .help = "how many workers beyond the count a restart may run"},
+        {FLEET(ready_after), .type = SETTINGS_DURATION, .fallback = "10s", .max = HOURS(1),
+         .reload = SETTINGS_APPLIED, .help = "how long a new worker must be active before an old one may go"},
+        {FLEET(boot_timeout), .type = SETTINGS_DURATION, .fallback = "120s", .min = MSEC(100), .max = DAYS(1),
+         .reload = SETTINGS_APPLIED, .help = "how long a worker may take to its first beat"},
+        {FLEET(rollout_timeout), .type = SETTINGS_DURATION, .fallback = "10min", .min = MSEC(100),
+         .max = DAYS(30), .reload = SETTINGS_APPLIED, .help = "how long a restart may make no progress"},
+        {FLEET(memory_threshold), .type = SETTINGS_SIZE, .fallback = "none", .min = BYTES_MIN,
+         .max = BYTES_MAX, .reload = SETTINGS_APPLIED,
+         .help = "memory above which a worker is replaced, replacement first"},
+        {FLEET(memory_limit), .type = SETTINGS_SIZE, .fallback = "none", .min = BYTES_MIN, .max = BYTES_MAX,
+         .reload = SETTINGS_APPLIED, .help = "memory above which a worker is quieted at once"},
+        {FLEET(memory_metric), .type = SETTINGS_CHOICE, .fallback = "rss", .choices = memory_metrics,
+         .reload = SETTINGS_APPLIED,
+         .help = "what is measured: rss, or pss, in which shared pages count in part"},
+        {FLEET(max_age), .type = SETTINGS_DURATION, .fallback = "none", .min = MSEC(1000), .max = DAYS(3650),
+         .reload = SETTINGS_APPLIED, .help = "age above which a worker is replaced"},
+        {FLEET(drain_timeout), .type = SETTINGS_DURATION, .fallback = "none", .min = MSEC(1000),
+         .max = DAYS(3650), .reload = SETTINGS_APPLIED,
+         .help = "how long a quiet worker may finish its jobs"},
+        {FLEET(stop_timeout), .type = SETTINGS_DURATION, .fallback = "60s", .min = MSEC(1000), .max = DAYS(1),
+         .reload = SETTINGS_APPLIED,
+         .help = "how long a worker that was told to exit may take before it is killed"},
+        {FLEET(hang_after), .type = SETTINGS_DURATION, .fallback = "5min", .min = MSEC(1000),
+         .max = DAYS(3650), .reload = SETTINGS_APPLIED,
+         .help = "how long a worker may be without a beat before another takes its place"},
+        {FLEET(hang_action), .type = SETTINGS_CHOICE, .fallback = "keep", .choices = hang_actions,
+         .reload = SETTINGS_APPLIED, .help = "what becomes of such a worker: keep it, or kill it"},
+        {FLEET(rescue_jobs), .type = SETTINGS_CHOICE, .fallback = "report", .choices = rescues,
+         .reload = SETTINGS_APPLIED,
+         .help = "jobs of a worker that was killed: off, report them, or requeue them"},
+        {FLEET(rescue_limit), .type = SETTINGS_COUNT, .fallback = "3", .max = 1000,
+         .reload = SETTINGS_APPLIED,
+         .help = "how often a job is put back, before it is parked among the dead ones"},
+        {FLEET(job_warn_after), .type = SETTINGS_DURATIONS, .fallback = "none", .reload = SETTINGS_APPLIED,
+         .help = "how long a job may run until it is told of; CLASS=DURATION for one class"},
+        {FLEET(stuck_job_action), .type = SETTINGS_CHOICE, .fallback = "warn", .choices = stuck_job_actions,
+         .reload = SETTINGS_APPLIED, .help = "what is done about such a job: warn, or dump what it is at"},
+        {FLEET(stop_signal), .type = SETTINGS_SIGNAL, .unset = "the framework's",
+         .refusal = "it is for framework 'plain' only, which this version does not have",
+         .help = "signal that tells a plain worker to exit"},
+        {FLEET(backoff_min), .type = SETTINGS_DURATION, .fallback = "1s", .min = MSEC(10), .max = DAYS(1),
+         .reload = SETTINGS_APPLIED, .help = "the first wait before a crashed worker is started again"},
+        {FLEET(backoff_max), .type = SETTINGS_DURATION, .fallback = "60s", .min = MSEC(10), .max = DAYS(1),
+         .reload = SETTINGS_APPLIED, .help = "the longest of these waits"},
+};
+const size_t settings_keys_n = ELEMENTSOF(settings_keys);
+static_assert(ELEMENTSOF(settings_keys) <= SETTINGS_KEYS_MAX, "room for each key's line");
+
+static const char *const scope_names[] = {
+        [SETTINGS_SQMGR] = "sqmgr",
+        [SETTINGS_REDIS] = "redis",
+        [SETTINGS_FLEET] = "fleet",
+};
+static_assert(ELEMENTSOF(scope_names) == _SETTINGS_SCOPE_MAX, "a name for each");
+
+const char *settings_scope_name(enum settings_scope scope)
+{
+        return scope_names[scope];
+}
+
+const struct settings_key *settings_key_find(enum settings_scope scope, const char *name)
+{
+        for (size_t i = 0; i < settings_keys_n; i++) {
+                if (settings_keys[i].scope == scope && strcasecmp(settings_keys[i].name, name) == 0)
+                        return &settings_keys[i];
+        }
+        return NULL;
+}
+
+const struct settings_key *settings_key_near(enum settings_scope scope, const char *name)
+{
+        const struct settings_key *near = NULL;
+        unsigned best = strlen(name) <= 4 ? 2 : 3;
+
+        for (size_t i = 0; i < settings_keys_n; i++) {
+                if (settings_keys[i].scope != scope)
+                        continue;
+                unsigned distance = words_distance(name, settings_keys[i].name);
+                if (distance < best) {
+                        best = distance;
+                        near = &settings_keys[i];
+                }
+        }
+        return near;
+}

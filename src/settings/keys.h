@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of all keys of the config file, and what can be done with a key's value whatever its type. */
+#pragma once
+
+#include "settings/settings.h"
+
+/* What values and defaults depend on outside the file. What it points to must outlive the settings. */
+struct settings_surroundings {
+        const struct traits *const *frameworks; /* that there are; NULL-terminated, at least one */
+        uint64_t memory_total_bytes;            /* 0: not known */
+        bool is_root;
+        const char *redis_url;   /* REDIS_URL in the environment; NULL: not set */
+        const char *service_dir; /* RUNTIME_DIRECTORY in the environment, systemd's; NULL: not set */
+        const char *runtime_dir; /* XDG_RUNTIME_DIR in the environment; NULL: not set */
+};
+
+enum settings_scope { SETTINGS_SQMGR, SETTINGS_REDIS, SETTINGS_FLEET, _SETTINGS_SCOPE_MAX };
+
+enum settings_type {
+        SETTINGS_TEXT,        /* char * */
+        SETTINGS_PATH,        /* char *: absolute */
+        SETTINGS_COMMAND,     /* char *: words */
+        SETTINGS_ENVIRONMENT, /* char *: words, each K=V */
+        SETTINGS_LOG,         /* char *: inherit, journal, or an absolute path */
+        SETTINGS_COUNTS,      /* char *: see settings/limits.h */
+        SETTINGS_DURATIONS,   /* char *: the same */
+        SETTINGS_SENTINELS,   /* char *: host:port, host:port */
+        SETTINGS_URL,         /* char *: of a Redis */
+        SETTINGS_CHOICE,      /* int: one of the key's choices */
+        SETTINGS_FRAMEWORK,   /* const struct traits *: of one by that name */
+        SETTINGS_INT,         /* int */
+        SETTINGS_COUNT,       /* unsigned */
+        SETTINGS_NUMBER,      /* uint64_t */
+        SETTINGS_MODE,        /* mode_t: octal */
+        SETTINGS_SHARE,       /* struct share */
+        SETTINGS_SIGNAL,      /* int: by name */
+        SETTINGS_DURATION,    /* usec_t */
+        SETTINGS_SIZE,        /* uint64_t: bytes */
+        _SETTINGS_TYPE_MAX,
+};
+
+struct settings_choice {
+        const char *name; /* NULL ends the list */
+        int value;
+};
+
+struct settings_key {
+        enum settings_scope scope;
+        enum settings_type type;
+        const char *name;
+        size_t offset;        /* of its field in the struct of its scope */
+        const char *fallback; /* the default as the file would have it; "none": it may be written, too */
+        const char *unset;    /* where there is no fallback: what holds then, in words */
+        const char *help;     /* one line */
+        const char *refusal;  /* why this version does not take it; NULL: it does */
+        const struct settings_choice *choices;
+        int64_t min, max; /* of SETTINGS_INT to _MODE, _SHARE (its number), _DURATION (usec) and _SIZE */
+        enum settings_reload reload;
+        bool required;
+        bool secret; /* never shown */
+};
+
+#define SETTINGS_KEYS_MAX 64
+
+/* All keys, ordered by scope. */
+extern const struct settings_key settings_keys[];
+extern const size_t settings_keys_n;
+
+/* "sqmgr", "redis", "fleet". */
+const char *settings_scope_name(enum settings_scope scope);
+
+/* The key of that name in that scope, whatever its case, or NULL. */
+const struct settings_key *settings_key_find(enum settings_scope scope, const char *name);
+
+/* The one that was probably meant, or NULL. */
+const struct settings_key *settings_key_near(enum settings_scope scope, const char *name);
+
+/* Where base points to the struct of the key's scope: */
+
+#define SETTINGS_WHY_MAX 256
+
+/* Reads text into the field, which must hold no value yet. Returns 0; -EINVAL with what would be right in
+ * why; or -ENOMEM. */
+int settings_value_parse(const struct settings_key *key, const char *text,
+                         const struct settings_surroundings *surroundings, void *base,
+                         char why[static SETTINGS_WHY_MAX]);
+
+/* Frees all values of that scope, and makes the fields say that they are unset. */
+void settings_values_clear(enum settings_scope scope, void *base);
+
+/* Puts a copy of one struct's value in the place of another's. Returns 0 or -ENOMEM: then nothing is changed.
+ */
+int settings_value_copy(const struct settings_key *key, const void *from, void *to);
+
+bool settings_value_equal(const struct settings_key *key, const void *a, const void *b);
+
+/* The value as the file would have it, secrets as `***`. Returns 0 with *ret, to be freed, NULL where it is
+ * unset; or -ENOMEM. */
+int settings_value_text(const struct settings_key *key, const void *base, char **ret);
+
+/* Derives argv and environment_list, still NULL, from the texts, which have been checked. Returns 0 or
+ * -ENOMEM. */
+int fleet_settings_derive(struct fleet_settings *fleet);

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* A limit for all and others for some, as one value of the config file. */
+#include "settings/limits.h"
+#include "base/parse.h"
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define WORD_MAX 200
+
+/* Takes the next word apart: its name, "" for that of all others, and what it is set to. Returns false at the
+ * end, or where the word is too long. */
+static bool next_word(const char **text, char name[static WORD_MAX], char value[static WORD_MAX])
+{
+        char word[WORD_MAX];
+
+        *text += strspn(*text, " \t");
+        size_t length = strcspn(*text, " \t");
+        if (length == 0 || length >= sizeof(word))
+                return false;
+        memcpy(word, *text, length);
+        word[length] = '\0';
+        *text += length;
+        /* A queue's name may hold a '=', but no limit does. */
+        char *equals = strrchr(word, '=');
+        if (equals == word)
+                equals = NULL;
+        if (equals != NULL)
+                *equals = '\0';
+        snprintf(name, WORD_MAX, "%s", equals != NULL ? word : "");
+        snprintf(value, WORD_MAX, "%s", equals != NULL ? equals + 1 : word);
+        return true;
+}
+
+static int parse_limit(const char *value, enum limits_unit unit, uint64_t *ret)
+{
+        *ret = 0;
+        if (strcasecmp(value, "none") == 0)
+                return 0;
+        if (unit == LIMITS_COUNT)
+                return parse_unsigned(value, 1, INT64_MAX, ret);
+        int r = parse_duration(value, ret);
+        return r == 0 && *ret == 0 ? -ERANGE : r;
+}
+
+static bool is_named(const char *text, const char *name)
+{
+        char word_name[WORD_MAX], value[WORD_MAX];
+
+        while (next_word(&text, word_name, value))
+                if (strcmp(word_name, name) == 0)
+                        return true;
+        return false;
+}
+
+const char *limits_check(const char *text, enum limits_unit unit, char *why, size_t size)
+{
+        const char *hint = unit == LIMITS_COUNT ? "a whole number (1000)" : "a duration (90s)";
+        char name[WORD_MAX], value[WORD_MAX];
+        unsigned n_all = 0;
+
+        while (next_word(&text, name, value)) {
+                uint64_t limit;
+
+                n_all += name[0] == '\0';
+                if (name[0] != '\0' && is_named(text, name)) {
+                        snprintf(why, size, "'%.80s' is given twice", name);
+                        return why;
+                }
+                if (parse_limit(value, unit, &limit) < 0) {
+                        snprintf(why, size, "'%.80s' must be none, or %s", value, hint);
+                        return why;
+                }
+        }
+        if (text[0] != '\0')
+                snprintf(why, size, "a word is too long");
+        else if (n_all > 1)
+                snprintf(why, size, "only one limit can hold for all: write the others as NAME=LIMIT");
+        else
+                return NULL;
+        return why;
+}
+
+bool limits_any(const char *text, enum limits_unit unit)
+{
+        char name[WORD_MAX], value[WORD_MAX];
+        uint64_t limit;
+
+        while (next_word(&text, name, value))
+                if (parse_limit(value, unit, &limit) == 0 && limit > 0)
+                        return true;
+        return false;
+}
+
+uint64_t limits_find(const char *text, enum limits_unit unit, const char *name)
+{
+        char word_name[WORD_MAX], value[WORD_MAX];
+        uint64_t all = 0, limit;
+
+        while (next_word(&text, word_name, value)) {
+                if (parse_limit(value, unit, &limit) < 0)
+                        continue;
+                if (word_name[0] == '\0')
+                        all = limit;
+                else if (strcmp(word_name, name) == 0)
+                        return limit;
+        }
+        return all;
+}

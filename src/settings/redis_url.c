@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the URL of a Redis; see the header for its forms. */
+#include "settings/redis_url.h"
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+
+#define REDIS_PORT    6379
+#define SENTINEL_PORT 26379
+#define HOST_MAX      253
+#define URL_LETTERS   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define URL_DIGITS    "0123456789"
+#define BLANKS        " \t"
+#define PASSWORD_HINT "in a password write '/' as %2F, '?' as %3F, '#' as %23, '@' as %40"
+
+static const char SCHEME_ERROR[] = "it must begin with redis://, rediss:// or unix://";
+static const char SENTINELS_ERROR[] =
+        "must be 'host:port, host:port': names or addresses, IPv6 ones in [], and ports from 1 to 65535";
+static const char MEMORY_ERROR[] = "out of memory";
+
+void redis_url_clear(struct redis_url *url)
+{
+        free(url->host);
+        free(url->path);
+        free(url->username);
+        free(url->password);
+        *url = (struct redis_url){0};
+}
+
+static int hex_digit(char c)
+{
+        if (c >= '0' && c <= '9')
+                return c - '0';
+        if (c >= 'a' && c <= 'f')
+                return c - 'a' + 10;
+        if (c >= 'A' && c <= 'F')
+                return c - 'A' + 10;
+        return -1;
+}
+
+/* Undoes %XX in the len bytes at text. A NUL byte is refused: it would cut the value short unseen. */
+static int percent_decode(const char *text, size_t len, char **ret, const char **ret_error)
+{
+        char *out = malloc(len + 1);
+        if (!out) {
+                *ret_error = MEMORY_ERROR;
+                return -ENOMEM;
+        }
+
+        size_t n = 0;
+        for (size_t i = 0; i < len; i++) {
+                if (text[i] != '%') {
+                        out[n++] = text[i];
+                        continue;
+                }
+                int high = i + 2 < len ? hex_digit(text[i + 1]) : -1;
+                int low = i + 2 < len ? hex_digit(text[i + 2]) : -1;
+                if (high < 0 || low < 0 || (high == 0 && low == 0)) {
+                        free(out);
+                        *ret_error = "a '%' must be followed by two hexadecimal digits, not both 0";
+                        return -EINVAL;
+                }
+                out[n++] = (char)(high * 16 + low);
+                i += 2;
+        }
+        out[n] = '\0';
+        *ret = out;
+        return 0;
+}
+
+/* A decimal number and nothing else, at most max. */
+static bool parse_number(const char *text, size_t len, unsigned max, unsigned *ret)
+{
+        unsigned long long value = 0;
+
+        if (len == 0 || len > 10 || strspn(text, URL_DIGITS) < len)
+                return false;
+        for (size_t i = 0; i < len; i++)
+                value = value * 10 + (unsigned)(text[i] - '0');
+        if (value > max)
+                return false;
+        *ret = (unsigned)value;
+        return true;
+}
+
+static int parse_userinfo(const char *text, size_t len, struct redis_url *url, const char **ret_error)
+{
+        const char *colon = memchr(text, ':', len);
+        size_t user_len = colon ? (size_t)(colon - text) : len;
+        int r;
+
+        if (user_len > 0) {
+                r = percent_decode(text, user_len, &url->username, ret_error);
+                if (r < 0)
+                        return r;
+        }
+        if (!colon || user_len + 1 == len)
+                return 0;
+        return percent_decode(colon + 1, len - user_len - 1, &url->password, ret_error);
+}
+
+/* `host`, `host:port` or `[v6]:port`. */
+static int parse_host(const char *text, size_t len, struct redis_url *url, const char **ret_error)
+{
+        const char *host = text, *rest;
+        const char *allowed = URL_LETTERS URL_DIGITS ".-_";
+        size_t host_len;
+
+        if (len > 0 && text[0] == '[') {
+                const char *end = memchr(text, ']', len);
+                if (!end) {
+                        *ret_error = "the ']' behind the address is missing";
+                        return -EINVAL;
+                }
+                host = text + 1;
+                host_len = (size_t)(end - host);
+                rest = end + 1;
+                allowed = URL_LETTERS URL_DIGITS ":.%-_";
+        } else {
+                const char *colon = memchr(text, ':', len);
+                host_len = colon ? (size_t)(colon - text) : len;
+                rest = text + host_len;
+        }
+
+        if (host_len == 0 || host_len > HOST_MAX || strspn(host, allowed) < host_len) {
+                *ret_error =
+                        "the host must be a name, an IPv4 address or an IPv6 address in []; " PASSWORD_HINT;
+                return -EINVAL;
+        }
+        size_t rest_len = len - (size_t)(rest - text);
+        if (rest_len > 0 &&
+            (rest[0] != ':' || !parse_number(rest + 1, rest_len - 1, 65535, &url->port) || url->port == 0)) {
+                *ret_error = "the port must be a number from 1 to 65535";
+                return -EINVAL;
+        }
+        url->host = strndup(host, host_len);
+        if (!url->host) {
+                *ret_error = MEMORY_ERROR;
+                return -ENOMEM;
+        }
+        return 0;
+}
+
+/* `/path?db=N`, behind the authority of a unix URL. */
+static int parse_unix_path(const char *text, struct redis_url *url, const char **ret_error)
+{
+        size_t len = strcspn(text, "?#");
+        const char *query = text + len;
+
+        if (len < 2) {
+                *ret_error = "it must name a socket, as in unix:///run/redis/redis.sock";
+                return -EINVAL;
+        }
+        if (*query && (strncmp(query, "?db=", 4) != 0 ||
+                       !parse_number(query + 4, strlen(query + 4), INT_MAX, &url->db))) {
+                *ret_error = "behind the socket's path only ?db=NUMBER may stand";
+                return -EINVAL;
+        }
+        int r = percent_decode(text, len, &url->path, ret_error);
+        if (r < 0)
+                return r;
+        if (strlen(url->path) >= sizeof(((struct sockaddr_un *)0)->sun_path)) {
+                *ret_error = "the socket's path is longer than 107 bytes";
+                return -EINVAL;
+        }
+        return 0;
+}
+
+/* `/db`, behind the authority of a TCP URL. */
+static int parse_database(const char *text, struct redis_url *url, const char **ret_error)
+{
+        if (*text == '\0' || strcmp(text, "/") == 0)
+                return 0;
+        if (text[0] != '/' || !parse_number(text + 1, strlen(text + 1), INT_MAX, &url->db)) {
+                *ret_error = "behind the host only /NUMBER, the database, may stand";
+                return -EINVAL;
+        }
+        return 0;
+}
+
+/* Splits off the scheme. Returns what stands behind "://", or NULL. */
+static const char *parse_scheme(const char *url, bool *ret_unix, bool *ret_tls)
+{
+        static const struct {
+                const char *text;
+                bool is_unix, tls;
+        } schemes[] = {
+                {"redis://", false, false},
+                {"rediss://", false, true},
+                {"unix://", true, false},
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(schemes); i++) {
+                size_t len = strlen(schemes[i].text);
+                if (strncmp(url, schemes[i].text, len) == 0) {
+                        *ret_unix = schemes[i].is_unix;
+                        *ret_tls = schemes[i].tls;
+                        return url + len;
+                }
+        }
+        return NULL;
+}
+
+int redis_url_parse(const char *url, struct redis_url *ret, const char **ret_error)
+{
+        _cleanup_redis_url_ struct redis_url parsed = {.port = REDIS_PORT};
+        const char *unused;
+        bool is_unix = false;
+        int r;
+
+        if (!ret_error)
+                ret_error = &unused;
+
+        const char *authority = parse_scheme(url, &is_unix, &parsed.tls);
+        if (!authority) {
+                *ret_error = SCHEME_ERROR;
+                return -EINVAL;
+        }
+        size_t len = strcspn(authority, "/?#");
+        const char *rest = authority + len;
+        const char *at = memrchr(authority, '@', len);
+        if (at) {
+                r = parse_userinfo(authority, (size_t)(at - authority), &parsed, ret_error);
+                if (r < 0)
+                        return r;
+                len -= (size_t)(at + 1 - authority);
+                authority = at + 1;
+        }
+
+        if (is_unix && len > 0) {
+                *ret_error = "the socket's path must be absolute: unix:/// and then the path";
+                return -EINVAL;
+        }
+        if (!is_unix) {
+                r = parse_host(authority, len, &parsed, ret_error);
+                if (r < 0)
+                        return r;
+        }
+        r = is_unix ? parse_unix_path(rest, &parsed, ret_error) : parse_database(rest, &parsed, ret_error);
+        if (r < 0)
+                return r;
+
+        *ret = parsed;
+        parsed = (struct redis_url){0};
+        return 0;
+}
+
+int redis_sentinels_parse(const char *text, struct redis_url **ret, size_t *ret_n, const char **ret_error)
+{
+        struct redis_url *list = NULL;
+        const char *unused;
+        size_t n = 0;
+        int r;
+
+        if (!ret_error)
+                ret_error = &unused;
+        for (;;) {
+                text += strspn(text, BLANKS);
+                size_t whole = strcspn(text, ","), len = whole;
+                while (len > 0 && strchr(BLANKS, text[len - 1]))
+                        len--;
+
+                struct redis_url *larger = reallocarray(list, n + 1, sizeof(*list));
+                if (!larger) {
+                        *ret_error = MEMORY_ERROR;
+                        r = -ENOMEM;
+                        break;
+                }
+                list = larger;
+                list[n] = (struct redis_url){.port = SENTINEL_PORT};
+                r = parse_host(text, len, &list[n], ret_error);
+                if (r == -EINVAL)
+                        *ret_error = SENTINELS_ERROR;
+                if (r < 0)
+                        break;
+                n++;
+                if (text[whole] == '\0') {
+                        *ret = list;
+                        *ret_n = n;
+                        return 0;
+                }
+                text += whole + 1;
+        }
+        redis_sentinels_free(list, n);
+        return r;
+}
+
+void redis_sentinels_free(struct redis_url *list, size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                redis_url_clear(&list[i]);
+        free(list);
+}
+
+char *redis_url_redact(const char *url)
+{
+        _cleanup_redis_url_ struct redis_url parsed = {0};
+        const char *authority = strstr(url, "://");
+        char *text = NULL;
+
+        if (!authority) {
+                /* Nobody knows where a password would stand in this. */
+                return strdup(strchr(url, '@') ? "(not a URL)" : url);
+        }
+        authority += strlen("://");
+
+        /* In a URL that does not parse, an unescaped '/' may belong to the password. */
+        bool valid = redis_url_parse(url, &parsed, NULL) == 0;
+        const char *at = memrchr(authority, '@', valid ? strcspn(authority, "/?#") : strlen(authority));
+        const char *rest = at ? at + 1 : authority;
+        if (asprintf(&text, "%.*s%s", (int)(authority - url), url, rest) < 0)
+                return NULL;
+        return text;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* What the ini file says: the settings, and the one table of keys that reads, checks, documents and compares
+ * them. No I/O: the config file's reader feeds it section, key and value. */
+#pragma once
+
+#include "base/macro.h"
+#include "base/usec.h"
+#include "settings/traits.h"
+#include <string.h>
+#include <sys/types.h>
+
+enum memory_metric { MEMORY_RSS, MEMORY_PSS, _MEMORY_METRIC_MAX };
+
+enum hang_action { HANG_KEEP, HANG_KILL, _HANG_ACTION_MAX };
+
+enum stuck_job_action { STUCK_JOB_WARN, STUCK_JOB_DUMP, _STUCK_JOB_ACTION_MAX };
+
+enum rescue_jobs { RESCUE_JOBS_OFF, RESCUE_JOBS_REPORT, RESCUE_JOBS_REQUEUE, _RESCUE_JOBS_MAX };
+
+enum on_stop { ON_STOP_DRAIN, ON_STOP_LEAVE, _ON_STOP_MAX };
+
+/* A count, or a share of another count rounded up (`4`, `100%`). */
+struct share {
+        uint32_t value;
+        bool percent;
+};
+
+struct redis_settings {
+        char *url; /* never NULL after settings_finish() */
+        char *username;
+        char *password;
+        char *password_file;
+        char *sentinels; /* NULL: url names the server */
+        char *master_name;
+        char *sentinel_password;
+        char *tls_ca_file;
+        char *tls_cert_file;
+        char *tls_key_file;
+        char *namespace;
+        usec_t connect_timeout;
+        usec_t command_timeout;
+        char *queue_warn_size; /* see settings/limits.h; neither is NULL after settings_finish() */
+        char *queue_warn_latency;
+};
+
+struct fleet_settings {
+        char *name;
+        unsigned line; /* of its section's header; 0 where there is none */
+        bool removed;  /* it is no longer configured: its workers drain */
+        /* Derived: differs where a worker would be started otherwise. */
+        uint64_t launch_hash;
+
+        char *command;
+        char **argv;                 /* command, split into words; NULL-terminated */
+        const struct traits *traits; /* of its framework; static */
+        char *directory;
+        char *user;
+        char *group;
+        char *environment;
+        char **environment_list; /* environment, split: `K=V`; NULL-terminated, may be NULL */
+        char *environment_file;
+        mode_t umask; /* SETTINGS_UMASK_UNSET: inherited */
+        int nice;     /* SETTINGS_NICE_UNSET: inherited */
+        int oom_score_adj;
+        uint64_t limit_nofile; /* 0: sqmgr's original one */
+        char *log;             /* "inherit", "journal", or a path */
+        char *redis_url;       /* NULL: the [redis] one */
+
+        unsigned active_process_count;
+        unsigned max_processes; /* 0: 3 x the count in force */
+        struct share restart_surge;
+        usec_t ready_after;
+        usec_t boot_timeout;
+        usec_t rollout_timeout;
+        uint64_t memory_threshold; /* bytes; 0: none */
+        uint64_t memory_limit;     /* bytes; 0: none */
+        int memory_metric;
+        usec_t max_age;       /* 0: none */
+        usec_t drain_timeout; /* 0: none */
+        usec_t stop_timeout;
+        usec_t hang_after; /* 0: never */
+        int hang_action;
+        int rescue_jobs;
+        unsigned rescue_limit;
+        char *job_warn_after; /* see settings/limits.h; NULL: none */
+        int stuck_job_action;
+        int stop_signal; /* 0: the framework's */
+        usec_t backoff_min;
+        usec_t backoff_max;
+};
+
+#define SETTINGS_UMASK_UNSET ((mode_t)-1)
+#define SETTINGS_NICE_UNSET  INT32_MIN
+
+struct settings {
+        char *socket;
+        mode_t socket_mode;
+        char *socket_group;
+        char *state_file;
+        usec_t check_interval;
+        int log_level; /* syslog's: LOG_DEBUG, LOG_INFO, ... */
+        usec_t shutdown_timeout;
+        int on_stop;
+        char *alert_command; /* NULL: none */
+        char *alert_user;    /* NULL: sqmgr's own */
+        int alert_level;     /* syslog's */
+
+        struct redis_settings redis;
+
+        struct fleet_settings **fleets;
+        size_t n_fleets;
+};
+
+/* Both take NULL, and return NULL. */
+struct settings *settings_free(struct settings *settings);
+struct fleet_settings *fleet_settings_free(struct fleet_settings *fleet);
+
+static inline void settings_free_pointer(struct settings **settings)
+{
+        *settings = settings_free(*settings);
+}
+#define _cleanup_settings_ _cleanup_(settings_free_pointer)
+
+/* The fleet of that name, or NULL. */
+static inline const struct fleet_settings *settings_find_fleet(const struct settings *settings,
+                                                               const char *name)
+{
+        for (size_t i = 0; i < settings->n_fleets; i++)
+                if (strcmp(settings->fleets[i]->name, name) == 0)
+                        return settings->fleets[i];
+        return NULL;
+}
+
+/* All settings in force as a config file has them, passwords as `***`. To be freed; NULL: out of memory. */
+char *settings_print(const struct settings *settings);
+
+/* What a reload does with a key. */
+enum settings_reload {
+        SETTINGS_KEPT,     /* nothing: sqmgr itself must be restarted */
+        SETTINGS_APPLIED,  /* it is in force at once */
+        SETTINGS_OUTDATES, /* it holds for workers that are started: those that live are outdated */
+};
+
+/* One difference between two settings. Texts are as the file would have them, passwords as `***`, and live as
+ * long as the call. */
+struct settings_change {
+        const char *section; /* "sqmgr", "redis", "fleet:NAME" */
+        const char *key;     /* NULL: the fleet as a whole, added (new_text is "added") or removed */
+        const char *old_text;
+        const char *new_text;
+        enum settings_reload reload;
+};
+
+/* Calls changed for each difference, in the order of the table of keys. Returns how many there were; what
+ * changed returned, where that was negative; or -ENOMEM. */
+int settings_diff(const struct settings *old, const struct settings *new,
+                  int (*changed)(const struct settings_change *change, void *userdata), void *userdata);
+
+/* Makes settings of the old ones as a reload of the new ones leaves them. The fleets are the old ones in
+ * their order, those that new does not have as they were, but removed; then the added ones. Returns 0 with
+ * *ret, to be freed by settings_free(), or -ENOMEM. */
+int settings_merge(const struct settings *old, const struct settings *new, struct settings **ret);
+
+/* Drops the i-th fleet, a removed one that nothing refers to any more: should it come back, it is a new one.
+ */
+void settings_drop_removed(struct settings *settings, size_t i);
+
+/* Adds a fleet of that name that is not configured, for workers that there still are: removed, and otherwise
+ * as the defaults have it. Returns it, or NULL where memory is short. */
+struct fleet_settings *settings_add_removed(struct settings *settings, const char *name,
+                                            const struct traits *traits);

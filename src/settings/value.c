@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads, writes, copies and compares the value of one key, by its type. */
+#include "base/parse.h"
+#include "base/words.h"
+#include "config.h"
+#include "settings/keys.h"
+#include "settings/limits.h"
+#include "settings/redis_url.h"
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define MASK "***"
+
+static void *field_of(const struct settings_key *key, void *base)
+{
+        return (char *)base + key->offset;
+}
+
+static const void *const_field_of(const struct settings_key *key, const void *base)
+{
+        return (const char *)base + key->offset;
+}
+
+static bool type_is_text(enum settings_type type)
+{
+        return type <= SETTINGS_URL;
+}
+
+static bool may_be_none(const struct settings_key *key)
+{
+        return key->fallback && strcmp(key->fallback, "none") == 0;
+}
+
+/* Says what would be right. Returns -EINVAL. */
+static int refuse(char *why, const char *format, ...) _printf_(2, 3);
+static int refuse(char *why, const char *format, ...)
+{
+        va_list args;
+
+        va_start(args, format);
+        (void)vsnprintf(why, SETTINGS_WHY_MAX, format, args);
+        va_end(args);
+        return -EINVAL;
+}
+
+static int check_environment(const char *text, char *why)
+{
+        static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+        static const char more[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+        _cleanup_words_ char **words = NULL;
+        const char *error = NULL;
+
+        int r = words_split(text, &words, &error);
+        if (r == -EINVAL)
+                return refuse(why, "%s", error);
+        if (r < 0)
+                return r;
+        for (char **word = words; *word; word++) {
+                if (!strchr(*word, '='))
+                        return refuse(why, "'%.80s' has no '=': write K=V, a value with spaces as K='a b'",
+                                      *word);
+                if (strspn(*word, letters) == 0 || (*word)[strspn(*word, more)] != '=')
+                        return refuse(why, "'%.80s': a name has letters, digits and '_', and no digit first",
+                                      *word);
+        }
+        return 0;
+}
+
+static int check_command(const char *text, char *why)
+{
+        _cleanup_words_ char **words = NULL;
+        const char *error = NULL;
+
+        int r = words_split(text, &words, &error);
+        if (r == -EINVAL)
+                return refuse(why, "%s", error);
+        if (r < 0)
+                return r;
+        if (!words[0] || words[0][0] == '\0')
+                return refuse(why, "it names no program: write the program, then its arguments");
+        return 0;
+}
+
+static int check_url(const char *text, char *why)
+{
+        _cleanup_redis_url_ struct redis_url url = {0};
+        const char *error = NULL;
+
+        int r = redis_url_parse(text, &url, &error);
+        if (r == -EINVAL)
+                return refuse(why, "not the URL of a Redis: %s", error);
+        if (r < 0)
+                return r;
+        if (url.tls && !HAVE_TLS)
+                return refuse(why,
+                              "rediss:// (TLS) is not supported by this version: write redis:// or unix://");
+        return 0;
+}
+
+static int check_sentinels(const char *text, char *why)
+{
+        struct redis_url *list;
+        const char *error = NULL;
+        size_t n;
+
+        int r = redis_sentinels_parse(text, &list, &n, &error);
+        if (r == -EINVAL)
+                return refuse(why, "%s", error);
+        if (r >= 0)
+                redis_sentinels_free(list, n);
+        return r;
+}
+
+static int parse_text(const struct settings_key *key, const char *text, char **field, char *why)
+{
+        int r = 0;
+
+        if (key->type == SETTINGS_PATH && text[0] != '/')
+                return refuse(why, "must be an absolute path, without quotes: it begins with '/'");
+        if (key->type == SETTINGS_LOG && text[0] != '/' && strcmp(text, "inherit") != 0 &&
+            strcmp(text, "journal") != 0)
+                return refuse(why, "must be inherit, journal, or an absolute path: it begins with '/'");
+        if (key->type == SETTINGS_COMMAND)
+                r = check_command(text, why);
+        else if (key->type == SETTINGS_ENVIRONMENT)
+                r = check_environment(text, why);
+        else if (key->type == SETTINGS_SENTINELS)
+                r = check_sentinels(text, why);
+        else if (key->type == SETTINGS_URL)
+                r = check_url(text, why);
+        else if (key->type == SETTINGS_COUNTS)
+                r = limits_check(text, LIMITS_COUNT, why, SETTINGS_WHY_MAX) ? -EINVAL : 0;
+        else if (key->type == SETTINGS_DURATIONS)
+                r = limits_check(text, LIMITS_DURATION, why, SETTINGS_WHY_MAX) ? -EINVAL : 0;
+        if (r < 0)
+                return r;
+
+        char *copy = strdup(text);
+        if (!copy)
+                return -ENOMEM;
+        *field = copy;
+        return 0;
+}
+
+static int parse_choice(const struct settings_key *key, const char *text, int *field, char *why)
+{
+        char names[128] = "";
+        size_t used = 0;
+
+        for (const struct settings_choice *choice = key->choices; choice->name; choice++) {
+                if (strcasecmp(text, choice->name) == 0) {
+                        *field = choice->value;
+                        return 0;
+                }
+                used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used > 0 ? ", " : "",
+                                         choice->name);
+        }
+        return refuse(why, "must be one of %s", names);
+}
+
+static int parse_framework(const char *text, const struct traits *const *frameworks,
+                           const struct traits **field, char *why)
+{
+        char names[128] = "";
+        size_t used = 0;
+
+        for (const struct traits *const *traits = frameworks; *traits; traits++) {
+                if (strcasecmp(text, (*traits)->name) == 0) {
+                        *field = *traits;
+                        return 0;
+                }
+                used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used > 0 ? ", " : "",
+                                         (*traits)->name);
+        }
+        if (!frameworks[1])
+                return refuse(why, "is not supported by this version: only %s is", names);
+        return refuse(why, "must be one of %s", names);
+}
+
+static int refuse_number(const struct settings_key *key, char *why)
+{
+        return refuse(why, "must be a number from %" PRId64 " to %" PRId64, key->min, key->max);
+}
+
+static int parse_share(const struct settings_key *key, const char *text, struct share *field, char *why)
+{
+        char digits[24] = "";
+        uint64_t value = 0;
+        size_t length = strcspn(text, "%");
+        bool percent = strcmp(text + length, "%") == 0;
+
+        if (length < sizeof(digits))
+                memcpy(digits, text, length);
+        if ((!percent && text[length] != '\0') || parse_unsigned(digits, 0, (uint64_t)key->max, &value) < 0)
+                return refuse(
+                        why,
+                        "must be a number of workers (2) or a share of the count (50%%), at most %" PRId64,
+                        key->max);
+        *field = (struct share){.value = (uint32_t)value, .percent = percent};
+        return 0;
+}
+
+static int parse_duration_field(const struct settings_key *key, const char *text, usec_t *field, char *why)
+{
+        char min[FORMAT_MAX], max[FORMAT_MAX];
+        const char *none = may_be_none(key) ? "none, or " : "";
+        usec_t usec = 0;
+
+        if (*none && strcasecmp(text, "none") == 0) {
+                *field = 0;
+                return 0;
+        }
+        int r = parse_duration(text, &usec);
+        if (r == -EINVAL)
+                return refuse(why, "must be %s%s", none, PARSE_DURATION_HINT);
+        if (r < 0 || usec < (usec_t)key->min || usec > (usec_t)key->max)
+                return refuse(why, "must be %sfrom %s to %s", none,
+                              format_duration_exact((usec_t)key->min, min, sizeof(min)),
+                              format_duration_exact((usec_t)key->max, max, sizeof(max)));
+        *field = usec;
+        return 0;
+}
+
+static int parse_size_field(const struct settings_key *key, const char *text, uint64_t total_bytes,
+                            uint64_t *field, char *why)
+{
+        char min[FORMAT_MAX], max[FORMAT_MAX];
+        uint64_t bytes = 0;
+
+        if (may_be_none(key) && strcasecmp(text, "none") == 0) {
+                *field = 0;
+                return 0;
+        }
+        int r = parse_size(text, total_bytes, &bytes);
+        if (r == -EINVAL)
+                return refuse(why, "must be none, or %s", PARSE_SIZE_HINT);
+        if (r == -ENODATA)
+                return refuse(
+                        why,
+                        "a share is not possible, the machine's memory is not known: write a size (512M)");
+        if (r < 0 || bytes < (uint64_t)key->min || bytes > (uint64_t)key->max)
+                return refuse(why, "must be from %s to %s, or from 1%% to 100%%: is the unit (512M) missing?",
+                              format_size_exact((uint64_t)key->min, min, sizeof(min)),
+                              format_size_exact((uint64_t)key->max, max, sizeof(max)));
+        *field = bytes;
+        return 0;
+}
+
+int settings_value_parse(const struct settings_key *key, const char *text,
+                         const struct settings_surroundings *surroundings, void *base,
+                         char why[static SETTINGS_WHY_MAX])
+{
+        void *field = field_of(key, base);
+        uint64_t number = 0;
+        int64_t integer = 0;
+
+        switch (key->type) {
+        case SETTINGS_CHOICE:
+                return parse_choice(key, text, field, why);
+        case SETTINGS_FRAMEWORK:
+                return parse_framework(text, surroundings->frameworks, field, why);
+        case SETTINGS_INT:
+                if (parse_signed(text, key->min, key->max, &integer) < 0)
+                        return refuse_number(key, why);
+                *(int *)field = (int)integer;
+                return 0;
+        case SETTINGS_COUNT:
+                if (parse_unsigned(text, (uint64_t)key->min, (uint64_t)key->max, &number) < 0)
+                        return refuse_number(key, why);
+                *(unsigned *)field = (unsigned)number;
+                return 0;
+        case SETTINGS_NUMBER:
+                if (parse_unsigned(text, (uint64_t)key->min, (uint64_t)key->max, &number) < 0)
+                        return refuse_number(key, why);
+                *(uint64_t *)field = number;
+                return 0;
+        case SETTINGS_MODE:
+                if (parse_mode(text, (mode_t)key->max, field) < 0)
+                        return refuse(why, "must be an octal number from 0 to 0%o (0027)",
+                                      (unsigned)key->max);
+                return 0;
+        case SETTINGS_SHARE:
+                return parse_share(key, text, field, why);
+        case SETTINGS_SIGNAL:
+                if (parse_signal(text, field) < 0)
+                        return refuse(why, "must be the name of a signal (TERM)");
+                return 0;
+        case SETTINGS_DURATION:
+                return parse_duration_field(key, text, field, why);
+        case SETTINGS_SIZE:
+                return parse_size_field(key, text, surroundings->memory_total_bytes, field, why);
+        default:
+                return parse_text(key, text, field, why);
+        }
+}
+
+static size_t type_size(enum settings_type type)
+{
+        static const size_t sizes[_SETTINGS_TYPE_MAX] = {
+                [SETTINGS_CHOICE] = sizeof(int),
+                [SETTINGS_FRAMEWORK] = sizeof(struct traits *),
+                [SETTINGS_INT] = sizeof(int),
+                [SETTINGS_COUNT] = sizeof(unsigned),
+                [SETTINGS_NUMBER] = sizeof(uint64_t),
+                [SETTINGS_MODE] = sizeof(mode_t),
+                [SETTINGS_SHARE] = sizeof(struct share),
+                [SETTINGS_SIGNAL] = sizeof(int),
+                [SETTINGS_DURATION] = sizeof(usec_t),
+                [SETTINGS_SIZE] = sizeof(uint64_t),
+        };
+
+        return sizes[type];
+}
+
+static void value_clear(const struct settings_key *key, void *base)
+{
+        void *field = field_of(key, base);
+
+        if (type_is_text(key->type)) {
+                free(*(char **)field);
+                *(char **)field = NULL;
+        } else if (key->type == SETTINGS_MODE) {
+                *(mode_t *)field = SETTINGS_UMASK_UNSET;
+        } else if (key->type == SETTINGS_INT) {
+                *(int *)field = SETTINGS_NICE_UNSET;
+        } else {
+                memset(field, 0, type_size(key->type));
+        }
+}
+
+void settings_values_clear(enum settings_scope scope, void *base)
+{
+        for (size_t i = 0; i < settings_keys_n; i++) {
+                if (settings_keys[i].scope == scope)
+                        value_clear(&settings_keys[i], base);
+        }
+}
+
+int settings_value_copy(const struct settings_key *key, const void *from, void *to)
+{
+        const void *source = const_field_of(key, from);
+        void *field = field_of(key, to);
+
+        if (!type_is_text(key->type)) {
+                memcpy(field, source, type_size(key->type));
+                return 0;
+        }
+        const char *text = *(char *const *)source;
+        char *copy = text ? strdup(text) : NULL;
+        if (text && !copy)
+                return -ENOMEM;
+        free(*(char **)field);
+        *(char **)field = copy;
+        return 0;
+}
+
+bool settings_value_equal(const struct settings_key *key, const void *a, const void *b)
+{
+        const void *left = const_field_of(key, a), *right = const_field_of(key, b);
+
+        if (key->type == SETTINGS_SHARE) {
+                const struct share *x = left, *y = right;
+                return x->value == y->value && x->percent == y->percent;
+        }
+        if (!type_is_text(key->type))
+                return memcmp(left, right, type_size(key->type)) == 0;
+        const char *x = *(char *const *)left, *y = *(char *const *)right;
+        return x && y ? strcmp(x, y) == 0 : x == y;
+}
+
+/* The URL with user and password as one mask. */
+static char *mask_url(const char *url)
+{
+        char *redacted = redis_url_redact(url), *masked = NULL;
+        const char *rest = redacted ? strstr(redacted, "://") : NULL;
+
+        if (!rest || strcmp(redacted, url) == 0)
+                return redacted;
+        rest += strlen("://");
+        if (asprintf(&masked, "%.*s" MASK "@%s", (int)(rest - redacted), redacted, rest) < 0)
+                masked = NULL;
+        free(redacted);
+        return masked;
+}
+
+static char *text_of_text(const struct settings_key *key, const char *text)
+{
+        if (key->type == SETTINGS_URL)
+                return mask_url(text);
+        return strdup(key->secret ? MASK : text);
+}
+
+static const char *choice_name(const struct settings_key *key, int value)
+{
+        const struct settings_choice *choice = key->choices;
+
+        while (choice->name && choice->value != value)
+                choice++;
+        return choice->name;
+}
+
+/* The text of a type that is no text itself, or NULL where it is unset. */
+static const char *number_text(const struct settings_key *key, const void *field,
+                               char text[static FORMAT_MAX])
+{
+        const struct share *share = field;
+        const struct traits *traits;
+        unsigned count;
+        uint64_t number;
+
+        switch (key->type) {
+        case SETTINGS_CHOICE:
+                return choice_name(key, *(const int *)field);
+        case SETTINGS_FRAMEWORK:
+                traits = *(const struct traits *const *)field;
+                return traits != NULL ? traits->name : NULL;
+        case SETTINGS_SIGNAL:
+                return *(const int *)field != 0 ? signal_name(*(const int *)field) : NULL;
+        case SETTINGS_INT:
+                snprintf(text, FORMAT_MAX, "%d", *(const int *)field);
+                return *(const int *)field != SETTINGS_NICE_UNSET ? text : NULL;
+        case SETTINGS_MODE:
+                snprintf(text, FORMAT_MAX, "%04o", *(const mode_t *)field);
+                return *(const mode_t *)field != SETTINGS_UMASK_UNSET ? text : NULL;
+        case SETTINGS_COUNT:
+                count = *(const unsigned *)field;
+                snprintf(text, FORMAT_MAX, "%u", count);
+                return count > 0 ? text : NULL;
+        case SETTINGS_SHARE:
+                snprintf(text, FORMAT_MAX, "%u%s", share->value, share->percent ? "%" : "");
+                return text;
+        default:
+                break;
+        }
+        number = *(const uint64_t *)field;
+        if (number == 0 && may_be_none(key))
+                return "none";
+        if (key->type == SETTINGS_DURATION)
+                return format_duration_exact(number, text, FORMAT_MAX);
+        if (key->type == SETTINGS_SIZE)
+                return format_size_exact(number, text, FORMAT_MAX);
+        snprintf(text, FORMAT_MAX, "%" PRIu64, number);
+        return number > 0 ? text : NULL;
+}
+
+int settings_value_text(const struct settings_key *key, const void *base, char **ret)
+{
+        const void *field = const_field_of(key, base);
+        char buffer[FORMAT_MAX], *copy;
+
+        if (type_is_text(key->type)) {
+                const char *text = *(char *const *)field;
+                if (!text) {
+                        *ret = NULL;
+                        return 0;
+                }
+                copy = text_of_text(key, text);
+        } else {
+                const char *text = number_text(key, field, buffer);
+                if (!text) {
+                        *ret = NULL;
+                        return 0;
+                }
+                copy = strdup(text);
+        }
+        if (!copy)
+                return -ENOMEM;
+        *ret = copy;
+        return 0;
+}
