@@ -64,16 +64,16 @@ static uint64_t on_control_serial(void *userdata)
 {
         const struct supervisor *supervisor = userdata;
 
-        return supervisor->serial;
+        return supervisor->pass.serial;
 }
 
 static void on_control_changed(void *userdata)
 {
         struct supervisor *supervisor = userdata;
 
-        supervisor->serial++;
+        supervisor->pass.serial++;
         /* Before the reply: who was told that an order is recorded finds it again. */
-        keep(supervisor, NULL, clock_now(CLOCK_MONOTONIC));
+        supervisor->pass.unsaved = !keep(supervisor, NULL, clock_now(CLOCK_MONOTONIC));
         supervisor_arm_turn(supervisor);
 }
 
@@ -90,7 +90,7 @@ int service_start(struct supervisor *supervisor, const struct handover *handover
                 .world = supervisor->world,
                 .version = PACKAGE_VERSION,
                 .started_at = supervisor->started_at,
-                .ticks = &supervisor->ticks,
+                .ticks = &supervisor->pass.ticks,
                 .reload = on_control_reload,
                 .reexec = on_control_reexec,
                 .queues = on_control_queues,

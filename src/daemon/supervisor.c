@@ -16,14 +16,11 @@
 #include <systemd/sd-daemon.h>
 #include <time.h>
 
-#define FAST_LOOK_USEC (250 * USEC_PER_MSEC)
 /* One look at all workers of so many has a look at the queues, too. */
 #define QUEUES_LOOK_EACH 6
 /* Timers may be late by this much, so that the machine may sleep on. */
 #define TIMER_ACCURACY_USEC (5 * USEC_PER_MSEC)
 #define MEMORY_WAIT_NSEC    (100 * 1000 * 1000)
-/* What one plan's actions bring about is planned at once, but never without end. */
-#define ROUNDS_MAX 4
 /* Beyond two looks, so much more time is asked of systemd while the workers drain at the end. */
 #define STOP_EXTEND_USEC (60 * USEC_PER_SEC)
 
@@ -138,70 +135,55 @@ static void forget_removed(struct supervisor *supervisor)
                     world_fleet(supervisor->world, settings->fleets[i]->name) == NULL)
                         settings_drop_removed(settings, i);
         links_join(supervisor);
-        supervisor->serial++;
-        supervisor->unsaved = true;
+        supervisor->pass.serial++;
+        supervisor->pass.unsaved = true;
         supervisor_arm_turn(supervisor);
 }
 
 static void set_timer(struct supervisor *supervisor, usec_t now)
 {
-        usec_t interval = supervisor->settings->check_interval,
-               at = usec_add(supervisor->regular_at, interval);
-        bool calm = true;
+        usec_t at = pass_wake_at(&supervisor->pass, now);
 
-        for (size_t i = 0; i < supervisor->world->n_fleets; i++) {
-                if (!fleet_wants_fast_looks(supervisor->world->fleets[i], now))
-                        continue;
-                at = MIN(at, usec_add(now, FAST_LOOK_USEC));
-                calm = false;
-        }
         /* What many workers took while they started lies scattered among what stays. */
-        if (calm && supervisor->started) {
+        if (supervisor->pass.calm && supervisor->grown) {
                 (void)malloc_trim(0);
-                supervisor->started = false;
+                supervisor->grown = false;
         }
-        /* A turn that comes early does not put off the look that was promised. */
-        supervisor->look_at = MIN(at, supervisor->look_at);
-        at = MIN(supervisor->look_at, supervisor->plan.wake_at);
         if (supervisor->watchdog_usec > 0)
                 at = MIN(at, usec_add(now, supervisor->watchdog_usec / 4));
-        (void)sd_event_source_set_time(supervisor->timer, MAX(at, now + USEC_PER_MSEC));
+        (void)sd_event_source_set_time(supervisor->timer, at);
         (void)sd_event_source_set_enabled(supervisor->timer, SD_EVENT_ONESHOT);
+}
+
+static bool on_save(const struct plan *starting, usec_t now, void *userdata)
+{
+        return keep(userdata, starting, now);
+}
+
+static bool on_action(const struct action *action, usec_t now, void *userdata)
+{
+        struct supervisor *supervisor = userdata;
+
+        supervisor->grown |= action->kind == ACTION_START;
+        return execute(supervisor, action, now);
 }
 
 /* A pass that began at begun. */
 static void turn(struct supervisor *supervisor, usec_t begun)
 {
-        struct world *world = supervisor->world;
-        usec_t now = clock_now(CLOCK_MONOTONIC);
+        static const struct pass_ops ops = {.save = on_save, .execute = on_action, .release = worker_io_free};
+        const struct world *world = supervisor->world;
+        const struct pass_clocks clocks = {
+                .monotonic = clock_now(CLOCK_MONOTONIC),
+                .boottime = clock_now(CLOCK_BOOTTIME),
+                .realtime = clock_now(CLOCK_REALTIME),
+        };
+        usec_t now = clocks.monotonic;
 
-        supervisor->serial++;
         queues_turn(supervisor);
         work_lists_turn(supervisor);
-        observe_clocks(world, now, clock_now(CLOCK_BOOTTIME), clock_now(CLOCK_REALTIME));
-        for (unsigned round = 0; round < ROUNDS_MAX; round++) {
-                for (size_t i = 0; i < world->n_fleets; i++)
-                        fleet_reap(world->fleets[i], worker_io_free);
-                observe_time(world, now);
-                if (plan_make(&supervisor->plan, world, now) < 0)
-                        log_error("memory is short: the plan is incomplete, and made again at the next look");
-                bool starts = plan_has_starts(&supervisor->plan), changed = false;
-                if (starts)
-                        keep(supervisor, &supervisor->plan, now);
-                for (size_t i = 0; i < supervisor->plan.n_actions; i++)
-                        changed |= execute(supervisor, &supervisor->plan.actions[i], now);
-                if (!changed)
-                        break;
-                supervisor->unsaved = true;
-                if (!starts)
-                        continue;
-                supervisor->started = true;
-                /* A look before the new processes can have booted shows which heartbeats are older than they.
-                 */
-                supervisor->look_at = now;
-        }
-        if (supervisor->unsaved || world->n_events > 0)
-                keep(supervisor, NULL, now);
+        if (pass_run(&supervisor->pass, &ops, &clocks, supervisor) < 0)
+                log_error("memory is short: the plan is incomplete, and made again at the next look");
         tell_events(supervisor);
         forget_removed(supervisor);
         control_tick(supervisor->control, now);
@@ -209,8 +191,8 @@ static void turn(struct supervisor *supervisor, usec_t begun)
         if (world->shutting_down && !anything_lives(world) && !rescues_hold_the_end(supervisor, now))
                 (void)sd_event_exit(supervisor->event, 0);
         set_timer(supervisor, now);
-        supervisor->ticks.n++;
-        supervisor->ticks.usec += usec_sub(clock_now(CLOCK_MONOTONIC), begun);
+        supervisor->pass.ticks.n++;
+        supervisor->pass.ticks.usec += usec_sub(clock_now(CLOCK_MONOTONIC), begun);
 }
 
 static int on_turn(sd_event_source *source, void *userdata)
@@ -226,17 +208,11 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
         (void)source, (void)usec;
-        if (now >= supervisor->look_at) {
-                bool fast = now < usec_add(supervisor->regular_at, supervisor->settings->check_interval);
-
-                if (!fast) {
-                        supervisor->regular_at = now;
-                        if (supervisor->n_regular++ % QUEUES_LOOK_EACH == 0)
-                                queues_look(supervisor);
-                }
-                supervisor->look_at = USEC_INFINITY;
-                look(supervisor, fast, now);
-        }
+        enum pass_look due = pass_look(&supervisor->pass, now);
+        if (due == PASS_LOOK_REGULAR && supervisor->pass.n_regular % QUEUES_LOOK_EACH == 1)
+                queues_look(supervisor);
+        if (due != PASS_LOOK_NONE)
+                look(supervisor, due == PASS_LOOK_FAST, now);
         turn(supervisor, now);
         return 0;
 }
@@ -379,7 +355,7 @@ struct supervisor *supervisor_free(struct supervisor *supervisor)
         }
         links_free(supervisor);
         rescues_forget(supervisor);
-        plan_free(&supervisor->plan);
+        pass_end(&supervisor->pass);
         world_free(supervisor->world);
         settings_free(supervisor->settings);
         proc_host_close(supervisor->host);
@@ -444,8 +420,10 @@ int supervisor_new(const struct invocation *invocation, struct settings *setting
         if ((r = launch_raise_nofile(&supervisor->nofile)) < 0 ||
             (r = proc_host_open(NULL, NULL, &supervisor->host)) < 0 ||
             (r = sd_event_new(&supervisor->event)) < 0 || (r = add_sources(supervisor)) < 0 ||
-            (r = world_new(settings, seed, &supervisor->world)) < 0 ||
-            (r = alerts_new(
+            (r = world_new(settings, seed, &supervisor->world)) < 0)
+                return r;
+        supervisor->pass.world = supervisor->world;
+        if ((r = alerts_new(
                      &(struct alerts_options){
                              .event = supervisor->event,
                              .world = supervisor->world,
@@ -483,6 +461,6 @@ int supervisor_run(struct supervisor *supervisor)
          * just have taken. */
         while ((r = sd_event_loop(supervisor->event)) == -ENOMEM)
                 (void)nanosleep(&(struct timespec){.tv_nsec = MEMORY_WAIT_NSEC}, NULL);
-        keep(supervisor, NULL, clock_now(CLOCK_MONOTONIC));
+        (void)keep(supervisor, NULL, clock_now(CLOCK_MONOTONIC));
         return r;
 }

@@ -13,7 +13,7 @@
 #include "io/redis.h"
 #include "io/statefile.h"
 #include "io/systemd.h"
-#include "model/plan.h"
+#include "model/pass.h"
 #include "model/queues.h"
 #include "model/world.h"
 #include <systemd/sd-event.h>
@@ -72,7 +72,7 @@ struct supervisor {
         const char *config_path;
         struct settings *settings;
         struct world *world;
-        struct plan plan;
+        struct pass pass; /* of world */
         struct link **links;
         size_t n_links;
         struct proc_host *host;
@@ -82,8 +82,7 @@ struct supervisor {
         struct server *server;
         int state_lock_fd;
         char boot_id[BOOT_ID_MAX];
-        bool started;              /* workers, since memory was last given back */
-        bool unsaved;              /* what the state file holds may have changed */
+        bool grown;                /* workers were started since memory was last given back */
         int save_error;            /* of the last try to write it; 0: it is written */
         struct adoption *adoption; /* NULL: all that lives is known */
         struct reexec *reexec;     /* NULL: none is under way */
@@ -92,19 +91,13 @@ struct supervisor {
         struct last_lines *last_lines;
         struct state_dead *rescues; /* of rescue.c */
         uint64_t lines_token;       /* the last that was given */
-        uint64_t serial;            /* changes whenever the model may have */
         struct rlimit nofile;       /* before sqmgr raised its own */
         char instance[17];          /* the same for every sqmgr on this state file */
         char host_name[256];
 
         sd_event_source *turn; /* one more turn of plan and execute */
         sd_event_source *timer;
-        usec_t regular_at;  /* the last look at all workers */
-        uint64_t n_regular; /* of these looks */
-        usec_t look_at;     /* the next look, at all or at some */
         usec_t started_at;
-        uint64_t n_looks; /* regular ones so far */
-        struct tick_totals ticks;
         usec_t watchdog_usec;  /* how often systemd wants to hear from us; 0: never */
         usec_t fed_at;         /* it last did */
         char status_text[256]; /* as last told to systemd */
@@ -161,9 +154,9 @@ void queues_forget(struct link *link);
 /* doctor.c: answers the call once the surroundings have been checked. */
 void doctor_request(struct supervisor *supervisor, struct call *call);
 
-/* keep.c: writes the state; starting as state_pack() takes it. What fails is told, and tried again with the
- * next change. */
-void keep(struct supervisor *supervisor, const struct plan *starting, usec_t now);
+/* keep.c: writes the state; starting as state_pack() takes it. Returns false where it is not written; what
+ * fails is told. */
+bool keep(struct supervisor *supervisor, const struct plan *starting, usec_t now);
 
 /* links.c: the connections to Redis. The first makes those that fleets of these settings need, and returns 0
  * or -errno. The second, which cannot fail then, gives each fleet of the world its own and ends those that

@@ -3,13 +3,8 @@
 #pragma once
 
 #include "daemon/api/status.h"
+#include "model/pass.h"
 #include "model/world.h"
-
-/* Ticks since sqmgr started. */
-struct tick_totals {
-        uint64_t n;
-        usec_t usec; /* that they took together */
-};
 
 /* Returns the text, to be freed, or NULL where memory is short. */
 char *metrics_render(const struct status_info *info, const struct tick_totals *ticks,

@@ -83,7 +83,7 @@ static const char *why_not(struct supervisor *supervisor)
                 return "sqmgr is told to end";
         if (supervisor->adoption != NULL)
                 return "the workers of an earlier sqmgr are still being looked for: try again";
-        keep(supervisor, NULL, clock_now(CLOCK_MONOTONIC));
+        supervisor->pass.unsaved = !keep(supervisor, NULL, clock_now(CLOCK_MONOTONIC));
         if (supervisor->save_error < 0)
                 return "the state file cannot be written, see the log";
         return NULL;

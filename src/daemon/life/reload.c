@@ -112,7 +112,7 @@ int reload(struct supervisor *supervisor, char ***ret_lines)
         settings_free(supervisor->settings);
         supervisor->settings = TAKE_PTR(merged);
         links_join(supervisor);
-        supervisor->unsaved = true;
+        supervisor->pass.unsaved = true;
         log_set_level(supervisor->settings->log_level);
         *ret_lines = lines_take(&lines);
         return 0;

@@ -241,7 +241,7 @@ static int on_search(sd_event_source *source, uint64_t usec, void *userdata)
         }
         set_holds(supervisor, 0);
         supervisor->adoption = adoption_free(adoption);
-        supervisor->unsaved = true;
+        supervisor->pass.unsaved = true;
         return 0;
 }
 
@@ -343,6 +343,6 @@ int adopt(struct supervisor *supervisor, usec_t now)
                 supervisor->adoption = TAKE_PTR(adoption);
                 return r;
         }
-        keep(supervisor, NULL, now);
+        supervisor->pass.unsaved = !keep(supervisor, NULL, now);
         return 0;
 }

@@ -12,7 +12,7 @@ static const char *identity_of(const struct worker *worker, void *userdata)
         return io != NULL && io->slot != NULL ? beats_identity(io->slot) : NULL;
 }
 
-void keep(struct supervisor *supervisor, const struct plan *starting, usec_t now)
+bool keep(struct supervisor *supervisor, const struct plan *starting, usec_t now)
 {
         const char *path = supervisor->settings->state_file;
         _cleanup_free_ uint8_t *bytes = NULL;
@@ -20,18 +20,18 @@ void keep(struct supervisor *supervisor, const struct plan *starting, usec_t now
 
         /* The old state still tells of what is being looked for. */
         if (supervisor->adoption != NULL)
-                return;
+                return false;
         int r = state_pack(supervisor->world, supervisor->rescues, starting, supervisor->boot_id, identity_of,
                            NULL, now, &bytes, &size);
         if (r == 0)
                 r = statefile_write(path, bytes, size);
-        supervisor->unsaved = r < 0;
         if (r == supervisor->save_error)
-                return;
+                return r == 0;
         supervisor->save_error = r;
         if (r < 0)
                 log_error("cannot write the state file '%s': %s, a new sqmgr would not know all workers",
                           path, strerror(-r));
         else
                 log_info("the state file '%s' is written again", path);
+        return r == 0;
 }

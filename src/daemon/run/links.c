@@ -40,7 +40,7 @@ static void on_redis_state(struct redis *redis, enum redis_state state, const ch
         if (state == REDIS_STATE_CONNECTED) {
                 connected(link, redis_server_text(redis));
                 /* At once: what is there before a new worker can have beaten is not its own. */
-                link->supervisor->look_at = now;
+                link->supervisor->pass.look_at = now;
         } else if (error != NULL)
                 log_error("Redis %s: %s", redis_url_text(redis), error);
         for (size_t i = 0; i < world->n_fleets; i++)

@@ -55,7 +55,7 @@ static void look_threads(struct worker *worker)
 
         if (proc != NULL && proc_count_threads(proc, is_job_thread, io, &threads) == 0)
                 observe_threads(worker, threads);
-        io->supervisor->unsaved |= worker->threads_witness != witness;
+        io->supervisor->pass.unsaved |= worker->threads_witness != witness;
 }
 
 static void look_title(struct worker *worker)
@@ -126,7 +126,7 @@ static void look_worker(struct worker *worker, bool fast, usec_t now)
         }
         if (looks & (LOOK_BEAT | LOOK_WORK_LIST))
                 beats_want(io->slot, looks);
-        if (!fast && (io->supervisor->n_looks + worker->index) % JOBS_EVERY == 0)
+        if (!fast && (io->supervisor->pass.n_regular + worker->index) % JOBS_EVERY == 0)
                 work_list_look(worker);
 }
 
@@ -143,7 +143,6 @@ void look(struct supervisor *supervisor, bool fast, usec_t now)
         struct world *world = supervisor->world;
         uint64_t available;
 
-        supervisor->n_looks += !fast;
         if (!fast && proc_available_memory_bytes(supervisor->host, &available) == 0)
                 observe_available_memory(world, available);
         if (!fast)

@@ -122,7 +122,7 @@ static void worker_io_exited(struct worker_io *io)
                 exit.by_signal = info.si_code != CLD_EXITED;
                 exit.status = info.si_status;
         }
-        io->supervisor->unsaved = true;
+        io->supervisor->pass.unsaved = true;
         supervisor_arm_turn(io->supervisor);
         if (worker_io_promote(io, now))
                 return;
@@ -163,7 +163,7 @@ static int on_beat_exit(sd_event_source *source, int fd, uint32_t events, void *
         forget_beat(io);
         beats_forget(io->slot);
         observe_beat_process(io->worker, 0, 0, clock_now(CLOCK_MONOTONIC));
-        io->supervisor->unsaved = true;
+        io->supervisor->pass.unsaved = true;
         supervisor_arm_turn(io->supervisor);
         return 0;
 }
@@ -231,7 +231,7 @@ void worker_io_set_beat(struct worker *worker, pid_t pid, usec_t now)
         sd_event_source *beat_exit = NULL;
         _cleanup_proc_ struct proc *beat = NULL;
 
-        io->supervisor->unsaved = true;
+        io->supervisor->pass.unsaved = true;
         io->beat_pid = pid;
         if (pid == worker->pid) {
                 forget_beat(io);

@@ -40,7 +40,7 @@ static void rescue_free(struct rescue *rescue)
                 link = &(*link)->next;
         if (*link != NULL)
                 *link = rescue->dead.next;
-        rescue->supervisor->unsaved = true;
+        rescue->supervisor->pass.unsaved = true;
         sd_event_source_disable_unref(rescue->timer);
         works_free(rescue->works);
         job_list_clear(&rescue->jobs);
