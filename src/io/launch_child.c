@@ -4,6 +4,7 @@
 #include "base/environment.h"
 #include "base/fd.h"
 #include "io/launch_message.h"
+#include "model/fleet.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -209,7 +210,6 @@ static void child_build_environment(struct child *child, const struct passwd *us
         const struct launch_request *request = child->request;
         const struct fleet_settings *fleet = child->fleet;
         struct environment *environment = &child->environment;
-        _cleanup_free_ char *worker = NULL;
         char index[16], generation[24];
 
         int r = environment_put_inherited(environment, request->base_environment);
@@ -226,12 +226,10 @@ static void child_build_environment(struct child *child, const struct passwd *us
         if (fleet->environment_file)
                 child_read_environment_file(child);
 
-        if (asprintf(&worker, "%s/%u", fleet->name, request->index) < 0)
-                child_fail_memory(child);
         snprintf(index, sizeof(index), "%u", request->index);
         snprintf(generation, sizeof(generation), "%ju", (uintmax_t)request->generation);
         if (environment_set(environment, "SQMGR_FLEET", fleet->name) < 0 ||
-            environment_set(environment, "SQMGR_WORKER", worker) < 0 ||
+            environment_set(environment, "SQMGR_WORKER", WORKER_ID_OF(fleet->name, request->index)) < 0 ||
             environment_set(environment, "SQMGR_INDEX", index) < 0 ||
             environment_set(environment, "SQMGR_GENERATION", generation) < 0 ||
             environment_set(environment, "SQMGR_INSTANCE", request->instance) < 0)

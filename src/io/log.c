@@ -141,6 +141,6 @@ void log_event(const struct event *event)
                         event_kind_message_id(event->kind), "SQMGR_EVENT=%s", event_kind_name(event->kind),
                         "SQMGR_REASON=%s", reason_name(event->reason),
                         event->fleet != NULL ? "SQMGR_FLEET=%s" : NULL, name, "SQMGR_GENERATION=%" PRIu64,
-                        event->generation, event->index != 0 ? "SQMGR_WORKER=%s/%u" : NULL, name,
-                        event->index, "SQMGR_PID=%d", (int)event->pid, NULL);
+                        event->generation, event->index != 0 ? "SQMGR_WORKER=%s" : NULL,
+                        WORKER_ID_OF(name, event->index), "SQMGR_PID=%d", (int)event->pid, NULL);
 }

@@ -48,8 +48,8 @@ enum command_outcome command_quiet_worker(struct world *world, struct worker *wo
         if (worker->state > WORKER_ACTIVE)
                 return COMMAND_LEAVING;
         worker->quiet_ordered = true;
-        world_event(world, EVENT_ORDER, worker->fleet, worker, "%s/%u: quiet, the operator asked for it",
-                    worker->fleet->settings->name, worker->index);
+        world_event(world, EVENT_ORDER, worker->fleet, worker, "%s: quiet, the operator asked for it",
+                    WORKER_ID(worker));
         return COMMAND_DONE;
 }
 

@@ -89,7 +89,7 @@ void culprits_observe(struct fleet *fleet, const struct worker *worker, enum cul
                 .at = at,
                 .cause = cause,
                 .index = worker->index,
-                .pid = worker->beat_pid != 0 ? worker->beat_pid : worker->pid,
+                .pid = worker_pid(worker),
                 .memory_bytes = worker->memory_bytes,
         };
         char text[CULPRITS_TEXT_MAX];
@@ -138,7 +138,8 @@ static void append_memory(const struct culprits *culprits, char *text, size_t si
 
 const char *culprits_text(const struct fleet *fleet, const struct culprits *culprits, char *text, size_t size)
 {
-        snprintf(text, size, "%s/%u (pid %d)%s", fleet->settings->name, culprits->index, (int)culprits->pid,
+        snprintf(text, size, "%s (pid %d)%s", WORKER_ID_OF(fleet->settings->name, culprits->index),
+                 (int)culprits->pid,
                  culprits->cause == CULPRITS_OOM ? " died while the kernel's OOM killer was at work; it"
                                                  : "");
         append_memory(culprits, text, size);

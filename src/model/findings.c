@@ -222,9 +222,8 @@ static void check_settings(struct findings *findings, const struct doctor_machin
 static void check_worker(struct findings *findings, const struct doctor_worker *facts)
 {
         const struct worker *worker = facts->worker;
-        char about[300];
+        const char *about = WORKER_ID(worker);
 
-        snprintf(about, sizeof(about), "%s/%u", worker->fleet->settings->name, worker->index);
         if (facts->other_namespace)
                 add(findings, FINDING_PROBLEM, about, "start it in the same pid namespace as sqmgr",
                     "it runs in a pid namespace of its own: its heartbeats cannot be matched");

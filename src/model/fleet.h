@@ -85,7 +85,7 @@ struct world;
 
 struct worker {
         struct fleet *fleet;
-        unsigned index; /* its id is FLEET/INDEX */
+        unsigned index; /* see WORKER_ID */
         uint64_t generation;
 
         pid_t pid;          /* the process started; pid and start time name it for good */
@@ -329,6 +329,19 @@ static inline enum fleet_order fleet_order(const struct fleet *fleet)
 {
         return fleet->settings->removed ? ORDER_STOP : fleet->order;
 }
+
+/* The process that beats, where that is known, else the one that was started. */
+static inline pid_t worker_pid(const struct worker *worker)
+{
+        return worker->beat_pid != 0 ? worker->beat_pid : worker->pid;
+}
+
+/* The id of a worker, "FLEET/INDEX", for people and programs, and the room that it takes. */
+#define WORKER_ID_MAX (FLEET_NAME_MAX + sizeof("/4294967295"))
+const char *worker_id(const char *fleet, unsigned index, char text[static WORKER_ID_MAX]); /* returns text */
+/* The same as a value, which stays until the end of the block around it. */
+#define WORKER_ID_OF(fleet, index) worker_id(fleet, index, (char[WORKER_ID_MAX]){""})
+#define WORKER_ID(worker)          WORKER_ID_OF((worker)->fleet->settings->name, (worker)->index)
 
 static inline bool worker_outdated(const struct worker *worker)
 {

@@ -28,8 +28,7 @@ static void worker_set_state(struct worker *worker, enum worker_state state, enu
 
 static const char *worker_event_name(const struct worker *worker, char text[static 300])
 {
-        snprintf(text, 300, "%s/%u (pid %d)", worker->fleet->settings->name, worker->index,
-                 (int)(worker->beat_pid != 0 ? worker->beat_pid : worker->pid));
+        snprintf(text, 300, "%s (pid %d)", WORKER_ID(worker), (int)worker_pid(worker));
         return text;
 }
 
@@ -317,8 +316,8 @@ void observe_start_failed(struct fleet *fleet, unsigned index, const char *why, 
         /* A try uses a freed place up, too: the next one waits. */
         if (fleet->crash.freed > 0)
                 fleet->crash.freed--;
-        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s/%u could not be started: %s",
-                 fleet->settings->name, index, why);
+        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s could not be started: %s",
+                 WORKER_ID_OF(fleet->settings->name, index), why);
         world_event(fleet->world, EVENT_START_FAILED, fleet, NULL, "%s", fleet->crash_last);
         fleet->lines_token = 0;
         fleet_observe_failure(fleet, fleet->generation, now, true, now);

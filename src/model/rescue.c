@@ -20,11 +20,6 @@ bool rescue_is_late(const struct worker *dead, usec_t died_at)
         return dead->busy > 0 && usec_sub(died_at, dead->beat_at) >= RESCUE_USEC;
 }
 
-static int pid_of(const struct worker *dead)
-{
-        return (int)(dead->beat_pid != 0 ? dead->beat_pid : dead->pid);
-}
-
 void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct job *job,
                     enum rescue_outcome outcome, unsigned times, const char *how)
 {
@@ -58,22 +53,22 @@ void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct
         if (outcome == RESCUE_REQUEUED && times > 1)
                 snprintf(count, sizeof(count), ", %u times by now", times);
         world_event(fleet->world, kinds[outcome].kind, fleet, dead,
-                    "%s was running in %s/%u (pid %d), which %s: %s%s", names, fleet->settings->name,
-                    dead->index, pid_of(dead), how, kinds[outcome].text, count);
+                    "%s was running in %s (pid %d), which %s: %s%s", names, WORKER_ID(dead),
+                    (int)worker_pid(dead), how, kinds[outcome].text, count);
 }
 
 void rescue_observe_failed(struct fleet *fleet, const struct worker *dead, const char *why)
 {
         world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
-                    "what %s/%u (pid %d) was running when it died cannot be learned any more, Redis: %s",
-                    fleet->settings->name, dead->index, pid_of(dead), why);
+                    "what %s (pid %d) was running when it died cannot be learned any more, Redis: %s",
+                    WORKER_ID(dead), (int)worker_pid(dead), why);
 }
 
 void rescue_observe_unreadable(struct fleet *fleet, const struct worker *dead, size_t n_jobs)
 {
         world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
-                    "%s/%u (pid %d) was running %zu job%s when it died that cannot be read: what Redis tells "
+                    "%s (pid %d) was running %zu job%s when it died that cannot be read: what Redis tells "
                     "of %s is not as Sidekiq writes it, and nothing is done about %s",
-                    fleet->settings->name, dead->index, pid_of(dead), n_jobs, n_jobs == 1 ? "" : "s",
+                    WORKER_ID(dead), (int)worker_pid(dead), n_jobs, n_jobs == 1 ? "" : "s",
                     n_jobs == 1 ? "it" : "them", n_jobs == 1 ? "it" : "them");
 }

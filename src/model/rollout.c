@@ -118,7 +118,7 @@ static void stuck_text(const struct fleet *fleet, unsigned live, char *text, siz
 
                 if (worker->state != WORKER_STARTING)
                         continue;
-                snprintf(text, size, ": %s/%u %s", fleet->settings->name, worker->index,
+                snprintf(text, size, ": %s %s", WORKER_ID(worker),
                          worker->booted ? "beats elsewhere: check redis_url, namespace, host name"
                                         : "has not beaten");
                 return;

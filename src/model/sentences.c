@@ -20,6 +20,12 @@ const char *worker_state_name(enum worker_state state)
         return state_names[state];
 }
 
+const char *worker_id(const char *fleet, unsigned index, char text[static WORKER_ID_MAX])
+{
+        snprintf(text, WORKER_ID_MAX, "%s/%u", fleet, index);
+        return text;
+}
+
 static const char *const reason_names[] = {
         [REASON_NONE] = "none",         [REASON_MEMORY] = "memory",     [REASON_RESTART] = "restart",
         [REASON_OPERATOR] = "operator", [REASON_AGE] = "age",           [REASON_SCALE] = "scale",
@@ -290,13 +296,12 @@ static void places_text(const struct fleet *fleet, usec_t now, char *text, size_
                 draining += holds_place(fleet->workers[i]);
         format_duration(usec_sub(now, drain_since(longest)), span, sizeof(span));
         snprintf(text, size,
-                 "waits for a place: %u of %u (max_processes) %s draining %sworker%s, %s/%u (pid %d, %u "
+                 "waits for a place: %u of %u (max_processes) %s draining %sworker%s, %s (pid %d, %u "
                  "running job%s%s) for %s",
                  draining, fleet_max_processes(fleet), draining == 1 ? "is held by a" : "are held by",
                  fleet_count(fleet, now).hung > 0 ? "or hung " : "", draining == 1 ? "" : "s",
-                 fleet->settings->name, longest->index,
-                 (int)(longest->beat_pid ? longest->beat_pid : longest->pid), longest->busy,
-                 longest->busy == 1 ? "" : "s", oldest_text(longest, now, oldest), span);
+                 WORKER_ID(longest), (int)worker_pid(longest), longest->busy, longest->busy == 1 ? "" : "s",
+                 oldest_text(longest, now, oldest), span);
 }
 
 const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, size_t size)

@@ -215,7 +215,7 @@ void world_event(struct world *world, enum event_kind kind, const struct fleet *
         if (worker != NULL) {
                 event->generation = worker->generation;
                 event->index = worker->index;
-                event->pid = worker->beat_pid != 0 ? worker->beat_pid : worker->pid;
+                event->pid = worker_pid(worker);
                 event->reason = worker->reason;
         }
 }

@@ -11,7 +11,6 @@
 #include <sys/un.h>
 
 /* inih cuts the names of sections at 49 bytes. */
-#define FLEET_NAME_MAX     40
 #define FLEET_NAME_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 #define FLEET_PREFIX       "fleet:"
 

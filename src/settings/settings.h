@@ -43,6 +43,9 @@ struct redis_settings {
         char *queue_warn_latency;
 };
 
+/* Bytes of a fleet's name. */
+#define FLEET_NAME_MAX 40
+
 struct fleet_settings {
         char *name;
         unsigned line; /* of its section's header; 0 where there is none */

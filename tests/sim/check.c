@@ -416,11 +416,10 @@ static void check_processes(struct sim *sim)
                                 continue;
                         if (process == NULL || process->worker != worker ||
                             (!process_lives(process) && process->exit_tell_at == USEC_INFINITY))
-                                violate(sim, "P4", "%s/%u is kept though its process is none of ours",
-                                        fleet->settings->name, worker->index);
+                                violate(sim, "P4", "%s is kept though its process is none of ours",
+                                        WORKER_ID(worker));
                         if (j > 0 && worker->index == fleet->workers[j - 1]->index)
-                                violate(sim, "P4", "%s/%u is there twice", fleet->settings->name,
-                                        worker->index);
+                                violate(sim, "P4", "%s is there twice", WORKER_ID(worker));
                 }
         }
 }

@@ -95,12 +95,9 @@ static void refuse_worker(struct call *call, const char *id, const struct fleet 
         json_t *ids = json_array();
 
         for (size_t i = 0; i < fleet->n_workers; i++) {
-                char text[300];
-
                 if (fleet->workers[i]->state == WORKER_GONE)
                         continue;
-                snprintf(text, sizeof(text), "%s/%u", fleet->settings->name, fleet->workers[i]->index);
-                if (json_array_append_new(ids, varlink_text(text)) < 0) {
+                if (json_array_append_new(ids, varlink_text(WORKER_ID(fleet->workers[i]))) < 0) {
                         json_decref(ids);
                         ids = NULL;
                         break;

@@ -123,31 +123,28 @@ static uint64_t first_kept(const struct events *events)
         return events->end > EVENTS_KEPT ? events->end - EVENTS_KEPT : 0;
 }
 
-static void worker_id(const struct entry *entry, char *text, size_t size)
+/* Of none: "". */
+static const char *entry_worker(const struct entry *entry, char text[static WORKER_ID_MAX])
 {
         text[0] = '\0';
-        if (entry->index != 0)
-                snprintf(text, size, "%s/%u", entry->fleet, entry->index);
+        return entry->index != 0 ? worker_id(entry->fleet, entry->index, text) : text;
 }
 
 bool events_have(const struct events *events, const char *worker)
 {
-        char id[300];
+        char id[WORKER_ID_MAX];
 
-        for (uint64_t at = first_kept(events); at < events->end; at++) {
-                worker_id(&events->ring[at % EVENTS_KEPT], id, sizeof(id));
-                if (strcmp(id, worker) == 0)
+        for (uint64_t at = first_kept(events); at < events->end; at++)
+                if (strcmp(entry_worker(&events->ring[at % EVENTS_KEPT], id), worker) == 0)
                         return true;
-        }
         return false;
 }
 
 static bool is_wanted(const struct follower *follower, const struct entry *entry)
 {
-        char id[300];
+        char id[WORKER_ID_MAX];
 
-        worker_id(entry, id, sizeof(id));
-        if (follower->worker && strcmp(id, follower->worker) != 0)
+        if (follower->worker && strcmp(entry_worker(entry, id), follower->worker) != 0)
                 return false;
         if (!follower->fleets)
                 return true;
@@ -165,14 +162,13 @@ static const char *level_name(int level)
 static json_t *render_entry(const struct entry *entry)
 {
         bool has_reason = entry->reason != REASON_NONE;
-        char id[300];
+        char id[WORKER_ID_MAX];
 
-        worker_id(entry, id, sizeof(id));
         return json_pack("{s:f, s:s, s:s, s:o, s:o, s:o, s:o, s:s?, s:o}", "at",
                          (double)entry->realtime / (double)USEC_PER_SEC, "event",
                          event_kind_name(entry->kind), "level", level_name(event_kind_level(entry->kind)),
-                         "fleet", varlink_text(entry->fleet), "worker", varlink_text(id), "pid",
-                         entry->pid > 0 ? json_integer(entry->pid) : json_null(), "generation",
+                         "fleet", varlink_text(entry->fleet), "worker", varlink_text(entry_worker(entry, id)),
+                         "pid", entry->pid > 0 ? json_integer(entry->pid) : json_null(), "generation",
                          entry->generation > 0 ? json_integer((json_int_t)entry->generation) : json_null(),
                          "reason", has_reason ? reason_name(entry->reason) : NULL, "text",
                          varlink_text(entry->text));

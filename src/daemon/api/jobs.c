@@ -12,7 +12,7 @@
 #define NAME_MAX_BYTES 200
 
 struct place {
-        char worker[300];
+        char worker[WORKER_ID_MAX];
         pid_t pid;
 };
 
@@ -154,8 +154,7 @@ static bool add_worker(struct reading *reading, const struct worker *worker)
                 return false;
         reading->places = places;
         identities[reading->n] = identity;
-        snprintf(places[reading->n].worker, sizeof(places[0].worker), "%s/%u", worker->fleet->settings->name,
-                 worker->index);
+        worker_id(worker->fleet->settings->name, worker->index, places[reading->n].worker);
         places[reading->n++].pid = worker->beat_pid;
         return true;
 }

@@ -278,12 +278,11 @@ static void put_workers(const struct metrics *metrics, const char *name, const c
                 for (size_t j = 0; j < fleet->n_workers; j++) {
                         const struct worker *worker = fleet->workers[j];
                         double number = value(worker, metrics->now);
-                        char id[300];
 
                         if (worker->state == WORKER_GONE || number < 0)
                                 continue;
-                        snprintf(id, sizeof(id), "%s/%u", fleet->settings->name, worker->index);
-                        SAMPLE(metrics, name, number, "fleet", fleet->settings->name, "worker", id, NULL);
+                        SAMPLE(metrics, name, number, "fleet", fleet->settings->name, "worker",
+                               WORKER_ID(worker), NULL);
                 }
         }
 }

@@ -28,17 +28,16 @@ static json_t *render_worker(const struct worker *worker, usec_t now)
 {
         enum reason reason = worker->reason != REASON_NONE ? worker->reason : worker->wanted_out;
         usec_t oldest = worker_oldest_job_usec(worker, now);
-        char id[300], waits_for[256];
+        char waits_for[256];
 
-        snprintf(id, sizeof(id), "%s/%u", worker->fleet->settings->name, worker->index);
         worker_waits_for(worker, now, waits_for, sizeof(waits_for));
         return json_pack(
                 "{s:o, s:I, s:I, s:s, s:b, s:b, s:I, s:b, s:I, s:o, s:I, s:I, s:f, s:f, s:o, s:o, s:s, s:o}",
-                "id", varlink_text(id), "index", (json_int_t)worker->index, "pid",
-                (json_int_t)(worker->beat_pid > 0 ? worker->beat_pid : worker->pid), "state",
-                worker_state_name(worker->state), "ready", (int)worker_ready(worker, now), "hung",
-                (int)worker->hung, "generation", (json_int_t)worker->generation, "outdated",
-                (int)worker_outdated(worker), "busy", (json_int_t)worker->busy, "oldest_job_seconds",
+                "id", varlink_text(WORKER_ID(worker)), "index", (json_int_t)worker->index, "pid",
+                (json_int_t)worker_pid(worker), "state", worker_state_name(worker->state), "ready",
+                (int)worker_ready(worker, now), "hung", (int)worker->hung, "generation",
+                (json_int_t)worker->generation, "outdated", (int)worker_outdated(worker), "busy",
+                (json_int_t)worker->busy, "oldest_job_seconds",
                 oldest > 0 ? json_real(seconds(oldest)) : json_null(), "concurrency",
                 (json_int_t)worker->concurrency, "memory_bytes", (json_int_t)worker->memory_bytes,
                 "uptime_seconds", seconds(usec_sub(now, worker->spawned_at)), "state_seconds",
@@ -104,12 +103,12 @@ static json_t *render_culprits(const struct fleet *fleet, usec_t now)
 
         for (size_t i = 0; i < CULPRITS_KEPT && fleet->culprits[i].at != 0; i++) {
                 const struct culprits *culprits = &fleet->culprits[i];
-                char id[300], text[CULPRITS_TEXT_MAX];
+                char text[CULPRITS_TEXT_MAX];
 
-                snprintf(id, sizeof(id), "%s/%u", fleet->settings->name, culprits->index);
                 json_t *entry = json_pack(
-                        "{s:o, s:I, s:s, s:I, s:I, s:f, s:f, s:o, s:I, s:o}", "worker", varlink_text(id),
-                        "pid", (json_int_t)culprits->pid, "cause", culprits_cause_name(culprits->cause),
+                        "{s:o, s:I, s:s, s:I, s:I, s:f, s:f, s:o, s:I, s:o}", "worker",
+                        varlink_text(WORKER_ID_OF(fleet->settings->name, culprits->index)), "pid",
+                        (json_int_t)culprits->pid, "cause", culprits_cause_name(culprits->cause),
                         "memory_bytes", (json_int_t)culprits->memory_bytes, "growth_bytes",
                         (json_int_t)culprits->growth_bytes, "growth_seconds", seconds(culprits->growth_usec),
                         "age_seconds", seconds(usec_sub(now, culprits->at)), "classes",

@@ -185,10 +185,8 @@ static json_t *render_fleet(const struct watched *watched, const struct fleet *f
 static int add_change(json_t *changes, const char *name, const struct seen *seen, enum worker_state state,
                       enum reason reason)
 {
-        char id[300];
-
-        snprintf(id, sizeof(id), "%s/%u", name, seen->index);
-        json_t *change = json_pack("{s:o, s:I, s:I, s:b, s:s, s:s?}", "id", varlink_text(id), "pid",
+        json_t *change = json_pack("{s:o, s:I, s:I, s:b, s:s, s:s?}", "id",
+                                   varlink_text(WORKER_ID_OF(name, seen->index)), "pid",
                                    (json_int_t)seen->told_pid, "generation", (json_int_t)seen->generation,
                                    "outdated", (int)seen->outdated, "state", worker_state_name(state),
                                    "reason", reason == REASON_NONE ? NULL : reason_name(reason));
@@ -201,7 +199,7 @@ static struct seen see(const struct worker *worker)
                 .index = worker->index,
                 .pid = worker->pid,
                 .pid_start = worker->pid_start,
-                .told_pid = worker->beat_pid > 0 ? worker->beat_pid : worker->pid,
+                .told_pid = worker_pid(worker),
                 .generation = worker->generation,
                 .state = worker->state,
                 .outdated = worker_outdated(worker),

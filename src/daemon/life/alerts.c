@@ -65,7 +65,7 @@ static void on_exited(struct child *child, const siginfo_t *info)
 
 static int start(struct alerts *alerts, const struct alert *alert, const char *input, char *const *argv)
 {
-        char worker[sizeof(alert->fleet) + 16] = "";
+        char worker[WORKER_ID_MAX] = "";
         struct alert_request request = {
                 .argv = argv,
                 .user = alerts->options.world->settings->alert_user,
@@ -79,7 +79,7 @@ static int start(struct alerts *alerts, const struct alert *alert, const char *i
         pid_t pid;
 
         if (alert->index > 0)
-                snprintf(worker, sizeof(worker), "%s/%u", alert->fleet, alert->index);
+                worker_id(alert->fleet, alert->index, worker);
         int r = alert_start(&request, &pid);
         if (r < 0)
                 return r;

@@ -59,9 +59,8 @@ static void check_user(const struct adoption *adoption, const struct worker *wor
 
         if (sought == NULL || proc_uid(proc, &uid) < 0 || uid == sought->uid || uid == geteuid())
                 return;
-        log_warning("%s/%u (pid %d) is adopted, though it runs as user %u, not as %u",
-                    worker->fleet->settings->name, worker->index, (int)worker->pid, (unsigned)uid,
-                    (unsigned)sought->uid);
+        log_warning("%s (pid %d) is adopted, though it runs as user %u, not as %u", WORKER_ID(worker),
+                    (int)worker->pid, (unsigned)uid, (unsigned)sought->uid);
 }
 
 /* One that the state names. */

@@ -40,8 +40,8 @@ static void start(struct supervisor *supervisor, const struct action *action, us
                 return;
         /* A process that cannot be watched must not stay; it has had no time to take a job. The sweep reaps
          * it. */
-        log_error("cannot watch the new worker %s/%u: %s, it is ended", fleet->settings->name, action->index,
-                  strerror(-r));
+        log_error("cannot watch the new worker %s: %s, it is ended",
+                  WORKER_ID_OF(fleet->settings->name, action->index), strerror(-r));
         (void)kill(launched.pid, SIGKILL);
         if (worker == NULL || worker->io == NULL)
                 observe_start_failed(fleet, action->index, strerror(-r), now);

@@ -88,8 +88,7 @@ static void read_report(struct worker_io *io)
                 return;
         int r = launch_report_read(io->report_fd, &io->report);
         if (r < 0)
-                log_warning("cannot read how %s/%u came up: %s", io->worker->fleet->settings->name,
-                            io->worker->index, strerror(-r));
+                log_warning("cannot read how %s came up: %s", WORKER_ID(io->worker), strerror(-r));
         if (r >= 0 && io->report.outcome == LAUNCH_PENDING)
                 return;
         io->report_source = sd_event_source_disable_unref(io->report_source);

@@ -215,10 +215,10 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
         return 0;
 }
 
-static void tell_shortage(const struct fleet *fleet, const struct worker *worker)
+static void tell_shortage(const struct worker *worker)
 {
-        log_error("memory is short: what %s/%u (pid %d) was running when it died is not looked up",
-                  fleet->settings->name, worker->index, (int)worker->pid);
+        log_error("memory is short: what %s (pid %d) was running when it died is not looked up",
+                  WORKER_ID(worker), (int)worker->pid);
 }
 
 void rescue_begin(struct supervisor *supervisor, const struct fleet *fleet, const struct worker *worker,
@@ -228,7 +228,7 @@ void rescue_begin(struct supervisor *supervisor, const struct fleet *fleet, cons
                 return;
         struct rescue *rescue = calloc(1, sizeof(*rescue));
         if (rescue == NULL) {
-                tell_shortage(fleet, worker);
+                tell_shortage(worker);
                 return;
         }
         rescue->supervisor = supervisor;
@@ -244,7 +244,7 @@ void rescue_begin(struct supervisor *supervisor, const struct fleet *fleet, cons
         if (rescue->dead.worker.identity == NULL || rescue->dead.fleet == NULL ||
             sd_event_add_time_relative(supervisor->event, &rescue->timer, CLOCK_MONOTONIC, WAIT_USEC, 0,
                                        on_timer, rescue) < 0) {
-                tell_shortage(fleet, worker);
+                tell_shortage(worker);
                 rescue_free(rescue);
         }
 }

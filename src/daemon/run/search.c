@@ -326,8 +326,8 @@ static int adopt_found(struct adoption *adoption, struct marked *marked, usec_t 
                 observe_unadopted(worker);
                 return r;
         }
-        log_info("%s/%u (pid %d) is adopted: it was found by its %s", fleet->settings->name, worker->index,
-                 (int)worker->pid, marked->index != 0 ? "environment" : "control group");
+        log_info("%s (pid %d) is adopted: it was found by its %s", WORKER_ID(worker), (int)worker->pid,
+                 marked->index != 0 ? "environment" : "control group");
         adoption->found++;
         return 0;
 }
@@ -375,10 +375,8 @@ struct heir {
 static int look_for_heir(pid_t pid, void *userdata)
 {
         struct heir *heir = userdata;
-        const struct fleet *fleet = heir->worker->fleet;
         _cleanup_proc_ struct proc *proc = NULL;
         _cleanup_free_ char *text = NULL;
-        char id[256 + 16];
         size_t length = 0;
 
         if (pid == getpid() || pid == heir->worker->pid || proc_open(pid, &proc) < 0 ||
@@ -386,9 +384,8 @@ static int look_for_heir(pid_t pid, void *userdata)
                 return 0;
         const char *instance = find_variable(text, length, "SQMGR_INSTANCE");
         const char *mark = find_variable(text, length, "SQMGR_WORKER");
-        snprintf(id, sizeof(id), "%s/%u", fleet->settings->name, heir->worker->index);
         if (instance == NULL || strcmp(instance, heir->supervisor->instance) != 0 || mark == NULL ||
-            strcmp(mark, id) != 0)
+            strcmp(mark, WORKER_ID(heir->worker)) != 0)
                 return 0;
         heir->proc = TAKE_PTR(proc);
         return 1;
