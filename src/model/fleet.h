@@ -6,6 +6,7 @@
 
 #include "base/macro.h"
 #include "base/usec.h"
+#include "model/event.h"
 #include "settings/settings.h"
 #include <sys/types.h>
 
@@ -16,21 +17,6 @@ enum worker_state {
         WORKER_STOPPING, /* told to exit */
         WORKER_GONE,     /* has exited: to be forgotten by fleet_reap() */
         _WORKER_STATE_MAX,
-};
-
-enum reason {
-        REASON_NONE,
-        REASON_MEMORY,
-        REASON_RESTART,
-        REASON_OPERATOR,
-        REASON_AGE,
-        REASON_SCALE,
-        REASON_EXTERNAL,
-        REASON_SHUTDOWN,
-        REASON_CRASH,
-        REASON_BOOT,
-        REASON_HUNG,
-        _REASON_MAX,
 };
 
 /* What a worker or a fleet waits for: told in `status`, decided by the planner. */
@@ -186,48 +172,6 @@ struct backoff {
         bool loop_told;
 };
 
-/* Things that happened, told to people and programs by the shell. */
-enum event_kind {
-        EVENT_STARTED,
-        EVENT_START_FAILED,
-        EVENT_ACTIVE,
-        EVENT_QUIET,
-        EVENT_STOPPING,
-        EVENT_KILLED,
-        EVENT_GONE,       /* exited after it was told to */
-        EVENT_CRASHED,    /* exited by itself */
-        EVENT_CRASH_LOOP, /* short lives in a row keep the fleet below its count */
-        EVENT_LAST_LINES, /* of one that has crashed, which were read back later */
-        EVENT_BOOT_TIMEOUT,
-        EVENT_ELSEWHERE,
-        EVENT_STALE,
-        EVENT_HUNG,
-        EVENT_BEATS_AGAIN,
-        EVENT_MEMORY_OVER,
-        EVENT_MEMORY_CHURN,
-        EVENT_CULPRITS, /* what ran in one that went over a memory limit, or fell to the OOM killer */
-        EVENT_SIGNAL_REFUSED,
-        EVENT_ROLLOUT_STARTED,
-        EVENT_ROLLOUT_DONE,
-        EVENT_ROLLOUT_HALTED,
-        EVENT_ROLLOUT_ABORTED,
-        EVENT_PLACES_HELD, /* max_processes reached, drains among them */
-        EVENT_REDIS_UP,
-        EVENT_REDIS_DOWN,
-        EVENT_QUEUE_OVER, /* queues of one Redis, over their limits */
-        EVENT_QUEUE_BACK,
-        EVENT_REDIS_FAILOVER, /* another server is the master now */
-        EVENT_TIME_DOUBT,
-        EVENT_JOB_LOST,    /* it was running in a worker that died */
-        EVENT_JOB_RESCUED, /* the same, and it is in its queue again */
-        EVENT_JOB_PARKED,  /* the same, once too often */
-        EVENT_RESCUE_OFF,  /* its jobs come back by other means */
-        EVENT_RESCUE_FAILED,
-        EVENT_JOB_LONG, /* a job runs for longer than job_warn_after */
-        EVENT_ORDER,    /* the operator's */
-        _EVENT_MAX,
-};
-
 enum culprits_cause {
         CULPRITS_MEMORY, /* it went over memory_threshold or memory_limit */
         CULPRITS_OOM,    /* it died while the kernel's OOM killer was at work */
@@ -292,16 +236,6 @@ struct fleet {
         enum wait wait_told;
         struct fleet_totals totals;
         void *io;
-};
-
-struct event {
-        enum event_kind kind;
-        const struct fleet *fleet; /* NULL: of no fleet */
-        unsigned index;            /* of the worker; 0: of none */
-        pid_t pid;
-        enum reason reason;
-        uint64_t generation; /* the worker's, else the fleet's; 0: of no fleet */
-        char *text;          /* owned by the world: one sentence */
 };
 
 /* Counts that the model derives; `ready` and `fresh` mean at `now`. */
@@ -385,13 +319,6 @@ const char *reason_name(enum reason reason); /* "none" for REASON_NONE */
 const char *rollout_state_name(enum rollout_state state);
 const char *fleet_order_name(enum fleet_order order);       /* "running", "quiet", "stopped" */
 const char *culprits_cause_name(enum culprits_cause cause); /* "memory", "oom" */
-const char *event_kind_name(enum event_kind kind);
-int event_kind_level(enum event_kind kind); /* syslog's: LOG_ERR, LOG_WARNING or LOG_INFO */
-/* Does it tell that such a trouble is over? */
-bool event_kind_ends(enum event_kind kind, enum event_kind trouble);
-/* What it counts as where someone is to be told: the end of a trouble as much as the trouble. */
-int event_kind_alert_level(enum event_kind kind);
-const char *event_kind_message_id(enum event_kind kind); /* 32 hex digits: the journal's MESSAGE_ID */
 
 /* One sentence on what it waits for; "" where it waits for nothing. Returns text. */
 const char *worker_waits_for(const struct worker *worker, usec_t now, char *text, size_t size);

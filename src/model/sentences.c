@@ -5,7 +5,6 @@
 #include "model/world.h"
 #include <stdio.h>
 #include <string.h>
-#include <syslog.h>
 
 #define OLDEST_MAX 64
 
@@ -71,94 +70,6 @@ static_assert(ELEMENTSOF(cause_names) == _CULPRITS_CAUSE_MAX, "a name for each c
 const char *culprits_cause_name(enum culprits_cause cause)
 {
         return cause_names[cause];
-}
-
-/* The journal's MESSAGE_ID of a kind, which contrib/systemd/sqmgr.catalog explains, is its name for ever: a
- * new kind gets one from `systemd-id128 new`. */
-static const struct {
-        const char *name;
-        int level;
-        const char *message_id;
-} event_kinds[] = {
-        [EVENT_STARTED] = {"started", LOG_INFO, "78686634112f4ad58ae6407cc90dac35"},
-        [EVENT_START_FAILED] = {"start-failed", LOG_ERR, "0310cd154d5b4f55ba5a35532692f7c4"},
-        [EVENT_ACTIVE] = {"active", LOG_INFO, "7070f04480864a02886b30b796dff9cf"},
-        [EVENT_QUIET] = {"quiet", LOG_INFO, "e61b8260f12b4e0eb33845f866792b4e"},
-        [EVENT_STOPPING] = {"stopping", LOG_INFO, "43333acd92834f3eac49bebef6c4a43c"},
-        [EVENT_KILLED] = {"killed", LOG_ERR, "81b583669a6e453aad79ddd9043ce3a3"},
-        [EVENT_GONE] = {"gone", LOG_INFO, "7085476f35e341da9e7876748d6b9401"},
-        [EVENT_CRASHED] = {"crashed", LOG_ERR, "bc8d0e71c8714b38b839514283dc4ec5"},
-        [EVENT_CRASH_LOOP] = {"crash-loop", LOG_ERR, "5d477ad320074d14b700ba9ce03c0a96"},
-        [EVENT_LAST_LINES] = {"last-lines", LOG_ERR, "9dea328e8e9646b492aa0a7dec099546"},
-        [EVENT_BOOT_TIMEOUT] = {"boot-timeout", LOG_ERR, "c38f400a3ed74ed1abce87602dc8379c"},
-        [EVENT_ELSEWHERE] = {"beats-elsewhere", LOG_WARNING, "6853119b51e94a2893390835f39aaad3"},
-        [EVENT_STALE] = {"stale", LOG_WARNING, "0e75bf363e904e1b9e47b8a90bf13ab9"},
-        [EVENT_HUNG] = {"hung", LOG_ERR, "bf6d729e74174e7998990725e3ff9a20"},
-        [EVENT_BEATS_AGAIN] = {"beats-again", LOG_INFO, "4b8d8ba0514d4ca39b2528edc4204e34"},
-        [EVENT_MEMORY_OVER] = {"memory-over", LOG_INFO, "74d57ea7dd82419f8338d88699287616"},
-        [EVENT_MEMORY_CHURN] = {"memory-churn", LOG_WARNING, "2bfae3c2b48e4f74be20be2a41412e86"},
-        /* As memory-over is: sqmgr sees to a breach itself, and the death that it explains is told as an
-           error. */
-        [EVENT_CULPRITS] = {"culprits", LOG_INFO, "5b832976107547ae96a8672c37102012"},
-        [EVENT_SIGNAL_REFUSED] = {"signal-refused", LOG_WARNING, "0a5782b72eaf4cb385715a9f3b5fa44d"},
-        [EVENT_ROLLOUT_STARTED] = {"rollout-started", LOG_INFO, "aec76d419ab54a4ba83fe522cd7d9440"},
-        [EVENT_ROLLOUT_DONE] = {"rollout-done", LOG_INFO, "55bcaa74a4114086864e4a3d802e42ac"},
-        [EVENT_ROLLOUT_HALTED] = {"rollout-halted", LOG_ERR, "b5d652ac47a9473bb6e0a86bef5799a8"},
-        [EVENT_ROLLOUT_ABORTED] = {"rollout-aborted", LOG_WARNING, "40127c4a667e438a995cd2ed24a14def"},
-        [EVENT_PLACES_HELD] = {"places-held", LOG_WARNING, "15e247db6883405f91740013f6ac01c5"},
-        [EVENT_REDIS_UP] = {"redis-up", LOG_INFO, "12e1d2d4589c4a89bd689a8ebced7466"},
-        [EVENT_REDIS_DOWN] = {"redis-down", LOG_ERR, "769878e19f844d038a72ebe8119a4f25"},
-        [EVENT_QUEUE_OVER] = {"queue-over", LOG_WARNING, "7656ab2a56d14ed8a76c6d7dfeb0b6ea"},
-        [EVENT_QUEUE_BACK] = {"queue-back", LOG_INFO, "866b9870572442ffb9275979cadddfa3"},
-        [EVENT_REDIS_FAILOVER] = {"redis-failover", LOG_WARNING, "ceb8796fa4e042378a6e01b56ddc0b9d"},
-        [EVENT_TIME_DOUBT] = {"time-doubt", LOG_WARNING, "989700e4a43c41f1a4b861fec10717c8"},
-        [EVENT_JOB_LOST] = {"job-lost", LOG_ERR, "3ae5fac177484ac6b6b7773b2c5d8d0a"},
-        [EVENT_JOB_RESCUED] = {"job-rescued", LOG_WARNING, "1e7d8a7c0eb34437b571e2837ab711bd"},
-        [EVENT_JOB_PARKED] = {"job-parked", LOG_ERR, "257d9caf3c964106a7981dcc7c34c620"},
-        [EVENT_RESCUE_OFF] = {"rescue-off", LOG_WARNING, "ac4a08e8843c419c88d92aff41a2f845"},
-        [EVENT_RESCUE_FAILED] = {"rescue-failed", LOG_ERR, "2c8d5833761141ce80db08097c1f21d8"},
-        [EVENT_JOB_LONG] = {"job-long", LOG_WARNING, "25efa6719f1c48ad8d8c75d3ca347d7c"},
-        [EVENT_ORDER] = {"order", LOG_INFO, "bff299560cf443aeb39df5a4da71cf1c"},
-};
-static_assert(ELEMENTSOF(event_kinds) == _EVENT_MAX, "a name and an id for each event");
-
-const char *event_kind_name(enum event_kind kind)
-{
-        return event_kinds[kind].name;
-}
-
-int event_kind_level(enum event_kind kind)
-{
-        return event_kinds[kind].level;
-}
-
-bool event_kind_ends(enum event_kind kind, enum event_kind trouble)
-{
-        switch (kind) {
-        case EVENT_REDIS_UP:
-                return trouble == EVENT_REDIS_DOWN;
-        case EVENT_QUEUE_BACK:
-                return trouble == EVENT_QUEUE_OVER;
-        case EVENT_BEATS_AGAIN:
-                return trouble == EVENT_STALE || trouble == EVENT_HUNG;
-        default:
-                return false;
-        }
-}
-
-int event_kind_alert_level(enum event_kind kind)
-{
-        int level = event_kinds[kind].level;
-
-        for (enum event_kind trouble = 0; trouble < _EVENT_MAX; trouble++)
-                if (event_kind_ends(kind, trouble))
-                        level = MIN(level, event_kinds[trouble].level);
-        return level;
-}
-
-const char *event_kind_message_id(enum event_kind kind)
-{
-        return event_kinds[kind].message_id;
 }
 
 /* What follows the count of its running jobs: ", oldest 11min", or "" where that is not known. */

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes, finds and frees the model's parts, and keeps the events not yet told. */
+/* Makes, finds and frees the model's parts. */
 #include "model/world.h"
 #include "model/rollout.h"
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Events pile up only between two turns of the loop; past this something is wrong, and memory is worth more.
- */
-#define EVENT_TEXT_MAX 2304
-#define EVENTS_MAX     10000
 
 static void fleet_free(struct fleet *fleet)
 {
@@ -168,64 +162,4 @@ struct worker *world_worker(const struct world *world, const char *id)
                         return worker;
         }
         return NULL;
-}
-
-static void count_event(struct world *world, enum event_kind kind, const struct fleet *fleet)
-{
-        if (fleet == NULL) {
-                world->event_totals[kind]++;
-                return;
-        }
-        for (size_t i = 0; i < world->n_fleets; i++)
-                if (world->fleets[i] == fleet)
-                        world->fleets[i]->totals.events[kind]++;
-}
-
-void world_event(struct world *world, enum event_kind kind, const struct fleet *fleet,
-                 const struct worker *worker, const char *format, ...)
-{
-        char text[EVENT_TEXT_MAX], *copy;
-        va_list arguments;
-
-        count_event(world, kind, fleet);
-        if (world->n_events >= EVENTS_MAX)
-                return;
-        if (world->n_events == world->events_allocated) {
-                size_t allocated = MAX((size_t)16, 2 * world->events_allocated);
-                struct event *events = realloc(world->events, allocated * sizeof(*events));
-
-                if (events == NULL)
-                        return;
-                world->events = events;
-                world->events_allocated = allocated;
-        }
-        va_start(arguments, format);
-        vsnprintf(text, sizeof(text), format, arguments);
-        va_end(arguments);
-        copy = strdup(text);
-        if (copy == NULL)
-                return;
-        struct event *event = &world->events[world->n_events++];
-        *event = (struct event){
-                .kind = kind,
-                .fleet = fleet,
-                .generation = fleet != NULL ? fleet->generation : 0,
-                .text = copy,
-        };
-        if (worker != NULL) {
-                event->generation = worker->generation;
-                event->index = worker->index;
-                event->pid = worker_pid(worker);
-                event->reason = worker->reason;
-        }
-}
-
-void world_events_clear(struct world *world)
-{
-        for (size_t i = 0; i < world->n_events; i++)
-                free(world->events[i].text);
-        /* A burst is rare: what it took goes back. */
-        free(world->events);
-        world->events = NULL;
-        world->n_events = world->events_allocated = 0;
 }

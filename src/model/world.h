@@ -55,9 +55,3 @@ struct fleet *world_fleet(const struct world *world, const char *name);
 
 /* The worker of id "FLEET/INDEX", or NULL. */
 struct worker *world_worker(const struct world *world, const char *id);
-
-/* Appends an event; worker may be NULL, and fleet too. Lost where memory is short: an event is never worth a
- * worker. */
-void world_event(struct world *world, enum event_kind kind, const struct fleet *fleet,
-                 const struct worker *worker, const char *format, ...) _printf_(5, 6);
-void world_events_clear(struct world *world);

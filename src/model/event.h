@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* What happened: the kinds of events, in one list, and the events of a world that are not yet told. */
+#pragma once
+
+#include "base/macro.h"
+#include <stdint.h>
+#include <sys/types.h>
+
+struct fleet;
+struct worker;
+struct world;
+
+/* The kinds: message id, kind, name, level, and which kind tells that such a trouble is over. Whatever knows
+ * of kinds is made of this list, and tests/check-docs holds the documents against it: the manual has them in
+ * the same order.
+ *
+ * The name and the id, the journal's MESSAGE_ID that contrib/systemd/sqmgr.catalog explains, are a contract:
+ * a kind has its own for ever, and a new one gets its id from `systemd-id128 new`. */
+/* clang-format off */
+#define EVENT_KINDS(X) \
+        X("78686634112f4ad58ae6407cc90dac35", EVENT_STARTED, "started", INFO, EVENT_NONE) \
+        X("0310cd154d5b4f55ba5a35532692f7c4", EVENT_START_FAILED, "start-failed", ERR, EVENT_NONE) \
+        X("7070f04480864a02886b30b796dff9cf", EVENT_ACTIVE, "active", INFO, EVENT_NONE) \
+        X("e61b8260f12b4e0eb33845f866792b4e", EVENT_QUIET, "quiet", INFO, EVENT_NONE) \
+        X("43333acd92834f3eac49bebef6c4a43c", EVENT_STOPPING, "stopping", INFO, EVENT_NONE) \
+        X("81b583669a6e453aad79ddd9043ce3a3", EVENT_KILLED, "killed", ERR, EVENT_NONE) \
+        /* exited after it was told to */ \
+        X("7085476f35e341da9e7876748d6b9401", EVENT_GONE, "gone", INFO, EVENT_NONE) \
+        /* exited by itself */ \
+        X("bc8d0e71c8714b38b839514283dc4ec5", EVENT_CRASHED, "crashed", ERR, EVENT_NONE) \
+        /* short lives in a row keep the fleet below its count */ \
+        X("5d477ad320074d14b700ba9ce03c0a96", EVENT_CRASH_LOOP, "crash-loop", ERR, EVENT_NONE) \
+        /* of one that has crashed, which were read back later */ \
+        X("9dea328e8e9646b492aa0a7dec099546", EVENT_LAST_LINES, "last-lines", ERR, EVENT_NONE) \
+        X("c38f400a3ed74ed1abce87602dc8379c", EVENT_BOOT_TIMEOUT, "boot-timeout", ERR, EVENT_NONE) \
+        X("6853119b51e94a2893390835f39aaad3", EVENT_ELSEWHERE, "beats-elsewhere", WARNING, EVENT_NONE) \
+        X("0e75bf363e904e1b9e47b8a90bf13ab9", EVENT_STALE, "stale", WARNING, EVENT_BEATS_AGAIN) \
+        X("bf6d729e74174e7998990725e3ff9a20", EVENT_HUNG, "hung", ERR, EVENT_BEATS_AGAIN) \
+        X("4b8d8ba0514d4ca39b2528edc4204e34", EVENT_BEATS_AGAIN, "beats-again", INFO, EVENT_NONE) \
+        X("74d57ea7dd82419f8338d88699287616", EVENT_MEMORY_OVER, "memory-over", INFO, EVENT_NONE) \
+        X("2bfae3c2b48e4f74be20be2a41412e86", EVENT_MEMORY_CHURN, "memory-churn", WARNING, EVENT_NONE) \
+        /* what ran in one that went over a memory limit, or fell to the OOM killer: no more than memory-over, \
+           since sqmgr sees to a breach itself, and the death that it explains is told as an error */ \
+        X("5b832976107547ae96a8672c37102012", EVENT_CULPRITS, "culprits", INFO, EVENT_NONE) \
+        X("0a5782b72eaf4cb385715a9f3b5fa44d", EVENT_SIGNAL_REFUSED, "signal-refused", WARNING, EVENT_NONE) \
+        X("aec76d419ab54a4ba83fe522cd7d9440", EVENT_ROLLOUT_STARTED, "rollout-started", INFO, EVENT_NONE) \
+        X("55bcaa74a4114086864e4a3d802e42ac", EVENT_ROLLOUT_DONE, "rollout-done", INFO, EVENT_NONE) \
+        X("b5d652ac47a9473bb6e0a86bef5799a8", EVENT_ROLLOUT_HALTED, "rollout-halted", ERR, EVENT_NONE) \
+        X("40127c4a667e438a995cd2ed24a14def", EVENT_ROLLOUT_ABORTED, "rollout-aborted", WARNING, EVENT_NONE) \
+        /* max_processes reached, drains among them */ \
+        X("15e247db6883405f91740013f6ac01c5", EVENT_PLACES_HELD, "places-held", WARNING, EVENT_NONE) \
+        X("12e1d2d4589c4a89bd689a8ebced7466", EVENT_REDIS_UP, "redis-up", INFO, EVENT_NONE) \
+        X("769878e19f844d038a72ebe8119a4f25", EVENT_REDIS_DOWN, "redis-down", ERR, EVENT_REDIS_UP) \
+        /* queues of one Redis, over their limits */ \
+        X("7656ab2a56d14ed8a76c6d7dfeb0b6ea", EVENT_QUEUE_OVER, "queue-over", WARNING, EVENT_QUEUE_BACK) \
+        X("866b9870572442ffb9275979cadddfa3", EVENT_QUEUE_BACK, "queue-back", INFO, EVENT_NONE) \
+        /* another server is the master now */ \
+        X("ceb8796fa4e042378a6e01b56ddc0b9d", EVENT_REDIS_FAILOVER, "redis-failover", WARNING, EVENT_NONE) \
+        X("989700e4a43c41f1a4b861fec10717c8", EVENT_TIME_DOUBT, "time-doubt", WARNING, EVENT_NONE) \
+        /* it was running in a worker that died */ \
+        X("3ae5fac177484ac6b6b7773b2c5d8d0a", EVENT_JOB_LOST, "job-lost", ERR, EVENT_NONE) \
+        /* the same, and it is in its queue again */ \
+        X("1e7d8a7c0eb34437b571e2837ab711bd", EVENT_JOB_RESCUED, "job-rescued", WARNING, EVENT_NONE) \
+        /* the same, once too often */ \
+        X("257d9caf3c964106a7981dcc7c34c620", EVENT_JOB_PARKED, "job-parked", ERR, EVENT_NONE) \
+        /* its jobs come back by other means */ \
+        X("ac4a08e8843c419c88d92aff41a2f845", EVENT_RESCUE_OFF, "rescue-off", WARNING, EVENT_NONE) \
+        X("2c8d5833761141ce80db08097c1f21d8", EVENT_RESCUE_FAILED, "rescue-failed", ERR, EVENT_NONE) \
+        /* a job runs for longer than job_warn_after */ \
+        X("25efa6719f1c48ad8d8c75d3ca347d7c", EVENT_JOB_LONG, "job-long", WARNING, EVENT_NONE) \
+        /* the operator's */ \
+        X("bff299560cf443aeb39df5a4da71cf1c", EVENT_ORDER, "order", INFO, EVENT_NONE)
+
+enum event_kind {
+#define EVENT_KIND(id, kind, name, level, end) kind,
+        EVENT_KINDS(EVENT_KIND)
+#undef EVENT_KIND
+        _EVENT_MAX,
+        EVENT_NONE = _EVENT_MAX,
+};
+/* clang-format on */
+
+/* Why something happens to a worker; it is the worker's own, too, from when that is decided. */
+enum reason {
+        REASON_NONE,
+        REASON_MEMORY,
+        REASON_RESTART,
+        REASON_OPERATOR,
+        REASON_AGE,
+        REASON_SCALE,
+        REASON_EXTERNAL,
+        REASON_SHUTDOWN,
+        REASON_CRASH,
+        REASON_BOOT,
+        REASON_HUNG,
+        _REASON_MAX,
+};
+
+struct event {
+        enum event_kind kind;
+        const struct fleet *fleet; /* NULL: of no fleet */
+        unsigned index;            /* of the worker; 0: of none */
+        pid_t pid;
+        enum reason reason;
+        uint64_t generation; /* the worker's, else the fleet's; 0: of no fleet */
+        char *text;          /* owned by the world: one sentence */
+};
+
+const char *event_kind_name(enum event_kind kind);
+int event_kind_level(enum event_kind kind); /* syslog's: LOG_ERR, LOG_WARNING or LOG_INFO */
+/* Does it tell that such a trouble is over? */
+bool event_kind_ends(enum event_kind kind, enum event_kind trouble);
+/* What it counts as where someone is to be told: the end of a trouble as much as the trouble. */
+int event_kind_alert_level(enum event_kind kind);
+const char *event_kind_message_id(enum event_kind kind); /* 32 hex digits: the journal's MESSAGE_ID */
+
+/* Appends an event; worker may be NULL, and fleet too. Lost where memory is short: an event is never worth a
+ * worker. */
+void world_event(struct world *world, enum event_kind kind, const struct fleet *fleet,
+                 const struct worker *worker, const char *format, ...) _printf_(5, 6);
+void world_events_clear(struct world *world);
