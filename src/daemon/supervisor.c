@@ -351,7 +351,7 @@ struct supervisor *supervisor_free(struct supervisor *supervisor)
                 struct fleet *fleet = supervisor->world->fleets[i];
 
                 for (size_t j = 0; j < fleet->n_workers; j++)
-                        worker_io_free(fleet->workers[j]->io);
+                        worker_io_free(fleet->workers[j]->process);
         }
         links_free(supervisor);
         rescues_forget(supervisor);

@@ -24,7 +24,7 @@ struct state_dead;  /* model/state.h */
 struct last_lines;  /* last_lines.c: those that are being read */
 struct adoption;    /* adopt.c: what is still looked for */
 
-/* One Redis, with the fleets whose heartbeats are there. It is the io of those fleets. */
+/* One Redis, with the fleets whose heartbeats are there. It is the link of those fleets. */
 struct link {
         struct supervisor *supervisor;
         char *url;         /* NULL: the Sentinels of the settings name the server */
@@ -38,8 +38,8 @@ struct link {
         struct queue_watch queue_watch;
 };
 
-/* What the shell keeps of a worker: its io. */
-struct worker_io {
+/* What the shell holds of a worker. */
+struct process {
         struct supervisor *supervisor;
         struct worker *worker;
         struct proc *main;
@@ -178,7 +178,7 @@ int look_has_booted(const struct proc *proc, const struct framework *framework);
 void work_list_look(struct worker *worker);
 /* The same of all whose memory went over a limit: what they ran is told of. */
 void work_lists_turn(struct supervisor *supervisor);
-void work_list_forget(struct worker_io *io);
+void work_list_forget(struct process *process);
 
 /* execute.c: carries out one action, and observes what became of it. Returns false where nothing did. */
 bool execute(struct supervisor *supervisor, const struct action *action, usec_t now);
@@ -201,18 +201,18 @@ bool rescues_need_removed(const struct supervisor *supervisor);
 void rescues_forget(struct supervisor *supervisor);
 
 /* worker_io.c: the descriptors behind a worker. Takes main and report_fd over, whatever it returns: 0 or
- * -errno; worker->io stays NULL only where memory was short. */
+ * -errno; worker->process stays NULL only where memory was short. */
 int worker_io_new(struct supervisor *supervisor, struct worker *worker, struct proc *main, int report_fd);
 /* The same for an adopted worker. beat, taken over too: the process that beats, where it is another than
  * main; identity: that it is known to beat under; NULL: none. */
 int worker_io_adopt(struct supervisor *supervisor, struct worker *worker, struct proc *main,
                     struct proc *beat, const char *identity);
-/* For fleet_reap(): userdata is a struct worker_io, or NULL. */
-void worker_io_free(void *userdata);
+/* For fleet_reap(); takes NULL. */
+void worker_io_free(struct process *process);
 /* The process pid was found to beat for this worker. */
 void worker_io_set_beat(struct worker *worker, pid_t pid, usec_t now);
 /* The process that jobs run in, as far as it is known. */
-struct proc *worker_io_beating(const struct worker_io *io);
+struct proc *worker_io_beating(const struct process *process);
 /* Waits for the children that have exited: workers, others of ours, and orphans that we inherit as subreaper.
  */
 void worker_io_sweep(struct supervisor *supervisor);

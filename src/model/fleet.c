@@ -266,7 +266,7 @@ unsigned fleet_free_index(const struct fleet *fleet)
         return index;
 }
 
-void fleet_reap(struct fleet *fleet, void (*free_io)(void *io))
+void fleet_reap(struct fleet *fleet, void (*release)(struct process *process))
 {
         size_t kept = 0;
 
@@ -277,8 +277,8 @@ void fleet_reap(struct fleet *fleet, void (*free_io)(void *io))
                         fleet->workers[kept++] = worker;
                         continue;
                 }
-                if (worker->io != NULL && free_io != NULL)
-                        free_io(worker->io);
+                if (worker->process && release)
+                        release(worker->process);
                 free(worker);
         }
         fleet->n_workers = kept;

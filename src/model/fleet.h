@@ -69,6 +69,9 @@ enum breach { BREACH_NONE, BREACH_THRESHOLD, BREACH_LIMIT };
 struct fleet;
 struct world;
 
+struct process; /* the shell's: a worker's descriptors and event sources */
+struct link;    /* the shell's: a connection to Redis */
+
 struct worker {
         struct fleet *fleet;
         unsigned index; /* see WORKER_ID */
@@ -129,7 +132,7 @@ struct worker {
         enum wait waits_for;
         unsigned waits_count;
 
-        void *io; /* the shell's own: descriptors, event sources; NULL in tests */
+        struct process *process; /* what the shell holds of it, and defines; NULL: nothing, or not yet */
 };
 
 enum fleet_order { ORDER_RUN, ORDER_QUIET, ORDER_STOP, _FLEET_ORDER_MAX };
@@ -235,7 +238,7 @@ struct fleet {
         enum wait waits_for; /* the planner's verdict on starts */
         enum wait wait_told;
         struct fleet_totals totals;
-        void *io;
+        struct link *link; /* the shell's connection to its Redis; NULL: none, or not yet */
 };
 
 /* Counts that the model derives; `ready` and `fresh` mean at `now`. */
@@ -333,5 +336,6 @@ bool fleet_wants_fast_looks(const struct fleet *fleet, usec_t now);
 /* The lowest free index from 1. */
 unsigned fleet_free_index(const struct fleet *fleet);
 
-/* Forgets the workers that are gone; free_io is called with each one's io where that is set. */
-void fleet_reap(struct fleet *fleet, void (*free_io)(void *io));
+/* Forgets the workers that are gone; release is called with what the shell holds of each, where that is set.
+ */
+void fleet_reap(struct fleet *fleet, void (*release)(struct process *process));

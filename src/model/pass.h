@@ -30,8 +30,8 @@ struct pass_ops {
         bool (*save)(const struct plan *starting, usec_t now, void *userdata);
         /* Carries out one action, and observes what became of it. Returns false where nothing did. */
         bool (*execute)(const struct action *action, usec_t now, void *userdata);
-        /* Frees the io of a worker that is forgotten; NULL: there is none. */
-        void (*release)(void *io);
+        /* Frees what the shell holds of a worker that is forgotten; NULL: there is nothing. */
+        void (*release)(struct process *process);
 };
 
 /* What the clocks say; see observe_clocks(). */

@@ -126,7 +126,7 @@ static void adopt(struct sim *sim, struct fleet *fleet, const struct worker *kno
         check_adopted(sim, process, known, worker);
         if (worker->state == WORKER_GONE)
                 return;
-        worker->io = process;
+        worker->process = process;
         process->worker = worker;
         process->hung = worker->hung; /* as it was known when that was written last */
         match_owner_added(&sim->fleets[process->fleet].link.match);

@@ -126,8 +126,8 @@ static void check_start(struct sim *sim, const struct action *action)
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 const struct worker *worker = fleet->workers[i];
 
-                hung += worker->state == WORKER_ACTIVE && seems_hung(sim, worker->io);
-                trying += (worker->state == WORKER_ACTIVE && !seems_hung(sim, worker->io)) ||
+                hung += worker->state == WORKER_ACTIVE && seems_hung(sim, worker->process);
+                trying += (worker->state == WORKER_ACTIVE && !seems_hung(sim, worker->process)) ||
                           (worker->state == WORKER_STARTING && worker->generation == fleet->generation);
         }
         if (living >= fleet_max_processes(fleet) && !lost)
@@ -320,7 +320,7 @@ static void check_kill(struct sim *sim, const struct action *action, const struc
 
 void check_action(struct sim *sim, const struct action *action)
 {
-        struct process *process = action->worker != NULL ? action->worker->io : NULL;
+        struct process *process = action->worker != NULL ? action->worker->process : NULL;
 
         sim->actions++;
         if (sim->settled_at != 0)
@@ -410,7 +410,7 @@ static void check_processes(struct sim *sim)
 
                 for (size_t j = 0; j < fleet->n_workers; j++) {
                         const struct worker *worker = fleet->workers[j];
-                        const struct process *process = worker->io;
+                        const struct process *process = worker->process;
 
                         if (worker->state == WORKER_GONE)
                                 continue;
@@ -443,7 +443,7 @@ static void check_rollout(struct sim *sim, unsigned number)
         bool calm = model->link.up && !rollout_is_held(fleet) && sim->now >= sim->proc_fails_until + SEC;
         for (size_t i = 0; i < fleet->n_workers && calm && !due; i++) {
                 const struct worker *worker = fleet->workers[i];
-                const struct process *process = worker->io;
+                const struct process *process = worker->process;
 
                 due = worker->state == WORKER_ACTIVE && worker->generation < fleet->generation &&
                       has_evidence(sim, process) && process->runner_alive &&

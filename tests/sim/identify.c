@@ -22,7 +22,7 @@ static struct process *find_serial(const struct sim *sim, unsigned serial)
 const char *identify_text(const struct worker *worker, void *userdata)
 {
         struct sim *sim = userdata;
-        const struct process *process = worker->io;
+        const struct process *process = worker->process;
         static char text[64];
 
         if (process == NULL || process->identity == 0)

@@ -12,7 +12,7 @@
 
 static struct process *process_of(const struct worker *worker)
 {
-        return worker->io;
+        return worker->process;
 }
 
 usec_t shell_next_at(const struct sim *sim)
@@ -235,10 +235,8 @@ static void look(struct sim *sim, bool fast)
         }
 }
 
-static void forget_worker(void *io)
+static void forget_worker(struct process *process)
 {
-        struct process *process = io;
-
         process->worker = NULL;
         process->identity = 0;
 }
@@ -260,7 +258,7 @@ static void start(struct sim *sim, const struct action *action)
                 return;
         struct worker *worker = observe_started(action->fleet, action->index, action->reason, process->pid,
                                                 process->start, sim->now);
-        worker->io = process;
+        worker->process = process;
         process->worker = worker;
         match_owner_added(&sim->fleets[number].link.match);
 }

@@ -123,7 +123,7 @@ START_TEST(the_lowest_free_index_is_taken)
                 ck_assert_uint_eq(test_spawn(&t)->index, i);
         test_exit(&t, test_worker(&t, 2), 0);
         ck_assert_ptr_null(test_worker(&t, 2));
-        fleet_reap(t.fleet, free);
+        fleet_reap(t.fleet, test_process_free);
         ck_assert_uint_eq(fleet_free_index(t.fleet), 2);
         ck_assert_uint_eq(test_spawn(&t)->index, 2);
         for (unsigned i = 5; i <= 20; i++)

@@ -137,7 +137,7 @@ START_TEST(short_lives_back_off)
                 struct worker *worker = test_spawn(&t);
 
                 test_exit(&t, worker, 1);
-                fleet_reap(t.fleet, free);
+                fleet_reap(t.fleet, test_process_free);
                 ck_assert_uint_eq(t.fleet->crash.count, i + 1);
                 ck_assert_uint_le(t.fleet->crash.next_at, t.now + 60 * USEC_PER_SEC);
         }
@@ -202,7 +202,7 @@ END_TEST
 static void fail_once(void)
 {
         test_exit(&t, test_spawn(&t), 1);
-        fleet_reap(t.fleet, free);
+        fleet_reap(t.fleet, test_process_free);
         ck_assert_uint_eq(t.fleet->crash.count, 1);
 }
 

@@ -23,7 +23,7 @@ static struct worker *any_worker(struct test_world *t)
 static void work(struct test_world *t)
 {
         for (size_t i = 0; i < t->fleet->n_workers; i++) {
-                struct test_process *process = test_process(t->fleet->workers[i]);
+                struct process *process = test_process(t->fleet->workers[i]);
 
                 if (process->beat_usec == 0 || process->stopping)
                         continue;
@@ -36,7 +36,7 @@ static void work(struct test_world *t)
 
 static void befall_worker(struct test_world *t, struct worker *worker)
 {
-        struct test_process *process = test_process(worker);
+        struct process *process = test_process(worker);
 
         switch (pick(8)) {
         case 0:
@@ -146,13 +146,13 @@ static void live(struct test_world *t)
 static void recover(struct test_world *t)
 {
         test_redis(t, true);
-        t->newborn = (struct test_process){
+        t->newborn = (struct process){
                 .boot_usec = USEC_PER_SEC, .die_usec = USEC_INFINITY, .memory_bytes = (uint64_t)200 << 20};
         t->quiet_error = 0;
         t->start_error = NULL;
         observe_available_memory(t->world, 0);
         for (size_t i = 0; i < t->fleet->n_workers; i++) {
-                struct test_process *process = test_process(t->fleet->workers[i]);
+                struct process *process = test_process(t->fleet->workers[i]);
 
                 process->hung = process->deaf = false;
                 process->busy = 0;

@@ -43,7 +43,7 @@ void test_world_close(struct test_world *t)
 {
         for (size_t i = 0; i < t->world->n_fleets; i++)
                 for (size_t j = 0; j < t->world->fleets[i]->n_workers; j++)
-                        free(t->world->fleets[i]->workers[j]->io);
+                        free(t->world->fleets[i]->workers[j]->process);
         plan_free(&t->plan);
         t->world = world_free(t->world);
 }
@@ -54,9 +54,14 @@ void test_redis(struct test_world *t, bool up)
         observe_redis(t->fleet, up, t->now);
 }
 
-struct test_process *test_process(const struct worker *worker)
+struct process *test_process(const struct worker *worker)
 {
-        return worker->io;
+        return worker->process;
+}
+
+void test_process_free(struct process *process)
+{
+        free(process);
 }
 
 struct worker *test_worker(struct test_world *t, unsigned index)
@@ -76,14 +81,14 @@ static struct worker *start(struct test_world *t, unsigned index, enum reason re
 {
         pid_t pid = t->next_pid++;
         struct worker *worker = observe_started(t->fleet, index, reason, pid, (uint64_t)pid * 7, t->now);
-        struct test_process *process = malloc(sizeof(*process));
+        struct process *process = malloc(sizeof(*process));
 
         ck_assert_ptr_nonnull(worker);
         ck_assert_ptr_nonnull(process);
         *process = t->newborn;
         process->started_at = t->now;
         process->next_beat_at = usec_add(t->now, process->boot_usec);
-        worker->io = process;
+        worker->process = process;
         return worker;
 }
 
@@ -128,7 +133,7 @@ void test_exit(struct test_world *t, struct worker *worker, int status)
 /* Of the promises' own notion of ready, built on what could be read alone. */
 static bool seen_ready(const struct test_world *t, const struct worker *worker)
 {
-        const struct test_process *process = test_process(worker);
+        const struct process *process = test_process(worker);
 
         return worker->state == WORKER_ACTIVE && process->first_read_at > 0 &&
                t->now >= process->first_read_at + t->fleet_settings.ready_after && t->redis_up &&
@@ -168,7 +173,7 @@ static void check_quiet(const struct test_world *t, const struct action *action)
 static void check_stop(const struct test_world *t, const struct action *action)
 {
         const struct worker *worker = action->worker;
-        const struct test_process *process = test_process(worker);
+        const struct process *process = test_process(worker);
 
         if (process->silent || is_forced(t))
                 return;
@@ -227,7 +232,7 @@ unsigned test_planned(const struct test_world *t, enum action_kind kind, const s
 
 static void execute(struct test_world *t, const struct action *action)
 {
-        struct test_process *process = action->worker != NULL ? test_process(action->worker) : NULL;
+        struct process *process = action->worker != NULL ? test_process(action->worker) : NULL;
 
         switch (action->kind) {
         case ACTION_START:
@@ -268,7 +273,7 @@ void test_execute(struct test_world *t)
 /* What the process does by itself up to now, and what can be read of it. */
 static void process_live(struct test_world *t, struct worker *worker)
 {
-        struct test_process *process = test_process(worker);
+        struct process *process = test_process(worker);
 
         if (process->killed || (process->stopping && !process->deaf)) {
                 observe_exit(worker, &(struct exit_status){.known = true}, t->now);
@@ -288,7 +293,7 @@ static void process_live(struct test_world *t, struct worker *worker)
 
 static void process_read(struct test_world *t, struct worker *worker, unsigned looks)
 {
-        struct test_process *process = test_process(worker);
+        struct process *process = test_process(worker);
 
         if (looks & LOOK_MEMORY)
                 observe_memory(worker, process->memory_bytes, t->now);
@@ -329,9 +334,9 @@ void test_tick(struct test_world *t, double seconds)
                        (usec_t)((int64_t)(t->now + t->suspended_usec) + TEST_WALL_USEC + t->stepped_usec));
         for (size_t i = 0; i < fleet->n_workers; i++)
                 process_live(t, fleet->workers[i]);
-        fleet_reap(fleet, free);
+        fleet_reap(fleet, test_process_free);
         for (size_t i = 0; i < fleet->n_workers; i++) {
-                struct test_process *process = test_process(fleet->workers[i]);
+                struct process *process = test_process(fleet->workers[i]);
 
                 process_read(t, fleet->workers[i], worker_looks(fleet->workers[i], false, t->now));
                 process->busy_copied = process->busy;

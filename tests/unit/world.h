@@ -11,8 +11,8 @@
 #include "model/rollout.h"
 #include "unit.h"
 
-/* How a worker's process behaves; its worker's io. */
-struct test_process {
+/* How a worker's process behaves. */
+struct process {
         usec_t started_at;
         usec_t boot_usec;   /* from its start to its first beat; USEC_INFINITY: never */
         usec_t die_usec;    /* from its start to its death by itself; USEC_INFINITY: none */
@@ -49,7 +49,7 @@ struct test_world {
         usec_t suspended_usec; /* asleep so far */
         int64_t stepped_usec;  /* the wall clock's steps so far */
         bool redis_up;
-        struct test_process newborn; /* how the next processes behave */
+        struct process newborn; /* how the next processes behave */
         int quiet_error, stop_error, kill_error;
         const char *start_error;
         bool urgent; /* an order of the operator's was given that does not wait for others to be ready */
@@ -78,7 +78,9 @@ struct worker *test_spawn_ready(struct test_world *t);
 void test_beat(struct test_world *t, struct worker *worker, double beat, unsigned busy, bool quiet);
 
 struct worker *test_worker(struct test_world *t, unsigned index);
-struct test_process *test_process(const struct worker *worker);
+struct process *test_process(const struct worker *worker);
+/* For fleet_reap(). */
+void test_process_free(struct process *process);
 struct fleet_counts test_counts(const struct test_world *t);
 
 /* Plans, carries nothing out. */

@@ -96,8 +96,8 @@ static int is_elsewhere(pid_t pid, void *userdata)
 static struct doctor_worker look_at_worker(const struct worker *worker)
 {
         struct doctor_worker facts = {.worker = worker};
-        const struct worker_io *io = worker->io;
-        struct proc *proc = io != NULL ? worker_io_beating(io) : NULL;
+        const struct process *process = worker->process;
+        struct proc *proc = process != NULL ? worker_io_beating(process) : NULL;
         struct sidekiq_title title;
         struct stat own;
         char text[1024];

@@ -140,8 +140,8 @@ static void on_works(struct job_list *lists, const char *error, void *userdata)
 
 static bool add_worker(struct reading *reading, const struct worker *worker)
 {
-        const struct worker_io *io = worker->io;
-        const char *identity = io && io->slot ? beats_identity(io->slot) : NULL;
+        const struct process *process = worker->process;
+        const char *identity = process && process->slot ? beats_identity(process->slot) : NULL;
 
         if (!identity || worker->state == WORKER_GONE)
                 return true;
@@ -172,7 +172,7 @@ static bool read_link(struct query *query, const struct link *link, struct fleet
         if (redis_state(link->redis) != REDIS_STATE_CONNECTED)
                 return add_unread(query, url, redis_error(link->redis) ?: "there is no connection yet");
         for (size_t i = 0; i < n_fleets; i++)
-                for (size_t j = 0; fleets[i]->io == link && j < fleets[i]->n_workers; j++)
+                for (size_t j = 0; fleets[i]->link == link && j < fleets[i]->n_workers; j++)
                         if (!add_worker(reading, fleets[i]->workers[j]))
                                 return false;
         if (reading->n == 0) {
@@ -203,8 +203,8 @@ void jobs_reply(struct call *call, struct fleet *const *fleets, size_t n_fleets)
                 bool seen = false;
 
                 for (size_t j = 0; j < i; j++)
-                        seen |= fleets[j]->io == fleets[i]->io;
-                enough = seen || read_link(query, fleets[i]->io, fleets, n_fleets);
+                        seen |= fleets[j]->link == fleets[i]->link;
+                enough = seen || read_link(query, fleets[i]->link, fleets, n_fleets);
         }
         if (!query)
                 server_reply(call, NULL, false);

@@ -43,9 +43,9 @@ static void start(struct supervisor *supervisor, const struct action *action, us
         log_error("cannot watch the new worker %s: %s, it is ended",
                   WORKER_ID_OF(fleet->settings->name, action->index), strerror(-r));
         (void)kill(launched.pid, SIGKILL);
-        if (worker == NULL || worker->io == NULL)
+        if (worker == NULL || worker->process == NULL)
                 observe_start_failed(fleet, action->index, strerror(-r), now);
-        if (worker != NULL && worker->io == NULL)
+        if (worker != NULL && worker->process == NULL)
                 observe_exit(worker, &(struct exit_status){.launch_error = "could not be watched"}, now);
 }
 
@@ -53,21 +53,21 @@ static void start(struct supervisor *supervisor, const struct action *action, us
  * what of it would become the worker cannot be known, and none of it has taken a job. */
 static int signal_worker(const struct worker *worker, int signo)
 {
-        const struct worker_io *io = worker->io;
-        struct proc *beating = worker_io_beating(io);
+        const struct process *process = worker->process;
+        struct proc *beating = worker_io_beating(process);
 
         if (beating != NULL)
                 return -proc_signal(beating, signo);
         if (kill(-worker->pid, signo) == 0)
                 return 0;
         /* It has no group of its own yet, or is a process that we did not start. */
-        return -proc_signal(io->main, signo);
+        return -proc_signal(process->main, signo);
 }
 
 static int quiet(const struct worker *worker)
 {
         int signo = framework_of(worker->fleet->settings->traits)->quiet_signal;
-        struct proc *beating = worker_io_beating(worker->io);
+        struct proc *beating = worker_io_beating(worker->process);
 
         if (beating == NULL)
                 return ESRCH;
@@ -90,11 +90,11 @@ static int stop(const struct worker *worker)
 
 static int kill_worker(const struct worker *worker)
 {
-        const struct worker_io *io = worker->io;
+        const struct process *process = worker->process;
         int error = signal_worker(worker, SIGKILL);
 
-        if (worker_io_beating(io) != io->main)
-                (void)proc_signal(io->main, SIGKILL);
+        if (worker_io_beating(process) != process->main)
+                (void)proc_signal(process->main, SIGKILL);
         return error;
 }
 

@@ -6,10 +6,10 @@
 
 static const char *identity_of(const struct worker *worker, void *userdata)
 {
-        const struct worker_io *io = worker->io;
+        const struct process *process = worker->process;
 
         (void)userdata;
-        return io != NULL && io->slot != NULL ? beats_identity(io->slot) : NULL;
+        return process != NULL && process->slot != NULL ? beats_identity(process->slot) : NULL;
 }
 
 bool keep(struct supervisor *supervisor, const struct plan *starting, usec_t now)

@@ -21,7 +21,7 @@ static void connected(struct link *link, const char *server_text)
         if (before != NULL && strcmp(before, server_text) == 0)
                 return;
         for (size_t i = 0; before != NULL && i < world->n_fleets; i++)
-                if (world->fleets[i]->io == link)
+                if (world->fleets[i]->link == link)
                         observe_failover(world->fleets[i], before, server_text);
         /* Where memory is short, the next move is told as one from the master before. */
         char *copy = strdup(server_text);
@@ -44,7 +44,7 @@ static void on_redis_state(struct redis *redis, enum redis_state state, const ch
         } else if (error != NULL)
                 log_error("Redis %s: %s", redis_url_text(redis), error);
         for (size_t i = 0; i < world->n_fleets; i++)
-                if (world->fleets[i]->io == link)
+                if (world->fleets[i]->link == link)
                         observe_redis(world->fleets[i], state == REDIS_STATE_CONNECTED, now);
         supervisor_arm_turn(link->supervisor);
 }
@@ -166,9 +166,9 @@ void links_join(struct supervisor *supervisor)
                 struct fleet *fleet = world->fleets[i];
                 struct link *link = find_link(supervisor, fleet_url(supervisor, fleet->settings));
 
-                if (fleet->io != NULL)
+                if (fleet->link != NULL)
                         continue;
-                fleet->io = link;
+                fleet->link = link;
                 if (redis_state(link->redis) == REDIS_STATE_CONNECTED)
                         observe_redis(fleet, true, now);
         }
@@ -177,7 +177,7 @@ void links_join(struct supervisor *supervisor)
                 bool used = false;
 
                 for (size_t j = 0; j < world->n_fleets; j++)
-                        used |= world->fleets[j]->io == link;
+                        used |= world->fleets[j]->link == link;
                 if (used)
                         supervisor->links[kept++] = link;
                 else

@@ -11,10 +11,10 @@
 
 static bool is_job_thread(const char *comm, void *userdata)
 {
-        const struct worker_io *io = userdata;
+        const struct process *process = userdata;
 
-        return framework_of(io->worker->fleet->settings->traits)
-                ->thread_is_processor(comm, beats_info(io->slot));
+        return framework_of(process->worker->fleet->settings->traits)
+                ->thread_is_processor(comm, beats_info(process->slot));
 }
 
 /* True where the process carries a title that only a worker that beats has. */
@@ -29,8 +29,8 @@ static bool read_title(const struct worker *worker, struct proc *proc, struct si
 static void look_memory(struct worker *worker, usec_t now)
 {
         const struct fleet_settings *settings = worker->fleet->settings;
-        struct worker_io *io = worker->io;
-        struct proc *proc = worker_io_beating(io) ?: io->main;
+        struct process *process = worker->process;
+        struct proc *proc = worker_io_beating(process) ?: process->main;
         uint64_t bytes;
         int r = 0;
 
@@ -48,19 +48,19 @@ static void look_memory(struct worker *worker, usec_t now)
 
 static void look_threads(struct worker *worker)
 {
-        struct worker_io *io = worker->io;
+        struct process *process = worker->process;
         bool witness = worker->threads_witness;
-        struct proc *proc = worker_io_beating(io);
+        struct proc *proc = worker_io_beating(process);
         unsigned threads;
 
-        if (proc != NULL && proc_count_threads(proc, is_job_thread, io, &threads) == 0)
+        if (proc != NULL && proc_count_threads(proc, is_job_thread, process, &threads) == 0)
                 observe_threads(worker, threads);
-        io->supervisor->pass.unsaved |= worker->threads_witness != witness;
+        process->supervisor->pass.unsaved |= worker->threads_witness != witness;
 }
 
 static void look_title(struct worker *worker)
 {
-        struct proc *proc = worker_io_beating(worker->io);
+        struct proc *proc = worker_io_beating(worker->process);
         struct sidekiq_title title = {0};
 
         if (proc == NULL)
@@ -94,22 +94,22 @@ int look_has_booted(const struct proc *proc, const struct framework *framework)
 
 static int look_boot_each(pid_t pid, void *userdata)
 {
-        const struct worker_io *io = userdata;
+        const struct process *process = userdata;
         _cleanup_proc_ struct proc *proc = NULL;
 
         int r = proc_open(pid, &proc);
         if (r < 0)
                 return is_shortage(r) ? r : 0;
-        return look_has_booted(proc, framework_of(io->worker->fleet->settings->traits));
+        return look_has_booted(proc, framework_of(process->worker->fleet->settings->traits));
 }
 
 static void look_worker(struct worker *worker, bool fast, usec_t now)
 {
-        const struct worker_io *io = worker->io;
+        const struct process *process = worker->process;
         unsigned looks = worker_looks(worker, fast, now);
 
         /* One that could not be watched has been killed: its exit comes next. */
-        if (io == NULL || io->slot == NULL)
+        if (process == NULL || process->slot == NULL)
                 return;
         if (looks & LOOK_MEMORY)
                 look_memory(worker, now);
@@ -118,15 +118,15 @@ static void look_worker(struct worker *worker, bool fast, usec_t now)
         if (looks & LOOK_TITLE)
                 look_title(worker);
         if (looks & LOOK_BOOT) {
-                int r = proc_tree_each(worker->pid, look_boot_each, worker->io);
+                int r = proc_tree_each(worker->pid, look_boot_each, worker->process);
 
                 /* Where the tree cannot be read, nothing is known: it is left alone. */
                 if (r >= 0)
                         observe_booted(worker, r > 0, now);
         }
         if (looks & (LOOK_BEAT | LOOK_WORK_LIST))
-                beats_want(io->slot, looks);
-        if (!fast && (io->supervisor->pass.n_regular + worker->index) % JOBS_EVERY == 0)
+                beats_want(process->slot, looks);
+        if (!fast && (process->supervisor->pass.n_regular + worker->index) % JOBS_EVERY == 0)
                 work_list_look(worker);
 }
 

@@ -84,7 +84,7 @@ static struct fleet *find_fleet(struct rescue *rescue)
 {
         struct fleet *fleet = world_fleet(rescue->supervisor->world, rescue->dead.fleet);
 
-        if (fleet != NULL && fleet->io != NULL && (rescue->culprits || !is_off(fleet)))
+        if (fleet != NULL && fleet->link != NULL && (rescue->culprits || !is_off(fleet)))
                 return fleet;
         supervisor_arm_turn(rescue->supervisor);
         rescue_free(rescue);
@@ -126,7 +126,7 @@ static void ask_next(struct rescue *rescue)
                 rescue_free(rescue);
                 return;
         }
-        const struct link *link = fleet->io;
+        const struct link *link = fleet->link;
         int r = requeue_job(link->redis, rescue->supervisor->settings->redis.namespace,
                             rescue->dead.worker.identity, &rescue->jobs.jobs[rescue->next_job],
                             fleet->settings, rescue->how, clock_now(CLOCK_REALTIME), on_requeued, rescue);
@@ -205,7 +205,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
         fleet = find_fleet(rescue);
         if (fleet == NULL)
                 return 0;
-        const struct link *link = fleet->io;
+        const struct link *link = fleet->link;
         identity = rescue->dead.worker.identity;
         int r = works_read(rescue->supervisor->event, link->redis,
                            rescue->supervisor->settings->redis.namespace, &identity, 1, on_works, rescue,

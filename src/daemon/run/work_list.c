@@ -25,24 +25,24 @@ static void free_told(char **told)
         free(told);
 }
 
-void work_list_forget(struct worker_io *io)
+void work_list_forget(struct process *process)
 {
-        io->works = works_free(io->works);
-        free_told(io->long_jobs);
-        io->long_jobs = NULL;
+        process->works = works_free(process->works);
+        free_told(process->long_jobs);
+        process->long_jobs = NULL;
 }
 
 /* A signal that is not caught would freeze it. */
-static bool dump(const struct worker_io *io)
+static bool dump(const struct process *process)
 {
-        const struct proc *proc = worker_io_beating(io);
+        const struct proc *proc = worker_io_beating(process);
 
         return proc != NULL && proc_catches_signal(proc, SIGTTIN) > 0 && proc_signal(proc, SIGTTIN) == 0;
 }
 
-static void tell_long_jobs(struct worker_io *io, const struct job_list *list, usec_t realtime)
+static void tell_long_jobs(struct process *process, const struct job_list *list, usec_t realtime)
 {
-        const struct fleet_settings *settings = io->worker->fleet->settings;
+        const struct fleet_settings *settings = process->worker->fleet->settings;
         bool asked = false, dumped = false;
         usec_t runs;
         size_t n = 0;
@@ -58,58 +58,58 @@ static void tell_long_jobs(struct worker_io *io, const struct job_list *list, us
                 if (!job_is_long(job, settings->job_warn_after, realtime, &runs) ||
                     (told[n] = strdup(job->jid)) == NULL)
                         continue;
-                if (was_told(io->long_jobs, told[n++]))
+                if (was_told(process->long_jobs, told[n++]))
                         continue;
                 if (!asked && settings->stuck_job_action == STUCK_JOB_DUMP)
-                        dumped = dump(io);
+                        dumped = dump(process);
                 asked = true;
-                observe_long_job(io->worker, job, runs, dumped);
-                supervisor_arm_turn(io->supervisor);
+                observe_long_job(process->worker, job, runs, dumped);
+                supervisor_arm_turn(process->supervisor);
         }
-        free_told(io->long_jobs);
-        io->long_jobs = told;
+        free_told(process->long_jobs);
+        process->long_jobs = told;
 }
 
 static void on_works(struct job_list *lists, const char *error, void *userdata)
 {
-        struct worker_io *io = userdata;
-        struct worker *worker = io->worker;
+        struct process *process = userdata;
+        struct worker *worker = process->worker;
         usec_t now = clock_now(CLOCK_MONOTONIC), realtime = clock_now(CLOCK_REALTIME);
 
-        io->works = NULL;
+        process->works = NULL;
         if (error != NULL || worker->state == WORKER_GONE)
                 return;
         observe_jobs(worker, (unsigned)lists[0].n_jobs, job_list_oldest(&lists[0], realtime), now);
-        if (io->works_culprits) {
+        if (process->works_culprits) {
                 culprits_observe(worker->fleet, worker, CULPRITS_MEMORY, &lists[0], now);
-                supervisor_arm_turn(io->supervisor);
+                supervisor_arm_turn(process->supervisor);
         }
-        tell_long_jobs(io, &lists[0], realtime);
+        tell_long_jobs(process, &lists[0], realtime);
 }
 
 /* Where it fails nothing is told; for the other reasons it is read again later. */
 static void read_list(struct worker *worker, bool culprits)
 {
-        const struct link *link = worker->fleet->io;
-        struct worker_io *io = worker->io;
-        const char *identity = beats_identity(io->slot);
+        const struct link *link = worker->fleet->link;
+        struct process *process = worker->process;
+        const char *identity = beats_identity(process->slot);
 
-        io->works_culprits = culprits;
+        process->works_culprits = culprits;
         if (identity != NULL)
-                (void)works_read(io->supervisor->event, link->redis,
-                                 io->supervisor->settings->redis.namespace, &identity, 1, on_works, io,
-                                 &io->works);
+                (void)works_read(process->supervisor->event, link->redis,
+                                 process->supervisor->settings->redis.namespace, &identity, 1, on_works,
+                                 process, &process->works);
 }
 
 void work_list_look(struct worker *worker)
 {
         const char *limits = worker->fleet->settings->job_warn_after;
-        const struct worker_io *io = worker->io;
+        const struct process *process = worker->process;
 
         bool drains = worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING;
         bool limited = limits != NULL && limits_any(limits, LIMITS_DURATION);
 
-        if ((drains || limited) && io->works == NULL && worker->busy > 0)
+        if ((drains || limited) && process->works == NULL && worker->busy > 0)
                 read_list(worker, false);
 }
 
@@ -120,10 +120,11 @@ void work_lists_turn(struct supervisor *supervisor)
         for (size_t i = 0; i < world->n_fleets; i++)
                 for (size_t j = 0; j < world->fleets[i]->n_workers; j++) {
                         struct worker *worker = world->fleets[i]->workers[j];
-                        const struct worker_io *io = worker->io;
+                        const struct process *process = worker->process;
 
                         /* A reading under way may be older than the beat that was waited for. */
-                        if (io != NULL && io->slot != NULL && io->works == NULL && culprits_take(worker))
+                        if (process != NULL && process->slot != NULL && process->works == NULL &&
+                            culprits_take(worker))
                                 read_list(worker, true);
                 }
 }
