@@ -156,9 +156,9 @@ static char *program_path(void)
         return asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path;
 }
 
-static void print_errors(const struct config_errors *errors, const char *path)
+static void print_errors(const struct settings_errors *errors, const char *path)
 {
-        _cleanup_free_ char *text = config_errors_text(errors, path);
+        _cleanup_free_ char *text = settings_errors_text(errors, path);
 
         fputs(text != NULL ? text : "out of memory\n", stderr);
 }
@@ -172,7 +172,7 @@ static int finish_output(int code)
         return EXIT_FAILURE;
 }
 
-static void log_warnings(const struct config_errors *warnings, const char *path)
+static void log_warnings(const struct settings_errors *warnings, const char *path)
 {
         for (size_t i = 0; i < warnings->n; i++)
                 log_warning("%s:%u: %s", path, warnings->list[i].line, warnings->list[i].text);
@@ -185,7 +185,7 @@ int main(int argc, char **argv)
         (void)mallopt(M_MMAP_THRESHOLD, MALLOC_BLOCK_BYTES);
         (void)mallopt(M_TRIM_THRESHOLD, MALLOC_BLOCK_BYTES);
 
-        _cleanup_config_errors_ struct config_errors errors = {0}, warnings = {0};
+        _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
         struct options options;
         struct settings *settings = NULL;
         struct handover handover;
@@ -197,7 +197,7 @@ int main(int argc, char **argv)
         if (r != 0)
                 return r > 0 ? finish_output(EXIT_SUCCESS) : EXIT_FAILURE;
 
-        r = config_load(options.config, framework_traits, &settings, &errors, &warnings);
+        r = ini_load(options.config, framework_traits, &settings, &errors, &warnings);
         if (r < 0) {
                 print_errors(&errors, options.config);
                 return EXIT_CONFIG;

@@ -29,7 +29,7 @@ struct reader {
         size_t length;
         unsigned line;
         struct settings_draft *draft;
-        struct config_errors *errors;
+        struct settings_errors *errors;
         int error; /* -ENOMEM: the reading has ended */
 };
 
@@ -43,7 +43,7 @@ static bool refuse_comment(struct reader *reader, const char *value, const char 
                 unquoted |= blank && *p == ';' && !quote;
                 quoted |= blank && *p == ';' && quote;
                 if (blank && *p == '#' && !quote) {
-                        config_errors_add(
+                        settings_errors_add(
                                 reader->errors, reader->line,
                                 "a '#' behind a blank begins no comment here, but would belong to the value: "
                                 "put the comment on a line of its own, or the '#' in quotes");
@@ -58,9 +58,10 @@ static bool refuse_comment(struct reader *reader, const char *value, const char 
         /* A quote that is not closed is an apostrophe, and quotes nothing. */
         if (!unquoted && !(quoted && quote))
                 return false;
-        config_errors_add(reader->errors, reader->line,
-                          "a ';' behind a blank begins a comment, and none may stand behind a value: put the "
-                          "comment on a line of its own, or the ';' in quotes");
+        settings_errors_add(
+                reader->errors, reader->line,
+                "a ';' behind a blank begins a comment, and none may stand behind a value: put the "
+                "comment on a line of its own, or the ';' in quotes");
         return true;
 }
 
@@ -72,13 +73,13 @@ static bool take_section(struct reader *reader, const char *start, const char *e
 
         reader->draft->section = SECTION_REFUSED;
         if (!close) {
-                config_errors_add(reader->errors, reader->line,
-                                  "the section's name is not closed: add the ']'");
+                settings_errors_add(reader->errors, reader->line,
+                                    "the section's name is not closed: add the ']'");
                 return false;
         }
         if (close + 1 != end) {
-                config_errors_add(reader->errors, reader->line,
-                                  "something stands behind the section's ']': put it on a line of its own");
+                settings_errors_add(reader->errors, reader->line,
+                                    "something stands behind the section's ']': put it on a line of its own");
                 return false;
         }
         size_t length = (size_t)(close - start) - 1;
@@ -103,11 +104,11 @@ static bool check_pair(struct reader *reader, const char *start, const char *end
         if (name > 0 && line[equals] == '=')
                 return !refuse_comment(reader, start + equals + 1, end);
         if (name > 0 && line[equals] == ':')
-                config_errors_add(reader->errors, reader->line,
-                                  "'%.*s' is followed by a ':', write '%.*s = ...'", (int)name, line,
-                                  (int)name, line);
+                settings_errors_add(reader->errors, reader->line,
+                                    "'%.*s' is followed by a ':', write '%.*s = ...'", (int)name, line,
+                                    (int)name, line);
         else
-                config_errors_add(
+                settings_errors_add(
                         reader->errors, reader->line,
                         "this is no section, no comment, and no 'key = value'; a comment begins with '#'");
         return false;
@@ -117,8 +118,8 @@ static bool check_pair(struct reader *reader, const char *start, const char *end
 static bool take_line(struct reader *reader, const char *start, const char *end)
 {
         if (memchr(start, '\0', (size_t)(end - start)) || memchr(start, MASK, (size_t)(end - start))) {
-                config_errors_add(reader->errors, reader->line,
-                                  "the line holds a NUL byte or Ctrl-A: this is no text file");
+                settings_errors_add(reader->errors, reader->line,
+                                    "the line holds a NUL byte or Ctrl-A: this is no text file");
                 return false;
         }
         size_t length = (size_t)(end - start);
@@ -130,7 +131,7 @@ static bool take_line(struct reader *reader, const char *start, const char *end)
         if (text == end || *text == '#' || *text == ';')
                 return false;
         if (length > LINE_MAX_BYTES) {
-                config_errors_add(
+                settings_errors_add(
                         reader->errors, reader->line,
                         "the line has %zu bytes, and more than %d are not possible: shorten it; a long "
                         "command may go into a script, a long environment into environment_file",
@@ -141,7 +142,7 @@ static bool take_line(struct reader *reader, const char *start, const char *end)
                 return false;
         }
         if (text > start) {
-                config_errors_add(
+                settings_errors_add(
                         reader->errors, reader->line,
                         "the line is indented, and would continue the one above it: remove the blanks; a "
                         "value must stand on one line");
@@ -170,8 +171,8 @@ static char *read_line(char *buffer, int size, void *stream)
                 start += 3;
         size_t length = take_line(reader, start, end) ? (size_t)(end - start) : 0;
         if (length + sizeof("\n") > (size_t)size) {
-                config_errors_add(reader->errors, reader->line,
-                                  "the line is too long for this build of inih");
+                settings_errors_add(reader->errors, reader->line,
+                                    "the line is too long for this build of inih");
                 length = 0;
         }
         memcpy(buffer, start, length);
@@ -199,7 +200,7 @@ static int take_pair(void *userdata, const char *section, const char *name, cons
 }
 
 static int read_ini(const char *text, size_t length, struct settings_draft *draft,
-                    struct config_errors *errors)
+                    struct settings_errors *errors)
 {
         struct reader reader = {.text = text, .length = length, .draft = draft, .errors = errors};
 
@@ -207,7 +208,7 @@ static int read_ini(const char *text, size_t length, struct settings_draft *draf
         if (r < 0)
                 return -ENOMEM;
         if (r > 0)
-                config_errors_add(errors, (unsigned)r, "inih cannot read this line: write 'key = value'");
+                settings_errors_add(errors, (unsigned)r, "inih cannot read this line: write 'key = value'");
         return reader.error;
 }
 
@@ -218,59 +219,59 @@ struct origin {
 };
 
 /* Root does what the file says: nobody else may have a say in it. */
-static bool check_owner(const struct stat *st, const struct origin *origin, struct config_errors *errors)
+static bool check_owner(const struct stat *st, const struct origin *origin, struct settings_errors *errors)
 {
         size_t before = errors->n;
 
         if (st->st_uid != 0) {
                 const struct passwd *owner = getpwuid(st->st_uid);
-                config_errors_add(errors, origin->line,
-                                  "%sit belongs to uid %u (%s), and as root sqmgr trusts only files of "
-                                  "root's: chown it "
-                                  "to root",
-                                  origin->prefix, (unsigned)st->st_uid,
-                                  owner ? owner->pw_name : "of no user");
+                settings_errors_add(errors, origin->line,
+                                    "%sit belongs to uid %u (%s), and as root sqmgr trusts only files of "
+                                    "root's: chown it "
+                                    "to root",
+                                    origin->prefix, (unsigned)st->st_uid,
+                                    owner ? owner->pw_name : "of no user");
         }
         if ((st->st_mode & (S_IWGRP | S_IWOTH)) != 0)
-                config_errors_add(errors, origin->line,
-                                  "%sits mode %04o lets others than root write it: chmod it to %04o",
-                                  origin->prefix, (unsigned)(st->st_mode & 07777),
-                                  (unsigned)(st->st_mode & 07777 & ~(mode_t)(S_IWGRP | S_IWOTH)));
+                settings_errors_add(errors, origin->line,
+                                    "%sits mode %04o lets others than root write it: chmod it to %04o",
+                                    origin->prefix, (unsigned)(st->st_mode & 07777),
+                                    (unsigned)(st->st_mode & 07777 & ~(mode_t)(S_IWGRP | S_IWOTH)));
         return errors->n == before && !errors->lost;
 }
 
 /* Reads a file whole. Returns 0; -EINVAL with an error added; or -ENOMEM. */
 static int read_file(const char *path, bool is_root, const struct origin *origin, const char *remedy,
-                     struct config_errors *errors, char **ret, size_t *ret_length)
+                     struct settings_errors *errors, char **ret, size_t *ret_length)
 {
         struct stat st;
 
         /* Without O_NONBLOCK, opening a pipe would wait for its writer. */
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         if (fd < 0 || fstat(fd, &st) < 0) {
-                config_errors_add(
+                settings_errors_add(
                         errors, origin->line, "%scannot open: %s, %s", origin->prefix, strerror(errno),
                         errno == EACCES ? "make it readable by the user that sqmgr runs as" : remedy);
                 return -EINVAL;
         }
         if (!S_ISREG(st.st_mode)) {
-                config_errors_add(errors, origin->line, "%sit is not a regular file, %s", origin->prefix,
-                                  remedy);
+                settings_errors_add(errors, origin->line, "%sit is not a regular file, %s", origin->prefix,
+                                    remedy);
                 return -EINVAL;
         }
         if (is_root && !check_owner(&st, origin, errors))
                 return -EINVAL;
         int r = fd_read_whole(fd, FILE_MAX_BYTES, ret, ret_length);
         if (r < 0 && r != -ENOMEM) {
-                config_errors_add(errors, origin->line, "%scannot read: %s, %s", origin->prefix, strerror(-r),
-                                  remedy);
+                settings_errors_add(errors, origin->line, "%scannot read: %s, %s", origin->prefix,
+                                    strerror(-r), remedy);
                 return -EINVAL;
         }
         return r;
 }
 
 /* The first line of password_file becomes the password. */
-static int read_password(struct settings_draft *draft, struct config_errors *errors)
+static int read_password(struct settings_draft *draft, struct settings_errors *errors)
 {
         struct redis_settings *redis = &draft->settings->redis;
         _cleanup_free_ char *text = NULL;
@@ -287,8 +288,8 @@ static int read_password(struct settings_draft *draft, struct config_errors *err
 
         size_t end = strcspn(text, "\r\n");
         if (end == 0 || (end == strlen(text) && end < length)) {
-                config_errors_add(errors, origin.line, "%sits first line is %s: put the password there",
-                                  origin.prefix, end == 0 ? "empty" : "no text");
+                settings_errors_add(errors, origin.line, "%sits first line is %s: put the password there",
+                                    origin.prefix, end == 0 ? "empty" : "no text");
                 return 0;
         }
         text[end] = '\0';
@@ -297,7 +298,7 @@ static int read_password(struct settings_draft *draft, struct config_errors *err
 }
 
 /* The files of TLS: root's as the password is, and of use. */
-static int check_tls(const struct settings_draft *draft, struct config_errors *errors)
+static int check_tls(const struct settings_draft *draft, struct settings_errors *errors)
 {
         const struct redis_settings *redis = &draft->settings->redis;
         const struct {
@@ -337,9 +338,9 @@ static int check_tls(const struct settings_draft *draft, struct config_errors *e
                 return r;
         for (size_t i = 0; i < ELEMENTSOF(files); i++)
                 if (strncmp(why, files[i].key, strlen(files[i].key)) == 0)
-                        config_errors_add(errors,
-                                          settings_draft_line(draft, NULL, SETTINGS_REDIS, files[i].key),
-                                          "%s", why);
+                        settings_errors_add(errors,
+                                            settings_draft_line(draft, NULL, SETTINGS_REDIS, files[i].key),
+                                            "%s", why);
         return 0;
 }
 
@@ -349,7 +350,7 @@ static bool means_unknown(int error)
 }
 
 static void check_user(const struct settings_draft *draft, const struct fleet_settings *fleet, uid_t uid,
-                       struct config_errors *errors, struct config_errors *warnings)
+                       struct settings_errors *errors, struct settings_errors *warnings)
 {
         bool is_root = draft->surroundings.is_root;
         unsigned line = settings_draft_line(draft, fleet, SETTINGS_FLEET, "user");
@@ -357,7 +358,7 @@ static void check_user(const struct settings_draft *draft, const struct fleet_se
         if (!fleet->user) {
                 /* A user that was given, but is no value, has its error. */
                 if (is_root && line == fleet->line)
-                        config_errors_add(
+                        settings_errors_add(
                                 warnings, line,
                                 "fleet '%s' has no 'user': its workers run as root, set the application's",
                                 fleet->name);
@@ -366,18 +367,18 @@ static void check_user(const struct settings_draft *draft, const struct fleet_se
         errno = 0;
         const struct passwd *user = getpwnam(fleet->user);
         if (!user)
-                config_errors_add(errors, line, "fleet '%s': user = %s: %s", fleet->name, fleet->user,
-                                  means_unknown(errno) ? "there is no such user, create it or name another"
-                                                       : strerror(errno));
+                settings_errors_add(errors, line, "fleet '%s': user = %s: %s", fleet->name, fleet->user,
+                                    means_unknown(errno) ? "there is no such user, create it or name another"
+                                                         : strerror(errno));
         else if (!is_root && user->pw_uid != uid)
-                config_errors_add(
+                settings_errors_add(
                         errors, line,
                         "fleet '%s': user = %s: only root can start workers as another user, leave 'user' "
                         "out or run sqmgr as root",
                         fleet->name, fleet->user);
 }
 
-static void check_alert_user(const struct settings_draft *draft, uid_t uid, struct config_errors *errors)
+static void check_alert_user(const struct settings_draft *draft, uid_t uid, struct settings_errors *errors)
 {
         const char *name = draft->settings->alert_user;
         unsigned line = settings_draft_line(draft, NULL, SETTINGS_SQMGR, "alert_user");
@@ -387,24 +388,25 @@ static void check_alert_user(const struct settings_draft *draft, uid_t uid, stru
         errno = 0;
         const struct passwd *user = getpwnam(name);
         if (!user && line == 0)
-                config_errors_add(errors, settings_draft_line(draft, NULL, SETTINGS_SQMGR, "alert_command"),
-                                  "alert_command would run as user '%s': %s", name,
-                                  means_unknown(errno) ? "there is no such user, create it or set alert_user"
-                                                       : strerror(errno));
+                settings_errors_add(errors, settings_draft_line(draft, NULL, SETTINGS_SQMGR, "alert_command"),
+                                    "alert_command would run as user '%s': %s", name,
+                                    means_unknown(errno)
+                                            ? "there is no such user, create it or set alert_user"
+                                            : strerror(errno));
         else if (!user)
-                config_errors_add(errors, line, "alert_user = %s: %s", name,
-                                  means_unknown(errno) ? "there is no such user, create it or name another"
-                                                       : strerror(errno));
+                settings_errors_add(errors, line, "alert_user = %s: %s", name,
+                                    means_unknown(errno) ? "there is no such user, create it or name another"
+                                                         : strerror(errno));
         else if (!draft->surroundings.is_root && user->pw_uid != uid)
-                config_errors_add(errors, line,
-                                  "alert_user = %s: only root can run alert_command as another user, leave "
-                                  "alert_user out or run sqmgr as root",
-                                  name);
+                settings_errors_add(errors, line,
+                                    "alert_user = %s: only root can run alert_command as another user, leave "
+                                    "alert_user out or run sqmgr as root",
+                                    name);
 }
 
 /* fleet: NULL for socket_group. */
 static void check_group(const struct settings_draft *draft, const struct fleet_settings *fleet,
-                        const char *name, struct config_errors *errors)
+                        const char *name, struct settings_errors *errors)
 {
         const char *key = fleet ? "group" : "socket_group";
         unsigned line = settings_draft_line(draft, fleet, fleet ? SETTINGS_FLEET : SETTINGS_SQMGR, key);
@@ -414,19 +416,19 @@ static void check_group(const struct settings_draft *draft, const struct fleet_s
         errno = 0;
         const struct group *group = getgrnam(name);
         if (!group)
-                config_errors_add(errors, line, "%s = %s: %s", key, name,
-                                  means_unknown(errno) ? "there is no such group, create it or name another"
-                                                       : strerror(errno));
+                settings_errors_add(errors, line, "%s = %s: %s", key, name,
+                                    means_unknown(errno) ? "there is no such group, create it or name another"
+                                                         : strerror(errno));
         else if (fleet && !draft->surroundings.is_root && group->gr_gid != getegid())
-                config_errors_add(
+                settings_errors_add(
                         errors, line,
                         "fleet '%s': group = %s: only root can start workers as another group, leave 'group' "
                         "out or run sqmgr as root",
                         fleet->name, name);
 }
 
-static int load_draft(const char *path, struct settings_draft *draft, uid_t uid, struct config_errors *errors,
-                      struct config_errors *warnings)
+static int load_draft(const char *path, struct settings_draft *draft, uid_t uid,
+                      struct settings_errors *errors, struct settings_errors *warnings)
 {
         static const struct origin origin = {0};
         _cleanup_free_ char *text = NULL;
@@ -452,11 +454,11 @@ static int load_draft(const char *path, struct settings_draft *draft, uid_t uid,
                 check_user(draft, fleet, uid, errors, warnings);
                 check_group(draft, fleet, fleet->group, errors);
         }
-        return config_errors_any(errors) ? -EINVAL : 0;
+        return settings_errors_any(errors) ? -EINVAL : 0;
 }
 
-int config_load_for(const char *path, const struct settings_surroundings *surroundings, uid_t uid,
-                    struct settings **ret, struct config_errors *errors, struct config_errors *warnings)
+int ini_load_for(const char *path, const struct settings_surroundings *surroundings, uid_t uid,
+                 struct settings **ret, struct settings_errors *errors, struct settings_errors *warnings)
 {
         _cleanup_settings_draft_ struct settings_draft *draft = NULL;
 
@@ -465,16 +467,16 @@ int config_load_for(const char *path, const struct settings_surroundings *surrou
                 r = load_draft(path, draft, uid, errors, warnings);
         if (r == -ENOMEM)
                 errors->lost = true;
-        config_errors_sort(errors);
-        config_errors_sort(warnings);
+        settings_errors_sort(errors);
+        settings_errors_sort(warnings);
         if (r < 0)
                 return r;
         *ret = settings_draft_take(draft);
         return 0;
 }
 
-int config_load(const char *path, const struct traits *const *frameworks, struct settings **ret,
-                struct config_errors *errors, struct config_errors *warnings)
+int ini_load(const char *path, const struct traits *const *frameworks, struct settings **ret,
+             struct settings_errors *errors, struct settings_errors *warnings)
 {
         struct settings_surroundings surroundings = {
                 .frameworks = frameworks,
@@ -490,5 +492,5 @@ int config_load(const char *path, const struct traits *const *frameworks, struct
                 (void)proc_total_memory_bytes(host, &surroundings.memory_total_bytes);
                 proc_host_close(host);
         }
-        return config_load_for(path, &surroundings, geteuid(), ret, errors, warnings);
+        return ini_load_for(path, &surroundings, geteuid(), ret, errors, warnings);
 }

@@ -9,10 +9,10 @@
  * block: on files and on the user data base. Returns 0 with *ret, to be freed by settings_free(); or -EINVAL
  * or -ENOMEM with at least one of errors. frameworks: see struct settings_surroundings. Errors and warnings
  * are sorted; either list may be added to in both cases. */
-int config_load(const char *path, const struct traits *const *frameworks, struct settings **ret,
-                struct config_errors *errors, struct config_errors *warnings);
+int ini_load(const char *path, const struct traits *const *frameworks, struct settings **ret,
+             struct settings_errors *errors, struct settings_errors *warnings);
 
 /* The same with given surroundings. surroundings->is_root: files must be root's, and users are checked as
  * root would; else as for the user `uid`. */
-int config_load_for(const char *path, const struct settings_surroundings *surroundings, uid_t uid,
-                    struct settings **ret, struct config_errors *errors, struct config_errors *warnings);
+int ini_load_for(const char *path, const struct settings_surroundings *surroundings, uid_t uid,
+                 struct settings **ret, struct settings_errors *errors, struct settings_errors *warnings);

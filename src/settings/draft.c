@@ -81,19 +81,19 @@ struct settings_draft *settings_draft_free(struct settings_draft *draft)
 }
 
 static int fleet_section(struct settings_draft *draft, const char *name, unsigned line,
-                         struct config_errors *errors)
+                         struct settings_errors *errors)
 {
         if (*name == '\0' || name[strspn(name, FLEET_NAME_LETTERS)] != '\0') {
-                config_errors_add(
+                settings_errors_add(
                         errors, line,
                         "[fleet:%s]: the name of a fleet must consist of letters, digits, '_', '.' and '-'",
                         name);
                 return 0;
         }
         if (strlen(name) > FLEET_NAME_MAX) {
-                config_errors_add(errors, line,
-                                  "[fleet:%s]: the name of a fleet must be at most %d letters long", name,
-                                  FLEET_NAME_MAX);
+                settings_errors_add(errors, line,
+                                    "[fleet:%s]: the name of a fleet must be at most %d letters long", name,
+                                    FLEET_NAME_MAX);
                 return 0;
         }
         draft->scope = SETTINGS_FLEET;
@@ -106,7 +106,7 @@ static int fleet_section(struct settings_draft *draft, const char *name, unsigne
 }
 
 int settings_draft_section(struct settings_draft *draft, const char *name, unsigned line,
-                           struct config_errors *errors)
+                           struct settings_errors *errors)
 {
         const char *near = "";
 
@@ -125,9 +125,9 @@ int settings_draft_section(struct settings_draft *draft, const char *name, unsig
                         near = settings_scope_name(scope);
         }
         if (*near)
-                config_errors_add(errors, line, "unknown section [%s], did you mean '[%s]'?", name, near);
+                settings_errors_add(errors, line, "unknown section [%s], did you mean '[%s]'?", name, near);
         else
-                config_errors_add(
+                settings_errors_add(
                         errors, line,
                         "unknown section [%s]: there are [sqmgr], [redis], [fleet] and [fleet:NAME]", name);
         return 0;
@@ -135,26 +135,26 @@ int settings_draft_section(struct settings_draft *draft, const char *name, unsig
 
 /* Says that there is no such key, and where it is or what it is called. */
 static void unknown_key(const struct settings_draft *draft, const char *name, unsigned line,
-                        struct config_errors *errors)
+                        struct settings_errors *errors)
 {
         const struct settings_key *near = settings_key_near(draft->scope, name);
         const char *section = settings_scope_name(draft->scope);
 
         for (enum settings_scope scope = 0; scope < _SETTINGS_SCOPE_MAX; scope++) {
                 if (settings_key_find(scope, name)) {
-                        config_errors_add(errors, line,
-                                          "unknown key '%s' in section [%s]: it belongs in [%s]%s", name,
-                                          section, settings_scope_name(scope),
-                                          scope == SETTINGS_FLEET ? " or [fleet:NAME]" : "");
+                        settings_errors_add(errors, line,
+                                            "unknown key '%s' in section [%s]: it belongs in [%s]%s", name,
+                                            section, settings_scope_name(scope),
+                                            scope == SETTINGS_FLEET ? " or [fleet:NAME]" : "");
                         return;
                 }
         }
         if (near)
-                config_errors_add(errors, line, "unknown key '%s', did you mean '%s'?", name, near->name);
+                settings_errors_add(errors, line, "unknown key '%s', did you mean '%s'?", name, near->name);
         else
-                config_errors_add(errors, line,
-                                  "unknown key '%s': section [%s] has none like it, see sqmgr.ini(5)", name,
-                                  section);
+                settings_errors_add(errors, line,
+                                    "unknown key '%s': section [%s] has none like it, see sqmgr.ini(5)", name,
+                                    section);
 }
 
 /* The default, where there is one, in the place of a value that is missing or bad. */
@@ -168,14 +168,14 @@ static int set_fallback(const struct settings_draft *draft, const struct setting
 }
 
 int settings_draft_set(struct settings_draft *draft, const char *name, const char *value, unsigned line,
-                       struct config_errors *errors)
+                       struct settings_errors *errors)
 {
         char why[SETTINGS_WHY_MAX];
 
         if (draft->section == SECTION_REFUSED)
                 return 0;
         if (draft->section == SECTION_NONE) {
-                config_errors_add(
+                settings_errors_add(
                         errors, line,
                         "'%s' stands before any section: put [sqmgr], [redis] or [fleet:NAME] above it",
                         name);
@@ -188,28 +188,28 @@ int settings_draft_set(struct settings_draft *draft, const char *name, const cha
         }
         unsigned *first = &scope_lines(draft, draft->scope, draft->fleet)[key - settings_keys];
         if (*first > 0) {
-                config_errors_add(errors, line, "'%s' is given twice in this section: first on line %u",
-                                  key->name, *first);
+                settings_errors_add(errors, line, "'%s' is given twice in this section: first on line %u",
+                                    key->name, *first);
                 return 0;
         }
         *first = line;
         if (key->refusal) {
-                config_errors_add(errors, line, "'%s': %s", key->name, key->refusal);
+                settings_errors_add(errors, line, "'%s': %s", key->name, key->refusal);
                 return 0;
         }
 
         void *base = scope_base(draft, draft->scope, draft->fleet);
         int r = -EINVAL;
         if (*value == '\0')
-                config_errors_add(errors, line, "'%s' is empty: give it a value, or leave the line out",
-                                  key->name);
+                settings_errors_add(errors, line, "'%s' is empty: give it a value, or leave the line out",
+                                    key->name);
         else
                 r = settings_value_parse(key, value, &draft->surroundings, base, why);
         if (r == -EINVAL && *value != '\0') {
                 if (key->secret)
-                        config_errors_add(errors, line, "%s: %s", key->name, why);
+                        settings_errors_add(errors, line, "%s: %s", key->name, why);
                 else
-                        config_errors_add(errors, line, "%s = %s: %s", key->name, value, why);
+                        settings_errors_add(errors, line, "%s = %s: %s", key->name, value, why);
         }
         return r == -EINVAL ? set_fallback(draft, key, base) : r;
 }
@@ -245,7 +245,7 @@ static int inherit_fleet(const struct settings_draft *draft, struct settings_dra
         return r == 0 ? fleet_settings_derive(fleet->settings) : r;
 }
 
-static void check_counts(const struct settings_draft_fleet *fleet, struct config_errors *errors)
+static void check_counts(const struct settings_draft_fleet *fleet, struct settings_errors *errors)
 {
         const struct fleet_settings *s = fleet->settings;
         unsigned line = fleet_line(fleet, "max_processes");
@@ -253,56 +253,56 @@ static void check_counts(const struct settings_draft_fleet *fleet, struct config
         if (s->max_processes == 0)
                 return;
         if (s->restart_surge.value == 0 && s->max_processes < s->active_process_count)
-                config_errors_add(
+                settings_errors_add(
                         errors, line,
                         "fleet '%s': max_processes = %u must not be below active_process_count = %u", s->name,
                         s->max_processes, s->active_process_count);
         if (s->restart_surge.value > 0 && s->max_processes <= s->active_process_count)
-                config_errors_add(
+                settings_errors_add(
                         errors, line,
                         "fleet '%s': max_processes = %u must exceed active_process_count = %u, since a "
                         "replacement runs beside the worker it replaces; or set restart_surge = 0",
                         s->name, s->max_processes, s->active_process_count);
 }
 
-static void check_pairs(const struct settings_draft_fleet *fleet, struct config_errors *errors)
+static void check_pairs(const struct settings_draft_fleet *fleet, struct settings_errors *errors)
 {
         const struct fleet_settings *s = fleet->settings;
         usec_t shutdown = s->traits->shutdown_usec + STOP_TIMEOUT_MARGIN_USEC;
         char a[FORMAT_MAX], b[FORMAT_MAX];
 
         if (s->memory_limit > 0 && s->memory_limit < s->memory_threshold)
-                config_errors_add(errors, fleet_line(fleet, "memory_limit"),
-                                  "fleet '%s': memory_limit = %s must not be below memory_threshold = %s",
-                                  s->name, format_size_exact(s->memory_limit, a, sizeof(a)),
-                                  format_size_exact(s->memory_threshold, b, sizeof(b)));
+                settings_errors_add(errors, fleet_line(fleet, "memory_limit"),
+                                    "fleet '%s': memory_limit = %s must not be below memory_threshold = %s",
+                                    s->name, format_size_exact(s->memory_limit, a, sizeof(a)),
+                                    format_size_exact(s->memory_threshold, b, sizeof(b)));
         if (s->stop_timeout < shutdown)
-                config_errors_add(
+                settings_errors_add(
                         errors, fleet_line(fleet, "stop_timeout"),
                         "fleet '%s': stop_timeout = %s must be at least %s, or workers are killed while "
                         "%s still saves its jobs",
                         s->name, format_duration_exact(s->stop_timeout, a, sizeof(a)),
                         format_duration_exact(shutdown, b, sizeof(b)), s->traits->name);
         if (s->backoff_max < s->backoff_min)
-                config_errors_add(errors,
-                                  MAX(fleet_line(fleet, "backoff_max"), fleet_line(fleet, "backoff_min")),
-                                  "fleet '%s': backoff_max = %s must not be below backoff_min = %s", s->name,
-                                  format_duration_exact(s->backoff_max, a, sizeof(a)),
-                                  format_duration_exact(s->backoff_min, b, sizeof(b)));
+                settings_errors_add(errors,
+                                    MAX(fleet_line(fleet, "backoff_max"), fleet_line(fleet, "backoff_min")),
+                                    "fleet '%s': backoff_max = %s must not be below backoff_min = %s",
+                                    s->name, format_duration_exact(s->backoff_max, a, sizeof(a)),
+                                    format_duration_exact(s->backoff_min, b, sizeof(b)));
 }
 
-static void check_fleet(const struct settings_draft_fleet *fleet, struct config_errors *errors)
+static void check_fleet(const struct settings_draft_fleet *fleet, struct settings_errors *errors)
 {
         const struct fleet_settings *s = fleet->settings;
 
         for (size_t i = 0; i < settings_keys_n; i++) {
                 if (settings_keys[i].required && fleet->lines[i] == 0)
-                        config_errors_add(errors, s->line, "fleet '%s' has no %s: add '%s = ...', %s",
-                                          s->name, settings_keys[i].name, settings_keys[i].name,
-                                          settings_keys[i].help);
+                        settings_errors_add(errors, s->line, "fleet '%s' has no %s: add '%s = ...', %s",
+                                            s->name, settings_keys[i].name, settings_keys[i].name,
+                                            settings_keys[i].help);
         }
         if (s->environment_file && s->environment_file[0] != '/' && !s->directory)
-                config_errors_add(
+                settings_errors_add(
                         errors, fleet_line(fleet, "environment_file"),
                         "fleet '%s': environment_file = %s must be an absolute path, or 'directory' be set, "
                         "below which it is looked for",
@@ -312,7 +312,7 @@ static void check_fleet(const struct settings_draft_fleet *fleet, struct config_
 }
 
 /* The url where none is given: that of the environment, or the default. */
-static int finish_url(const struct settings_draft *draft, struct config_errors *errors)
+static int finish_url(const struct settings_draft *draft, struct settings_errors *errors)
 {
         const struct settings_key *key = settings_key_find(SETTINGS_REDIS, "url");
         const char *outer = draft->surroundings.redis_url;
@@ -324,11 +324,12 @@ static int finish_url(const struct settings_draft *draft, struct config_errors *
         int r = settings_value_parse(key, outer, &draft->surroundings, redis, why);
         if (r != -EINVAL)
                 return r;
-        config_errors_add(errors, 0, "REDIS_URL in the environment: %s; or set url in section [redis]", why);
+        settings_errors_add(errors, 0, "REDIS_URL in the environment: %s; or set url in section [redis]",
+                            why);
         return set_fallback(draft, key, redis);
 }
 
-static void check_sentinels(const struct settings_draft *draft, struct config_errors *errors)
+static void check_sentinels(const struct settings_draft *draft, struct settings_errors *errors)
 {
         const struct redis_settings *redis = &draft->settings->redis;
         unsigned list = draft_line(draft, SETTINGS_REDIS, "sentinels");
@@ -336,46 +337,48 @@ static void check_sentinels(const struct settings_draft *draft, struct config_er
         unsigned password = draft_line(draft, SETTINGS_REDIS, "sentinel_password");
 
         if (list > 0 && name == 0)
-                config_errors_add(errors, list,
-                                  "sentinels is given without master_name: add the name that they know the "
-                                  "master by");
+                settings_errors_add(errors, list,
+                                    "sentinels is given without master_name: add the name that they know the "
+                                    "master by");
         if (list == 0 && name > 0)
-                config_errors_add(errors, name,
-                                  "master_name is given without sentinels: add them, or leave it out");
+                settings_errors_add(errors, name,
+                                    "master_name is given without sentinels: add them, or leave it out");
         if (list == 0 && password > 0)
-                config_errors_add(errors, password,
-                                  "sentinel_password is given without sentinels: add them, or leave it out");
+                settings_errors_add(
+                        errors, password,
+                        "sentinel_password is given without sentinels: add them, or leave it out");
         if (list > 0 && strncmp(redis->url, "unix:", strlen("unix:")) == 0)
-                config_errors_add(errors, list,
-                                  "sentinels name a server that is reached over the network: url must not be "
-                                  "a unix:// one");
+                settings_errors_add(
+                        errors, list,
+                        "sentinels name a server that is reached over the network: url must not be "
+                        "a unix:// one");
 }
 
-static void check_tls(const struct settings_draft *draft, struct config_errors *errors)
+static void check_tls(const struct settings_draft *draft, struct settings_errors *errors)
 {
         const struct redis_settings *redis = &draft->settings->redis;
         unsigned cert = draft_line(draft, SETTINGS_REDIS, "tls_cert_file");
         unsigned key = draft_line(draft, SETTINGS_REDIS, "tls_key_file");
 
         if ((redis->tls_cert_file || redis->tls_key_file) && (cert > 0) != (key > 0))
-                config_errors_add(errors, MAX(cert, key),
-                                  "%s is given without %s: a certificate needs its key",
-                                  cert > 0 ? "tls_cert_file" : "tls_key_file",
-                                  cert > 0 ? "tls_key_file" : "tls_cert_file");
+                settings_errors_add(errors, MAX(cert, key),
+                                    "%s is given without %s: a certificate needs its key",
+                                    cert > 0 ? "tls_cert_file" : "tls_key_file",
+                                    cert > 0 ? "tls_key_file" : "tls_cert_file");
 }
 
-static int finish_redis(const struct settings_draft *draft, struct config_errors *errors)
+static int finish_redis(const struct settings_draft *draft, struct settings_errors *errors)
 {
         struct redis_settings *redis = &draft->settings->redis;
         unsigned file_line = draft_line(draft, SETTINGS_REDIS, "password_file");
         unsigned password_line = draft_line(draft, SETTINGS_REDIS, "password");
 
         if (file_line > 0 && password_line > 0)
-                config_errors_add(errors, MAX(file_line, password_line),
-                                  "password and password_file are both given: leave one of them out");
+                settings_errors_add(errors, MAX(file_line, password_line),
+                                    "password and password_file are both given: leave one of them out");
         if (redis->username && file_line == 0 && password_line == 0)
-                config_errors_add(errors, draft_line(draft, SETTINGS_REDIS, "username"),
-                                  "username is given without a password: add password or password_file");
+                settings_errors_add(errors, draft_line(draft, SETTINGS_REDIS, "username"),
+                                    "username is given without a password: add password or password_file");
         int r = finish_url(draft, errors);
         if (r == 0)
                 check_sentinels(draft, errors);
@@ -401,7 +404,7 @@ static int default_socket(const struct settings_surroundings *surroundings, char
         return 0;
 }
 
-static int finish_paths(const struct settings_draft *draft, struct config_errors *errors)
+static int finish_paths(const struct settings_draft *draft, struct settings_errors *errors)
 {
         struct settings *s = draft->settings;
         const size_t socket_max = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
@@ -411,15 +414,16 @@ static int finish_paths(const struct settings_draft *draft, struct config_errors
                 if (default_socket(&draft->surroundings, &s->socket) < 0)
                         return -ENOMEM;
                 if (!s->socket)
-                        config_errors_add(errors, 0,
-                                          "socket is not set in section [sqmgr], and XDG_RUNTIME_DIR, below "
-                                          "which it would be, is not set either: set one of them");
+                        settings_errors_add(
+                                errors, 0,
+                                "socket is not set in section [sqmgr], and XDG_RUNTIME_DIR, below "
+                                "which it would be, is not set either: set one of them");
         }
         if (!s->socket)
                 return 0;
         if (strlen(s->socket) > socket_max)
-                config_errors_add(errors, line, "socket = %s: the path of a socket has at most %zu bytes",
-                                  s->socket, socket_max);
+                settings_errors_add(errors, line, "socket = %s: the path of a socket has at most %zu bytes",
+                                    s->socket, socket_max);
         if (!s->state_file && asprintf(&s->state_file, "%.*s/state",
                                        (int)(strrchr(s->socket, '/') - s->socket), s->socket) < 0) {
                 s->state_file = NULL;
@@ -439,7 +443,7 @@ static int finish_alert(const struct settings_draft *draft)
         return s->alert_user ? 0 : -ENOMEM;
 }
 
-static int finish_fleets(struct settings_draft *draft, struct config_errors *errors)
+static int finish_fleets(struct settings_draft *draft, struct settings_errors *errors)
 {
         struct settings *s = draft->settings;
 
@@ -453,12 +457,12 @@ static int finish_fleets(struct settings_draft *draft, struct config_errors *err
                 check_fleet(&draft->fleets[i], errors);
         }
         if (draft->n_fleets == 1)
-                config_errors_add(errors, 0,
-                                  "there is no fleet: add a section [fleet:NAME] with its command");
+                settings_errors_add(errors, 0,
+                                    "there is no fleet: add a section [fleet:NAME] with its command");
         return 0;
 }
 
-int settings_draft_finish(struct settings_draft *draft, struct config_errors *errors)
+int settings_draft_finish(struct settings_draft *draft, struct settings_errors *errors)
 {
         int r = 0;
 

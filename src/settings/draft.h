@@ -39,15 +39,15 @@ static inline void settings_draft_free_pointer(struct settings_draft **draft)
 
 /* The section called name begins; it may have begun before. The keys of a refused one are passed over. */
 int settings_draft_section(struct settings_draft *draft, const char *name, unsigned line,
-                           struct config_errors *errors);
+                           struct settings_errors *errors);
 
 /* `key = value` stands in the section that was begun last. */
 int settings_draft_set(struct settings_draft *draft, const char *name, const char *value, unsigned line,
-                       struct config_errors *errors);
+                       struct settings_errors *errors);
 
 /* All has been read: fills in the defaults and makes the checks across keys. Once only. Bad values have been
  * replaced by defaults, so that draft->settings and draft->fleets can be looked at whatever was wrong. */
-int settings_draft_finish(struct settings_draft *draft, struct config_errors *errors);
+int settings_draft_finish(struct settings_draft *draft, struct settings_errors *errors);
 
 /* The line of a key in force for that fleet (NULL: of [sqmgr] or [redis]), else of the fleet's section; 0:
  * none. */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void config_errors_add(struct config_errors *errors, unsigned line, const char *format, ...)
+void settings_errors_add(struct settings_errors *errors, unsigned line, const char *format, ...)
 {
         _cleanup_free_ char *text = NULL;
         va_list args;
@@ -15,7 +15,7 @@ void config_errors_add(struct config_errors *errors, unsigned line, const char *
         int length = vasprintf(&text, format, args);
         va_end(args);
 
-        struct config_error *larger = NULL;
+        struct settings_error *larger = NULL;
         if (length >= 0)
                 larger = reallocarray(errors->list, errors->n + 1, sizeof(*larger));
         if (!larger) {
@@ -24,19 +24,19 @@ void config_errors_add(struct config_errors *errors, unsigned line, const char *
         }
         printable_replace(text, (size_t)length, false);
         errors->list = larger;
-        errors->list[errors->n++] = (struct config_error){.line = line, .text = TAKE_PTR(text)};
+        errors->list[errors->n++] = (struct settings_error){.line = line, .text = TAKE_PTR(text)};
 }
 
-bool config_errors_any(const struct config_errors *errors)
+bool settings_errors_any(const struct settings_errors *errors)
 {
         return errors->n > 0 || errors->lost;
 }
 
-void config_errors_sort(struct config_errors *errors)
+void settings_errors_sort(struct settings_errors *errors)
 {
         /* By insertion: qsort() would not keep the order within a line. */
         for (size_t i = 1; i < errors->n; i++) {
-                struct config_error error = errors->list[i];
+                struct settings_error error = errors->list[i];
                 size_t j = i;
                 for (; j > 0 && errors->list[j - 1].line > error.line; j--)
                         errors->list[j] = errors->list[j - 1];
@@ -44,7 +44,7 @@ void config_errors_sort(struct config_errors *errors)
         }
 }
 
-char *config_errors_text(const struct config_errors *errors, const char *path)
+char *settings_errors_text(const struct settings_errors *errors, const char *path)
 {
         static const char lost[] = "memory was short, there are more errors than these\n";
         size_t size = strlen(path) + sizeof(": ") + sizeof(lost);
@@ -57,7 +57,7 @@ char *config_errors_text(const struct config_errors *errors, const char *path)
 
         size_t used = 0;
         for (size_t i = 0; i < errors->n; i++) {
-                const struct config_error *error = &errors->list[i];
+                const struct settings_error *error = &errors->list[i];
                 if (error->line > 0)
                         used += (size_t)snprintf(all + used, size - used, "%s:%u: %s\n", path, error->line,
                                                  error->text);
@@ -70,10 +70,10 @@ char *config_errors_text(const struct config_errors *errors, const char *path)
         return all;
 }
 
-void config_errors_clear(struct config_errors *errors)
+void settings_errors_clear(struct settings_errors *errors)
 {
         for (size_t i = 0; i < errors->n; i++)
                 free(errors->list[i].text);
         free(errors->list);
-        *errors = (struct config_errors){0};
+        *errors = (struct settings_errors){0};
 }

@@ -4,30 +4,31 @@
 
 #include "base/macro.h"
 
-struct config_error {
+struct settings_error {
         unsigned line; /* 0: of the file as a whole */
         char *text;    /* what is wrong and what would be right */
 };
 
-struct config_errors {
-        struct config_error *list; /* owned */
+struct settings_errors {
+        struct settings_error *list; /* owned */
         size_t n;
         bool lost; /* memory was short: there are more than the list tells */
 };
 
 /* Appends an error; in its text, control characters are replaced by '?'. Where memory is short, `lost` is
  * set. */
-void config_errors_add(struct config_errors *errors, unsigned line, const char *format, ...) _printf_(3, 4);
+void settings_errors_add(struct settings_errors *errors, unsigned line, const char *format, ...)
+        _printf_(3, 4);
 
 /* True where anything was added, told or lost. */
-bool config_errors_any(const struct config_errors *errors);
+bool settings_errors_any(const struct settings_errors *errors);
 
 /* Orders them by line; those of one line keep their order. */
-void config_errors_sort(struct config_errors *errors);
+void settings_errors_sort(struct settings_errors *errors);
 
 /* The lines `PATH:LINE: text` (`PATH: text` for line 0), each with its newline. Returns text to be freed, or
  * NULL where memory is short. */
-char *config_errors_text(const struct config_errors *errors, const char *path);
+char *settings_errors_text(const struct settings_errors *errors, const char *path);
 
-void config_errors_clear(struct config_errors *errors);
-#define _cleanup_config_errors_ _cleanup_(config_errors_clear)
+void settings_errors_clear(struct settings_errors *errors);
+#define _cleanup_settings_errors_ _cleanup_(settings_errors_clear)

@@ -9,7 +9,7 @@ const struct settings_surroundings root_surroundings = {
 struct settings *read_settings(const struct settings_surroundings *surroundings, const char *text,
                                char **ret_errors)
 {
-        _cleanup_config_errors_ struct config_errors errors = {0};
+        _cleanup_settings_errors_ struct settings_errors errors = {0};
         _cleanup_settings_draft_ struct settings_draft *draft = NULL;
         _cleanup_free_ char *copy = strdup(text);
         unsigned line = 0;
@@ -29,12 +29,12 @@ struct settings *read_settings(const struct settings_surroundings *surroundings,
                 }
         }
         ck_assert_int_eq(settings_draft_finish(draft, &errors), 0);
-        if (!config_errors_any(&errors)) {
+        if (!settings_errors_any(&errors)) {
                 *ret_errors = NULL;
                 return settings_draft_take(draft);
         }
-        config_errors_sort(&errors);
-        *ret_errors = config_errors_text(&errors, "f");
+        settings_errors_sort(&errors);
+        *ret_errors = settings_errors_text(&errors, "f");
         return NULL;
 }
 

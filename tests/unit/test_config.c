@@ -48,13 +48,13 @@ static void write_bytes(const char *text, size_t length)
  * each. */
 static struct settings *load(const struct settings_surroundings *surroundings, char **ret_text)
 {
-        _cleanup_config_errors_ struct config_errors errors = {0}, warnings = {0};
+        _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
         struct settings *settings = NULL;
 
-        int r = config_load_for(ini, surroundings, geteuid(), &settings, &errors, &warnings);
-        ck_assert_int_eq(r, config_errors_any(&errors) ? -EINVAL : 0);
-        _cleanup_free_ char *wrong = config_errors_text(&errors, "f"),
-                            *odd = config_errors_text(&warnings, "!f");
+        int r = ini_load_for(ini, surroundings, geteuid(), &settings, &errors, &warnings);
+        ck_assert_int_eq(r, settings_errors_any(&errors) ? -EINVAL : 0);
+        _cleanup_free_ char *wrong = settings_errors_text(&errors, "f"),
+                            *odd = settings_errors_text(&warnings, "!f");
         ck_assert_int_ge(asprintf(ret_text, "%s%s", wrong, odd), 0);
         return settings;
 }
@@ -366,14 +366,14 @@ END_TEST
 
 START_TEST(loads_with_its_own_surroundings)
 {
-        _cleanup_config_errors_ struct config_errors errors = {0}, warnings = {0};
+        _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
         _cleanup_settings_ struct settings *settings = NULL;
         static const char text[] = "[sqmgr]\nsocket = /s\n[fleet:a]\ncommand = run\nmemory_threshold = 50%\n";
 
         write_bytes(text, strlen(text));
         ck_assert_int_eq(chmod(ini, 0600), 0);
         ck_assert_int_eq(setenv("REDIS_URL", "redis://from-the-environment", 1), 0);
-        ck_assert_int_eq(config_load(ini, framework_traits, &settings, &errors, &warnings), 0);
+        ck_assert_int_eq(ini_load(ini, framework_traits, &settings, &errors, &warnings), 0);
         ck_assert_int_eq(unsetenv("REDIS_URL"), 0);
         ck_assert_str_eq(settings->redis.url, "redis://from-the-environment");
         ck_assert_uint_gt(settings->fleets[0]->memory_threshold, 1 << 20);

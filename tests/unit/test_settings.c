@@ -519,7 +519,7 @@ END_TEST
 
 START_TEST(knows_the_lines_of_keys)
 {
-        _cleanup_config_errors_ struct config_errors errors = {0};
+        _cleanup_settings_errors_ struct settings_errors errors = {0};
         _cleanup_settings_draft_ struct settings_draft *draft = NULL;
         struct fleet_settings stranger = {0};
 
@@ -596,15 +596,15 @@ END_TEST
 
 START_TEST(says_when_errors_were_lost)
 {
-        _cleanup_config_errors_ struct config_errors errors = {.lost = true};
+        _cleanup_settings_errors_ struct settings_errors errors = {.lost = true};
 
-        config_errors_add(&errors, 3, "a\nb %d", 7);
-        config_errors_add(&errors, 0, "whole");
-        config_errors_sort(&errors);
-        _cleanup_free_ char *text = config_errors_text(&errors, "f");
+        settings_errors_add(&errors, 3, "a\nb %d", 7);
+        settings_errors_add(&errors, 0, "whole");
+        settings_errors_sort(&errors);
+        _cleanup_free_ char *text = settings_errors_text(&errors, "f");
         ck_assert_str_eq(text,
                          "f: whole\nf:3: a?b 7\nf: memory was short, there are more errors than these\n");
-        ck_assert(config_errors_any(&errors));
+        ck_assert(settings_errors_any(&errors));
 }
 END_TEST
 
@@ -626,7 +626,7 @@ static int use_settings(void)
                                                {"max_processes", "7"}};
         const struct settings_surroundings surroundings = {
                 .frameworks = framework_traits, .is_root = true, .redis_url = "redis://outer"};
-        _cleanup_config_errors_ struct config_errors errors = {0};
+        _cleanup_settings_errors_ struct settings_errors errors = {0};
         _cleanup_settings_draft_ struct settings_draft *draft = NULL;
         _cleanup_settings_ struct settings *settings = NULL, *merged = NULL;
 
@@ -641,12 +641,12 @@ static int use_settings(void)
                 r = settings_draft_finish(draft, &errors);
         if (r < 0)
                 return r;
-        if (config_errors_any(&errors))
+        if (settings_errors_any(&errors))
                 return errors.lost ? -ENOMEM : -EINVAL;
         settings = settings_draft_take(draft);
 
-        config_errors_add(&errors, 1, "an error");
-        _cleanup_free_ char *told = config_errors_text(&errors, "f"), *printed = settings_print(settings);
+        settings_errors_add(&errors, 1, "an error");
+        _cleanup_free_ char *told = settings_errors_text(&errors, "f"), *printed = settings_print(settings);
         if (errors.lost || !told || !printed)
                 return -ENOMEM;
         r = settings_merge(settings, settings, &merged);

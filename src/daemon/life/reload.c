@@ -70,10 +70,11 @@ static int on_change(const struct settings_change *change, void *userdata)
         return lines_add(userdata, n < 0 ? NULL : line);
 }
 
-static int refuse(const struct supervisor *supervisor, const struct config_errors *errors, char ***ret_lines)
+static int refuse(const struct supervisor *supervisor, const struct settings_errors *errors,
+                  char ***ret_lines)
 {
         _cleanup_lines_ struct lines lines = {0};
-        _cleanup_free_ char *text = config_errors_text(errors, supervisor->config_path);
+        _cleanup_free_ char *text = settings_errors_text(errors, supervisor->config_path);
         char *rest = text;
 
         if (text == NULL || lines_begin(&lines) < 0)
@@ -87,11 +88,11 @@ static int refuse(const struct supervisor *supervisor, const struct config_error
 
 int reload(struct supervisor *supervisor, char ***ret_lines)
 {
-        _cleanup_config_errors_ struct config_errors errors = {0}, warnings = {0};
+        _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
         _cleanup_settings_ struct settings *read = NULL, *merged = NULL;
         _cleanup_lines_ struct lines lines = {0};
 
-        if (config_load(supervisor->config_path, framework_traits, &read, &errors, &warnings) < 0)
+        if (ini_load(supervisor->config_path, framework_traits, &read, &errors, &warnings) < 0)
                 return refuse(supervisor, &errors, ret_lines);
         for (size_t i = 0; i < warnings.n; i++)
                 log_warning("%s:%u: %s", supervisor->config_path, warnings.list[i].line,
