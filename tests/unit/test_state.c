@@ -2,6 +2,7 @@
 /* What outlives sqmgr: packed and unpacked it is the same, and bytes that were tampered with are refused. */
 #include "model/plan.h"
 #include "model/state.h"
+#include "state_bytes.h"
 #include "world.h"
 
 #define BOOT "the-boot"
@@ -33,11 +34,15 @@ static const char *identity_of(const struct worker *worker, void *userdata)
         return worker->index == 1 ? "host:1:nonce" : NULL;
 }
 
-static void pack(const struct plan *starting)
+static void pack_world(const struct world *world, const struct plan *starting, usec_t now)
 {
         free(bytes);
-        ck_assert_int_eq(state_pack(t.world, dead, starting, BOOT, identity_of, NULL, t.now, &bytes, &size),
-                         0);
+        ck_assert_int_eq(state_pack(world, dead, starting, BOOT, identity_of, NULL, now, &bytes, &size), 0);
+}
+
+static void pack(const struct plan *starting)
+{
+        pack_world(t.world, starting, t.now);
 }
 
 static const struct state_fleet *unpack(const char *boot, usec_t now)
@@ -297,6 +302,146 @@ START_TEST(a_changed_byte_is_found)
 }
 END_TEST
 
+/* Each field has a value of its own, so that none can pass for another. */
+static struct worker fixed_workers[] = {
+        {.index = 1,
+         .generation = 6,
+         .pid = 4001,
+         .pid_start = 5001,
+         .beat_pid = 4002,
+         .beat_pid_start = 5002,
+         .state = WORKER_STOPPING,
+         .reason = REASON_MEMORY,
+         .started_for = REASON_CRASH,
+         .spawned_at = 101,
+         .state_at = 102,
+         .active_at = 103,
+         .last_life = 77,
+         .quiet_at = 104,
+         .stop_at = 105,
+         .killed_at = 106,
+         .has_beat = true,
+         .beat_usec = 1700000000000001,
+         .beat_at = 107,
+         .busy = 3,
+         .concurrency = 25,
+         .over_threshold = true,
+         .hung = true},
+        {.index = 2, .generation = 1, .pid = 4003, .state = WORKER_GONE},
+        {.index = 4,
+         .generation = 7,
+         .pid = 4004,
+         .pid_start = 5004,
+         .threads_witness = true,
+         .quiet_ordered = true,
+         .spawned_at = 900},
+};
+static struct worker *fixed_places[] = {&fixed_workers[0], &fixed_workers[1], &fixed_workers[2]};
+static const struct fleet_settings fixed_settings[] = {
+        {.name = (char *)"default",
+         .traits = &sidekiq_traits,
+         .active_process_count = 5,
+         .launch_hash = 0x0123456789abcdef,
+         .redis_url = (char *)"redis://user:secret@redis:6380/3"},
+        {.name = (char *)"mail", .traits = &sidekiq_traits, .active_process_count = 1, .launch_hash = 8},
+};
+static struct fleet fixed_fleets[] = {
+        {.settings = &fixed_settings[0],
+         .workers = fixed_places,
+         .n_workers = ELEMENTSOF(fixed_places),
+         .generation = 7,
+         .order = ORDER_STOP,
+         .force = true,
+         .scale = 3,
+         .random = 99,
+         .rollout = {.state = ROLLOUT_HALTED,
+                     .total = 2,
+                     .started_at = 201,
+                     .progress_at = 202,
+                     .failures = 4,
+                     .failed_at = 203,
+                     .error = "it failed"},
+         .crash = {.count = 6, .failed_at = 301, .next_at = 5000, .freed = 1},
+         .crash_last = "it died",
+         .churn = {.count = 8, .failed_at = 302, .next_at = 303, .freed = 9}},
+        {.settings = &fixed_settings[1], .generation = 1},
+};
+static struct fleet *fixed_list[] = {&fixed_fleets[0], &fixed_fleets[1]};
+static const struct world fixed_world = {.fleets = fixed_list, .n_fleets = ELEMENTSOF(fixed_list)};
+
+static void pack_fixed(void)
+{
+        struct action start = {
+                .kind = ACTION_START, .fleet = fixed_list[1], .index = 1, .reason = REASON_RESTART};
+        const struct plan starting = {.actions = &start, .n_actions = 1};
+        char fleet[] = "default", identity[] = "host:9:nonce";
+        struct state_dead fixed_dead = {
+                .fleet = fleet,
+                .worker = {.worker = fixed_workers[0], .identity = identity},
+                .exit = {.known = true, .by_signal = true, .status = 9},
+        };
+
+        dead = &fixed_dead;
+        pack_world(&fixed_world, &starting, 1000);
+        dead = NULL;
+}
+
+START_TEST(the_bytes_are_those_of_the_first_release)
+{
+        pack_fixed();
+        ck_assert_uint_eq(size, sizeof(state_bytes));
+        for (size_t i = 0; i < size; i++)
+                ck_assert_msg(bytes[i] == state_bytes[i], "byte %zu is another", i);
+}
+END_TEST
+
+START_TEST(reads_what_the_first_release_wrote)
+{
+        ck_assert_int_eq(state_unpack(state_bytes, sizeof(state_bytes), BOOT, 1000, &state), STATE_READ);
+        ck_assert_uint_eq(state->n_fleets, 2);
+        const struct state_fleet *saved = &state->fleets[0];
+        const struct fleet *fleet = fixed_list[0];
+
+        ck_assert_str_eq(saved->name, "default");
+        ck_assert_uint_eq(saved->generation, fleet->generation);
+        ck_assert_int_eq(saved->order, fleet->order);
+        ck_assert(saved->force);
+        ck_assert_uint_eq(saved->scale, fleet->scale);
+        ck_assert_uint_eq(saved->scale_for, fixed_settings[0].active_process_count);
+        ck_assert_uint_eq(saved->launch_hash, fixed_settings[0].launch_hash);
+        ck_assert_uint_eq(saved->framework, sidekiq_traits.id);
+        ck_assert_str_eq(saved->redis_url, "redis://redis:6380/3");
+        ck_assert_uint_eq(saved->random, fleet->random);
+        ck_assert_str_eq(saved->rollout.error, fleet->rollout.error);
+        ck_assert_uint_eq(saved->rollout.total, fleet->rollout.total);
+        ck_assert_uint_eq(saved->rollout.started_at, fleet->rollout.started_at);
+        ck_assert_uint_eq(saved->rollout.progress_at, fleet->rollout.progress_at);
+        ck_assert_uint_eq(saved->rollout.failures, fleet->rollout.failures);
+        ck_assert_uint_eq(saved->rollout.failed_at, fleet->rollout.failed_at);
+        ck_assert_uint_eq(saved->crash.count, fleet->crash.count);
+        ck_assert_uint_eq(saved->crash.failed_at, fleet->crash.failed_at);
+        ck_assert_uint_eq(saved->crash.next_at, fleet->crash.next_at);
+        ck_assert_uint_eq(saved->crash.freed, fleet->crash.freed);
+        ck_assert_str_eq(saved->crash_last, fleet->crash_last);
+        ck_assert_uint_eq(saved->churn.count, fleet->churn.count);
+        ck_assert_uint_eq(saved->churn.failed_at, fleet->churn.failed_at);
+        ck_assert_uint_eq(saved->churn.freed, fleet->churn.freed);
+        ck_assert_uint_eq(saved->n_workers, 2);
+        assert_worker_equal(&saved->workers[0].worker, &fixed_workers[0]);
+        assert_worker_equal(&saved->workers[1].worker, &fixed_workers[2]);
+        ck_assert_str_eq(saved->workers[0].identity, "host:1:nonce");
+        ck_assert_str_eq(state->fleets[1].redis_url, "");
+        ck_assert_uint_eq(state->fleets[1].n_workers, 1);
+        ck_assert_int_eq(state->fleets[1].workers[0].worker.started_for, REASON_RESTART);
+        ck_assert_str_eq(state->dead->fleet, "default");
+        ck_assert_str_eq(state->dead->worker.identity, "host:9:nonce");
+        ck_assert_uint_eq(state->dead->worker.worker.busy, 3);
+        assert_worker_equal(&state->dead->worker.worker, &fixed_workers[0]);
+        ck_assert_int_eq(state->dead->exit.status, 9);
+        ck_assert_ptr_null(state->dead->next);
+}
+END_TEST
+
 static uint64_t random_state = 1;
 static uint64_t random_next(uint64_t below)
 {
@@ -450,6 +595,8 @@ int main(void)
         tcase_add_test(tcase, names_what_is_wrong_with_the_bytes);
         tcase_add_test(tcase, a_changed_byte_is_found);
         tcase_add_test(tcase, a_state_from_before_the_dead_were_kept_is_read);
+        tcase_add_test(tcase, the_bytes_are_those_of_the_first_release);
+        tcase_add_test(tcase, reads_what_the_first_release_wrote);
         tcase_add_test(tcase, garbage_behind_a_good_checksum_does_no_harm);
         tcase_add_test(tcase, adopts_the_same_processes);
         tcase_add_test(tcase, a_pid_in_use_again_is_not_the_worker);
