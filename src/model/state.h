@@ -63,12 +63,19 @@ struct state {
 /* The shell's name for a worker's heartbeat; NULL: none. */
 typedef const char *(*state_identity_fn)(const struct worker *worker, void *userdata);
 
-/* Packs world and the dead as they are at now. starting: the plan whose starts are about to be made, or NULL.
- * boot_id names the boot of the machine, on whose monotonic clock the times are. identity may be NULL.
- * Returns 0 with *ret to be freed; -ENOMEM; or -EFBIG. */
-int state_pack(const struct world *world, const struct state_dead *dead, const struct plan *starting,
-               const char *boot_id, state_identity_fn identity, void *userdata, usec_t now, uint8_t **ret,
-               size_t *ret_size);
+/* What is packed, all borrowed. */
+struct state_source {
+        const struct world *world;
+        const struct state_dead *dead;
+        const struct plan *starting; /* whose starts are about to be made; NULL: none */
+        const char *boot_id;         /* of the boot of the machine on whose monotonic clock the times are */
+        state_identity_fn identity;  /* may be NULL */
+        void *userdata;
+        usec_t now;
+};
+
+/* Packs all that as it is now. Returns 0 with *ret to be freed; -ENOMEM; or -EFBIG. */
+int state_pack(const struct state_source *source, uint8_t **ret, size_t *ret_size);
 
 /* Unpacks bytes of any origin. Times are of this boot's monotonic clock; where boot_id is another, what is
  * left of waits counts from now, and there are no workers, alive or dead: none outlived the boot. Returns an

@@ -12,7 +12,15 @@ void shell_write_state(struct sim *sim, const struct plan *starting)
         uint8_t *bytes;
         size_t size;
 
-        if (state_pack(shell->world, NULL, starting, "boot", identify_text, sim, sim->now, &bytes, &size) < 0)
+        const struct state_source source = {
+                .world = shell->world,
+                .starting = starting,
+                .boot_id = "boot",
+                .identity = identify_text,
+                .userdata = sim,
+                .now = sim->now,
+        };
+        if (state_pack(&source, &bytes, &size) < 0)
                 abort();
         free(shell->state);
         shell->state = bytes;

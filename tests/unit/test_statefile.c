@@ -23,7 +23,8 @@ static void setup(void)
         state = NULL;
         test_world_open(&t, 2);
         test_spawn_ready(&t);
-        ck_assert_int_eq(state_pack(t.world, NULL, NULL, BOOT, NULL, NULL, t.now, &bytes, &size), 0);
+        const struct state_source source = {.world = t.world, .boot_id = BOOT, .now = t.now};
+        ck_assert_int_eq(state_pack(&source, &bytes, &size), 0);
 }
 
 static void teardown(void)

@@ -21,8 +21,15 @@ bool keep(struct supervisor *supervisor, const struct plan *starting, usec_t now
         /* The old state still tells of what is being looked for. */
         if (supervisor->adoption != NULL)
                 return false;
-        int r = state_pack(supervisor->world, supervisor->rescues, starting, supervisor->boot_id, identity_of,
-                           NULL, now, &bytes, &size);
+        const struct state_source source = {
+                .world = supervisor->world,
+                .dead = supervisor->rescues,
+                .starting = starting,
+                .boot_id = supervisor->boot_id,
+                .identity = identity_of,
+                .now = now,
+        };
+        int r = state_pack(&source, &bytes, &size);
         if (r == 0)
                 r = statefile_write(path, bytes, size);
         if (r == supervisor->save_error)

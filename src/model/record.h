@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* Structs as bytes: what a record consists of is said once, in a table of its fields, by which it is written
+ * as well as read. Each number takes eight bytes, the lowest first; a text has its length before it. */
+#pragma once
+
+#include "base/macro.h"
+#include "base/usec.h"
+
+enum record_kind {
+        RECORD_NUMBER, /* bool, or an integer or enum of 4 or 8 bytes that is never negative */
+        RECORD_TIME,   /* usec_t, passed, or 0: never; as its age */
+        RECORD_WAIT,   /* usec_t, to come; as what is left of it */
+        RECORD_ARRAY,  /* char[] */
+        RECORD_STRING, /* char *, owned once it is read; NULL is written as "" */
+        RECORD_FLAGS,  /* bools, those of another record, as the bits of one number */
+        RECORD_RECORD, /* another record, in its place */
+};
+
+struct record_field {
+        enum record_kind kind;
+        size_t offset, size;
+        uint64_t min, max;           /* of RECORD_NUMBER */
+        const struct record *record; /* of RECORD_FLAGS and RECORD_RECORD */
+};
+
+struct record {
+        const struct record_field *fields;
+        size_t n_fields;
+};
+
+#define RECORD(list)                                                                                         \
+        {                                                                                                    \
+                .fields = (list), .n_fields = ELEMENTSOF(list)                                               \
+        }
+
+/* The largest number that fits a field of so many bytes. */
+#define RECORD_MAX(bytes) ((bytes) == 8 ? UINT64_MAX : (bytes) == 4 ? UINT32_MAX : UINT64_C(1))
+
+#define RECORD_SIZE(type, member) sizeof(((type *)NULL)->member)
+#define RECORD_RANGE(type, member, from, to)                                                                 \
+        {                                                                                                    \
+                .kind = RECORD_NUMBER, .offset = offsetof(type, member), .size = RECORD_SIZE(type, member),  \
+                .min = (from), .max = (to)                                                                   \
+        }
+/* RECORD_FIELD(NUMBER, struct backoff, count): any number that fits. */
+#define RECORD_FIELD(what, type, member)                                                                     \
+        {                                                                                                    \
+                .kind = RECORD_##what, .offset = offsetof(type, member), .size = RECORD_SIZE(type, member),  \
+                .max = RECORD_MAX(RECORD_SIZE(type, member))                                                 \
+        }
+/* A field that another record describes. */
+#define RECORD_PART(what, type, member, part)                                                                \
+        {                                                                                                    \
+                .kind = RECORD_##what, .offset = offsetof(type, member), .record = &(part)                   \
+        }
+
+/* No text is longer: what is, is written cut. */
+#define RECORD_TEXT_MAX 4096U
+
+/* Writes: once memory was short, nothing more is written. */
+struct record_writer {
+        uint8_t *bytes; /* the caller's to free */
+        size_t size, allocated;
+        usec_t now; /* the clock of ages and waits */
+        bool failed;
+};
+
+/* Reads: once something was wrong, all numbers are 0 and all texts are empty. */
+struct record_reader {
+        const uint8_t *at;
+        size_t left;
+        usec_t now; /* when the bytes were written, by our clock */
+        bool wrong;
+};
+
+/* A number of 4 or 8 bytes at a place of its own. */
+void record_put_bytes(uint8_t *at, size_t size, uint64_t value);
+uint64_t record_get_bytes(const uint8_t *at, size_t size);
+
+/* Room for so many bytes, or NULL. */
+uint8_t *record_write_space(struct record_writer *writer, size_t size);
+void record_write_number(struct record_writer *writer, uint64_t value);
+void record_write_text(struct record_writer *writer, const char *text);
+/* What base points to, which the record describes. */
+void record_write(struct record_writer *writer, const struct record *record, const void *base);
+
+/* 0 where the number is not from min to max, which is wrong. */
+uint64_t record_read_number(struct record_reader *reader, uint64_t min, uint64_t max);
+/* Not terminated; its length in *ret_length. More than max bytes are wrong, and so is a NUL. */
+const char *record_read_text(struct record_reader *reader, size_t max, size_t *ret_length);
+/* Into what base points to, which is zero so far. Returns 0, even where the bytes are wrong; or -ENOMEM. In
+ * both cases the strings so far are the caller's to free. */
+int record_read(struct record_reader *reader, const struct record *record, void *base);
+
+/* How many bytes a record has at least: a count that asks for more than there are is wrong. */
+size_t record_bytes_min(const struct record *record);
