@@ -54,18 +54,6 @@ struct launch_report {
  * Once the outcome is another, close report_fd. Returns 0 or -errno. */
 int launch_report_read(int report_fd, struct launch_report *report);
 
-#define LAUNCH_LAST_LINES     5
-#define LAUNCH_LAST_MAX_BYTES 800
-
-/* Cuts text, which it spoils, down to its last lines: at most LAUNCH_LAST_LINES of them and
- * LAUNCH_LAST_MAX_BYTES, or size - 1 bytes if fewer, made printable and without colours, separated by
- * newlines. Frames of backtraces are left out: indented lines, where there are others, and those of Ruby
- * behind the first. */
-void launch_cut_lines(char *text, size_t length, char *lines, size_t size);
-/* Reads back what was written to a log since it was start_bytes long, so cut. "" where there is nothing, or
- * the log is no regular file. Workers that share a log share its lines. Returns 0 or -errno. */
-int launch_last_lines(int log_fd, uint64_t start_bytes, char *lines, size_t size);
-
 /* Raises our own soft limit of open files to the hard one. *ret is the limit before: workers get that, and a
  * successor that is executed in place needs it set again. Returns 0 or -errno. */
 int launch_raise_nofile(struct rlimit *ret);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of io/launch.h: each starts real processes and reads what they say of themselves. */
 #include "base/fd.h"
+#include "io/last_lines.h"
 #include "io/launch.h"
 #include "unit.h"
 
@@ -287,7 +288,7 @@ END_TEST
 
 START_TEST(appends_to_the_log_and_reads_back_what_is_new)
 {
-        char lines[LAUNCH_LAST_MAX_BYTES + 1];
+        char lines[LAST_LINES_MAX_BYTES + 1];
         struct stat st;
 
         bench.fleet.umask = 022;
@@ -302,7 +303,7 @@ START_TEST(appends_to_the_log_and_reads_back_what_is_new)
         ck_assert_int_ge(bench.report.log_fd, 0);
         ck_assert(fcntl(bench.report.log_fd, F_GETFD) & FD_CLOEXEC);
         ck_assert_int_eq(
-                launch_last_lines(bench.report.log_fd, bench.report.log_start_bytes, lines, sizeof(lines)),
+                last_lines_of_log(bench.report.log_fd, bench.report.log_start_bytes, lines, sizeof(lines)),
                 0);
         ck_assert_str_eq(lines, "second\nthird");
 }
@@ -542,74 +543,6 @@ START_TEST(reports_do_not_keep_each_other_open)
 }
 END_TEST
 
-#define HUNDRED                                                                                              \
-        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" \
-        "aa"
-
-static const struct {
-        const char *text;
-        uint64_t start;
-        size_t size;
-        const char *lines;
-} tails[] = {
-        {"", 0, 801, ""},
-        {"old\n", 4, 801, ""},
-        {"old\nnew\n", 4, 801, "new"},
-        {"1\n2\n3\n4\n5\n6\n7\n", 0, 801, "3\n4\n5\n6\n7"},
-        {"1\n2\n3\n4\n5\n6\n7 unfinished", 0, 801, "3\n4\n5\n6\n7 unfinished"},
-        {"one\r\n\n\n", 0, 801, "one"},
-        {"cut off by rotation\n", 1000, 801, "cut off by rotation"},
-        {"\033[31mred\033[0m \xff \xc3\xbc\n", 0, 801, "red ? \xc3\xbc"},
-        {"\033[1;34mINFO \033[0m x\n\033[1m  indented\033[0m\n", 0, 801, "INFO  x"},
-        {"whole line\nlast\n", 0, 6, "last"},
-        {"whole line\nlast\n", 0, 5, "last"},
-        {"whole line\nlast\n", 0, 4, "ast"},
-        {"one very long line\n", 0, 6, " line"},
-        {"app.rb:1:in `require': no such gem (LoadError)\n\tfrom a\n\tfrom b\n\tfrom c\n\tfrom d\n\tfrom e\n",
-         0, 801, "app.rb:1:in `require': no such gem (LoadError)"},
-        {"no database.yml\n/a.rb:1:in `<top (required)>'\n<internal:/b.rb>:136:in `require'\n"
-         "/c.rb:4:in 'Kernel#load'\r\n/d e.rb:5:in `f'\n",
-         0, 801, "no database.yml\n/a.rb:1:in `<top (required)>'\n/d e.rb:5:in `f'"},
-        {"/a.rb:1:in `b'\n/a.rb:2:in `c': it 'd' (E)\n/a.rb:3:in `d'\n", 0, 801,
-         "/a.rb:1:in `b'\n/a.rb:2:in `c': it 'd' (E)\n/a.rb:3:in `d'"},
-        {"/a.rb:1:in `b'\nx:in `f'\nx:1:in `\nx:1:in g'\n:in `h'\n", 0, 801,
-         "/a.rb:1:in `b'\nx:in `f'\nx:1:in `\nx:1:in g'\n:in `h'"},
-        {"/a.rb:1:in `b'\nx:1:in 'y'z'\nx:1:in ", 0, 801, "/a.rb:1:in `b'\nx:1:in 'y'z'\nx:1:in "},
-        {"Traceback:\n  File x\nImportError: y\n", 0, 801, "Traceback:\nImportError: y"},
-        {" all\n indented\n", 0, 801, " all\n indented"},
-        {"x\n", 0, 1, ""},
-        {"dropped\ncut" HUNDRED HUNDRED HUNDRED HUNDRED "\n" HUNDRED HUNDRED HUNDRED HUNDRED "\n", 0, 801,
-         HUNDRED HUNDRED HUNDRED HUNDRED},
-};
-
-START_TEST(reads_last_lines)
-{
-        char lines[LAUNCH_LAST_MAX_BYTES + 1];
-
-        unit_write_file(bench.dir, "log", tails[_i].text);
-        int fd = open(bench.log, O_RDONLY | O_CLOEXEC);
-        ck_assert_int_ge(fd, 0);
-        ck_assert_int_eq(launch_last_lines(fd, tails[_i].start, lines, tails[_i].size), 0);
-        ck_assert_str_eq(lines, tails[_i].lines);
-        close(fd);
-}
-END_TEST
-
-START_TEST(what_is_no_regular_file_has_no_last_lines)
-{
-        char lines[16] = "unset";
-        int ends[2];
-
-        ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
-        ck_assert_int_eq(fd_write_all(ends[1], "line\n", 5), 0);
-        ck_assert_int_eq(launch_last_lines(ends[0], 0, lines, sizeof(lines)), 0);
-        ck_assert_str_eq(lines, "");
-        close(ends[0]);
-        close(ends[1]);
-        ck_assert_int_eq(launch_last_lines(-1, 0, lines, sizeof(lines)), -EBADF);
-}
-END_TEST
-
 int main(void)
 {
         Suite *suite = suite_create("launch");
@@ -639,8 +572,6 @@ int main(void)
         tcase_add_test(cases, does_not_wait_for_a_child_that_hangs);
         tcase_add_test(cases, starts_the_worker_though_nobody_reads_the_report);
         tcase_add_test(cases, reports_do_not_keep_each_other_open);
-        tcase_add_loop_test(cases, reads_last_lines, 0, ELEMENTSOF(tails));
-        tcase_add_test(cases, what_is_no_regular_file_has_no_last_lines);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }

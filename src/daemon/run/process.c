@@ -2,6 +2,7 @@
 /* The descriptors behind a worker: its processes, their exits, and the report of its launch. */
 #include "daemon/supervisor.h"
 #include "io/clock.h"
+#include "io/last_lines.h"
 #include "io/log.h"
 #include "model/observe.h"
 #include <poll.h>
@@ -109,7 +110,7 @@ static void begin_rescue(const struct process *process, const struct exit_status
 static void worker_io_exited(struct process *process)
 {
         usec_t now = clock_now(CLOCK_MONOTONIC);
-        char lines[LAUNCH_LAST_MAX_BYTES + 1] = "";
+        char lines[LAST_LINES_MAX_BYTES + 1] = "";
         struct exit_status exit = {0};
         siginfo_t info = {0};
 
@@ -132,7 +133,7 @@ static void worker_io_exited(struct process *process)
         if (process->report.outcome == LAUNCH_FAILED)
                 exit.launch_error = process->report.error ?: "it could not be prepared";
         if (process->report.log_fd >= 0 &&
-            launch_last_lines(process->report.log_fd, process->report.log_start_bytes, lines,
+            last_lines_of_log(process->report.log_fd, process->report.log_start_bytes, lines,
                               sizeof(lines)) == 0)
                 exit.last_lines = lines;
         if (exit.launch_error == NULL && exit.last_lines == NULL && process->worker->state != WORKER_STOPPING)

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* What a process wrote last, without what only fills it. */
+#include "io/last_lines.h"
+#include "base/printable.h"
+#include <string.h>
+#include <sys/stat.h>
+
+/* As Ruby writes a frame of a backtrace: `FILE:LINE:in 'METHOD'`, and nothing behind it. */
+static bool is_ruby_frame(const char *line, size_t length)
+{
+        while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == '\r'))
+                length--;
+        const char *in = memmem(line, length, ":in ", 4);
+        if (!in || in == line || in[-1] < '0' || in[-1] > '9' || memchr(line, ' ', (size_t)(in - line)))
+                return false;
+        const char *method = in + 4, *last = line + length - 1;
+        return method < last && (*method == '`' || *method == '\'') &&
+               memchr(method + 1, '\'', (size_t)(last - method)) == last;
+}
+
+/* Drops frames of backtraces, before which a line tells what went wrong: lines that are indented, where not
+ * all are, and those of Ruby behind the first, as Sidekiq writes them when it cannot boot. Returns the new
+ * length. */
+static size_t drop_frames(char *text, size_t length)
+{
+        size_t kept = 0;
+        bool in_frames = false;
+
+        for (size_t at = 0, next; at < length; at = next) {
+                const char *newline = memchr(text + at, '\n', length - at);
+
+                next = newline ? (size_t)(newline - text) + 1 : length;
+                if (text[at] == ' ' || text[at] == '\t')
+                        continue;
+                bool first = !in_frames;
+                in_frames = is_ruby_frame(text + at, next - at);
+                if (in_frames && !first)
+                        continue;
+                /* Nothing is overwritten that has not been looked at, but with no line kept all must stay. */
+                memmove(text + kept, text + at, next - at);
+                kept += next - at;
+        }
+        return kept > 0 ? kept : length;
+}
+
+/* Cuts text down to its last LAST_LINES_MAX lines, and to max bytes: whole lines where one fits. Returns
+ * the new length. */
+static size_t keep_last_lines(char *text, size_t length, size_t max)
+{
+        unsigned lines = 0;
+
+        while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
+                length--;
+        size_t first = length;
+        for (size_t at = length; at > 0 && lines < LAST_LINES_MAX && length - at < max; at--) {
+                if (at == 1 || text[at - 2] == '\n') {
+                        first = at - 1;
+                        lines++;
+                }
+        }
+        if (lines == 0)
+                first = length - MIN(length, max);
+        memmove(text, text + first, length - first);
+        return length - first;
+}
+
+void last_lines_cut(char *text, size_t length, char *lines, size_t size)
+{
+        /* Sidekiq 8 colours each line that it logs, on a terminal or not. */
+        length = printable_drop_colours(text, length);
+        length = drop_frames(text, length);
+        length = keep_last_lines(text, length, MIN((size_t)LAST_LINES_MAX_BYTES, size - 1));
+        printable_replace(text, length, true);
+        memcpy(lines, text, length);
+        lines[length] = '\0';
+}
+
+int last_lines_of_log(int log_fd, uint64_t start_bytes, char *lines, size_t size)
+{
+        char text[LAST_LINES_LOOK_BACK_BYTES];
+        struct stat st;
+
+        if (fstat(log_fd, &st) < 0)
+                return -errno;
+        if (!S_ISREG(st.st_mode)) {
+                lines[0] = '\0';
+                return 0;
+        }
+        uint64_t end = (uint64_t)st.st_size;
+        /* A log that is shorter than it was has been cut off since by its rotation: all of it is new. */
+        uint64_t start = end < start_bytes ? 0 : start_bytes;
+        uint64_t from = end - start > sizeof(text) ? end - sizeof(text) : start;
+        ssize_t n;
+        do
+                n = pread(log_fd, text, (size_t)(end - from), (off_t)from);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return -errno;
+
+        last_lines_cut(text, (size_t)n, lines, size);
+        return 0;
+}
