@@ -65,7 +65,7 @@ struct redis {
         unsigned failures; /* in a row, for the backoff */
 
         struct command *commands; /* without their reply, the oldest first */
-        struct command **commands_end;
+        struct command *newest;   /* of them, where there are any */
 
         unsigned entered; /* calls of ours on the stack */
         bool freed;
@@ -128,8 +128,6 @@ static void command_finish(struct redis *redis, const redisReply *reply)
         struct command *command = redis->commands;
 
         redis->commands = command->next;
-        if (!redis->commands)
-                redis->commands_end = &redis->commands;
         if (command->callback)
                 command->callback(redis, reply, command->userdata);
         free(command);
@@ -426,8 +424,11 @@ static int command_queue(struct redis *redis, redis_reply_fn callback, void *use
                 .userdata = userdata,
                 .sent_at = clock_now(CLOCK_MONOTONIC),
         };
-        *redis->commands_end = command;
-        redis->commands_end = &command->next;
+        if (redis->commands)
+                redis->newest->next = command;
+        else
+                redis->commands = command;
+        redis->newest = command;
         return 0;
 }
 
@@ -465,7 +466,6 @@ int redis_new(sd_event *event, const char *url, const struct redis_settings *set
                 return -ENOMEM;
         redis->on_state = on_state;
         redis->userdata = userdata;
-        redis->commands_end = &redis->commands;
 
         char why[TLS_WHY_MAX];
         bool by_sentinels = !url && settings->sentinels;
@@ -537,14 +537,10 @@ int redis_command_forbiddable(struct redis *redis, redis_reply_fn callback, void
                               const char *const argv[], const size_t argvlen[])
 {
         int r = redis_command(redis, callback, userdata, argc, argv, argvlen);
-        struct command *last = redis->commands;
 
-        if (r < 0)
-                return r;
-        while (last->next)
-                last = last->next;
-        last->may_be_forbidden = true;
-        return 0;
+        if (r == 0)
+                redis->newest->may_be_forbidden = true;
+        return r;
 }
 
 enum redis_state redis_state(const struct redis *redis)
