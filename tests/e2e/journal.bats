@@ -8,9 +8,7 @@ load helpers
 journald=/lib/systemd/systemd-journald
 
 start_journal() {
-        if [ ! -x $journald ] || [ "$(id -u)" != 0 ]; then
-                skip 'needs root and systemd-journald'
-        fi
+        [ "$(id -u)" = 0 ] || skip 'not root'
         unshare -m true 2>/dev/null || skip 'this machine lets nobody have a mount namespace'
         cat >journald.sh <<'END'
 set -e

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+# What tests/run makes of what its groups write: each thing that was proven, was not, or was skipped is a line of
+# $out/$group.verdicts, of its verdict (ok, FAIL or skip), its name and, for a skip, its reason, separated by tabs.
+# A skip that tests/skips does not allow has failed. A program skips with a line `skipped: REASON`, which may be of a
+# part of it, and with exit status 77 where nothing is left to be proven.
+# shellcheck shell=bash disable=SC2154
+
+skips_allowed=$top/tests/skips
+# shellcheck disable=SC1091
+system=$(. /etc/os-release 2>/dev/null && echo "$ID-$VERSION_ID")
+
+skip_is_allowed() { # NAME REASON
+        local where name reason why
+        while IFS='|' read -r where name reason why; do
+                # shellcheck disable=SC2053
+                [[ $system == $where && $1 == $name && $2 == $reason && -n $why ]] && return 0
+        done < <(sed '/^#/d; s/ *| */|/g' "$skips_allowed")
+        return 1
+}
+
+verdict() { # ok|FAIL|skip NAME [REASON]
+        if [ "$1" != skip ]; then
+                printf '%s\t%s\n' "$1" "$2"
+        elif skip_is_allowed "$2" "${3:-no reason}"; then
+                printf 'skip\t%s\t%s\n' "$2" "$3"
+        else
+                printf 'FAIL\t%s: skipped, which tests/skips does not allow on %s: %s\n' "$2" "$system" "${3:-no reason}"
+        fi >>"$out/$group.verdicts"
+}
+
+# Prints how many there are.
+verdicts_of_skips() { # NAME OUTPUT
+        local reason n=0
+        while read -r reason; do
+                verdict skip "$1" "$reason"
+                n=$((n + 1))
+        done < <(sed -n 's/^skipped: //p' "$2")
+        echo $n
+}
+
+verdict_of() { # NAME COMMAND...
+        local name=$1 status skipped
+        shift
+        echo "== $name"
+        "$@" 2>&1 | tee "$out/$group.part"
+        status=${PIPESTATUS[0]}
+        skipped=$(verdicts_of_skips "$name" "$out/$group.part")
+        case $status in
+        0) verdict ok "$name" ;;
+        77) [ "$skipped" != 0 ] || verdict skip "$name" ;;
+        *) verdict FAIL "$name" ;;
+        esac
+}
+
+# Check prints one line of totals for each program; a program without it crashed, or is a script.
+verdicts_of_program() { # TRS-FILE
+        local log=${1%.trs}.log name result checks bad skipped
+        name=$(basename "${1%.trs}")
+        result=$(sed -n 's/^:test-result: //p' "$1")
+        checks=$(sed -n 's/^[0-9]*%: Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\)$/\1 \2 \3/p' "$log" |
+                awk '{ n += $1; bad += $2 + $3 } END { if (NR) print n, bad }')
+        skipped=$(verdicts_of_skips "$name" "$log")
+        if [ -z "$checks" ]; then
+                case $result in
+                PASS) verdict ok "$name" ;;
+                SKIP) [ "$skipped" != 0 ] || verdict skip "$name" ;;
+                *) verdict FAIL "$name ($result)" ;;
+                esac
+                return
+        fi
+        bad=${checks#* } checks=${checks% *}
+        [ "$result" = PASS ] || [ "$bad" -gt 0 ] || bad=1
+        yes "ok	$name" | head -n $((checks - bad - skipped)) >>"$out/$group.verdicts"
+        [ "$bad" = 0 ] || { grep -E ':[FE]:' "$log" || echo 'the program failed'; } |
+                sed "s/^/FAIL	$name: /" >>"$out/$group.verdicts"
+}
+
+verdicts_of_make_check() { # BUILD-ROOT
+        local trs
+        for trs in $(cd "$1" && find . -name '*.trs'); do
+                verdicts_of_program "$1/$trs"
+        done
+}
+
+# Bats's output, with its exit status on a last line.
+verdicts_of_tap() { # FILE.bats.tap
+        local file line result name ran=0
+        file=$(basename "$1" .tap)
+        while IFS= read -r line; do
+                [[ $line =~ ^(ok|not\ ok)\ [0-9]+\ (.*)$ ]] || continue
+                ran=$((ran + 1)) result=${BASH_REMATCH[1]} name=${BASH_REMATCH[2]}
+                if [ "$result" = 'not ok' ]; then
+                        verdict FAIL "$file: $name"
+                elif [[ $name =~ ^(.*)\ #\ skip\ ?(.*)$ ]]; then
+                        verdict skip "$file: ${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"
+                else
+                        verdict ok "$file: $name"
+                fi
+        done <"$1"
+        if [ $ran = 0 ]; then
+                verdict FAIL "$file: nothing ran"
+        # Bats that ends badly without a failed test could not run them all.
+        elif ! grep -q '^# exit 0$' "$1" && ! grep -q '^not ok' "$1"; then
+                verdict FAIL "$file did not run to its end"
+        fi
+}
+
+count_verdicts() { # VERDICT FILE...
+        local verdict=$1
+        shift
+        cat "$@" | grep -c "^$verdict	"
+}
+
+totals() { # FILE...
+        echo "$(count_verdicts ok "$@") passed, $(count_verdicts FAIL "$@") failed, $(count_verdicts skip "$@") skipped"
+}
+
+# What failed and what was skipped, by name.
+tell_verdicts() { # FILE
+        sed -n 's/^FAIL\t/failed: /p; s/^skip\t\(.*\)\t\(.*\)/skipped: \1 (\2)/p' "$1"
+}
