@@ -1,0 +1,275 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# From the build before to this one, under load: in the place of the running one, and after its death. The same
+# workers, no job lost or run twice, and all orders and rollouts go on.
+# With SQMGR_LONG=1 each is done many times over.
+# seconds: 160
+# shellcheck disable=SC2030,SC2031
+load helpers
+
+before=$SQMGR_BUILD/../before
+
+setup_file() {
+        "$BATS_TEST_DIRNAME/build-before" "$SQMGR_BUILD/../before" 3>&-
+}
+
+install_program() { # SQMGR: its file takes the place of what is there, as a package's does
+        mkdir -p "$folder/bin"
+        cp "$1" "$folder/bin/sqmgr.new"
+        mv "$folder/bin/sqmgr.new" "$folder/bin/sqmgr"
+}
+runs_the_installed() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i "$folder/bin/sqmgr")" ]; }
+
+start_installed() {
+        launch sqmgr "$folder/bin/sqmgr" -c "$folder/sqmgr.ini"
+        sqmgr_pid=$!
+        wait_until 10 sqmgrctl ping
+        runs_the_installed
+}
+
+start_old() {
+        install_program "$before/main/sqmgr"
+        start_installed
+}
+
+needs_the_build_before() {
+        [ ! -e "$before/none" ] || skip "$(cat "$before/none")"
+}
+
+# Each way ends with the new program at work, which does not yet need to have heard of every worker.
+upgrade_by_reexec() {
+        local pid=$sqmgr_pid
+        install_program "$SQMGR_BUILD/sqmgr"
+        run -0 sqmgrctl reexec
+        [[ $output == "sqmgr "*" runs in its place (pid $pid)" ]]
+        runs_the_installed
+}
+upgrade_by_signal() {
+        install_program "$SQMGR_BUILD/sqmgr"
+        kill -USR2 "$sqmgr_pid"
+        wait_until 20 runs_the_installed
+        wait_until 20 sqmgrctl ping
+}
+upgrade_by_death() {
+        local pid
+        for pid in $(all_pids); do
+                record "$pid"
+        done
+        kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" 2>/dev/null || true
+        install_program "$SQMGR_BUILD/sqmgr"
+        start_installed
+}
+
+all_pids() { sqmgrctl status --json | jq -r '.fleets[].workers[].pid'; }
+# Which process each worker is: its pid and when that began.
+processes() {
+        local pid stat
+        for pid in $(all_pids | sort -n); do
+                { read -r stat <"/proc/$pid/stat"; } 2>/dev/null || continue
+                read -r -a stat <<<"${stat##*) }"
+                echo "$pid ${stat[19]}"
+        done
+}
+
+# What must not be changed by an upgrade while nothing else happens.
+standing() {
+        sqmgrctl status --json | jq -S '[.fleets[] | {name, state, target, generation, rollout: .rollout.state,
+                outdated: .rollout.outdated,
+                workers: [.workers[] | {id, pid, state, reason, generation, outdated}]}]'
+}
+stands_as() { [ "$(standing)" = "$1" ]; }
+
+# The stubs' jobs, as many as are done, until there is no file `go`.
+feed() {
+        while [ -e "$folder/go" ]; do
+                redis eval "local n = redis.call('llen', 'stub:jobs')
+                        for i = n, 40 do
+                                redis.call('lpush', 'stub:jobs', redis.call('incr', 'stub:count') .. ' 150')
+                        end" 0
+                sleep 0.2
+        done
+}
+start_feeding() {
+        touch "$folder/go"
+        feed >"$folder/feed.log" 2>&1 3>&- 9>&- &
+        feeder=$!
+}
+ledger_has_all() { [ "$(grep -c ^done ledger)" = "$(redis get stub:count)" ]; }
+# Each of them was begun and done, once.
+balance() {
+        rm "$folder/go"
+        wait $feeder
+        wait_until 30 ledger_has_all
+        [ "$(awk '{ n[$1 " " $2]++ } END { for (job in n) bad += n[job] != 1; print bad + 0, length(n) }' ledger)" = \
+                "0 $((2 * $(redis get stub:count)))" ]
+}
+
+end_all() {
+        kill -TERM "$sqmgr_pid"
+        wait_until 60 gone "$sqmgr_pid"
+        wait "$sqmgr_pid" || true
+        rm -f "$folder/state" "$folder/ledger"
+        redis flushall
+}
+
+at_work() { # FLEET WORKERS
+        sqmgrctl status --json |
+                jq -e ".fleets[] | select(.name == \"$1\") | [.workers[] | select(.ready)] | length == $2"
+}
+rollout_is() { # FLEET STATE GENERATION
+        sqmgrctl status --json |
+                jq -e ".fleets[] | select(.name == \"$1\") | .rollout.state == \"$2\" and .generation == $3"
+}
+
+# A fleet in the middle of its jobs, one that was scaled, one whose workers are quiet with jobs, one that is stopped,
+# and one whose rollout waits for a worker that does not come up.
+configure_many() {
+        local name
+        {
+                echo "command = $(stub_command) -j $folder/ledger"
+                echo 'active_process_count = 3'
+                echo 'ready_after = 500ms'
+                for name in scaled held stopped rolling; do
+                        mkdir -p "$folder/steer.$name"
+                        echo "[fleet:$name]"
+                        echo "command = $stub -u $folder/redis.sock -b 200 -d $folder/steer.$name"
+                        echo "log = $folder/workers.log"
+                        echo 'active_process_count = 2'
+                        echo 'boot_timeout = 10min'
+                        echo 'ready_after = 500ms'
+                done
+        } | configure
+}
+
+begin_many() {
+        local name
+        : >ledger
+        configure_many
+        start_old
+        for name in scaled held stopped rolling; do
+                wait_until 30 at_work $name 2
+        done
+        wait_until 20 at_work default 3
+        start_feeding
+
+        sqmgrctl scale scaled 3
+        wait_until 20 at_work scaled 3
+        echo 2 >steer.held/busy
+        wait_until 20 held_is_busy
+        sqmgrctl quiet held
+        sqmgrctl stop stopped
+        touch steer.rolling/hang
+        sqmgrctl restart rolling
+        wait_until 30 many_stand
+}
+held_is_busy() {
+        sqmgrctl status --json | jq -e '.fleets[] | select(.name == "held") | all(.workers[]; .busy == 2)'
+}
+many_stand() {
+        sqmgrctl status --json | jq -e '[.fleets[] | {(.name): .}] | add |
+                .default.active == 3 and .scaled.active == 3 and
+                (.held.workers | length == 2 and all(.[]; .state == "quiet")) and
+                .stopped.state == "stopped" and (.stopped.workers | length == 0) and
+                .rolling.rollout.state == "running" and .rolling.starting > 0 and .rolling.active == 2'
+}
+
+go_on_with_many() {
+        rm steer.rolling/hang steer.held/busy
+        wait_until 30 rollout_is rolling "done" 2
+        wait_until 30 at_work rolling 2
+        sqmgrctl start held
+        sqmgrctl start stopped
+        wait_until 30 at_work held 2
+        wait_until 30 at_work stopped 2
+        at_work scaled 3
+
+        # The old sqmgrctl may be asked for a while yet.
+        [ "$("$before/main/sqmgrctl" status --json | jq .pid)" = "$sqmgr_pid" ]
+        sqmgrctl restart --wait=drained --timeout 300s
+        rollout_is default "done" 2
+        rollout_is scaled "done" 2
+        rollout_is rolling "done" 3
+        at_work scaled 3
+}
+
+@test "upgrade: orders, rollouts and workers stand as they stood, by re-exec, by signal and by death" {
+        needs_the_build_before
+        start_redis
+        for way in reexec signal death; do
+                for ((round = 0; round < ${SQMGR_LONG:+5}+1; round++)); do
+                        begin_many
+                        stood=$(standing) were=$(processes) pid=$sqmgr_pid
+                        [ "$(wc -l <<<"$were")" -ge 11 ]
+                        "upgrade_by_$way"
+                        [ "$way" = death ] || [ "$sqmgr_pid" = "$pid" ]
+                        [ "$(sqmgrctl status --json | jq .pid)" = "$sqmgr_pid" ]
+                        wait_until 20 stands_as "$stood" || diff <(echo "$stood") <(standing)
+                        [ "$(processes)" = "$were" ]
+                        go_on_with_many
+                        balance
+                        end_all
+                done
+        done
+}
+
+@test "upgrade: at any moment of a restart under load, which ends as it would have" {
+        needs_the_build_before
+        start_redis
+        way=reexec
+        delays='0 0.3 0.6 1 1.5 2'
+        [ -z "${SQMGR_LONG-}" ] || delays=$(seq 0 0.1 5)
+        for delay in $delays; do
+                : >ledger
+                configure <<END
+command = $(stub_command) -j $folder/ledger
+active_process_count = 4
+ready_after = 500ms
+restart_surge = 1
+END
+                start_old
+                wait_until 20 ready 4
+                start_feeding
+                sqmgrctl restart
+                sleep "$delay"
+                "upgrade_by_$way"
+                wait_until 40 fleet_is '.rollout.state == "done" and .generation == 2 and .rollout.outdated == 0'
+                wait_until 40 fleet_is '(.workers | length) == 4 and all(.workers[]; .ready and .generation == 2)'
+                fleet_is '.crash.count == 0'
+                balance
+                end_all
+                way=$([ "$way" = reexec ] && echo death || echo reexec)
+        done
+}
+
+@test "upgrade: real Sidekiqs under load keep their jobs, and a restart afterwards replaces them" {
+        needs_the_build_before
+        start_redis
+        configure <<END
+command = $(sidekiq_command 5)
+active_process_count = 3
+ready_after = 1s
+END
+        for way in reexec death; do
+                for ((round = 0; round < ${SQMGR_LONG:+5}+1; round++)); do
+                        start_old
+                        wait_until 60 ready 3
+                        were=$(processes) old=$(worker_pids)
+                        enqueue 150 Sleep 1
+                        wait_until 20 has_started 15
+                        "upgrade_by_$way"
+                        [ "$(processes)" = "$were" ]
+                        not has_done 150
+                        wait_until 30 ready 3
+                        [ "$(processes)" = "$were" ]
+                        sqmgrctl restart
+                        wait_until 90 fleet_is '.rollout.state == "done" and .active == 3 and .rollout.outdated == 0'
+                        # shellcheck disable=SC2086
+                        wait_until 60 gone $old
+                        wait_until 60 has_done 150
+                        [ "$(jobs_started)" = 150 ]
+                        [ "$(jobs_run_twice)" = 0 ]
+                        end_all
+                done
+        done
+}
