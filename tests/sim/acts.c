@@ -305,7 +305,7 @@ void act_apply(struct sim *sim, const struct act *act)
                         operate(sim, act);
                 }
                 /* The answer goes out once the order is recorded; a stalled sqmgr takes it up later. */
-                shell_write_state(sim, NULL);
+                sim->shell.pass.unsaved = !shell_save(sim, NULL);
                 sim->shell.wake_at = sim->now;
         }
 }

@@ -6,7 +6,7 @@
 
 enum fate { FATE_KEPT, FATE_LOST, FATE_CUT, FATE_GARBLED };
 
-void shell_write_state(struct sim *sim, const struct plan *starting)
+bool shell_save(struct sim *sim, const struct plan *starting)
 {
         struct shell *shell = &sim->shell;
         uint8_t *bytes;
@@ -35,6 +35,7 @@ void shell_write_state(struct sim *sim, const struct plan *starting)
                 sim->fleets[i].written_hash = fleet->settings->launch_hash;
                 sim->fleets[i].written_for = fleet->settings->active_process_count;
         }
+        return true;
 }
 
 void shell_die(struct sim *sim)
@@ -53,7 +54,7 @@ void shell_die(struct sim *sim)
                 sim->fleets[i].unresolved = 0;
         }
         shell->world = world_free(shell->world);
-        shell->running = false;
+        shell->running = shell->dying = false;
         shell->kill_in = -1;
         shell->start_at = sim->now + shell->down_usec;
 }
@@ -62,11 +63,13 @@ bool shell_dies_here(struct sim *sim)
 {
         struct shell *shell = &sim->shell;
 
+        if (shell->dying)
+                return true;
         if (shell->kill_in < 0 || shell->kill_in-- > 0)
                 return false;
         tell(sim, "sqmgr is killed here, in the middle of its work");
         shell->deaths++;
-        shell_die(sim);
+        shell->dying = true;
         return true;
 }
 
@@ -224,7 +227,8 @@ void shell_start(struct sim *sim)
         if (world_new(&shell->settings, sim->seed + shell->deaths, &shell->world) < 0)
                 abort();
         shell->running = true;
-        shell->look_at = shell->regular_at = 0;
+        pass_end(&shell->pass);
+        shell->pass = (struct pass){.world = shell->world};
         shell->wake_at = shell->trusted_at = sim->now;
         shell->turn_at = shell->stalled_until = 0;
         check_distrust(sim, UINT32_MAX);
@@ -248,5 +252,5 @@ void shell_start(struct sim *sim)
                 sim->fleets[i].failures = MIN(sim->fleets[i].failures, rollout->failures);
                 sim->fleets[i].failed_at = MIN(sim->fleets[i].failed_at, rollout->failed_at);
         }
-        shell_write_state(sim, NULL);
+        shell->pass.unsaved = !shell_save(sim, NULL);
 }

@@ -168,7 +168,7 @@ void sim_open(struct sim *sim, uint64_t seed)
 void sim_close(struct sim *sim)
 {
         sim->shell.world = world_free(sim->shell.world);
-        plan_free(&sim->shell.plan);
+        pass_end(&sim->shell.pass);
         free(sim->shell.state);
         for (unsigned i = 0; i < sim->n_fleets; i++)
                 match_clear(&sim->fleets[i].link.match);

@@ -6,9 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FAST_LOOK_USEC       (250 * USEC_PER_MSEC)
 #define COMMAND_TIMEOUT_USEC USEC_PER_SEC
-#define ROUNDS_MAX           4
 
 static struct process *process_of(const struct worker *worker)
 {
@@ -22,7 +20,7 @@ usec_t shell_next_at(const struct sim *sim)
 
         if (!shell->running)
                 return shell->start_at;
-        at = MIN(shell->wake_at, shell->look_at);
+        at = shell->wake_at;
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 const struct link *link = &sim->fleets[i].link;
 
@@ -243,9 +241,9 @@ static void forget_worker(struct process *process)
 
 static void start(struct sim *sim, const struct action *action)
 {
-        unsigned number = (unsigned)(action->fleet - sim->shell.world->fleets[0]);
+        unsigned number = 0;
 
-        for (number = 0; sim->shell.world->fleets[number] != action->fleet;)
+        while (sim->shell.world->fleets[number] != action->fleet)
                 number++;
         if (sim->now < sim->fork_fails_until) {
                 observe_start_failed(action->fleet, action->index, "fork fails", sim->now);
@@ -274,7 +272,8 @@ static int signal_worker(struct sim *sim, const struct worker *worker, int signo
         return process_signal(sim, process, signo, worker->beat_pid == 0);
 }
 
-static void carry_out(struct sim *sim, const struct action *action)
+/* Returns whether anything came of it, as the daemon's execute() does. */
+static bool carry_out(struct sim *sim, const struct action *action)
 {
         struct worker *worker = action->worker;
         struct process *process = worker != NULL ? process_of(worker) : NULL;
@@ -282,7 +281,7 @@ static void carry_out(struct sim *sim, const struct action *action)
 
         if (action->kind == ACTION_START) {
                 start(sim, action);
-                return;
+                return true;
         }
         const int signo = action->kind == ACTION_QUIET  ? SIGTSTP
                           : action->kind == ACTION_STOP ? SIGTERM
@@ -300,13 +299,14 @@ static void carry_out(struct sim *sim, const struct action *action)
                         process_kill(sim, process, true);
         }
         if (shell_dies_here(sim))
-                return;
+                return false;
         if (action->kind == ACTION_QUIET)
                 observe_quieted(worker, action->reason, error, sim->now);
         else if (action->kind == ACTION_STOP)
                 observe_stopped(worker, action->reason, error, sim->now);
         else
                 observe_killed(worker, error, sim->now);
+        return worker->signal_error == 0;
 }
 
 static void tell_events(struct sim *sim)
@@ -317,19 +317,6 @@ static void tell_events(struct sim *sim)
                 tell(sim, "  sqmgr says: %s", world->events[i].text);
         if (world->n_events > 0)
                 world_events_clear(world);
-}
-
-static void set_timer(struct sim *sim)
-{
-        struct shell *shell = &sim->shell;
-        usec_t at = usec_add(shell->regular_at, shell->settings.check_interval);
-
-        for (size_t i = 0; i < shell->world->n_fleets; i++)
-                if (fleet_wants_fast_looks(shell->world->fleets[i], sim->now))
-                        at = MIN(at, sim->now + FAST_LOOK_USEC);
-        shell->look_at = shell->look_at > sim->now ? MIN(at, shell->look_at) : at;
-        shell->wake_at = MAX(MIN(shell->look_at, shell->plan.wake_at), sim->now + USEC_PER_MSEC);
-        shell->look_at = MAX(shell->look_at, sim->now + USEC_PER_MSEC);
 }
 
 /* The truth: the machine slept, its clock was stepped, or this turn is late. */
@@ -351,15 +338,6 @@ static void observe_disturbance(struct sim *sim)
         shell->seen_suspended = sim->suspended_usec;
 }
 
-static void observe_clock(struct sim *sim)
-{
-        usec_t boot = sim->now + sim->suspended_usec;
-
-        observe_disturbance(sim);
-        if (observe_clocks(sim->shell.world, sim->now, boot, (usec_t)((int64_t)boot + sim->stepped_usec)))
-                tell(sim, "time is in doubt");
-}
-
 static bool all_gone(const struct world *world)
 {
         for (size_t i = 0; i < world->n_fleets; i++)
@@ -368,67 +346,72 @@ static bool all_gone(const struct world *world)
         return world->shutting_down;
 }
 
-void shell_turn(struct sim *sim)
+static bool on_save(const struct plan *starting, _unused_ usec_t now, void *userdata)
+{
+        struct sim *sim = userdata;
+
+        if (sim->broken || shell_dies_here(sim))
+                return false;
+        bool saved = shell_save(sim, starting);
+        return !(starting && shell_dies_here(sim)) && saved;
+}
+
+static bool on_action(const struct action *action, _unused_ usec_t now, void *userdata)
+{
+        struct sim *sim = userdata;
+
+        if (sim->broken || sim->shell.dying)
+                return false;
+        /* What the actions of this round were planned on. */
+        if (action == sim->shell.pass.plan.actions)
+                check_hung(sim);
+        check_action(sim, action);
+        return !shell_dies_here(sim) && carry_out(sim, action);
+}
+
+/* Nobody lives on who could do anything more. */
+static bool has_ended(struct sim *sim)
 {
         struct shell *shell = &sim->shell;
-        bool moved = false;
+
+        if (!shell->dying && !sim->broken && all_gone(shell->world)) {
+                tell(sim, "sqmgr has drained all and ends");
+                (void)shell_save(sim, NULL);
+                shell->dying = true;
+        }
+        if (shell->dying)
+                shell_die(sim);
+        return !shell->running;
+}
+
+void shell_turn(struct sim *sim)
+{
+        static const struct pass_ops ops = {.save = on_save, .execute = on_action, .release = forget_worker};
+        struct shell *shell = &sim->shell;
+        usec_t boottime = sim->now + sim->suspended_usec;
+        const struct pass_clocks clocks = {
+                .monotonic = sim->now,
+                .boottime = boottime,
+                .realtime = (usec_t)((int64_t)boottime + sim->stepped_usec),
+        };
 
         sim->n_ticks++;
-        observe_clock(sim);
-        for (unsigned round = 0; round < ROUNDS_MAX && !sim->broken; round++) {
-                for (size_t i = 0; i < shell->world->n_fleets; i++)
-                        fleet_reap(shell->world->fleets[i], forget_worker);
-                observe_time(shell->world, sim->now);
-                check_hung(sim);
-                (void)plan_make(&shell->plan, shell->world, sim->now);
-                bool starts = plan_has_starts(&shell->plan);
-                if (starts) {
-                        shell_write_state(sim, &shell->plan);
-                        if (shell_dies_here(sim))
-                                return;
-                }
-                for (size_t i = 0; i < shell->plan.n_actions && !sim->broken; i++) {
-                        check_action(sim, &shell->plan.actions[i]);
-                        if (shell_dies_here(sim))
-                                return;
-                        carry_out(sim, &shell->plan.actions[i]);
-                        if (!shell->running)
-                                return;
-                }
-                if (starts)
-                        shell_write_state(sim, NULL);
-                moved = moved || shell->plan.n_actions > 0;
-                if (shell->plan.n_actions == 0)
-                        break;
-        }
-        moved = moved || shell->world->n_events > 0;
+        observe_disturbance(sim);
+        if (pass_run(&shell->pass, &ops, &clocks, sim) < 0)
+                abort();
+        if (has_ended(sim))
+                return;
         tell_events(sim);
         check_turn(sim);
-        if (moved) {
-                if (shell_dies_here(sim))
-                        return;
-                shell_write_state(sim, NULL);
-        }
-        if (all_gone(shell->world)) {
-                tell(sim, "sqmgr has drained all and ends");
-                shell_write_state(sim, NULL);
-                shell_die(sim);
-                return;
-        }
-        set_timer(sim);
+        shell->wake_at = pass_wake_at(&shell->pass, sim->now);
 }
 
 static void timer_step(struct sim *sim)
 {
-        struct shell *shell = &sim->shell;
+        enum pass_look due = pass_look(&sim->shell.pass, sim->now);
 
-        if (sim->now >= shell->look_at) {
-                bool fast = sim->now < usec_add(shell->regular_at, shell->settings.check_interval);
-
-                if (!fast)
-                        shell->regular_at = sim->now;
-                look(sim, fast);
-        }
+        if (due != PASS_LOOK_NONE)
+                look(sim, due == PASS_LOOK_FAST);
         shell_turn(sim);
 }
 
@@ -470,7 +453,7 @@ void shell_step(struct sim *sim)
         if (sim->now < shell->stalled_until)
                 return;
         /* After a stall both are due: which of them the loop takes first is chance. */
-        bool due = sim->now >= shell->wake_at || sim->now >= shell->look_at;
+        bool due = sim->now >= shell->wake_at;
         if (due && shell->timer_first) {
                 timer_step(sim);
                 due = false;
@@ -479,7 +462,7 @@ void shell_step(struct sim *sim)
         if (!shell->running || sim->broken)
                 return;
         bool input = input_step(sim);
-        due = due && (sim->now >= shell->wake_at || sim->now >= shell->look_at);
+        due = due && sim->now >= shell->wake_at;
         if (due)
                 timer_step(sim);
         else if (input)

@@ -7,7 +7,7 @@
 #include "model/command.h"
 #include "model/match.h"
 #include "model/observe.h"
-#include "model/plan.h"
+#include "model/pass.h"
 #include "model/rollout.h"
 #include "model/state.h"
 #include "rng.h"
@@ -175,11 +175,12 @@ struct fleet_sim {
 
 struct shell {
         bool running;
+        bool dying; /* killed in the middle of a pass: nothing more comes of the rest of it */
         struct settings settings;
         struct fleet_settings *fleet_list[FLEETS_MAX];
         struct world *world;
-        struct plan plan;
-        usec_t look_at, regular_at, wake_at, start_at, stalled_until;
+        struct pass pass;
+        usec_t wake_at, start_at, stalled_until;
         bool timer_first;
         uint8_t *state; /* the file */
         size_t state_size;
@@ -263,9 +264,10 @@ void shell_step(struct sim *sim);
 void shell_turn(struct sim *sim);
 void shell_start(struct sim *sim);
 void shell_die(struct sim *sim);
-/* One step on the way; true where sqmgr was killed at it. */
+/* One step on the way of a pass; true where sqmgr was killed at it, or before. */
 bool shell_dies_here(struct sim *sim);
-void shell_write_state(struct sim *sim, const struct plan *starting);
+/* Writes the state file; starting: as state_pack() takes it. Returns whether it was written. */
+bool shell_save(struct sim *sim, const struct plan *starting);
 void shell_resolve(struct sim *sim, struct process *process);
 
 /* identify.c */

@@ -69,8 +69,8 @@ START_TEST(says_how_long_it_waits_after_a_crash)
         t.fleet->crash =
                 (struct backoff){.count = 3, .failed_at = t.now, .next_at = t.now + 30 * USEC_PER_SEC};
         test_plan(&t);
-        ck_assert_uint_eq(t.plan.n_actions, 0);
-        ck_assert_uint_eq(t.plan.wake_at, t.now + 30 * USEC_PER_SEC);
+        ck_assert_uint_eq(t.pass.plan.n_actions, 0);
+        ck_assert_uint_eq(t.pass.plan.wake_at, t.now + 30 * USEC_PER_SEC);
         ck_assert_str_eq(test_fleet_waits_for(&t), "waits 30s before the next start");
 }
 END_TEST
@@ -565,7 +565,7 @@ START_TEST(wakes_when_a_worker_becomes_ready)
 
         test_beat(&t, worker, 100, 0, false);
         test_plan(&t);
-        ck_assert_uint_eq(t.plan.wake_at, t.now + 10 * USEC_PER_SEC);
+        ck_assert_uint_eq(t.pass.plan.wake_at, t.now + 10 * USEC_PER_SEC);
 }
 END_TEST
 

@@ -580,7 +580,7 @@ START_TEST(starts_wait_until_found_processes_are_known)
         ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), 0);
         ck_assert_str_eq(test_fleet_waits_for(&t),
                          "waits to learn whether processes that it found are its workers");
-        ck_assert_uint_eq(t.plan.wake_at, t.fleet->hold_until);
+        ck_assert_uint_eq(t.pass.plan.wake_at, t.fleet->hold_until);
         t.now += USEC_PER_SEC;
         test_plan(&t);
         ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), 2);

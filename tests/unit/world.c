@@ -34,6 +34,7 @@ void test_world_open(struct test_world *t, unsigned count)
         t->settings.fleets = t->fleet_list;
         t->settings.n_fleets = 1;
         ck_assert_int_eq(world_new(&t->settings, 42, &t->world), 0);
+        t->pass.world = t->world;
         t->fleet = world_fleet(t->world, "default");
         ck_assert_ptr_nonnull(t->fleet);
         test_redis(t, true);
@@ -44,7 +45,7 @@ void test_world_close(struct test_world *t)
         for (size_t i = 0; i < t->world->n_fleets; i++)
                 for (size_t j = 0; j < t->world->fleets[i]->n_workers; j++)
                         free(t->world->fleets[i]->workers[j]->process);
-        plan_free(&t->plan);
+        pass_end(&t->pass);
         t->world = world_free(t->world);
 }
 
@@ -217,20 +218,21 @@ static void check_start(const struct test_world *t, const struct action *action)
 
 void test_plan(struct test_world *t)
 {
-        ck_assert_int_eq(plan_make(&t->plan, t->world, t->now), 0);
+        ck_assert_int_eq(plan_make(&t->pass.plan, t->world, t->now), 0);
 }
 
 unsigned test_planned(const struct test_world *t, enum action_kind kind, const struct worker *worker)
 {
         unsigned n = 0;
 
-        for (size_t i = 0; i < t->plan.n_actions; i++)
-                n += t->plan.actions[i].kind == kind &&
-                     (worker == NULL || t->plan.actions[i].worker == worker);
+        for (size_t i = 0; i < t->pass.plan.n_actions; i++)
+                n += t->pass.plan.actions[i].kind == kind &&
+                     (worker == NULL || t->pass.plan.actions[i].worker == worker);
         return n;
 }
 
-static void execute(struct test_world *t, const struct action *action)
+/* Returns whether anything came of it. */
+static bool execute(struct test_world *t, const struct action *action)
 {
         struct process *process = action->worker != NULL ? test_process(action->worker) : NULL;
 
@@ -242,7 +244,7 @@ static void execute(struct test_world *t, const struct action *action)
                         observe_start_failed(t->fleet, action->index, t->start_error, t->now);
                 else
                         start(t, action->index, action->reason);
-                break;
+                return true;
         case ACTION_QUIET:
                 check_quiet(t, action);
                 t->quiets++;
@@ -262,12 +264,31 @@ static void execute(struct test_world *t, const struct action *action)
                 observe_killed(action->worker, t->kill_error, t->now);
                 break;
         }
+        return action->worker->signal_error == 0;
 }
 
 void test_execute(struct test_world *t)
 {
-        for (size_t i = 0; i < t->plan.n_actions; i++)
-                execute(t, &t->plan.actions[i]);
+        for (size_t i = 0; i < t->pass.plan.n_actions; i++)
+                (void)execute(t, &t->pass.plan.actions[i]);
+}
+
+/* The state is written before the processes are there that it tells of. */
+static bool on_save(const struct plan *starting, _unused_ usec_t now, void *userdata)
+{
+        struct test_world *t = userdata;
+
+        t->saves++;
+        t->starts_saved = starting;
+        return !t->save_fails;
+}
+
+static bool on_action(const struct action *action, _unused_ usec_t now, void *userdata)
+{
+        struct test_world *t = userdata;
+
+        ck_assert_msg(action->kind != ACTION_START || t->starts_saved, "P4: started before it was saved");
+        return execute(t, action);
 }
 
 /* What the process does by itself up to now, and what can be read of it. */
@@ -327,11 +348,16 @@ static void process_read(struct test_world *t, struct worker *worker, unsigned l
 
 void test_tick(struct test_world *t, double seconds)
 {
+        static const struct pass_ops ops = {.save = on_save, .execute = on_action, .release = free};
         struct fleet *fleet = t->fleet;
 
         t->now += (usec_t)(seconds * 1e6);
-        observe_clocks(t->world, t->now, t->now + t->suspended_usec,
-                       (usec_t)((int64_t)(t->now + t->suspended_usec) + TEST_WALL_USEC + t->stepped_usec));
+        usec_t boottime = t->now + t->suspended_usec;
+        const struct pass_clocks clocks = {
+                .monotonic = t->now,
+                .boottime = boottime,
+                .realtime = (usec_t)((int64_t)boottime + TEST_WALL_USEC + t->stepped_usec),
+        };
         for (size_t i = 0; i < fleet->n_workers; i++)
                 process_live(t, fleet->workers[i]);
         fleet_reap(fleet, test_process_free);
@@ -341,9 +367,7 @@ void test_tick(struct test_world *t, double seconds)
                 process_read(t, fleet->workers[i], worker_looks(fleet->workers[i], false, t->now));
                 process->busy_copied = process->busy;
         }
-        observe_time(t->world, t->now);
-        test_plan(t);
-        test_execute(t);
+        ck_assert_int_eq(pass_run(&t->pass, &ops, &clocks, t), 0);
 
         unsigned live = test_counts(t).live;
         ck_assert_msg(live <= fleet_max_processes(fleet), "P3: %u processes live", live);

@@ -7,7 +7,7 @@
 #include "model/backoff.h"
 #include "model/command.h"
 #include "model/observe.h"
-#include "model/plan.h"
+#include "model/pass.h"
 #include "model/rollout.h"
 #include "unit.h"
 
@@ -43,7 +43,7 @@ struct test_world {
         struct fleet_settings *fleet_list[1];
         struct world *world;
         struct fleet *fleet;
-        struct plan plan;
+        struct pass pass;
 
         usec_t now;
         usec_t suspended_usec; /* asleep so far */
@@ -55,6 +55,9 @@ struct test_world {
         bool urgent; /* an order of the operator's was given that does not wait for others to be ready */
         pid_t next_pid;
         unsigned starts, quiets, stops, kills; /* actions so far */
+        unsigned saves;                        /* of the state, so far */
+        bool save_fails;
+        bool starts_saved; /* the last of them told of starts to come */
         unsigned evidence_since_doubt;
 };
 
