@@ -3,7 +3,7 @@
 #include "base/parse.h"
 #include "ctl/ctl.h"
 #include "ctl/screen.h"
-#include "model/fleet.h"
+#include "wire/control.h"
 #include <string.h>
 #include <time.h>
 
@@ -110,13 +110,13 @@ void render_text(FILE *out, const char *text, int used, int indent, const struct
 
 char *render_last_lines(char *text)
 {
-        char *at = strstr(text, LAST_LINES_BEGIN);
+        char *at = strstr(text, CONTROL_LAST_LINES_BEGIN);
 
         if (!at)
                 return text;
-        at += strlen(LAST_LINES_BEGIN);
+        at += strlen(CONTROL_LAST_LINES_BEGIN);
         at[-1] = '\n';
-        while ((at = strchr(at, LAST_LINES_BAR)) != NULL)
+        while ((at = strchr(at, CONTROL_LAST_LINES_BAR)) != NULL)
                 *at = '\n';
         return text;
 }
@@ -411,7 +411,7 @@ static void render_troubles(FILE *out, json_t *fleet, const struct view *view)
                                 text + n, sizeof(text) - (size_t)n, ", the next start in %s",
                                 format_duration(get_usec(crash, "next_start_seconds"), span, FORMAT_MAX));
                 /* Where that, or the like of it, made the restart halt it has been told. */
-                const char *lines = strstr(last, LAST_LINES_BEGIN);
+                const char *lines = strstr(last, CONTROL_LAST_LINES_BEGIN);
                 if (last[0] != '\0' && strstr(error, lines ? lines : last) == NULL)
                         snprintf(text + n, sizeof(text) - (size_t)n, "; the last: %s", last);
                 render_trouble(out, text, RED, view);

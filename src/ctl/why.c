@@ -126,32 +126,18 @@ static int tell_unknown(const struct story *story)
         return ctl_error(CTL_USAGE, "unknown worker '%s': %s", story->id, ctl_names(ids, names));
 }
 
-static const char *reason_text(const char *reason)
+/* An older sqmgr sends the name alone. */
+static const char *reason_text(json_t *worker)
 {
-        static const struct {
-                const char *reason, *text;
-        } texts[] = {
-                {"memory", "it holds more than its fleet allows"},
-                {"restart", "a restart puts new code in force"},
-                {"operator", "the operator asked for it"},
-                {"age", "it is older than max_age"},
-                {"scale", "there are more workers than wanted"},
-                {"external", "someone else quieted it"},
-                {"shutdown", "sqmgr is shutting down"},
-                {"crash", "it crashed"},
-                {"boot", "it did not come up in time"},
-        };
+        const char *text = ctl_string(worker, "reason_text");
 
-        for (size_t i = 0; i < ELEMENTSOF(texts); i++)
-                if (strcmp(texts[i].reason, reason) == 0)
-                        return texts[i].text;
-        return reason;
+        return text[0] != '\0' ? text : ctl_string(worker, "reason");
 }
 
 static void print_state(const struct story *story, const struct view *view)
 {
         json_t *worker = story->worker;
-        const char *reason = ctl_string(worker, "reason"), *waits_for = ctl_string(worker, "waits_for");
+        const char *reason = reason_text(worker), *waits_for = ctl_string(worker, "waits_for");
         const char *state = ctl_string(worker, "state");
         bool leaves = strcmp(state, "quiet") == 0 || strcmp(state, "stopping") == 0;
         char span[FORMAT_MAX], text[1024];
@@ -161,7 +147,7 @@ static void print_state(const struct story *story, const struct view *view)
                  reason[0] == '\0' ? ""
                  : leaves          ? ": "
                                    : ", to be replaced: ",
-                 reason[0] == '\0' ? "" : reason_text(reason), waits_for[0] != '\0' ? "; it " : "", waits_for,
+                 reason, waits_for[0] != '\0' ? "; it " : "", waits_for,
                  reason[0] == '\0' && json_is_true(json_object_get(worker, "ready")) ? ", all is well" : "");
         render_text(stdout, text, 0, 2, view);
 }

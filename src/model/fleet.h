@@ -146,10 +146,6 @@ enum rollout_state {
         _ROLLOUT_STATE_MAX,
 };
 
-/* How sentences quote the last lines that a worker wrote. */
-#define LAST_LINES_BEGIN "; its last lines: "
-#define LAST_LINES_BAR   '|'
-
 #define ROLLOUT_ERROR_MAX 2304
 #define CRASH_LAST_MAX    2048
 
@@ -319,6 +315,8 @@ bool fleet_lacks_memory(const struct fleet *fleet);
 /* Names as the contract has them ("starting", "memory", "running", ...). */
 const char *worker_state_name(enum worker_state state);
 const char *reason_name(enum reason reason); /* "none" for REASON_NONE */
+/* The same as one sentence on the worker: "it is older than max_age"; "" for REASON_NONE. */
+const char *reason_text(enum reason reason);
 const char *rollout_state_name(enum rollout_state state);
 const char *fleet_order_name(enum fleet_order order);       /* "running", "quiet", "stopped" */
 const char *culprits_cause_name(enum culprits_cause cause); /* "memory", "oom" */

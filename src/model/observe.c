@@ -5,6 +5,7 @@
 #include "base/printable.h"
 #include "model/backoff.h"
 #include "model/rollout.h"
+#include "wire/control.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -683,9 +684,9 @@ static void quote_lines(char *text, size_t size, const char *lines)
 
         if (lines[0] == '\0')
                 return;
-        snprintf(text + length, size - length, LAST_LINES_BEGIN "%s", lines);
+        snprintf(text + length, size - length, CONTROL_LAST_LINES_BEGIN "%s", lines);
         for (char *at = text + length; (at = strchr(at, '\n')) != NULL; at++)
-                *at = LAST_LINES_BAR;
+                *at = CONTROL_LAST_LINES_BAR;
         /* Cut at its bound, it may end within a character. */
         printable_replace(text, strlen(text), true);
 }

@@ -38,6 +38,26 @@ const char *reason_name(enum reason reason)
         return reason_names[reason];
 }
 
+static const char *const reason_texts[] = {
+        [REASON_NONE] = "",
+        [REASON_MEMORY] = "it holds more than its fleet allows",
+        [REASON_RESTART] = "a restart puts new code in force",
+        [REASON_OPERATOR] = "the operator asked for it",
+        [REASON_AGE] = "it is older than max_age",
+        [REASON_SCALE] = "there are more workers than wanted",
+        [REASON_EXTERNAL] = "someone else quieted it",
+        [REASON_SHUTDOWN] = "sqmgr is shutting down",
+        [REASON_CRASH] = "it crashed",
+        [REASON_BOOT] = "it did not come up in time",
+        [REASON_HUNG] = "its beat has stopped for longer than hang_after",
+};
+static_assert(ELEMENTSOF(reason_texts) == _REASON_MAX, "a sentence for each reason");
+
+const char *reason_text(enum reason reason)
+{
+        return reason_texts[reason];
+}
+
 static const char *const rollout_state_names[] = {
         [ROLLOUT_NONE] = "none",     [ROLLOUT_RUNNING] = "running", [ROLLOUT_DONE] = "done",
         [ROLLOUT_HALTED] = "halted", [ROLLOUT_ABORTED] = "aborted",

@@ -21,6 +21,10 @@
 #define CONTROL_DEFAULT_SOCKET "/run/sqmgr/control.sock"
 #define CONTROL_USER_SOCKET    "sqmgr/control.sock" /* below $XDG_RUNTIME_DIR */
 
+/* How a sentence quotes the last lines that a worker wrote: from where on, and what stands between two. */
+#define CONTROL_LAST_LINES_BEGIN "; its last lines: "
+#define CONTROL_LAST_LINES_BAR   '|'
+
 /* Each class of methods includes those above it. */
 enum control_access {
         CONTROL_READ,    /* whoever may connect */

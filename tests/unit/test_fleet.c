@@ -18,8 +18,10 @@ START_TEST(every_name_is_told)
 {
         for (int i = 0; i < _WORKER_STATE_MAX; i++)
                 ck_assert_ptr_nonnull(worker_state_name(i));
-        for (int i = 0; i < _REASON_MAX; i++)
+        for (int i = 0; i < _REASON_MAX; i++) {
                 ck_assert_ptr_nonnull(reason_name(i));
+                ck_assert_int_eq(reason_text(i)[0] == '\0', i == REASON_NONE);
+        }
         for (int i = 0; i < _ROLLOUT_STATE_MAX; i++)
                 ck_assert_ptr_nonnull(rollout_state_name(i));
         for (int i = 0; i < _FLEET_ORDER_MAX; i++)

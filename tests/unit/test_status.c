@@ -117,6 +117,7 @@ static const struct {
         {"fleets/0/workers/0/uptime_seconds", JSON_REAL},
         {"fleets/0/workers/0/state_seconds", JSON_REAL},
         {"fleets/0/workers/0/reason", JSON_NULL},
+        {"fleets/0/workers/0/reason_text", JSON_NULL},
         {"fleets/0/workers/0/waits_for", JSON_NULL},
         {"fleets/0/workers/0/evidence", JSON_STRING},
         {"fleets/0/workers/0/beat_age_seconds", JSON_NULL},
@@ -220,6 +221,8 @@ START_TEST(tells_why_a_worker_leaves_and_forgets_those_gone)
 
         ck_assert_uint_eq(json_array_size(at(status, "fleets/0/workers")), 1);
         ck_assert_str_eq(json_string_value(at(status, "fleets/0/workers/0/reason")), "age");
+        ck_assert_str_eq(json_string_value(at(status, "fleets/0/workers/0/reason_text")),
+                         "it is older than max_age");
         json_decref(status);
 }
 END_TEST

@@ -348,7 +348,8 @@ static void process_read(struct test_world *t, struct worker *worker, unsigned l
 
 void test_tick(struct test_world *t, double seconds)
 {
-        static const struct pass_ops ops = {.save = on_save, .execute = on_action, .release = free};
+        static const struct pass_ops ops = {
+                .save = on_save, .execute = on_action, .release = test_process_free};
         struct fleet *fleet = t->fleet;
 
         t->now += (usec_t)(seconds * 1e6);

@@ -31,19 +31,21 @@ static json_t *render_worker(const struct worker *worker, usec_t now)
         char waits_for[256];
 
         worker_waits_for(worker, now, waits_for, sizeof(waits_for));
-        return json_pack(
-                "{s:o, s:I, s:I, s:s, s:b, s:b, s:I, s:b, s:I, s:o, s:I, s:I, s:f, s:f, s:o, s:o, s:s, s:o}",
-                "id", varlink_text(WORKER_ID(worker)), "index", (json_int_t)worker->index, "pid",
-                (json_int_t)worker_pid(worker), "state", worker_state_name(worker->state), "ready",
-                (int)worker_ready(worker, now), "hung", (int)worker->hung, "generation",
-                (json_int_t)worker->generation, "outdated", (int)worker_outdated(worker), "busy",
-                (json_int_t)worker->busy, "oldest_job_seconds",
-                oldest > 0 ? json_real(seconds(oldest)) : json_null(), "concurrency",
-                (json_int_t)worker->concurrency, "memory_bytes", (json_int_t)worker->memory_bytes,
-                "uptime_seconds", seconds(usec_sub(now, worker->spawned_at)), "state_seconds",
-                seconds(usec_sub(now, worker->state_at)), "reason", reason_json(reason), "waits_for",
-                varlink_text(waits_for), "evidence", worker_evidence(worker, now), "beat_age_seconds",
-                worker->has_beat ? json_real(seconds(usec_sub(now, worker->beat_at))) : json_null());
+        return json_pack("{s:o, s:I, s:I, s:s, s:b, s:b, s:I, s:b, s:I, s:o, s:I, s:I, s:f, s:f, s:o, s:o, "
+                         "s:o, s:s, s:o}",
+                         "id", varlink_text(WORKER_ID(worker)), "index", (json_int_t)worker->index, "pid",
+                         (json_int_t)worker_pid(worker), "state", worker_state_name(worker->state), "ready",
+                         (int)worker_ready(worker, now), "hung", (int)worker->hung, "generation",
+                         (json_int_t)worker->generation, "outdated", (int)worker_outdated(worker), "busy",
+                         (json_int_t)worker->busy, "oldest_job_seconds",
+                         oldest > 0 ? json_real(seconds(oldest)) : json_null(), "concurrency",
+                         (json_int_t)worker->concurrency, "memory_bytes", (json_int_t)worker->memory_bytes,
+                         "uptime_seconds", seconds(usec_sub(now, worker->spawned_at)), "state_seconds",
+                         seconds(usec_sub(now, worker->state_at)), "reason", reason_json(reason),
+                         "reason_text", varlink_text(reason_text(reason)), "waits_for",
+                         varlink_text(waits_for), "evidence", worker_evidence(worker, now),
+                         "beat_age_seconds",
+                         worker->has_beat ? json_real(seconds(usec_sub(now, worker->beat_at))) : json_null());
 }
 
 static json_t *render_workers(const struct fleet *fleet, usec_t now)
