@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Talks to sqmgr over its socket, and says what went wrong where it did. */
+#include "ctl/client.h"
 #include "base/parse.h"
-#include "ctl/ctl.h"
+#include "ctl/exit.h"
+#include "ctl/reply.h"
+#include "ctl/say.h"
 #include "ctl/screen.h"
 #include "wire/control.h"
 #include <grp.h>
@@ -21,12 +24,32 @@
 #define AGAIN_USEC      (30 * USEC_PER_SEC)
 #define AGAIN_STEP_USEC (250 * USEC_PER_MSEC)
 
-usec_t monotonic_now(void)
+usec_t client_now(void)
 {
         struct timespec now;
 
         clock_gettime(CLOCK_MONOTONIC, &now);
         return (usec_t)now.tv_sec * USEC_PER_SEC + (usec_t)now.tv_nsec / 1000;
+}
+
+/* The socket that is meant where none is named; to be freed, or NULL where memory is short. */
+static char *default_socket(void)
+{
+        const char *from_environment = getenv("SQMGR_SOCKET"), *runtime = getenv("XDG_RUNTIME_DIR");
+        char *path;
+
+        if (from_environment && from_environment[0] != '\0')
+                return strdup(from_environment);
+        if (geteuid() == 0 || !runtime || runtime[0] == '\0' || access(CONTROL_DEFAULT_SOCKET, F_OK) == 0)
+                return strdup(CONTROL_DEFAULT_SOCKET);
+        return asprintf(&path, "%s/%s", runtime, CONTROL_USER_SOCKET) < 0 ? NULL : path;
+}
+
+bool client_find_socket(struct ctl *ctl)
+{
+        if (!ctl->socket)
+                ctl->socket = default_socket();
+        return ctl->socket != NULL;
 }
 
 static int tell_timeout(const struct ctl *ctl)
@@ -35,12 +58,12 @@ static int tell_timeout(const struct ctl *ctl)
 
         format_duration(ctl->timeout, span, sizeof(span));
         if (ctl->fd < 0)
-                return ctl_error(CTL_TIMEOUT, "sqmgr did not take the call within %s", span);
+                return say_error(CTL_TIMEOUT, "sqmgr did not take the call within %s", span);
         if (ctl->wait != CTL_WAIT_NONE)
-                return ctl_error(CTL_TIMEOUT,
+                return say_error(CTL_TIMEOUT,
                                  "the restart has not ended within %s; it goes on, see 'sqmgrctl status'",
                                  span);
-        return ctl_error(CTL_TIMEOUT,
+        return say_error(CTL_TIMEOUT,
                          "sqmgr has not answered within %s; what was asked for may still be done", span);
 }
 
@@ -52,10 +75,10 @@ static int tell_denied(const char *path)
         if (stat(path, &status) == 0 && (status.st_mode & S_IWGRP))
                 group = getgrgid(status.st_gid);
         if (group)
-                return ctl_error(CTL_PERMISSION,
+                return say_error(CTL_PERMISSION,
                                  "not permitted to connect to '%s': root and members of the group '%s' are",
                                  path, group->gr_name);
-        return ctl_error(
+        return say_error(
                 CTL_PERMISSION,
                 "not permitted to connect to '%s': root is, and the group that 'socket_group' in sqmgr.ini "
                 "names",
@@ -71,17 +94,17 @@ static int tell_connect_error(struct ctl *ctl, int error)
         case EAGAIN:
                 return tell_timeout(ctl);
         case ENOENT:
-                return ctl_error(
+                return say_error(
                         CTL_CONNECT,
                         "there is no socket '%s': is sqmgr running? -s or SQMGR_SOCKET names another socket",
                         ctl->socket);
         case ECONNREFUSED:
-                return ctl_error(CTL_CONNECT, "nobody answers on '%s': start sqmgr", ctl->socket);
+                return say_error(CTL_CONNECT, "nobody answers on '%s': start sqmgr", ctl->socket);
         case ENAMETOOLONG:
-                return ctl_error(CTL_CONNECT, "the socket's path is too long, %zu bytes at most: '%s'",
+                return say_error(CTL_CONNECT, "the socket's path is too long, %zu bytes at most: '%s'",
                                  sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1, ctl->socket);
         default:
-                return ctl_error(CTL_CONNECT, "cannot connect to '%s': %s", ctl->socket,
+                return say_error(CTL_CONNECT, "cannot connect to '%s': %s", ctl->socket,
                                  strerrordesc_np(error));
         }
 }
@@ -114,7 +137,7 @@ static int connect_within(struct ctl *ctl, usec_t timeout)
 
 static int client_connect(struct ctl *ctl)
 {
-        ctl->deadline = usec_add(monotonic_now(), ctl->timeout);
+        ctl->deadline = usec_add(client_now(), ctl->timeout);
         int r = connect_within(ctl, ctl->timeout);
         return r < 0 ? tell_connect_error(ctl, -r) : CTL_DONE;
 }
@@ -131,7 +154,7 @@ int client_catch_signals(struct ctl *ctl, const int *signals, size_t n_signals)
                         sigaddset(&set, signals[i]);
         ctl->signal_fd = signalfd(ctl->signal_fd, &set, SFD_CLOEXEC | SFD_NONBLOCK);
         if (ctl->signal_fd < 0)
-                return ctl_error(CTL_FAILED, "cannot wait for signals: %s", strerrordesc_np(errno));
+                return say_error(CTL_FAILED, "cannot wait for signals: %s", strerrordesc_np(errno));
         (void)sigprocmask(SIG_BLOCK, &set, NULL);
         return CTL_DONE;
 }
@@ -159,7 +182,7 @@ static int wait_until(struct ctl *ctl, usec_t until)
                 {.fd = ctl->signal_fd, .events = POLLIN},
                 {.fd = ctl->key_fd, .events = POLLIN},
         };
-        usec_t now = monotonic_now();
+        usec_t now = client_now();
         int timeout_msec = -1;
 
         if (until != USEC_INFINITY)
@@ -167,7 +190,7 @@ static int wait_until(struct ctl *ctl, usec_t until)
                                         (usec_t)INT32_MAX);
         int r = poll(fds, ELEMENTSOF(fds), timeout_msec);
         if (r < 0 && errno != EINTR)
-                return ctl_error(CTL_FAILED, "cannot wait for sqmgr: %s", strerrordesc_np(errno));
+                return say_error(CTL_FAILED, "cannot wait for sqmgr: %s", strerrordesc_np(errno));
         if (r <= 0)
                 return CTL_DONE;
         if (fds[1].revents != 0)
@@ -177,18 +200,18 @@ static int wait_until(struct ctl *ctl, usec_t until)
 
 int client_wait(struct ctl *ctl, usec_t usec)
 {
-        usec_t until = usec_add(monotonic_now(), usec);
+        usec_t until = usec_add(client_now(), usec);
         int r = CTL_DONE;
 
         client_close(ctl);
-        while (r == CTL_DONE && monotonic_now() < until)
+        while (r == CTL_DONE && client_now() < until)
                 r = wait_until(ctl, until);
         return r;
 }
 
 static int client_connect_again(struct ctl *ctl)
 {
-        usec_t now = monotonic_now();
+        usec_t now = client_now();
         char span[FORMAT_MAX];
         int r;
 
@@ -196,7 +219,7 @@ static int client_connect_again(struct ctl *ctl)
         if (ctl->again_until == 0) {
                 ctl->again_until = MIN(usec_add(now, AGAIN_USEC), ctl->deadline);
                 format_duration(usec_sub(ctl->again_until, now), span, sizeof(span));
-                ctl_error(CTL_LOST,
+                say_error(CTL_LOST,
                           "the connection to sqmgr is lost, the restart goes on: trying for %s to connect "
                           "again",
                           span);
@@ -206,11 +229,11 @@ static int client_connect_again(struct ctl *ctl)
                 (void)client_wait(ctl, AGAIN_STEP_USEC);
                 if (ctl->signal != 0)
                         return CTL_WOKEN;
-                now = monotonic_now();
+                now = client_now();
                 r = connect_within(ctl, MAX(usec_sub(ctl->again_until, now), AGAIN_STEP_USEC));
         } while (r < 0 && now < ctl->again_until);
         if (r < 0)
-                return ctl_error(CTL_CONNECT,
+                return say_error(CTL_CONNECT,
                                  "cannot connect to '%s' again: %s; the restart goes on when sqmgr is back, "
                                  "see 'sqmgrctl status' then",
                                  ctl->socket, strerrordesc_np(-r));
@@ -226,10 +249,10 @@ static int send_call(struct ctl *ctl, const char *method, json_t *parameters, bo
         if (asprintf(&name, CONTROL_INTERFACE ".%s", method) < 0) {
                 name = NULL;
                 json_decref(parameters);
-                return ctl_error(CTL_FAILED, "there is too little memory");
+                return say_error(CTL_FAILED, "there is too little memory");
         }
         if (varlink_encode_call(name, parameters, more, &text, &size) < 0)
-                return ctl_error(CTL_USAGE, "an argument is not UTF-8 text");
+                return say_error(CTL_USAGE, "an argument is not UTF-8 text");
         int r = connect_first(ctl);
         if (r != CTL_DONE)
                 return r;
@@ -259,7 +282,7 @@ int client_send_again(struct ctl *ctl, const char *method, json_t *parameters, b
 
 int client_tell_lost(const struct ctl *ctl)
 {
-        return ctl_error(CTL_CONNECT,
+        return say_error(CTL_CONNECT,
                          "sqmgr closed the connection on '%s' before its last answer: see its log",
                          ctl->socket);
 }
@@ -267,7 +290,7 @@ int client_tell_lost(const struct ctl *ctl)
 /* Reads some more of the reply. */
 static int read_more(struct ctl *ctl)
 {
-        usec_t wake_at = ctl->wake_at != 0 ? ctl->wake_at : USEC_INFINITY, now = monotonic_now();
+        usec_t wake_at = ctl->wake_at != 0 ? ctl->wake_at : USEC_INFINITY, now = client_now();
         char *room;
 
         if (ctl->deadline <= now)
@@ -278,7 +301,7 @@ static int read_more(struct ctl *ctl)
         if (r != CTL_DONE)
                 return r;
         if (varlink_input_reserve(&ctl->input, READ_BYTES, &room) < 0)
-                return ctl_error(CTL_FAILED, "there is too little memory");
+                return say_error(CTL_FAILED, "there is too little memory");
         ssize_t n = recv(ctl->fd, room, READ_BYTES, MSG_DONTWAIT);
         if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
                 return CTL_LOST;
@@ -287,44 +310,25 @@ static int read_more(struct ctl *ctl)
         return CTL_DONE;
 }
 
-const char *ctl_names(json_t *names, char text[static NAMES_MAX])
-{
-        size_t i, n = json_array_size(names), length;
-        json_t *name;
-
-        snprintf(text, NAMES_MAX, "there %s", n > 1 ? "are " : n == 1 ? "is " : "is none");
-        json_array_foreach(names, i, name)
-        {
-                length = strlen(text);
-                if (length + json_string_length(name) > NAMES_MAX - sizeof(", '', ...")) {
-                        snprintf(text + length, NAMES_MAX - length, ", ...");
-                        break;
-                }
-                snprintf(text + length, NAMES_MAX - length, "%s'%s'", i > 0 ? ", " : "",
-                         json_string_value(name));
-        }
-        return text;
-}
-
 static int tell_refused(json_t *parameters)
 {
         json_t *details = json_object_get(parameters, "details"), *line;
         size_t i;
 
-        ctl_error(CTL_FAILED, "%s", ctl_string(parameters, "reason"));
-        json_array_foreach(details, i, line) ctl_error_line(json_string_value(line));
+        say_error(CTL_FAILED, "%s", reply_string(parameters, "reason"));
+        json_array_foreach(details, i, line) say_error_line(json_string_value(line));
         return CTL_FAILED;
 }
 
 static int tell_permission(json_t *parameters)
 {
-        const char *group = ctl_string(parameters, "group");
+        const char *group = reply_string(parameters, "group");
 
         if (group[0] == '\0')
-                return ctl_error(CTL_PERMISSION,
+                return say_error(CTL_PERMISSION,
                                  "not permitted: root may do this, and the user that sqmgr runs as; "
                                  "'socket_group' in sqmgr.ini permits a group");
-        return ctl_error(
+        return say_error(
                 CTL_PERMISSION,
                 "not permitted: root may do this, the user that sqmgr runs as, and members of the group '%s'",
                 group);
@@ -334,23 +338,23 @@ static int tell_error(const struct varlink_reply *reply)
 {
         const char *error = reply->error;
         json_t *parameters = reply->parameters;
-        char names[NAMES_MAX];
+        char names[REPLY_NAMES_MAX];
 
         if (strcmp(error, CONTROL_REFUSED) == 0)
                 return tell_refused(parameters);
         if (strcmp(error, VARLINK_PERMISSION_DENIED) == 0)
                 return tell_permission(parameters);
         if (strcmp(error, CONTROL_UNKNOWN_FLEET) == 0)
-                return ctl_error(CTL_USAGE, "unknown fleet '%s': %s", ctl_string(parameters, "name"),
-                                 ctl_names(json_object_get(parameters, "fleets"), names));
+                return say_error(CTL_USAGE, "unknown fleet '%s': %s", reply_string(parameters, "name"),
+                                 reply_names(json_object_get(parameters, "fleets"), names));
         if (strcmp(error, CONTROL_UNKNOWN_WORKER) == 0)
-                return ctl_error(CTL_USAGE, "unknown worker '%s': %s", ctl_string(parameters, "name"),
-                                 ctl_names(json_object_get(parameters, "workers"), names));
+                return say_error(CTL_USAGE, "unknown worker '%s': %s", reply_string(parameters, "name"),
+                                 reply_names(json_object_get(parameters, "workers"), names));
         if (strcmp(error, VARLINK_INVALID_PARAMETER) == 0)
-                return ctl_error(CTL_USAGE,
+                return say_error(CTL_USAGE,
                                  "sqmgr does not take the parameter '%s': is it of another version?",
-                                 ctl_string(parameters, "parameter"));
-        return ctl_error(CTL_FAILED, "sqmgr answers with the error %s: is it of another version?", error);
+                                 reply_string(parameters, "parameter"));
+        return say_error(CTL_FAILED, "sqmgr answers with the error %s: is it of another version?", error);
 }
 
 int client_receive(struct ctl *ctl, struct varlink_reply *ret)
@@ -366,10 +370,10 @@ int client_receive(struct ctl *ctl, struct varlink_reply *ret)
         }
         struct varlink_reply reply;
         if (r < 0 || varlink_decode_reply(text, size, &reply) < 0)
-                return ctl_error(CTL_CONNECT, "what answers on '%s' is not sqmgr: it does not speak Varlink",
+                return say_error(CTL_CONNECT, "what answers on '%s' is not sqmgr: it does not speak Varlink",
                                  ctl->socket);
         if (ctl->again_until != 0)
-                ctl_error(CTL_DONE, "connected again");
+                say_error(CTL_DONE, "connected again");
         ctl->again_until = 0;
         if (!reply.error) {
                 *ret = reply;
@@ -394,6 +398,33 @@ int client_call(struct ctl *ctl, const char *method, json_t *parameters, json_t 
         *ret = json_incref(reply.parameters);
         varlink_reply_free(&reply);
         return CTL_DONE;
+}
+
+int client_ask(struct ctl *ctl, const char *method, json_t *parameters, json_t **ret)
+{
+        json_t *reply = NULL;
+        int r = client_call(ctl, method, parameters, &reply);
+
+        if (r == CTL_DONE && ctl->json) {
+                reply_print_json(reply);
+                json_decref(reply);
+                reply = NULL;
+        }
+        if (r == CTL_DONE)
+                *ret = reply;
+        return r;
+}
+
+json_t *client_fleets(const struct ctl *ctl)
+{
+        _cleanup_json_ json_t *fleets = json_array();
+
+        if (ctl->n_arguments == 0)
+                return json_null();
+        for (size_t i = 0; i < ctl->n_arguments; i++)
+                if (json_array_append_new(fleets, json_string(ctl->arguments[i])) < 0)
+                        return NULL;
+        return TAKE_PTR(fleets);
 }
 
 void client_close(struct ctl *ctl)

@@ -1,27 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers the shells' completion (contrib/completion): what may stand in the place of the last word. Nothing
  * goes to stderr, and what takes long is left out: somebody is typing. */
-#include "ctl/ctl.h"
+#include "ctl/complete.h"
+#include "ctl/client.h"
+#include "ctl/exit.h"
+#include "ctl/reply.h"
+#include "ctl/say.h"
+#include "ctl/table.h"
 #include <stdio.h>
 #include <string.h>
 
 #define COMPLETE_USEC USEC_PER_SEC
-
-static const struct {
-        unsigned command; /* enum option_bit of the commands that have it; 0: all have */
-        const char *word, *help;
-} options[] = {
-        {OPTION_WAIT, "--wait", "until the old workers are replaced"},
-        {OPTION_WAIT, "--wait=drained", "until the old workers are gone"},
-        {OPTION_FORCE, "--force", "does not wait for running jobs"},
-        {OPTION_FOLLOW, "--follow", "goes on with those to come"},
-        {OPTION_WATCH, "--watch", "shows it anew each second"},
-        {0, "--json", "prints JSON"},
-        {0, "--socket", "the control socket"},
-        {0, "--timeout", "waits no longer"},
-        {0, "--help", "shows commands and options"},
-        {0, "--version", "shows the version"},
-};
 
 /* The words before the one that is completed. */
 struct typed {
@@ -58,7 +47,7 @@ static int read_words(struct ctl *ctl, char **words, size_t n, struct typed *ret
                 } else if (strncmp(words[i], "--socket=", strlen("--socket=")) == 0) {
                         socket = strchr(words[i], '=') + 1;
                 } else if (words[i][0] != '-' && !ret->command) {
-                        ret->command = find_command(words[i]);
+                        ret->command = table_find(words[i]);
                         if (!ret->command)
                                 return -EINVAL;
                 } else if (words[i][0] != '-') {
@@ -105,20 +94,32 @@ static void offer_names(struct ctl *ctl, const struct typed *typed, const char *
         json_array_foreach(json_object_get(status, "fleets"), i, fleet)
         {
                 if (strstr(wanted, "FLEET"))
-                        offer_name(typed, ctl_string(fleet, "name"), partial);
+                        offer_name(typed, reply_string(fleet, "name"), partial);
                 if (!strstr(wanted, "WORKER") || typed->n_arguments > 0)
                         continue;
                 json_array_foreach(json_object_get(fleet, "workers"), k, worker)
-                        offer_name(typed, ctl_string(worker, "id"), partial);
+                        offer_name(typed, reply_string(worker, "id"), partial);
         }
 }
 
 static void offer_options(const struct typed *typed, const char *partial)
 {
-        for (size_t i = 0; i < ELEMENTSOF(options); i++)
-                if (options[i].command == 0 ||
-                    (typed->command && (typed->command->options & options[i].command)))
-                        offer(options[i].word, options[i].help, partial);
+        char word[64];
+
+        for (size_t i = 0; i < usage_n_options; i++) {
+                const struct usage_option *option = &usage_options[i];
+
+                if (option->command != 0 && (!typed->command || !(typed->command->options & option->command)))
+                        continue;
+                snprintf(word, sizeof(word), "--%s", option->name);
+                offer(word, option->hint, partial);
+                if (!option->value_hint)
+                        continue;
+                /* Without the brackets. */
+                snprintf(word, sizeof(word), "--%s%.*s", option->name, (int)strlen(option->value) - 2,
+                         option->value + 1);
+                offer(word, option->value_hint, partial);
+        }
 }
 
 void complete(struct ctl *ctl, char **words, size_t n_words)
@@ -126,7 +127,7 @@ void complete(struct ctl *ctl, char **words, size_t n_words)
         struct typed typed = {0};
         char error[8];
 
-        ctl_errors_to(error, sizeof(error));
+        say_errors_to(error, sizeof(error));
         ctl->timeout = COMPLETE_USEC;
         if (n_words > 0 && read_words(ctl, words, n_words - 1, &typed) == 0 && !typed.value) {
                 const char *partial = words[n_words - 1];
@@ -134,11 +135,11 @@ void complete(struct ctl *ctl, char **words, size_t n_words)
                 if (partial[0] == '-')
                         offer_options(&typed, partial);
                 else if (!typed.command)
-                        for (size_t i = 0; i < n_commands; i++)
-                                offer(commands[i].name, commands[i].help, partial);
-                else if (takes_name(&typed) && ctl_find_socket(ctl))
+                        for (size_t i = 0; i < table_n_commands; i++)
+                                offer(table_commands[i].name, table_commands[i].help, partial);
+                else if (takes_name(&typed) && client_find_socket(ctl))
                         offer_names(ctl, &typed, partial);
         }
-        ctl_errors_to(NULL, 0);
+        say_errors_to(NULL, 0);
         free(typed.arguments);
 }

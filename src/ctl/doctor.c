@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The command `doctor`: what there may be wrong with the surroundings, and what to do about it. */
-#include "ctl/ctl.h"
+#include "base/text.h"
+#include "ctl/client.h"
+#include "ctl/commands.h"
+#include "ctl/exit.h"
+#include "ctl/reply.h"
+#include "ctl/screen.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -9,25 +14,26 @@
 
 static void print_finding(json_t *finding, const struct view *view)
 {
-        const char *level = ctl_string(finding, "level"), *remedy = ctl_string(finding, "remedy");
+        const char *level = reply_string(finding, "level"), *remedy = reply_string(finding, "remedy");
         const char *begin = strcmp(level, "problem") == 0   ? "\033[31m"
                             : strcmp(level, "warning") == 0 ? "\033[33m"
                                                             : "\033[32m";
 
         _cleanup_free_ char *text = NULL;
-        if (asprintf(&text, "%s: %s%s%s", ctl_string(finding, "about"), ctl_string(finding, "text"),
+        if (asprintf(&text, "%s: %s%s%s", reply_string(finding, "about"), reply_string(finding, "text"),
                      remedy[0] == '\0'   ? ""
                      : view->columns > 0 ? "\nremedy: "
                                          : "; ",
                      remedy) < 0)
                 text = NULL;
         printf("%s%-*s%s", view->colour ? begin : "", TEXT_INDENT, level, view->colour ? "\033[0m" : "");
-        render_text(stdout, text ?: ctl_string(finding, "text"), TEXT_INDENT, TEXT_INDENT, view);
+        text_print_wrapped(stdout, text ?: reply_string(finding, "text"), TEXT_INDENT, TEXT_INDENT,
+                           view->columns);
 }
 
-int command_doctor(struct ctl *ctl)
+int ctl_doctor(struct ctl *ctl)
 {
-        struct view view = ctl_view();
+        struct view view = screen_view();
         bool bad = false;
         json_t *reply = NULL, *finding;
         size_t i;
@@ -36,10 +42,10 @@ int command_doctor(struct ctl *ctl)
         if (r != CTL_DONE)
                 return r;
         if (ctl->json)
-                ctl_print_json(reply);
+                reply_print_json(reply);
         json_array_foreach(json_object_get(reply, "findings"), i, finding)
         {
-                bad |= strcmp(ctl_string(finding, "level"), "problem") == 0;
+                bad |= strcmp(reply_string(finding, "level"), "problem") == 0;
                 if (!ctl->json)
                         print_finding(finding, &view);
         }

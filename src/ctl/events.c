@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The command `events`: what has happened, and with --follow what happens. */
-#include "ctl/ctl.h"
+#include "ctl/client.h"
+#include "ctl/commands.h"
+#include "ctl/exit.h"
+#include "ctl/render.h"
+#include "ctl/reply.h"
+#include "ctl/usage.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -10,13 +15,13 @@ static int call_parameters(const struct ctl *ctl, json_t **ret)
         bool worker = ctl->n_arguments > 0 && strchr(ctl->arguments[0], '/');
 
         if (worker && ctl->n_arguments > 1)
-                return ctl_usage(find_command("events"), "a worker is asked for alone");
+                return usage_error(ctl->command, "a worker is asked for alone");
         *ret = worker ? json_pack("{s:s}", "worker", ctl->arguments[0])
-                      : json_pack("{s:o}", "fleets", ctl_fleets(ctl));
+                      : json_pack("{s:o}", "fleets", client_fleets(ctl));
         return CTL_DONE;
 }
 
-int command_events(struct ctl *ctl)
+int ctl_events(struct ctl *ctl)
 {
         bool continues = true;
         json_t *parameters = NULL;
@@ -32,11 +37,11 @@ int command_events(struct ctl *ctl)
                 r = client_receive(ctl, &reply);
                 if (r != CTL_DONE)
                         return r == CTL_LOST ? client_tell_lost(ctl) : r;
-                struct view view = ctl_view();
+                struct view view = screen_view();
                 json_array_foreach(json_object_get(reply.parameters, "events"), i, event)
                 {
                         if (ctl->json)
-                                ctl_print_json(event);
+                                reply_print_json(event);
                         else
                                 render_event(stdout, event, &view);
                 }

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The command `jobs`: what runs now. */
 #include "base/parse.h"
-#include "ctl/ctl.h"
+#include "base/text.h"
+#include "ctl/client.h"
+#include "ctl/commands.h"
+#include "ctl/exit.h"
+#include "ctl/reply.h"
+#include "ctl/say.h"
+#include "ctl/screen.h"
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -54,18 +60,18 @@ static void print_row(json_t *job, const struct layout *layout)
         for (size_t i = 0; i < ELEMENTSOF(columns); i++) {
                 if (layout->below && columns[i].below)
                         continue;
-                render_cell(stdout, job ? ctl_string(job, columns[i].key) : columns[i].header,
-                            layout->widths[i] + GAP);
+                text_print_cell(stdout, job ? reply_string(job, columns[i].key) : columns[i].header,
+                                layout->widths[i] + GAP);
         }
         printf("%s\n", job ? running_for(job, span) : "FOR");
         if (job && layout->below)
-                printf("%*s%s, queue %s\n", BELOW_INDENT, "", ctl_string(job, "jid"),
-                       ctl_string(job, "queue"));
+                printf("%*s%s, queue %s\n", BELOW_INDENT, "", reply_string(job, "jid"),
+                       reply_string(job, "queue"));
 }
 
 static void lay_out(json_t *const *jobs, size_t n, struct layout *ret)
 {
-        struct view view = ctl_view();
+        struct view view = screen_view();
         char span[FORMAT_MAX];
         int last = (int)strlen("FOR"), all = 0;
 
@@ -73,11 +79,11 @@ static void lay_out(json_t *const *jobs, size_t n, struct layout *ret)
                 ret->widths[i] = (int)strlen(columns[i].header);
                 for (size_t k = 0; k < n; k++)
                         ret->widths[i] =
-                                MAX(ret->widths[i], render_width(ctl_string(jobs[k], columns[i].key)));
+                                MAX(ret->widths[i], text_width(reply_string(jobs[k], columns[i].key)));
                 all += ret->widths[i] + GAP;
         }
         for (size_t k = 0; k < n; k++)
-                last = MAX(last, render_width(running_for(jobs[k], span)));
+                last = MAX(last, text_width(running_for(jobs[k], span)));
         ret->below = view.columns > 0 && all + last > view.columns;
 }
 
@@ -88,7 +94,7 @@ static int print_jobs(json_t *jobs)
 
         _cleanup_free_ json_t **sorted = calloc(n, sizeof(*sorted));
         if (!sorted)
-                return ctl_error(CTL_FAILED, "there is too little memory");
+                return say_error(CTL_FAILED, "there is too little memory");
         for (size_t i = 0; i < n; i++)
                 sorted[i] = json_array_get(jobs, i);
         qsort(sorted, n, sizeof(json_t *), compare_started);
@@ -99,25 +105,25 @@ static int print_jobs(json_t *jobs)
         return CTL_DONE;
 }
 
-int command_jobs(struct ctl *ctl)
+int ctl_jobs(struct ctl *ctl)
 {
         _cleanup_json_ json_t *reply = NULL;
         json_t *jobs, *errors, *error;
         size_t i;
-        int r = client_call(ctl, "GetJobs", json_pack("{s:o}", "fleets", ctl_fleets(ctl)), &reply);
+        int r = client_call(ctl, "GetJobs", json_pack("{s:o}", "fleets", client_fleets(ctl)), &reply);
 
         if (r != CTL_DONE)
                 return r;
         jobs = json_object_get(reply, "jobs");
         errors = json_object_get(reply, "errors");
         if (ctl->json) {
-                ctl_print_json(reply);
+                reply_print_json(reply);
                 return json_array_size(errors) > 0 ? CTL_FAILED : CTL_DONE;
         }
         if (json_array_size(jobs) > 0)
                 r = print_jobs(jobs);
         else if (json_array_size(errors) == 0)
                 printf("no job is running\n");
-        json_array_foreach(errors, i, error) r = ctl_error(CTL_FAILED, "%s", json_string_value(error));
+        json_array_foreach(errors, i, error) r = say_error(CTL_FAILED, "%s", json_string_value(error));
         return r;
 }

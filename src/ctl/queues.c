@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The command `queues`: what waits in each Redis, and for how long. */
 #include "base/parse.h"
-#include "ctl/ctl.h"
+#include "base/text.h"
+#include "ctl/client.h"
+#include "ctl/commands.h"
+#include "ctl/exit.h"
+#include "ctl/reply.h"
+#include "ctl/say.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -26,31 +31,32 @@ static void print_redis(json_t *redis)
         size_t i;
 
         if (!was_read(redis)) {
-                ctl_say("%s: cannot be read: %s", ctl_string(redis, "url"), ctl_string(redis, "error"));
+                say_line("%s: cannot be read: %s", reply_string(redis, "url"), reply_string(redis, "error"));
                 return;
         }
-        ctl_say("%s: %lld to be retried, %lld scheduled, %lld dead", ctl_string(redis, "url"),
-                ctl_integer(redis, "retry"), ctl_integer(redis, "schedule"), ctl_integer(redis, "dead"));
+        say_line("%s: %lld to be retried, %lld scheduled, %lld dead", reply_string(redis, "url"),
+                 reply_integer(redis, "retry"), reply_integer(redis, "schedule"),
+                 reply_integer(redis, "dead"));
         if (json_array_size(queues) == 0) {
                 printf("  no queue yet\n");
                 return;
         }
-        json_array_foreach(queues, i, queue) width = MAX(width, render_width(ctl_string(queue, "name")));
+        json_array_foreach(queues, i, queue) width = MAX(width, text_width(reply_string(queue, "name")));
         printf("  %-*s  %9s  %9s\n", width, "QUEUE", "SIZE", "LATENCY");
         json_array_foreach(queues, i, queue)
         {
                 char latency[FORMAT_MAX];
 
                 fputs("  ", stdout);
-                render_cell(stdout, ctl_string(queue, "name"), width);
-                printf("  %9lld  %9s%s\n", ctl_integer(queue, "size"), latency_text(queue, latency),
-                       json_is_true(json_object_get(queue, "paused")) ? "  paused" : "");
+                text_print_cell(stdout, reply_string(queue, "name"), width);
+                printf("  %9lld  %9s%s\n", reply_integer(queue, "size"), latency_text(queue, latency),
+                       reply_is_true(queue, "paused") ? "  paused" : "");
         }
-        if (ctl_integer(redis, "queues_left_out") > 0)
-                printf("  %lld more are not read\n", ctl_integer(redis, "queues_left_out"));
+        if (reply_integer(redis, "queues_left_out") > 0)
+                printf("  %lld more are not read\n", reply_integer(redis, "queues_left_out"));
 }
 
-int command_queues(struct ctl *ctl)
+int ctl_queues(struct ctl *ctl)
 {
         _cleanup_json_ json_t *reply = NULL;
         json_t *redis;
@@ -60,7 +66,7 @@ int command_queues(struct ctl *ctl)
         if (r != CTL_DONE)
                 return r;
         if (ctl->json)
-                ctl_print_json(reply);
+                reply_print_json(reply);
         json_array_foreach(json_object_get(reply, "redis"), i, redis)
         {
                 if (!ctl->json)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Shows what sqmgr tells of its fleets and of events: sentences and tables for people. */
+#include "ctl/render.h"
 #include "base/parse.h"
-#include "ctl/ctl.h"
-#include "ctl/screen.h"
+#include "base/text.h"
+#include "ctl/exit.h"
+#include "ctl/reply.h"
+#include "ctl/say.h"
 #include "wire/control.h"
 #include <string.h>
 #include <time.h>
@@ -58,87 +61,12 @@ static const char *state_colour(const char *state)
 /* A hung worker is active by its last beat; what people want to know is that it hangs. */
 static const char *worker_state(json_t *worker)
 {
-        return json_is_true(json_object_get(worker, "hung")) ? "hung" : ctl_string(worker, "state");
-}
-
-/* Every character takes one column. */
-static int text_columns(const char *text, int length)
-{
-        int n = 0;
-
-        for (int i = 0; i < length; i++)
-                n += ((unsigned char)text[i] & 0xc0) != 0x80;
-        return n;
-}
-
-int render_width(const char *text)
-{
-        return text_columns(text, (int)strlen(text));
-}
-
-void render_cell(FILE *out, const char *text, int width)
-{
-        fprintf(out, "%s%*s", text, MAX(width - render_width(text), 0), "");
-}
-
-void render_text(FILE *out, const char *text, int used, int indent, const struct view *view)
-{
-        int at = used;
-        bool first = true; /* of its line */
-
-        while (*text != '\0') {
-                int blanks = (int)strspn(text, " "), length = (int)strcspn(text + blanks, " \n");
-                int columns = text_columns(text + blanks, length);
-
-                if (!first && view->columns > 0 && at + blanks + columns > view->columns) {
-                        fprintf(out, "\n%*s%.*s", indent, "", length, text + blanks);
-                        at = indent + columns;
-                } else {
-                        fprintf(out, "%.*s", blanks + length, text);
-                        at += blanks + columns;
-                }
-                text += blanks + length;
-                first = *text == '\n';
-                if (first) {
-                        fprintf(out, "\n%*s", indent, "");
-                        at = indent;
-                        text++;
-                }
-        }
-        fputc('\n', out);
-}
-
-char *render_last_lines(char *text)
-{
-        char *at = strstr(text, CONTROL_LAST_LINES_BEGIN);
-
-        if (!at)
-                return text;
-        at += strlen(CONTROL_LAST_LINES_BEGIN);
-        at[-1] = '\n';
-        while ((at = strchr(at, CONTROL_LAST_LINES_BAR)) != NULL)
-                *at = '\n';
-        return text;
-}
-
-static usec_t get_usec(json_t *object, const char *key)
-{
-        double seconds = json_number_value(json_object_get(object, key));
-
-        return seconds > 0 ? (usec_t)(seconds * (double)USEC_PER_SEC) : 0;
-}
-
-const char *render_seconds(json_t *object, const char *key, char *text)
-{
-        usec_t usec = get_usec(object, key);
-
-        /* In a table parts of seconds are noise. */
-        return format_duration(usec - usec % USEC_PER_SEC, text, FORMAT_MAX);
+        return reply_is_true(worker, "hung") ? "hung" : reply_string(worker, "state");
 }
 
 static const char *format_memory(json_t *object, char *text)
 {
-        long long bytes = ctl_integer(object, "memory_bytes");
+        long long bytes = reply_integer(object, "memory_bytes");
 
         if (bytes <= 0) {
                 snprintf(text, FORMAT_MAX, "-");
@@ -158,25 +86,25 @@ static void add_phrase(char *text, size_t size, const char *phrase)
 
 static void explain_worker(json_t *worker, char *text, size_t size)
 {
-        const char *state = worker_state(worker), *evidence = ctl_string(worker, "evidence");
-        const char *waits_for = ctl_string(worker, "waits_for");
+        const char *state = worker_state(worker), *evidence = reply_string(worker, "evidence");
+        const char *waits_for = reply_string(worker, "waits_for");
         bool active = strcmp(state, "active") == 0;
 
         text[0] = '\0';
-        add_phrase(text, size, ctl_string(worker, "reason"));
-        if (json_is_true(json_object_get(worker, "outdated")) && text[0] == '\0')
+        add_phrase(text, size, reply_string(worker, "reason"));
+        if (reply_is_true(worker, "outdated") && text[0] == '\0')
                 add_phrase(text, size, "outdated");
         add_phrase(text, size, waits_for);
         if (active && strcmp(evidence, "redis") != 0 && waits_for[0] == '\0')
                 add_phrase(text, size,
                            strcmp(evidence, "title") == 0 ? "known by its title only" : "no fresh beat");
-        else if (active && !json_is_true(json_object_get(worker, "ready")))
+        else if (active && !reply_is_true(worker, "ready"))
                 add_phrase(text, size, "not ready yet");
 }
 
 static void fill_memory(struct row *row, json_t *worker, long long threshold)
 {
-        long long bytes = ctl_integer(worker, "memory_bytes");
+        long long bytes = reply_integer(worker, "memory_bytes");
         char *cell = row->cells[COLUMN_MEMORY], size[FORMAT_MAX];
 
         format_memory(worker, size);
@@ -195,23 +123,23 @@ static void fill_row(struct row *row, json_t *worker, long long threshold)
         char span[FORMAT_MAX];
         size_t size = sizeof(row->cells[0]);
 
-        snprintf(row->cells[COLUMN_WORKER], size, "%s", ctl_string(worker, "id"));
-        snprintf(row->cells[COLUMN_PID], size, "%lld", ctl_integer(worker, "pid"));
+        snprintf(row->cells[COLUMN_WORKER], size, "%s", reply_string(worker, "id"));
+        snprintf(row->cells[COLUMN_PID], size, "%lld", reply_integer(worker, "pid"));
         /* What matters of one that hangs is how long nothing has been heard of it. */
-        bool hung = json_is_true(json_object_get(worker, "hung"));
+        bool hung = reply_is_true(worker, "hung");
         snprintf(row->cells[COLUMN_STATE], size, "%s %s", state,
-                 render_seconds(worker, hung ? "beat_age_seconds" : "state_seconds", span));
+                 reply_seconds(worker, hung ? "beat_age_seconds" : "state_seconds", span));
         row->colours[COLUMN_STATE] = state_colour(state);
-        snprintf(row->cells[COLUMN_GENERATION], size, "%lld", ctl_integer(worker, "generation"));
-        if (ctl_integer(worker, "concurrency") > 0)
-                snprintf(row->cells[COLUMN_BUSY], size, "%lld/%lld", ctl_integer(worker, "busy"),
-                         ctl_integer(worker, "concurrency"));
+        snprintf(row->cells[COLUMN_GENERATION], size, "%lld", reply_integer(worker, "generation"));
+        if (reply_integer(worker, "concurrency") > 0)
+                snprintf(row->cells[COLUMN_BUSY], size, "%lld/%lld", reply_integer(worker, "busy"),
+                         reply_integer(worker, "concurrency"));
         else if (json_is_null(json_object_get(worker, "beat_age_seconds")))
                 snprintf(row->cells[COLUMN_BUSY], size, "-");
         else
-                snprintf(row->cells[COLUMN_BUSY], size, "%lld", ctl_integer(worker, "busy"));
+                snprintf(row->cells[COLUMN_BUSY], size, "%lld", reply_integer(worker, "busy"));
         fill_memory(row, worker, threshold);
-        snprintf(row->cells[COLUMN_UPTIME], size, "%s", render_seconds(worker, "uptime_seconds", span));
+        snprintf(row->cells[COLUMN_UPTIME], size, "%s", reply_seconds(worker, "uptime_seconds", span));
         explain_worker(worker, row->cells[COLUMN_WHY], size);
 }
 
@@ -227,7 +155,7 @@ static void render_row(FILE *out, const struct row *row, const int *widths, bool
         for (int i = 0; i < COLUMN_WHY; i++) {
                 bool right = i == COLUMN_PID || i == COLUMN_GENERATION;
                 const char *cell = row->cells[i], *colour = view->colour ? row->colours[i] : NULL;
-                int pad = widths[i] - render_width(cell);
+                int pad = widths[i] - text_width(cell);
 
                 fprintf(out, "  %*s%s%s%s", right ? pad : 0, "", colour ? colour : "", cell,
                         colour ? "\033[0m" : "");
@@ -237,20 +165,20 @@ static void render_row(FILE *out, const struct row *row, const int *widths, bool
         }
         if (beside) {
                 fputs("  ", out);
-                render_text(out, why, end + 2, end + 2, view);
+                text_print_wrapped(out, why, end + 2, end + 2, view->columns);
                 return;
         }
         fputc('\n', out);
         if (why[0] != '\0' && !is_header) {
                 fprintf(out, "%*s", WHY_INDENT, "");
-                render_text(out, why, WHY_INDENT, WHY_INDENT, view);
+                text_print_wrapped(out, why, WHY_INDENT, WHY_INDENT, view->columns);
         }
 }
 
 /* The name of the fleet stands above, and can be missed where the terminal is too narrow. */
 static void shorten_ids(struct row *rows, size_t n, int *widths, const struct view *view)
 {
-        int all = 0, width = render_width(rows[0].cells[COLUMN_WORKER]);
+        int all = 0, width = text_width(rows[0].cells[COLUMN_WORKER]);
 
         for (int i = 0; i < COLUMN_WHY; i++)
                 all += 2 + widths[i];
@@ -261,14 +189,14 @@ static void shorten_ids(struct row *rows, size_t n, int *widths, const struct vi
 
                 if (index)
                         memmove(id, index, strlen(index) + 1);
-                width = MAX(width, render_width(id));
+                width = MAX(width, text_width(id));
         }
         widths[COLUMN_WORKER] = width;
 }
 
 static bool is_settled(json_t *worker)
 {
-        return strcmp(worker_state(worker), "active") == 0 && json_is_true(json_object_get(worker, "ready"));
+        return strcmp(worker_state(worker), "active") == 0 && reply_is_true(worker, "ready");
 }
 
 /* How many workers do their work, and how many of those are to be replaced. */
@@ -281,7 +209,7 @@ static void render_settled(FILE *out, size_t n, size_t n_outdated, const struct 
         snprintf(text, sizeof(text), "%zu active and ready %s not shown%s", n, n == 1 ? "is" : "are",
                  outdated);
         fprintf(out, "%*s", TEXT_INDENT, "");
-        render_text(out, text, TEXT_INDENT, TEXT_INDENT, view);
+        text_print_wrapped(out, text, TEXT_INDENT, TEXT_INDENT, view->columns);
 }
 
 int render_workers(FILE *out, json_t *workers, long long threshold, const struct view *view)
@@ -294,13 +222,13 @@ int render_workers(FILE *out, json_t *workers, long long threshold, const struct
                 return CTL_DONE;
         _cleanup_free_ struct row *rows = calloc(json_array_size(workers) + 1, sizeof(*rows));
         if (!rows)
-                return ctl_error(CTL_FAILED, "there is too little memory");
+                return say_error(CTL_FAILED, "there is too little memory");
         rows[0] = header;
         json_array_foreach(workers, i, worker)
         {
                 if (view->brief && is_settled(worker)) {
                         n_settled++;
-                        n_outdated += json_is_true(json_object_get(worker, "outdated"));
+                        n_outdated += reply_is_true(worker, "outdated");
                 } else {
                         fill_row(&rows[++n], worker, threshold);
                 }
@@ -311,39 +239,18 @@ int render_workers(FILE *out, json_t *workers, long long threshold, const struct
                 return CTL_DONE;
         for (i = 0; i <= n; i++)
                 for (int k = 0; k < _COLUMN_MAX; k++)
-                        widths[k] = MAX(widths[k], render_width(rows[i].cells[k]));
+                        widths[k] = MAX(widths[k], text_width(rows[i].cells[k]));
         shorten_ids(rows, n, widths, view);
         for (i = 0; i <= n; i++)
                 render_row(out, &rows[i], widths, i == 0, view);
         return CTL_DONE;
 }
 
-void render_on_screen(void (*draw)(FILE *out, const struct view *view, void *userdata), void *userdata)
-{
-        struct view view = ctl_view();
-        bool again = true;
-
-        while (again) {
-                _cleanup_free_ char *text = NULL;
-                size_t size;
-                FILE *out = open_memstream(&text, &size);
-
-                if (!out)
-                        return;
-                draw(out, &view, userdata);
-                if (fclose(out) != 0)
-                        return;
-                again = !view.brief && !screen_fits(text);
-                if (!again)
-                        screen_paint(text);
-                view.brief = true;
-        }
-}
-
 static void add_rollout(FILE *out, json_t *rollout)
 {
-        const char *state = ctl_string(rollout, "state");
-        long long replaced = ctl_integer(rollout, "replaced"), outdated = ctl_integer(rollout, "outdated");
+        const char *state = reply_string(rollout, "state");
+        long long replaced = reply_integer(rollout, "replaced"),
+                  outdated = reply_integer(rollout, "outdated");
 
         if (strcmp(state, "none") == 0)
                 return;
@@ -356,23 +263,23 @@ static void add_rollout(FILE *out, json_t *rollout)
 static char *summarize_fleet(json_t *fleet)
 {
         static const char *const states[] = {"starting", "hung", "quiet", "stopping"};
-        const char *state = ctl_string(fleet, "state");
+        const char *state = reply_string(fleet, "state");
         char memory[FORMAT_MAX], *text = NULL;
         size_t size;
         FILE *out = open_memstream(&text, &size);
 
         if (!out)
                 return NULL;
-        fprintf(out, "%s (%s): ", ctl_string(fleet, "name"), ctl_string(fleet, "framework"));
+        fprintf(out, "%s (%s): ", reply_string(fleet, "name"), reply_string(fleet, "framework"));
         if (strcmp(state, "running") != 0)
                 fprintf(out, "%s, ", state);
-        fprintf(out, "%lld of %lld active", ctl_integer(fleet, "active"), ctl_integer(fleet, "target"));
+        fprintf(out, "%lld of %lld active", reply_integer(fleet, "active"), reply_integer(fleet, "target"));
         for (size_t i = 0; i < ELEMENTSOF(states); i++)
-                if (ctl_integer(fleet, states[i]) > 0)
-                        fprintf(out, ", %lld %s", ctl_integer(fleet, states[i]), states[i]);
-        if (ctl_integer(fleet, "memory_bytes") > 0)
+                if (reply_integer(fleet, states[i]) > 0)
+                        fprintf(out, ", %lld %s", reply_integer(fleet, states[i]), states[i]);
+        if (reply_integer(fleet, "memory_bytes") > 0)
                 fprintf(out, ", %s", format_memory(fleet, memory));
-        fprintf(out, ", generation %lld", ctl_integer(fleet, "generation"));
+        fprintf(out, ", generation %lld", reply_integer(fleet, "generation"));
         add_rollout(out, json_object_get(fleet, "rollout"));
         if (fclose(out) == 0)
                 return text;
@@ -383,10 +290,10 @@ static char *summarize_fleet(json_t *fleet)
 static void render_trouble(FILE *out, char *text, const char *colour, const struct view *view)
 {
         if (view->columns > 0)
-                render_last_lines(text);
+                reply_show_last_lines(text);
         colour = view->colour ? colour : "";
         fprintf(out, "%*s%s", TEXT_INDENT, "", colour);
-        render_text(out, text, TEXT_INDENT, TEXT_INDENT, view);
+        text_print_wrapped(out, text, TEXT_INDENT, TEXT_INDENT, view->columns);
         fputs(colour[0] != '\0' ? "\033[0m" : "", out);
 }
 
@@ -394,9 +301,9 @@ static void render_trouble(FILE *out, char *text, const char *colour, const stru
 static void render_troubles(FILE *out, json_t *fleet, const struct view *view)
 {
         json_t *crash = json_object_get(fleet, "crash");
-        const char *error = ctl_string(json_object_get(fleet, "rollout"), "error");
-        const char *waits_for = ctl_string(fleet, "waits_for"), *last = ctl_string(crash, "last");
-        long long count = ctl_integer(crash, "count");
+        const char *error = reply_string(json_object_get(fleet, "rollout"), "error");
+        const char *waits_for = reply_string(fleet, "waits_for"), *last = reply_string(crash, "last");
+        long long count = reply_integer(crash, "count");
         char span[FORMAT_MAX], text[4096];
 
         if (error[0] != '\0') {
@@ -409,7 +316,7 @@ static void render_troubles(FILE *out, json_t *fleet, const struct view *view)
                 if (!json_is_null(json_object_get(crash, "next_start_seconds")))
                         n += snprintf(
                                 text + n, sizeof(text) - (size_t)n, ", the next start in %s",
-                                format_duration(get_usec(crash, "next_start_seconds"), span, FORMAT_MAX));
+                                format_duration(reply_usec(crash, "next_start_seconds"), span, FORMAT_MAX));
                 /* Where that, or the like of it, made the restart halt it has been told. */
                 const char *lines = strstr(last, CONTROL_LAST_LINES_BEGIN);
                 if (last[0] != '\0' && strstr(error, lines ? lines : last) == NULL)
@@ -431,10 +338,10 @@ static void render_culprits(FILE *out, json_t *list, const struct view *view)
 
         json_array_foreach(list, i, culprits)
         {
-                snprintf(text, sizeof(text), "%s ago: %s", render_seconds(culprits, "age_seconds", span),
-                         ctl_string(culprits, "text"));
+                snprintf(text, sizeof(text), "%s ago: %s", reply_seconds(culprits, "age_seconds", span),
+                         reply_string(culprits, "text"));
                 fprintf(out, "%*s", TEXT_INDENT, "");
-                render_text(out, text, TEXT_INDENT, WHY_INDENT, view);
+                text_print_wrapped(out, text, TEXT_INDENT, WHY_INDENT, view->columns);
         }
 }
 
@@ -443,11 +350,11 @@ static int render_fleet(FILE *out, json_t *fleet, const struct view *view)
         _cleanup_free_ char *summary = summarize_fleet(fleet);
 
         if (!summary)
-                return ctl_error(CTL_FAILED, "there is too little memory");
-        render_text(out, summary, 0, TEXT_INDENT, view);
+                return say_error(CTL_FAILED, "there is too little memory");
+        text_print_wrapped(out, summary, 0, TEXT_INDENT, view->columns);
         render_troubles(out, fleet, view);
         int r = render_workers(out, json_object_get(fleet, "workers"),
-                               ctl_integer(fleet, "memory_threshold_bytes"), view);
+                               reply_integer(fleet, "memory_threshold_bytes"), view);
         if (!view->brief)
                 render_culprits(out, json_object_get(fleet, "culprits"), view);
         return r;
@@ -455,7 +362,7 @@ static int render_fleet(FILE *out, json_t *fleet, const struct view *view)
 
 static bool is_connected(json_t *redis)
 {
-        return strcmp(ctl_string(redis, "state"), "connected") == 0;
+        return strcmp(reply_string(redis, "state"), "connected") == 0;
 }
 
 static void render_sqmgr(FILE *out, json_t *status, const struct view *view)
@@ -463,32 +370,32 @@ static void render_sqmgr(FILE *out, json_t *status, const struct view *view)
         json_t *redis;
         char span[FORMAT_MAX], text[1024];
         size_t i;
-        int n = snprintf(text, sizeof(text), "sqmgr %s, pid %lld, up %s", ctl_string(status, "version"),
-                         ctl_integer(status, "pid"), render_seconds(status, "uptime_seconds", span));
+        int n = snprintf(text, sizeof(text), "sqmgr %s, pid %lld, up %s", reply_string(status, "version"),
+                         reply_integer(status, "pid"), reply_seconds(status, "uptime_seconds", span));
 
         json_array_foreach(json_object_get(status, "redis"), i, redis)
         {
                 json_t *rtt = json_object_get(redis, "rtt_ms");
-                const char *server = ctl_string(redis, "server");
+                const char *server = reply_string(redis, "server");
 
                 if (n < 0 || (size_t)n >= sizeof(text) / 2)
                         break;
                 if (!is_connected(redis))
                         continue;
                 n += snprintf(text + n, sizeof(text) - (size_t)n, "; redis %s connected%s%s",
-                              ctl_string(redis, "url"), server[0] != '\0' ? " to " : "", server);
+                              reply_string(redis, "url"), server[0] != '\0' ? " to " : "", server);
                 if (json_is_number(rtt) && (size_t)n < sizeof(text))
                         n += snprintf(text + n, sizeof(text) - (size_t)n, " (%.1fms)",
                                       json_number_value(rtt));
         }
-        render_text(out, text, 0, TEXT_INDENT, view);
+        text_print_wrapped(out, text, 0, TEXT_INDENT, view->columns);
         json_array_foreach(json_object_get(status, "redis"), i, redis)
         {
                 if (is_connected(redis))
                         continue;
                 snprintf(text, sizeof(text), "redis %s %s: nothing is quieted or stopped before it answers",
-                         ctl_string(redis, "url"), ctl_string(redis, "state"));
-                render_trouble(out, text, strcmp(ctl_string(redis, "state"), "down") == 0 ? RED : YELLOW,
+                         reply_string(redis, "url"), reply_string(redis, "state"));
+                render_trouble(out, text, strcmp(reply_string(redis, "state"), "down") == 0 ? RED : YELLOW,
                                view);
         }
 }
@@ -511,7 +418,7 @@ int render_status(FILE *out, json_t *status, const struct view *view)
 
 void render_event(FILE *out, json_t *event, const struct view *view)
 {
-        const char *level = ctl_string(event, "level"), *colour = "";
+        const char *level = reply_string(event, "level"), *colour = "";
         time_t at = (time_t)json_number_value(json_object_get(event, "at"));
         bool matters = strcmp(level, "info") != 0;
         _cleanup_free_ char *text = NULL;
@@ -522,14 +429,14 @@ void render_event(FILE *out, json_t *event, const struct view *view)
                 strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S ", &local);
         if (view->colour && matters)
                 colour = strcmp(level, "error") == 0 ? RED : YELLOW;
-        if (asprintf(&text, "%s%s%s", matters ? level : "", matters ? ": " : "", ctl_string(event, "text")) <
-            0)
+        if (asprintf(&text, "%s%s%s", matters ? level : "", matters ? ": " : "",
+                     reply_string(event, "text")) < 0)
                 text = NULL;
         if (text && view->columns > 0)
-                render_last_lines(text);
+                reply_show_last_lines(text);
         int begin = (int)strlen(stamp),
             indent = view->columns - begin < EVENT_COLUMNS_MIN ? TEXT_INDENT : begin;
         fprintf(out, "%s%s", stamp, colour);
-        render_text(out, text ?: ctl_string(event, "text"), begin, indent, view);
+        text_print_wrapped(out, text ?: reply_string(event, "text"), begin, indent, view->columns);
         fputs(colour[0] != '\0' ? "\033[0m" : "", out);
 }

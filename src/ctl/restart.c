@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The command `restart`, and the progress of those that are waited for. */
 #include "base/parse.h"
-#include "ctl/ctl.h"
+#include "base/text.h"
+#include "ctl/client.h"
+#include "ctl/commands.h"
+#include "ctl/exit.h"
+#include "ctl/render.h"
+#include "ctl/reply.h"
+#include "ctl/say.h"
 #include "ctl/screen.h"
 #include <signal.h>
 #include <stdio.h>
@@ -23,12 +29,12 @@ static const char *stamp(char text[static STAMP_MAX])
 
 static void print_change(json_t *change)
 {
-        const char *state = ctl_string(change, "state"), *reason = ctl_string(change, "reason");
+        const char *state = reply_string(change, "state"), *reason = reply_string(change, "reason");
         char at[STAMP_MAX];
 
-        ctl_say("%s%s %s%s%s (pid %lld, generation %lld)", stamp(at), ctl_string(change, "id"),
-                strcmp(state, "gone") == 0 ? "is gone" : state, reason[0] != '\0' ? ": " : "", reason,
-                ctl_integer(change, "pid"), ctl_integer(change, "generation"));
+        say_line("%s%s %s%s%s (pid %lld, generation %lld)", stamp(at), reply_string(change, "id"),
+                 strcmp(state, "gone") == 0 ? "is gone" : state, reason[0] != '\0' ? ": " : "", reason,
+                 reply_integer(change, "pid"), reply_integer(change, "generation"));
 }
 
 static const char *plural(long long count)
@@ -38,15 +44,15 @@ static const char *plural(long long count)
 
 static void print_numbers(json_t *fleet)
 {
-        long long total = ctl_integer(fleet, "total"), draining = ctl_integer(fleet, "draining");
-        const char *waits_for = ctl_string(fleet, "waits_for");
+        long long total = reply_integer(fleet, "total"), draining = reply_integer(fleet, "draining");
+        const char *waits_for = reply_string(fleet, "waits_for");
         char at[STAMP_MAX], drains[48] = "";
 
         if (draining > 0)
                 snprintf(drains, sizeof(drains), ", %lld draining", draining);
-        ctl_say("%s%s: %lld of %lld worker%s replaced%s%s%s", stamp(at), ctl_string(fleet, "name"),
-                ctl_integer(fleet, "replaced"), total, plural(total), drains,
-                waits_for[0] != '\0' ? "; " : "", waits_for);
+        say_line("%s%s: %lld of %lld worker%s replaced%s%s%s", stamp(at), reply_string(fleet, "name"),
+                 reply_integer(fleet, "replaced"), total, plural(total), drains,
+                 waits_for[0] != '\0' ? "; " : "", waits_for);
 }
 
 /* The fleet of the same name in the reply before, or NULL. */
@@ -57,7 +63,7 @@ static json_t *find_fleet(json_t *reply, const char *name)
 
         json_array_foreach(json_object_get(reply, "fleets"), i, fleet)
         {
-                if (strcmp(ctl_string(fleet, "name"), name) == 0)
+                if (strcmp(reply_string(fleet, "name"), name) == 0)
                         return fleet;
         }
         return NULL;
@@ -66,13 +72,13 @@ static json_t *find_fleet(json_t *reply, const char *name)
 /* at: a stamp, or "". */
 static void print_started(json_t *fleet, const char *at)
 {
-        long long total = ctl_integer(fleet, "total"), superseded = ctl_integer(fleet, "superseded");
+        long long total = reply_integer(fleet, "total"), superseded = reply_integer(fleet, "superseded");
 
         if (superseded > 0)
-                ctl_say("%s%s: starts over, the restart to generation %lld was still running", at,
-                        ctl_string(fleet, "name"), superseded);
-        ctl_say("%s%s: restart to generation %lld, %lld worker%s to replace", at, ctl_string(fleet, "name"),
-                ctl_integer(fleet, "generation"), total, plural(total));
+                say_line("%s%s: starts over, the restart to generation %lld was still running", at,
+                         reply_string(fleet, "name"), superseded);
+        say_line("%s%s: restart to generation %lld, %lld worker%s to replace", at,
+                 reply_string(fleet, "name"), reply_integer(fleet, "generation"), total, plural(total));
 }
 
 static bool is_same(json_t *a, json_t *b, const char *key)
@@ -89,19 +95,19 @@ static void print_beginnings(json_t *reply, json_t *before)
 
         json_array_foreach(json_object_get(reply, "fleets"), i, fleet)
         {
-                json_t *old = find_fleet(before, ctl_string(fleet, "name"));
-                long long total = ctl_integer(fleet, "total");
+                json_t *old = find_fleet(before, reply_string(fleet, "name"));
+                long long total = reply_integer(fleet, "total");
 
-                if (strcmp(ctl_string(fleet, "state"), "running") != 0 ||
+                if (strcmp(reply_string(fleet, "state"), "running") != 0 ||
                     (old && is_same(fleet, old, "generation")))
                         continue;
                 screen_release();
                 if (!old)
                         print_started(fleet, stamp(at));
                 else
-                        ctl_say("%s%s: starts over: restart to generation %lld, %lld worker%s to replace",
-                                stamp(at), ctl_string(fleet, "name"), ctl_integer(fleet, "generation"), total,
-                                plural(total));
+                        say_line("%s%s: starts over: restart to generation %lld, %lld worker%s to replace",
+                                 stamp(at), reply_string(fleet, "name"), reply_integer(fleet, "generation"),
+                                 total, plural(total));
         }
 }
 
@@ -113,13 +119,13 @@ static void print_progress(json_t *reply, json_t *before)
         json_array_foreach(json_object_get(reply, "changes"), i, change) print_change(change);
         json_array_foreach(json_object_get(reply, "fleets"), i, fleet)
         {
-                json_t *old = find_fleet(before, ctl_string(fleet, "name"));
+                json_t *old = find_fleet(before, reply_string(fleet, "name"));
 
-                if (strcmp(ctl_string(fleet, "state"), "running") != 0 || !old ||
+                if (strcmp(reply_string(fleet, "state"), "running") != 0 || !old ||
                     !is_same(fleet, old, "generation"))
                         continue;
                 if (!is_same(fleet, old, "replaced") || !is_same(fleet, old, "draining") ||
-                    (!is_same(fleet, old, "waits_for") && ctl_string(fleet, "waits_for")[0] != '\0'))
+                    (!is_same(fleet, old, "waits_for") && reply_string(fleet, "waits_for")[0] != '\0'))
                         print_numbers(fleet);
         }
         fflush(stdout);
@@ -141,17 +147,17 @@ struct live {
 
 static void render_bar(FILE *out, json_t *fleet, usec_t elapsed, const struct view *view)
 {
-        long long total = ctl_integer(fleet, "total"), replaced = ctl_integer(fleet, "replaced");
-        long long draining = ctl_integer(fleet, "draining");
+        long long total = reply_integer(fleet, "total"), replaced = reply_integer(fleet, "replaced");
+        long long draining = reply_integer(fleet, "draining");
         char before[128], behind[128], drains[48] = "", span[FORMAT_MAX];
 
-        snprintf(before, sizeof(before), "%s: generation %lld [", ctl_string(fleet, "name"),
-                 ctl_integer(fleet, "generation"));
+        snprintf(before, sizeof(before), "%s: generation %lld [", reply_string(fleet, "name"),
+                 reply_integer(fleet, "generation"));
         if (draining > 0)
                 snprintf(drains, sizeof(drains), ", %lld draining", draining);
         snprintf(behind, sizeof(behind), "] %lld/%lld replaced%s, %s", replaced, total, drains,
                  format_duration(elapsed - elapsed % USEC_PER_SEC, span, sizeof(span)));
-        int room = view->columns - render_width(before) - render_width(behind);
+        int room = view->columns - text_width(before) - text_width(behind);
         int columns = MAX(MIN(room, BAR_COLUMNS), BAR_COLUMNS_MIN);
         int full = total > 0 ? (int)(columns * MIN(replaced, total) / total) : columns;
         fputs(before, out);
@@ -168,15 +174,15 @@ static void live_draw(FILE *out, const struct view *view, void *userdata)
 
         json_array_foreach(json_object_get(live->reply, "fleets"), i, fleet)
         {
-                json_t *shown = find_fleet(live->status, ctl_string(fleet, "name"));
+                json_t *shown = find_fleet(live->status, reply_string(fleet, "name"));
 
-                render_bar(out, fleet, usec_sub(monotonic_now(), live->begun_at), view);
-                if (ctl_string(fleet, "waits_for")[0] != '\0') {
+                render_bar(out, fleet, usec_sub(client_now(), live->begun_at), view);
+                if (reply_string(fleet, "waits_for")[0] != '\0') {
                         fputs("  ", out);
-                        render_text(out, ctl_string(fleet, "waits_for"), 2, 2, view);
+                        text_print_wrapped(out, reply_string(fleet, "waits_for"), 2, 2, view->columns);
                 }
                 (void)render_workers(out, json_object_get(shown, "workers"),
-                                     ctl_integer(shown, "memory_threshold_bytes"), view);
+                                     reply_integer(shown, "memory_threshold_bytes"), view);
         }
 }
 
@@ -197,17 +203,17 @@ static void live_update(struct live *live, struct ctl *ctl, json_t *reply)
         other.input = (struct varlink_input){0};
         other.timeout = LIVE_TIMEOUT;
         other.wake_at = 0;
-        ctl_errors_to(error, sizeof(error));
+        say_errors_to(error, sizeof(error));
         if (client_call(&other, "GetStatus", json_pack("{s:o}", "fleets", names), &status) == CTL_DONE) {
                 json_decref(live->status);
                 live->status = status;
         }
-        ctl_errors_to(NULL, 0);
+        say_errors_to(NULL, 0);
         client_close(&other);
         ctl->signal = other.signal;
         live->reply = reply;
-        render_on_screen(live_draw, live);
-        ctl->wake_at = usec_add(monotonic_now(), LIVE_USEC);
+        screen_draw(live_draw, live);
+        ctl->wake_at = usec_add(client_now(), LIVE_USEC);
 }
 
 static void live_end(struct live *live)
@@ -225,7 +231,7 @@ static int detach(const struct ctl *ctl)
 
         if (isatty(STDERR_FILENO))
                 fputc('\n', stderr); /* the line has a ^C in it */
-        ctl_error(CTL_DONE, "detached, the restart goes on: 'sqmgrctl status --watch' shows it, 'sqmgrctl "
+        say_error(CTL_DONE, "detached, the restart goes on: 'sqmgrctl status --watch' shows it, 'sqmgrctl "
                             "abort' ends it");
         fflush(stdout);
         sigemptyset(&set);
@@ -237,27 +243,27 @@ static int detach(const struct ctl *ctl)
 
 static int tell_halt(json_t *fleet)
 {
-        const char *name = ctl_string(fleet, "name"), *error = ctl_string(fleet, "error");
-        bool any_old = ctl_integer(fleet, "outdated") > 0;
+        const char *name = reply_string(fleet, "name"), *error = reply_string(fleet, "error");
+        bool any_old = reply_integer(fleet, "outdated") > 0;
         _cleanup_free_ char *text = isatty(STDERR_FILENO) ? strdup(error) : NULL;
 
-        return ctl_error(
+        return say_error(
                 CTL_FAILED,
                 "%s: restart halted, %s; mend what is wrong, then run 'sqmgrctl restart %s' again: %s", name,
                 any_old ? "the old workers go on" : "there are no old workers to go on", name,
-                text ? render_last_lines(text) : error);
+                text ? reply_show_last_lines(text) : error);
 }
 
 /* Says how the restart of one fleet ended, or that it began. */
 static int print_outcome(json_t *fleet, bool waited, bool drained)
 {
-        const char *name = ctl_string(fleet, "name"), *state = ctl_string(fleet, "state");
-        const char *error = ctl_string(fleet, "error");
-        long long total = ctl_integer(fleet, "total");
+        const char *name = reply_string(fleet, "name"), *state = reply_string(fleet, "state");
+        const char *error = reply_string(fleet, "error");
+        long long total = reply_integer(fleet, "total");
 
         if (strcmp(state, "stopped") == 0) {
-                ctl_say("%s: is stopped, so nothing was restarted: 'sqmgrctl start %s' brings it back", name,
-                        name);
+                say_line("%s: is stopped, so nothing was restarted: 'sqmgrctl start %s' brings it back", name,
+                         name);
                 return CTL_DONE;
         }
         if (strcmp(state, "running") == 0 && !waited) {
@@ -267,9 +273,9 @@ static int print_outcome(json_t *fleet, bool waited, bool drained)
         if (strcmp(state, "halted") == 0)
                 return tell_halt(fleet);
         if (strcmp(state, "aborted") == 0)
-                return ctl_error(CTL_FAILED, "%s: restart aborted: %s", name, error);
-        ctl_say("%s: restart done, generation %lld is in force: %lld worker%s replaced%s", name,
-                ctl_integer(fleet, "generation"), total, plural(total), drained ? " and gone" : "");
+                return say_error(CTL_FAILED, "%s: restart aborted: %s", name, error);
+        say_line("%s: restart done, generation %lld is in force: %lld worker%s replaced%s", name,
+                 reply_integer(fleet, "generation"), total, plural(total), drained ? " and gone" : "");
         return CTL_DONE;
 }
 
@@ -281,7 +287,7 @@ static int finish(struct ctl *ctl, json_t *reply)
 
         json_array_foreach(json_object_get(reply, "fleets"), i, fleet)
         {
-                const char *state = ctl_string(fleet, "state");
+                const char *state = reply_string(fleet, "state");
                 int r = CTL_DONE;
 
                 if (!ctl->json)
@@ -301,16 +307,16 @@ static int check_known(json_t *reply, json_t *before)
 
         json_array_foreach(json_object_get(reply, "fleets"), i, fleet)
         {
-                json_t *old = find_fleet(before, ctl_string(fleet, "name"));
+                json_t *old = find_fleet(before, reply_string(fleet, "name"));
 
-                if (!old || (strcmp(ctl_string(fleet, "state"), "none") != 0 &&
-                             ctl_integer(fleet, "generation") >= ctl_integer(old, "generation")))
+                if (!old || (strcmp(reply_string(fleet, "state"), "none") != 0 &&
+                             reply_integer(fleet, "generation") >= reply_integer(old, "generation")))
                         continue;
-                return ctl_error(
+                return say_error(
                         CTL_FAILED,
                         "%s: sqmgr has lost its state, and the restart to generation %lld with it: start "
                         "it again",
-                        ctl_string(fleet, "name"), ctl_integer(old, "generation"));
+                        reply_string(fleet, "name"), reply_integer(old, "generation"));
         }
         return CTL_DONE;
 }
@@ -325,7 +331,7 @@ static int follow(struct ctl *ctl, json_t *last, const char *wait, bool first)
 
         json_array_foreach(json_object_get(last, "fleets"), i, fleet)
         {
-                if (strcmp(ctl_string(fleet, "state"), "stopped") != 0)
+                if (strcmp(reply_string(fleet, "state"), "stopped") != 0)
                         json_array_append(names, json_object_get(fleet, "name"));
                 else if (first && !ctl->json)
                         print_outcome(fleet, true, false);
@@ -337,7 +343,7 @@ static int live_begin(struct live *live, struct ctl *ctl)
 {
         static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
 
-        *live = (struct live){.on = !ctl->json && screen_is_there(), .begun_at = monotonic_now()};
+        *live = (struct live){.on = !ctl->json && screen_is_there(), .begun_at = client_now()};
         /* Elsewhere there is nothing to put in order at the others. */
         int r = client_catch_signals(ctl, signals, live->on ? ELEMENTSOF(signals) : 1);
         if (r == CTL_DONE && live->on)
@@ -349,7 +355,7 @@ static int live_begin(struct live *live, struct ctl *ctl)
 static int take_reply(struct ctl *ctl, struct live *live, struct varlink_reply *reply, json_t **before)
 {
         if (ctl->json)
-                ctl_print_json(reply->parameters);
+                reply_print_json(reply->parameters);
         else if (ctl->wait != CTL_WAIT_NONE) {
                 print_beginnings(reply->parameters, *before);
                 if (!live->on)
@@ -396,7 +402,7 @@ static int wait_for_end(struct ctl *ctl, struct live *live, const char *wait, js
         return CTL_DONE;
 }
 
-int command_restart(struct ctl *ctl)
+int ctl_restart(struct ctl *ctl)
 {
         static const char *const waits[] = {
                 [CTL_WAIT_NONE] = NULL,
@@ -407,7 +413,7 @@ int command_restart(struct ctl *ctl)
         _cleanup_json_ json_t *before = NULL;
         struct live live = {0};
         int r = client_send(ctl, "Restart",
-                            json_pack("{s:o, s:s?}", "fleets", ctl_fleets(ctl), "wait", waits[ctl->wait]),
+                            json_pack("{s:o, s:s?}", "fleets", client_fleets(ctl), "wait", waits[ctl->wait]),
                             wait);
 
         if (r == CTL_DONE && wait)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sentences for people, on a terminal broken between words. */
-#include "ctl/ctl.h"
+#include "ctl/say.h"
+#include "base/text.h"
 #include "ctl/screen.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,18 +22,18 @@ static _printf_(1, 0) char *format_text(const char *format, va_list arguments)
         return vasprintf(&text, format, arguments) < 0 ? NULL : text;
 }
 
-void ctl_say(const char *format, ...)
+void say_line(const char *format, ...)
 {
-        struct view view = ctl_view();
         va_list arguments;
 
         va_start(arguments, format);
         _cleanup_free_ char *text = format_text(format, arguments);
         va_end(arguments);
-        render_text(stdout, text ?: "there is too little memory", 0, INDENT, &view);
+        text_print_wrapped(stdout, text ?: "there is too little memory", 0, INDENT,
+                           screen_columns(STDOUT_FILENO));
 }
 
-void ctl_errors_to(char *text, size_t size)
+void say_errors_to(char *text, size_t size)
 {
         errors.text = text;
         errors.size = size;
@@ -40,19 +41,17 @@ void ctl_errors_to(char *text, size_t size)
 
 static void print_error(const char *begin, const char *text)
 {
-        struct view view = {.columns = screen_columns(STDERR_FILENO)};
-
         fputs(begin, stderr);
-        render_text(stderr, text, (int)strlen(begin), INDENT, &view);
+        text_print_wrapped(stderr, text, (int)strlen(begin), INDENT, screen_columns(STDERR_FILENO));
 }
 
-void ctl_error_line(const char *line)
+void say_error_line(const char *line)
 {
         if (!errors.text)
                 print_error("", line);
 }
 
-int ctl_error(enum ctl_exit code, const char *format, ...)
+int say_error(int code, const char *format, ...)
 {
         va_list arguments;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What stays in its place on the terminal and is painted anew. There is one terminal, so this is one, too. */
 #include "ctl/screen.h"
+#include "base/text.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +42,19 @@ int screen_columns(int fd)
                 return 0;
         measure(fd, &columns, &rows);
         return columns;
+}
+
+/* Is it a terminal that shows colours, and does the user want them? */
+static bool shows_colour(void)
+{
+        const char *no_color = getenv("NO_COLOR");
+
+        return screen_is_there() && (!no_color || no_color[0] == '\0');
+}
+
+struct view screen_view(void)
+{
+        return (struct view){.columns = screen_columns(STDOUT_FILENO), .colour = shows_colour()};
 }
 
 void screen_enter(bool whole)
@@ -85,23 +99,6 @@ void screen_suspend(void)
                 screen_enter(whole);
 }
 
-/* The bytes of the line's beginning that take no more than that many columns; colours take none. */
-static size_t fitting(const char *line, size_t length, int columns)
-{
-        size_t i = 0;
-
-        while (i < length) {
-                if (line[i] == '\033') {
-                        while (i < length && line[i] != 'm')
-                                i++;
-                } else if (((unsigned char)line[i] & 0xc0) != 0x80 && columns-- == 0) {
-                        return i;
-                }
-                i++;
-        }
-        return MIN(i, length);
-}
-
 static void begin_picture(int columns, int rows)
 {
         bool resized = screen.columns != 0 && (columns != screen.columns || rows != screen.rows);
@@ -125,7 +122,7 @@ static int count_lines(const char *text)
         return n;
 }
 
-bool screen_fits(const char *text)
+static bool fits(const char *text)
 {
         int columns, rows;
 
@@ -133,7 +130,7 @@ bool screen_fits(const char *text)
         return count_lines(text) < rows;
 }
 
-void screen_paint(const char *text)
+static void paint(const char *text)
 {
         int columns, rows, lines = count_lines(text);
 
@@ -146,7 +143,7 @@ void screen_paint(const char *text)
         for (int i = 0; i < shown; i++) {
                 size_t length = strcspn(text, "\n");
 
-                size_t shown_length = fitting(text, length, columns);
+                size_t shown_length = text_fitting(text, length, columns);
                 const char *end = memchr(text, '\033', shown_length) ? "\033[0m" : "";
                 /* Cleared first: after its last column the cursor still stands on that. */
                 printf("\033[K%.*s%s\n", (int)shown_length, text, end);
@@ -157,6 +154,28 @@ void screen_paint(const char *text)
         screen.painted = shown + (shown < lines);
         printf("\033[J");
         fflush(stdout);
+}
+
+void screen_draw(void (*draw)(FILE *out, const struct view *view, void *userdata), void *userdata)
+{
+        struct view view = screen_view();
+        bool again = true;
+
+        while (again) {
+                _cleanup_free_ char *text = NULL;
+                size_t size;
+                FILE *out = open_memstream(&text, &size);
+
+                if (!out)
+                        return;
+                draw(out, &view, userdata);
+                if (fclose(out) != 0)
+                        return;
+                again = !view.brief && !fits(text);
+                if (!again)
+                        paint(text);
+                view.brief = true;
+        }
 }
 
 void screen_release(void)

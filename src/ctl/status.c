@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The command `status`, once or again and again. */
-#include "ctl/ctl.h"
+#include "base/text.h"
+#include "ctl/client.h"
+#include "ctl/commands.h"
+#include "ctl/exit.h"
+#include "ctl/render.h"
+#include "ctl/reply.h"
+#include "ctl/say.h"
 #include "ctl/screen.h"
 #include <poll.h>
 #include <signal.h>
@@ -11,16 +17,16 @@
 
 static int get_status(struct ctl *ctl, json_t **ret)
 {
-        return client_call(ctl, "GetStatus", json_pack("{s:o}", "fleets", ctl_fleets(ctl)), ret);
+        return client_call(ctl, "GetStatus", json_pack("{s:o}", "fleets", client_fleets(ctl)), ret);
 }
 
 static int show(struct ctl *ctl, json_t *status)
 {
-        struct view view = ctl_view();
+        struct view view = screen_view();
 
         if (!ctl->json)
                 return render_status(stdout, status, &view);
-        ctl_print_json(status);
+        reply_print_json(status);
         return CTL_DONE;
 }
 
@@ -35,7 +41,7 @@ static void draw(FILE *out, const struct view *view, void *userdata)
 
         if (picture->error[0] != '\0') {
                 fputs(view->colour ? "\033[31m" : "", out);
-                render_text(out, picture->error, 0, 2, view);
+                text_print_wrapped(out, picture->error, 0, 2, view->columns);
                 fprintf(out, "%sThis is how it was then; trying again, q ends this.\n\n",
                         view->colour ? "\033[0m" : "");
         }
@@ -73,14 +79,14 @@ static int watch_on_screen(struct ctl *ctl, json_t *status)
         for (;;) {
                 json_t *newer = NULL;
 
-                render_on_screen(draw, &picture);
+                screen_draw(draw, &picture);
                 (void)client_wait(ctl, WATCH_USEC);
                 if (ctl->signal != 0 || take_keys(ctl))
                         break;
                 picture.error[0] = '\0';
-                ctl_errors_to(picture.error, sizeof(picture.error));
+                say_errors_to(picture.error, sizeof(picture.error));
                 r = get_status(ctl, &newer);
-                ctl_errors_to(NULL, 0);
+                say_errors_to(NULL, 0);
                 if (r == CTL_DONE) {
                         json_decref(picture.status);
                         picture.status = newer;
@@ -92,7 +98,7 @@ static int watch_on_screen(struct ctl *ctl, json_t *status)
         return CTL_DONE;
 }
 
-int command_status(struct ctl *ctl)
+int ctl_status(struct ctl *ctl)
 {
         _cleanup_json_ json_t *status = NULL;
         int r = get_status(ctl, &status);

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The command `why`: the story of one worker, what happened to it and what it does now. */
 #include "base/parse.h"
-#include "ctl/ctl.h"
+#include "base/text.h"
+#include "ctl/client.h"
+#include "ctl/commands.h"
+#include "ctl/exit.h"
+#include "ctl/render.h"
+#include "ctl/reply.h"
+#include "ctl/say.h"
+#include "ctl/screen.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -17,16 +24,16 @@ struct story {
 
 static bool is_own(const struct story *story, json_t *event)
 {
-        return strcmp(ctl_string(event, "worker"), story->id) == 0;
+        return strcmp(reply_string(event, "worker"), story->id) == 0;
 }
 
 /* Is it of the worker's fleet as a whole, or of no fleet? */
 static bool is_context(const struct story *story, json_t *event)
 {
-        const char *fleet = ctl_string(event, "fleet");
+        const char *fleet = reply_string(event, "fleet");
         size_t length = strlen(fleet);
 
-        if (ctl_string(event, "worker")[0] != '\0')
+        if (reply_string(event, "worker")[0] != '\0')
                 return false;
         return length == 0 || (strncmp(fleet, story->id, length) == 0 && story->id[length] == '/' &&
                                !strchr(story->id + length + 1, '/'));
@@ -41,7 +48,7 @@ static void find_life(struct story *story, json_t *events, size_t *ret_first, si
 
         json_array_foreach(events, i, event)
         {
-                const char *kind = ctl_string(event, "event");
+                const char *kind = reply_string(event, "event");
 
                 if (!is_own(story, event))
                         continue;
@@ -74,7 +81,7 @@ static int collect_events(struct story *story, json_t *events)
                 if (i < first || i > last || (!own && !is_context(story, event)))
                         continue;
                 if (json_array_append(story->events, event) < 0)
-                        return ctl_error(CTL_FAILED, "there is too little memory");
+                        return say_error(CTL_FAILED, "there is too little memory");
                 story->n_own += own;
         }
         return CTL_DONE;
@@ -89,7 +96,7 @@ static void find_worker(struct story *story)
         {
                 json_array_foreach(json_object_get(fleet, "workers"), k, worker)
                 {
-                        if (strcmp(ctl_string(worker, "id"), story->id) != 0)
+                        if (strcmp(reply_string(worker, "id"), story->id) != 0)
                                 continue;
                         story->fleet = fleet;
                         story->worker = worker;
@@ -115,7 +122,7 @@ static int tell_unknown(const struct story *story)
 {
         _cleanup_json_ json_t *ids = json_array();
         json_t *fleet, *worker;
-        char names[NAMES_MAX];
+        char names[REPLY_NAMES_MAX];
         size_t i, k;
 
         json_array_foreach(json_object_get(story->status, "fleets"), i, fleet)
@@ -123,58 +130,58 @@ static int tell_unknown(const struct story *story)
                 json_array_foreach(json_object_get(fleet, "workers"), k, worker)
                         json_array_append(ids, json_object_get(worker, "id"));
         }
-        return ctl_error(CTL_USAGE, "unknown worker '%s': %s", story->id, ctl_names(ids, names));
+        return say_error(CTL_USAGE, "unknown worker '%s': %s", story->id, reply_names(ids, names));
 }
 
 /* An older sqmgr sends the name alone. */
 static const char *reason_text(json_t *worker)
 {
-        const char *text = ctl_string(worker, "reason_text");
+        const char *text = reply_string(worker, "reason_text");
 
-        return text[0] != '\0' ? text : ctl_string(worker, "reason");
+        return text[0] != '\0' ? text : reply_string(worker, "reason");
 }
 
 static void print_state(const struct story *story, const struct view *view)
 {
         json_t *worker = story->worker;
-        const char *reason = reason_text(worker), *waits_for = ctl_string(worker, "waits_for");
-        const char *state = ctl_string(worker, "state");
+        const char *reason = reason_text(worker), *waits_for = reply_string(worker, "waits_for");
+        const char *state = reply_string(worker, "state");
         bool leaves = strcmp(state, "quiet") == 0 || strcmp(state, "stopping") == 0;
         char span[FORMAT_MAX], text[1024];
 
         snprintf(text, sizeof(text), "Now: %s for %s%s%s%s%s%s", state,
-                 render_seconds(worker, "state_seconds", span),
+                 reply_seconds(worker, "state_seconds", span),
                  reason[0] == '\0' ? ""
                  : leaves          ? ": "
                                    : ", to be replaced: ",
                  reason, waits_for[0] != '\0' ? "; it " : "", waits_for,
-                 reason[0] == '\0' && json_is_true(json_object_get(worker, "ready")) ? ", all is well" : "");
-        render_text(stdout, text, 0, 2, view);
+                 reason[0] == '\0' && reply_is_true(worker, "ready") ? ", all is well" : "");
+        text_print_wrapped(stdout, text, 0, 2, view->columns);
 }
 
 /* What is known of it, and from where. */
 static void print_evidence(const struct story *story, const struct view *view)
 {
         json_t *worker = story->worker, *age = json_object_get(worker, "beat_age_seconds");
-        long long busy = ctl_integer(worker, "busy"), memory = ctl_integer(worker, "memory_bytes");
-        long long threshold = ctl_integer(story->fleet, "memory_threshold_bytes");
-        const char *evidence = ctl_string(worker, "evidence");
+        long long busy = reply_integer(worker, "busy"), memory = reply_integer(worker, "memory_bytes");
+        long long threshold = reply_integer(story->fleet, "memory_threshold_bytes");
+        const char *evidence = reply_string(worker, "evidence");
         char span[FORMAT_MAX], size[FORMAT_MAX], text[256];
 
         snprintf(text, sizeof(text), "  process %lld, generation %lld%s, started %s ago",
-                 ctl_integer(worker, "pid"), ctl_integer(worker, "generation"),
-                 json_is_true(json_object_get(worker, "outdated")) ? " (outdated)" : "",
-                 render_seconds(worker, "uptime_seconds", span));
-        render_text(stdout, text, 0, 4, view);
+                 reply_integer(worker, "pid"), reply_integer(worker, "generation"),
+                 reply_is_true(worker, "outdated") ? " (outdated)" : "",
+                 reply_seconds(worker, "uptime_seconds", span));
+        text_print_wrapped(stdout, text, 0, 4, view->columns);
         if (json_is_null(age))
                 snprintf(text, sizeof(text), "  it has not beaten yet");
         else
                 snprintf(text, sizeof(text), "  %lld job%s running at its last beat %s ago%s", busy,
-                         busy == 1 ? "" : "s", render_seconds(worker, "beat_age_seconds", span),
+                         busy == 1 ? "" : "s", reply_seconds(worker, "beat_age_seconds", span),
                          strcmp(evidence, "title") == 0  ? "; Redis is away, its title tells"
                          : strcmp(evidence, "none") == 0 ? "; that is no longer fresh"
                                                          : "");
-        render_text(stdout, text, 0, 4, view);
+        text_print_wrapped(stdout, text, 0, 4, view->columns);
         if (memory <= 0)
                 return;
         int n = snprintf(text, sizeof(text), "  memory %s", format_size((uint64_t)memory, size, FORMAT_MAX));
@@ -182,21 +189,21 @@ static void print_evidence(const struct story *story, const struct view *view)
                 snprintf(text + n, sizeof(text) - (size_t)n, ", %lld%% of memory_threshold %s",
                          (long long)((double)memory * 100 / (double)threshold),
                          format_size((uint64_t)threshold, size, FORMAT_MAX));
-        render_text(stdout, text, 0, 4, view);
+        text_print_wrapped(stdout, text, 0, 4, view->columns);
 }
 
 static void print_story(const struct story *story)
 {
-        struct view view = ctl_view();
+        struct view view = screen_view();
         json_t *event;
         size_t i;
 
         if (!story->from_start)
-                ctl_say("Older events are not kept here; the journal may have them: 'journalctl "
-                        "SQMGR_WORKER=%s'",
-                        story->id);
+                say_line("Older events are not kept here; the journal may have them: 'journalctl "
+                         "SQMGR_WORKER=%s'",
+                         story->id);
         else if (story->earlier_lives)
-                ctl_say("Others had this id before: see 'sqmgrctl events %s'", story->id);
+                say_line("Others had this id before: see 'sqmgrctl events %s'", story->id);
         json_array_foreach(story->events, i, event) render_event(stdout, event, &view);
         if (story->worker) {
                 print_state(story, &view);
@@ -212,18 +219,18 @@ static int print_json(const struct story *story)
                 json_pack("{s:O?, s:O}", "worker", story->worker, "events", story->events);
 
         if (!json)
-                return ctl_error(CTL_FAILED, "there is too little memory");
-        ctl_print_json(json);
+                return say_error(CTL_FAILED, "there is too little memory");
+        reply_print_json(json);
         return CTL_DONE;
 }
 
-int command_why(struct ctl *ctl)
+int ctl_why(struct ctl *ctl)
 {
         struct story story = {.id = ctl->arguments[0]};
         int r = CTL_USAGE;
 
         if (!strchr(story.id, '/'))
-                return ctl_error(CTL_USAGE,
+                return say_error(CTL_USAGE,
                                  "'%s' is not a worker: they are written FLEET/INDEX, as in 'default/1'",
                                  story.id);
         r = collect(ctl, &story);

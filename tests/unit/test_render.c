@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What sqmgrctl shows of fixed replies, compared with tests/golden: whoever changes it looks at it there,
  * made anew by a run with RENEW_GOLDEN=1. Colours stand there as {31}. */
-#include "ctl/ctl.h"
+#include "base/text.h"
+#include "ctl/exit.h"
+#include "ctl/render.h"
 #include "unit.h"
 
 static const struct golden {
@@ -87,7 +89,7 @@ START_TEST(no_line_is_longer_than_the_terminal)
                 char *text = render(&(struct golden){.reply = "status", .columns = columns});
 
                 for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-                        ck_assert_msg(render_width(line) <= columns, "%d columns: '%s'", columns, line);
+                        ck_assert_msg(text_width(line) <= columns, "%d columns: '%s'", columns, line);
                 free(text);
         }
 }

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Talks to sqmgr over its socket. What returns an exit code (ctl/exit.h) has told on stderr what is not
+ * CTL_DONE. */
+#pragma once
+
+#include "ctl/ctl.h"
+
+/* CLOCK_MONOTONIC, in microseconds. */
+usec_t client_now(void);
+
+/* Sets ctl->socket where it is not set. Returns false where memory is short. */
+bool client_find_socket(struct ctl *ctl);
+
+/* Connects and sends a call; takes over the reference to parameters. */
+int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool more);
+/* The same after a connection was lost: tries for a while where nobody answers, and says so. The while begins
+ * with the first loss since a reply came. */
+int client_send_again(struct ctl *ctl, const char *method, json_t *parameters, bool more);
+/* Waits for the next reply: *ret is to be freed by varlink_reply_free(). May return CTL_LOST or CTL_WOKEN. */
+int client_receive(struct ctl *ctl, struct varlink_reply *ret);
+/* Tells of a CTL_LOST. */
+int client_tell_lost(const struct ctl *ctl);
+/* Sends a call and waits for its reply: *ret is a new reference to the parameters. */
+int client_call(struct ctl *ctl, const char *method, json_t *parameters, json_t **ret);
+/* The same, but *ret is NULL where JSON is wanted: it was printed then. */
+int client_ask(struct ctl *ctl, const char *method, json_t *parameters, json_t **ret);
+/* The fleets named as arguments, as the methods want them. */
+json_t *client_fleets(const struct ctl *ctl);
+void client_close(struct ctl *ctl);
+/* From now on these signals wake: SIGTSTP stops and goes on, SIGWINCH does no more than that, the others ask
+ * for an end. Also client_send_again() returns CTL_WOKEN then. */
+int client_catch_signals(struct ctl *ctl, const int *signals, size_t n_signals);
+/* Closes the connection and waits so long. Returns CTL_DONE, or CTL_WOKEN where a signal or a key came. */
+int client_wait(struct ctl *ctl, usec_t usec);

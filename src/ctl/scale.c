@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* The command `scale`: how many workers take jobs. */
+#include "base/parse.h"
+#include "ctl/client.h"
+#include "ctl/commands.h"
+#include "ctl/exit.h"
+#include "ctl/say.h"
+
+int ctl_scale(struct ctl *ctl)
+{
+        const char *fleet = ctl->arguments[0];
+        _cleanup_json_ json_t *reply = NULL;
+        uint64_t count;
+
+        if (parse_unsigned(ctl->arguments[1], 0, UINT32_MAX, &count) < 0)
+                return say_error(CTL_USAGE, "'%s' is not a count of workers: a whole number is wanted",
+                                 ctl->arguments[1]);
+        int r = client_ask(ctl, "Scale", json_pack("{s:s, s:I}", "fleet", fleet, "count", (json_int_t)count),
+                           &reply);
+        if (r != CTL_DONE || !reply)
+                return r;
+        say_line("%s: scales to %llu", fleet, (unsigned long long)count);
+        return CTL_DONE;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* How the command line is written: what a command takes, and the options that there are. */
+#include "ctl/usage.h"
+#include "ctl/exit.h"
+#include "ctl/say.h"
+#include <stdio.h>
+
+const struct usage_option usage_options[] = {
+        {'s', 0, "socket", " SOCKET", "the control socket; also SQMGR_SOCKET in the environment",
+         "the control socket", NULL},
+        {USAGE_JSON, 0, "json", "", "prints JSON, one object on a line", "prints JSON", NULL},
+        {USAGE_TIMEOUT, 0, "timeout", " DURATION", "waits no longer (30s; with --wait: as long as it takes)",
+         "waits no longer", NULL},
+        {USAGE_WAIT, OPTION_WAIT, "wait", "[=drained]",
+         "restart: shows progress until the old workers are\n"
+         "replaced and quiet; drained: until they are gone",
+         "until the old workers are replaced", "until the old workers are gone"},
+        {USAGE_FOLLOW, OPTION_FOLLOW, "follow", "", "events: goes on with those to come",
+         "goes on with those to come", NULL},
+        {USAGE_WATCH, OPTION_WATCH, "watch", "", "status: shows it anew each second, until q is pressed",
+         "shows it anew each second", NULL},
+        {USAGE_FORCE, OPTION_FORCE, "force", "", "stop: does not wait for running jobs",
+         "does not wait for running jobs", NULL},
+        {'h', 0, "help", "", "shows this text", "shows commands and options", NULL},
+        {'V', 0, "version", "", "shows the version of sqmgrctl", "shows the version", NULL},
+};
+const size_t usage_n_options = ELEMENTSOF(usage_options);
+
+int usage_error(const struct command *command, const char *what)
+{
+        char options[64] = "";
+
+        for (size_t i = 0; i < ELEMENTSOF(usage_options); i++)
+                if (command->options & usage_options[i].command)
+                        snprintf(options, sizeof(options), " [--%s%s]", usage_options[i].name,
+                                 usage_options[i].value);
+        return say_error(CTL_USAGE, "%s: usage: sqmgrctl %s%s%s%s", what, command->name,
+                         command->arguments[0] != '\0' ? " " : "", command->arguments, options);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* How the command line is written: what a command takes, and the options that there are. */
+#pragma once
+
+#include "base/macro.h"
+
+struct ctl;
+
+/* The options that not every command has. */
+enum option_bit {
+        OPTION_WAIT = 1 << 0,
+        OPTION_FORCE = 1 << 1,
+        OPTION_FOLLOW = 1 << 2,
+        OPTION_WATCH = 1 << 3,
+};
+
+struct command {
+        const char *name;
+        const char *arguments; /* for people; where it has FLEET or WORKER in it, those are completed */
+        const char *help;
+        size_t min, max; /* arguments */
+        unsigned options;
+        int (*run)(struct ctl *ctl);
+};
+
+/* What getopt_long() returns for an option that has no letter. */
+enum { USAGE_JSON = 256, USAGE_TIMEOUT, USAGE_WAIT, USAGE_FOLLOW, USAGE_WATCH, USAGE_FORCE };
+
+struct usage_option {
+        int key;          /* its letter, or one of the above */
+        unsigned command; /* enum option_bit of the commands that have it; 0: all have */
+        const char *name;
+        const char *value; /* as --help has it: "" where it takes none, "[=VALUE]" where it may be left out */
+        const char *help;  /* for --help: may have several lines */
+        const char *hint;  /* for completion */
+        const char *value_hint; /* the same where the value stands there; NULL: it is not offered */
+};
+extern const struct usage_option usage_options[];
+extern const size_t usage_n_options;
+
+/* Tells what is wrong with the command's arguments, and how it is used. Returns CTL_USAGE. */
+int usage_error(const struct command *command, const char *what);
