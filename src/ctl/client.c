@@ -290,14 +290,11 @@ int client_tell_lost(const struct ctl *ctl)
 /* Reads some more of the reply. */
 static int read_more(struct ctl *ctl)
 {
-        usec_t wake_at = ctl->wake_at != 0 ? ctl->wake_at : USEC_INFINITY, now = client_now();
         char *room;
 
-        if (ctl->deadline <= now)
+        if (ctl->deadline <= client_now())
                 return tell_timeout(ctl);
-        if (wake_at <= now)
-                return CTL_WOKEN;
-        int r = wait_until(ctl, MIN(ctl->deadline, wake_at));
+        int r = wait_until(ctl, ctl->deadline);
         if (r != CTL_DONE)
                 return r;
         if (varlink_input_reserve(&ctl->input, READ_BYTES, &room) < 0)

@@ -28,8 +28,7 @@ struct ctl {
         struct varlink_input input;
 
         /* What ends client_receive() besides a reply. */
-        usec_t wake_at; /* 0: nothing */
-        int signal_fd;  /* -1: signals do what they always do */
-        int signal;     /* the one that asked for an end; 0: none has */
-        int key_fd;     /* -1: none; read by the caller */
+        int signal_fd; /* -1: signals do what they always do */
+        int signal;    /* the one that asked for an end; 0: none has */
+        int key_fd;    /* -1: none; read by the caller */
 };

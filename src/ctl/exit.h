@@ -4,7 +4,7 @@
 
 enum ctl_exit {
         /* These are no exit codes, and were not told. */
-        CTL_WOKEN = -2, /* a signal, a key or wake_at came before the reply */
+        CTL_WOKEN = -2, /* a signal or a key came before the reply */
         CTL_LOST = -1,  /* the connection ended before the reply */
         CTL_DONE = 0,
         CTL_FAILED = 1,     /* the operation failed */

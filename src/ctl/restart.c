@@ -81,12 +81,13 @@ static void print_started(json_t *fleet, const char *at)
                  reply_string(fleet, "name"), reply_integer(fleet, "generation"), total, plural(total));
 }
 
-static bool is_same(json_t *a, json_t *b, const char *key)
+static bool is_same_generation(json_t *a, json_t *b)
 {
-        return json_equal(json_object_get(a, key), json_object_get(b, key));
+        return reply_integer(a, "generation") == reply_integer(b, "generation");
 }
 
-/* That a restart begins, or begins anew, is told in either view. */
+/* That a restart begins, or begins anew, is told in either view: the reply before may be of another
+ * connection. */
 static void print_beginnings(json_t *reply, json_t *before)
 {
         char at[STAMP_MAX];
@@ -99,7 +100,7 @@ static void print_beginnings(json_t *reply, json_t *before)
                 long long total = reply_integer(fleet, "total");
 
                 if (strcmp(reply_string(fleet, "state"), "running") != 0 ||
-                    (old && is_same(fleet, old, "generation")))
+                    (old && is_same_generation(fleet, old)))
                         continue;
                 screen_release();
                 if (!old)
@@ -122,25 +123,23 @@ static void print_progress(json_t *reply, json_t *before)
                 json_t *old = find_fleet(before, reply_string(fleet, "name"));
 
                 if (strcmp(reply_string(fleet, "state"), "running") != 0 || !old ||
-                    !is_same(fleet, old, "generation"))
+                    !is_same_generation(fleet, old))
                         continue;
-                if (!is_same(fleet, old, "replaced") || !is_same(fleet, old, "draining") ||
-                    (!is_same(fleet, old, "waits_for") && reply_string(fleet, "waits_for")[0] != '\0'))
+                /* An older sqmgr does not tell. */
+                if (!json_is_false(json_object_get(fleet, "moved")))
                         print_numbers(fleet);
         }
         fflush(stdout);
 }
 
-/* The live view of a terminal: of each fleet a bar, and its workers as `status` has them. */
+/* The live view of a terminal: of each fleet a bar, and its workers as `status` has them. It is painted with
+ * each reply, and one comes each second. */
 struct live {
         bool on;
         usec_t begun_at;
-        json_t *status; /* the last one, or NULL */
-        json_t *reply;  /* of the call that waits, while it is painted */
+        json_t *reply; /* while it is painted */
 };
 
-#define LIVE_USEC    USEC_PER_SEC
-#define LIVE_TIMEOUT (2 * USEC_PER_SEC)
 /* The bar gives way to what stands beside it. */
 #define BAR_COLUMNS     30
 #define BAR_COLUMNS_MIN 5
@@ -174,53 +173,27 @@ static void live_draw(FILE *out, const struct view *view, void *userdata)
 
         json_array_foreach(json_object_get(live->reply, "fleets"), i, fleet)
         {
-                json_t *shown = find_fleet(live->status, reply_string(fleet, "name"));
-
                 render_bar(out, fleet, usec_sub(client_now(), live->begun_at), view);
                 if (reply_string(fleet, "waits_for")[0] != '\0') {
                         fputs("  ", out);
                         text_print_wrapped(out, reply_string(fleet, "waits_for"), 2, 2, view->columns);
                 }
-                (void)render_workers(out, json_object_get(shown, "workers"),
-                                     reply_integer(shown, "memory_threshold_bytes"), view);
+                (void)render_workers(out, json_object_get(fleet, "workers"),
+                                     reply_integer(fleet, "memory_threshold_bytes"), view);
         }
 }
 
-/* Asks on a connection of its own; what fails there is told by the other one. */
-static void live_update(struct live *live, struct ctl *ctl, json_t *reply)
+static void live_update(struct live *live, json_t *reply)
 {
-        struct ctl other = *ctl;
-        char error[8];
-        json_t *names, *fleet, *status = NULL;
-        size_t i;
-
         if (!live->on || !reply)
                 return;
-        names = json_array();
-        json_array_foreach(json_object_get(reply, "fleets"), i, fleet)
-                json_array_append(names, json_object_get(fleet, "name"));
-        other.fd = -1;
-        other.input = (struct varlink_input){0};
-        other.timeout = LIVE_TIMEOUT;
-        other.wake_at = 0;
-        say_errors_to(error, sizeof(error));
-        if (client_call(&other, "GetStatus", json_pack("{s:o}", "fleets", names), &status) == CTL_DONE) {
-                json_decref(live->status);
-                live->status = status;
-        }
-        say_errors_to(NULL, 0);
-        client_close(&other);
-        ctl->signal = other.signal;
         live->reply = reply;
         screen_draw(live_draw, live);
-        ctl->wake_at = usec_add(client_now(), LIVE_USEC);
 }
 
 static void live_end(struct live *live)
 {
         screen_leave();
-        json_decref(live->status);
-        live->status = NULL;
         live->on = false;
 }
 
@@ -321,9 +294,25 @@ static int check_known(json_t *reply, json_t *before)
         return CTL_DONE;
 }
 
+/* What Restart and Follow are called with; takes over the reference to fleets. */
+static json_t *call_parameters(const struct ctl *ctl, const struct live *live, json_t *fleets)
+{
+        static const char *const waits[] = {
+                [CTL_WAIT_NONE] = NULL,
+                [CTL_WAIT_REPLACED] = "replaced",
+                [CTL_WAIT_DRAINED] = "drained",
+        };
+        json_t *parameters = json_pack("{s:o, s:s?}", "fleets", fleets, "wait", waits[ctl->wait]);
+
+        /* Asked for where it is needed alone: an older sqmgr does not know it. */
+        if (live->on)
+                json_object_set_new(parameters, "workers", json_true());
+        return parameters;
+}
+
 /* The connection was lost: goes on with the fleets of the last reply. One that was stopped when it began has
  * nothing to be followed; first: that is yet to be told. */
-static int follow(struct ctl *ctl, json_t *last, const char *wait, bool first)
+static int follow(struct ctl *ctl, const struct live *live, json_t *last, bool first)
 {
         _cleanup_json_ json_t *names = json_array();
         json_t *fleet;
@@ -336,14 +325,14 @@ static int follow(struct ctl *ctl, json_t *last, const char *wait, bool first)
                 else if (first && !ctl->json)
                         print_outcome(fleet, true, false);
         }
-        return client_send_again(ctl, "Follow", json_pack("{s:O, s:s}", "fleets", names, "wait", wait), true);
+        return client_send_again(ctl, "Follow", call_parameters(ctl, live, TAKE_PTR(names)), true);
 }
 
 static int live_begin(struct live *live, struct ctl *ctl)
 {
         static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
 
-        *live = (struct live){.on = !ctl->json && screen_is_there(), .begun_at = client_now()};
+        live->begun_at = client_now();
         /* Elsewhere there is nothing to put in order at the others. */
         int r = client_catch_signals(ctl, signals, live->on ? ELEMENTSOF(signals) : 1);
         if (r == CTL_DONE && live->on)
@@ -369,18 +358,18 @@ static int take_reply(struct ctl *ctl, struct live *live, struct varlink_reply *
 }
 
 /* Follows the restart to its end; *before is the last reply. */
-static int wait_for_end(struct ctl *ctl, struct live *live, const char *wait, json_t **before)
+static int wait_for_end(struct ctl *ctl, struct live *live, json_t **before)
 {
         bool continues = true, followed = false, lost = false;
         struct varlink_reply reply;
 
         while (continues) {
-                int r = lost ? follow(ctl, *before, wait, !followed) : client_receive(ctl, &reply);
+                int r = lost ? follow(ctl, live, *before, !followed) : client_receive(ctl, &reply);
 
                 if (ctl->signal != 0)
                         return CTL_WOKEN;
                 if (r == CTL_WOKEN) {
-                        live_update(live, ctl, *before);
+                        live_update(live, *before);
                         continue;
                 }
                 if (r == CTL_LOST && !*before)
@@ -397,29 +386,22 @@ static int wait_for_end(struct ctl *ctl, struct live *live, const char *wait, js
                 r = take_reply(ctl, live, &reply, before);
                 if (r != CTL_DONE)
                         return r;
-                live_update(live, ctl, *before);
+                live_update(live, *before);
         }
         return CTL_DONE;
 }
 
 int ctl_restart(struct ctl *ctl)
 {
-        static const char *const waits[] = {
-                [CTL_WAIT_NONE] = NULL,
-                [CTL_WAIT_REPLACED] = "replaced",
-                [CTL_WAIT_DRAINED] = "drained",
-        };
         bool wait = ctl->wait != CTL_WAIT_NONE;
+        struct live live = {.on = wait && !ctl->json && screen_is_there()};
         _cleanup_json_ json_t *before = NULL;
-        struct live live = {0};
-        int r = client_send(ctl, "Restart",
-                            json_pack("{s:o, s:s?}", "fleets", client_fleets(ctl), "wait", waits[ctl->wait]),
-                            wait);
+        int r = client_send(ctl, "Restart", call_parameters(ctl, &live, client_fleets(ctl)), wait);
 
         if (r == CTL_DONE && wait)
                 r = live_begin(&live, ctl);
         if (r == CTL_DONE)
-                r = wait_for_end(ctl, &live, waits[ctl->wait], &before);
+                r = wait_for_end(ctl, &live, &before);
         live_end(&live);
         if (ctl->signal != 0)
                 return detach(ctl);

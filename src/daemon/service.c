@@ -88,6 +88,7 @@ int service_start(struct supervisor *supervisor, const struct handover *handover
         const struct settings *settings = supervisor->settings;
         struct control_host host = {
                 .world = supervisor->world,
+                .event = supervisor->event,
                 .version = PACKAGE_VERSION,
                 .started_at = supervisor->started_at,
                 .ticks = &supervisor->pass.ticks,

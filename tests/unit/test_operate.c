@@ -115,6 +115,7 @@ static void setup(void)
         web = world->fleets[0];
         mail = world->fleets[1];
         host.world = world;
+        host.event = event;
         ck_assert_int_eq(control_new(&host, &control), 0);
         struct server_options options = {
                 .path = path,
@@ -153,6 +154,7 @@ static const struct {
         {CONTROL("Restart", "{\"wait\":\"replaced\"}"), VARLINK_EXPECTED_MORE},
         {CONTROL("Restart", "{\"wait\":\"never\"}"), VARLINK_INVALID_PARAMETER},
         {CONTROL("Restart", "{\"wait\":1}"), VARLINK_INVALID_PARAMETER},
+        {CONTROL("Restart", "{\"workers\":1}"), VARLINK_INVALID_PARAMETER},
         {CONTROL("Restart", "{\"fleets\":[\"web\",\"nosuch\"]}"), CONTROL_UNKNOWN_FLEET},
         {CONTROL("Follow", "{\"wait\":\"drained\"}"), VARLINK_EXPECTED_MORE},
         {CONTROL("Follow", "{\"wait\":\"never\"}"), VARLINK_INVALID_PARAMETER},
@@ -396,6 +398,48 @@ START_TEST(a_restart_is_followed_until_all_are_replaced)
 }
 END_TEST
 
+START_TEST(who_follows_is_told_whether_more_was_replaced)
+{
+        struct varlink_reply reply = client_call(event, &client, RESTART("{\"fleets\":[\"web\"]}"));
+        json_t *told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
+
+        ck_assert(json_is_true(json_object_get(told, "moved")));
+        ck_assert_ptr_null(json_object_get(told, "workers"));
+        varlink_reply_free(&reply);
+        observe_started(web, 2, REASON_RESTART, 200, 1, clock_usec);
+        ck_assert(next_reply(&reply));
+        told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
+        ck_assert(json_is_false(json_object_get(told, "moved")));
+        varlink_reply_free(&reply);
+        web->workers[0]->state = WORKER_QUIET;
+        ck_assert(next_reply(&reply));
+        told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
+        ck_assert(json_is_true(json_object_get(told, "moved")));
+        varlink_reply_free(&reply);
+}
+END_TEST
+
+START_TEST(who_wants_the_workers_is_told_them_each_second)
+{
+        fleet_settings[0].memory_threshold = 1000;
+        struct varlink_reply reply =
+                client_call(event, &client, RESTART("{\"fleets\":[\"web\"],\"workers\":true}"));
+
+        /* The second comes by itself. */
+        for (int i = 0; i < 2; i++) {
+                json_t *worker, *told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
+                ck_assert_int_eq(json_integer_value(json_object_get(told, "memory_threshold_bytes")), 1000);
+                worker = json_array_get(json_object_get(told, "workers"), 0);
+                ck_assert_str_eq(json_string_value(json_object_get(worker, "id")), "web/1");
+                ck_assert(json_is_true(json_object_get(told, "moved")) == (i == 0));
+                ck_assert(reply.continues);
+                varlink_reply_free(&reply);
+                if (i == 0)
+                        ck_assert_int_eq(client_wait(event, &client, &reply), 1);
+        }
+}
+END_TEST
+
 START_TEST(a_drained_wait_lasts_until_the_old_workers_are_gone)
 {
         struct varlink_reply reply =
@@ -589,6 +633,8 @@ int main(void)
         tcase_add_test(tests, metrics_are_one_text);
         tcase_add_test(tests, events_are_kept_told_by_fleet_and_worker_and_followed);
         tcase_add_test(tests, a_restart_is_followed_until_all_are_replaced);
+        tcase_add_test(tests, who_follows_is_told_whether_more_was_replaced);
+        tcase_add_test(tests, who_wants_the_workers_is_told_them_each_second);
         tcase_add_test(tests, a_drained_wait_lasts_until_the_old_workers_are_gone);
         tcase_add_test(tests, jobs_are_asked_of_the_fleets_that_are_named);
         tcase_add_test(tests, a_waiting_caller_follows_the_newest_generation);

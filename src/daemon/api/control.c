@@ -30,6 +30,8 @@ int control_new(const struct control_host *host, struct control **ret)
         if (!control)
                 return -ENOMEM;
         control->host = *host;
+        control->watches = (struct watch_list){
+                .world = host->world, .event = host->event, .now = host->now, .userdata = host->userdata};
         int r = events_new(&control->events);
         if (r < 0) {
                 free(control);
@@ -260,10 +262,12 @@ static void handle_get_status(struct control *control, struct call *call, json_t
         server_reply_text(call, control->status, control->status_size);
 }
 
-/* Returns false where the call was answered with an error. */
-static bool parse_wait(struct call *call, json_t *parameters, bool *ret_drained)
+/* What a caller wants to know of restarts, but for the fleets. Returns false where the call was answered with
+ * an error.
+ */
+static bool parse_watch(struct call *call, json_t *parameters, struct watch_request *ret)
 {
-        json_t *wait = json_object_get(parameters, "wait");
+        json_t *wait = json_object_get(parameters, "wait"), *workers = json_object_get(parameters, "workers");
         const char *what = json_string_value(wait);
 
         if (wait && !json_is_null(wait) &&
@@ -271,11 +275,19 @@ static bool parse_wait(struct call *call, json_t *parameters, bool *ret_drained)
                 refuse_parameter(call, "wait");
                 return false;
         }
+        if (workers && !json_is_null(workers) && !json_is_boolean(workers)) {
+                refuse_parameter(call, "workers");
+                return false;
+        }
         if (what && !call_wants_more(call)) {
                 server_reply_error(call, VARLINK_EXPECTED_MORE, json_object());
                 return false;
         }
-        *ret_drained = what && strcmp(what, "drained") == 0;
+        *ret = (struct watch_request){
+                .wait = call_wants_more(call),
+                .drained = what && strcmp(what, "drained") == 0,
+                .workers = json_is_true(workers),
+        };
         return true;
 }
 
@@ -283,9 +295,9 @@ static void handle_restart(struct control *control, struct call *call, json_t *p
 {
         _cleanup_(fleet_list_free) struct fleet_list list = {0};
         _cleanup_free_ struct watch_order *orders = NULL;
-        bool drained;
+        struct watch_request request;
 
-        if (!parse_wait(call, parameters, &drained) || refuse_at_shutdown(control, call) ||
+        if (!parse_watch(call, parameters, &request) || refuse_at_shutdown(control, call) ||
             !parse_fleets(control, call, parameters, &list))
                 return;
         orders = calloc(list.n_fleets + 1, sizeof(*orders));
@@ -301,18 +313,22 @@ static void handle_restart(struct control *control, struct call *call, json_t *p
                 orders[i].refused = command_restart(control->host.world, fleet, now) == COMMAND_STOPPED;
         }
         control_changed(control);
-        watch_reply(&control->watches, call, control->host.world, list.fleets, orders, list.n_fleets,
-                    call_wants_more(call), drained, now);
+        request.fleets = list.fleets;
+        request.n_fleets = list.n_fleets;
+        request.orders = orders;
+        watch_reply(&control->watches, call, &request, now);
 }
 
 static void handle_follow(struct control *control, struct call *call, json_t *parameters, usec_t now)
 {
         _cleanup_(fleet_list_free) struct fleet_list list = {0};
-        bool drained;
+        struct watch_request request;
 
-        if (parse_wait(call, parameters, &drained) && parse_fleets(control, call, parameters, &list))
-                watch_reply(&control->watches, call, control->host.world, list.fleets, NULL, list.n_fleets,
-                            call_wants_more(call), drained, now);
+        if (!parse_watch(call, parameters, &request) || !parse_fleets(control, call, parameters, &list))
+                return;
+        request.fleets = list.fleets;
+        request.n_fleets = list.n_fleets;
+        watch_reply(&control->watches, call, &request, now);
 }
 
 static void handle_abort(struct control *control, struct call *call, json_t *parameters, usec_t now)
@@ -536,7 +552,7 @@ static void handle_get_version(struct control *control, struct call *call, json_
         server_reply(call, json_pack("{s:s}", "version", control->host.version), false);
 }
 
-#define PARAMETERS_MAX 2
+#define PARAMETERS_MAX 3
 
 static const struct handler {
         const char *method;
@@ -544,8 +560,8 @@ static const struct handler {
         const char *parameters[PARAMETERS_MAX];
 } handlers[] = {
         {"GetStatus", handle_get_status, {"fleets"}},
-        {"Restart", handle_restart, {"fleets", "wait"}},
-        {"Follow", handle_follow, {"fleets", "wait"}},
+        {"Restart", handle_restart, {"fleets", "wait", "workers"}},
+        {"Follow", handle_follow, {"fleets", "wait", "workers"}},
         {"Abort", handle_abort, {"fleets"}},
         {"Quiet", handle_quiet, {"target"}},
         {"Stop", handle_stop, {"fleet", "force"}},
@@ -613,5 +629,5 @@ void control_tick(struct control *control, usec_t now)
                 control->status = NULL;
                 (void)malloc_trim(0);
         }
-        watch_tick(&control->watches, control->host.world, now);
+        watch_tick(&control->watches, now);
 }

@@ -11,6 +11,7 @@
 /* What the daemon lends. Everything must outlive the control. */
 struct control_host {
         struct world *world;
+        sd_event *event;
         const char *version;
         usec_t started_at; /* monotonic */
         const struct tick_totals *ticks;

@@ -48,7 +48,7 @@ static json_t *render_worker(const struct worker *worker, usec_t now)
                          worker->has_beat ? json_real(seconds(usec_sub(now, worker->beat_at))) : json_null());
 }
 
-static json_t *render_workers(const struct fleet *fleet, usec_t now)
+json_t *status_workers(const struct fleet *fleet, usec_t now)
 {
         _cleanup_json_ json_t *workers = json_array();
 
@@ -141,7 +141,7 @@ static json_t *render_fleet(const struct fleet *fleet, usec_t now)
                 "memory_bytes", (json_int_t)counts.memory_bytes, "state",
                 fleet_order_name(fleet_order(fleet)), "waits_for", varlink_text(waits_for), "rollout",
                 render_rollout(fleet, counts.outdated, now), "crash", render_crash(fleet, now), "workers",
-                render_workers(fleet, now), "memory_threshold_bytes",
+                status_workers(fleet, now), "memory_threshold_bytes",
                 threshold > 0 ? json_integer((json_int_t)threshold) : json_null(), "culprits",
                 render_culprits(fleet, now));
 }

@@ -27,5 +27,8 @@ struct status_info {
 json_t *status_render(const struct status_info *info, struct fleet *const *fleets, size_t n_fleets,
                       usec_t now);
 
+/* The list of the fleet's workers in it, with the same result. */
+json_t *status_workers(const struct fleet *fleet, usec_t now);
+
 /* How many of the workers that a rollout set out to replace have been: quiet, stopping or gone. */
 unsigned status_replaced(const struct fleet *fleet, usec_t now);

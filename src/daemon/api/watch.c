@@ -4,6 +4,9 @@
 #include "daemon/api/status.h"
 #include <string.h>
 
+/* So often the workers are told to who wants them, moved or not: their ages go on. */
+#define WORKERS_USEC USEC_PER_SEC
+
 /* A worker as it was told of last. */
 struct seen {
         unsigned index;
@@ -18,7 +21,8 @@ struct seen {
 /* What is told of a fleet: where any of it differs, it is told again. */
 struct told {
         uint64_t generation;
-        const char *state;
+        enum rollout_state state;
+        bool stopped; /* the fleet is, which says more than state */
         bool ended;
         unsigned total, replaced, outdated, draining;
         enum wait waits_for;
@@ -28,6 +32,8 @@ struct watched {
         char *name; /* a reload may take the fleet away */
         struct watch_order order;
         struct told told;
+        char waits_for[512]; /* as a sentence */
+        bool moved;          /* since the reply before */
         struct seen *seen;
         size_t n_seen;
 };
@@ -36,7 +42,8 @@ struct watch {
         struct watch_list *list;
         struct watch *next;
         struct call *call;
-        bool drained;
+        bool drained, workers;
+        sd_event_source *timer; /* NULL: nobody wants the workers */
         struct watched *fleets;
         size_t n_fleets;
 };
@@ -50,6 +57,7 @@ static void watch_free(struct watch *watch)
                 free(watch->fleets[i].seen);
         }
         free(watch->fleets);
+        sd_event_source_disable_unref(watch->timer);
         free(watch);
 }
 
@@ -73,21 +81,22 @@ static void on_cancelled(struct call *call _unused_, void *userdata)
         watch_free(userdata);
 }
 
-static struct watch *watch_new(struct watch_list *list, struct call *call, struct fleet *const *fleets,
-                               const struct watch_order *orders, size_t n_fleets, bool drained)
+static struct watch *watch_new(struct watch_list *list, struct call *call,
+                               const struct watch_request *request)
 {
         _cleanup_(watch_free_pointer) struct watch *watch = calloc(1, sizeof(*watch));
 
         if (!watch)
                 return NULL;
-        *watch = (struct watch){.list = list, .call = call, .drained = drained};
-        watch->fleets = calloc(n_fleets + 1, sizeof(*watch->fleets));
+        *watch = (struct watch){
+                .list = list, .call = call, .drained = request->drained, .workers = request->workers};
+        watch->fleets = calloc(request->n_fleets + 1, sizeof(*watch->fleets));
         if (!watch->fleets)
                 return NULL;
-        for (size_t i = 0; i < n_fleets; i++) {
-                watch->fleets[i] = (struct watched){.name = strdup(fleets[i]->settings->name)};
-                if (orders)
-                        watch->fleets[i].order = orders[i];
+        for (size_t i = 0; i < request->n_fleets; i++) {
+                watch->fleets[i] = (struct watched){.name = strdup(request->fleets[i]->settings->name)};
+                if (request->orders)
+                        watch->fleets[i].order = request->orders[i];
                 watch->n_fleets = i + 1;
                 if (!watch->fleets[i].name)
                         return NULL;
@@ -95,25 +104,27 @@ static struct watch *watch_new(struct watch_list *list, struct call *call, struc
         return TAKE_PTR(watch);
 }
 
-static const char *rollout_outcome(const struct fleet *fleet, bool waits_for_drains, bool *ret_ended)
+static enum rollout_state rollout_outcome(const struct fleet *fleet, bool waits_for_drains, bool *ret_ended)
 {
+        enum rollout_state state = fleet->rollout.state;
+
         *ret_ended = true;
-        switch (fleet->rollout.state) {
+        switch (state) {
         case ROLLOUT_HALTED:
                 /* What it says is complete with them. */
                 *ret_ended = fleet->rollout.lines_token == 0;
-                return rollout_state_name(fleet->rollout.state);
+                return state;
         case ROLLOUT_NONE:
         case ROLLOUT_ABORTED:
-                return rollout_state_name(fleet->rollout.state);
+                return state;
         case ROLLOUT_RUNNING:
                 if (fleet->world->shutting_down)
-                        return "aborted";
+                        return ROLLOUT_ABORTED;
                 *ret_ended = false;
-                return "running";
+                return state;
         default:
                 *ret_ended = !waits_for_drains;
-                return waits_for_drains ? "running" : "done";
+                return waits_for_drains ? ROLLOUT_RUNNING : state;
         }
 }
 
@@ -124,14 +135,14 @@ static struct told describe(const struct watched *watched, const struct fleet *f
         struct told told = watched->told;
 
         if (!fleet) {
-                told.state = "aborted";
+                told.state = ROLLOUT_ABORTED;
                 told.ended = true;
                 told.outdated = told.draining = 0;
                 return told;
         }
         told = (struct told){
                 .generation = fleet->generation,
-                .state = "stopped",
+                .stopped = watched->order.refused,
                 .ended = true,
                 .total = fleet->rollout.total,
                 .replaced = status_replaced(fleet, now),
@@ -143,7 +154,7 @@ static struct told describe(const struct watched *watched, const struct fleet *f
                 told.draining += worker_outdated(worker) &&
                                  (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING);
         }
-        if (!watched->order.refused)
+        if (!told.stopped)
                 told.state = rollout_outcome(fleet, drained && told.draining > 0, &told.ended);
         if (!told.ended)
                 told.waits_for = fleet->waits_for;
@@ -152,34 +163,70 @@ static struct told describe(const struct watched *watched, const struct fleet *f
 
 static bool told_equal(const struct told *a, const struct told *b)
 {
-        return a->generation == b->generation && strcmp(a->state, b->state) == 0 && a->ended == b->ended &&
-               a->total == b->total && a->replaced == b->replaced && a->outdated == b->outdated &&
-               a->draining == b->draining && a->waits_for == b->waits_for;
+        return a->generation == b->generation && a->state == b->state && a->stopped == b->stopped &&
+               a->ended == b->ended && a->total == b->total && a->replaced == b->replaced &&
+               a->outdated == b->outdated && a->draining == b->draining && a->waits_for == b->waits_for;
 }
 
-static json_t *render_fleet(const struct watched *watched, const struct fleet *fleet, usec_t now)
+/* Brings what is told of a fleet up to date; first: nothing was told before. Returns whether any of it
+ * differs. */
+static bool watched_update(struct watched *watched, const struct fleet *fleet, bool drained, bool first,
+                           usec_t now)
+{
+        struct told before = watched->told, told = describe(watched, fleet, drained, now);
+        char waits_for[sizeof(watched->waits_for)] = "";
+
+        if (fleet && !told.ended)
+                fleet_waits_for(fleet, now, waits_for, sizeof(waits_for));
+        watched->moved = first || told.replaced != before.replaced || told.draining != before.draining ||
+                         (waits_for[0] != '\0' && strcmp(waits_for, watched->waits_for) != 0);
+        strcpy(watched->waits_for, waits_for);
+        watched->told = told;
+        return first || !told_equal(&told, &before);
+}
+
+static const char *watched_error(const struct watched *watched, const struct fleet *fleet)
+{
+        if (!fleet)
+                return "the fleet is no longer configured";
+        if (watched->order.refused)
+                return "";
+        if (fleet->world->shutting_down && fleet->rollout.state == ROLLOUT_RUNNING)
+                return "sqmgr is shutting down";
+        return fleet->rollout.error;
+}
+
+/* Adds what is shown of the fleet's workers. Returns 0 or -ENOMEM. */
+static int add_workers(json_t *json, const struct fleet *fleet, usec_t now)
+{
+        uint64_t threshold = fleet ? fleet->settings->memory_threshold : 0;
+        json_t *limit = threshold > 0 ? json_integer((json_int_t)threshold) : json_null();
+
+        if (json_object_set_new(json, "workers", fleet ? status_workers(fleet, now) : json_array()) < 0 ||
+            json_object_set_new(json, "memory_threshold_bytes", limit) < 0)
+                return -ENOMEM;
+        return 0;
+}
+
+/* To be released; NULL: memory is short. */
+static json_t *render_fleet(const struct watched *watched, const struct fleet *fleet, bool workers,
+                            usec_t now)
 {
         const struct told *told = &watched->told;
         uint64_t superseded = watched->order.superseded;
-        char waits_for[512] = "";
-        const char *error = "the fleet is no longer configured";
+        const char *state = told->stopped ? fleet_order_name(ORDER_STOP) : rollout_state_name(told->state);
+        _cleanup_json_ json_t *json =
+                json_pack("{s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:o}", "name",
+                          varlink_text(watched->name), "generation", (json_int_t)told->generation, "state",
+                          state, "total", (json_int_t)told->total, "replaced", (json_int_t)told->replaced,
+                          "outdated", (json_int_t)told->outdated, "draining", (json_int_t)told->draining,
+                          "error", varlink_text(watched_error(watched, fleet)), "waits_for",
+                          varlink_text(watched->waits_for), "moved", (int)watched->moved, "superseded",
+                          superseded > 0 ? json_integer((json_int_t)superseded) : json_null());
 
-        if (fleet) {
-                bool shutdown = fleet->world->shutting_down && fleet->rollout.state == ROLLOUT_RUNNING;
-
-                error = watched->order.refused ? ""
-                        : shutdown             ? "sqmgr is shutting down"
-                                               : fleet->rollout.error;
-                if (!told->ended)
-                        fleet_waits_for(fleet, now, waits_for, sizeof(waits_for));
-        }
-        return json_pack("{s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "name",
-                         varlink_text(watched->name), "generation", (json_int_t)told->generation, "state",
-                         told->state, "total", (json_int_t)told->total, "replaced",
-                         (json_int_t)told->replaced, "outdated", (json_int_t)told->outdated, "draining",
-                         (json_int_t)told->draining, "error", varlink_text(error), "waits_for",
-                         varlink_text(waits_for), "superseded",
-                         superseded > 0 ? json_integer((json_int_t)superseded) : json_null());
+        if (!json || (workers && add_workers(json, fleet, now) < 0))
+                return NULL;
+        return TAKE_PTR(json);
 }
 
 static int add_change(json_t *changes, const char *name, const struct seen *seen, enum worker_state state,
@@ -253,50 +300,89 @@ static int compare_workers(struct watched *watched, const struct fleet *fleet, j
         return 0;
 }
 
-/* Brings what is told up to date. first: all workers are new, and none of that is a change. *ret_reply is
- * NULL where nothing moved. Returns 1 where all has ended, 0, or -ENOMEM. */
-static int watch_update(struct watch *watch, const struct world *world, bool first, usec_t now,
-                        json_t **ret_reply)
+enum update {
+        UPDATE_MOVED,   /* tells what has moved */
+        UPDATE_FIRST,   /* tells all: all workers are new, and none of that is a change */
+        UPDATE_WORKERS, /* tells the workers, and what has moved */
+};
+
+/* Brings what is told up to date. *ret_reply is NULL where there is nothing to tell. Returns 1 where all has
+ * ended, 0, or -ENOMEM. */
+static int watch_update(struct watch *watch, enum update update, usec_t now, json_t **ret_reply)
 {
         _cleanup_json_ json_t *changes = json_array(), *none = json_array(), *fleets = json_array();
-        bool moved = first, ended = true;
+        bool first = update == UPDATE_FIRST, due = update != UPDATE_MOVED, ended = true;
 
         if (!changes || !none)
                 return -ENOMEM;
         for (size_t i = 0; i < watch->n_fleets; i++) {
                 struct watched *watched = &watch->fleets[i];
-                const struct fleet *fleet = world_fleet(world, watched->name);
-                struct told told = describe(watched, fleet, watch->drained, now);
+                const struct fleet *fleet = world_fleet(watch->list->world, watched->name);
 
-                moved = moved || !told_equal(&told, &watched->told);
-                ended = ended && told.ended;
-                watched->told = told;
-                if (compare_workers(watched, fleet, changes) < 0 ||
-                    json_array_append_new(fleets, render_fleet(watched, fleet, now)) < 0)
+                due = watched_update(watched, fleet, watch->drained, first, now) || due;
+                ended = ended && watched->told.ended;
+                if (compare_workers(watched, fleet, changes) < 0)
                         return -ENOMEM;
         }
+        due = due || json_array_size(changes) > 0;
+        for (size_t i = 0; due && i < watch->n_fleets; i++) {
+                const struct watched *watched = &watch->fleets[i];
+                const struct fleet *fleet = world_fleet(watch->list->world, watched->name);
 
-        json_t *reply = NULL;
-        if (moved || json_array_size(changes) > 0) {
-                reply = json_pack("{s:O, s:O}", "fleets", fleets, "changes", first ? none : changes);
-                if (!reply)
+                if (json_array_append_new(fleets, render_fleet(watched, fleet, watch->workers, now)) < 0)
                         return -ENOMEM;
         }
-        *ret_reply = reply;
-        return ended;
+        *ret_reply =
+                due ? json_pack("{s:O, s:O}", "fleets", fleets, "changes", first ? none : changes) : NULL;
+        return due && !*ret_reply ? -ENOMEM : ended;
 }
 
-void watch_reply(struct watch_list *list, struct call *call, const struct world *world,
-                 struct fleet *const *fleets, const struct watch_order *orders, size_t n_fleets, bool wait,
-                 bool drained, usec_t now)
+/* Tells what there is to tell. The watch is gone where that was the last. */
+static void watch_tell(struct watch *watch, enum update update, usec_t now)
 {
-        _cleanup_(watch_free_pointer) struct watch *watch =
-                watch_new(list, call, fleets, orders, n_fleets, drained);
         json_t *reply = NULL;
-        int r = watch ? watch_update(watch, world, true, now, &reply) : -ENOMEM;
+        int r = watch_update(watch, update, now, &reply);
 
-        if (r != 0 || !wait) {
+        if (r == 0 && reply) {
+                server_reply(watch->call, reply, true);
+        } else if (r != 0) {
+                server_reply(watch->call, reply, false);
+                watch_unlink(watch);
+                watch_free(watch);
+        }
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userdata)
+{
+        struct watch *watch = userdata;
+        const struct watch_list *list = watch->list;
+
+        (void)sd_event_source_set_time_relative(source, WORKERS_USEC);
+        watch_tell(watch, UPDATE_WORKERS, list->now(list->userdata));
+        return 0;
+}
+
+static int arm_timer(struct watch *watch)
+{
+        int r = sd_event_add_time_relative(watch->list->event, &watch->timer, CLOCK_MONOTONIC, WORKERS_USEC,
+                                           0, on_timer, watch);
+
+        return r < 0 ? r : sd_event_source_set_enabled(watch->timer, SD_EVENT_ON);
+}
+
+void watch_reply(struct watch_list *list, struct call *call, const struct watch_request *request, usec_t now)
+{
+        _cleanup_(watch_free_pointer) struct watch *watch = watch_new(list, call, request);
+        json_t *reply = NULL;
+        int r = watch ? watch_update(watch, UPDATE_FIRST, now, &reply) : -ENOMEM;
+
+        if (r != 0 || !request->wait) {
                 server_reply(call, reply, false);
+                return;
+        }
+        if (watch->workers && arm_timer(watch) < 0) {
+                json_decref(reply);
+                server_reply(call, NULL, false);
                 return;
         }
         server_reply(call, reply, true);
@@ -305,21 +391,12 @@ void watch_reply(struct watch_list *list, struct call *call, const struct world 
         list->first = TAKE_PTR(watch);
 }
 
-void watch_tick(struct watch_list *list, const struct world *world, usec_t now)
+void watch_tick(struct watch_list *list, usec_t now)
 {
         struct watch *next;
 
         for (struct watch *watch = list->first; watch; watch = next) {
-                json_t *reply = NULL;
-                int r = watch_update(watch, world, false, now, &reply);
-
                 next = watch->next;
-                if (r == 0 && reply) {
-                        server_reply(watch->call, reply, true);
-                } else if (r != 0) {
-                        server_reply(watch->call, reply, false);
-                        watch_unlink(watch);
-                        watch_free(watch);
-                }
+                watch_tell(watch, UPDATE_MOVED, now);
         }
 }

@@ -4,10 +4,15 @@
 
 #include "daemon/api/server.h"
 #include "model/world.h"
+#include <systemd/sd-event.h>
 
-/* All restarts that are waited for. Zero is an empty list. */
+/* All restarts that are waited for. */
 struct watch_list {
-        struct watch *first;
+        struct watch *first; /* NULL in the beginning */
+        const struct world *world;
+        sd_event *event;
+        usec_t (*now)(void *userdata); /* monotonic */
+        void *userdata;
 };
 
 struct watch_order {
@@ -15,13 +20,18 @@ struct watch_order {
         uint64_t superseded; /* the generation of a restart that was running; 0: none was */
 };
 
-/* Answers how the restarts of these fleets stand; orders[i]: what became of the order
- * just given for it; orders may be NULL. Where wait, the call is kept until the
- * restarts have ended (drained: until the old workers are gone); newer restarts of these fleets are followed.
- */
-void watch_reply(struct watch_list *list, struct call *call, const struct world *world,
-                 struct fleet *const *fleets, const struct watch_order *orders, size_t n_fleets, bool wait,
-                 bool drained, usec_t now);
+struct watch_request {
+        struct fleet *const *fleets;
+        const struct watch_order *orders; /* what became of the order just given for each; NULL: none was */
+        size_t n_fleets;
+        bool wait; /* the call is kept until the restarts have ended; newer ones of these fleets are followed
+                    */
+        bool drained; /* ended: the old workers are gone, too */
+        bool workers; /* the replies tell the workers, too, and one comes each second */
+};
+
+/* Answers how the restarts of these fleets stand. */
+void watch_reply(struct watch_list *list, struct call *call, const struct watch_request *request, usec_t now);
 
 /* Sends what has moved since. */
-void watch_tick(struct watch_list *list, const struct world *world, usec_t now);
+void watch_tick(struct watch_list *list, usec_t now);
