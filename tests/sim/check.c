@@ -512,6 +512,7 @@ static void check_gaps(struct sim *sim, unsigned number)
 
 void check_turn(struct sim *sim)
 {
+        check_hung(sim);
         check_processes(sim);
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 check_rollout(sim, i);
