@@ -19,7 +19,7 @@ struct round {
         unsigned keepers;           /* starting or active, and not wanted out */
         unsigned draining_for_restart;
         bool starts;     /* there is a start in this very plan */
-        bool hang_ended; /* one that hangs is ended, to find out whether another beats */
+        bool hang_ended; /* one that hangs is being ended, to find out whether another beats */
         bool fails;      /* a new worker is given up in this very plan */
         int error;
 };
@@ -115,6 +115,8 @@ static void count_workers(struct round *round)
                 round->live++;
                 if (worker->state > WORKER_ACTIVE) {
                         round->draining_for_restart += worker->reason == REASON_RESTART;
+                        round->hang_ended |=
+                                worker->state == WORKER_STOPPING && worker->reason == REASON_HUNG;
                         continue;
                 }
                 round->starting += worker->state == WORKER_STARTING;
