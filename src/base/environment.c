@@ -81,6 +81,16 @@ const char *environment_get(const struct environment *environment, const char *n
         return NULL;
 }
 
+const char *environment_find(const char *text, size_t length, const char *name)
+{
+        size_t name_length = strlen(name);
+
+        for (const char *at = text; at < text + length; at += strlen(at) + 1)
+                if (strncmp(at, name, name_length) == 0 && at[name_length] == '=')
+                        return at + name_length + 1;
+        return NULL;
+}
+
 static char *trim(char *text)
 {
         size_t length = strlen(text);

@@ -22,6 +22,10 @@ int environment_put_inherited(struct environment *environment, char *const *list
 /* The value of name, or NULL. */
 const char *environment_get(const struct environment *environment, const char *name);
 
+/* The value of a variable in an environment as /proc has it: NAME=VALUE entries, a NUL behind each; or NULL.
+ */
+const char *environment_find(const char *text, size_t length, const char *name);
+
 /* Adds the lines of an environment file: NAME=VALUE, with blank lines and those that begin with '#' left out.
  * A value may stand in single quotes (literal) or in double quotes (a backslash before " \ $ or ` is
  * dropped); without quotes it runs to the end of the line, its outer blanks trimmed. Returns 0, -ENOMEM, or

@@ -4,11 +4,14 @@
 #include "config.h"
 #include "daemon/api/handover.h"
 #include "daemon/api/listen.h"
+#include "daemon/life/reexec.h"
 #include "daemon/supervisor.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/ini.h"
 #include "io/log.h"
+#include "io/statefile.h"
+#include "model/state.h"
 #include "settings/settings.h"
 #include <fcntl.h>
 #include <getopt.h>

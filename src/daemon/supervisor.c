@@ -1,115 +1,51 @@
 /* SPDX-License-Identifier: MIT */
-/* The loop: look, plan, execute, tell. */
+/* Composes the daemon of its parts, and runs its loop: look, plan, execute, tell. */
 #include "daemon/supervisor.h"
 #include "base/hash.h"
-#include "daemon/api/handover.h"
+#include "daemon/life/alerts.h"
+#include "daemon/life/ending.h"
+#include "daemon/life/tell.h"
+#include "daemon/run/adopt.h"
+#include "daemon/run/execute.h"
+#include "daemon/run/exits.h"
+#include "daemon/run/hold.h"
+#include "daemon/run/last_words.h"
+#include "daemon/run/look.h"
+#include "daemon/run/rescue.h"
+#include "daemon/run/work_list.h"
+#include "daemon/service.h"
 #include "io/clock.h"
+#include "io/host.h"
 #include "io/log.h"
-#include "model/command.h"
-#include "model/observe.h"
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <systemd/sd-daemon.h>
 #include <time.h>
+#include <unistd.h>
 
 /* One look at all workers of so many has a look at the queues, too. */
 #define QUEUES_LOOK_EACH 6
-/* Timers may be late by this much, so that the machine may sleep on. */
-#define TIMER_ACCURACY_USEC (5 * USEC_PER_MSEC)
-#define MEMORY_WAIT_NSEC    (100 * 1000 * 1000)
-/* Beyond two looks, so much more time is asked of systemd while the workers drain at the end. */
-#define STOP_EXTEND_USEC (60 * USEC_PER_SEC)
+#define MEMORY_WAIT_NSEC (100 * 1000 * 1000)
 
-void supervisor_arm_turn(struct supervisor *supervisor)
-{
-        (void)sd_event_source_set_enabled(supervisor->turn, SD_EVENT_ONESHOT);
-}
-
-static void tell_events(struct supervisor *supervisor)
-{
-        struct world *world = supervisor->world;
-        usec_t realtime = clock_now(CLOCK_REALTIME);
-
-        for (size_t i = 0; i < world->n_events; i++) {
-                log_event(&world->events[i]);
-                control_event(supervisor->control, &world->events[i], realtime);
-                alerts_event(supervisor->alerts, &world->events[i], realtime);
-        }
-        world_events_clear(world);
-}
-
-/* How the end comes forward. */
-static void stopping_text(const struct world *world, usec_t now, char *text, size_t size)
-{
-        usec_t left = usec_sub(usec_add(world->shutdown_at, world->settings->shutdown_timeout), now);
-        unsigned workers = 0, jobs = 0;
-
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                struct fleet_counts counts = fleet_count(world->fleets[i], now);
-
-                workers += counts.live;
-                jobs += counts.busy;
-        }
-        int n = snprintf(text, size, "STATUS=Stopping: %u worker%s left, %u running job%s, ", workers,
-                         workers == 1 ? "" : "s", jobs, jobs == 1 ? "" : "s");
-        if (n < 0 || (size_t)n >= size)
-                return;
-        if (world->shutdown_now || left == 0)
-                snprintf(text + n, size - (size_t)n, "all told to exit");
-        else
-                snprintf(text + n, size - (size_t)n, "%llu s until all are told to exit",
-                         (unsigned long long)((left + USEC_PER_SEC - 1) / USEC_PER_SEC));
-}
-
-static void running_text(const struct world *world, usec_t now, char *text, size_t size)
-{
-        unsigned target = 0, active = 0, starting = 0, hung = 0, leaving = 0;
-
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                const struct fleet *fleet = world->fleets[i];
-                struct fleet_counts counts = fleet_count(fleet, now);
-
-                target += fleet_target(fleet);
-                active += counts.active;
-                starting += counts.starting;
-                hung += counts.hung;
-                leaving += counts.quiet + counts.stopping;
-        }
-        int n = snprintf(text, size, "STATUS=%u of %u worker%s active, %u starting, %u draining", active,
-                         target, target == 1 ? "" : "s", starting, leaving);
-        if (hung > 0 && n > 0 && (size_t)n < size)
-                snprintf(text + n, size - (size_t)n, ", %u hung", hung);
-}
-
-static void tell_systemd(struct supervisor *supervisor, usec_t now)
-{
-        const struct world *world = supervisor->world;
-        char text[sizeof(supervisor->status_text)];
-
-        if (supervisor->watchdog_usec > 0 &&
-            now >= usec_add(supervisor->fed_at, supervisor->watchdog_usec / 4)) {
-                systemd_tell("WATCHDOG=1");
-                supervisor->fed_at = now;
-        }
-        if (world->shutting_down) {
-                stopping_text(world, now, text, sizeof(text));
-                /* A drain may last longer than the unit allows for its stop: as long as we turn it may. */
-                usec_t more = 2 * supervisor->settings->check_interval + STOP_EXTEND_USEC;
-                char extend[64];
-                snprintf(extend, sizeof(extend), "EXTEND_TIMEOUT_USEC=%llu", (unsigned long long)more);
-                systemd_tell(extend);
-        } else {
-                running_text(world, now, text, sizeof(text));
-        }
-        if (strcmp(text, supervisor->status_text) == 0)
-                return;
-        snprintf(supervisor->status_text, sizeof(supervisor->status_text), "%s", text);
-        systemd_tell(text);
-}
+/* Each part stands behind those that it leans on: the end takes them down from the last to the first. */
+struct supervisor {
+        sd_event *event;
+        struct world *world;
+        struct turn turn;
+        struct crew crew;
+        struct reloader reloader; /* with the settings in force */
+        struct keeper keeper;
+        struct queue_reading queue_reading;
+        struct alerts *alerts;
+        struct ending ending;
+        struct reexec reexec;
+        struct service service;
+        struct tell tell;
+        bool grown; /* workers were started since memory was last given back */
+};
 
 static bool anything_lives(const struct world *world)
 {
@@ -122,42 +58,40 @@ static bool anything_lives(const struct world *world)
 /* Fleets that are no longer configured, and have drained. What is being adopted may be theirs. */
 static void forget_removed(struct supervisor *supervisor)
 {
-        struct settings *settings = supervisor->settings;
-        size_t n = supervisor->world->n_fleets;
+        struct settings *settings = supervisor->reloader.settings;
+        struct world *world = supervisor->world;
+        size_t n = world->n_fleets;
 
-        if (supervisor->adoption != NULL || rescues_need_removed(supervisor))
+        if (supervisor->keeper.adoption || rescues_need_removed(&supervisor->crew))
                 return;
-        world_forget_removed(supervisor->world);
-        if (supervisor->world->n_fleets == n)
+        world_forget_removed(world);
+        if (world->n_fleets == n)
                 return;
         for (size_t i = settings->n_fleets; i-- > 0;)
-                if (settings->fleets[i]->removed &&
-                    world_fleet(supervisor->world, settings->fleets[i]->name) == NULL)
+                if (settings->fleets[i]->removed && !world_fleet(world, settings->fleets[i]->name))
                         settings_drop_removed(settings, i);
-        links_join(supervisor);
-        supervisor->pass.serial++;
-        supervisor->pass.unsaved = true;
-        supervisor_arm_turn(supervisor);
+        links_join(&supervisor->crew.links);
+        turn_changed(&supervisor->turn);
 }
 
 static void set_timer(struct supervisor *supervisor, usec_t now)
 {
-        usec_t at = pass_wake_at(&supervisor->pass, now);
+        struct pass *pass = &supervisor->turn.pass;
+        usec_t at = pass_wake_at(pass, now);
 
         /* What many workers took while they started lies scattered among what stays. */
-        if (supervisor->pass.calm && supervisor->grown) {
+        if (pass->calm && supervisor->grown) {
                 (void)malloc_trim(0);
                 supervisor->grown = false;
         }
-        if (supervisor->watchdog_usec > 0)
-                at = MIN(at, usec_add(now, supervisor->watchdog_usec / 4));
-        (void)sd_event_source_set_time(supervisor->timer, at);
-        (void)sd_event_source_set_enabled(supervisor->timer, SD_EVENT_ONESHOT);
+        turn_wake_at(&supervisor->turn, MIN(at, tell_wake_at(&supervisor->tell, now)));
 }
 
 static bool on_save(const struct plan *starting, usec_t now, void *userdata)
 {
-        return keep(userdata, starting, now);
+        struct supervisor *supervisor = userdata;
+
+        return keeper_save(&supervisor->keeper, starting, now);
 }
 
 static bool on_action(const struct action *action, usec_t now, void *userdata)
@@ -165,14 +99,25 @@ static bool on_action(const struct action *action, usec_t now, void *userdata)
         struct supervisor *supervisor = userdata;
 
         supervisor->grown |= action->kind == ACTION_START;
-        return execute(supervisor, action, now);
+        return execute_action(&supervisor->crew, action, now);
 }
 
-/* A pass that began at begun. */
-static void turn(struct supervisor *supervisor, usec_t begun)
+static void look(struct supervisor *supervisor, usec_t now)
 {
-        static const struct pass_ops ops = {.save = on_save, .execute = on_action, .release = worker_io_free};
-        const struct world *world = supervisor->world;
+        struct pass *pass = &supervisor->turn.pass;
+        enum pass_look due = pass_look(pass, now);
+
+        if (due == PASS_LOOK_REGULAR && pass->n_regular % QUEUES_LOOK_EACH == 1)
+                queue_reading_look(&supervisor->queue_reading);
+        if (due != PASS_LOOK_NONE)
+                look_run(&supervisor->crew, due == PASS_LOOK_FAST, now);
+}
+
+static void plan(struct supervisor *supervisor)
+{
+        static const struct pass_ops ops = {.save = on_save, .execute = on_action, .release = process_free};
+        struct world *world = supervisor->world;
+        struct service *service = &supervisor->service;
         const struct pass_clocks clocks = {
                 .monotonic = clock_now(CLOCK_MONOTONIC),
                 .boottime = clock_now(CLOCK_BOOTTIME),
@@ -180,137 +125,69 @@ static void turn(struct supervisor *supervisor, usec_t begun)
         };
         usec_t now = clocks.monotonic;
 
-        queues_turn(supervisor);
-        work_lists_turn(supervisor);
-        if (pass_run(&supervisor->pass, &ops, &clocks, supervisor) < 0)
+        if (queue_reading_turn(&supervisor->queue_reading))
+                queue_calls_answer(&service->queue_calls, service->control);
+        work_lists_turn(world);
+        if (pass_run(&supervisor->turn.pass, &ops, &clocks, supervisor) < 0)
                 log_error("memory is short: the plan is incomplete, and made again at the next look");
-        tell_events(supervisor);
+        tell_events(world, service->control, supervisor->alerts);
         forget_removed(supervisor);
-        control_tick(supervisor->control, now);
-        tell_systemd(supervisor, now);
-        if (world->shutting_down && !anything_lives(world) && !rescues_hold_the_end(supervisor, now))
+        control_tick(service->control, now);
+        tell_systemd(&supervisor->tell, world, now);
+        if (world->shutting_down && !anything_lives(world) && !rescues_hold_the_end(&supervisor->crew, now))
                 (void)sd_event_exit(supervisor->event, 0);
         set_timer(supervisor, now);
-        supervisor->pass.ticks.n++;
-        supervisor->pass.ticks.usec += usec_sub(clock_now(CLOCK_MONOTONIC), begun);
 }
 
-static int on_turn(sd_event_source *source, void *userdata)
-{
-        (void)source;
-        turn(userdata, clock_now(CLOCK_MONOTONIC));
-        return 0;
-}
-
-static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
+static void on_turn(bool timer, void *userdata)
 {
         struct supervisor *supervisor = userdata;
-        usec_t now = clock_now(CLOCK_MONOTONIC);
+        struct tick_totals *ticks = &supervisor->turn.pass.ticks;
+        usec_t begun = clock_now(CLOCK_MONOTONIC);
 
-        (void)source, (void)usec;
-        enum pass_look due = pass_look(&supervisor->pass, now);
-        if (due == PASS_LOOK_REGULAR && supervisor->pass.n_regular % QUEUES_LOOK_EACH == 1)
-                queues_look(supervisor);
-        if (due != PASS_LOOK_NONE)
-                look(supervisor, due == PASS_LOOK_FAST, now);
-        turn(supervisor, now);
-        return 0;
+        if (timer)
+                look(supervisor, begun);
+        plan(supervisor);
+        ticks->n++;
+        ticks->usec += usec_sub(clock_now(CLOCK_MONOTONIC), begun);
 }
 
-static void drain(struct supervisor *supervisor)
-{
-        log_info("the workers are %s", supervisor->world->shutting_down ? "stopped now" : "drained");
-        systemd_tell("STOPPING=1");
-        command_shutdown(supervisor->world, clock_now(CLOCK_MONOTONIC));
-        supervisor_arm_turn(supervisor);
-}
-
-static void end(struct supervisor *supervisor, enum systemd_intent intent)
-{
-        /* Once the machine ends, nothing outlives us for long. */
-        bool leave = intent == SYSTEMD_RESTARTS ||
-                     (intent != SYSTEMD_SHUTS_DOWN && supervisor->settings->on_stop == ON_STOP_LEAVE);
-
-        if (!leave) {
-                drain(supervisor);
-                return;
-        }
-        log_info("the workers are left running%s",
-                 intent == SYSTEMD_RESTARTS ? ": systemd starts sqmgr again" : "");
-        systemd_tell("STOPPING=1");
-        (void)sd_event_exit(supervisor->event, 0);
-}
-
-static void on_intent(enum systemd_intent intent, void *userdata)
+static int on_end(sd_event_source *source _unused_, const struct signalfd_siginfo *info, void *userdata)
 {
         struct supervisor *supervisor = userdata;
 
-        supervisor->query = systemd_query_free(supervisor->query);
-        if (intent == SYSTEMD_UNKNOWN)
-                log_warning(
-                        "systemd does not say whether it stops or restarts sqmgr: it is taken for a stop");
-        end(supervisor, intent);
+        ending_request(&supervisor->ending, (int)info->ssi_signo);
+        return 0;
 }
 
-static int on_end(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+static int on_reload(sd_event_source *source _unused_, const struct signalfd_siginfo *info _unused_,
+                     void *userdata)
 {
         struct supervisor *supervisor = userdata;
-        int r = -ENXIO;
 
-        (void)source;
-        log_info("told to end by SIG%s", sigabbrev_np((int)info->ssi_signo));
-        if (supervisor->world->shutting_down) {
-                drain(supervisor);
-        } else if (supervisor->query != NULL) {
-                supervisor->query = systemd_query_free(supervisor->query);
-                drain(supervisor);
-                drain(supervisor);
-        } else {
-                if (info->ssi_signo == SIGTERM)
-                        r = systemd_ask(supervisor->event, on_intent, supervisor, &supervisor->query);
-                if (r == -ENXIO)
-                        end(supervisor, SYSTEMD_UNKNOWN);
-                else if (r < 0)
-                        on_intent(SYSTEMD_UNKNOWN, supervisor);
-        }
+        reload_by_signal(&supervisor->reloader);
         return 0;
 }
 
-static int on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+static int on_reexec(sd_event_source *source _unused_, const struct signalfd_siginfo *info _unused_,
+                     void *userdata)
 {
         struct supervisor *supervisor = userdata;
-        char **lines = NULL;
-        int r = reload(supervisor, &lines);
 
-        (void)source, (void)info;
-        if (r < 0)
-                log_error("cannot reload: %s, the old settings stay in force", strerror(-r));
-        else if (r > 0)
-                log_error("'%s' is refused, the old settings stay in force", supervisor->config_path);
-        for (char **line = lines; line != NULL && *line != NULL; line++) {
-                log_write(r > 0 ? LOG_ERR : LOG_INFO, "reload: %s", *line);
-                free(*line);
-        }
-        free(lines);
-        supervisor_arm_turn(supervisor);
+        reexec_request(&supervisor->reexec, NULL);
         return 0;
 }
 
-static int on_reexec(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+static int on_child(sd_event_source *source _unused_, const struct signalfd_siginfo *info _unused_,
+                    void *userdata)
 {
-        (void)source, (void)info;
-        reexec_request(userdata, NULL);
+        struct supervisor *supervisor = userdata;
+
+        exits_sweep(&supervisor->crew);
         return 0;
 }
 
-static int on_child(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
-{
-        (void)source, (void)info;
-        worker_io_sweep(userdata);
-        return 0;
-}
-
-static int add_sources(struct supervisor *supervisor)
+static int add_signals(struct supervisor *supervisor)
 {
         sd_event *event = supervisor->event;
         sigset_t blocked;
@@ -328,39 +205,38 @@ static int add_sources(struct supervisor *supervisor)
             (r = sd_event_add_signal(event, NULL, SIGINT, on_end, supervisor)) < 0 ||
             (r = sd_event_add_signal(event, NULL, SIGHUP, on_reload, supervisor)) < 0 ||
             (r = sd_event_add_signal(event, NULL, SIGUSR2, on_reexec, supervisor)) < 0 ||
-            (r = sd_event_add_signal(event, NULL, SIGCHLD, on_child, supervisor)) < 0 ||
-            (r = sd_event_add_defer(event, &supervisor->turn, on_turn, supervisor)) < 0 ||
-            (r = sd_event_add_time(event, &supervisor->timer, CLOCK_MONOTONIC, 0, TIMER_ACCURACY_USEC,
-                                   on_timer, supervisor)) < 0)
+            (r = sd_event_add_signal(event, NULL, SIGCHLD, on_child, supervisor)) < 0)
                 return r;
         return 0;
 }
 
+/* The processes of the workers are let go of, not ended. */
+static void end_crew(struct crew *crew)
+{
+        const struct world *world = crew->world;
+
+        last_words_forget(crew);
+        for (size_t i = 0; world && i < world->n_fleets; i++)
+                for (size_t j = 0; j < world->fleets[i]->n_workers; j++)
+                        process_free(world->fleets[i]->workers[j]->process);
+        links_end(&crew->links);
+        rescues_forget(crew);
+        proc_host_close(crew->host);
+}
+
 struct supervisor *supervisor_free(struct supervisor *supervisor)
 {
-        if (supervisor == NULL)
+        if (!supervisor)
                 return NULL;
-        service_end(supervisor);
-        queues_end(supervisor);
+        service_end(&supervisor->service);
+        reexec_end(&supervisor->reexec);
+        ending_forget(&supervisor->ending);
         alerts_free(supervisor->alerts);
-        reexec_free(supervisor->reexec);
-        systemd_query_free(supervisor->query);
-        adoption_free(supervisor->adoption);
-        last_lines_forget(supervisor);
-        for (size_t i = 0; supervisor->world != NULL && i < supervisor->world->n_fleets; i++) {
-                struct fleet *fleet = supervisor->world->fleets[i];
-
-                for (size_t j = 0; j < fleet->n_workers; j++)
-                        worker_io_free(fleet->workers[j]->process);
-        }
-        links_free(supervisor);
-        rescues_forget(supervisor);
-        pass_end(&supervisor->pass);
+        adoption_free(supervisor->keeper.adoption);
+        end_crew(&supervisor->crew);
+        turn_close(&supervisor->turn);
         world_free(supervisor->world);
-        settings_free(supervisor->settings);
-        proc_host_close(supervisor->host);
-        sd_event_source_disable_unref(supervisor->turn);
-        sd_event_source_disable_unref(supervisor->timer);
+        settings_free(supervisor->reloader.settings);
         sd_event_unref(supervisor->event);
         free(supervisor);
         return NULL;
@@ -373,27 +249,93 @@ static void supervisor_free_pointer(struct supervisor **supervisor)
 
 /* Workers carry the instance, and are known by it when the state is lost: so it follows from where the state
  * is, which no other sqmgr shares. */
-static void name_instance(struct supervisor *supervisor)
+static void name_instance(struct crew *crew)
 {
-        const char *path = supervisor->settings->state_file;
+        const char *path = crew->world->settings->state_file;
 
-        snprintf(supervisor->instance, sizeof(supervisor->instance), "%016llx",
+        snprintf(crew->instance, sizeof(crew->instance), "%016llx",
                  (unsigned long long)hash_bytes(HASH_INIT, path, strlen(path)));
 }
 
 /* Each worker takes some descriptors, of its process, its beat and its log, and a client one. */
-static void check_nofile(const struct supervisor *supervisor)
+static void check_nofile(const struct world *world)
 {
         unsigned long long needed = 64 + SERVER_CONNECTIONS_MAX;
         struct rlimit limit;
 
-        for (size_t i = 0; i < supervisor->world->n_fleets; i++)
-                needed += 5ULL * fleet_max_processes(supervisor->world->fleets[i]);
+        for (size_t i = 0; i < world->n_fleets; i++)
+                needed += 5ULL * fleet_max_processes(world->fleets[i]);
         if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < needed)
                 log_warning("the limit of %llu open files is low for these fleets: raise it to %llu "
                             "(LimitNOFILE= in "
                             "a systemd unit)",
                             (unsigned long long)limit.rlim_cur, needed);
+}
+
+/* Says to each part on which others it leans. */
+static void compose(struct supervisor *supervisor, const struct invocation *invocation)
+{
+        sd_event *event = supervisor->event;
+        struct crew *crew = &supervisor->crew;
+        struct links *links = &crew->links;
+        struct turn *turn = &supervisor->turn;
+        struct keeper *keeper = &supervisor->keeper;
+
+        crew->event = links->event = supervisor->ending.event = supervisor->reexec.event = event;
+        crew->turn = links->turn = supervisor->ending.turn = turn;
+        crew->world = links->world = supervisor->world;
+        links->found = hold_beat;
+        keeper->crew = crew;
+        supervisor->reloader.config_path = invocation->config_path;
+        supervisor->reloader.links = links;
+        supervisor->queue_reading.links = links;
+        supervisor->reexec.invocation = invocation;
+        supervisor->reexec.crew = crew;
+        supervisor->reexec.keeper = keeper;
+        supervisor->reexec.ending = &supervisor->ending;
+        supervisor->service.keeper = keeper;
+        supervisor->service.reloader = &supervisor->reloader;
+        supervisor->service.reexec = &supervisor->reexec;
+        supervisor->service.queue_calls.reading = &supervisor->queue_reading;
+}
+
+static int open_crew(struct crew *crew)
+{
+        struct links *links = &crew->links;
+
+        name_instance(crew);
+        if (gethostname(links->host_name, sizeof(links->host_name) - 1) < 0)
+                return -errno;
+        int r = launch_raise_nofile(&crew->nofile);
+        return r < 0 ? r : proc_host_open(NULL, NULL, &crew->host);
+}
+
+static int begin_alerts(struct supervisor *supervisor)
+{
+        const struct alerts_options options = {
+                .event = supervisor->event,
+                .world = supervisor->world,
+                .children = &supervisor->crew.children,
+                .nofile = supervisor->crew.nofile,
+        };
+
+        return alerts_new(&options, &supervisor->alerts);
+}
+
+/* Takes over what there is: the workers of an earlier sqmgr, and their Redis. */
+static int begin_crew(struct supervisor *supervisor)
+{
+        struct crew *crew = &supervisor->crew;
+        struct settings *settings = supervisor->reloader.settings;
+
+        /* Workers that a wrapper leaves behind come to us, not to init. */
+        if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+                return -errno;
+        int r = links_make(&crew->links, settings);
+        if (r < 0)
+                return r;
+        links_join(&crew->links);
+        return adopt_begin(crew, &supervisor->keeper, settings, clock_now(CLOCK_MONOTONIC));
 }
 
 int supervisor_new(const struct invocation *invocation, struct settings *settings,
@@ -403,64 +345,43 @@ int supervisor_new(const struct invocation *invocation, struct settings *setting
         uint64_t seed;
         int r;
 
-        if (supervisor == NULL) {
+        if (!supervisor) {
                 settings_free(settings);
                 return -ENOMEM;
         }
-        supervisor->settings = settings;
-        supervisor->state_lock_fd = -1;
-        supervisor->invocation = invocation;
-        supervisor->config_path = invocation->config_path;
-        supervisor->started_at = clock_now(CLOCK_MONOTONIC);
-        statefile_boot_id(supervisor->boot_id);
-        name_instance(supervisor);
-        if (gethostname(supervisor->host_name, sizeof(supervisor->host_name) - 1) < 0 ||
-            getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+        supervisor->reloader.settings = settings;
+        supervisor->service.state_lock_fd = -1;
+        supervisor->service.started_at = clock_now(CLOCK_MONOTONIC);
+        statefile_boot_id(supervisor->keeper.boot_id);
+        if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
                 return -errno;
-        if ((r = launch_raise_nofile(&supervisor->nofile)) < 0 ||
-            (r = proc_host_open(NULL, NULL, &supervisor->host)) < 0 ||
-            (r = sd_event_new(&supervisor->event)) < 0 || (r = add_sources(supervisor)) < 0 ||
+        if ((r = sd_event_new(&supervisor->event)) < 0 ||
             (r = world_new(settings, seed, &supervisor->world)) < 0)
                 return r;
-        supervisor->pass.world = supervisor->world;
-        if ((r = alerts_new(
-                     &(struct alerts_options){
-                             .event = supervisor->event,
-                             .world = supervisor->world,
-                             .children = &supervisor->children,
-                             .nofile = supervisor->nofile,
-                     },
-                     &supervisor->alerts)) < 0 ||
-            (r = queues_begin(supervisor)) < 0 || (r = service_start(supervisor, handover)) < 0)
+        compose(supervisor, invocation);
+        if ((r = open_crew(&supervisor->crew)) < 0 || (r = add_signals(supervisor)) < 0 ||
+            (r = turn_open(&supervisor->turn, supervisor->event, supervisor->world, on_turn, supervisor)) <
+                    0 ||
+            (r = begin_alerts(supervisor)) < 0 || (r = service_start(&supervisor->service, handover)) < 0)
                 return r;
-        /* Workers that a wrapper leaves behind come to us, not to init. */
-        if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
-                return -errno;
-        r = links_make(supervisor, settings);
-        if (r < 0)
+        supervisor->reexec.server = supervisor->service.server;
+        if ((r = begin_crew(supervisor)) < 0)
                 return r;
-        links_join(supervisor);
-        r = adopt(supervisor, clock_now(CLOCK_MONOTONIC));
-        if (r < 0)
-                return r;
-        check_nofile(supervisor);
-        service_continue(supervisor, handover);
+        check_nofile(supervisor->world);
+        service_continue(&supervisor->service, handover);
         *ret = TAKE_PTR(supervisor);
         return 0;
 }
 
 int supervisor_run(struct supervisor *supervisor)
 {
-        uint64_t watchdog_usec;
         int r;
 
-        if (sd_watchdog_enabled(false, &watchdog_usec) > 0)
-                supervisor->watchdog_usec = watchdog_usec;
-        systemd_tell("READY=1");
+        tell_ready(&supervisor->tell);
         /* The loop takes memory of its own. Where that is short it can go on, without a signal that it may
          * just have taken. */
         while ((r = sd_event_loop(supervisor->event)) == -ENOMEM)
                 (void)nanosleep(&(struct timespec){.tv_nsec = MEMORY_WAIT_NSEC}, NULL);
-        (void)keep(supervisor, NULL, clock_now(CLOCK_MONOTONIC));
+        (void)keeper_save(&supervisor->keeper, NULL, clock_now(CLOCK_MONOTONIC));
         return r;
 }

@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
@@ -106,6 +107,13 @@ pid_t proc_pid(const struct proc *proc)
 int proc_pidfd(const struct proc *proc)
 {
         return proc->pidfd;
+}
+
+bool proc_has_exited(const struct proc *proc)
+{
+        struct pollfd exited = {.fd = proc->pidfd, .events = POLLIN};
+
+        return poll(&exited, 1, 0) > 0;
 }
 
 uint64_t proc_start_time(const struct proc *proc)

@@ -26,6 +26,9 @@ int proc_pidfd(const struct proc *proc);
 /* Field 22 of /proc/PID/stat, in clock ticks since boot. */
 uint64_t proc_start_time(const struct proc *proc);
 
+/* Nobody need have waited for it. */
+bool proc_has_exited(const struct proc *proc);
+
 /* The process's real user. */
 int proc_uid(const struct proc *proc, uid_t *ret);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Collects what model/findings.h judges, and answers with that: each Redis is asked in one round trip. */
+#include "daemon/api/doctor.h"
 #include "base/fd.h"
-#include "daemon/supervisor.h"
-#include "frameworks/table.h"
+#include "daemon/run/process.h"
+#include "daemon/run/signs.h"
 #include "io/clock.h"
 #include "model/findings.h"
 #include "wire/varlink.h"
@@ -19,7 +20,7 @@ struct answers {
 };
 
 struct diagnosis {
-        struct supervisor *supervisor;
+        const struct keeper *keeper;
         struct call *call; /* NULL: nobody waits any more */
         unsigned pending;  /* commands without a reply */
         struct answers *answers;
@@ -67,18 +68,19 @@ static bool is_here(const char *url)
                                  strncmp(host, "://[::1]", strlen("://[::1]")) == 0));
 }
 
-static struct doctor_machine machine_of(const struct supervisor *supervisor)
+static struct doctor_machine machine_of(const struct keeper *keeper)
 {
+        const struct crew *crew = keeper->crew;
         struct doctor_machine machine = {
                 .is_root = geteuid() == 0,
                 .dyno = getenv("DYNO") != NULL,
                 .overcommit = overcommit(),
-                .save_error = -supervisor->save_error,
+                .save_error = -keeper->error,
         };
 
-        (void)proc_total_memory_bytes(supervisor->host, &machine.memory_bytes);
-        for (size_t i = 0; i < supervisor->n_links; i++)
-                machine.has_redis |= is_here(redis_url_text(supervisor->links[i]->redis));
+        (void)proc_total_memory_bytes(crew->host, &machine.memory_bytes);
+        for (size_t i = 0; i < crew->links.n; i++)
+                machine.has_redis |= is_here(redis_url_text(crew->links.list[i]->redis));
         return machine;
 }
 
@@ -97,13 +99,11 @@ static struct doctor_worker look_at_worker(const struct worker *worker)
 {
         struct doctor_worker facts = {.worker = worker};
         const struct process *process = worker->process;
-        struct proc *proc = process != NULL ? worker_io_beating(process) : NULL;
+        const struct proc *proc = process ? process_beating(process) : NULL;
         struct sidekiq_title title;
         struct stat own;
-        char text[1024];
 
-        if (proc != NULL && proc_title(proc, text, sizeof(text)) == 0 &&
-            framework_of(worker->fleet->settings->traits)->title_parse(text, &title))
+        if (proc && signs_read_title(proc, framework_of(worker->fleet->settings->traits), &title))
                 snprintf(facts.version, sizeof(facts.version), "%s", title.version);
         if (stat("/proc/self/ns/pid", &own) == 0)
                 facts.other_namespace = proc_tree_each(worker->pid, is_elsewhere, &own) > 0;
@@ -147,8 +147,8 @@ static json_t *render(const struct findings *findings)
 /* All is in. */
 static void finish(struct diagnosis *diagnosis)
 {
-        const struct supervisor *supervisor = diagnosis->supervisor;
-        struct doctor_machine machine = machine_of(supervisor);
+        const struct world *world = diagnosis->keeper->crew->world;
+        struct doctor_machine machine = machine_of(diagnosis->keeper);
         struct findings findings = {0};
 
         for (size_t i = 0; i < diagnosis->n_answers; i++) {
@@ -163,9 +163,9 @@ static void finish(struct diagnosis *diagnosis)
                                                 .config_error = answers->config_error,
                                         });
         }
-        doctor_machine(&findings, &machine, supervisor->world, clock_now(CLOCK_MONOTONIC));
-        for (size_t i = 0; i < supervisor->world->n_fleets; i++)
-                findings.lost |= diagnose_fleet(&findings, &machine, supervisor->world->fleets[i]) < 0;
+        doctor_machine(&findings, &machine, world, clock_now(CLOCK_MONOTONIC));
+        for (size_t i = 0; i < world->n_fleets; i++)
+                findings.lost |= diagnose_fleet(&findings, &machine, world->fleets[i]) < 0;
         server_reply(diagnosis->call, render(&findings), false);
         findings_clear(&findings);
 }
@@ -262,22 +262,23 @@ static void on_cancelled(struct call *call, void *userdata)
         diagnosis->call = NULL;
 }
 
-void doctor_request(struct supervisor *supervisor, struct call *call)
+void doctor_request(const struct keeper *keeper, struct call *call)
 {
+        const struct links *links = &keeper->crew->links;
         struct diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
 
         if (diagnosis != NULL)
-                diagnosis->answers = calloc(supervisor->n_links + 1, sizeof(*diagnosis->answers));
+                diagnosis->answers = calloc(links->n + 1, sizeof(*diagnosis->answers));
         if (diagnosis == NULL || diagnosis->answers == NULL) {
                 free(diagnosis);
                 server_reply(call, NULL, false);
                 return;
         }
-        diagnosis->supervisor = supervisor;
+        diagnosis->keeper = keeper;
         diagnosis->call = call;
-        diagnosis->n_answers = supervisor->n_links;
+        diagnosis->n_answers = links->n;
         server_keep(call, on_cancelled, diagnosis);
-        for (size_t i = 0; i < supervisor->n_links; i++)
-                ask_redis(diagnosis, &diagnosis->answers[i], supervisor->links[i]->redis);
+        for (size_t i = 0; i < links->n; i++)
+                ask_redis(diagnosis, &diagnosis->answers[i], links->list[i]->redis);
         advance(diagnosis);
 }

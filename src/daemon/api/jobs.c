@@ -2,7 +2,7 @@
 /* Answers what the workers run now: one reading of each Redis that holds some of them, and the call is kept
  * until all are in. */
 #include "daemon/api/jobs.h"
-#include "daemon/supervisor.h"
+#include "daemon/run/process.h"
 #include "frameworks/sidekiq/works.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -140,8 +140,7 @@ static void on_works(struct job_list *lists, const char *error, void *userdata)
 
 static bool add_worker(struct reading *reading, const struct worker *worker)
 {
-        const struct process *process = worker->process;
-        const char *identity = process && process->slot ? beats_identity(process->slot) : NULL;
+        const char *identity = process_identity(worker->process);
 
         if (!identity || worker->state == WORKER_GONE)
                 return true;
@@ -179,7 +178,8 @@ static bool read_link(struct query *query, const struct link *link, struct fleet
                 query->n_read++;
                 return true;
         }
-        int r = works_read(link->supervisor->event, link->redis, link->supervisor->settings->redis.namespace,
+        const struct links *links = link->links;
+        int r = works_read(links->event, link->redis, links->world->settings->redis.namespace,
                            reading->identities, reading->n, on_works, reading, &reading->works);
         if (r < 0)
                 return add_unread(query, url, strerrordesc_np(-r));

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Puts the installed sqmgr in the place of the one that runs: same process, same children, same socket. The
  * new program is asked first whether it takes what it would find. */
+#include "daemon/life/reexec.h"
 #include "base/fd.h"
 #include "base/printable.h"
 #include "daemon/api/handover.h"
-#include "daemon/supervisor.h"
 #include "io/clock.h"
 #include "io/log.h"
+#include "wire/varlink.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -17,8 +18,8 @@
 #define PREFLIGHT_USEC (20 * USEC_PER_SEC)
 #define CALLS_MAX      16
 
-struct reexec {
-        struct supervisor *supervisor;
+struct preflight {
+        struct reexec *reexec;
         struct child child; /* the new program, while it is asked */
         int output_fd;
         sd_event_source *output;
@@ -29,25 +30,30 @@ struct reexec {
         size_t n_calls;
 };
 
-struct reexec *reexec_free(struct reexec *reexec)
+static struct preflight *preflight_free(struct preflight *preflight)
 {
-        if (reexec == NULL)
+        if (!preflight)
                 return NULL;
-        assert(reexec->n_calls == 0);
-        if (reexec->child.pid > 0) {
-                children_remove(&reexec->supervisor->children, &reexec->child);
-                (void)kill(reexec->child.pid, SIGKILL);
-                (void)waitpid(reexec->child.pid, NULL, 0);
+        assert(preflight->n_calls == 0);
+        if (preflight->child.pid > 0) {
+                children_remove(&preflight->reexec->crew->children, &preflight->child);
+                (void)kill(preflight->child.pid, SIGKILL);
+                (void)waitpid(preflight->child.pid, NULL, 0);
         }
-        sd_event_source_disable_unref(reexec->output);
-        sd_event_source_disable_unref(reexec->deadline);
-        close_fd(reexec->output_fd);
-        free(reexec);
+        sd_event_source_disable_unref(preflight->output);
+        sd_event_source_disable_unref(preflight->deadline);
+        close_fd(preflight->output_fd);
+        free(preflight);
         return NULL;
 }
 
+void reexec_end(struct reexec *reexec)
+{
+        reexec->preflight = preflight_free(reexec->preflight);
+}
+
 /* Tells those who asked that nothing has changed. Takes details over, a list of lines. */
-static void refuse(struct reexec *reexec, const char *why, json_t *details)
+static void refuse(struct preflight *preflight, const char *why, json_t *details)
 {
         _cleanup_json_ json_t *lines = details;
         char reason[640];
@@ -56,18 +62,18 @@ static void refuse(struct reexec *reexec, const char *why, json_t *details)
         log_error("%s", reason);
         for (size_t i = 0; i < json_array_size(lines); i++)
                 log_error("re-exec: %s", json_string_value(json_array_get(lines, i)));
-        while (reexec->n_calls > 0)
-                server_reply_error(reexec->calls[--reexec->n_calls], CONTROL_REFUSED,
+        while (preflight->n_calls > 0)
+                server_reply_error(preflight->calls[--preflight->n_calls], CONTROL_REFUSED,
                                    json_pack("{s:o, s:O}", "reason", varlink_text(reason), "details", lines));
 }
 
-static json_t *words_to_lines(struct reexec *reexec)
+static json_t *words_to_lines(struct preflight *preflight)
 {
         _cleanup_json_ json_t *lines = json_array();
-        char *rest = reexec->words;
+        char *rest = preflight->words;
 
-        printable_replace(reexec->words, reexec->length, true);
-        reexec->words[reexec->length] = '\0';
+        printable_replace(preflight->words, preflight->length, true);
+        preflight->words[preflight->length] = '\0';
         for (const char *line; (line = strsep(&rest, "\n")) != NULL;)
                 if (line[0] != '\0' && json_array_append_new(lines, varlink_text(line)) < 0)
                         return NULL;
@@ -75,34 +81,34 @@ static json_t *words_to_lines(struct reexec *reexec)
 }
 
 /* Why not now, or NULL. */
-static const char *why_not(struct supervisor *supervisor)
+static const char *why_not(struct reexec *reexec)
 {
-        if (supervisor->world->shutting_down)
+        if (reexec->crew->world->shutting_down)
                 return "sqmgr is shutting down";
-        if (supervisor->query != NULL)
+        if (reexec->ending->query)
                 return "sqmgr is told to end";
-        if (supervisor->adoption != NULL)
+        if (reexec->keeper->adoption)
                 return "the workers of an earlier sqmgr are still being looked for: try again";
-        supervisor->pass.unsaved = !keep(supervisor, NULL, clock_now(CLOCK_MONOTONIC));
-        if (supervisor->save_error < 0)
+        keeper_save_now(reexec->keeper, clock_now(CLOCK_MONOTONIC));
+        if (reexec->keeper->error < 0)
                 return "the state file cannot be written, see the log";
         return NULL;
 }
 
 /* Returns only where it could not: -errno. */
-static int replace_image(const struct reexec *reexec)
+static int replace_image(const struct preflight *preflight)
 {
-        struct supervisor *supervisor = reexec->supervisor;
-        const struct invocation *invocation = supervisor->invocation;
-        struct handover handover = {.listen_fd = server_listen_fd(supervisor->server)};
+        struct reexec *reexec = preflight->reexec;
+        const struct invocation *invocation = reexec->invocation;
+        struct handover handover = {.listen_fd = server_listen_fd(reexec->server)};
         struct rlimit raised;
 
-        handover.n_idle = server_idle_fds(supervisor->server, handover.idle, ELEMENTSOF(handover.idle));
-        for (size_t i = 0; i < reexec->n_calls; i++)
-                handover.callers[handover.n_callers++] = call_fd(reexec->calls[i]);
+        handover.n_idle = server_idle_fds(reexec->server, handover.idle, ELEMENTSOF(handover.idle));
+        for (size_t i = 0; i < preflight->n_calls; i++)
+                handover.callers[handover.n_callers++] = call_fd(preflight->calls[i]);
         int r = handover_put(&handover);
         if (r == 0 && getrlimit(RLIMIT_NOFILE, &raised) == 0 &&
-            setrlimit(RLIMIT_NOFILE, &supervisor->nofile) == 0) {
+            setrlimit(RLIMIT_NOFILE, &reexec->crew->nofile) == 0) {
                 log_info("re-exec: '%s' takes over", invocation->program);
                 execve(invocation->program, invocation->argv, environ);
                 r = -errno;
@@ -114,49 +120,49 @@ static int replace_image(const struct reexec *reexec)
         return r;
 }
 
-static void finish(struct reexec *reexec, const siginfo_t *info)
+static void finish(struct preflight *preflight, const siginfo_t *info)
 {
-        struct supervisor *supervisor = reexec->supervisor;
+        struct reexec *reexec = preflight->reexec;
         char why[512];
 
         if (info->si_code == CLD_EXITED && info->si_status == 0) {
-                const char *still = why_not(supervisor);
+                const char *still = why_not(reexec);
 
                 if (still != NULL)
                         snprintf(why, sizeof(why), "%s", still);
                 else
                         snprintf(why, sizeof(why), "'%s' could not take over: %s",
-                                 supervisor->invocation->program, strerrordesc_np(-replace_image(reexec)));
+                                 reexec->invocation->program, strerrordesc_np(-replace_image(preflight)));
         } else if (info->si_code == CLD_EXITED) {
                 snprintf(why, sizeof(why), "'%s --check-state' refuses (exit status %d)",
-                         supervisor->invocation->program, info->si_status);
+                         reexec->invocation->program, info->si_status);
         } else {
                 snprintf(why, sizeof(why), "'%s --check-state' was ended by SIG%s",
-                         supervisor->invocation->program, sigabbrev_np(info->si_status) ?: "?");
+                         reexec->invocation->program, sigabbrev_np(info->si_status) ?: "?");
         }
-        refuse(reexec, why, words_to_lines(reexec));
-        supervisor->reexec = reexec_free(reexec);
+        refuse(preflight, why, words_to_lines(preflight));
+        reexec->preflight = preflight_free(preflight);
 }
 
-static void read_words(struct reexec *reexec)
+static void read_words(struct preflight *preflight)
 {
-        size_t max = sizeof(reexec->words) - 1;
+        size_t max = sizeof(preflight->words) - 1;
 
         for (;;) {
                 char scrap[256];
-                bool full = reexec->length == max;
-                ssize_t n = read(reexec->output_fd, full ? scrap : reexec->words + reexec->length,
-                                 full ? sizeof(scrap) : max - reexec->length);
+                bool full = preflight->length == max;
+                ssize_t n = read(preflight->output_fd, full ? scrap : preflight->words + preflight->length,
+                                 full ? sizeof(scrap) : max - preflight->length);
 
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n < 0 && errno == EAGAIN)
                         return;
                 if (n <= 0) {
-                        reexec->output = sd_event_source_disable_unref(reexec->output);
+                        preflight->output = sd_event_source_disable_unref(preflight->output);
                         return;
                 }
-                reexec->length += full ? 0 : (size_t)n;
+                preflight->length += full ? 0 : (size_t)n;
         }
 }
 
@@ -169,36 +175,36 @@ static int on_output(sd_event_source *source, int fd, uint32_t events, void *use
 
 static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
 {
-        const struct reexec *reexec = userdata;
+        const struct preflight *preflight = userdata;
 
         (void)source, (void)usec;
-        (void)kill(reexec->child.pid, SIGKILL);
+        (void)kill(preflight->child.pid, SIGKILL);
         return 0;
 }
 
 static void on_exited(struct child *child, const siginfo_t *info)
 {
-        struct reexec *reexec = (struct reexec *)((char *)child - offsetof(struct reexec, child));
+        struct preflight *preflight = (struct preflight *)((char *)child - offsetof(struct preflight, child));
 
-        read_words(reexec);
-        finish(reexec, info);
+        read_words(preflight);
+        finish(preflight, info);
 }
 
 /* In the child. */
-static _Noreturn void run_preflight(const struct supervisor *supervisor, int output_fd)
+static _Noreturn void run_preflight(const struct reexec *reexec, int output_fd)
 {
-        const struct invocation *invocation = supervisor->invocation;
+        const struct invocation *invocation = reexec->invocation;
         _cleanup_free_ char *check = NULL;
-        char *arguments[] = {(char *)invocation->program, (char *)"-c", (char *)supervisor->config_path, NULL,
-                             NULL};
+        char *arguments[] = {(char *)invocation->program, (char *)"-c",
+                             (char *)reexec->invocation->config_path, NULL, NULL};
         sigset_t none;
 
         sigemptyset(&none);
-        if (asprintf(&check, "--check-state=%s", supervisor->settings->state_file) >= 0) {
+        if (asprintf(&check, "--check-state=%s", reexec->crew->world->settings->state_file) >= 0) {
                 arguments[3] = check;
                 (void)sigprocmask(SIG_SETMASK, &none, NULL);
                 (void)signal(SIGPIPE, SIG_DFL);
-                (void)setrlimit(RLIMIT_NOFILE, &supervisor->nofile);
+                (void)setrlimit(RLIMIT_NOFILE, &reexec->crew->nofile);
                 if (dup2(output_fd, STDOUT_FILENO) >= 0 && dup2(output_fd, STDERR_FILENO) >= 0 &&
                     fd_close_range(STDERR_FILENO + 1, UINT_MAX, true) == 0)
                         execve(invocation->program, arguments, environ);
@@ -207,85 +213,90 @@ static _Noreturn void run_preflight(const struct supervisor *supervisor, int out
         _exit(127);
 }
 
-static int start_preflight(struct reexec *reexec)
+static int start_preflight(struct preflight *preflight)
 {
-        struct supervisor *supervisor = reexec->supervisor;
+        struct reexec *reexec = preflight->reexec;
         int pair[2];
 
         if (pipe2(pair, O_CLOEXEC) < 0)
                 return -errno;
-        reexec->output_fd = pair[0];
+        preflight->output_fd = pair[0];
         _cleanup_close_ int write_fd = pair[1];
-        if (fcntl(reexec->output_fd, F_SETFL, O_NONBLOCK) < 0)
+        if (fcntl(preflight->output_fd, F_SETFL, O_NONBLOCK) < 0)
                 return -errno;
-        int r = sd_event_add_io(supervisor->event, &reexec->output, reexec->output_fd, EPOLLIN, on_output,
-                                reexec);
+        int r = sd_event_add_io(reexec->event, &preflight->output, preflight->output_fd, EPOLLIN, on_output,
+                                preflight);
         if (r >= 0)
-                r = sd_event_add_time_relative(supervisor->event, &reexec->deadline, CLOCK_MONOTONIC,
-                                               PREFLIGHT_USEC, 0, on_deadline, reexec);
+                r = sd_event_add_time_relative(reexec->event, &preflight->deadline, CLOCK_MONOTONIC,
+                                               PREFLIGHT_USEC, 0, on_deadline, preflight);
         if (r < 0)
                 return r;
         pid_t pid = fork();
         if (pid == 0)
-                run_preflight(supervisor, write_fd);
+                run_preflight(reexec, write_fd);
         if (pid < 0)
                 return -errno;
-        reexec->child = (struct child){.pid = pid, .exited = on_exited};
-        children_add(&supervisor->children, &reexec->child);
+        preflight->child = (struct child){.pid = pid, .exited = on_exited};
+        children_add(&reexec->crew->children, &preflight->child);
         return 0;
 }
 
 static void on_cancelled(struct call *call, void *userdata)
 {
-        struct reexec *reexec = userdata;
+        struct preflight *preflight = userdata;
         size_t i = 0;
 
-        while (reexec->calls[i] != call)
+        while (preflight->calls[i] != call)
                 i++;
-        reexec->calls[i] = reexec->calls[--reexec->n_calls];
+        preflight->calls[i] = preflight->calls[--preflight->n_calls];
 }
 
-void reexec_request(struct supervisor *supervisor, struct call *call)
+static struct preflight *preflight_new(struct reexec *reexec)
 {
-        struct reexec *reexec = supervisor->reexec;
-        const char *why = NULL;
+        struct preflight *preflight = calloc(1, sizeof(*preflight));
 
-        if (call != NULL && !call_wants_reply(call)) {
+        if (preflight)
+                *preflight = (struct preflight){.reexec = reexec, .output_fd = -1};
+        return preflight;
+}
+
+void reexec_request(struct reexec *reexec, struct call *call)
+{
+        struct preflight *preflight = reexec->preflight;
+        const char *why;
+
+        if (call && !call_wants_reply(call)) {
                 server_reply(call, json_object(), false);
                 call = NULL;
         }
-
-        if (reexec == NULL) {
-                reexec = calloc(1, sizeof(*reexec));
-                if (reexec == NULL) {
-                        log_error("re-exec refused: memory is short");
-                        if (call != NULL)
-                                server_reply(call, NULL, false);
-                        return;
-                }
-                *reexec = (struct reexec){.supervisor = supervisor, .output_fd = -1};
-                supervisor->reexec = reexec;
+        if (!preflight)
+                preflight = reexec->preflight = preflight_new(reexec);
+        if (!preflight) {
+                log_error("re-exec refused: memory is short");
+                if (call)
+                        server_reply(call, NULL, false);
+                return;
         }
-        if (call != NULL && reexec->n_calls == CALLS_MAX) {
+        if (call && preflight->n_calls == CALLS_MAX) {
                 server_reply_error(
                         call, CONTROL_REFUSED,
                         json_pack("{s:s, s:[]}", "reason", "too many wait for this already", "details"));
                 return;
         }
-        if (call != NULL) {
-                reexec->calls[reexec->n_calls++] = call;
-                server_keep(call, on_cancelled, reexec);
+        if (call) {
+                preflight->calls[preflight->n_calls++] = call;
+                server_keep(call, on_cancelled, preflight);
         }
-        if (reexec->child.pid > 0)
+        if (preflight->child.pid > 0)
                 return;
-        why = why_not(supervisor);
-        if (why == NULL) {
-                int r = start_preflight(reexec);
+        why = why_not(reexec);
+        if (!why) {
+                int r = start_preflight(preflight);
 
                 why = r < 0 ? strerrordesc_np(-r) : NULL;
         }
-        if (why == NULL)
+        if (!why)
                 return;
-        refuse(reexec, why, json_array());
-        supervisor->reexec = reexec_free(reexec);
+        refuse(preflight, why, json_array());
+        reexec_end(reexec);
 }

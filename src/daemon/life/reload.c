@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the config file again, and puts what a reload may change in the place of the old. */
-#include "daemon/supervisor.h"
+#include "daemon/life/reload.h"
+#include "base/words.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/ini.h"
@@ -70,11 +71,10 @@ static int on_change(const struct settings_change *change, void *userdata)
         return lines_add(userdata, n < 0 ? NULL : line);
 }
 
-static int refuse(const struct supervisor *supervisor, const struct settings_errors *errors,
-                  char ***ret_lines)
+static int refuse(const struct reloader *reloader, const struct settings_errors *errors, char ***ret_lines)
 {
         _cleanup_lines_ struct lines lines = {0};
-        _cleanup_free_ char *text = settings_errors_text(errors, supervisor->config_path);
+        _cleanup_free_ char *text = settings_errors_text(errors, reloader->config_path);
         char *rest = text;
 
         if (text == NULL || lines_begin(&lines) < 0)
@@ -86,35 +86,50 @@ static int refuse(const struct supervisor *supervisor, const struct settings_err
         return 1;
 }
 
-int reload(struct supervisor *supervisor, char ***ret_lines)
+int reload_settings(struct reloader *reloader, char ***ret_lines)
 {
         _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
         _cleanup_settings_ struct settings *read = NULL, *merged = NULL;
         _cleanup_lines_ struct lines lines = {0};
+        struct links *links = reloader->links;
 
-        if (ini_load(supervisor->config_path, framework_traits, &read, &errors, &warnings) < 0)
-                return refuse(supervisor, &errors, ret_lines);
+        if (ini_load(reloader->config_path, framework_traits, &read, &errors, &warnings) < 0)
+                return refuse(reloader, &errors, ret_lines);
         for (size_t i = 0; i < warnings.n; i++)
-                log_warning("%s:%u: %s", supervisor->config_path, warnings.list[i].line,
-                            warnings.list[i].text);
+                log_warning("%s:%u: %s", reloader->config_path, warnings.list[i].line, warnings.list[i].text);
         int r = lines_begin(&lines);
         if (r >= 0)
-                r = settings_diff(supervisor->settings, read, on_change, &lines);
+                r = settings_diff(reloader->settings, read, on_change, &lines);
         if (r >= 0)
-                r = settings_merge(supervisor->settings, read, &merged);
+                r = settings_merge(reloader->settings, read, &merged);
         if (r >= 0)
-                r = links_make(supervisor, merged);
+                r = links_make(links, merged);
         if (r >= 0)
-                r = world_reload(supervisor->world, merged, clock_now(CLOCK_MONOTONIC));
+                r = world_reload(links->world, merged, clock_now(CLOCK_MONOTONIC));
         if (r < 0)
                 return r;
 
         /* From here on nothing can fail. */
-        settings_free(supervisor->settings);
-        supervisor->settings = TAKE_PTR(merged);
-        links_join(supervisor);
-        supervisor->pass.unsaved = true;
-        log_set_level(supervisor->settings->log_level);
+        settings_free(reloader->settings);
+        reloader->settings = TAKE_PTR(merged);
+        links_join(links);
+        turn_changed(links->turn);
+        log_set_level(reloader->settings->log_level);
         *ret_lines = lines_take(&lines);
         return 0;
+}
+
+void reload_by_signal(struct reloader *reloader)
+{
+        char **lines = NULL;
+        int r = reload_settings(reloader, &lines);
+
+        if (r < 0)
+                log_error("cannot reload: %s, the old settings stay in force", strerror(-r));
+        else if (r > 0)
+                log_error("'%s' is refused, the old settings stay in force", reloader->config_path);
+        for (char **line = lines; line && *line; line++)
+                log_write(r > 0 ? LOG_ERR : LOG_INFO, "reload: %s", *line);
+        words_free(lines);
+        turn_arm(reloader->links->turn);
 }

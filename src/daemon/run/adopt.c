@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* Takes over the workers of an earlier sqmgr: those that the state names and, where it does not tell, those
  * that are found (daemon/run/search.c). */
+#include "daemon/run/adopt.h"
 #include "base/fd.h"
 #include "daemon/run/adoption.h"
+#include "daemon/run/hold.h"
+#include "daemon/run/rescue.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "model/observe.h"
 #include "model/rollout.h"
+#include "model/state.h"
 #include <pwd.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Between two searches for what is not clear yet. */
 #define SEARCH_USEC (100 * USEC_PER_MSEC)
@@ -45,7 +50,7 @@ static int hold(pid_t pid, uint64_t start, struct proc **ret)
         int r = proc_open(pid, &proc);
         if (r < 0)
                 return r == -ESRCH ? 0 : r;
-        if (proc_start_time(proc) == start && !process_has_exited(proc))
+        if (proc_start_time(proc) == start && !proc_has_exited(proc))
                 *ret = TAKE_PTR(proc);
         return 0;
 }
@@ -80,7 +85,7 @@ static int adopt_known(struct adoption *adoption, struct fleet *fleet, const str
         if (worker == NULL)
                 return -ENOMEM;
         if (beat == NULL && known->beat_pid != 0 && saved->identity[0] != '\0')
-                rescue_begin(adoption->supervisor, fleet, known, saved->identity,
+                rescue_begin(adoption->crew, fleet, known, saved->identity,
                              &(struct exit_status){.known = false});
         if (worker->state == WORKER_GONE) {
                 adoption->gone++;
@@ -93,7 +98,7 @@ static int adopt_known(struct adoption *adoption, struct fleet *fleet, const str
                 beat = proc_close(beat);
         check_user(adoption, worker, main);
         adoption->adopted++;
-        return worker_io_adopt(adoption->supervisor, worker, TAKE_PTR(main), TAKE_PTR(beat), identity);
+        return hold_adopted(adoption->crew, worker, TAKE_PTR(main), TAKE_PTR(beat), identity);
 }
 
 static void add_underway(struct adoption *adoption, struct fleet *fleet, const struct worker *known)
@@ -103,8 +108,8 @@ static void add_underway(struct adoption *adoption, struct fleet *fleet, const s
 }
 
 /* One that is no longer configured: its workers drain. */
-static int add_removed(struct supervisor *supervisor, const struct state_fleet *saved, usec_t now,
-                       struct fleet **ret)
+static int add_removed(struct crew *crew, struct settings *settings, const struct state_fleet *saved,
+                       usec_t now, struct fleet **ret)
 {
         const struct traits *traits = framework_traits_find(saved->framework);
 
@@ -116,19 +121,19 @@ static int add_removed(struct supervisor *supervisor, const struct state_fleet *
                         saved->name, saved->n_workers);
                 return 0;
         }
-        struct fleet_settings *settings = settings_add_removed(supervisor->settings, saved->name, traits);
-        if (settings == NULL)
+        struct fleet_settings *removed = settings_add_removed(settings, saved->name, traits);
+        if (!removed)
                 return -ENOMEM;
-        settings->launch_hash = saved->launch_hash;
-        if (saved->redis_url[0] != '\0' && (settings->redis_url = strdup(saved->redis_url)) == NULL)
+        removed->launch_hash = saved->launch_hash;
+        if (saved->redis_url[0] != '\0' && !(removed->redis_url = strdup(saved->redis_url)))
                 return -ENOMEM;
-        int r = links_make(supervisor, supervisor->settings);
+        int r = links_make(&crew->links, settings);
         if (r >= 0)
-                r = world_reload(supervisor->world, supervisor->settings, now);
+                r = world_reload(crew->world, settings, now);
         if (r < 0)
                 return r;
-        links_join(supervisor);
-        *ret = world_fleet(supervisor->world, saved->name);
+        links_join(&crew->links);
+        *ret = world_fleet(crew->world, saved->name);
         log_warning("fleet '%s' is no longer configured: its workers, %zu at the last count, are drained",
                     saved->name, saved->n_workers);
         return 0;
@@ -159,7 +164,8 @@ static int continue_fleet(struct adoption *adoption, struct fleet *fleet, const 
         return 0;
 }
 
-static int continue_state(struct adoption *adoption, const struct state *state, usec_t now)
+static int continue_state(struct adoption *adoption, struct settings *settings, const struct state *state,
+                          usec_t now)
 {
         size_t n = 0;
 
@@ -170,23 +176,23 @@ static int continue_state(struct adoption *adoption, const struct state *state, 
                 return -ENOMEM;
         for (size_t i = 0; i < state->n_fleets; i++) {
                 const struct state_fleet *saved = &state->fleets[i];
-                struct fleet *fleet = world_fleet(adoption->supervisor->world, saved->name);
+                struct fleet *fleet = world_fleet(adoption->crew->world, saved->name);
                 int r = 0;
 
                 if (fleet == NULL && saved->n_workers == 0)
                         continue;
                 if (fleet == NULL)
-                        r = add_removed(adoption->supervisor, saved, now, &fleet);
+                        r = add_removed(adoption->crew, settings, saved, now, &fleet);
                 if (r >= 0 && fleet != NULL)
                         r = continue_fleet(adoption, fleet, saved, now);
                 if (r < 0)
                         return r;
         }
         for (const struct state_dead *dead = state->dead; dead != NULL; dead = dead->next) {
-                const struct fleet *fleet = world_fleet(adoption->supervisor->world, dead->fleet);
+                const struct fleet *fleet = world_fleet(adoption->crew->world, dead->fleet);
 
                 if (fleet != NULL && dead->worker.identity[0] != '\0')
-                        rescue_begin(adoption->supervisor, fleet, &dead->worker.worker, dead->worker.identity,
+                        rescue_begin(adoption->crew, fleet, &dead->worker.worker, dead->worker.identity,
                                      &dead->exit);
         }
         return 0;
@@ -209,16 +215,17 @@ static bool is_done(const struct adoption *adoption, usec_t now)
 }
 
 /* Nothing is started before all is known. */
-static void set_holds(struct supervisor *supervisor, usec_t until)
+static void set_holds(struct world *world, usec_t until)
 {
-        for (size_t i = 0; i < supervisor->world->n_fleets; i++)
-                supervisor->world->fleets[i]->hold_until = until;
+        for (size_t i = 0; i < world->n_fleets; i++)
+                world->fleets[i]->hold_until = until;
 }
 
 static int on_search(sd_event_source *source, uint64_t usec, void *userdata)
 {
         struct adoption *adoption = userdata;
-        struct supervisor *supervisor = adoption->supervisor;
+        struct crew *crew = adoption->crew;
+        struct keeper *keeper = adoption->keeper;
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
         (void)usec;
@@ -230,37 +237,36 @@ static int on_search(sd_event_source *source, uint64_t usec, void *userdata)
         /* One that was passed over would be started once more: the holds last until a search is whole. */
         if (r < 0) {
                 adoption->until = MAX(adoption->until, usec_add(now, 2 * SEARCH_USEC));
-                set_holds(supervisor, adoption->until);
+                set_holds(adoption->crew->world, adoption->until);
         }
-        supervisor_arm_turn(supervisor);
+        turn_arm(crew->turn);
         if (r < 0 || !is_done(adoption, now)) {
                 (void)sd_event_source_set_time(source, usec_add(now, SEARCH_USEC));
                 (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
                 return 0;
         }
-        set_holds(supervisor, 0);
-        supervisor->adoption = adoption_free(adoption);
-        supervisor->pass.unsaved = true;
+        set_holds(crew->world, 0);
+        keeper->adoption = adoption_free(adoption);
+        turn_changed(crew->turn);
         return 0;
 }
 
 static int search_on(struct adoption *adoption, usec_t now)
 {
-        struct supervisor *supervisor = adoption->supervisor;
-
-        set_holds(supervisor, adoption->until);
-        return sd_event_add_time(supervisor->event, &adoption->timer, CLOCK_MONOTONIC,
+        set_holds(adoption->crew->world, adoption->until);
+        return sd_event_add_time(adoption->crew->event, &adoption->timer, CLOCK_MONOTONIC,
                                  usec_add(now, SEARCH_USEC), 0, on_search, adoption);
 }
 
-static int adoption_new(struct supervisor *supervisor, usec_t now, struct adoption **ret)
+static int adoption_new(struct crew *crew, struct keeper *keeper, usec_t now, struct adoption **ret)
 {
-        const struct world *world = supervisor->world;
+        const struct world *world = crew->world;
         _cleanup_(adoption_free_pointer) struct adoption *adoption = calloc(1, sizeof(*adoption));
 
         if (adoption == NULL)
                 return -ENOMEM;
-        adoption->supervisor = supervisor;
+        adoption->crew = crew;
+        adoption->keeper = keeper;
         adoption->until = USEC_INFINITY;
         int r = search_service(adoption);
         if (r < 0)
@@ -307,25 +313,23 @@ static void tell(const struct adoption *adoption, int outcome, const char *why)
                 log_info("no state and no workers of an earlier sqmgr: %s", why);
 }
 
-int adopt(struct supervisor *supervisor, usec_t now)
+int adopt_begin(struct crew *crew, struct keeper *keeper, struct settings *settings, usec_t now)
 {
         _cleanup_(adoption_free_pointer) struct adoption *adoption = NULL;
         struct state *state = NULL;
         char why[512] = "";
         bool unclear = false;
 
-        int r = adoption_new(supervisor, now, &adoption);
+        int r = adoption_new(crew, keeper, now, &adoption);
         if (r < 0)
                 return r;
-        int outcome = statefile_read(supervisor->settings->state_file, supervisor->boot_id, now, &state, why,
-                                     sizeof(why));
+        int outcome = statefile_read(settings->state_file, keeper->boot_id, now, &state, why, sizeof(why));
         if (outcome < 0) {
-                log_error("cannot read the state file '%s': %s", supervisor->settings->state_file,
-                          strerror(-outcome));
+                log_error("cannot read the state file '%s': %s", settings->state_file, strerror(-outcome));
                 return outcome;
         }
         if (outcome == STATEFILE_READ)
-                r = continue_state(adoption, state, now);
+                r = continue_state(adoption, settings, state, now);
         state_free(state);
         for (size_t i = 0; i < adoption->n_sought; i++)
                 unclear |= adoption->sought[i].lost;
@@ -339,9 +343,9 @@ int adopt(struct supervisor *supervisor, usec_t now)
         tell(adoption, outcome, why);
         if (unclear && !is_done(adoption, now)) {
                 r = search_on(adoption, now);
-                supervisor->adoption = TAKE_PTR(adoption);
+                keeper->adoption = TAKE_PTR(adoption);
                 return r;
         }
-        supervisor->pass.unsaved = !keep(supervisor, NULL, now);
+        keeper_save_now(keeper, now);
         return 0;
 }

@@ -2,7 +2,8 @@
 /* What adopting the workers of an earlier sqmgr and searching for them share. */
 #pragma once
 
-#include "daemon/supervisor.h"
+#include "daemon/run/keep.h"
+#include "io/proc.h"
 
 /* A start that was under way when the state was written. */
 struct underway {
@@ -28,7 +29,8 @@ struct sought {
 };
 
 struct adoption {
-        struct supervisor *supervisor;
+        struct crew *crew;
+        struct keeper *keeper;
         struct sought *sought; /* the configured ones */
         size_t n_sought;
         struct underway *underway;
@@ -50,8 +52,6 @@ struct adoption {
 struct sought *adoption_sought(const struct adoption *adoption, const struct fleet *fleet);
 /* Is nothing known of the fleet's workers? */
 bool adoption_lost(const struct adoption *adoption, const struct fleet *fleet);
-
-bool process_has_exited(const struct proc *proc);
 
 /* Finds out whether we are a service of systemd's, whose control group tells who is ours. Returns 0 or
  * -errno. */

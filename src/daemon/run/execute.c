@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* Carries out what the planner decided, and observes what became of it. */
-#include "daemon/supervisor.h"
+#include "daemon/run/execute.h"
+#include "daemon/run/hold.h"
+#include "daemon/run/process.h"
 #include "frameworks/table.h"
 #include "io/log.h"
 #include "model/observe.h"
 #include <signal.h>
 #include <string.h>
 
-static void start(struct supervisor *supervisor, const struct action *action, usec_t now)
+static void start(struct crew *crew, const struct action *action, usec_t now)
 {
         struct fleet *fleet = action->fleet;
         struct launch_request request = {
                 .fleet = fleet->settings,
                 .index = action->index,
                 .generation = fleet->generation,
-                .instance = supervisor->instance,
-                .nofile = supervisor->nofile,
+                .instance = crew->instance,
+                .nofile = crew->nofile,
                 .base_environment = environ,
         };
         struct launched launched;
@@ -35,7 +37,7 @@ static void start(struct supervisor *supervisor, const struct action *action, us
                 r = worker == NULL ? -ENOMEM : 0;
         }
         if (r >= 0)
-                r = worker_io_new(supervisor, worker, TAKE_PTR(proc), TAKE_FD(report_fd));
+                r = hold_started(crew, worker, TAKE_PTR(proc), TAKE_FD(report_fd));
         if (r >= 0)
                 return;
         /* A process that cannot be watched must not stay; it has had no time to take a job. The sweep reaps
@@ -54,7 +56,7 @@ static void start(struct supervisor *supervisor, const struct action *action, us
 static int signal_worker(const struct worker *worker, int signo)
 {
         const struct process *process = worker->process;
-        struct proc *beating = worker_io_beating(process);
+        struct proc *beating = process_beating(process);
 
         if (beating != NULL)
                 return -proc_signal(beating, signo);
@@ -67,7 +69,7 @@ static int signal_worker(const struct worker *worker, int signo)
 static int quiet(const struct worker *worker)
 {
         int signo = framework_of(worker->fleet->settings->traits)->quiet_signal;
-        struct proc *beating = worker_io_beating(worker->process);
+        struct proc *beating = process_beating(worker->process);
 
         if (beating == NULL)
                 return ESRCH;
@@ -93,18 +95,18 @@ static int kill_worker(const struct worker *worker)
         const struct process *process = worker->process;
         int error = signal_worker(worker, SIGKILL);
 
-        if (worker_io_beating(process) != process->main)
+        if (process_beating(process) != process->main)
                 (void)proc_signal(process->main, SIGKILL);
         return error;
 }
 
-bool execute(struct supervisor *supervisor, const struct action *action, usec_t now)
+bool execute_action(struct crew *crew, const struct action *action, usec_t now)
 {
         struct worker *worker = action->worker;
 
         switch (action->kind) {
         case ACTION_START:
-                start(supervisor, action, now);
+                start(crew, action, now);
                 return true;
         case ACTION_QUIET:
                 observe_quieted(worker, action->reason, quiet(worker), now);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The connections to Redis: one for each server that fleets name. */
-#include "daemon/supervisor.h"
+#include "daemon/run/links.h"
 #include "io/clock.h"
 #include "io/log.h"
+#include "io/proc.h"
 #include "model/observe.h"
 #include "settings/redis_url.h"
 #include <string.h>
@@ -10,7 +11,7 @@
 /* server_text: the master, where Sentinels named it; NULL else. */
 static void connected(struct link *link, const char *server_text)
 {
-        const struct world *world = link->supervisor->world;
+        const struct world *world = link->links->world;
         char *before = link->server_text;
 
         if (server_text == NULL) {
@@ -34,53 +35,51 @@ static void connected(struct link *link, const char *server_text)
 static void on_redis_state(struct redis *redis, enum redis_state state, const char *error, void *userdata)
 {
         struct link *link = userdata;
-        const struct world *world = link->supervisor->world;
+        const struct world *world = link->links->world;
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
         if (state == REDIS_STATE_CONNECTED) {
                 connected(link, redis_server_text(redis));
                 /* At once: what is there before a new worker can have beaten is not its own. */
-                link->supervisor->pass.look_at = now;
+                turn_look_now(link->links->turn, now);
         } else if (error != NULL)
                 log_error("Redis %s: %s", redis_url_text(redis), error);
         for (size_t i = 0; i < world->n_fleets; i++)
                 if (world->fleets[i]->link == link)
                         observe_redis(world->fleets[i], state == REDIS_STATE_CONNECTED, now);
-        supervisor_arm_turn(link->supervisor);
+        turn_arm(link->links->turn);
 }
 
-static int is_descendant(pid_t pid, const struct worker *worker, void *userdata)
+static int is_descendant(pid_t pid, const struct worker *worker, void *userdata _unused_)
 {
-        (void)userdata;
         return proc_has_ancestor(pid, worker->pid, worker->pid_start);
 }
 
 static void on_identity(struct worker *worker, pid_t pid, void *userdata)
 {
-        (void)userdata;
-        worker_io_set_beat(worker, pid, clock_now(CLOCK_MONOTONIC));
+        const struct link *link = userdata;
+
+        link->links->found(worker, pid, clock_now(CLOCK_MONOTONIC));
 }
 
-static void on_heartbeat(struct worker *worker, const struct heartbeat *beat, void *userdata)
+static void on_heartbeat(struct worker *worker, const struct heartbeat *beat, void *userdata _unused_)
 {
-        (void)userdata;
         observe_heartbeat(worker, beat, clock_now(CLOCK_MONOTONIC));
 }
 
-static void on_done(struct beats *beats, void *userdata)
+static void on_done(struct beats *beats _unused_, void *userdata)
 {
         const struct link *link = userdata;
 
-        (void)beats;
-        supervisor_arm_turn(link->supervisor);
+        turn_arm(link->links->turn);
 }
 
-static struct link *find_link(const struct supervisor *supervisor, const char *url)
+static struct link *find_link(const struct links *links, const char *url)
 {
-        for (size_t i = 0; i < supervisor->n_links; i++) {
-                struct link *link = supervisor->links[i];
+        for (size_t i = 0; i < links->n; i++) {
+                struct link *link = links->list[i];
 
-                assert(link != NULL);
+                assert(link);
                 if (url == NULL || link->url == NULL ? url == link->url : strcmp(link->url, url) == 0)
                         return link;
         }
@@ -89,9 +88,11 @@ static struct link *find_link(const struct supervisor *supervisor, const char *u
 
 static struct link *free_link(struct link *link)
 {
-        if (link == NULL)
+        if (!link)
                 return NULL;
-        queues_forget(link);
+        queues_read_free(link->queues_read);
+        queues_free(link->queues);
+        queue_watch_clear(&link->queue_watch);
         beats_free(link->beats);
         redis_free(link->redis);
         free(link->url);
@@ -105,7 +106,7 @@ static void free_link_pointer(struct link **link)
         free_link(*link);
 }
 
-static int make_link(struct supervisor *supervisor, const char *url)
+static int make_link(struct links *links, const char *url)
 {
         static const struct beats_ops ops = {
                 .is_descendant = is_descendant,
@@ -113,82 +114,82 @@ static int make_link(struct supervisor *supervisor, const char *url)
                 .on_heartbeat = on_heartbeat,
                 .on_done = on_done,
         };
-        const struct redis_settings *settings = &supervisor->settings->redis;
-        struct link **links =
-                reallocarray(supervisor->links, supervisor->n_links + 1, sizeof(*supervisor->links));
+        const struct redis_settings *settings = &links->world->settings->redis;
+        struct link **list = reallocarray(links->list, links->n + 1, sizeof(*list));
         _cleanup_(free_link_pointer) struct link *link = calloc(1, sizeof(*link));
 
-        if (links != NULL)
-                supervisor->links = links;
-        if (links == NULL || link == NULL)
+        if (list)
+                links->list = list;
+        if (!list || !link)
                 return -ENOMEM;
-        link->supervisor = supervisor;
-        if (url != NULL && (link->url = strdup(url)) == NULL)
+        link->links = links;
+        if (url && !(link->url = strdup(url)))
                 return -ENOMEM;
-        int r = redis_new(supervisor->event, url, settings, on_redis_state, link, &link->redis);
+        int r = redis_new(links->event, url, settings, on_redis_state, link, &link->redis);
         if (r >= 0)
-                r = beats_new(link->redis, settings->namespace, supervisor->host_name, &ops, link,
-                              &link->beats);
+                r = beats_new(link->redis, settings->namespace, links->host_name, &ops, link, &link->beats);
         if (r < 0)
                 return r;
-        links[supervisor->n_links++] = TAKE_PTR(link);
+        list[links->n++] = TAKE_PTR(link);
         return 0;
 }
 
 /* NULL: the Sentinels name it. Those are not asked for a Redis of the fleet's own. */
-static const char *fleet_url(const struct supervisor *supervisor, const struct fleet_settings *fleet)
+static const char *fleet_url(const struct links *links, const struct fleet_settings *fleet)
 {
-        const struct redis_settings *settings = &supervisor->settings->redis;
+        const struct redis_settings *settings = &links->world->settings->redis;
 
         return fleet->redis_url ?: (settings->sentinels ? NULL : settings->url);
 }
 
-int links_make(struct supervisor *supervisor, const struct settings *settings)
+int links_make(struct links *links, const struct settings *settings)
 {
         int r = 0;
 
         for (size_t i = 0; i < settings->n_fleets && r >= 0; i++) {
-                const char *url = fleet_url(supervisor, settings->fleets[i]);
+                const char *url = fleet_url(links, settings->fleets[i]);
 
-                if (find_link(supervisor, url) == NULL)
-                        r = make_link(supervisor, url);
+                if (!find_link(links, url))
+                        r = make_link(links, url);
         }
         return r;
 }
 
-void links_join(struct supervisor *supervisor)
+void links_join(struct links *links)
 {
-        const struct world *world = supervisor->world;
+        const struct world *world = links->world;
         usec_t now = clock_now(CLOCK_MONOTONIC);
         size_t kept = 0;
 
         for (size_t i = 0; i < world->n_fleets; i++) {
                 struct fleet *fleet = world->fleets[i];
-                struct link *link = find_link(supervisor, fleet_url(supervisor, fleet->settings));
+                struct link *link = find_link(links, fleet_url(links, fleet->settings));
 
-                if (fleet->link != NULL)
+                if (fleet->link)
                         continue;
                 fleet->link = link;
                 if (redis_state(link->redis) == REDIS_STATE_CONNECTED)
                         observe_redis(fleet, true, now);
         }
-        for (size_t i = 0; i < supervisor->n_links; i++) {
-                struct link *link = supervisor->links[i];
+        for (size_t i = 0; i < links->n; i++) {
+                struct link *link = links->list[i];
                 bool used = false;
 
                 for (size_t j = 0; j < world->n_fleets; j++)
                         used |= world->fleets[j]->link == link;
                 if (used)
-                        supervisor->links[kept++] = link;
+                        links->list[kept++] = link;
                 else
                         free_link(link);
         }
-        supervisor->n_links = kept;
+        links->n = kept;
 }
 
-void links_free(struct supervisor *supervisor)
+void links_end(struct links *links)
 {
-        for (size_t i = 0; i < supervisor->n_links; i++)
-                free_link(supervisor->links[i]);
-        free(supervisor->links);
+        for (size_t i = 0; i < links->n; i++)
+                free_link(links->list[i]);
+        free(links->list);
+        links->list = NULL;
+        links->n = 0;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Follows up the death of a worker: reads what it was running, names the job classes where the kernel's OOM
- * killer ended it, and has each job told of or put back. */
-#include "model/rescue.h"
-#include "daemon/supervisor.h"
+/* Follows up the death of a worker. */
+#include "daemon/run/rescue.h"
+#include "daemon/run/signs.h"
 #include "frameworks/sidekiq/requeue.h"
 #include "frameworks/sidekiq/works.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "model/culprits.h"
+#include "model/rescue.h"
 #include "model/state.h"
 #include <stdio.h>
 #include <string.h>
@@ -19,8 +19,8 @@
 
 struct rescue {
         struct state_dead
-                dead; /* comes first: supervisor's list is of these, which are written into the state */
-        struct supervisor *supervisor;
+                dead; /* comes first: the crew's list is of these, which are written into the state */
+        struct crew *crew;
         char how[128];
         bool judged;   /* whether it fell to the OOM killer */
         bool culprits; /* it did, and they are yet to be told of */
@@ -34,13 +34,13 @@ struct rescue {
 
 static void rescue_free(struct rescue *rescue)
 {
-        struct state_dead **link = &rescue->supervisor->rescues;
+        struct state_dead **link = &rescue->crew->rescues;
 
         while (*link != NULL && *link != &rescue->dead)
                 link = &(*link)->next;
         if (*link != NULL)
                 *link = rescue->dead.next;
-        rescue->supervisor->pass.unsaved = true;
+        turn_changed(rescue->crew->turn);
         sd_event_source_disable_unref(rescue->timer);
         works_free(rescue->works);
         job_list_clear(&rescue->jobs);
@@ -49,24 +49,24 @@ static void rescue_free(struct rescue *rescue)
         free(rescue);
 }
 
-void rescues_forget(struct supervisor *supervisor)
+void rescues_forget(struct crew *crew)
 {
-        while (supervisor->rescues != NULL)
-                rescue_free((struct rescue *)supervisor->rescues);
+        while (crew->rescues != NULL)
+                rescue_free((struct rescue *)crew->rescues);
 }
 
-bool rescues_hold_the_end(const struct supervisor *supervisor, usec_t now)
+bool rescues_hold_the_end(const struct crew *crew, usec_t now)
 {
-        for (const struct state_dead *dead = supervisor->rescues; dead != NULL; dead = dead->next)
+        for (const struct state_dead *dead = crew->rescues; dead != NULL; dead = dead->next)
                 if (now < usec_add(((const struct rescue *)dead)->died_at, END_WAIT_USEC))
                         return true;
         return false;
 }
 
-bool rescues_need_removed(const struct supervisor *supervisor)
+bool rescues_need_removed(const struct crew *crew)
 {
-        for (const struct state_dead *dead = supervisor->rescues; dead != NULL; dead = dead->next) {
-                const struct fleet *fleet = world_fleet(supervisor->world, dead->fleet);
+        for (const struct state_dead *dead = crew->rescues; dead != NULL; dead = dead->next) {
+                const struct fleet *fleet = world_fleet(crew->world, dead->fleet);
 
                 if (fleet != NULL && fleet->settings->removed)
                         return true;
@@ -82,11 +82,10 @@ static bool is_off(const struct fleet *fleet)
 /* The fleet it was of, with its Redis; NULL: it is gone or wants no more, and the rescue is gone with it. */
 static struct fleet *find_fleet(struct rescue *rescue)
 {
-        struct fleet *fleet = world_fleet(rescue->supervisor->world, rescue->dead.fleet);
+        struct fleet *fleet = world_fleet(rescue->crew->world, rescue->dead.fleet);
 
         if (fleet != NULL && fleet->link != NULL && (rescue->culprits || !is_off(fleet)))
                 return fleet;
-        supervisor_arm_turn(rescue->supervisor);
         rescue_free(rescue);
         return NULL;
 }
@@ -106,7 +105,6 @@ static void try_again(struct rescue *rescue, const char *error)
                 return;
         if (!is_off(fleet))
                 rescue_observe_failed(fleet, &rescue->dead.worker.worker, error);
-        supervisor_arm_turn(rescue->supervisor);
         rescue_free(rescue);
 }
 
@@ -122,12 +120,11 @@ static void ask_next(struct rescue *rescue)
                 if (rescue->jobs.n_unreadable > 0)
                         rescue_observe_unreadable(fleet, &rescue->dead.worker.worker,
                                                   rescue->jobs.n_unreadable);
-                supervisor_arm_turn(rescue->supervisor);
                 rescue_free(rescue);
                 return;
         }
         const struct link *link = fleet->link;
-        int r = requeue_job(link->redis, rescue->supervisor->settings->redis.namespace,
+        int r = requeue_job(link->redis, rescue->crew->world->settings->redis.namespace,
                             rescue->dead.worker.identity, &rescue->jobs.jobs[rescue->next_job],
                             fleet->settings, rescue->how, clock_now(CLOCK_REALTIME), on_requeued, rescue);
         if (r < 0)
@@ -137,7 +134,7 @@ static void ask_next(struct rescue *rescue)
 static void on_requeued(enum rescue_outcome outcome, unsigned times, const char *error, void *userdata)
 {
         struct rescue *rescue = userdata;
-        struct fleet *fleet = world_fleet(rescue->supervisor->world, rescue->dead.fleet);
+        struct fleet *fleet = world_fleet(rescue->crew->world, rescue->dead.fleet);
 
         if (error != NULL) {
                 snprintf(rescue->error, sizeof(rescue->error), "%s", error);
@@ -188,8 +185,8 @@ static void judge(struct rescue *rescue)
 
         if (rescue->judged)
                 return;
-        look_oom_kills(rescue->supervisor, now);
-        rescue->culprits = culprits_oom_killed(rescue->supervisor->world, &rescue->dead.worker.worker,
+        signs_observe_oom_kills(rescue->crew->host, rescue->crew->world, now);
+        rescue->culprits = culprits_oom_killed(rescue->crew->world, &rescue->dead.worker.worker,
                                                &rescue->dead.exit, now);
         rescue->judged = true;
 }
@@ -207,9 +204,8 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
                 return 0;
         const struct link *link = fleet->link;
         identity = rescue->dead.worker.identity;
-        int r = works_read(rescue->supervisor->event, link->redis,
-                           rescue->supervisor->settings->redis.namespace, &identity, 1, on_works, rescue,
-                           &rescue->works);
+        int r = works_read(rescue->crew->event, link->redis, rescue->crew->world->settings->redis.namespace,
+                           &identity, 1, on_works, rescue, &rescue->works);
         if (r < 0)
                 try_again(rescue, redis_error(link->redis) ?: strerrordesc_np(-r));
         return 0;
@@ -221,7 +217,7 @@ static void tell_shortage(const struct worker *worker)
                   WORKER_ID(worker), (int)worker->pid);
 }
 
-void rescue_begin(struct supervisor *supervisor, const struct fleet *fleet, const struct worker *worker,
+void rescue_begin(struct crew *crew, const struct fleet *fleet, const struct worker *worker,
                   const char *identity, const struct exit_status *exit)
 {
         if (identity == NULL || !rescue_is_due(worker, exit))
@@ -231,9 +227,9 @@ void rescue_begin(struct supervisor *supervisor, const struct fleet *fleet, cons
                 tell_shortage(worker);
                 return;
         }
-        rescue->supervisor = supervisor;
-        rescue->dead.next = supervisor->rescues;
-        supervisor->rescues = &rescue->dead;
+        rescue->crew = crew;
+        rescue->dead.next = crew->rescues;
+        crew->rescues = &rescue->dead;
         rescue->dead.worker.worker = *worker;
         rescue->dead.exit = (struct exit_status){
                 .known = exit->known, .by_signal = exit->by_signal, .status = exit->status};
@@ -242,8 +238,8 @@ void rescue_begin(struct supervisor *supervisor, const struct fleet *fleet, cons
         rescue->dead.worker.identity = strdup(identity);
         rescue->dead.fleet = strdup(fleet->settings->name);
         if (rescue->dead.worker.identity == NULL || rescue->dead.fleet == NULL ||
-            sd_event_add_time_relative(supervisor->event, &rescue->timer, CLOCK_MONOTONIC, WAIT_USEC, 0,
-                                       on_timer, rescue) < 0) {
+            sd_event_add_time_relative(crew->event, &rescue->timer, CLOCK_MONOTONIC, WAIT_USEC, 0, on_timer,
+                                       rescue) < 0) {
                 tell_shortage(worker);
                 rescue_free(rescue);
         }

@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the workers that the state does not tell of: by the mark in their environment or, in a service of
  * systemd's, by the title that a worker has once it has booted. */
+#include "base/environment.h"
 #include "base/fd.h"
 #include "base/parse.h"
 #include "daemon/run/adoption.h"
-#include "frameworks/table.h"
+#include "daemon/run/hold.h"
+#include "daemon/run/signs.h"
 #include "io/clock.h"
+#include "io/launch.h"
 #include "io/log.h"
 #include "model/observe.h"
-#include <poll.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Counts that JSON can carry. */
 #define GENERATION_MAX ((uint64_t)1 << 53)
-
-bool process_has_exited(const struct proc *proc)
-{
-        struct pollfd exited = {.fd = proc_pidfd(proc), .events = POLLIN};
-
-        return poll(&exited, 1, 0) > 0;
-}
 
 void search_forget(struct adoption *adoption)
 {
@@ -41,17 +37,6 @@ bool adoption_lost(const struct adoption *adoption, const struct fleet *fleet)
         const struct sought *sought = adoption_sought(adoption, fleet);
 
         return sought != NULL && sought->lost;
-}
-
-/* The value of a variable in an environment as /proc has it, or NULL. */
-static const char *find_variable(const char *text, size_t length, const char *name)
-{
-        size_t name_length = strlen(name);
-
-        for (const char *at = text; at < text + length; at += strlen(at) + 1)
-                if (strncmp(at, name, name_length) == 0 && at[name_length] == '=')
-                        return at + name_length + 1;
-        return NULL;
 }
 
 /* What cannot be read of a process tells that it is none of ours: it is gone, or another's. But a shortage
@@ -108,7 +93,7 @@ static int read_service(const struct adoption *adoption, const struct proc *proc
 
                 if (!sought->lost || sought->uid != uid)
                         continue;
-                r = look_has_booted(proc, framework_of(sought->fleet->settings->traits));
+                r = signs_have_booted(proc, framework_of(sought->fleet->settings->traits));
                 if (r > 0)
                         ret->fleet = sought->fleet;
                 if (r != 0)
@@ -137,7 +122,7 @@ static struct fleet *fleet_with_room(const struct adoption *adoption, struct fle
 /* Reads whose worker it says it is. Returns 1, 0 where it is none of ours, or -errno. */
 static int read_mark(const struct adoption *adoption, const struct proc *proc, struct marked *ret)
 {
-        const struct world *world = adoption->supervisor->world;
+        const struct world *world = adoption->crew->world;
         _cleanup_free_ char *text = NULL;
         uint64_t index, generation = 0;
         char name[256];
@@ -147,14 +132,14 @@ static int read_mark(const struct adoption *adoption, const struct proc *proc, s
         int r = proc_environment(proc, &text, &length);
         if (r < 0)
                 return none_unless_shortage(r);
-        const char *instance = find_variable(text, length, "SQMGR_INSTANCE");
-        const char *worker = find_variable(text, length, "SQMGR_WORKER");
-        const char *told = find_variable(text, length, "SQMGR_GENERATION");
+        const char *instance = environment_find(text, length, "SQMGR_INSTANCE");
+        const char *worker = environment_find(text, length, "SQMGR_WORKER");
+        const char *told = environment_find(text, length, "SQMGR_GENERATION");
         const char *slash = worker != NULL ? strrchr(worker, '/') : NULL;
         if (instance == NULL || slash == NULL || (size_t)(slash - worker) >= sizeof(name) ||
             parse_unsigned(slash + 1, 1, INT32_MAX, &index) < 0)
                 return 0;
-        if (strcmp(instance, adoption->supervisor->instance) != 0) {
+        if (strcmp(instance, adoption->crew->instance) != 0) {
                 r = in_service(adoption, proc);
                 if (r <= 0)
                         return r;
@@ -209,7 +194,7 @@ static int look_at_process(pid_t pid, void *userdata)
         if (pid == getpid())
                 return 0;
         int r = proc_open(pid, &proc);
-        if (r == 0 && process_has_exited(proc))
+        if (r == 0 && proc_has_exited(proc))
                 return 0;
         if (r == 0)
                 r = proc_place(proc, &marked.place);
@@ -321,7 +306,7 @@ static int adopt_found(struct adoption *adoption, struct marked *marked, usec_t 
         struct worker *worker = observe_adopted(fleet, &known, known.pid_start, 0, now);
         if (worker == NULL)
                 return -ENOMEM;
-        int r = worker_io_adopt(adoption->supervisor, worker, TAKE_PTR(marked->proc), NULL, NULL);
+        int r = hold_adopted(adoption->crew, worker, TAKE_PTR(marked->proc), NULL, NULL);
         if (r < 0) {
                 observe_unadopted(worker);
                 return r;
@@ -364,37 +349,4 @@ int search_workers(struct adoption *adoption, usec_t now)
         free(wanted);
         adoption->clear = r >= 0 && adoption->launching == 0 ? adoption->clear + 1 : 0;
         return r;
-}
-
-struct heir {
-        const struct supervisor *supervisor;
-        const struct worker *worker;
-        struct proc *proc;
-};
-
-static int look_for_heir(pid_t pid, void *userdata)
-{
-        struct heir *heir = userdata;
-        _cleanup_proc_ struct proc *proc = NULL;
-        _cleanup_free_ char *text = NULL;
-        size_t length = 0;
-
-        if (pid == getpid() || pid == heir->worker->pid || proc_open(pid, &proc) < 0 ||
-            process_has_exited(proc) || proc_environment(proc, &text, &length) < 0)
-                return 0;
-        const char *instance = find_variable(text, length, "SQMGR_INSTANCE");
-        const char *mark = find_variable(text, length, "SQMGR_WORKER");
-        if (instance == NULL || strcmp(instance, heir->supervisor->instance) != 0 || mark == NULL ||
-            strcmp(mark, WORKER_ID(heir->worker)) != 0)
-                return 0;
-        heir->proc = TAKE_PTR(proc);
-        return 1;
-}
-
-struct proc *adopt_heir(const struct supervisor *supervisor, const struct worker *worker)
-{
-        struct heir heir = {.supervisor = supervisor, .worker = worker};
-
-        (void)proc_tree_each(getpid(), look_for_heir, &heir);
-        return heir.proc;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads what workers run where somebody wants to know: how old the oldest job is of one that drains, which
- * run for longer than job_warn_after, of which each is told once, and which classes ran in one whose memory
- * went over a limit. */
-#include "daemon/supervisor.h"
+/* Reads what workers run where somebody wants to know. */
+#include "daemon/run/work_list.h"
+#include "base/words.h"
+#include "daemon/run/process.h"
 #include "frameworks/sidekiq/works.h"
 #include "io/clock.h"
 #include "model/culprits.h"
+#include "model/observe.h"
 #include "settings/limits.h"
 #include <signal.h>
 #include <string.h>
@@ -18,24 +19,10 @@ static bool was_told(char *const *told, const char *jid)
         return false;
 }
 
-static void free_told(char **told)
-{
-        for (size_t i = 0; told != NULL && told[i] != NULL; i++)
-                free(told[i]);
-        free(told);
-}
-
-void work_list_forget(struct process *process)
-{
-        process->works = works_free(process->works);
-        free_told(process->long_jobs);
-        process->long_jobs = NULL;
-}
-
 /* A signal that is not caught would freeze it. */
 static bool dump(const struct process *process)
 {
-        const struct proc *proc = worker_io_beating(process);
+        const struct proc *proc = process_beating(process);
 
         return proc != NULL && proc_catches_signal(proc, SIGTTIN) > 0 && proc_signal(proc, SIGTTIN) == 0;
 }
@@ -64,9 +51,9 @@ static void tell_long_jobs(struct process *process, const struct job_list *list,
                         dumped = dump(process);
                 asked = true;
                 observe_long_job(process->worker, job, runs, dumped);
-                supervisor_arm_turn(process->supervisor);
+                turn_arm(process->crew->turn);
         }
-        free_told(process->long_jobs);
+        words_free(process->long_jobs);
         process->long_jobs = told;
 }
 
@@ -82,7 +69,7 @@ static void on_works(struct job_list *lists, const char *error, void *userdata)
         observe_jobs(worker, (unsigned)lists[0].n_jobs, job_list_oldest(&lists[0], realtime), now);
         if (process->works_culprits) {
                 culprits_observe(worker->fleet, worker, CULPRITS_MEMORY, &lists[0], now);
-                supervisor_arm_turn(process->supervisor);
+                turn_arm(process->crew->turn);
         }
         tell_long_jobs(process, &lists[0], realtime);
 }
@@ -92,12 +79,12 @@ static void read_list(struct worker *worker, bool culprits)
 {
         const struct link *link = worker->fleet->link;
         struct process *process = worker->process;
-        const char *identity = beats_identity(process->slot);
+        const char *identity = process_identity(process);
 
         process->works_culprits = culprits;
         if (identity != NULL)
-                (void)works_read(process->supervisor->event, link->redis,
-                                 process->supervisor->settings->redis.namespace, &identity, 1, on_works,
+                (void)works_read(process->crew->event, link->redis,
+                                 process->crew->world->settings->redis.namespace, &identity, 1, on_works,
                                  process, &process->works);
 }
 
@@ -113,10 +100,8 @@ void work_list_look(struct worker *worker)
                 read_list(worker, false);
 }
 
-void work_lists_turn(struct supervisor *supervisor)
+void work_lists_turn(const struct world *world)
 {
-        const struct world *world = supervisor->world;
-
         for (size_t i = 0; i < world->n_fleets; i++)
                 for (size_t j = 0; j < world->fleets[i]->n_workers; j++) {
                         struct worker *worker = world->fleets[i]->workers[j];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Has the last lines of workers that died read back from the journal, and observes them when they come. */
-#include "daemon/supervisor.h"
+#include "daemon/run/last_words.h"
 #include "io/journal.h"
 #include "io/log.h"
 #include "model/observe.h"
@@ -9,42 +9,42 @@
 /* When many die at once, the lines of some tell enough. */
 #define READS_MAX 4
 
-struct last_lines {
-        struct last_lines *next;
-        struct supervisor *supervisor;
+struct last_words {
+        struct last_words *next;
+        struct crew *crew;
         struct journal_read *read;
         uint64_t token;
         char fleet[]; /* its name */
 };
 
-static struct last_lines *last_lines_free(struct last_lines *lines)
+static struct last_words *last_words_free(struct last_words *lines)
 {
-        struct last_lines *next = lines->next;
+        struct last_words *next = lines->next;
 
         journal_read_free(lines->read);
         free(lines);
         return next;
 }
 
-void last_lines_forget(struct supervisor *supervisor)
+void last_words_forget(struct crew *crew)
 {
-        while (supervisor->last_lines != NULL)
-                supervisor->last_lines = last_lines_free(supervisor->last_lines);
+        while (crew->last_words != NULL)
+                crew->last_words = last_words_free(crew->last_words);
 }
 
 static void on_lines(const char *text, void *userdata)
 {
-        struct last_lines *lines = userdata;
-        struct supervisor *supervisor = lines->supervisor;
-        struct fleet *fleet = world_fleet(supervisor->world, lines->fleet);
-        struct last_lines **link = &supervisor->last_lines;
+        struct last_words *lines = userdata;
+        struct crew *crew = lines->crew;
+        struct fleet *fleet = world_fleet(crew->world, lines->fleet);
+        struct last_words **link = &crew->last_words;
 
         if (fleet != NULL)
                 observe_last_lines(fleet, lines->token, text);
-        supervisor_arm_turn(supervisor);
+        turn_arm(crew->turn);
         while (*link != lines)
                 link = &(*link)->next;
-        *link = last_lines_free(lines);
+        *link = last_words_free(lines);
 }
 
 static bool writes_to_journal(const struct fleet_settings *settings)
@@ -54,7 +54,7 @@ static bool writes_to_journal(const struct fleet_settings *settings)
         return strcmp(settings->log, "journal") == 0;
 }
 
-uint64_t last_lines_read(struct supervisor *supervisor, const struct worker *worker, pid_t beat_pid)
+uint64_t last_words_read(struct crew *crew, const struct worker *worker, pid_t beat_pid)
 {
         const char *name = worker->fleet->settings->name;
         struct journal_query query = {
@@ -63,21 +63,21 @@ uint64_t last_lines_read(struct supervisor *supervisor, const struct worker *wor
         };
         unsigned n = 0;
 
-        for (const struct last_lines *i = supervisor->last_lines; i != NULL; i = i->next)
+        for (const struct last_words *i = crew->last_words; i != NULL; i = i->next)
                 n++;
         if (n >= READS_MAX || !writes_to_journal(worker->fleet->settings))
                 return 0;
-        struct last_lines *lines = calloc(1, sizeof(*lines) + strlen(name) + 1);
+        struct last_words *lines = calloc(1, sizeof(*lines) + strlen(name) + 1);
         if (lines == NULL)
                 return 0;
-        lines->supervisor = supervisor;
+        lines->crew = crew;
         strcpy(lines->fleet, name);
-        if (journal_read_start(supervisor->event, &query, on_lines, lines, &lines->read) < 0) {
+        if (journal_read_start(crew->event, &query, on_lines, lines, &lines->read) < 0) {
                 free(lines);
                 return 0;
         }
-        lines->token = ++supervisor->lines_token;
-        lines->next = supervisor->last_lines;
-        supervisor->last_lines = lines;
+        lines->token = ++crew->lines_token;
+        lines->next = crew->last_words;
+        crew->last_words = lines;
         return lines->token;
 }

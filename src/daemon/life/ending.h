@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* How sqmgr ends: it drains its workers, or leaves them to the next one. */
+#pragma once
+
+#include "daemon/run/turn.h"
+
+struct systemd_query; /* io/systemd.h */
+
+struct ending {
+        sd_event *event; /* not owned; nor is turn */
+        struct turn *turn;
+        struct systemd_query *query; /* told to end, systemd is asked why; NULL: it is not */
+};
+
+/* Told to end by this signal; a second one ends faster. */
+void ending_request(struct ending *ending, int signo);
+void ending_forget(struct ending *ending);

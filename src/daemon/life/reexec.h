@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Puts the installed sqmgr in the place of the one that runs: same process, same children, same socket. */
+#pragma once
+
+#include "daemon/api/server.h"
+#include "daemon/life/ending.h"
+#include "daemon/run/keep.h"
+
+/* How sqmgr was called; it is called so again. */
+struct invocation {
+        const char *program; /* the path that was executed, absolute */
+        char **argv;
+        const char *config_path;
+};
+
+struct reexec {
+        sd_event *event; /* not owned; nor are those below, down to server */
+        const struct invocation *invocation;
+        struct crew *crew;
+        struct keeper *keeper;
+        const struct ending *ending;
+        struct server *server;
+        struct preflight *preflight; /* NULL: none is under way */
+};
+
+/* Has the new program asked whether it takes the settings and the state, and puts it in the place of this one
+ * then. The new image answers the call, or this one where it cannot be; NULL: a signal asked. */
+void reexec_request(struct reexec *reexec, struct call *call);
+/* Once no call waits for it. */
+void reexec_end(struct reexec *reexec);

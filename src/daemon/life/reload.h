@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the config file again, and puts what a reload may change in the place of the old. */
+#pragma once
+
+#include "daemon/run/links.h"
+
+struct reloader {
+        const char *config_path;   /* not owned */
+        struct settings *settings; /* those in force, of links' world; the reloader's owner frees them */
+        struct links *links;       /* not owned */
+};
+
+/* 0: *ret_lines says what changed; 1: refused, *ret_lines says why, and nothing changed; a line each,
+ * NULL-terminated, list and lines to be freed by the caller. -errno: *ret_lines is untouched. */
+int reload_settings(struct reloader *reloader, char ***ret_lines);
+/* The same, told by the log. */
+void reload_by_signal(struct reloader *reloader);

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* Tells the world outside how things stand. */
+#include "daemon/life/tell.h"
+#include "io/clock.h"
+#include "io/log.h"
+#include "io/systemd.h"
+#include <stdio.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+
+#define STOP_EXTEND_USEC (60 * USEC_PER_SEC)
+
+void tell_events(struct world *world, struct control *control, struct alerts *alerts)
+{
+        usec_t realtime = clock_now(CLOCK_REALTIME);
+
+        for (size_t i = 0; i < world->n_events; i++) {
+                log_event(&world->events[i]);
+                control_event(control, &world->events[i], realtime);
+                alerts_event(alerts, &world->events[i], realtime);
+        }
+        world_events_clear(world);
+}
+
+/* How the end comes forward. */
+static void stopping_text(const struct world *world, usec_t now, char *text, size_t size)
+{
+        usec_t left = usec_sub(usec_add(world->shutdown_at, world->settings->shutdown_timeout), now);
+        unsigned workers = 0, jobs = 0;
+
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                struct fleet_counts counts = fleet_count(world->fleets[i], now);
+
+                workers += counts.live;
+                jobs += counts.busy;
+        }
+        int n = snprintf(text, size, "STATUS=Stopping: %u worker%s left, %u running job%s, ", workers,
+                         workers == 1 ? "" : "s", jobs, jobs == 1 ? "" : "s");
+        if (n < 0 || (size_t)n >= size)
+                return;
+        if (world->shutdown_now || left == 0)
+                snprintf(text + n, size - (size_t)n, "all told to exit");
+        else
+                snprintf(text + n, size - (size_t)n, "%llu s until all are told to exit",
+                         (unsigned long long)((left + USEC_PER_SEC - 1) / USEC_PER_SEC));
+}
+
+static void running_text(const struct world *world, usec_t now, char *text, size_t size)
+{
+        unsigned target = 0, active = 0, starting = 0, hung = 0, leaving = 0;
+
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                const struct fleet *fleet = world->fleets[i];
+                struct fleet_counts counts = fleet_count(fleet, now);
+
+                target += fleet_target(fleet);
+                active += counts.active;
+                starting += counts.starting;
+                hung += counts.hung;
+                leaving += counts.quiet + counts.stopping;
+        }
+        int n = snprintf(text, size, "STATUS=%u of %u worker%s active, %u starting, %u draining", active,
+                         target, target == 1 ? "" : "s", starting, leaving);
+        if (hung > 0 && n > 0 && (size_t)n < size)
+                snprintf(text + n, size - (size_t)n, ", %u hung", hung);
+}
+
+/* A drain may last longer than the unit allows for its stop: as long as we turn it may. */
+static void extend_stop(const struct settings *settings)
+{
+        usec_t more = 2 * settings->check_interval + STOP_EXTEND_USEC;
+        char text[64];
+
+        snprintf(text, sizeof(text), "EXTEND_TIMEOUT_USEC=%llu", (unsigned long long)more);
+        systemd_tell(text);
+}
+
+void tell_systemd(struct tell *tell, const struct world *world, usec_t now)
+{
+        char text[sizeof(tell->status_text)];
+
+        if (tell->watchdog_usec > 0 && now >= usec_add(tell->fed_at, tell->watchdog_usec / 4)) {
+                systemd_tell("WATCHDOG=1");
+                tell->fed_at = now;
+        }
+        if (world->shutting_down) {
+                stopping_text(world, now, text, sizeof(text));
+                extend_stop(world->settings);
+        } else {
+                running_text(world, now, text, sizeof(text));
+        }
+        if (strcmp(text, tell->status_text) == 0)
+                return;
+        snprintf(tell->status_text, sizeof(tell->status_text), "%s", text);
+        systemd_tell(text);
+}
+
+usec_t tell_wake_at(const struct tell *tell, usec_t now)
+{
+        return tell->watchdog_usec > 0 ? usec_add(now, tell->watchdog_usec / 4) : USEC_INFINITY;
+}
+
+void tell_ready(struct tell *tell)
+{
+        uint64_t watchdog_usec;
+
+        if (sd_watchdog_enabled(false, &watchdog_usec) > 0)
+                tell->watchdog_usec = watchdog_usec;
+        systemd_tell("READY=1");
+}

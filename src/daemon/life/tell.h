@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Tells the world outside how things stand: the events to the log, to clients and to alert_command, the
+ * status to systemd. */
+#pragma once
+
+#include "daemon/api/control.h"
+#include "daemon/life/alerts.h"
+#include "model/world.h"
+
+/* What systemd was told. */
+struct tell {
+        usec_t watchdog_usec; /* how often it wants to hear from us; 0: never */
+        usec_t fed_at;        /* it last did */
+        char status_text[256];
+};
+
+/* That sqmgr has come up. */
+void tell_ready(struct tell *tell);
+/* How the world stands; to be called with each turn. */
+void tell_systemd(struct tell *tell, const struct world *world, usec_t now);
+/* When it must be called again at the latest. */
+usec_t tell_wake_at(const struct tell *tell, usec_t now);
+
+/* Tells of the events, and clears them. */
+void tell_events(struct world *world, struct control *control, struct alerts *alerts);

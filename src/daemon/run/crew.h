@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* What it takes to look after workers: the loop, the connections to Redis, the children, and what every
+ * launch is given. */
+#pragma once
+
+#include "daemon/run/children.h"
+#include "daemon/run/links.h"
+#include "daemon/run/turn.h"
+#include "model/world.h"
+#include <sys/resource.h>
+
+struct proc_host;  /* io/host.h */
+struct state_dead; /* model/state.h */
+struct last_words; /* last_words.c */
+
+struct crew {
+        sd_event *event; /* not owned; nor are turn and world */
+        struct turn *turn;
+        struct world *world;
+        struct links links;
+        struct children children; /* those that are no workers */
+        struct proc_host *host;
+        struct rlimit nofile;          /* before sqmgr raised its own */
+        char instance[17];             /* the same for every sqmgr on this state file */
+        struct state_dead *rescues;    /* of rescue.c: they are written into the state */
+        struct last_words *last_words; /* those that are being read */
+        uint64_t lines_token;          /* the last that was given */
+};

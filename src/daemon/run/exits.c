@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* The exits of processes: of workers, and of all other children. */
+#include "daemon/run/exits.h"
+#include "daemon/run/heir.h"
+#include "daemon/run/last_words.h"
+#include "daemon/run/rescue.h"
+#include "io/clock.h"
+#include "io/last_lines.h"
+#include "model/observe.h"
+#include <sys/epoll.h>
+#include <sys/wait.h>
+
+static int on_main_exit(sd_event_source *source, int fd, uint32_t events, void *userdata);
+
+/* The process that beats was another than the one started, and that one is gone: from now on it is the
+ * worker. */
+static bool promote(struct process *process, usec_t now)
+{
+        if (!process->beat || proc_has_exited(process->beat))
+                return false;
+        sd_event_source_disable_unref(process->main_exit);
+        proc_close(process->main);
+        process->main = TAKE_PTR(process->beat);
+        process->main_exit = TAKE_PTR(process->beat_exit);
+        observe_promoted(process->worker, now);
+        return true;
+}
+
+/* It went to the background before it beat. Left out of the model, each new start would leave one more
+ * behind. */
+static bool inherit(struct process *process)
+{
+        struct worker *worker = process->worker;
+        sd_event_source *main_exit = NULL;
+
+        if (worker->state != WORKER_STARTING || process->beat || process->report.outcome == LAUNCH_FAILED)
+                return false;
+        _cleanup_proc_ struct proc *heir = heir_find(process->crew, worker);
+        if (!heir || sd_event_add_io(process->crew->event, &main_exit, proc_pidfd(heir), EPOLLIN,
+                                     on_main_exit, process) < 0)
+                return false;
+        sd_event_source_disable_unref(process->main_exit);
+        proc_close(process->main);
+        process->main_exit = main_exit;
+        process->main = TAKE_PTR(heir);
+        observe_inherited(worker, proc_pid(process->main), proc_start_time(process->main));
+        return true;
+}
+
+/* exit: of the main process, which need not be the one that ran the jobs. */
+static void begin_rescue(const struct process *process, const struct exit_status *exit)
+{
+        const struct exit_status unknown = {.known = false};
+        const struct worker *worker = process->worker;
+
+        rescue_begin(process->crew, worker->fleet, worker, process_identity(process),
+                     worker->beat_pid == worker->pid ? exit : &unknown);
+}
+
+/* Waits for the main process. One that is not a child of ours, an adopted one say: how it ended nobody can
+ * tell. */
+static struct exit_status reap(const struct process *process)
+{
+        siginfo_t info = {0};
+
+        if (waitid(P_PIDFD, (id_t)proc_pidfd(process->main), &info, WEXITED | WNOHANG) < 0 ||
+            info.si_pid == 0)
+                return (struct exit_status){.known = false};
+        return (struct exit_status){
+                .known = true,
+                .by_signal = info.si_code != CLD_EXITED,
+                .status = info.si_status,
+        };
+}
+
+static void exited(struct process *process)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+        char lines[LAST_LINES_MAX_BYTES + 1] = "";
+        const struct launch_report *report = &process->report;
+
+        if (process->worker->state == WORKER_GONE)
+                return;
+        struct exit_status exit = reap(process);
+        turn_changed(process->crew->turn);
+        if (promote(process, now))
+                return;
+        process_read_report(process);
+        if (inherit(process))
+                return;
+        if (report->outcome == LAUNCH_FAILED)
+                exit.launch_error = report->error ?: "it could not be prepared";
+        if (report->log_fd >= 0 &&
+            last_lines_of_log(report->log_fd, report->log_start_bytes, lines, sizeof(lines)) == 0)
+                exit.last_lines = lines;
+        if (!exit.launch_error && !exit.last_lines && process->worker->state != WORKER_STOPPING)
+                exit.lines_token = last_words_read(process->crew, process->worker, process->beat_pid);
+        process->main_exit = sd_event_source_disable_unref(process->main_exit);
+        begin_rescue(process, &exit);
+        process_forget_beat(process);
+        observe_exit(process->worker, &exit, now);
+}
+
+static int on_main_exit(sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_,
+                        void *userdata)
+{
+        exited(userdata);
+        return 0;
+}
+
+static int on_beat_exit(sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_,
+                        void *userdata)
+{
+        struct process *process = userdata;
+
+        /* Promoted meanwhile, it was the worker itself. */
+        if (!process->beat) {
+                exited(process);
+                return 0;
+        }
+        begin_rescue(process, &(struct exit_status){.known = false});
+        process_forget_beat(process);
+        beats_forget(process->slot);
+        observe_beat_process(process->worker, 0, 0, clock_now(CLOCK_MONOTONIC));
+        turn_changed(process->crew->turn);
+        return 0;
+}
+
+int exits_watch(struct process *process)
+{
+        return sd_event_add_io(process->crew->event, &process->main_exit, proc_pidfd(process->main), EPOLLIN,
+                               on_main_exit, process);
+}
+
+int exits_watch_beat(struct process *process, struct proc *beat)
+{
+        _cleanup_proc_ struct proc *held = beat;
+        sd_event_source *beat_exit = NULL;
+
+        int r = sd_event_add_io(process->crew->event, &beat_exit, proc_pidfd(beat), EPOLLIN, on_beat_exit,
+                                process);
+        if (r < 0)
+                return r;
+        process_forget_beat(process);
+        process->beat = TAKE_PTR(held);
+        process->beat_exit = beat_exit;
+        return 0;
+}
+
+static struct process *find_main(const struct world *world, pid_t pid)
+{
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                const struct fleet *fleet = world->fleets[i];
+
+                for (size_t j = 0; j < fleet->n_workers; j++)
+                        if (fleet->workers[j]->state != WORKER_GONE && fleet->workers[j]->pid == pid)
+                                return fleet->workers[j]->process;
+        }
+        return NULL;
+}
+
+void exits_sweep(struct crew *crew)
+{
+        siginfo_t info = {0};
+
+        while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+                struct process *process = find_main(crew->world, info.si_pid);
+
+                if (process)
+                        exited(process);
+                else if (!children_reap(&crew->children, info.si_pid))
+                        (void)waitid(P_PID, (id_t)info.si_pid, &info, WEXITED | WNOHANG);
+                info = (siginfo_t){0};
+        }
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* Takes hold of the processes of a worker. */
+#include "daemon/run/hold.h"
+#include "daemon/run/exits.h"
+#include "model/observe.h"
+
+int hold_started(struct crew *crew, struct worker *worker, struct proc *main, int report_fd)
+{
+        int r = process_new(crew, worker, main, report_fd);
+
+        if (r >= 0)
+                r = exits_watch(worker->process);
+        return r < 0 ? r : beats_add(worker->fleet->link->beats, worker, &worker->process->slot);
+}
+
+int hold_adopted(struct crew *crew, struct worker *worker, struct proc *main, struct proc *beat,
+                 const char *identity)
+{
+        _cleanup_proc_ struct proc *held = beat;
+        int r = hold_started(crew, worker, main, -1);
+
+        if (r < 0)
+                return r;
+        struct process *process = worker->process;
+        process->beat_pid = worker->beat_pid;
+        /* A log of its own: its last lines are read back from what it has open. */
+        if (worker->fleet->settings->log && worker->fleet->settings->log[0] == '/')
+                process->report.log_fd = MAX(proc_open_output(main), -1);
+        if (held)
+                r = exits_watch_beat(process, TAKE_PTR(held));
+        if (r < 0)
+                return r;
+        return identity ? beats_know(process->slot, identity, worker->beat_pid) : 0;
+}
+
+void hold_beat(struct worker *worker, pid_t pid, usec_t now)
+{
+        struct process *process = worker->process;
+        _cleanup_proc_ struct proc *beat = NULL;
+
+        turn_changed(process->crew->turn);
+        process->beat_pid = pid;
+        if (pid == worker->pid) {
+                process_forget_beat(process);
+                observe_beat_process(worker, worker->pid, worker->pid_start, now);
+                return;
+        }
+        /* Opened first and asked for its ancestors then: an answer for another process of that pid is none.
+         * What beats and cannot be held is no worker yet: its heartbeats must not count. */
+        if (proc_open(pid, &beat) < 0 || proc_has_ancestor(pid, worker->pid, worker->pid_start) <= 0 ||
+            exits_watch_beat(process, TAKE_PTR(beat)) < 0) {
+                beats_forget(process->slot);
+                return;
+        }
+        observe_beat_process(worker, pid, proc_start_time(process->beat), now);
+}

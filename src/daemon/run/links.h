@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* The connections to Redis: one for each server that fleets name. */
+#pragma once
+
+#include "daemon/run/turn.h"
+#include "frameworks/sidekiq/beats.h"
+#include "frameworks/sidekiq/queues.h"
+#include "io/redis.h"
+#include "model/queues.h"
+#include "model/world.h"
+
+/* One Redis, with the fleets whose heartbeats are there: their link. */
+struct link {
+        struct links *links;
+        char *url;         /* NULL: the Sentinels of the settings name the server */
+        char *server_text; /* the master that was used last, of those that they named; NULL: none yet */
+        struct redis *redis;
+        struct beats *beats;
+        struct queues_read
+                *queues_read;  /* NULL: none is under way; see queue_reading.h, as for those below */
+        struct queues *queues; /* as last read; NULL: they could not be, see queues_error */
+        char queues_error[256];
+        bool queues_error_told; /* while Redis answers, and limits wait for it */
+        struct queue_watch queue_watch;
+};
+
+struct links {
+        sd_event *event; /* not owned; nor are turn and world */
+        struct turn *turn;
+        struct world *world;
+        /* The worker was found to beat as process pid. */
+        void (*found)(struct worker *worker, pid_t pid, usec_t now);
+        char host_name[256]; /* this machine's, as the workers see it */
+        struct link **list;
+        size_t n;
+};
+
+/* Makes those that fleets of these settings need. Returns 0 or -errno. */
+int links_make(struct links *links, const struct settings *settings);
+/* Gives each fleet of the world its own, and ends those that none needs. */
+void links_join(struct links *links);
+/* Once no process of a worker is held any more. */
+void links_end(struct links *links);

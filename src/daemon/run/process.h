@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* What the shell holds of a worker: its processes, the report of its launch, its place among the heartbeats.
+ */
+#pragma once
+
+#include "daemon/run/crew.h"
+#include "io/launch.h"
+#include "io/proc.h"
+
+struct works;
+
+struct process {
+        struct crew *crew;
+        struct worker *worker;
+        struct proc *main;
+        struct proc *beat; /* the process that beats, where it is another one; NULL else */
+        struct beats_slot *slot;
+        sd_event_source *main_exit; /* of exits.c, as is the next */
+        sd_event_source *beat_exit;
+        sd_event_source *report_source;
+        int report_fd;
+        struct launch_report report;
+        pid_t beat_pid;      /* the process that was found to beat last; 0: none was */
+        struct works *works; /* its jobs are being read, see work_list.h; NULL: they are not */
+        bool works_culprits; /* since its memory went over a limit */
+        char **long_jobs;    /* ids of those that were told of; NULL-terminated, NULL: none */
+};
+
+/* Takes main and report_fd over, whatever it returns: 0 or -errno; worker->process stays NULL only where
+ * memory was short. The report of its launch is read as it comes; report_fd: -1 where there is none. */
+int process_new(struct crew *crew, struct worker *worker, struct proc *main, int report_fd);
+/* For fleet_reap(); takes NULL. */
+void process_free(struct process *process);
+
+/* One that could not be watched has been killed: its exit comes next. Takes NULL: there is nothing of it. */
+bool process_is_watched(const struct process *process);
+/* The process that jobs run in, as far as it is known; NULL: it is not. */
+struct proc *process_beating(const struct process *process);
+/* The identity that it beats under; NULL: not known. Takes NULL. */
+const char *process_identity(const struct process *process);
+
+/* Reads what has come of the report of its launch. */
+void process_read_report(struct process *process);
+/* The process that beats is the main one, or not known any more. */
+void process_forget_beat(struct process *process);

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* Has the queues of each Redis read, and compared with their limits. */
+#include "daemon/run/queue_reading.h"
+#include "io/log.h"
+#include <stdio.h>
+
+static void on_queues(struct queues *queues, const char *error, void *userdata)
+{
+        struct link *link = userdata;
+
+        link->queues = queues;
+        snprintf(link->queues_error, sizeof(link->queues_error), "%s", error != NULL ? error : "");
+        link->queues_read = queues_read_free(link->queues_read);
+        turn_arm(link->links->turn);
+}
+
+void queue_reading_begin(struct queue_reading *reading)
+{
+        struct links *links = reading->links;
+
+        if (reading->under_way)
+                return;
+        reading->under_way = true;
+        for (size_t i = 0; i < links->n; i++) {
+                struct link *link = links->list[i];
+                const char *error = redis_error(link->redis);
+
+                link->queues = queues_free(link->queues);
+                link->queues_error[0] = '\0';
+                int r = queues_read_start(link->redis, links->world->settings->redis.namespace, on_queues,
+                                          link, &link->queues_read);
+                if (r == -ENOTCONN)
+                        snprintf(link->queues_error, sizeof(link->queues_error), "%s",
+                                 error != NULL ? error : "it is not connected yet");
+                else if (r < 0)
+                        snprintf(link->queues_error, sizeof(link->queues_error), "memory is short");
+        }
+        turn_arm(links->turn);
+}
+
+void queue_reading_look(struct queue_reading *reading)
+{
+        if (queue_watch_wanted(&reading->links->world->settings->redis))
+                queue_reading_begin(reading);
+}
+
+const char *queue_reading_error(const struct link *link)
+{
+        bool unread = link->queues == NULL && link->queues_error[0] == '\0';
+
+        /* A reload has added it meanwhile. */
+        return unread ? "it was not read yet" : link->queues_error;
+}
+
+/* Limits that nothing is compared with must not look like limits that are kept. That Redis is away is told
+ * elsewhere. */
+static void tell_unread(struct link *link)
+{
+        bool refused = link->queues == NULL && redis_state(link->redis) == REDIS_STATE_CONNECTED &&
+                       link->queues_error[0] != '\0';
+
+        if (refused && !link->queues_error_told)
+                log_warning("Redis %s: its queues cannot be read, and their limits are not watched: %s",
+                            redis_url_text(link->redis), link->queues_error);
+        if (refused || link->queues != NULL)
+                link->queues_error_told = refused;
+}
+
+/* While it cannot be read what was over stays so. */
+static void judge(struct link *link)
+{
+        struct world *world = link->links->world;
+        const struct redis_settings *settings = &world->settings->redis;
+        char over[QUEUE_WATCH_TEXT_MAX], back[QUEUE_WATCH_TEXT_MAX];
+
+        if (queue_watch_wanted(settings))
+                tell_unread(link);
+        if (link->queues == NULL ||
+            queue_watch_judge(&link->queue_watch, link->queues, settings, over, back) < 0)
+                return;
+        if (over[0] != '\0')
+                world_event(world, EVENT_QUEUE_OVER, NULL, NULL, "Redis %s: %s", redis_url_text(link->redis),
+                            over);
+        if (back[0] != '\0')
+                world_event(world, EVENT_QUEUE_BACK, NULL, NULL, "Redis %s: within its limits again: %s",
+                            redis_url_text(link->redis), back);
+}
+
+bool queue_reading_turn(struct queue_reading *reading)
+{
+        struct links *links = reading->links;
+
+        if (!reading->under_way)
+                return false;
+        for (size_t i = 0; i < links->n; i++)
+                if (links->list[i]->queues_read)
+                        return false;
+        reading->under_way = false;
+        for (size_t i = 0; i < links->n; i++)
+                judge(links->list[i]);
+        return true;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* What /proc tells of a framework, and of the machine. */
+#include "daemon/run/signs.h"
+#include "base/fd.h"
+#include "model/observe.h"
+
+bool signs_read_title(const struct proc *proc, const struct framework *framework, struct sidekiq_title *ret)
+{
+        char text[1024];
+
+        return proc_title(proc, text, sizeof(text)) == 0 && framework->title_parse(text, ret);
+}
+
+/* Before its first beat nothing is known of its capsules. */
+static bool is_framework_thread(const char *comm, void *userdata)
+{
+        const struct framework *framework = userdata;
+
+        return framework->thread_is_processor(comm, NULL);
+}
+
+int signs_have_booted(const struct proc *proc, const struct framework *framework)
+{
+        struct sidekiq_title title;
+        char text[4096];
+        unsigned threads = 0;
+
+        int r = proc_title(proc, text, sizeof(text));
+        if (r == 0 && framework->title_parse(text, &title))
+                return 1;
+        /* A title that was too long for its room lacks its end. */
+        if (!is_shortage(r))
+                r = proc_count_threads(proc, is_framework_thread, (void *)framework, &threads);
+        return is_shortage(r) ? r : threads > 0;
+}
+
+void signs_observe_oom_kills(const struct proc_host *host, struct world *world, usec_t now)
+{
+        uint64_t kills;
+
+        if (proc_oom_kills(host, &kills) == 0)
+                observe_oom_kills(world, kills, now);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* What /proc tells of a framework: titles and threads; and of the machine, the work of its OOM killer. */
+#pragma once
+
+#include "frameworks/table.h"
+#include "io/host.h"
+#include "io/proc.h"
+#include "model/world.h"
+
+/* True where the process carries a title that only a worker that beats has. */
+bool signs_read_title(const struct proc *proc, const struct framework *framework, struct sidekiq_title *ret);
+
+/* Does its title or do its threads show that this process works for the framework? Returns 1, 0, or -errno
+ * where there was no descriptor or memory to find out with. */
+int signs_have_booted(const struct proc *proc, const struct framework *framework);
+
+/* Observes how often the kernel's OOM killer was at work so far. */
+void signs_observe_oom_kills(const struct proc_host *host, struct world *world, usec_t now);

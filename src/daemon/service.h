@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* The control socket's view of the daemon. */
+#pragma once
+
+#include "daemon/api/handover.h"
+#include "daemon/api/queues.h"
+#include "daemon/life/reexec.h"
+#include "daemon/life/reload.h"
+#include "daemon/run/keep.h"
+
+struct service {
+        struct keeper *keeper; /* not owned; nor are reloader and reexec */
+        struct reloader *reloader;
+        struct reexec *reexec;
+        usec_t started_at;
+        struct queue_calls queue_calls;
+        struct control *control;
+        struct server *server;
+        int state_lock_fd; /* -1: not locked */
+};
+
+/* handover: what the image before left, which is taken over. Returns 0 or -errno, which was told; -EBUSY:
+ * another sqmgr holds the socket. service_end() is due in all cases. */
+int service_start(struct service *service, const struct handover *handover);
+/* Once the workers are adopted: goes on with the connections of the image before. */
+void service_continue(struct service *service, const struct handover *handover);
+void service_end(struct service *service);
