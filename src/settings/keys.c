@@ -45,6 +45,9 @@ static_assert(ELEMENTSOF(hang_actions) == _HANG_ACTION_MAX + 1, "a name for each
 static_assert(ELEMENTSOF(on_stops) == _ON_STOP_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(memory_metrics) == _MEMORY_METRIC_MAX + 1, "a name for each");
 
+static const mode_t umask_unset = SETTINGS_UMASK_UNSET;
+static const int nice_unset = SETTINGS_NICE_UNSET;
+
 const struct settings_key settings_keys[] = {
         {SQMGR(socket), .type = SETTINGS_PATH,
          .unset = "control.sock in $RUNTIME_DIRECTORY, else /run/sqmgr, not root: $XDG_RUNTIME_DIR/sqmgr",
@@ -117,10 +120,10 @@ const struct settings_key settings_keys[] = {
          .help = "environment of workers: K=V, separated by spaces, quotes allowed"},
         {FLEET(environment_file), .type = SETTINGS_TEXT, .unset = "none", .reload = SETTINGS_OUTDATES,
          .help = "file of K=V lines, read anew at each start"},
-        {FLEET(umask), .type = SETTINGS_MODE, .unset = "sqmgr's own", .max = 0777,
-         .reload = SETTINGS_OUTDATES, .help = "permissions that files of workers do not get"},
-        {FLEET(nice), .type = SETTINGS_INT, .unset = "sqmgr's own", .min = -20, .max = 19,
-         .reload = SETTINGS_OUTDATES, .help = "CPU priority, 19 is the lowest"},
+        {FLEET(umask), .type = SETTINGS_MODE, .unset = "sqmgr's own", .unset_value = &umask_unset,
+         .max = 0777, .reload = SETTINGS_OUTDATES, .help = "permissions that files of workers do not get"},
+        {FLEET(nice), .type = SETTINGS_INT, .unset = "sqmgr's own", .unset_value = &nice_unset, .min = -20,
+         .max = 19, .reload = SETTINGS_OUTDATES, .help = "CPU priority, 19 is the lowest"},
         {FLEET(oom_score_adj), .type = SETTINGS_INT, .fallback = "0", .min = -1000, .max = 1000,
          .reload = SETTINGS_OUTDATES, .help = "how gladly the kernel ends a worker when memory is out"},
         {FLEET(limit_nofile), .type = SETTINGS_NUMBER, .unset = "sqmgr's own", .min = 16, .max = 1 << 30,

@@ -48,11 +48,12 @@ struct settings_key {
         enum settings_scope scope;
         enum settings_type type;
         const char *name;
-        size_t offset;        /* of its field in the struct of its scope */
-        const char *fallback; /* the default as the file would have it; "none": it may be written, too */
-        const char *unset;    /* where there is no fallback: what holds then, in words */
-        const char *help;     /* one line */
-        const char *refusal;  /* why this version does not take it; NULL: it does */
+        size_t offset;           /* of its field in the struct of its scope */
+        const char *fallback;    /* the default as the file would have it; "none": it may be written, too */
+        const char *unset;       /* where there is no fallback: what holds then, in words */
+        const void *unset_value; /* what its field holds then; NULL: all of it is 0 */
+        const char *help;        /* one line */
+        const char *refusal;     /* why this version does not take it; NULL: it does */
         const struct settings_choice *choices;
         int64_t min, max; /* of SETTINGS_INT to _MODE, _SHARE (its number), _DURATION (usec) and _SIZE */
         enum settings_reload reload;

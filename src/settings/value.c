@@ -322,10 +322,8 @@ static void value_clear(const struct settings_key *key, void *base)
         if (type_is_text(key->type)) {
                 free(*(char **)field);
                 *(char **)field = NULL;
-        } else if (key->type == SETTINGS_MODE) {
-                *(mode_t *)field = SETTINGS_UMASK_UNSET;
-        } else if (key->type == SETTINGS_INT) {
-                *(int *)field = SETTINGS_NICE_UNSET;
+        } else if (key->unset_value) {
+                memcpy(field, key->unset_value, type_size(key->type));
         } else {
                 memset(field, 0, type_size(key->type));
         }
@@ -402,33 +400,38 @@ static const char *choice_name(const struct settings_key *key, int value)
         return choice->name;
 }
 
-/* The text of a type that is no text itself, or NULL where it is unset. */
+/* A key with a fallback always has a value. */
+static bool is_unset(const struct settings_key *key, const void *field)
+{
+        static const char zeros[sizeof(uint64_t)] = {0};
+        const void *unset = key->unset_value ? key->unset_value : zeros;
+
+        return key->unset && memcmp(field, unset, type_size(key->type)) == 0;
+}
+
+/* The text of a value of a type that is no text itself. */
 static const char *number_text(const struct settings_key *key, const void *field,
                                char text[static FORMAT_MAX])
 {
         const struct share *share = field;
-        const struct traits *traits;
-        unsigned count;
         uint64_t number;
 
         switch (key->type) {
         case SETTINGS_CHOICE:
                 return choice_name(key, *(const int *)field);
         case SETTINGS_FRAMEWORK:
-                traits = *(const struct traits *const *)field;
-                return traits != NULL ? traits->name : NULL;
+                return (*(const struct traits *const *)field)->name;
         case SETTINGS_SIGNAL:
-                return *(const int *)field != 0 ? signal_name(*(const int *)field) : NULL;
+                return signal_name(*(const int *)field);
         case SETTINGS_INT:
                 snprintf(text, FORMAT_MAX, "%d", *(const int *)field);
-                return *(const int *)field != SETTINGS_NICE_UNSET ? text : NULL;
+                return text;
         case SETTINGS_MODE:
                 snprintf(text, FORMAT_MAX, "%04o", *(const mode_t *)field);
-                return *(const mode_t *)field != SETTINGS_UMASK_UNSET ? text : NULL;
+                return text;
         case SETTINGS_COUNT:
-                count = *(const unsigned *)field;
-                snprintf(text, FORMAT_MAX, "%u", count);
-                return count > 0 ? text : NULL;
+                snprintf(text, FORMAT_MAX, "%u", *(const unsigned *)field);
+                return text;
         case SETTINGS_SHARE:
                 snprintf(text, FORMAT_MAX, "%u%s", share->value, share->percent ? "%" : "");
                 return text;
@@ -443,31 +446,23 @@ static const char *number_text(const struct settings_key *key, const void *field
         if (key->type == SETTINGS_SIZE)
                 return format_size_exact(number, text, FORMAT_MAX);
         snprintf(text, FORMAT_MAX, "%" PRIu64, number);
-        return number > 0 ? text : NULL;
+        return text;
 }
 
 int settings_value_text(const struct settings_key *key, const void *base, char **ret)
 {
         const void *field = const_field_of(key, base);
-        char buffer[FORMAT_MAX], *copy;
+        bool is_text = type_is_text(key->type);
+        const char *value = is_text ? *(char *const *)field : NULL;
+        char buffer[FORMAT_MAX];
 
-        if (type_is_text(key->type)) {
-                const char *text = *(char *const *)field;
-                if (!text) {
-                        *ret = NULL;
-                        return 0;
-                }
-                copy = text_of_text(key, text);
-        } else {
-                const char *text = number_text(key, field, buffer);
-                if (!text) {
-                        *ret = NULL;
-                        return 0;
-                }
-                copy = strdup(text);
+        if (is_text ? !value : is_unset(key, field)) {
+                *ret = NULL;
+                return 0;
         }
-        if (!copy)
+        char *text = is_text ? text_of_text(key, value) : strdup(number_text(key, field, buffer));
+        if (!text)
                 return -ENOMEM;
-        *ret = copy;
+        *ret = text;
         return 0;
 }

@@ -68,6 +68,7 @@ START_TEST(table_is_in_order)
                 ck_assert_ptr_eq(settings_key_find(key->scope, key->name), key);
                 ck_assert_msg(i == 0 || key->scope >= settings_keys[i - 1].scope, "%s", key->name);
                 ck_assert_msg((key->fallback == NULL) != (key->unset == NULL), "%s", key->name);
+                ck_assert_msg(!key->unset_value || key->unset, "%s", key->name);
                 ck_assert_msg(key->help != NULL && *key->help != '\0', "%s", key->name);
                 ck_assert_msg((key->type == SETTINGS_CHOICE) == (key->choices != NULL), "%s", key->name);
         }
@@ -594,6 +595,30 @@ START_TEST(shows_signals_and_plain_secrets)
 }
 END_TEST
 
+/* What 0 means is the key's to say, not its type's. */
+START_TEST(shows_what_is_unset_by_the_key)
+{
+        static const struct {
+                const char *name, *text;
+        } keys[] = {
+                {"rescue_limit", "0"},   {"umask", NULL},        {"nice", NULL},      {"oom_score_adj", "0"},
+                {"max_processes", NULL}, {"limit_nofile", NULL}, {"max_age", "none"}, {"stop_signal", NULL},
+        };
+        struct fleet_settings fleet = {0};
+
+        settings_values_clear(SETTINGS_FLEET, &fleet);
+        for (size_t i = 0; i < ELEMENTSOF(keys); i++) {
+                const struct settings_key *key = settings_key_find(SETTINGS_FLEET, keys[i].name);
+                _cleanup_free_ char *text = NULL;
+
+                ck_assert_int_eq(settings_value_text(key, &fleet, &text), 0);
+                ck_assert_pstr_eq(text, keys[i].text);
+        }
+        ck_assert_int_eq(fleet.nice, SETTINGS_NICE_UNSET);
+        ck_assert_uint_eq(fleet.umask, SETTINGS_UMASK_UNSET);
+}
+END_TEST
+
 START_TEST(says_when_errors_were_lost)
 {
         _cleanup_settings_errors_ struct settings_errors errors = {.lost = true};
@@ -704,6 +729,7 @@ int main(void)
         tcase_add_test(tests, knows_the_lines_of_keys);
         tcase_add_test(tests, prints_what_it_can_read_again);
         tcase_add_test(tests, shows_signals_and_plain_secrets);
+        tcase_add_test(tests, shows_what_is_unset_by_the_key);
         tcase_add_test(tests, says_when_errors_were_lost);
         tcase_add_test(tests, survives_a_failure_of_each_allocation);
         tcase_add_test(tests, frees_nothing);
