@@ -2,6 +2,7 @@
 /* Talks to sqmgr over its socket, and says what went wrong where it did. */
 #include "ctl/client.h"
 #include "base/parse.h"
+#include "base/socket_path.h"
 #include "ctl/exit.h"
 #include "ctl/reply.h"
 #include "ctl/say.h"
@@ -35,14 +36,18 @@ usec_t client_now(void)
 /* The socket that is meant where none is named; to be freed, or NULL where memory is short. */
 static char *default_socket(void)
 {
-        const char *from_environment = getenv("SQMGR_SOCKET"), *runtime = getenv("XDG_RUNTIME_DIR");
-        char *path;
+        const char *from_environment = getenv("SQMGR_SOCKET");
+        _cleanup_free_ char *system = NULL, *user = NULL;
 
         if (from_environment && from_environment[0] != '\0')
                 return strdup(from_environment);
-        if (geteuid() == 0 || !runtime || runtime[0] == '\0' || access(CONTROL_DEFAULT_SOCKET, F_OK) == 0)
-                return strdup(CONTROL_DEFAULT_SOCKET);
-        return asprintf(&path, "%s/%s", runtime, CONTROL_USER_SOCKET) < 0 ? NULL : path;
+        if (socket_path_default(NULL, SOCKET_PATH_SYSTEM_RUNTIME, &system) < 0)
+                return NULL;
+        if (geteuid() == 0 || access(system, F_OK) == 0)
+                return TAKE_PTR(system);
+        if (socket_path_default(NULL, getenv("XDG_RUNTIME_DIR"), &user) < 0)
+                return NULL;
+        return user ? TAKE_PTR(user) : TAKE_PTR(system);
 }
 
 bool client_find_socket(struct ctl *ctl)

@@ -3,6 +3,7 @@
  * checks. */
 #include "settings/draft.h"
 #include "base/parse.h"
+#include "base/socket_path.h"
 #include "base/words.h"
 #include "settings/redis_url.h"
 #include <stdio.h>
@@ -386,32 +387,16 @@ static int finish_redis(const struct settings_draft *draft, struct settings_erro
         return r;
 }
 
-/* The directory that systemd made for the unit, so that each has a socket of its own; else one for all. */
-static int default_socket(const struct settings_surroundings *surroundings, char **ret)
-{
-        const char *service = surroundings->service_dir;
-        const char *runtime = surroundings->is_root ? "/run" : surroundings->runtime_dir;
-        char *path = NULL;
-        int n = 0;
-
-        if (service && service[0] == '/')
-                n = asprintf(&path, "%.*s/control.sock", (int)strcspn(service, ":"), service);
-        else if (runtime && runtime[0] == '/')
-                n = asprintf(&path, "%s/sqmgr/control.sock", runtime);
-        if (n < 0)
-                return -ENOMEM;
-        *ret = path;
-        return 0;
-}
-
 static int finish_paths(const struct settings_draft *draft, struct settings_errors *errors)
 {
         struct settings *s = draft->settings;
+        const struct settings_surroundings *around = &draft->surroundings;
         const size_t socket_max = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
         unsigned line = draft_line(draft, SETTINGS_SQMGR, "socket");
 
         if (!s->socket && line == 0) {
-                if (default_socket(&draft->surroundings, &s->socket) < 0)
+                const char *runtime = around->is_root ? SOCKET_PATH_SYSTEM_RUNTIME : around->runtime_dir;
+                if (socket_path_default(around->service_dir, runtime, &s->socket) < 0)
                         return -ENOMEM;
                 if (!s->socket)
                         settings_errors_add(

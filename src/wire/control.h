@@ -18,9 +18,6 @@
 #define CONTROL_UNKNOWN_WORKER CONTROL_INTERFACE ".UnknownWorker"
 #define CONTROL_REFUSED        CONTROL_INTERFACE ".Refused"
 
-#define CONTROL_DEFAULT_SOCKET "/run/sqmgr/control.sock"
-#define CONTROL_USER_SOCKET    "sqmgr/control.sock" /* below $XDG_RUNTIME_DIR */
-
 /* How a sentence quotes the last lines that a worker wrote: from where on, and what stands between two. */
 #define CONTROL_LAST_LINES_BEGIN "; its last lines: "
 #define CONTROL_LAST_LINES_BAR   '|'

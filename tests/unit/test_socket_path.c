@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* The socket that is meant where none is named. */
+#include "base/macro.h"
+#include "base/socket_path.h"
+#include "unit.h"
+
+static const struct {
+        const char *service_dir, *runtime_dir;
+        const char *path; /* NULL: none */
+} places[] = {
+        {NULL, SOCKET_PATH_SYSTEM_RUNTIME, "/run/sqmgr/control.sock"},
+        {NULL, "/run/user/7", "/run/user/7/sqmgr/control.sock"},
+        {"/run/sqmgr/shop", "/run", "/run/sqmgr/shop/control.sock"},
+        {"/run/sqmgr/shop:/run/other", NULL, "/run/sqmgr/shop/control.sock"},
+        {"relative", "/run", "/run/sqmgr/control.sock"},
+        {"", "", NULL},
+        {NULL, "relative", NULL},
+        {NULL, NULL, NULL},
+};
+
+START_TEST(is_in_the_services_directory_or_below_the_users)
+{
+        char *path = (char *)"unset";
+
+        ck_assert_int_eq(socket_path_default(places[_i].service_dir, places[_i].runtime_dir, &path), 0);
+        ck_assert_pstr_eq(path, places[_i].path);
+        free(path);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("socket_path");
+        TCase *cases = tcase_create("all");
+
+        tcase_add_loop_test(cases, is_in_the_services_directory_or_below_the_users, 0, ELEMENTSOF(places));
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}
