@@ -71,7 +71,7 @@ static bool take_section(struct reader *reader, const char *start, const char *e
         char name[LINE_MAX_BYTES + 1];
         const char *close = memchr(start, ']', (size_t)(end - start));
 
-        reader->draft->section = SECTION_REFUSED;
+        settings_draft_refuse_section(reader->draft);
         if (!close) {
                 settings_errors_add(reader->errors, reader->line,
                                     "the section's name is not closed: add the ']'");
@@ -138,7 +138,7 @@ static bool take_line(struct reader *reader, const char *start, const char *end)
                         length, LINE_MAX_BYTES);
                 /* Its keys must not go to the section above. */
                 if (*text == '[')
-                        reader->draft->section = SECTION_REFUSED;
+                        settings_draft_refuse_section(reader->draft);
                 return false;
         }
         if (text > start) {
@@ -147,7 +147,7 @@ static bool take_line(struct reader *reader, const char *start, const char *end)
                         "the line is indented, and would continue the one above it: remove the blanks; a "
                         "value must stand on one line");
                 if (*text == '[')
-                        reader->draft->section = SECTION_REFUSED;
+                        settings_draft_refuse_section(reader->draft);
                 return false;
         }
         return *text == '[' ? take_section(reader, text, end) : check_pair(reader, text, end);
@@ -212,59 +212,63 @@ static int read_ini(const char *text, size_t length, struct settings_draft *draf
         return reader.error;
 }
 
-/* Where an error about a file belongs: to the file itself, or to the line of the ini that names it. */
-struct origin {
+/* A file to read. What is wrong with it belongs to the file itself, or to the line of the ini that names it.
+ */
+struct source {
+        const char *path;
+        const char *remedy;
+        bool is_root;
         unsigned line;
         char prefix[256];
 };
 
 /* Root does what the file says: nobody else may have a say in it. */
-static bool check_owner(const struct stat *st, const struct origin *origin, struct settings_errors *errors)
+static bool check_owner(const struct stat *st, const struct source *source, struct settings_errors *errors)
 {
         size_t before = errors->n;
 
         if (st->st_uid != 0) {
                 const struct passwd *owner = getpwuid(st->st_uid);
-                settings_errors_add(errors, origin->line,
+                settings_errors_add(errors, source->line,
                                     "%sit belongs to uid %u (%s), and as root sqmgr trusts only files of "
                                     "root's: chown it "
                                     "to root",
-                                    origin->prefix, (unsigned)st->st_uid,
+                                    source->prefix, (unsigned)st->st_uid,
                                     owner ? owner->pw_name : "of no user");
         }
         if ((st->st_mode & (S_IWGRP | S_IWOTH)) != 0)
-                settings_errors_add(errors, origin->line,
+                settings_errors_add(errors, source->line,
                                     "%sits mode %04o lets others than root write it: chmod it to %04o",
-                                    origin->prefix, (unsigned)(st->st_mode & 07777),
+                                    source->prefix, (unsigned)(st->st_mode & 07777),
                                     (unsigned)(st->st_mode & 07777 & ~(mode_t)(S_IWGRP | S_IWOTH)));
         return errors->n == before && !errors->lost;
 }
 
 /* Reads a file whole. Returns 0; -EINVAL with an error added; or -ENOMEM. */
-static int read_file(const char *path, bool is_root, const struct origin *origin, const char *remedy,
-                     struct settings_errors *errors, char **ret, size_t *ret_length)
+static int read_file(const struct source *source, struct settings_errors *errors, char **ret,
+                     size_t *ret_length)
 {
         struct stat st;
 
         /* Without O_NONBLOCK, opening a pipe would wait for its writer. */
-        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        _cleanup_close_ int fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         if (fd < 0 || fstat(fd, &st) < 0) {
                 settings_errors_add(
-                        errors, origin->line, "%scannot open: %s, %s", origin->prefix, strerror(errno),
-                        errno == EACCES ? "make it readable by the user that sqmgr runs as" : remedy);
+                        errors, source->line, "%scannot open: %s, %s", source->prefix, strerror(errno),
+                        errno == EACCES ? "make it readable by the user that sqmgr runs as" : source->remedy);
                 return -EINVAL;
         }
         if (!S_ISREG(st.st_mode)) {
-                settings_errors_add(errors, origin->line, "%sit is not a regular file, %s", origin->prefix,
-                                    remedy);
+                settings_errors_add(errors, source->line, "%sit is not a regular file, %s", source->prefix,
+                                    source->remedy);
                 return -EINVAL;
         }
-        if (is_root && !check_owner(&st, origin, errors))
+        if (source->is_root && !check_owner(&st, source, errors))
                 return -EINVAL;
         int r = fd_read_whole(fd, FILE_MAX_BYTES, ret, ret_length);
         if (r < 0 && r != -ENOMEM) {
-                settings_errors_add(errors, origin->line, "%scannot read: %s, %s", origin->prefix,
-                                    strerror(-r), remedy);
+                settings_errors_add(errors, source->line, "%scannot read: %s, %s", source->prefix,
+                                    strerror(-r), source->remedy);
                 return -EINVAL;
         }
         return r;
@@ -273,34 +277,38 @@ static int read_file(const char *path, bool is_root, const struct origin *origin
 /* The first line of password_file becomes the password. */
 static int read_password(struct settings_draft *draft, struct settings_errors *errors)
 {
-        struct redis_settings *redis = &draft->settings->redis;
+        const struct redis_settings *redis = &settings_draft_settings(draft)->redis;
         _cleanup_free_ char *text = NULL;
-        struct origin origin = {.line = settings_draft_line(draft, NULL, SETTINGS_REDIS, "password_file")};
+        struct source source = {
+                .path = redis->password_file,
+                .remedy = "put the password on the first line of that file",
+                .is_root = settings_draft_is_root(draft),
+                .line = settings_draft_line(draft, NULL, SETTINGS_REDIS, "password_file"),
+        };
         size_t length = 0;
 
         if (!redis->password_file || redis->password)
                 return 0;
-        snprintf(origin.prefix, sizeof(origin.prefix), "password_file %s: ", redis->password_file);
-        int r = read_file(redis->password_file, draft->surroundings.is_root, &origin,
-                          "put the password on the first line of that file", errors, &text, &length);
+        snprintf(source.prefix, sizeof(source.prefix), "password_file %s: ", redis->password_file);
+        int r = read_file(&source, errors, &text, &length);
         if (r < 0)
                 return r == -EINVAL ? 0 : r;
 
         size_t end = strcspn(text, "\r\n");
         if (end == 0 || (end == strlen(text) && end < length)) {
-                settings_errors_add(errors, origin.line, "%sits first line is %s: put the password there",
-                                    origin.prefix, end == 0 ? "empty" : "no text");
+                settings_errors_add(errors, source.line, "%sits first line is %s: put the password there",
+                                    source.prefix, end == 0 ? "empty" : "no text");
                 return 0;
         }
         text[end] = '\0';
-        redis->password = TAKE_PTR(text);
+        settings_draft_set_password(draft, TAKE_PTR(text));
         return 0;
 }
 
 /* The files of TLS: root's as the password is, and of use. */
 static int check_tls(const struct settings_draft *draft, struct settings_errors *errors)
 {
-        const struct redis_settings *redis = &draft->settings->redis;
+        const struct redis_settings *redis = &settings_draft_settings(draft)->redis;
         const struct {
                 const char *key, *path;
         } files[] = {
@@ -315,16 +323,19 @@ static int check_tls(const struct settings_draft *draft, struct settings_errors 
 
         for (size_t i = 0; i < ELEMENTSOF(files); i++) {
                 _cleanup_free_ char *text = NULL;
-                struct origin origin = {
-                        .line = settings_draft_line(draft, NULL, SETTINGS_REDIS, files[i].key)};
+                struct source source = {
+                        .path = files[i].path,
+                        .remedy = "put a PEM file there, or name another",
+                        .is_root = settings_draft_is_root(draft),
+                        .line = settings_draft_line(draft, NULL, SETTINGS_REDIS, files[i].key),
+                };
                 size_t length;
 
                 if (!files[i].path)
                         continue;
                 any = true;
-                snprintf(origin.prefix, sizeof(origin.prefix), "%s %.200s: ", files[i].key, files[i].path);
-                int r = read_file(files[i].path, draft->surroundings.is_root, &origin,
-                                  "put a PEM file there, or name another", errors, &text, &length);
+                snprintf(source.prefix, sizeof(source.prefix), "%s %.200s: ", files[i].key, files[i].path);
+                int r = read_file(&source, errors, &text, &length);
                 if (text)
                         explicit_bzero(text, length);
                 if (r == -ENOMEM)
@@ -352,7 +363,7 @@ static bool means_unknown(int error)
 static void check_user(const struct settings_draft *draft, const struct fleet_settings *fleet, uid_t uid,
                        struct settings_errors *errors, struct settings_errors *warnings)
 {
-        bool is_root = draft->surroundings.is_root;
+        bool is_root = settings_draft_is_root(draft);
         unsigned line = settings_draft_line(draft, fleet, SETTINGS_FLEET, "user");
 
         if (!fleet->user) {
@@ -380,7 +391,7 @@ static void check_user(const struct settings_draft *draft, const struct fleet_se
 
 static void check_alert_user(const struct settings_draft *draft, uid_t uid, struct settings_errors *errors)
 {
-        const char *name = draft->settings->alert_user;
+        const char *name = settings_draft_settings(draft)->alert_user;
         unsigned line = settings_draft_line(draft, NULL, SETTINGS_SQMGR, "alert_user");
 
         if (!name)
@@ -397,7 +408,7 @@ static void check_alert_user(const struct settings_draft *draft, uid_t uid, stru
                 settings_errors_add(errors, line, "alert_user = %s: %s", name,
                                     means_unknown(errno) ? "there is no such user, create it or name another"
                                                          : strerror(errno));
-        else if (!draft->surroundings.is_root && user->pw_uid != uid)
+        else if (!settings_draft_is_root(draft) && user->pw_uid != uid)
                 settings_errors_add(errors, line,
                                     "alert_user = %s: only root can run alert_command as another user, leave "
                                     "alert_user out or run sqmgr as root",
@@ -419,7 +430,7 @@ static void check_group(const struct settings_draft *draft, const struct fleet_s
                 settings_errors_add(errors, line, "%s = %s: %s", key, name,
                                     means_unknown(errno) ? "there is no such group, create it or name another"
                                                          : strerror(errno));
-        else if (fleet && !draft->surroundings.is_root && group->gr_gid != getegid())
+        else if (fleet && !settings_draft_is_root(draft) && group->gr_gid != getegid())
                 settings_errors_add(
                         errors, line,
                         "fleet '%s': group = %s: only root can start workers as another group, leave 'group' "
@@ -430,13 +441,16 @@ static void check_group(const struct settings_draft *draft, const struct fleet_s
 static int load_draft(const char *path, struct settings_draft *draft, uid_t uid,
                       struct settings_errors *errors, struct settings_errors *warnings)
 {
-        static const struct origin origin = {0};
+        const struct source source = {
+                .path = path,
+                .remedy = "copy the sample sqmgr.ini there, or name another file with -c",
+                .is_root = settings_draft_is_root(draft),
+        };
+        const struct fleet_settings *fleet;
         _cleanup_free_ char *text = NULL;
         size_t length = 0;
 
-        int r = read_file(path, draft->surroundings.is_root, &origin,
-                          "copy the sample sqmgr.ini there, or name another file with -c", errors, &text,
-                          &length);
+        int r = read_file(&source, errors, &text, &length);
         if (r == 0)
                 r = read_ini(text, length, draft, errors);
         if (r == 0)
@@ -447,10 +461,9 @@ static int load_draft(const char *path, struct settings_draft *draft, uid_t uid,
                 r = check_tls(draft, errors);
         if (r < 0)
                 return r;
-        check_group(draft, NULL, draft->settings->socket_group, errors);
+        check_group(draft, NULL, settings_draft_settings(draft)->socket_group, errors);
         check_alert_user(draft, uid, errors);
-        for (size_t i = 1; i < draft->n_fleets; i++) {
-                const struct fleet_settings *fleet = draft->fleets[i].settings;
+        for (size_t i = 0; (fleet = settings_draft_fleet(draft, i)); i++) {
                 check_user(draft, fleet, uid, errors, warnings);
                 check_group(draft, fleet, fleet->group, errors);
         }

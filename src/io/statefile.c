@@ -50,11 +50,9 @@ static int refuse_open(int error, const char *path, char *why, size_t why_size)
         return is_shortage(-error) ? -error : STATEFILE_UNREADABLE;
 }
 
-static int unpack(const char *path, const char *text, size_t length, const char *boot_id, usec_t now,
-                  struct state **ret, char *why, size_t why_size)
+/* What state_unpack() returned, as the outcome of reading the file. */
+static int file_outcome(int r, const char *path, char *why, size_t why_size)
 {
-        int r = state_unpack((const uint8_t *)text, length, boot_id, now, ret);
-
         switch (r) {
         case STATE_READ:
                 return STATEFILE_READ;
@@ -96,7 +94,8 @@ int statefile_read(const char *path, const char *boot_id, usec_t now, struct sta
                 snprintf(why, why_size, "'%s' cannot be read: %s", path, strerror(-r));
                 return STATEFILE_UNREADABLE;
         }
-        return unpack(path, text, length, boot_id, now, ret, why, why_size);
+        r = state_unpack((const uint8_t *)text, length, boot_id, now, ret);
+        return file_outcome(r, path, why, why_size);
 }
 
 /* Opens the file that is written beside the state: the state before the last one where that is to be trusted,

@@ -18,6 +18,25 @@
 /* What a framework needs beyond its own shutdown time before it may be killed. */
 #define STOP_TIMEOUT_MARGIN_USEC (5 * USEC_PER_SEC)
 
+/* A fleet, or in the first place of the draft the defaults of all, with the line that gave each key. */
+struct draft_fleet {
+        struct fleet_settings *settings; /* owned, until taken */
+        unsigned lines[SETTINGS_KEYS_MAX];
+};
+
+struct settings_draft {
+        struct settings_surroundings surroundings;
+        struct settings *settings; /* owned; complete after settings_draft_finish() */
+        unsigned lines[SETTINGS_KEYS_MAX];
+
+        struct draft_fleet *fleets; /* owned; [0]: the section [fleet] */
+        size_t n_fleets;
+
+        enum { SECTION_NONE, SECTION_REFUSED, SECTION_KNOWN } section;
+        enum settings_scope scope; /* of the section being read */
+        size_t fleet;              /* being read, where scope is SETTINGS_FLEET */
+};
+
 static void *scope_base(const struct settings_draft *draft, enum settings_scope scope, size_t fleet)
 {
         if (scope == SETTINGS_FLEET)
@@ -33,8 +52,7 @@ static unsigned *scope_lines(struct settings_draft *draft, enum settings_scope s
 /* Appends a fleet without any value. name: NULL for the section [fleet]. */
 static int add_fleet(struct settings_draft *draft, const char *name, unsigned line)
 {
-        struct settings_draft_fleet *larger =
-                reallocarray(draft->fleets, draft->n_fleets + 1, sizeof(*larger));
+        struct draft_fleet *larger = reallocarray(draft->fleets, draft->n_fleets + 1, sizeof(*larger));
         if (!larger)
                 return -ENOMEM;
         draft->fleets = larger;
@@ -44,7 +62,7 @@ static int add_fleet(struct settings_draft *draft, const char *name, unsigned li
                 return -ENOMEM;
         settings_values_clear(SETTINGS_FLEET, settings);
         settings->line = line;
-        draft->fleets[draft->n_fleets++] = (struct settings_draft_fleet){.settings = settings};
+        draft->fleets[draft->n_fleets++] = (struct draft_fleet){.settings = settings};
         if (!name)
                 return 0;
         settings->name = strdup(name);
@@ -134,6 +152,11 @@ int settings_draft_section(struct settings_draft *draft, const char *name, unsig
         return 0;
 }
 
+void settings_draft_refuse_section(struct settings_draft *draft)
+{
+        draft->section = SECTION_REFUSED;
+}
+
 /* Says that there is no such key, and where it is or what it is called. */
 static void unknown_key(const struct settings_draft *draft, const char *name, unsigned line,
                         struct settings_errors *errors)
@@ -216,7 +239,7 @@ int settings_draft_set(struct settings_draft *draft, const char *name, const cha
 }
 
 /* The line of a key, or else of its section. */
-static unsigned fleet_line(const struct settings_draft_fleet *fleet, const char *name)
+static unsigned fleet_line(const struct draft_fleet *fleet, const char *name)
 {
         unsigned line = fleet->lines[settings_key_find(SETTINGS_FLEET, name) - settings_keys];
         return line > 0 ? line : fleet->settings->line;
@@ -228,9 +251,9 @@ static unsigned draft_line(const struct settings_draft *draft, enum settings_sco
 }
 
 /* Fills in what the file does not give: from [fleet], or the default. */
-static int inherit_fleet(const struct settings_draft *draft, struct settings_draft_fleet *fleet)
+static int inherit_fleet(const struct settings_draft *draft, struct draft_fleet *fleet)
 {
-        const struct settings_draft_fleet *defaults = &draft->fleets[0];
+        const struct draft_fleet *defaults = &draft->fleets[0];
         int r = 0;
 
         for (size_t i = 0; i < settings_keys_n && r == 0; i++) {
@@ -246,7 +269,7 @@ static int inherit_fleet(const struct settings_draft *draft, struct settings_dra
         return r == 0 ? fleet_settings_derive(fleet->settings) : r;
 }
 
-static void check_counts(const struct settings_draft_fleet *fleet, struct settings_errors *errors)
+static void check_counts(const struct draft_fleet *fleet, struct settings_errors *errors)
 {
         const struct fleet_settings *s = fleet->settings;
         unsigned line = fleet_line(fleet, "max_processes");
@@ -266,7 +289,7 @@ static void check_counts(const struct settings_draft_fleet *fleet, struct settin
                         s->name, s->max_processes, s->active_process_count);
 }
 
-static void check_pairs(const struct settings_draft_fleet *fleet, struct settings_errors *errors)
+static void check_pairs(const struct draft_fleet *fleet, struct settings_errors *errors)
 {
         const struct fleet_settings *s = fleet->settings;
         usec_t shutdown = s->traits->shutdown_usec + STOP_TIMEOUT_MARGIN_USEC;
@@ -292,7 +315,7 @@ static void check_pairs(const struct settings_draft_fleet *fleet, struct setting
                                     format_duration_exact(s->backoff_min, b, sizeof(b)));
 }
 
-static void check_fleet(const struct settings_draft_fleet *fleet, struct settings_errors *errors)
+static void check_fleet(const struct draft_fleet *fleet, struct settings_errors *errors)
 {
         const struct fleet_settings *s = fleet->settings;
 
@@ -464,6 +487,26 @@ int settings_draft_finish(struct settings_draft *draft, struct settings_errors *
         if (r == 0)
                 r = finish_alert(draft);
         return r == 0 ? finish_fleets(draft, errors) : r;
+}
+
+const struct settings *settings_draft_settings(const struct settings_draft *draft)
+{
+        return draft->settings;
+}
+
+bool settings_draft_is_root(const struct settings_draft *draft)
+{
+        return draft->surroundings.is_root;
+}
+
+const struct fleet_settings *settings_draft_fleet(const struct settings_draft *draft, size_t i)
+{
+        return i + 1 < draft->n_fleets ? draft->fleets[i + 1].settings : NULL;
+}
+
+void settings_draft_set_password(struct settings_draft *draft, char *password)
+{
+        draft->settings->redis.password = password;
 }
 
 unsigned settings_draft_line(const struct settings_draft *draft, const struct fleet_settings *fleet,

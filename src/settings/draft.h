@@ -6,24 +6,7 @@
 #include "settings/errors.h"
 #include "settings/keys.h"
 
-/* A fleet, or in the first place of the draft the defaults of all, with the line that gave each key. */
-struct settings_draft_fleet {
-        struct fleet_settings *settings; /* owned, until taken */
-        unsigned lines[SETTINGS_KEYS_MAX];
-};
-
-struct settings_draft {
-        struct settings_surroundings surroundings;
-        struct settings *settings; /* owned; complete after settings_draft_finish() */
-        unsigned lines[SETTINGS_KEYS_MAX];
-
-        struct settings_draft_fleet *fleets; /* owned; [0]: the section [fleet] */
-        size_t n_fleets;
-
-        enum { SECTION_NONE, SECTION_REFUSED, SECTION_KNOWN } section;
-        enum settings_scope scope; /* of the section being read */
-        size_t fleet;              /* being read, where scope is SETTINGS_FLEET */
-};
+struct settings_draft;
 
 /* What follows adds what is wrong to errors, by the line of the file, and returns 0 even so; -ENOMEM alone
  * ends the reading. */
@@ -41,13 +24,26 @@ static inline void settings_draft_free_pointer(struct settings_draft **draft)
 int settings_draft_section(struct settings_draft *draft, const char *name, unsigned line,
                            struct settings_errors *errors);
 
+/* The section that begins cannot be named: as a refused one. */
+void settings_draft_refuse_section(struct settings_draft *draft);
+
 /* `key = value` stands in the section that was begun last. */
 int settings_draft_set(struct settings_draft *draft, const char *name, const char *value, unsigned line,
                        struct settings_errors *errors);
 
 /* All has been read: fills in the defaults and makes the checks across keys. Once only. Bad values have been
- * replaced by defaults, so that draft->settings and draft->fleets can be looked at whatever was wrong. */
+ * replaced by defaults, so that what was read can be looked at whatever was wrong. */
 int settings_draft_finish(struct settings_draft *draft, struct settings_errors *errors);
+
+/* What was read, after settings_draft_finish(). Its list of fleets is empty until it is taken. */
+const struct settings *settings_draft_settings(const struct settings_draft *draft);
+/* As the surroundings have it. */
+bool settings_draft_is_root(const struct settings_draft *draft);
+/* The fleets in the file's order, from 0; NULL behind the last. */
+const struct fleet_settings *settings_draft_fleet(const struct settings_draft *draft, size_t i);
+
+/* The password that password_file has, now the draft's to free; there is none yet. */
+void settings_draft_set_password(struct settings_draft *draft, char *password);
 
 /* The line of a key in force for that fleet (NULL: of [sqmgr] or [redis]), else of the fleet's section; 0:
  * none. */

@@ -532,7 +532,7 @@ START_TEST(knows_the_lines_of_keys)
         ck_assert_int_eq(settings_draft_section(draft, "redis", 5, &errors), 0);
         ck_assert_int_eq(settings_draft_set(draft, "password_file", "/p", 6, &errors), 0);
         ck_assert_int_eq(settings_draft_finish(draft, &errors), 0);
-        const struct fleet_settings *fleet = draft->fleets[1].settings;
+        const struct fleet_settings *fleet = settings_draft_fleet(draft, 0);
         ck_assert_uint_eq(settings_draft_line(draft, fleet, SETTINGS_FLEET, "user"), 2);
         ck_assert_uint_eq(settings_draft_line(draft, fleet, SETTINGS_FLEET, "command"), 4);
         ck_assert_uint_eq(settings_draft_line(draft, fleet, SETTINGS_FLEET, "group"), 3);
