@@ -196,37 +196,25 @@ static const char *watched_error(const struct watched *watched, const struct fle
         return fleet->rollout.error;
 }
 
-/* Adds what is shown of the fleet's workers. Returns 0 or -ENOMEM. */
-static int add_workers(json_t *json, const struct fleet *fleet, usec_t now)
-{
-        uint64_t threshold = fleet ? fleet->settings->memory_threshold : 0;
-        json_t *limit = threshold > 0 ? json_integer((json_int_t)threshold) : json_null();
-
-        if (json_object_set_new(json, "workers", fleet ? status_workers(fleet, now) : json_array()) < 0 ||
-            json_object_set_new(json, "memory_threshold_bytes", limit) < 0)
-                return -ENOMEM;
-        return 0;
-}
-
-/* To be released; NULL: memory is short. */
+/* To be released; NULL: memory is short. fleet may be NULL. */
 static json_t *render_fleet(const struct watched *watched, const struct fleet *fleet, bool workers,
                             usec_t now)
 {
         const struct told *told = &watched->told;
         uint64_t superseded = watched->order.superseded;
-        const char *state = told->stopped ? fleet_order_name(ORDER_STOP) : rollout_state_name(told->state);
-        _cleanup_json_ json_t *json =
-                json_pack("{s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:o}", "name",
-                          varlink_text(watched->name), "generation", (json_int_t)told->generation, "state",
-                          state, "total", (json_int_t)told->total, "replaced", (json_int_t)told->replaced,
-                          "outdated", (json_int_t)told->outdated, "draining", (json_int_t)told->draining,
-                          "error", varlink_text(watched_error(watched, fleet)), "waits_for",
-                          varlink_text(watched->waits_for), "moved", (int)watched->moved, "superseded",
-                          superseded > 0 ? json_integer((json_int_t)superseded) : json_null());
+        uint64_t threshold = workers && fleet ? fleet->settings->memory_threshold : 0;
 
-        if (!json || (workers && add_workers(json, fleet, now) < 0))
-                return NULL;
-        return TAKE_PTR(json);
+        return json_pack("{s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:o, s:o, s:o}", "name",
+                         varlink_text(watched->name), "generation", (json_int_t)told->generation, "state",
+                         told->stopped ? fleet_order_name(ORDER_STOP) : rollout_state_name(told->state),
+                         "total", (json_int_t)told->total, "replaced", (json_int_t)told->replaced, "outdated",
+                         (json_int_t)told->outdated, "draining", (json_int_t)told->draining, "error",
+                         varlink_text(watched_error(watched, fleet)), "waits_for",
+                         varlink_text(watched->waits_for), "moved", (int)watched->moved, "superseded",
+                         superseded > 0 ? json_integer((json_int_t)superseded) : json_null(), "workers",
+                         workers && fleet ? status_workers(fleet, now) : json_null(),
+                         "memory_threshold_bytes",
+                         threshold > 0 ? json_integer((json_int_t)threshold) : json_null());
 }
 
 static int add_change(json_t *changes, const char *name, const struct seen *seen, enum worker_state state,
