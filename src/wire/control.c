@@ -3,17 +3,9 @@
 #include "wire/control.h"
 #include <string.h>
 
-const struct control_method control_methods[] = {
-        {"GetStatus", CONTROL_READ, false},    {"Restart", CONTROL_OPERATE, true},
-        {"Follow", CONTROL_READ, true},        {"Abort", CONTROL_OPERATE, false},
-        {"Quiet", CONTROL_OPERATE, false},     {"Stop", CONTROL_OPERATE, false},
-        {"Start", CONTROL_OPERATE, false},     {"Scale", CONTROL_OPERATE, false},
-        {"Reload", CONTROL_OPERATE, false},    {"Reexec", CONTROL_OWN, false},
-        {"GetEvents", CONTROL_READ, true},     {"GetJobs", CONTROL_READ, false},
-        {"GetMetrics", CONTROL_READ, false},   {"GetQueues", CONTROL_READ, false},
-        {"GetDiagnosis", CONTROL_READ, false}, {"Ping", CONTROL_READ, false},
-        {"GetVersion", CONTROL_READ, false},
-};
+#define ROW(method, name, access, more) {#method, access, more},
+const struct control_method control_methods[] = {CONTROL_METHODS(ROW)};
+#undef ROW
 const size_t control_n_methods = ELEMENTSOF(control_methods);
 
 const char control_description[] =
@@ -294,6 +286,28 @@ const struct control_method *control_find_method(const char *name)
                 if (strcmp(control_methods[i].name, name) == 0)
                         return &control_methods[i];
         return NULL;
+}
+
+bool control_has_parameter(const struct control_method *method, const char *name)
+{
+        size_t length = strlen(name), method_length = strlen(method->name);
+        const char *at = control_description;
+        int depth = 1;
+
+        do {
+                at = strstr(at, "\nmethod ");
+                if (!at)
+                        return false;
+                at += strlen("\nmethod ");
+        } while (strncmp(at, method->name, method_length) != 0 || at[method_length] != '(');
+        for (at += method_length + 1; depth > 0; at++) {
+                bool begins = depth == 1 && (at[-1] == '(' || at[-1] == ' ');
+
+                if (begins && length > 0 && strncmp(at, name, length) == 0 && at[length] == ':')
+                        return true;
+                depth += (*at == '(') - (*at == ')');
+        }
+        return false;
 }
 
 static bool peer_in_group(const struct control_peer *peer, gid_t group)

@@ -35,6 +35,26 @@ struct control_method {
         bool more; /* may be called with `more` */
 };
 
+/* ROW(method, name, access, more): the handler of each in the daemon is handle_NAME(). */
+#define CONTROL_METHODS(ROW)                                                                                 \
+        ROW(GetStatus, get_status, CONTROL_READ, false)                                                      \
+        ROW(Restart, restart, CONTROL_OPERATE, true)                                                         \
+        ROW(Follow, follow, CONTROL_READ, true)                                                              \
+        ROW(Abort, abort, CONTROL_OPERATE, false)                                                            \
+        ROW(Quiet, quiet, CONTROL_OPERATE, false)                                                            \
+        ROW(Stop, stop, CONTROL_OPERATE, false)                                                              \
+        ROW(Start, start, CONTROL_OPERATE, false)                                                            \
+        ROW(Scale, scale, CONTROL_OPERATE, false)                                                            \
+        ROW(Reload, reload, CONTROL_OPERATE, false)                                                          \
+        ROW(Reexec, reexec, CONTROL_OWN, false)                                                              \
+        ROW(GetEvents, get_events, CONTROL_READ, true)                                                       \
+        ROW(GetJobs, get_jobs, CONTROL_READ, false)                                                          \
+        ROW(GetMetrics, get_metrics, CONTROL_READ, false)                                                    \
+        ROW(GetQueues, get_queues, CONTROL_READ, false)                                                      \
+        ROW(GetDiagnosis, get_diagnosis, CONTROL_READ, false)                                                \
+        ROW(Ping, ping, CONTROL_READ, false)                                                                 \
+        ROW(GetVersion, get_version, CONTROL_READ, false)
+
 extern const struct control_method control_methods[];
 extern const size_t control_n_methods;
 
@@ -43,6 +63,9 @@ const struct control_method *control_find_method(const char *name);
 
 /* The interface in Varlink's own language. */
 extern const char control_description[];
+
+/* Does the description say that the method takes a parameter of that name? */
+bool control_has_parameter(const struct control_method *method, const char *name);
 
 /* Who is at the other end of a connection. */
 struct control_peer {

@@ -141,6 +141,26 @@ static void read_struct(struct reader *reader)
         expect_token(reader, ")");
 }
 
+START_TEST(the_description_tells_the_parameters)
+{
+        static const struct {
+                const char *method, *parameter;
+                bool has;
+        } cases[] = {
+                {"Restart", "fleets", true},    {"Restart", "wait", true},  {"Restart", "workers", true},
+                {"Restart", "replaced", false}, {"Restart", "wai", false},  {"Restart", "ait", false},
+                {"Restart", "string", false},   {"Restart", "", false},     {"Restart", "changes", false},
+                {"Stop", "force", true},        {"Start", "force", false},  {"Ping", "fleets", false},
+                {"GetEvents", "worker", true},  {"GetJobs", "jobs", false}, {"GetVersion", "version", false},
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++)
+                ck_assert_msg(control_has_parameter(control_find_method(cases[i].method),
+                                                    cases[i].parameter) == cases[i].has,
+                              "%s of %s", cases[i].parameter, cases[i].method);
+}
+END_TEST
+
 START_TEST(the_description_is_varlink)
 {
         struct reader reader = {.at = control_description};
@@ -223,6 +243,7 @@ int main(void)
         TCase *tests = tcase_create("control");
 
         tcase_add_test(tests, every_method_is_described);
+        tcase_add_test(tests, the_description_tells_the_parameters);
         tcase_add_test(tests, the_description_is_varlink);
         tcase_add_loop_test(tests, peers_may_do_what_their_ids_allow, 0, ELEMENTSOF(peers));
         tcase_add_test(tests, what_only_reads_needs_no_permission);

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* What the handlers of calls have in common: what they are called with, and refusals. */
+#include "daemon/api/handler.h"
+#include <stdio.h>
+#include <string.h>
+
+void handler_changed(struct control *control)
+{
+        free(control->status);
+        control->status = NULL;
+        control->host.changed(control->host.userdata);
+}
+
+void handler_refuse_parameter(struct call *call, const char *name)
+{
+        server_reply_error(call, VARLINK_INVALID_PARAMETER, json_pack("{s:s}", "parameter", name));
+}
+
+void handler_refuse(struct call *call, const char *format, ...)
+{
+        char reason[512];
+        va_list arguments;
+
+        va_start(arguments, format);
+        vsnprintf(reason, sizeof(reason), format, arguments);
+        va_end(arguments);
+        server_reply_error(call, CONTROL_REFUSED,
+                           json_pack("{s:o, s:[]}", "reason", varlink_text(reason), "details"));
+}
+
+static json_t *fleet_names(const struct world *world)
+{
+        _cleanup_json_ json_t *names = json_array();
+
+        for (size_t i = 0; i < world->n_fleets; i++)
+                if (json_array_append_new(names, varlink_text(world->fleets[i]->settings->name)) < 0)
+                        return NULL;
+        return TAKE_PTR(names);
+}
+
+static void refuse_fleet(struct control *control, struct call *call, const char *name)
+{
+        server_reply_error(call, CONTROL_UNKNOWN_FLEET,
+                           json_pack("{s:s, s:o}", "name", name, "fleets", fleet_names(control->host.world)));
+}
+
+static void refuse_worker(struct call *call, const char *id, const struct fleet *fleet)
+{
+        json_t *ids = json_array();
+
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                if (fleet->workers[i]->state == WORKER_GONE)
+                        continue;
+                if (json_array_append_new(ids, varlink_text(WORKER_ID(fleet->workers[i]))) < 0) {
+                        json_decref(ids);
+                        ids = NULL;
+                        break;
+                }
+        }
+        server_reply_error(call, CONTROL_UNKNOWN_WORKER, json_pack("{s:s, s:o}", "name", id, "workers", ids));
+}
+
+void handler_refuse_unknown(struct control *control, struct call *call, const char *name)
+{
+        const char *slash = strrchr(name, '/');
+        _cleanup_free_ char *fleet_name = strndup(name, slash ? (size_t)(slash - name) : strlen(name));
+        const struct fleet *fleet = fleet_name ? world_fleet(control->host.world, fleet_name) : NULL;
+
+        if (fleet)
+                refuse_worker(call, name, fleet);
+        else
+                refuse_fleet(control, call, fleet_name ? fleet_name : name);
+}
+
+void handler_fleets_free(struct handler_fleets *list)
+{
+        free(list->fleets);
+}
+
+static bool fleet_list_has(const struct handler_fleets *list, const struct fleet *fleet)
+{
+        for (size_t i = 0; i < list->n_fleets; i++)
+                if (list->fleets[i] == fleet)
+                        return true;
+        return false;
+}
+
+bool handler_parse_fleets(struct control *control, struct call *call, json_t *parameters,
+                          struct handler_fleets *ret)
+{
+        const struct world *world = control->host.world;
+        json_t *names = json_object_get(parameters, "fleets"), *name;
+        size_t i;
+
+        if (names && !json_is_null(names) && !json_is_array(names)) {
+                handler_refuse_parameter(call, "fleets");
+                return false;
+        }
+        ret->fleets = calloc(world->n_fleets + 1, sizeof(*ret->fleets));
+        if (!ret->fleets) {
+                server_reply(call, NULL, false);
+                return false;
+        }
+        if (json_array_size(names) == 0) {
+                ret->all = true;
+                ret->n_fleets = world->n_fleets;
+                for (i = 0; i < world->n_fleets; i++)
+                        ret->fleets[i] = world->fleets[i];
+                return true;
+        }
+        json_array_foreach(names, i, name)
+        {
+                struct fleet *fleet;
+
+                if (!json_is_string(name)) {
+                        handler_refuse_parameter(call, "fleets");
+                        return false;
+                }
+                fleet = world_fleet(world, json_string_value(name));
+                if (!fleet) {
+                        refuse_fleet(control, call, json_string_value(name));
+                        return false;
+                }
+                if (!fleet_list_has(ret, fleet))
+                        ret->fleets[ret->n_fleets++] = fleet;
+        }
+        return true;
+}
+
+struct fleet *handler_parse_fleet(struct control *control, struct call *call, json_t *parameters)
+{
+        json_t *name = json_object_get(parameters, "fleet");
+
+        if (!json_is_string(name)) {
+                handler_refuse_parameter(call, "fleet");
+                return NULL;
+        }
+        struct fleet *fleet = world_fleet(control->host.world, json_string_value(name));
+        if (!fleet)
+                refuse_fleet(control, call, json_string_value(name));
+        return fleet;
+}
+
+bool handler_refuse_at_shutdown(struct control *control, struct call *call)
+{
+        if (!control->host.world->shutting_down)
+                return false;
+        handler_refuse(call, "sqmgr is shutting down");
+        return true;
+}

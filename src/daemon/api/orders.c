@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* Handles Quiet, Stop, Start and Scale. */
+#include "daemon/api/handler.h"
+#include "model/command.h"
+
+static void refuse_removed(struct call *call, const struct fleet *fleet)
+{
+        handler_refuse(call, "fleet '%s' is no longer configured: its workers are drained",
+                       fleet->settings->name);
+}
+
+void handle_quiet(struct control *control, struct call *call, json_t *parameters, usec_t now)
+{
+        struct world *world = control->host.world;
+        json_t *target = json_object_get(parameters, "target");
+        enum command_outcome outcome;
+
+        if (!json_is_string(target)) {
+                handler_refuse_parameter(call, "target");
+                return;
+        }
+        const char *name = json_string_value(target);
+        struct fleet *fleet = world_fleet(world, name);
+        struct worker *worker = fleet ? NULL : world_worker(world, name);
+        if (!fleet && !worker) {
+                handler_refuse_unknown(control, call, name);
+                return;
+        }
+        outcome = fleet ? command_quiet_fleet(world, fleet, now) : command_quiet_worker(world, worker, now);
+        handler_changed(control);
+        server_reply(call, json_pack("{s:b}", "leaving", (int)(outcome == COMMAND_LEAVING)), false);
+}
+
+void handle_stop(struct control *control, struct call *call, json_t *parameters, usec_t now)
+{
+        json_t *force = json_object_get(parameters, "force");
+
+        if (force && !json_is_null(force) && !json_is_boolean(force)) {
+                handler_refuse_parameter(call, "force");
+                return;
+        }
+        struct fleet *fleet = handler_parse_fleet(control, call, parameters);
+        if (!fleet)
+                return;
+        command_stop(control->host.world, fleet, json_is_true(force), now);
+        handler_changed(control);
+        server_reply(call, json_object(), false);
+}
+
+void handle_start(struct control *control, struct call *call, json_t *parameters, usec_t now)
+{
+        struct fleet *fleet = handler_parse_fleet(control, call, parameters);
+
+        if (!fleet || handler_refuse_at_shutdown(control, call))
+                return;
+        if (command_start(control->host.world, fleet, now) == COMMAND_REMOVED) {
+                refuse_removed(call, fleet);
+                return;
+        }
+        handler_changed(control);
+        server_reply(call, json_object(), false);
+}
+
+void handle_scale(struct control *control, struct call *call, json_t *parameters, usec_t now)
+{
+        json_t *json = json_object_get(parameters, "count");
+        json_int_t count = json_integer_value(json);
+
+        if (!json_is_integer(json)) {
+                handler_refuse_parameter(call, "count");
+                return;
+        }
+        struct fleet *fleet = handler_parse_fleet(control, call, parameters);
+        if (!fleet || handler_refuse_at_shutdown(control, call))
+                return;
+        enum command_outcome outcome = COMMAND_RANGE;
+        if (count >= 1 && count <= UINT32_MAX)
+                outcome = command_scale(control->host.world, fleet, (unsigned)count, now);
+        if (outcome == COMMAND_REMOVED) {
+                refuse_removed(call, fleet);
+                return;
+        }
+        if (outcome == COMMAND_RANGE) {
+                handler_refuse(call,
+                               "fleet '%s' cannot be scaled to %lld: the count must be from 1 to %u "
+                               "(max_processes)",
+                               fleet->settings->name, (long long)count, fleet_scale_max(fleet));
+                return;
+        }
+        handler_changed(control);
+        server_reply(call, json_object(), false);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* Handles the calls that only read: GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues and GetDiagnosis. */
+#include "daemon/api/handler.h"
+
+#define REDIS_MAX 64
+/* How old a rendered status may grow while nothing changes: its ages go on. */
+#define STATUS_KEEP_USEC (50 * USEC_PER_MSEC)
+
+static struct status_info status_info(const struct control *control, struct status_redis redis[REDIS_MAX])
+{
+        const struct control_host *host = &control->host;
+
+        return (struct status_info){
+                .version = host->version,
+                .pid = getpid(),
+                .started_at = host->started_at,
+                .redis = redis,
+                .n_redis = host->redis(host->userdata, redis, REDIS_MAX),
+        };
+}
+
+static json_t *render_status(struct control *control, const struct handler_fleets *list, usec_t now)
+{
+        struct status_redis redis[REDIS_MAX];
+        struct status_info info = status_info(control, redis);
+
+        return status_render(&info, list->fleets, list->n_fleets, now);
+}
+
+void handle_get_status(struct control *control, struct call *call, json_t *parameters, usec_t now)
+{
+        _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
+        uint64_t serial = control->host.serial(control->host.userdata);
+
+        if (!handler_parse_fleets(control, call, parameters, &list))
+                return;
+        if (!list.all) {
+                server_reply(call, render_status(control, &list, now), false);
+                return;
+        }
+        if (!control->status || control->status_serial != serial ||
+            usec_sub(now, control->status_at) > STATUS_KEEP_USEC) {
+                char *text;
+                size_t size;
+
+                if (varlink_encode_reply(render_status(control, &list, now), false, &text, &size) < 0) {
+                        server_reply(call, NULL, false);
+                        return;
+                }
+                free(control->status);
+                control->status = text;
+                control->status_size = size;
+                control->status_serial = serial;
+                control->status_at = now;
+        }
+        server_reply_text(call, control->status, control->status_size);
+}
+
+void handle_get_events(struct control *control, struct call *call, json_t *parameters, usec_t now _unused_)
+{
+        _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
+        json_t *worker = json_object_get(parameters, "worker");
+        const char *id = json_string_value(worker);
+
+        if (worker && !json_is_null(worker) && !id) {
+                handler_refuse_parameter(call, "worker");
+                return;
+        }
+        if (!handler_parse_fleets(control, call, parameters, &list))
+                return;
+        if (id && !world_worker(control->host.world, id) && !events_have(control->events, id)) {
+                handler_refuse_unknown(control, call, id);
+                return;
+        }
+        events_reply(control->events, call, list.fleets, list.n_fleets, list.all, id, call_wants_more(call));
+}
+
+void control_reply_metrics(struct control *control, struct call *call)
+{
+        const struct control_host *host = &control->host;
+        struct status_redis redis[REDIS_MAX];
+        struct status_info info = status_info(control, redis);
+        _cleanup_free_ char *text =
+                metrics_render(&info, host->ticks, host->world, host->now(host->userdata));
+
+        server_reply(call, text ? json_pack("{s:s}", "text", text) : NULL, false);
+}
+
+void handle_get_metrics(struct control *control, struct call *call, json_t *parameters _unused_,
+                        usec_t now _unused_)
+{
+        control->host.metrics(control->host.userdata, call);
+}
+
+void handle_get_queues(struct control *control, struct call *call, json_t *parameters _unused_,
+                       usec_t now _unused_)
+{
+        control->host.queues(control->host.userdata, call);
+}
+
+void handle_get_jobs(struct control *control, struct call *call, json_t *parameters, usec_t now _unused_)
+{
+        _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
+
+        if (handler_parse_fleets(control, call, parameters, &list))
+                control->host.jobs(control->host.userdata, call, list.fleets, list.n_fleets);
+}
+
+void handle_get_diagnosis(struct control *control, struct call *call, json_t *parameters _unused_,
+                          usec_t now _unused_)
+{
+        control->host.doctor(control->host.userdata, call);
+}

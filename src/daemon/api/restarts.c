@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* Handles Restart, Follow and Abort. */
+#include "daemon/api/handler.h"
+#include "model/command.h"
+#include <string.h>
+
+/* What a caller wants to know of restarts, but for the fleets. Returns false where the call was answered with
+ * an error.
+ */
+static bool parse_watch(struct call *call, json_t *parameters, struct watch_request *ret)
+{
+        json_t *wait = json_object_get(parameters, "wait"), *workers = json_object_get(parameters, "workers");
+        const char *what = json_string_value(wait);
+
+        if (wait && !json_is_null(wait) &&
+            (!what || (strcmp(what, "replaced") != 0 && strcmp(what, "drained") != 0))) {
+                handler_refuse_parameter(call, "wait");
+                return false;
+        }
+        if (workers && !json_is_null(workers) && !json_is_boolean(workers)) {
+                handler_refuse_parameter(call, "workers");
+                return false;
+        }
+        if (what && !call_wants_more(call)) {
+                server_reply_error(call, VARLINK_EXPECTED_MORE, json_object());
+                return false;
+        }
+        *ret = (struct watch_request){
+                .wait = call_wants_more(call),
+                .drained = what && strcmp(what, "drained") == 0,
+                .workers = json_is_true(workers),
+        };
+        return true;
+}
+
+void handle_restart(struct control *control, struct call *call, json_t *parameters, usec_t now)
+{
+        _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
+        _cleanup_free_ struct watch_order *orders = NULL;
+        struct watch_request request;
+
+        if (!parse_watch(call, parameters, &request) || handler_refuse_at_shutdown(control, call) ||
+            !handler_parse_fleets(control, call, parameters, &list))
+                return;
+        orders = calloc(list.n_fleets + 1, sizeof(*orders));
+        if (!orders) {
+                server_reply(call, NULL, false);
+                return;
+        }
+        for (size_t i = 0; i < list.n_fleets; i++) {
+                struct fleet *fleet = list.fleets[i];
+
+                if (fleet->rollout.state == ROLLOUT_RUNNING)
+                        orders[i].superseded = fleet->generation;
+                orders[i].refused = command_restart(control->host.world, fleet, now) == COMMAND_STOPPED;
+        }
+        handler_changed(control);
+        request.fleets = list.fleets;
+        request.n_fleets = list.n_fleets;
+        request.orders = orders;
+        watch_reply(&control->watches, call, &request, now);
+}
+
+void handle_follow(struct control *control, struct call *call, json_t *parameters, usec_t now)
+{
+        _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
+        struct watch_request request;
+
+        if (!parse_watch(call, parameters, &request) ||
+            !handler_parse_fleets(control, call, parameters, &list))
+                return;
+        request.fleets = list.fleets;
+        request.n_fleets = list.n_fleets;
+        watch_reply(&control->watches, call, &request, now);
+}
+
+void handle_abort(struct control *control, struct call *call, json_t *parameters, usec_t now)
+{
+        _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
+        _cleanup_json_ json_t *aborted = json_array();
+        bool failed = false;
+
+        if (!handler_parse_fleets(control, call, parameters, &list))
+                return;
+        for (size_t i = 0; i < list.n_fleets; i++) {
+                struct fleet *fleet = list.fleets[i];
+
+                if (fleet->rollout.state == ROLLOUT_RUNNING)
+                        failed |= json_array_append_new(aborted, varlink_text(fleet->settings->name)) < 0;
+                command_abort(control->host.world, fleet, now);
+        }
+        handler_changed(control);
+        server_reply(call, failed ? NULL : json_pack("{s:O}", "aborted", aborted), false);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Handles what is about sqmgr itself: Reload, Reexec, Ping and GetVersion. */
+#include "daemon/api/handler.h"
+#include <string.h>
+
+/* A JSON list of lines, which are released. */
+static json_t *take_lines(char **lines)
+{
+        json_t *list = json_array();
+
+        for (size_t i = 0; lines && lines[i]; i++) {
+                if (list && json_array_append_new(list, varlink_text(lines[i])) < 0) {
+                        json_decref(list);
+                        list = NULL;
+                }
+                free(lines[i]);
+        }
+        free(lines);
+        return list;
+}
+
+void handle_reload(struct control *control, struct call *call, json_t *parameters _unused_,
+                   usec_t now _unused_)
+{
+        char **lines = NULL;
+        int r = control->host.reload(control->host.userdata, &lines);
+
+        if (r < 0) {
+                handler_refuse(call, "cannot read the configuration again, the old one stays in force: %s",
+                               strerrordesc_np(-r));
+                return;
+        }
+        json_t *list = take_lines(lines);
+        if (r > 0) {
+                server_reply_error(call, CONTROL_REFUSED,
+                                   json_pack("{s:s, s:o}", "reason",
+                                             "the configuration has errors, the old one stays in force",
+                                             "details", list));
+                return;
+        }
+        handler_changed(control);
+        server_reply(call, json_pack("{s:o}", "changes", list), false);
+}
+
+void handle_reexec(struct control *control, struct call *call, json_t *parameters _unused_,
+                   usec_t now _unused_)
+{
+        control->host.reexec(control->host.userdata, call);
+}
+
+void handle_ping(struct control *control _unused_, struct call *call, json_t *parameters _unused_,
+                 usec_t now _unused_)
+{
+        server_reply(call, json_object(), false);
+}
+
+void handle_get_version(struct control *control, struct call *call, json_t *parameters _unused_,
+                        usec_t now _unused_)
+{
+        server_reply(call, json_pack("{s:s}", "version", control->host.version), false);
+}
