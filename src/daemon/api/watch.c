@@ -32,7 +32,7 @@ struct watched {
         char *name; /* a reload may take the fleet away */
         struct watch_order order;
         struct told told;
-        char waits_for[512]; /* as a sentence */
+        char waits_for[512]; /* the sentence that was told */
         bool moved;          /* since the reply before */
         struct seen *seen;
         size_t n_seen;
@@ -173,16 +173,24 @@ static bool told_equal(const struct told *a, const struct told *b)
 static bool watched_update(struct watched *watched, const struct fleet *fleet, bool drained, bool first,
                            usec_t now)
 {
-        struct told before = watched->told, told = describe(watched, fleet, drained, now);
-        char waits_for[sizeof(watched->waits_for)] = "";
+        struct told before = watched->told;
 
-        if (fleet && !told.ended)
-                fleet_waits_for(fleet, now, waits_for, sizeof(waits_for));
-        watched->moved = first || told.replaced != before.replaced || told.draining != before.draining ||
-                         (waits_for[0] != '\0' && strcmp(waits_for, watched->waits_for) != 0);
-        strcpy(watched->waits_for, waits_for);
-        watched->told = told;
-        return first || !told_equal(&told, &before);
+        watched->told = describe(watched, fleet, drained, now);
+        watched->moved = first || watched->told.replaced != before.replaced ||
+                         watched->told.draining != before.draining;
+        return first || !told_equal(&watched->told, &before);
+}
+
+/* It is told again: says what it waits for in the words of now. */
+static void watched_tell_wait(struct watched *watched, const struct fleet *fleet, usec_t now)
+{
+        char before[sizeof(watched->waits_for)];
+
+        strcpy(before, watched->waits_for);
+        watched->waits_for[0] = '\0';
+        if (fleet && !watched->told.ended)
+                fleet_waits_for(fleet, now, watched->waits_for, sizeof(watched->waits_for));
+        watched->moved |= watched->waits_for[0] != '\0' && strcmp(watched->waits_for, before) != 0;
 }
 
 static const char *watched_error(const struct watched *watched, const struct fleet *fleet)
@@ -314,9 +322,10 @@ static int watch_update(struct watch *watch, enum update update, usec_t now, jso
         }
         due = due || json_array_size(changes) > 0;
         for (size_t i = 0; due && i < watch->n_fleets; i++) {
-                const struct watched *watched = &watch->fleets[i];
+                struct watched *watched = &watch->fleets[i];
                 const struct fleet *fleet = world_fleet(watch->list->world, watched->name);
 
+                watched_tell_wait(watched, fleet, now);
                 if (json_array_append_new(fleets, render_fleet(watched, fleet, watch->workers, now)) < 0)
                         return -ENOMEM;
         }
