@@ -54,6 +54,17 @@ static bool has_evidence(const struct sim *sim, const struct process *process)
                sim->now - process->changed_at <= stale_usec(sim);
 }
 
+/* The promise that breaks where one without evidence is ended: P9 where its beat would be evidence, had time
+ * or sqmgr itself not been disturbed since. */
+static const char *evidence_promise(const struct sim *sim, const struct process *process)
+{
+        const struct link *link = &sim->fleets[process->fleet].link;
+        bool lately = process->changed_at != 0 && sim->now - process->changed_at <= stale_usec(sim);
+        bool doubted = process->changed_at > link->up_at && process->changed_at <= sim->shell.trusted_at;
+
+        return link->up && lately && doubted ? "P9" : "P5";
+}
+
 /* Alive as far as is known, and silent for hang_after in which it could have been heard. */
 static bool seems_hung(const struct sim *sim, const struct process *process)
 {
@@ -202,8 +213,8 @@ static void check_quiet(struct sim *sim, const struct action *action, struct pro
         if (process->first_read_at == 0)
                 violate(sim, "P1", "%s is quieted before it has beaten", process_name(sim, process));
         if (!has_evidence(sim, process))
-                violate(sim, "P5", "%s is quieted without a fresh beat, Redis %s", process_name(sim, process),
-                        sim->fleets[process->fleet].link.up ? "up" : "away");
+                violate(sim, evidence_promise(sim, process), "%s is quieted without a fresh beat, Redis %s",
+                        process_name(sim, process), sim->fleets[process->fleet].link.up ? "up" : "away");
         if (action->worker->state == WORKER_ACTIVE)
                 check_replaced(sim, action, process);
 }
@@ -237,8 +248,8 @@ static void check_idle(struct sim *sim, const struct action *action, struct proc
         else if (!process->runner_alive)
                 return;
         else if (!has_evidence(sim, process))
-                violate(sim, "P5", "%s is stopped without a fresh beat, Redis %s", process_name(sim, process),
-                        sim->fleets[process->fleet].link.up ? "up" : "away");
+                violate(sim, evidence_promise(sim, process), "%s is stopped without a fresh beat, Redis %s",
+                        process_name(sim, process), sim->fleets[process->fleet].link.up ? "up" : "away");
         else if (overdue)
                 return;
         else if (process_jobs(process) > 0)
@@ -457,6 +468,17 @@ static void check_rollout(struct sim *sim, unsigned number)
                 violate(sim, "P6", "an outdated worker is kept though enough others are ready");
 }
 
+/* The same of one that is wrongly taken for hung: P9 where it was silent for so long, but not heard all the
+ * time. */
+static const char *silent_promise(const struct sim *sim, const struct process *process)
+{
+        const struct link *link = &sim->fleets[process->fleet].link;
+        usec_t hang_after = MAX(settings_of(sim, process->fleet)->hang_after, stale_usec(sim));
+        usec_t from = MAX(process->changed_at, link->up_at);
+
+        return link->up && sim->shell.trusted_at > from && sim->now > from + hang_after ? "P9" : "P5";
+}
+
 /* Who hangs is known for it, and nobody else. */
 void check_hung(struct sim *sim)
 {
@@ -479,7 +501,8 @@ void check_hung(struct sim *sim)
                 if (process->worker == NULL || process->worker->state > WORKER_QUIET)
                         continue;
                 if (process->worker->hung && !process->hung)
-                        violate(sim, "P5", "%s is taken for hung, though it was heard of %llu s ago",
+                        violate(sim, silent_promise(sim, process),
+                                "%s is taken for hung, though it was heard of %llu s ago",
                                 process_name(sim, process),
                                 (unsigned long long)((sim->now - process->changed_at) / SEC));
         }
