@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The death of sqmgr harms nobody: the next one takes over exactly the workers that live, and goes on.
 # seconds: 170
+# promises: P1 P3 P4
 # shellcheck disable=SC2030,SC2031
 load helpers
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Someone is told of what happens, by a command of theirs.
 # seconds: 15
+# promises: none
 load helpers
 
 # The lines run as a script whose folder anybody may write.

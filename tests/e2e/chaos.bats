@@ -3,6 +3,7 @@
 # Chaos: workers, Redis and sqmgr killed and frozen at random under load, and the ledger balanced at the end.
 # `make chaos MINUTES=N SEED=S` is the long form; the seed replays the faults, though not what else the machine does.
 # seconds: 150
+# promises: P1 P3 P4 P5 P8 P9
 load helpers
 
 @test "kill -9, SIGSTOP, restarts, reloads at random: no job is lost, cut off or run twice but by our own kills" {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Each command of sqmgrctl in a terminal and piped, and with each exit code that it has.
 # seconds: 60
+# promises: none
 load helpers
 
 reads=(status events jobs queues doctor metrics 'why default/1' ping version)

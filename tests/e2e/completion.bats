@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Completion of sqmgrctl in each shell that is here, with the fleets and workers that there are.
 # seconds: 25
+# promises: none
 load helpers
 
 completion=$top/contrib/completion

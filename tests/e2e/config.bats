@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Bad configs are refused whole, with the place and the remedy of every error.
 # seconds: 20
+# promises: P10
 load helpers
 
 # What it says beside the warning that a fleet has no user, which all these fleets draw from root.

@@ -3,6 +3,7 @@
 # How Redis is reached: over IPv6, as a user of its ACL, in a database of one's own, by each fleet its own; what that
 # costs it; and that nobody is told a password.
 # seconds: 60
+# promises: P5
 # shellcheck disable=SC2034
 load helpers
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Every command and exit code of sqmgrctl, on workers that beat five times a second.
 # seconds: 60
+# promises: P1 P3 P8 P10
 load helpers
 
 start_fleet() { # COUNT [LINE...]

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Workers that die are replaced: at once when they had lived, later and later when they had not.
 # seconds: 70
+# promises: none
 load helpers
 
 workers_differ_from() { [ "$(worker_pids)" != "$1" ]; }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The job classes that ran as a worker's memory ran out are named, over a limit and after the kernel's OOM killer.
 # seconds: 150
+# promises: none
 load helpers
 
 configure_fleet() { # LINE...

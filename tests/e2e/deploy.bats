@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The deployment recipes, run as they are: Capistrano with a repository, and the shell script.
 # seconds: 60
+# promises: P6 P7
 load helpers
 
 # The application's workers run what APP/current holds.

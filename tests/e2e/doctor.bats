@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A check of the surroundings, on a real Redis that is set up well, badly, or refuses to tell.
 # seconds: 30
+# promises: none
 load helpers
 
 finds() { sqmgrctl doctor --json | jq -e "any(.findings[]; $1)"; }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Who waits for a restart waits on when sqmgr itself dies in its middle.
 # seconds: 30
+# promises: P4 P8
 load helpers
 
 # A restart of three stubs that is waited for, and cannot end before `release`: jobs hold the old workers.

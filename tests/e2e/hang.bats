@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A worker that lives and has stopped beating is replaced and kept, or ended where that was asked for.
 # seconds: 150
+# promises: P5
 load helpers
 
 worker_is() { fleet_is ".workers[] | select(.pid == $hung) | $1"; } # CONDITION

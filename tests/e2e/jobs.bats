@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # `sqmgrctl jobs` shows what runs now, and says so where it cannot be known.
 # seconds: 60
+# promises: none
 load helpers
 
 jobs_are() { # CONDITION

@@ -3,6 +3,7 @@
 # With a real journal: the last lines of workers that failed are read back from it, and a journal that is stuck stops
 # nobody. journald runs below a /run of its own, in a mount namespace.
 # seconds: 20
+# promises: P7 P8
 load helpers
 
 journald=/lib/systemd/systemd-journald

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A job that runs for longer than its class may is told of once, and Sidekiq says where it is.
 # seconds: 60
+# promises: none
 load helpers
 
 told() { # COUNT

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The worker is the process that beats, wherever it is below the one started; one that beats elsewhere is let be.
 # seconds: 80
+# promises: P1
 load helpers
 
 @test "a wrapper script: the process that beats is quieted and stopped, and the job is not cut off" {

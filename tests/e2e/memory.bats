@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A worker over its memory threshold is replaced first and leaves when its jobs are done.
 # seconds: 60
+# promises: P1 P2
 load helpers
 
 bloated_is() { # STATE

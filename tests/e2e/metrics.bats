@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The numbers that Prometheus reads.
 # seconds: 15
+# promises: none
 load helpers
 
 metric_is() { sqmgrctl metrics | grep -qFx "$1"; } # LINE

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What waits in Redis, as Sidekiq put it there, and what is told when it is too much.
 # seconds: 30
+# promises: P8
 load helpers
 
 queue_is() { sqmgrctl queues --json | jq -e ".redis[0].queues[] | $1"; }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # README.md: its settings are accepted, and its way from nothing to a service is gone, with bundler and rbenv.
 # seconds: 60
+# promises: none
 # shellcheck disable=SC2030,SC2031
 load machine
 

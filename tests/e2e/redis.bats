@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Without evidence no harm: with Redis away nothing is quieted or stopped, and all goes on when it is back.
 # seconds: 130
+# promises: P5 P8
 load helpers
 
 # For SECONDS: the same workers, none of them quiet or stopping, and every command answered.

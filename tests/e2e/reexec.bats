@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The installed sqmgr takes the place of the running one: same process, same workers, same socket.
 # seconds: 60
+# promises: P4 P8 P10
 # shellcheck disable=SC2030,SC2031
 load helpers
 

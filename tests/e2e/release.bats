@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A release that cannot boot costs nothing: the old workers go on, and the next release works.
 # seconds: 60
+# promises: P7 P8
 load helpers
 
 make_release() { # NAME LINE

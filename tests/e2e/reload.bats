@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A reload puts everything into effect that can be, and ends no worker for it.
 # seconds: 60
+# promises: P4
 # shellcheck disable=SC2030,SC2031
 load helpers
 

@@ -3,6 +3,7 @@
 # The jobs of a worker that is killed: told of, put back, or parked; counted on real Sidekiqs. KILL_ROUNDS is how
 # often one is killed under load.
 # seconds: 200
+# promises: none
 load helpers
 
 configure_fleet() { # LINE...

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A rolling restart cuts off no job, on real Sidekiq workers.
 # seconds: 110
+# promises: P1 P2 P3
 load helpers
 
 # Looks at the fleet from $folder/sampling on until $folder/sampled exists: the fewest active workers, the most

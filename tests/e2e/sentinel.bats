@@ -3,6 +3,7 @@
 # Redis fails over, and sqmgr follows the master that the Sentinels name: with a real master, a replica and three
 # Sentinels. Nobody below the count, nobody cut off, nobody stopped on the word of a replica.
 # seconds: 60
+# promises: P1 P2 P5
 # shellcheck disable=SC2034
 load helpers
 

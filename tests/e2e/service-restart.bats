@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The service is upgraded, restarted and stopped, and goes down with its machine: under load, with the real systemd.
 # seconds: 140
+# promises: P1 P4
 # shellcheck disable=SC2030,SC2031,SC2034
 load machine
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # sqmgr as a service of the real systemd.
 # seconds: 150
+# promises: P1 P4 P10
 # shellcheck disable=SC2030,SC2031,SC2034
 load machine
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Without descriptors, or with a full disk, no worker is lost, doubled or ended, and all goes on afterwards.
 # seconds: 60
+# promises: P4
 load helpers
 
 # A process that has become another program is none of the shell's.

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # SIGTERM drains: jobs finish, then sqmgr exits with 0.
 # seconds: 50
+# promises: P1
 load helpers
 
 @test "SIGTERM: running jobs finish, every worker exits, sqmgr exits with 0" {

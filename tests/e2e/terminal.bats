@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # sqmgrctl in a real terminal, wide and narrow, and without one.
 # seconds: 45
+# promises: none
 load helpers
 
 # A terminal of that size with a shell in it: what is typed there, and what stands there then.

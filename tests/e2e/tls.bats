@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Redis over TLS: the server proves who it is, and so does sqmgr where it is asked to.
 # seconds: 40
+# promises: P10
 # shellcheck disable=SC2034
 load helpers
 

@@ -4,6 +4,7 @@
 # workers, no job lost or run twice, and all orders and rollouts go on.
 # With SQMGR_LONG=1 each is done many times over.
 # seconds: 160
+# promises: P1 P4
 # shellcheck disable=SC2030,SC2031
 load helpers
 

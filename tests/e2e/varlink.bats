@@ -3,6 +3,7 @@
 # The control socket as others use it: what the interface's description says, a plain client and systemd's varlinkctl
 # find.
 # seconds: 20
+# promises: none
 load helpers
 
 start_fleet() {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # `sqmgrctl why`: the story of one worker, in order, from what is kept and what is known.
 # seconds: 20
+# promises: none
 load helpers
 
 start_fleet() { # COUNT [LINE...]

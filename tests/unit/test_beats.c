@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Are the heartbeats of our own workers found and read, at a cost that others do not raise? Run against a
  * real redis-server. */
+/* promises: P5 */
 #include "frameworks/sidekiq/beats.h"
 #include "io/clock.h"
 #include "redis_server.h"

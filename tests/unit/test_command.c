@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The operator's commands, reloads, and the end of sqmgr itself. */
+/* promises: P1 P8 */
 #include "world.h"
 
 static struct test_world t;

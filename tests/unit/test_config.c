@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of io/ini.h with real files. */
+/* promises: P10 */
 #include "frameworks/table.h"
 #include "io/ini.h"
 #include "unit.h"

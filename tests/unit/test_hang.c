@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Workers that live and have stopped beating: when they count, who takes their place, and when they end. */
+/* promises: P3 P5 P9 */
 #include "world.h"
 
 static struct test_world t;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Is a heartbeat given to the worker that it belongs to, and to no other? */
+/* promises: P1 */
 #include "model/match.h"
 #include "unit.h"
 #include <stdio.h>

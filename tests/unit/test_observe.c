@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What counts as evidence: idle proof, freshness, doubtful time, states, signals. */
+/* promises: P1 P5 P9 */
 #include "world.h"
 
 static struct test_world t;

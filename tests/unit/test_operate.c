@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The calls of the control interface, over a real socket, on worlds made by hand. */
+/* promises: P8 P10 */
 #include "client.h"
 #include "daemon/api/control.h"
 #include "frameworks/sidekiq/format.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The planner's rules: who is started, quieted, stopped and killed, and when not. */
+/* promises: P1 P2 P3 P5 P9 */
 #include "world.h"
 
 static struct test_world t;

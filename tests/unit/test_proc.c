@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of io/proc.h against real processes. */
+/* promises: P4 */
 #include "io/proc.h"
 #include "unit.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Random lives of a fleet, from fixed seeds: the simulated world checks P1, P2, P3, P5, P7 and P9 at each
  * action, and in the end, once all is well again, so must the fleet be. */
+/* promises: P1 P2 P3 P5 P7 P9 */
 #include "world.h"
 
 #define SEEDS 200

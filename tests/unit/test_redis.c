@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Does the connection to Redis survive what a server can do to it? Run against a real one. */
+/* promises: P5 */
 #include "config.h"
 #include "io/clock.h"
 #include "io/redis.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Does the URL of a Redis say what it should, and is its password hidden? */
+/* promises: P10 */
 #include "settings/redis_url.h"
 #include "unit.h"
 #include <string.h>

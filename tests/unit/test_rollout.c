@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A restart: new workers first, old ones quieted as they become ready, and a bad release that costs nothing.
  */
+/* promises: P2 P6 P7 P8 */
 #include "world.h"
 
 static struct test_world t;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Is what a Sentinel says taken for no more than it is? The real ones stand in tests/e2e/sentinel.bats; here
  * the test itself answers in their place, as none of them would. */
+/* promises: P5 */
 #include "io/sentinel.h"
 #include "redis_server.h"
 #include <sys/socket.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The socket server, with real sockets in a folder of its own. */
+/* promises: P8 P10 */
 #include "client.h"
 #include "daemon/api/listen.h"
 #include "io/lock.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of the settings: the table of keys, reading into a draft, checks and printing. */
+/* promises: P10 */
 #include "base/parse.h"
 #include "config.h"
 #include "settings_text.h"

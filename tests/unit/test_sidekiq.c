@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Are Sidekiq's forms, 5 to 8, read right, and is garbage never taken for one? */
+/* promises: P5 */
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/table.h"
 #include "unit.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What outlives sqmgr: packed and unpacked it is the same, and bytes that were tampered with are refused. */
+/* promises: P4 */
 #include "model/plan.h"
 #include "model/state.h"
 #include "state_bytes.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Framing and messages of Varlink. */
+/* promises: P10 */
 #include "unit.h"
 #include "wire/varlink.h"
 
