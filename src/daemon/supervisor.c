@@ -62,7 +62,7 @@ static void forget_removed(struct supervisor *supervisor)
         struct world *world = supervisor->world;
         size_t n = world->n_fleets;
 
-        if (supervisor->keeper.adoption || rescues_need_removed(&supervisor->crew))
+        if (supervisor->keeper.search || rescues_need_removed(&supervisor->crew))
                 return;
         world_forget_removed(world);
         if (world->n_fleets == n)
@@ -232,7 +232,7 @@ struct supervisor *supervisor_free(struct supervisor *supervisor)
         reexec_end(&supervisor->reexec);
         ending_forget(&supervisor->ending);
         alerts_free(supervisor->alerts);
-        adoption_free(supervisor->keeper.adoption);
+        adopt_free(supervisor->keeper.search);
         end_crew(&supervisor->crew);
         turn_close(&supervisor->turn);
         world_free(supervisor->world);

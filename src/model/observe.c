@@ -301,6 +301,16 @@ void observe_unadopted(struct worker *worker)
         worker->state = WORKER_GONE;
 }
 
+void observe_hold(struct fleet *fleet, usec_t until)
+{
+        fleet->hold_until = until;
+}
+
+void observe_generation(struct fleet *fleet, uint64_t generation)
+{
+        fleet->generation = MAX(fleet->generation, generation);
+}
+
 /* A life that ended too soon. Those of a time without Redis say nothing of the release. */
 static void fleet_observe_failure(struct fleet *fleet, uint64_t generation, usec_t spawned_at,
                                   bool short_life, usec_t now)

@@ -33,6 +33,10 @@ struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, 
                                uint64_t beat_pid_start, usec_t now);
 /* It was adopted and cannot be watched: as if it had not been. */
 void observe_unadopted(struct worker *worker);
+/* Not all that may be workers of this fleet are known: none is started before that time. 0: they are. */
+void observe_hold(struct fleet *fleet, usec_t until);
+/* A worker of this generation was found. */
+void observe_generation(struct fleet *fleet, uint64_t generation);
 /* It could not be started: why, in words. */
 void observe_start_failed(struct fleet *fleet, unsigned index, const char *why, usec_t now);
 

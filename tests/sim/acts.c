@@ -20,6 +20,7 @@ static const char *const act_names[] = {
         [ACT_STALL] = "sqmgr is stalled",
         [ACT_FORK_FAILS] = "no process can be started",
         [ACT_PROC_FAILS] = "/proc and signals fail now and then",
+        [ACT_DISK_FULL] = "no state can be written",
         [ACT_SQMGR_KILL] = "sqmgr is to be killed",
         [ACT_WORKER_KILL] = "a worker is killed by somebody",
         [ACT_WRAPPER_KILL] = "a wrapper is killed by somebody",
@@ -144,6 +145,9 @@ static void act_on_host(struct sim *sim, const struct act *act)
                 break;
         case ACT_PROC_FAILS:
                 sim->proc_fails_until = sim->now + act->a;
+                break;
+        case ACT_DISK_FULL:
+                sim->disk_full_until = sim->now + act->a;
                 break;
         default:
                 shell->kill_in = (int)(act->b % 6);
@@ -278,6 +282,7 @@ static void reload(struct sim *sim, unsigned number, unsigned in_force)
         uint64_t generation = fleet->generation;
         if (world_reload(sim->shell.world, &sim->shell.settings, sim->now) < 0)
                 abort();
+        sim->shell.pass.unsaved = true;
         if (fleet->generation != generation)
                 model->reloaded_generation = fleet->generation;
 }
@@ -318,6 +323,7 @@ void act_calm(struct sim *sim)
         sim->calm = true;
         sim->down_until = sim->silent_until = sim->slow_until = sim->garbage_until = 0;
         sim->frozen_until = sim->lags_until = sim->fork_fails_until = sim->proc_fails_until = 0;
+        sim->disk_full_until = 0;
         shell->kill_in = -1;
         shell->stalled_until = 0;
         if (!shell->running)

@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SEARCH_USEC (100 * USEC_PER_MSEC)
+/* Beyond any pid of ours: what is there is none of ours. */
+#define STRANGERS_PID 100000000
+
 enum fate { FATE_KEPT, FATE_LOST, FATE_CUT, FATE_GARBLED };
 
 bool shell_save(struct sim *sim, const struct plan *starting)
@@ -12,6 +16,12 @@ bool shell_save(struct sim *sim, const struct plan *starting)
         uint8_t *bytes;
         size_t size;
 
+        /* The old state still tells of what is being looked for. */
+        if (shell->adoption)
+                return false;
+        shell->behind = sim->now < sim->disk_full_until;
+        if (shell->behind)
+                return false;
         const struct state_source source = {
                 .world = shell->world,
                 .starting = starting,
@@ -25,6 +35,7 @@ bool shell_save(struct sim *sim, const struct plan *starting)
         free(shell->state);
         shell->state = bytes;
         shell->state_size = size;
+        shell->written = check_digest(sim);
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 const struct fleet *fleet = shell->world->fleets[i];
 
@@ -51,8 +62,9 @@ void shell_die(struct sim *sim)
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 match_clear(&sim->fleets[i].link.match);
                 sim->fleets[i].link = (struct link){.next_at = USEC_INFINITY};
-                sim->fleets[i].unresolved = 0;
         }
+        shell->adoption = adoption_free(shell->adoption);
+        shell->search_at = USEC_INFINITY;
         shell->world = world_free(shell->world);
         shell->running = shell->dying = false;
         shell->kill_in = -1;
@@ -65,7 +77,8 @@ bool shell_dies_here(struct sim *sim)
 
         if (shell->dying)
                 return true;
-        if (shell->kill_in < 0 || shell->kill_in-- > 0)
+        /* Nobody can know of what could not be written. */
+        if (shell->behind || shell->kill_in < 0 || shell->kill_in-- > 0)
                 return false;
         tell(sim, "sqmgr is killed here, in the middle of its work");
         shell->deaths++;
@@ -122,86 +135,168 @@ static uint64_t start_of(struct sim *sim, pid_t pid)
         return rng_chance(&sim->rng, 700) ? 1 : 0; /* no process of this world starts at 1 */
 }
 
-static void adopt(struct sim *sim, struct fleet *fleet, const struct worker *known, const char *identity)
+static void watch(struct sim *sim, struct process *process, struct worker *worker)
 {
-        struct process *process = find_known(sim, known);
-
-        if (process == NULL) {
-                observe_adopted(fleet, known, 0, 0, sim->now);
-                return;
-        }
-        struct worker *worker =
-                observe_adopted(fleet, known, start_of(sim, known->pid),
-                                known->beat_pid != 0 ? start_of(sim, known->beat_pid) : 0, sim->now);
-        tell(sim, "adopts %s as %s", process_name(sim, process), worker_state_name(worker->state));
-        check_adopted(sim, process, known, worker);
-        if (worker->state == WORKER_GONE)
-                return;
+        process->fleet = check_number(sim, worker->fleet);
+        process->index = worker->index;
         worker->process = process;
         process->worker = worker;
         process->hung = worker->hung; /* as it was known when that was written last */
         match_owner_added(&sim->fleets[process->fleet].link.match);
-        if (worker->beat_pid != 0)
-                identify_known(process, identity);
 }
 
-/* A process that carries our mark, and that no state tells of. */
-static void adopt_unknown(struct sim *sim, struct process *process, bool beats)
+/* One that the state names. */
+static void adopt_known(struct sim *sim, struct fleet *fleet, const struct state_worker *saved)
 {
-        struct fleet *fleet = sim->shell.world->fleets[process->fleet];
-        struct worker known = {
-                .index = process->index,
-                .generation = fleet->generation,
-                .beat_pid = beats ? process->runner_pid : 0,
-                .beat_pid_start = beats ? process->runner_start : 0,
-                .pid = process->main_alive ? process->pid : process->runner_pid,
-                .pid_start = process->main_alive ? process->start : process->runner_start,
-                .state = WORKER_STARTING,
-                .spawned_at = process->spawned_at,
-                .state_at = sim->now,
+        const struct worker *known = &saved->worker;
+        struct process *process = find_known(sim, known);
+        uint64_t start = process ? start_of(sim, known->pid) : 0;
+        uint64_t beat_start = process && known->beat_pid != 0 ? start_of(sim, known->beat_pid) : 0;
+        struct worker *worker =
+                adoption_take_known(sim->shell.adoption, fleet, known, start, beat_start, sim->now);
+
+        if (!process)
+                return;
+        tell(sim, "adopts %s as %s", process_name(sim, process), worker_state_name(worker->state));
+        check_adopted(sim, process, known, worker);
+        if (worker->state == WORKER_GONE)
+                return;
+        watch(sim, process, worker);
+        if (worker->beat_pid != 0)
+                identify_known(process, saved->identity);
+}
+
+static void see(struct sim *sim, const struct sighting *sighting)
+{
+        if (adoption_see(sim->shell.adoption, sighting) < 0)
+                abort();
+}
+
+/* What /proc shows of one of ours: the main process, what runs below it, and what its jobs left behind. */
+static void see_process(struct sim *sim, const struct process *process, bool lost)
+{
+        char mark[32], generation[24];
+        struct sighting sighting = {
+                .pid = process->pid,
+                .parent = 1,
+                .group = process->pid,
+                .session = process->pid,
+                .start = process->start,
+                .uid = sim->fleets[process->mark_fleet].uid,
+                .launching = sim->now < process->launched_at,
+                .in_service = sim->service,
         };
 
-        char identity[64] = "";
-
-        if (beats)
-                snprintf(identity, sizeof(identity), ":%x", process->serial);
-        for (size_t i = 0; i < fleet->n_workers; i++)
-                if (fleet->workers[i]->index == known.index)
-                        known.index = fleet_free_index(fleet);
-        adopt(sim, fleet, &known, identity);
-}
-
-void shell_resolve(struct sim *sim, struct process *process)
-{
-        struct fleet_sim *fleet = &sim->fleets[process->fleet];
-
-        if (!process->runner_alive || fleet->unresolved == 0)
-                return;
-        tell(sim, "%s beats: it is ours", process_name(sim, process));
-        adopt_unknown(sim, process, true);
-        if (--fleet->unresolved == 0)
-                sim->shell.world->fleets[process->fleet]->hold_until = 0;
-}
-
-/* Those of which the state does not tell. One that still boots carries its place and generation in its
- * environment; of one that has booted the title may have overwritten that: it must beat first. */
-static void find_others(struct sim *sim, bool lost)
-{
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                struct process *process = sim->processes[i];
-                struct fleet_sim *fleet = &sim->fleets[process->fleet];
-                struct fleet *ours = sim->shell.world->fleets[process->fleet];
-
-                if (process->worker != NULL || !process_lives(process))
-                        continue;
-                if (!process->booted || !lost) {
-                        adopt_unknown(sim, process, false);
-                        continue;
-                }
-                fleet->unresolved++;
-                fleet->unresolved_until = sim->now + ours->settings->boot_timeout;
-                ours->hold_until = fleet->unresolved_until;
+        snprintf(mark, sizeof(mark), "%s/%u", sim->fleets[process->mark_fleet].name, process->mark_index);
+        snprintf(generation, sizeof(generation), "%llu", (unsigned long long)process->mark_generation);
+        /* That the state is lost, and a moment between two names is met, is too much. */
+        if (sim->now >= (lost ? process->launched_at : process->marked_at) &&
+            !(process->titled && process->booted)) {
+                sighting.instance = "ours";
+                sighting.worker = mark;
+                sighting.generation = generation;
         }
+        if (process->booted && !process->wrapped)
+                sighting.booted_as = sim->shell.settings.fleets[process->mark_fleet]->traits;
+        if (process->main_alive)
+                see(sim, &sighting);
+        if (process->wrapped && process->runner_alive && sim->now >= process->marked_at) {
+                sighting.pid = process->runner_pid;
+                sighting.parent = process->main_alive ? process->pid : 1;
+                sighting.start = process->runner_start;
+                see(sim, &sighting);
+        }
+        if (!process->leftover || !process->booted || !process->runner_alive)
+                return;
+        sighting.parent = process->detached ? 1 : process->runner_pid;
+        sighting.pid = STRANGERS_PID + (pid_t)process->serial;
+        sighting.start = process->booted_at;
+        sighting.booted_as = NULL;
+        if (process->detached)
+                sighting.group = sighting.session = sighting.pid;
+        see(sim, &sighting);
+}
+
+/* A worker of another sqmgr's, one that it begins, and a process whose user claims to be a worker of ours. */
+static void see_strangers(struct sim *sim)
+{
+        struct sighting sighting = {
+                .pid = STRANGERS_PID - 1,
+                .parent = 1,
+                .group = STRANGERS_PID - 1,
+                .session = STRANGERS_PID - 1,
+                .start = 2,
+                .uid = sim->fleets[0].uid,
+                .instance = "another",
+                .worker = "red/1",
+                .generation = "7",
+                .booted_as = sim->shell.settings.fleets[0]->traits,
+        };
+
+        see(sim, &sighting);
+        sighting.instance = "ours";
+        sighting.uid = 2000;
+        see(sim, &sighting);
+        see(sim, &(struct sighting){.pid = STRANGERS_PID - 2,
+                                    .uid = sim->fleets[0].uid,
+                                    .launching = true,
+                                    .parent_starts = true});
+}
+
+static void adopt_found(struct sim *sim, const struct claimant *claimant)
+{
+        const struct worker as_known = {.pid = claimant->pid, .pid_start = claimant->start};
+        struct process *process = find_known(sim, &as_known);
+
+        if (!process) {
+                violate(sim, "P4", "a process that is none of ours is adopted as a worker of fleet '%s'",
+                        claimant->fleet->settings->name);
+                return;
+        }
+        struct worker *worker = adoption_take(sim->shell.adoption, claimant, process->spawned_at, sim->now);
+        check_found(sim, process, claimant, worker);
+        tell(sim, "finds %s, and adopts it as %s", process_name(sim, process), WORKER_ID(worker));
+        watch(sim, process, worker);
+}
+
+/* Returns 0, or -errno where descriptors are short on the way. */
+static int search(struct sim *sim)
+{
+        struct adoption *adoption = sim->shell.adoption;
+        const struct claimant *claimant;
+        bool fails = sim->now < sim->proc_fails_until, lost = true;
+
+        for (size_t i = 0; i < adoption->n_sought; i++)
+                lost = lost && adoption->sought[i].lost;
+        adoption_search_begin(adoption);
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                if (fails && rng_chance(&sim->rng, 100))
+                        return -EMFILE;
+                see_process(sim, sim->processes[i], lost);
+        }
+        if (sim->strangers)
+                see_strangers(sim);
+        adoption_judge(adoption);
+        while (!sim->broken && (claimant = adoption_next(adoption, sim->now))) {
+                if (fails && rng_chance(&sim->rng, 200))
+                        return -EMFILE;
+                adopt_found(sim, claimant);
+        }
+        return 0;
+}
+
+void shell_search(struct sim *sim)
+{
+        struct shell *shell = &sim->shell;
+        int r = search(sim);
+
+        shell->search_at = USEC_INFINITY;
+        if (!adoption_search_end(shell->adoption, r, sim->now)) {
+                shell->search_at = sim->now + SEARCH_USEC;
+                return;
+        }
+        shell->adoption = adoption_free(shell->adoption);
+        shell->pass.unsaved = true;
 }
 
 static void continue_state(struct sim *sim, const struct state *state)
@@ -210,19 +305,41 @@ static void continue_state(struct sim *sim, const struct state *state)
                 const struct state_fleet *saved = &state->fleets[i];
                 struct fleet *fleet = world_fleet(sim->shell.world, saved->name);
 
-                if (fleet == NULL)
+                if (!fleet)
                         continue;
-                state_continue_fleet(fleet, saved, sim->now);
+                if (adoption_continue_fleet(sim->shell.adoption, fleet, saved, sim->now) < 0)
+                        abort();
                 for (size_t j = 0; j < saved->n_workers; j++)
                         if (saved->workers[j].worker.pid != 0)
-                                adopt(sim, fleet, &saved->workers[j].worker, saved->workers[j].identity);
+                                adopt_known(sim, fleet, &saved->workers[j]);
         }
+}
+
+static void adopt(struct sim *sim)
+{
+        struct shell *shell = &sim->shell;
+        struct state *state = NULL;
+
+        if (adoption_new(shell->world, "ours", 0, &shell->adoption) < 0)
+                abort();
+        for (unsigned i = 0; i < sim->n_fleets; i++)
+                adoption_seek(shell->adoption, shell->world->fleets[i], sim->fleets[i].uid, sim->now);
+        int outcome = state_unpack(shell->state, shell->state_size, "boot", sim->now, &state);
+        tell(sim, "sqmgr starts, its state %s", outcome == STATE_READ ? "is read" : "is lost");
+        if (outcome == STATE_READ) {
+                continue_state(sim, state);
+                check_continued(sim);
+        }
+        state_free(state);
+        if (adoption_needs_search(shell->adoption))
+                shell_search(sim);
+        else
+                shell->adoption = adoption_free(shell->adoption);
 }
 
 void shell_start(struct sim *sim)
 {
         struct shell *shell = &sim->shell;
-        struct state *state = NULL;
 
         if (world_new(&shell->settings, sim->seed + shell->deaths, &shell->world) < 0)
                 abort();
@@ -237,14 +354,7 @@ void shell_start(struct sim *sim)
         for (unsigned i = 0; i < sim->n_fleets; i++)
                 sim->fleets[i].link.next_at = sim->now + rng_range(&sim->rng, 0, 10 * USEC_PER_MSEC);
         spoil_state(sim);
-        int outcome = state_unpack(shell->state, shell->state_size, "boot", sim->now, &state);
-        tell(sim, "sqmgr starts, its state %s", outcome == STATE_READ ? "is read" : "is lost");
-        if (outcome == STATE_READ) {
-                continue_state(sim, state);
-                check_continued(sim);
-        }
-        find_others(sim, outcome != STATE_READ);
-        state_free(state);
+        adopt(sim);
         /* What happened after the last write is known to nobody. */
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 const struct rollout *rollout = &shell->world->fleets[i]->rollout;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The promises, checked against what truly is the case in the world and what could be read of it: never
  * against what the core believes, save its orders and settings. */
+#include "base/hash.h"
 #include "sim.h"
 #include <stdio.h>
 
@@ -14,7 +15,7 @@ static const struct fleet_settings *settings_of(const struct sim *sim, unsigned 
         return sim->shell.world->fleets[fleet]->settings;
 }
 
-static unsigned number_of(const struct sim *sim, const struct fleet *fleet)
+unsigned check_number(const struct sim *sim, const struct fleet *fleet)
 {
         unsigned number = 0;
 
@@ -129,9 +130,8 @@ static unsigned draining_for_restart(const struct fleet *fleet, const struct wor
 static void check_start(struct sim *sim, const struct action *action)
 {
         const struct fleet *fleet = action->fleet;
-        unsigned number = number_of(sim, fleet), living = count_living(sim, number), trying = 0, hung = 0;
+        unsigned number = check_number(sim, fleet), living = count_living(sim, number), trying = 0, hung = 0;
         struct fleet_sim *model = &sim->fleets[number];
-        bool lost = model->unresolved > 0 && sim->now >= model->unresolved_until;
 
         /* One that still boots and is outdated already takes no place of the surge (P6). */
         for (size_t i = 0; i < fleet->n_workers; i++) {
@@ -141,7 +141,7 @@ static void check_start(struct sim *sim, const struct action *action)
                 trying += (worker->state == WORKER_ACTIVE && !seems_hung(sim, worker->process)) ||
                           (worker->state == WORKER_STARTING && worker->generation == fleet->generation);
         }
-        if (living >= fleet_max_processes(fleet) && !lost)
+        if (living >= fleet_max_processes(fleet))
                 violate(sim, "P3", "a start with %u processes alive, max_processes is %u", living,
                         fleet_max_processes(fleet));
         if (trying >= target_of(sim, fleet) + MAX(fleet_surge(fleet), 1U))
@@ -149,9 +149,10 @@ static void check_start(struct sim *sim, const struct action *action)
                         trying, target_of(sim, fleet), fleet_surge(fleet));
         if (hung > 0 && model->heard_since == 0 && trying > usec_sub(target_of(sim, fleet), hung))
                 violate(sim, "P5", "a start with %u hung, %u trying and none heard of", hung, trying);
-        if (model->unresolved > 0 && sim->now < model->unresolved_until)
-                violate(sim, "P4", "a start while %u processes may be workers of a lost state",
-                        model->unresolved);
+        for (size_t i = 0; i < sim->n_processes; i++)
+                if (process_lives(sim->processes[i]) && !sim->processes[i]->worker)
+                        violate(sim, "P4", "a start while %s lives and is not known",
+                                process_name(sim, sim->processes[i]));
         model->gap_since = sim->now;
         if (sim->now >= model->hour_at + USEC_PER_HOUR) {
                 model->hour_at = sim->now;
@@ -412,8 +413,7 @@ static void check_processes(struct sim *sim)
         for (size_t i = 0; i < sim->n_processes; i++) {
                 const struct process *process = sim->processes[i];
 
-                if (process_lives(process) && process->worker == NULL &&
-                    sim->fleets[process->fleet].unresolved == 0)
+                if (process_lives(process) && !process->worker && !sim->shell.adoption)
                         violate(sim, "P4", "%s lives and is forgotten", process_name(sim, process));
         }
         for (unsigned i = 0; i < sim->n_fleets; i++) {
@@ -428,6 +428,9 @@ static void check_processes(struct sim *sim)
                         if (process == NULL || process->worker != worker ||
                             (!process_lives(process) && process->exit_tell_at == USEC_INFINITY))
                                 violate(sim, "P4", "%s is kept though its process is none of ours",
+                                        WORKER_ID(worker));
+                        if (worker->generation > fleet->generation)
+                                violate(sim, "P4", "%s is of a generation that its fleet does not know",
                                         WORKER_ID(worker));
                         if (j > 0 && worker->index == fleet->workers[j - 1]->index)
                                 violate(sim, "P4", "%s is there twice", WORKER_ID(worker));
@@ -525,7 +528,7 @@ static void check_gaps(struct sim *sim, unsigned number)
         }
         if (trying >= target_of(sim, fleet) || heard == 0 ||
             count_living(sim, number) >= fleet_max_processes(fleet) || fleet_lacks_memory(fleet) ||
-            model->unresolved > 0 || sim->now < sim->fork_fails_until || sim->now < fleet->crash.next_at ||
+            sim->shell.adoption || sim->now < sim->fork_fails_until || sim->now < fleet->crash.next_at ||
             (fleet_surge(fleet) == 0 && draining_for_restart(fleet, NULL) > 0))
                 model->gap_since = sim->now;
         else if (sim->now > model->gap_since + 30 * SEC)
@@ -533,8 +536,36 @@ static void check_gaps(struct sim *sim, unsigned number)
                         target_of(sim, fleet));
 }
 
+uint64_t check_digest(const struct sim *sim)
+{
+        uint64_t hash = HASH_INIT;
+
+        for (unsigned i = 0; i < sim->n_fleets; i++) {
+                const struct fleet *fleet = sim->shell.world->fleets[i];
+                const uint64_t orders[] = {fleet->generation, fleet->order, fleet->force, fleet->scale,
+                                           fleet->rollout.state};
+
+                hash = hash_bytes(hash, orders, sizeof(orders));
+                for (size_t j = 0; j < fleet->n_workers; j++) {
+                        const struct worker *worker = fleet->workers[j];
+                        const uint64_t known[] = {
+                                worker->index,     worker->generation,         (uint64_t)worker->pid,
+                                worker->pid_start, (uint64_t)worker->beat_pid, worker->beat_pid_start,
+                                worker->state,     worker->threads_witness,
+                        };
+
+                        hash = hash_bytes(hash, known, sizeof(known));
+                }
+        }
+        return hash;
+}
+
 void check_turn(struct sim *sim)
 {
+        const struct shell *shell = &sim->shell;
+
+        if (!shell->adoption && !shell->behind && shell->written != check_digest(sim))
+                violate(sim, "P4", "the state does not tell what is the case");
         check_hung(sim);
         check_processes(sim);
         for (unsigned i = 0; i < sim->n_fleets; i++) {
@@ -551,6 +582,19 @@ void check_adopted(struct sim *sim, const struct process *process, const struct 
         if (lives && worker->state == WORKER_GONE)
                 violate(sim, "P4", "%s lives, and is taken for gone", process_name(sim, process));
         if (worker->index != known->index || worker->generation != known->generation)
+                violate(sim, "P4", "%s is adopted as another", process_name(sim, process));
+}
+
+void check_found(struct sim *sim, const struct process *process, const struct claimant *claimant,
+                 const struct worker *worker)
+{
+        if (process->worker)
+                violate(sim, "P4", "%s is adopted twice", process_name(sim, process));
+        if (process->main_alive && claimant->pid != process->pid)
+                violate(sim, "P4", "%s is adopted by what runs below it", process_name(sim, process));
+        if (claimant->index != 0 &&
+            (check_number(sim, worker->fleet) != process->mark_fleet ||
+             worker->index != process->mark_index || worker->generation != process->mark_generation))
                 violate(sim, "P4", "%s is adopted as another", process_name(sim, process));
 }
 

@@ -83,6 +83,7 @@ static usec_t make_span(struct rng *rng, enum act_kind kind)
                 return rng_range(rng, 0, PICK(rng, 3, 20, 90, 600) * SEC);
         case ACT_FORK_FAILS:
         case ACT_PROC_FAILS:
+        case ACT_DISK_FULL:
         case ACT_REDIS_GARBAGE:
         case ACT_REDIS_LAGS:
         case ACT_REDIS_SLOW:
@@ -139,6 +140,8 @@ void sim_open(struct sim *sim, uint64_t seed)
         sim->end_at = sim->calm_at + 4 * USEC_PER_HOUR;
         sim->stepped_usec = (int64_t)(1700000000 * SEC);
         sim->total_bytes = rng_chance(rng, 800) ? 1024 * 1024 * MEGABYTE : 4096 * MEGABYTE;
+        sim->service = rng_chance(rng, 500);
+        sim->strangers = rng_chance(rng, 300);
         sim->n_fleets = rng_chance(rng, 200) ? 2 : 1;
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 struct fleet_sim *fleet = &sim->fleets[i];
@@ -149,6 +152,7 @@ void sim_open(struct sim *sim, uint64_t seed)
                 make_settings(rng, &fleet->good, &fleet->settings[1]);
                 fleet->settings[1].launch_hash = rng_chance(rng, 300);
                 fleet->settings[1].removed = rng_chance(rng, 100);
+                fleet->uid = 1000 + (i > 0 && rng_chance(rng, 500));
                 snprintf(fleet->name, sizeof(fleet->name), "%s", i == 0 ? "red" : "blue");
                 fleet->settings[0].name = fleet->settings[1].name = fleet->name;
                 fleet->link.next_at = USEC_INFINITY;
@@ -167,6 +171,7 @@ void sim_open(struct sim *sim, uint64_t seed)
 
 void sim_close(struct sim *sim)
 {
+        sim->shell.adoption = adoption_free(sim->shell.adoption);
         sim->shell.world = world_free(sim->shell.world);
         pass_end(&sim->shell.pass);
         free(sim->shell.state);

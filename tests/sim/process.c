@@ -59,7 +59,22 @@ static pid_t new_pid(struct sim *sim, struct rng *rng)
         return sim->next_pid++;
 }
 
-struct process *process_spawn(struct sim *sim, unsigned fleet, unsigned index)
+static void process_mark(const struct sim *sim, struct process *process, const struct fleet *fleet)
+{
+        struct rng *rng = &process->rng;
+        usec_t launch = rng_range(rng, 0, (rng_chance(rng, 100) ? 5 * SEC : 50 * MSEC));
+
+        process->mark_fleet = process->fleet;
+        process->mark_index = process->index;
+        process->mark_generation = fleet->generation;
+        process->launched_at = MIN(process->boot_at, sim->now + launch);
+        process->marked_at = MIN(process->boot_at, process->launched_at + rng_range(rng, 0, 90 * MSEC));
+        process->titled = sim->service && !process->wrapped && rng_chance(rng, 500);
+        process->leftover = !process->titled && rng_chance(rng, 100);
+        process->detached = !process->wrapped && rng_chance(rng, 500);
+}
+
+struct process *process_spawn(struct sim *sim, const struct fleet *fleet, unsigned index)
 {
         if (sim->n_processes == sim->processes_allocated) {
                 sim->processes_allocated = MAX((size_t)32, 2 * sim->processes_allocated);
@@ -71,12 +86,12 @@ struct process *process_spawn(struct sim *sim, unsigned fleet, unsigned index)
         if (process == NULL)
                 abort();
 
-        const struct release *release = &sim->fleets[fleet].release;
+        const struct release *release = &sim->fleets[check_number(sim, fleet)].release;
         struct rng *rng = &process->rng;
         process->serial = sim->serial++;
         *rng = rng_fork(sim->seed, 1000 + process->serial);
         process->release = *release;
-        process->fleet = fleet;
+        process->fleet = check_number(sim, fleet);
         process->index = index;
         process->pid = process->runner_pid = new_pid(sim, rng);
         process->start = process->runner_start = sim->now;
@@ -104,6 +119,7 @@ struct process *process_spawn(struct sim *sim, unsigned fleet, unsigned index)
         process->native_thread = rng_chance(rng, release->native_thread * 10);
         process->leak_per_sec = release->leak_per_sec / 2 + rng_range(rng, 0, release->leak_per_sec);
         process->next_at = MIN(process->boot_at, process->crash_at);
+        process_mark(sim, process, fleet);
         sim->processes[sim->n_processes++] = process;
         return process;
 }

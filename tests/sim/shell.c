@@ -20,7 +20,7 @@ usec_t shell_next_at(const struct sim *sim)
 
         if (!shell->running)
                 return shell->start_at;
-        at = shell->wake_at;
+        at = MIN(shell->wake_at, shell->search_at);
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 const struct link *link = &sim->fleets[i].link;
 
@@ -97,11 +97,8 @@ static void hear(struct sim *sim, struct process *process)
 
         process->answered = false;
         process->looks = 0;
-        if (worker == NULL) {
-                if (process->answer.written_at != 0)
-                        shell_resolve(sim, process);
+        if (!worker)
                 return;
-        }
         const struct record record = identify_answer(sim, process);
         struct heartbeat beat = record.beat;
         if (worker->state == WORKER_GONE || record.written_at == 0)
@@ -110,6 +107,7 @@ static void hear(struct sim *sim, struct process *process)
                 if (!process->runner_alive)
                         return;
                 observe_beat_process(worker, process->runner_pid, process->runner_start, sim->now);
+                sim->shell.pass.unsaved = true;
         }
         if (!(looks & LOOK_WORK_LIST))
                 beat.work_list_known = false;
@@ -151,6 +149,7 @@ static void exit_step(struct sim *sim, struct process *process)
         process->exit_tell_at = USEC_INFINITY;
         if (worker == NULL || worker->state == WORKER_GONE)
                 return;
+        sim->shell.pass.unsaved = true;
         bool beats_apart = worker->beat_pid != 0 && worker->beat_pid != worker->pid;
         if (beats_apart && !process->runner_alive) {
                 check_death(sim, process);
@@ -180,9 +179,10 @@ static void look_proc(struct sim *sim, struct worker *worker, unsigned looks)
         if (looks & LOOK_MEMORY)
                 observe_memory(worker, process_bytes(sim, process), sim->now);
         if ((looks & LOOK_THREADS) && worker->beat_pid != 0 && process->runner_alive) {
-                unsigned threads = process_threads(sim, process);
+                bool witness = worker->threads_witness;
 
-                observe_threads(worker, threads);
+                observe_threads(worker, process_threads(sim, process));
+                sim->shell.pass.unsaved |= worker->threads_witness != witness;
         }
         if ((looks & LOOK_TITLE) && worker->beat_pid != 0)
                 observe_title(worker, process->booted, process->n_jobs);
@@ -221,13 +221,6 @@ static void look(struct sim *sim, bool fast)
                         process_of(worker)->looks = looks & (LOOK_BEAT | LOOK_WORK_LIST);
                         wanted = wanted || process_of(worker)->looks != 0;
                 }
-                for (size_t j = 0; !fast && sim->fleets[i].unresolved > 0 && j < sim->n_processes; j++) {
-                        struct process *process = sim->processes[j];
-
-                        if (process->fleet == i && process->worker == NULL)
-                                process->looks = LOOK_BEAT;
-                        wanted = true;
-                }
                 if (wanted && link->up && !link->asked)
                         link_ask(sim, i);
         }
@@ -241,15 +234,11 @@ static void forget_worker(struct process *process)
 
 static void start(struct sim *sim, const struct action *action)
 {
-        unsigned number = 0;
-
-        while (sim->shell.world->fleets[number] != action->fleet)
-                number++;
         if (sim->now < sim->fork_fails_until) {
                 observe_start_failed(action->fleet, action->index, "fork fails", sim->now);
                 return;
         }
-        struct process *process = process_spawn(sim, number, action->index);
+        struct process *process = process_spawn(sim, action->fleet, action->index);
         sim->n_started++;
         tell(sim, "starts %s (%s)", process_name(sim, process), reason_name(action->reason));
         if (shell_dies_here(sim))
@@ -258,7 +247,7 @@ static void start(struct sim *sim, const struct action *action)
                                                 process->start, sim->now);
         worker->process = process;
         process->worker = worker;
-        match_owner_added(&sim->fleets[number].link.match);
+        match_owner_added(&sim->fleets[process->fleet].link.match);
 }
 
 static int signal_worker(struct sim *sim, const struct worker *worker, int signo)
@@ -419,6 +408,10 @@ static bool input_step(struct sim *sim)
 {
         bool any = false;
 
+        if (sim->now >= sim->shell.search_at) {
+                shell_search(sim);
+                any = true;
+        }
         for (size_t i = 0; i < sim->n_processes; i++) {
                 if (sim->now < sim->processes[i]->exit_tell_at)
                         continue;

@@ -4,6 +4,7 @@
  * of the schedule made from it. */
 #pragma once
 
+#include "model/adoption.h"
 #include "model/command.h"
 #include "model/match.h"
 #include "model/observe.h"
@@ -46,6 +47,15 @@ struct process {
         struct release release;
         struct rng rng;
         usec_t next_at;
+
+        /* What its environment says, from launched_at on, and shows, from marked_at on, until its title grows
+         * over it. */
+        unsigned mark_fleet, mark_index;
+        uint64_t mark_generation;
+        usec_t launched_at, marked_at;
+        bool titled;   /* that happens once it has booted */
+        bool leftover; /* a job of it left a process behind, which carries its environment */
+        bool detached; /* as a leader of its own */
 
         /* The main process, and the runner that beats and runs jobs: the same one unless wrapped. */
         pid_t pid, runner_pid;
@@ -109,6 +119,7 @@ enum act_kind {
         ACT_STALL,
         ACT_FORK_FAILS,
         ACT_PROC_FAILS,
+        ACT_DISK_FULL,
         ACT_SQMGR_KILL,
         ACT_WORKER_KILL,
         ACT_WRAPPER_KILL,
@@ -157,9 +168,8 @@ struct fleet_sim {
         usec_t failed_at;
         uint64_t failed_generation;
         usec_t p6_since, gap_since;
-        usec_t heard_since;  /* at least one of its workers is heard; 0: none is */
-        unsigned unresolved; /* processes of a lost state, not yet known to be ours */
-        usec_t unresolved_until;
+        usec_t heard_since; /* at least one of its workers is heard; 0: none is */
+        uid_t uid;
         usec_t hour_at;
         unsigned hour_starts, burst_starts;
         usec_t burst_at;
@@ -182,9 +192,13 @@ struct shell {
         struct pass pass;
         usec_t wake_at, start_at, stalled_until;
         bool timer_first;
-        uint8_t *state; /* the file */
+        struct adoption *adoption; /* NULL: all that lives is known */
+        usec_t search_at;          /* the next, where it goes on */
+        uint8_t *state;            /* the file */
         size_t state_size;
-        int kill_in; /* steps; < 0: never */
+        uint64_t written; /* check_digest() of what it tells */
+        bool behind;      /* it could not be written at last */
+        int kill_in;      /* steps; < 0: never */
         unsigned kill_fate;
         usec_t down_usec;
         unsigned deaths;
@@ -203,8 +217,10 @@ struct sim {
 
         usec_t suspended_usec;
         int64_t stepped_usec;
-        usec_t fork_fails_until, proc_fails_until;
+        usec_t fork_fails_until, proc_fails_until, disk_full_until;
         uint64_t total_bytes;
+        bool service;   /* sqmgr has a control group in which nothing else is */
+        bool strangers; /* processes of others that look like workers of ours */
 
         usec_t down_until, silent_until, slow_until, garbage_until, frozen_until, lags_until;
         usec_t slow_usec;
@@ -238,7 +254,7 @@ void sim_close(struct sim *sim);
 void sim_run(struct sim *sim);
 
 /* process.c */
-struct process *process_spawn(struct sim *sim, unsigned fleet, unsigned index);
+struct process *process_spawn(struct sim *sim, const struct fleet *fleet, unsigned index);
 void process_step(struct sim *sim, struct process *process);
 bool process_lives(const struct process *process);
 unsigned process_jobs(const struct process *process);
@@ -268,7 +284,8 @@ void shell_die(struct sim *sim);
 bool shell_dies_here(struct sim *sim);
 /* Writes the state file; starting: as state_pack() takes it. Returns whether it was written. */
 bool shell_save(struct sim *sim, const struct plan *starting);
-void shell_resolve(struct sim *sim, struct process *process);
+/* One more search for the workers of an earlier sqmgr. */
+void shell_search(struct sim *sim);
 
 /* identify.c */
 void identify(struct sim *sim, unsigned fleet);
@@ -283,6 +300,7 @@ void act_calm(struct sim *sim);
 const char *act_text(const struct act *act, char text[static 128]);
 
 /* check.c */
+unsigned check_number(const struct sim *sim, const struct fleet *fleet);
 void check_action(struct sim *sim, const struct action *action);
 void check_signalled(struct sim *sim, const struct action *action, struct process *process);
 void check_turn(struct sim *sim);
@@ -291,6 +309,11 @@ void check_hung(struct sim *sim);
 /* A worker that lives is the one that it was. */
 void check_adopted(struct sim *sim, const struct process *process, const struct worker *known,
                    const struct worker *worker);
+/* One that was found is the worker that it is taken for. */
+void check_found(struct sim *sim, const struct process *process, const struct claimant *claimant,
+                 const struct worker *worker);
+/* Of what a new sqmgr must know: another one where anything of it is another. */
+uint64_t check_digest(const struct sim *sim);
 /* What was written is in force again. */
 void check_continued(struct sim *sim);
 void check_command(struct sim *sim, struct fleet *fleet, bool holds, const char *what);

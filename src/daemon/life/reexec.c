@@ -87,7 +87,7 @@ static const char *why_not(struct reexec *reexec)
                 return "sqmgr is shutting down";
         if (reexec->ending->query)
                 return "sqmgr is told to end";
-        if (reexec->keeper->adoption)
+        if (reexec->keeper->search)
                 return "the workers of an earlier sqmgr are still being looked for: try again";
         keeper_save_now(reexec->keeper, clock_now(CLOCK_MONOTONIC));
         if (reexec->keeper->error < 0)

@@ -3,14 +3,12 @@
  * that are found (daemon/run/search.c). */
 #include "daemon/run/adopt.h"
 #include "base/fd.h"
-#include "daemon/run/adoption.h"
 #include "daemon/run/hold.h"
 #include "daemon/run/rescue.h"
+#include "daemon/run/search.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
-#include "model/observe.h"
-#include "model/rollout.h"
 #include "model/state.h"
 #include <pwd.h>
 #include <string.h>
@@ -18,93 +16,64 @@
 
 /* Between two searches for what is not clear yet. */
 #define SEARCH_USEC (100 * USEC_PER_MSEC)
-/* A process shows neither its old name nor its new environment for a moment while it begins its command: two
- * searches in a row must say that there is none. */
-#define CLEAR_SEARCHES 2
-struct adoption *adoption_free(struct adoption *adoption)
+
+struct search *adopt_free(struct search *search)
 {
-        if (adoption == NULL)
+        if (!search)
                 return NULL;
-        search_forget(adoption);
-        sd_event_source_disable_unref(adoption->timer);
-        free(adoption->marked);
-        free(adoption->underway);
-        free(adoption->sought);
-        free(adoption);
+        sd_event_source_disable_unref(search->timer);
+        adoption_free(search->adoption);
+        free(search);
         return NULL;
 }
 
-static void adoption_free_pointer(struct adoption **adoption)
+static void adopt_free_pointer(struct search **search)
 {
-        adoption_free(*adoption);
-}
-
-/* Takes hold of the process that had this pid and start time. NULL: it is gone. */
-static int hold(pid_t pid, uint64_t start, struct proc **ret)
-{
-        _cleanup_proc_ struct proc *proc = NULL;
-
-        *ret = NULL;
-        if (pid <= 0)
-                return 0;
-        int r = proc_open(pid, &proc);
-        if (r < 0)
-                return r == -ESRCH ? 0 : r;
-        if (proc_start_time(proc) == start && !proc_has_exited(proc))
-                *ret = TAKE_PTR(proc);
-        return 0;
+        adopt_free(*search);
 }
 
 /* Pid and start time name a process for good, so that a user who is not the expected one is no reason to
  * start a second worker beside it: the command or the settings may have changed him. */
-static void check_user(const struct adoption *adoption, const struct worker *worker, const struct proc *proc)
+static void check_user(const struct search *search, const struct worker *worker, const struct proc *proc)
 {
-        const struct sought *sought = adoption_sought(adoption, worker->fleet);
-        uid_t uid;
+        uid_t wanted, uid;
 
-        if (sought == NULL || proc_uid(proc, &uid) < 0 || uid == sought->uid || uid == geteuid())
+        if (!adoption_uid(search->adoption, worker->fleet, &wanted) || proc_uid(proc, &uid) < 0 ||
+            uid == wanted || uid == geteuid())
                 return;
         log_warning("%s (pid %d) is adopted, though it runs as user %u, not as %u", WORKER_ID(worker),
-                    (int)worker->pid, (unsigned)uid, (unsigned)sought->uid);
+                    (int)worker->pid, (unsigned)uid, (unsigned)wanted);
 }
 
 /* One that the state names. */
-static int adopt_known(struct adoption *adoption, struct fleet *fleet, const struct state_worker *saved,
+static int adopt_known(struct search *search, struct fleet *fleet, const struct state_worker *saved,
                        usec_t now)
 {
         const struct worker *known = &saved->worker;
         _cleanup_proc_ struct proc *main = NULL, *beat = NULL;
 
-        int r = hold(known->pid, known->pid_start, &main);
+        int r = search_hold(known->pid, known->pid_start, &main);
         if (r == 0)
-                r = hold(known->beat_pid, known->beat_pid_start, &beat);
+                r = search_hold(known->beat_pid, known->beat_pid_start, &beat);
         if (r < 0)
                 return r;
-        struct worker *worker = observe_adopted(fleet, known, main != NULL ? known->pid_start : 0,
-                                                beat != NULL ? known->beat_pid_start : 0, now);
-        if (worker == NULL)
+        struct worker *worker =
+                adoption_take_known(search->adoption, fleet, known, main ? known->pid_start : 0,
+                                    beat ? known->beat_pid_start : 0, now);
+        if (!worker)
                 return -ENOMEM;
-        if (beat == NULL && known->beat_pid != 0 && saved->identity[0] != '\0')
-                rescue_begin(adoption->crew, fleet, known, saved->identity,
+        if (!beat && known->beat_pid != 0 && saved->identity[0] != '\0')
+                rescue_begin(search->crew, fleet, known, saved->identity,
                              &(struct exit_status){.known = false});
-        if (worker->state == WORKER_GONE) {
-                adoption->gone++;
+        if (worker->state == WORKER_GONE)
                 return 0;
-        }
-        const char *identity = beat != NULL && saved->identity[0] != '\0' ? saved->identity : NULL;
-        if (main == NULL)
+        const char *identity = beat && saved->identity[0] != '\0' ? saved->identity : NULL;
+        if (!main)
                 main = TAKE_PTR(beat);
         else if (known->beat_pid == known->pid)
                 beat = proc_close(beat);
-        check_user(adoption, worker, main);
-        adoption->adopted++;
-        return hold_adopted(adoption->crew, worker, TAKE_PTR(main), TAKE_PTR(beat), identity);
-}
-
-static void add_underway(struct adoption *adoption, struct fleet *fleet, const struct worker *known)
-{
-        adoption->underway[adoption->n_underway++] =
-                (struct underway){.fleet = fleet, .index = known->index, .generation = known->generation};
+        check_user(search, worker, main);
+        return hold_adopted(search->crew, worker, TAKE_PTR(main), TAKE_PTR(beat), identity);
 }
 
 /* One that is no longer configured: its workers drain. */
@@ -139,158 +108,109 @@ static int add_removed(struct crew *crew, struct settings *settings, const struc
         return 0;
 }
 
-static int continue_fleet(struct adoption *adoption, struct fleet *fleet, const struct state_fleet *saved,
+static int continue_fleet(struct search *search, struct fleet *fleet, const struct state_fleet *saved,
                           usec_t now)
 {
-        struct sought *sought = adoption_sought(adoption, fleet);
+        int r = adoption_continue_fleet(search->adoption, fleet, saved, now);
 
-        if (sought != NULL)
-                sought->lost = false;
-        state_continue_fleet(fleet, saved, now);
-        /* While there was no sqmgr it could not come forward. */
-        if (fleet->rollout.state == ROLLOUT_RUNNING)
-                rollout_observe_progress(fleet, now);
-        for (size_t i = 0; i < saved->n_workers; i++) {
-                const struct state_worker *worker = &saved->workers[i];
-                int r = 0;
-
-                if (worker->worker.pid == 0)
-                        add_underway(adoption, fleet, &worker->worker);
-                else
-                        r = adopt_known(adoption, fleet, worker, now);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
+        for (size_t i = 0; r >= 0 && i < saved->n_workers; i++)
+                if (saved->workers[i].worker.pid != 0)
+                        r = adopt_known(search, fleet, &saved->workers[i], now);
+        return r;
 }
 
-static int continue_state(struct adoption *adoption, struct settings *settings, const struct state *state,
+static int continue_state(struct search *search, struct settings *settings, const struct state *state,
                           usec_t now)
 {
-        size_t n = 0;
+        struct crew *crew = search->crew;
 
-        for (size_t i = 0; i < state->n_fleets; i++)
-                n += state->fleets[i].n_workers;
-        adoption->underway = calloc(n + 1, sizeof(*adoption->underway));
-        if (adoption->underway == NULL)
-                return -ENOMEM;
         for (size_t i = 0; i < state->n_fleets; i++) {
                 const struct state_fleet *saved = &state->fleets[i];
-                struct fleet *fleet = world_fleet(adoption->crew->world, saved->name);
+                struct fleet *fleet = world_fleet(crew->world, saved->name);
                 int r = 0;
 
-                if (fleet == NULL && saved->n_workers == 0)
+                if (!fleet && saved->n_workers == 0)
                         continue;
-                if (fleet == NULL)
-                        r = add_removed(adoption->crew, settings, saved, now, &fleet);
-                if (r >= 0 && fleet != NULL)
-                        r = continue_fleet(adoption, fleet, saved, now);
+                if (!fleet)
+                        r = add_removed(crew, settings, saved, now, &fleet);
+                if (r >= 0 && fleet)
+                        r = continue_fleet(search, fleet, saved, now);
                 if (r < 0)
                         return r;
         }
-        for (const struct state_dead *dead = state->dead; dead != NULL; dead = dead->next) {
-                const struct fleet *fleet = world_fleet(adoption->crew->world, dead->fleet);
+        for (const struct state_dead *dead = state->dead; dead; dead = dead->next) {
+                const struct fleet *fleet = world_fleet(crew->world, dead->fleet);
 
-                if (fleet != NULL && dead->worker.identity[0] != '\0')
-                        rescue_begin(adoption->crew, fleet, &dead->worker.worker, dead->worker.identity,
-                                     &dead->exit);
+                if (fleet && dead->worker.identity[0] != '\0')
+                        rescue_begin(crew, fleet, &dead->worker.worker, dead->worker.identity, &dead->exit);
         }
         return 0;
 }
 
-static bool is_done(const struct adoption *adoption, usec_t now)
+static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *userdata)
 {
-        unsigned underway = 0;
-
-        for (size_t i = 0; i < adoption->n_underway; i++) {
-                const struct underway *start = &adoption->underway[i];
-                bool found = false;
-
-                for (size_t j = 0; j < start->fleet->n_workers; j++)
-                        found |= start->fleet->workers[j]->index == start->index;
-                underway += !found;
-        }
-        return now >= adoption->until ||
-               (adoption->launching == 0 && (underway == 0 || adoption->clear >= CLEAR_SEARCHES));
-}
-
-/* Nothing is started before all is known. */
-static void set_holds(struct world *world, usec_t until)
-{
-        for (size_t i = 0; i < world->n_fleets; i++)
-                world->fleets[i]->hold_until = until;
-}
-
-static int on_search(sd_event_source *source, uint64_t usec, void *userdata)
-{
-        struct adoption *adoption = userdata;
-        struct crew *crew = adoption->crew;
-        struct keeper *keeper = adoption->keeper;
+        struct search *search = userdata;
+        struct keeper *keeper = search->keeper;
+        struct turn *turn = search->crew->turn;
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
-        (void)usec;
-        int r = search_workers(adoption, now);
-        if (r < 0 && r != adoption->failed)
+        int r = MIN(search_run(search, now), 0);
+        if (r < 0 && r != search->failed)
                 log_error("cannot look for the workers of an earlier sqmgr: %s, none is started meanwhile",
                           strerror(-r));
-        adoption->failed = MIN(r, 0);
-        /* One that was passed over would be started once more: the holds last until a search is whole. */
-        if (r < 0) {
-                adoption->until = MAX(adoption->until, usec_add(now, 2 * SEARCH_USEC));
-                set_holds(adoption->crew->world, adoption->until);
-        }
-        turn_arm(crew->turn);
-        if (r < 0 || !is_done(adoption, now)) {
+        search->failed = r;
+        turn_arm(turn);
+        if (!adoption_search_end(search->adoption, r, now)) {
                 (void)sd_event_source_set_time(source, usec_add(now, SEARCH_USEC));
                 (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
                 return 0;
         }
-        set_holds(crew->world, 0);
-        keeper->adoption = adoption_free(adoption);
-        turn_changed(crew->turn);
+        keeper->search = adopt_free(search);
+        turn_changed(turn);
         return 0;
 }
 
-static int search_on(struct adoption *adoption, usec_t now)
+static int search_on(struct search *search, usec_t now)
 {
-        set_holds(adoption->crew->world, adoption->until);
-        return sd_event_add_time(adoption->crew->event, &adoption->timer, CLOCK_MONOTONIC,
-                                 usec_add(now, SEARCH_USEC), 0, on_search, adoption);
+        return sd_event_add_time(search->crew->event, &search->timer, CLOCK_MONOTONIC,
+                                 usec_add(now, SEARCH_USEC), 0, on_search, search);
 }
 
-static int adoption_new(struct crew *crew, struct keeper *keeper, usec_t now, struct adoption **ret)
+/* Whose the workers of this fleet are. Returns 0 or -errno. */
+static int find_user(const struct fleet_settings *settings, uid_t *ret)
 {
-        const struct world *world = crew->world;
-        _cleanup_(adoption_free_pointer) struct adoption *adoption = calloc(1, sizeof(*adoption));
+        errno = 0;
+        const struct passwd *user = settings->user ? getpwnam(settings->user) : NULL;
+        int r = -errno;
 
-        if (adoption == NULL)
-                return -ENOMEM;
-        adoption->crew = crew;
-        adoption->keeper = keeper;
-        adoption->until = USEC_INFINITY;
-        int r = search_service(adoption);
-        if (r < 0)
+        if (!user && is_shortage(r))
                 return r;
-        adoption->sought = calloc(world->n_fleets + 1, sizeof(*adoption->sought));
-        if (adoption->sought == NULL)
-                return -ENOMEM;
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                const struct fleet_settings *settings = world->fleets[i]->settings;
-                errno = 0;
-                const struct passwd *user = settings->user != NULL ? getpwnam(settings->user) : NULL;
-                r = -errno;
-                if (user == NULL && is_shortage(r))
-                        return r;
-
-                adoption->until = MIN(adoption->until, usec_add(now, settings->boot_timeout));
-                adoption->sought[adoption->n_sought++] = (struct sought){
-                        .fleet = world->fleets[i],
-                        .uid = user != NULL ? user->pw_uid : geteuid(),
-                        .lost = true,
-                };
-        }
-        *ret = TAKE_PTR(adoption);
+        *ret = user ? user->pw_uid : geteuid();
         return 0;
+}
+
+static int search_new(struct crew *crew, struct keeper *keeper, usec_t now, struct search **ret)
+{
+        _cleanup_(adopt_free_pointer) struct search *search = calloc(1, sizeof(*search));
+        uid_t uid;
+
+        if (!search)
+                return -ENOMEM;
+        search->crew = crew;
+        search->keeper = keeper;
+        int r = adoption_new(crew->world, crew->instance, geteuid(), &search->adoption);
+        if (r >= 0)
+                r = search_service(search);
+        for (size_t i = 0; r >= 0 && i < crew->world->n_fleets; i++) {
+                struct fleet *fleet = crew->world->fleets[i];
+
+                r = find_user(fleet->settings, &uid);
+                if (r >= 0)
+                        adoption_seek(search->adoption, fleet, uid, now);
+        }
+        if (r >= 0)
+                *ret = TAKE_PTR(search);
+        return r;
 }
 
 static void tell(const struct adoption *adoption, int outcome, const char *why)
@@ -315,12 +235,12 @@ static void tell(const struct adoption *adoption, int outcome, const char *why)
 
 int adopt_begin(struct crew *crew, struct keeper *keeper, struct settings *settings, usec_t now)
 {
-        _cleanup_(adoption_free_pointer) struct adoption *adoption = NULL;
+        _cleanup_(adopt_free_pointer) struct search *search = NULL;
         struct state *state = NULL;
         char why[512] = "";
-        bool unclear = false;
+        bool clear = true;
 
-        int r = adoption_new(crew, keeper, now, &adoption);
+        int r = search_new(crew, keeper, now, &search);
         if (r < 0)
                 return r;
         int outcome = statefile_read(settings->state_file, keeper->boot_id, now, &state, why, sizeof(why));
@@ -329,21 +249,20 @@ int adopt_begin(struct crew *crew, struct keeper *keeper, struct settings *setti
                 return outcome;
         }
         if (outcome == STATEFILE_READ)
-                r = continue_state(adoption, settings, state, now);
+                r = continue_state(search, settings, state, now);
         state_free(state);
-        for (size_t i = 0; i < adoption->n_sought; i++)
-                unclear |= adoption->sought[i].lost;
-        unclear |= adoption->n_underway > 0;
-        if (r >= 0 && unclear)
-                r = search_workers(adoption, now);
+        if (r >= 0 && adoption_needs_search(search->adoption)) {
+                r = search_run(search, now);
+                clear = r >= 0 && adoption_search_end(search->adoption, 0, now);
+        }
         if (r < 0) {
                 log_error("cannot take over the workers of an earlier sqmgr: %s", strerror(-r));
                 return r;
         }
-        tell(adoption, outcome, why);
-        if (unclear && !is_done(adoption, now)) {
-                r = search_on(adoption, now);
-                keeper->adoption = TAKE_PTR(adoption);
+        tell(search->adoption, outcome, why);
+        if (!clear) {
+                r = search_on(search, now);
+                keeper->search = TAKE_PTR(search);
                 return r;
         }
         keeper_save_now(keeper, now);

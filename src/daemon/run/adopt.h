@@ -8,4 +8,4 @@
  * meanwhile. settings: those in force, which fleets are added to that are no longer configured. Returns 0, or
  * -errno where a worker that lives cannot be watched: then no fleet may run. */
 int adopt_begin(struct crew *crew, struct keeper *keeper, struct settings *settings, usec_t now);
-struct adoption *adoption_free(struct adoption *adoption);
+struct search *adopt_free(struct search *search);

@@ -18,7 +18,7 @@ bool keeper_save(struct keeper *keeper, const struct plan *starting, usec_t now)
         _cleanup_free_ uint8_t *bytes = NULL;
         size_t size;
 
-        if (keeper->adoption)
+        if (keeper->search)
                 return false;
         const struct state_source source = {
                 .world = crew->world,

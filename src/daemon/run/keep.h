@@ -5,7 +5,7 @@
 #include "daemon/run/crew.h"
 #include "io/statefile.h"
 
-struct adoption; /* adopt.h */
+struct search; /* search.h */
 
 struct keeper {
         struct crew *crew; /* not owned */
@@ -13,7 +13,7 @@ struct keeper {
         int error; /* of the last try to write; 0: it is written */
         /* What an earlier sqmgr left is still looked for, of which the old state tells: nothing is written
          * meanwhile. NULL: all that lives is known. */
-        struct adoption *adoption;
+        struct search *search;
 };
 
 /* Writes the state; starting as state_pack() takes it. Returns false where it is not written; what fails is
