@@ -7,6 +7,7 @@
 #include "base/macro.h"
 #include "io/clock.h"
 #include "io/resolve.h"
+#include "io/tls.h"
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <netdb.h>

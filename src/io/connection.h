@@ -6,10 +6,10 @@
 #pragma once
 
 #include "base/usec.h"
-#include "io/tls.h"
 #include <systemd/sd-event.h>
 
 struct connection;
+struct tls;
 struct redisReply; /* hiredis's */
 
 /* Where the server is. The texts must stay until the connection is closed or opened anew. */

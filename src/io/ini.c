@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "io/host.h"
 #include "io/tls.h"
+#include "settings/draft.h"
 #include <ctype.h>
 #include <fcntl.h>
 #include <grp.h>

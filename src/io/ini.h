@@ -2,8 +2,9 @@
 /* Reads the config file, and checks it against the machine that it is for. */
 #pragma once
 
-#include "settings/draft.h"
 #include "settings/errors.h"
+#include "settings/keys.h"
+#include <sys/types.h>
 
 /* Reads the file at path, and the password file that it may name; makes every check that a start makes. May
  * block: on files and on the user data base. Returns 0 with *ret, to be freed by settings_free(); or -EINVAL

@@ -6,9 +6,10 @@
 #pragma once
 
 #include "base/macro.h"
-#include "settings/settings.h"
 #include <sys/resource.h>
 #include <sys/types.h>
+
+struct fleet_settings;
 
 struct launch_request {
         const struct fleet_settings *fleet;

@@ -6,6 +6,7 @@
 #include "io/clock.h"
 #include "io/connection.h"
 #include "io/sentinel.h"
+#include "io/tls.h"
 #include "settings/redis_url.h"
 #include <hiredis/hiredis.h>
 #include <netdb.h>

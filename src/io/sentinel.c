@@ -6,6 +6,7 @@
 #include "io/sentinel.h"
 #include "io/connection.h"
 #include "settings/redis_url.h"
+#include "settings/settings.h"
 #include <hiredis/hiredis.h>
 #include <netdb.h>
 #include <stdio.h>

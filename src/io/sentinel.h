@@ -2,11 +2,11 @@
 /* Asks Sentinels where the master is, and listens to one of them for its moves. It never blocks the loop. */
 #pragma once
 
-#include "io/tls.h"
-#include "settings/settings.h"
 #include <systemd/sd-event.h>
 
+struct redis_settings;
 struct sentinel;
+struct tls;
 
 /* All are called from the loop, never from within a function of this file; everything is allowed in them. */
 struct sentinel_ops {

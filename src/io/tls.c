@@ -6,6 +6,7 @@
 
 #if HAVE_TLS
 #include "io/resolve.h"
+#include "settings/settings.h"
 #include <hiredis/hiredis.h>
 #include <hiredis/hiredis_ssl.h>
 #include <openssl/err.h>

@@ -3,8 +3,9 @@
  */
 #pragma once
 
-#include "settings/settings.h"
+#include "base/macro.h"
 
+struct redis_settings;
 struct tls;         /* what connections share: whom they trust, and who they are */
 struct tls_session; /* of one connection */
 struct redisContext;

@@ -5,6 +5,7 @@
 #include "base/parse.h"
 #include "base/socket_path.h"
 #include "base/words.h"
+#include "settings/errors.h"
 #include "settings/redis_url.h"
 #include <stdio.h>
 #include <string.h>

@@ -3,10 +3,10 @@
  * checks. */
 #pragma once
 
-#include "settings/errors.h"
 #include "settings/keys.h"
 
 struct settings_draft;
+struct settings_errors;
 
 /* What follows adds what is wrong to errors, by the line of the file, and returns 0 even so; -ENOMEM alone
  * ends the reading. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads settings from a text; see the header. */
 #include "settings_text.h"
+#include "settings/errors.h"
 #include "unit.h"
 
 const struct settings_surroundings root_surroundings = {

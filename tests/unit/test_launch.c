@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "io/last_lines.h"
 #include "io/launch.h"
+#include "settings/settings.h"
 #include "unit.h"
 
 #include <fcntl.h>

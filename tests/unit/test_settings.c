@@ -3,6 +3,7 @@
 /* promises: P10 */
 #include "base/parse.h"
 #include "config.h"
+#include "settings/errors.h"
 #include "settings_text.h"
 #include "unit.h"
 #include <stdarg.h>
