@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of how workers are started, signalled and followed to their end (daemon/run/execute.h, hold.h,
+ * exits.h) with real processes. */
+#include "crew.h"
+#include "daemon/run/exits.h"
+#include "model/observe.h"
+
+static sd_event *event;
+static char dir[] = "/tmp/sqmgr-test-XXXXXX";
+
+/* Runs the loop until the condition holds; the test's own time limit ends it otherwise. */
+#define run_until(condition)                                                                                 \
+        do {                                                                                                 \
+                while (!(condition))                                                                         \
+                        ck_assert_int_ge(sd_event_run(event, 20 * USEC_PER_MSEC), 0);                        \
+        } while (0)
+
+static void setup(void)
+{
+        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        signal(SIGPIPE, SIG_IGN);
+        ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+        ck_assert_int_ge(sd_event_new(&event), 0);
+}
+
+static void teardown(void)
+{
+        crew_end();
+        event = sd_event_unref(event);
+        unit_remove_tree(dir);
+}
+
+/* Starts a worker that is this script, which finds the folder in $d. */
+static struct worker *start(const char *script)
+{
+        char text[1024];
+
+        snprintf(text, sizeof(text), "d=%s\n%s\n", dir, script);
+        unit_write_file(dir, "script", text);
+        snprintf(text, sizeof(text), CREW_REDIS "[fleet:web]\ncommand=/bin/sh %s/script\n", dir);
+        crew_start(event, text);
+        return crew_start_worker();
+}
+
+/* The number in a file that the script writes: at the end of its name it is whole. 0: it is not there yet. */
+static pid_t read_pid(const char *name)
+{
+        char path[64], text[16] = "";
+
+        snprintf(path, sizeof(path), "%s/%s", dir, name);
+        FILE *file = fopen(path, "re");
+        if (!file)
+                return 0;
+        ck_assert_ptr_nonnull(fgets(text, sizeof(text), file));
+        fclose(file);
+        return (pid_t)strtol(text, NULL, 10);
+}
+
+#define TELL_PID(name, pid) "echo " pid " >$d/" name ".new; mv $d/" name ".new $d/" name "\n"
+
+static bool act(enum action_kind kind, struct worker *worker)
+{
+        const struct action action = {.kind = kind, .fleet = worker->fleet, .worker = worker};
+
+        return execute_action(&crew, &action, clock_now(CLOCK_MONOTONIC));
+}
+
+/* An orphan of ours is a zombie first. */
+static bool is_gone(pid_t pid)
+{
+        exits_sweep(&crew);
+        return kill(pid, 0) < 0;
+}
+
+START_TEST(the_status_of_a_worker_that_exits_is_told)
+{
+        struct worker *worker = start("exit 3");
+
+        ck_assert_ptr_nonnull(worker->process);
+        crew_turn.pass.unsaved = false;
+        run_until(worker->state == WORKER_GONE);
+        ck_assert(crew_told("status 3"));
+        ck_assert(crew_turn.pass.unsaved);
+        /* Its zombie is gone, too. */
+        ck_assert_int_eq(kill(worker->pid, 0), -1);
+}
+END_TEST
+
+START_TEST(an_exit_has_a_turn_follow)
+{
+        struct worker *worker = start("exit 0");
+
+        run_until(worker->state == WORKER_GONE);
+        unsigned turns = crew_turns;
+        run_until(crew_turns > turns);
+}
+END_TEST
+
+START_TEST(the_sweep_finds_a_worker_before_its_descriptor_is_read)
+{
+        struct worker *worker = start("exit 4");
+
+        while (worker->state != WORKER_GONE) {
+                exits_sweep(&crew);
+                (void)usleep(1000);
+        }
+        ck_assert(crew_told("status 4"));
+        /* The descriptor says so once more, to nobody. */
+        size_t told = crew_world->n_events;
+        ck_assert_int_ge(sd_event_run(event, 50 * USEC_PER_MSEC), 0);
+        ck_assert_uint_eq(crew_world->n_events, told);
+}
+END_TEST
+
+START_TEST(a_command_that_cannot_be_run_is_told_with_the_reason)
+{
+        crew_start(event, CREW_REDIS "[fleet:web]\ncommand=/nonexistent/worker\n");
+        struct worker *worker = crew_start_worker();
+
+        if (worker)
+                run_until(worker->state == WORKER_GONE);
+        ck_assert(crew_told("/nonexistent/worker"));
+        ck_assert(crew_told("No such file"));
+}
+END_TEST
+
+static int n_exited;
+
+static void on_exited(struct child *child _unused_, const siginfo_t *info)
+{
+        n_exited += info->si_status == 7;
+}
+
+START_TEST(the_sweep_waits_for_children_and_orphans_that_are_no_workers)
+{
+        struct child ours = {.exited = on_exited};
+        struct worker *worker = start("exec sleep 1000");
+        int pair[2];
+        pid_t orphan;
+
+        n_exited = 0;
+        ck_assert_int_eq(pipe2(pair, O_CLOEXEC), 0);
+        ours.pid = fork();
+        if (ours.pid == 0) {
+                pid_t grandchild = fork();
+
+                if (grandchild > 0)
+                        _exit(write(pair[1], &grandchild, sizeof(grandchild)) > 0 ? 7 : 1);
+                _exit(0);
+        }
+        children_add(&crew.children, &ours);
+        ck_assert_int_eq(read(pair[0], &orphan, sizeof(orphan)), sizeof(orphan));
+        run_until(is_gone(orphan) && n_exited > 0);
+        ck_assert_int_eq(n_exited, 1);
+        ck_assert_int_eq(ours.pid, 0);
+        ck_assert_int_ne(worker->state, WORKER_GONE);
+        close_fd(pair[0]);
+        close_fd(pair[1]);
+}
+END_TEST
+
+START_TEST(a_process_that_beats_beside_the_main_one_becomes_the_worker_when_that_exits)
+{
+        struct worker *worker = start("(exec sleep 1000) &\n" TELL_PID("child", "$!") "wait");
+        pid_t child, main = worker->pid;
+
+        run_until((child = read_pid("child")) > 0);
+        hold_beat(worker, child, clock_now(CLOCK_MONOTONIC));
+        ck_assert_int_eq(worker->beat_pid, child);
+        ck_assert_int_eq(proc_pid(process_beating(worker->process)), child);
+        ck_assert_int_eq(proc_pid(worker->process->main), main);
+
+        ck_assert_int_eq(kill(main, SIGKILL), 0);
+        run_until(worker->pid == child);
+        ck_assert_int_ne(worker->state, WORKER_GONE);
+        ck_assert_ptr_null(worker->process->beat);
+        ck_assert_int_eq(proc_pid(worker->process->main), child);
+
+        ck_assert_int_eq(kill(child, SIGTERM), 0);
+        run_until(worker->state == WORKER_GONE);
+}
+END_TEST
+
+START_TEST(a_worker_whose_beating_process_dies_is_known_not_to_beat)
+{
+        struct worker *worker =
+                start("(exec sleep 1000) &\n" TELL_PID("child", "$!") "wait; exec sleep 1000");
+        pid_t child;
+
+        run_until((child = read_pid("child")) > 0);
+        hold_beat(worker, child, clock_now(CLOCK_MONOTONIC));
+        ck_assert_int_eq(kill(child, SIGKILL), 0);
+        run_until(worker->beat_pid == 0);
+        ck_assert_int_ne(worker->state, WORKER_GONE);
+        ck_assert_ptr_null(process_beating(worker->process));
+}
+END_TEST
+
+START_TEST(a_process_of_another_family_does_not_beat_for_a_worker)
+{
+        struct worker *worker = start("exec sleep 1000");
+
+        hold_beat(worker, getpid(), clock_now(CLOCK_MONOTONIC));
+        ck_assert_int_eq(worker->beat_pid, 0);
+        ck_assert_ptr_null(process_beating(worker->process));
+}
+END_TEST
+
+START_TEST(a_worker_that_goes_to_the_background_is_not_lost)
+{
+        struct worker *worker = start("(exec sleep 1000) &\n" TELL_PID("child", "$!"));
+        pid_t main = worker->pid, child;
+
+        run_until(worker->pid != main || worker->state == WORKER_GONE);
+        child = read_pid("child");
+        ck_assert_int_eq(worker->state, WORKER_STARTING);
+        ck_assert_int_eq(worker->pid, child);
+        ck_assert_int_eq(kill(child, SIGKILL), 0);
+        run_until(worker->state == WORKER_GONE);
+}
+END_TEST
+
+static void beat_from_main(struct worker *worker)
+{
+        hold_beat(worker, worker->pid, clock_now(CLOCK_MONOTONIC));
+        ck_assert_int_eq(worker->beat_pid, worker->pid);
+}
+
+START_TEST(a_worker_that_does_not_catch_the_quiet_signal_is_not_sent_it)
+{
+        struct worker *worker = start(TELL_PID("up", "$$") "exec sleep 1000");
+
+        run_until(read_pid("up") > 0);
+        ck_assert(!act(ACTION_QUIET, worker));
+        ck_assert_int_eq(worker->signal_error, ESRCH); /* it does not beat */
+        beat_from_main(worker);
+        ck_assert(!act(ACTION_QUIET, worker));
+        ck_assert_int_eq(worker->signal_error, ENOTSUP);
+        ck_assert_int_eq(kill(worker->pid, 0), 0);
+}
+END_TEST
+
+START_TEST(a_worker_that_catches_the_quiet_signal_gets_it)
+{
+        struct worker *worker = start("trap '" TELL_PID("quiet", "1") "' TSTP\n" TELL_PID(
+                "up", "$$") "while :; do sleep 0.01; done");
+
+        run_until(read_pid("up") > 0);
+        beat_from_main(worker);
+        ck_assert(act(ACTION_QUIET, worker));
+        ck_assert_int_eq(worker->signal_error, 0);
+        run_until(read_pid("quiet") == 1);
+}
+END_TEST
+
+START_TEST(a_worker_that_does_not_beat_is_stopped_with_all_that_it_started)
+{
+        struct worker *worker = start("(exec sleep 1000) &\n" TELL_PID("child", "$!") "wait");
+        pid_t child;
+
+        run_until((child = read_pid("child")) > 0);
+        ck_assert(act(ACTION_STOP, worker));
+        run_until(worker->state == WORKER_GONE);
+        run_until(is_gone(child));
+}
+END_TEST
+
+START_TEST(of_a_worker_that_beats_beside_its_main_process_the_kill_ends_both)
+{
+        struct worker *worker =
+                start("trap '' TERM\n(exec sleep 1000) &\n" TELL_PID("child", "$!") "while :; do wait; done");
+        pid_t main = worker->pid, child;
+
+        run_until((child = read_pid("child")) > 0);
+        hold_beat(worker, child, clock_now(CLOCK_MONOTONIC));
+        ck_assert(act(ACTION_KILL, worker));
+        run_until(worker->state == WORKER_GONE);
+        run_until(is_gone(main) && is_gone(child));
+}
+END_TEST
+
+START_TEST(an_adopted_worker_is_watched_though_it_is_no_child)
+{
+        struct worker known = {.index = 2, .state = WORKER_STARTING}, *worker;
+        struct proc *proc;
+        int pair[2];
+
+        crew_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/true\n");
+        /* As one of an earlier sqmgr it is the child of another one. */
+        ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
+        ck_assert_int_eq(pipe2(pair, O_CLOEXEC), 0);
+        pid_t between = fork();
+        if (between == 0) {
+                pid_t grandchild = fork();
+
+                if (grandchild > 0)
+                        _exit(write(pair[1], &grandchild, sizeof(grandchild)) > 0 ? 0 : 1);
+                for (;;)
+                        pause();
+        }
+        ck_assert_int_eq(read(pair[0], &known.pid, sizeof(known.pid)), sizeof(known.pid));
+        ck_assert_int_eq(waitpid(between, NULL, 0), between);
+        ck_assert_int_eq(proc_open(known.pid, &proc), 0);
+        known.pid_start = proc_start_time(proc);
+        worker = observe_adopted(crew_world->fleets[0], &known, known.pid_start, 0,
+                                 clock_now(CLOCK_MONOTONIC));
+        ck_assert_ptr_nonnull(worker);
+        ck_assert_int_eq(hold_adopted(&crew, worker, proc, NULL, NULL), 0);
+        ck_assert_int_eq(kill(known.pid, SIGKILL), 0);
+        run_until(worker->state == WORKER_GONE);
+        close_fd(pair[0]);
+        close_fd(pair[1]);
+}
+END_TEST
+
+START_TEST(a_worker_that_cannot_be_watched_does_not_stay)
+{
+        struct rlimit before;
+        struct worker *worker;
+
+        crew_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\n");
+        struct fleet *fleet = crew_world->fleets[0];
+        for (unsigned n = 0; n < 8; n++) {
+                unit_leave_descriptors(n, &before);
+                worker = crew_start_worker();
+                ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+                if (worker && worker->state != WORKER_GONE && process_is_watched(worker->process))
+                        break;
+                /* What was forked all the same is ended: no child is left. */
+                while (waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) == 0) {
+                        exits_sweep(&crew);
+                        (void)usleep(1000);
+                }
+                fleet_reap(fleet, process_free);
+                ck_assert_uint_eq(fleet->n_workers, 0);
+        }
+        ck_assert_uint_eq(fleet->n_workers, 1);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("exits");
+        TCase *cases = tcase_create("exits");
+
+        tcase_set_timeout(cases, 30);
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, the_status_of_a_worker_that_exits_is_told);
+        tcase_add_test(cases, an_exit_has_a_turn_follow);
+        tcase_add_test(cases, the_sweep_finds_a_worker_before_its_descriptor_is_read);
+        tcase_add_test(cases, a_command_that_cannot_be_run_is_told_with_the_reason);
+        tcase_add_test(cases, the_sweep_waits_for_children_and_orphans_that_are_no_workers);
+        tcase_add_test(cases, a_process_that_beats_beside_the_main_one_becomes_the_worker_when_that_exits);
+        tcase_add_test(cases, a_worker_whose_beating_process_dies_is_known_not_to_beat);
+        tcase_add_test(cases, a_process_of_another_family_does_not_beat_for_a_worker);
+        tcase_add_test(cases, a_worker_that_goes_to_the_background_is_not_lost);
+        tcase_add_test(cases, a_worker_that_does_not_catch_the_quiet_signal_is_not_sent_it);
+        tcase_add_test(cases, a_worker_that_catches_the_quiet_signal_gets_it);
+        tcase_add_test(cases, a_worker_that_does_not_beat_is_stopped_with_all_that_it_started);
+        tcase_add_test(cases, of_a_worker_that_beats_beside_its_main_process_the_kill_ends_both);
+        tcase_add_test(cases, an_adopted_worker_is_watched_though_it_is_no_child);
+        tcase_add_test(cases, a_worker_that_cannot_be_watched_does_not_stay);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

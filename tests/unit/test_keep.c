@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of the daemon's turn and of what keeps the state (daemon/run/turn.h, keep.h). */
+#include "crew.h"
+#include "daemon/run/keep.h"
+#include "model/state.h"
+
+static sd_event *event;
+static char dir[] = "/tmp/sqmgr-test-XXXXXX";
+static char path[64];
+static struct keeper keeper;
+
+#define run_until(condition)                                                                                 \
+        do {                                                                                                 \
+                while (!(condition))                                                                         \
+                        ck_assert_int_ge(sd_event_run(event, 20 * USEC_PER_MSEC), 0);                        \
+        } while (0)
+
+static void setup(void)
+{
+        char text[256];
+
+        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        snprintf(path, sizeof(path), "%s/state", dir);
+        snprintf(text, sizeof(text),
+                 "[sqmgr]\nstate_file=%s\n" CREW_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\n", path);
+        ck_assert_int_ge(sd_event_new(&event), 0);
+        crew_start(event, text);
+        keeper = (struct keeper){.crew = &crew};
+        statefile_boot_id(keeper.boot_id);
+}
+
+static void teardown(void)
+{
+        crew_end();
+        event = sd_event_unref(event);
+        unit_remove_tree(dir);
+}
+
+/* Reads the state; to be freed. NULL: there is none. */
+static struct state *read_state(void)
+{
+        struct state *state = NULL;
+        char why[256];
+
+        int r = statefile_read(path, keeper.boot_id, clock_now(CLOCK_MONOTONIC), &state, why, sizeof(why));
+        ck_assert_msg(r == STATEFILE_READ || r == STATEFILE_MISSING, "%s", why);
+        return state;
+}
+
+START_TEST(the_state_names_the_worker)
+{
+        const struct worker *worker = crew_start_worker();
+
+        ck_assert(keeper_save(&keeper, NULL, clock_now(CLOCK_MONOTONIC)));
+        struct state *state = read_state();
+        ck_assert_ptr_nonnull(state);
+        ck_assert_uint_eq(state->n_fleets, 1);
+        ck_assert_uint_eq(state->fleets[0].n_workers, 1);
+        ck_assert_int_eq(state->fleets[0].workers[0].worker.pid, worker->pid);
+        ck_assert_uint_eq(state->fleets[0].workers[0].worker.pid_start, worker->pid_start);
+        state_free(state);
+}
+END_TEST
+
+START_TEST(nothing_is_written_while_an_earlier_life_is_looked_for)
+{
+        struct adoption *some = (struct adoption *)&keeper; /* any but NULL */
+
+        keeper.adoption = some;
+        ck_assert(!keeper_save(&keeper, NULL, clock_now(CLOCK_MONOTONIC)));
+        ck_assert_ptr_null(read_state());
+        ck_assert_int_eq(keeper.error, 0);
+        keeper.adoption = NULL;
+}
+END_TEST
+
+START_TEST(a_state_that_cannot_be_written_is_tried_again)
+{
+        unit_remove_tree(dir);
+        keeper_save_now(&keeper, clock_now(CLOCK_MONOTONIC));
+        ck_assert_int_eq(keeper.error, -ENOENT);
+        ck_assert(crew_turn.pass.unsaved);
+        ck_assert_int_eq(mkdir(dir, 0700), 0);
+        keeper_save_now(&keeper, clock_now(CLOCK_MONOTONIC));
+        ck_assert_int_eq(keeper.error, 0);
+        ck_assert(!crew_turn.pass.unsaved);
+        struct state *state = read_state();
+        ck_assert_ptr_nonnull(state);
+        state_free(state);
+}
+END_TEST
+
+static struct turn turn;
+static unsigned turns, looks;
+
+static void count(bool timer, void *userdata)
+{
+        ck_assert_ptr_eq(userdata, &turn);
+        turns++;
+        looks += timer;
+}
+
+/* The first comes by itself, and asks for looks. */
+static void setup_turn(void)
+{
+        turns = looks = 0;
+        ck_assert_int_ge(sd_event_new(&event), 0);
+        ck_assert_int_eq(turn_open(&turn, event, NULL, count, &turn), 0);
+        run_until(looks == 1);
+        while (sd_event_run(event, 0) > 0)
+                ;
+        turns = looks = 0;
+}
+
+static void teardown_turn(void)
+{
+        turn_close(&turn);
+        event = sd_event_unref(event);
+}
+
+START_TEST(what_is_observed_has_one_turn_follow)
+{
+        turn_arm(&turn);
+        turn_arm(&turn);
+        turn_changed(&turn);
+        ck_assert(turn.pass.unsaved);
+        run_until(turns > 0);
+        ck_assert_int_eq(sd_event_run(event, 0), 0);
+        ck_assert_uint_eq(turns, 1);
+        ck_assert_uint_eq(looks, 0);
+}
+END_TEST
+
+START_TEST(a_change_makes_another_reply_of_the_status)
+{
+        uint64_t serial = turn.pass.serial;
+
+        turn_changed(&turn);
+        ck_assert_uint_ne(turn.pass.serial, serial);
+}
+END_TEST
+
+START_TEST(the_timer_goes_off_once)
+{
+        usec_t at = clock_now(CLOCK_MONOTONIC) + 20 * USEC_PER_MSEC;
+
+        turn_wake_at(&turn, at);
+        run_until(looks > 0);
+        ck_assert_uint_ge(clock_now(CLOCK_MONOTONIC), at);
+        ck_assert_int_eq(sd_event_run(event, 0), 0);
+        ck_assert_uint_eq(turns, 1);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("keep");
+        TCase *cases = tcase_create("keep");
+
+        tcase_set_timeout(cases, 30);
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, the_state_names_the_worker);
+        tcase_add_test(cases, nothing_is_written_while_an_earlier_life_is_looked_for);
+        tcase_add_test(cases, a_state_that_cannot_be_written_is_tried_again);
+        suite_add_tcase(suite, cases);
+        cases = tcase_create("turn");
+        tcase_set_timeout(cases, 30);
+        tcase_add_checked_fixture(cases, setup_turn, teardown_turn);
+        tcase_add_test(cases, what_is_observed_has_one_turn_follow);
+        tcase_add_test(cases, a_change_makes_another_reply_of_the_status);
+        tcase_add_test(cases, the_timer_goes_off_once);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}
