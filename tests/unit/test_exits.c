@@ -2,6 +2,7 @@
 /* Tests of how workers are started, signalled and followed to their end (daemon/run/execute.h, hold.h,
  * exits.h) with real processes. */
 #include "crew.h"
+/* promises: P1 P4 */
 #include "daemon/run/exits.h"
 #include "model/observe.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of the daemon's turn and of what keeps the state (daemon/run/turn.h, keep.h). */
+/* promises: P4 */
 #include "crew.h"
 #include "daemon/run/keep.h"
 #include "model/state.h"
@@ -65,13 +66,11 @@ END_TEST
 
 START_TEST(nothing_is_written_while_an_earlier_life_is_looked_for)
 {
-        struct adoption *some = (struct adoption *)&keeper; /* any but NULL */
-
-        keeper.adoption = some;
+        keeper.search = (struct search *)&keeper; /* any but NULL */
         ck_assert(!keeper_save(&keeper, NULL, clock_now(CLOCK_MONOTONIC)));
         ck_assert_ptr_null(read_state());
         ck_assert_int_eq(keeper.error, 0);
-        keeper.adoption = NULL;
+        keeper.search = NULL;
 }
 END_TEST
 

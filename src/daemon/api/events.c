@@ -221,14 +221,14 @@ static struct follower *follower_new(struct events *events, struct call *call, s
 }
 
 void events_reply(struct events *events, struct call *call, struct fleet *const *fleets, size_t n_fleets,
-                  bool all, const char *worker, bool follow)
+                  bool all, const char *worker)
 {
         _cleanup_(follower_free_pointer) struct follower *follower =
                 follower_new(events, call, fleets, n_fleets, all, worker);
         bool any;
         json_t *reply = follower ? render_news(follower, &any) : NULL;
 
-        if (!follow || !reply) {
+        if (!call_wants_more(call) || !reply) {
                 server_reply(call, reply, false);
                 return;
         }

@@ -26,9 +26,9 @@ void events_add(struct events *events, const struct event *event, usec_t realtim
 bool events_have(const struct events *events, const char *worker);
 
 /* Answers with the events that are kept, oldest first, of these fleets (all: of none, too), and of one worker
- * alone where worker is not NULL. Where follow, the call is kept for those to come. */
+ * alone where worker is not NULL. A call that asks for more is kept for those to come. */
 void events_reply(struct events *events, struct call *call, struct fleet *const *fleets, size_t n_fleets,
-                  bool all, const char *worker, bool follow);
+                  bool all, const char *worker);
 
 /* Sends what was added since to those who follow. */
 void events_tick(struct events *events);

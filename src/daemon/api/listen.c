@@ -171,11 +171,12 @@ static bool can_keep(int inherited, const struct sockaddr_un *address, mode_t mo
                chmod(address->sun_path, mode) == 0;
 }
 
-int listener_open(struct listener *listener, const char *path, mode_t mode, gid_t group, int inherited,
-                  char *error, size_t error_size)
+int listener_open(struct listener *listener, const struct listener_place *place, char *error,
+                  size_t error_size)
 {
+        const char *path = place->path;
         struct sockaddr_un address = {.sun_family = AF_UNIX};
-        _cleanup_close_ int lock_fd = -1, fd = inherited > 0 ? inherited : -1;
+        _cleanup_close_ int lock_fd = -1, fd = place->inherited > 0 ? place->inherited : -1;
         _cleanup_free_ char *copy = NULL;
         size_t length_max = sizeof(address.sun_path) - sizeof(BESIDE);
 
@@ -195,12 +196,12 @@ int listener_open(struct listener *listener, const char *path, mode_t mode, gid_
                 r = listener_lock(path, &lock_fd, error, error_size);
         if (r < 0)
                 return r;
-        if (!can_keep(fd, &address, mode, group)) {
+        if (!can_keep(fd, &address, place->mode, place->group)) {
                 close_pointer(&fd);
                 r = check_place(&address, error, error_size);
                 if (r < 0)
                         return r;
-                r = listen_beside(&address, mode, group);
+                r = listen_beside(&address, place->mode, place->group);
                 if (r < 0)
                         return fail(r, error, error_size, "cannot listen on '%s'", path);
                 fd = r;

@@ -25,12 +25,19 @@ int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size)
 /* Could a listener be opened there, another sqmgr's aside? Returns 0, or -errno with a sentence in error. */
 int listener_check(const char *path, char *error, size_t error_size);
 
-/* Takes PATH.lock, makes the directory where it alone is missing (0755), and listens on path with that mode
- * and group (CONTROL_NO_GROUP: as it comes). A socket that nobody answers on is replaced. inherited: a socket
- * that may listen there already, taken over in any case; 0: none. Returns 0 with *listener filled, to be
+/* Where to listen, and who may connect. */
+struct listener_place {
+        const char *path;
+        mode_t mode;
+        gid_t group;   /* CONTROL_NO_GROUP: as it comes */
+        int inherited; /* a socket that may listen there already; 0: none */
+};
+
+/* Takes PATH.lock, makes the directory where it alone is missing (0755), and listens. A socket that nobody
+ * answers on is replaced; the inherited one is taken over in any case. Returns 0 with *listener filled, to be
  * closed by listener_close(); or -errno with a sentence in error: -EBUSY where another holds it. */
-int listener_open(struct listener *listener, const char *path, mode_t mode, gid_t group, int inherited,
-                  char *error, size_t error_size);
+int listener_open(struct listener *listener, const struct listener_place *place, char *error,
+                  size_t error_size);
 
 /* Removes the socket, closes it and lets go of the lock; does nothing to LISTENER_NONE. */
 void listener_close(struct listener *listener);

@@ -72,7 +72,7 @@ void handle_get_events(struct control *control, struct call *call, json_t *param
                 handler_refuse_unknown(control, call, id);
                 return;
         }
-        events_reply(control->events, call, list.fleets, list.n_fleets, list.all, id, call_wants_more(call));
+        events_reply(control->events, call, list.fleets, list.n_fleets, list.all, id);
 }
 
 void control_reply_metrics(struct control *control, struct call *call)

@@ -666,8 +666,14 @@ int server_new(sd_event *event, const struct server_options *options, struct ser
         };
         int r = server->version && (!options->group_name || server->group_name) ? 0 : -ENOMEM;
         if (r == 0) {
-                r = listener_open(&server->listener, options->path, options->mode, options->group,
-                                  options->listen_fd, error, error_size);
+                const struct listener_place place = {
+                        .path = options->path,
+                        .mode = options->mode,
+                        .group = options->group,
+                        .inherited = options->listen_fd,
+                };
+
+                r = listener_open(&server->listener, &place, error, error_size);
                 if (r < 0) {
                         server_free(server);
                         return r;
