@@ -90,18 +90,29 @@ bool worker_ready(const struct worker *worker, usec_t now)
                worker_fresh(worker, now);
 }
 
-bool worker_proven_idle(const struct worker *worker)
+enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_beats)
 {
-        if (worker->state != WORKER_QUIET)
-                return false;
+        *ret_beats = 0;
         /* The process that ran its jobs has exited, a wrapper around it has not. */
         if (worker->beat_pid == 0)
-                return true;
-        if (worker->idle_beats < IDLE_BEATS_PROVEN || !worker->work_list_empty)
-                return false;
-        if (worker->idle_beats >= IDLE_BEATS_OVERRULE || !worker->threads_witness)
-                return true;
-        return worker->threads_known && worker->threads == 0;
+                return WAIT_NONE;
+        if (worker->idle_beats < IDLE_BEATS_PROVEN || !worker->work_list_empty) {
+                *ret_beats =
+                        worker->idle_beats < IDLE_BEATS_PROVEN ? IDLE_BEATS_PROVEN - worker->idle_beats : 1;
+                return WAIT_BEATS;
+        }
+        if (worker->idle_beats >= IDLE_BEATS_OVERRULE || !worker->threads_witness ||
+            (worker->threads_known && worker->threads == 0))
+                return WAIT_NONE;
+        *ret_beats = IDLE_BEATS_OVERRULE - worker->idle_beats;
+        return WAIT_THREADS;
+}
+
+bool worker_proven_idle(const struct worker *worker)
+{
+        unsigned beats;
+
+        return worker->state == WORKER_QUIET && worker_proof_wait(worker, &beats) == WAIT_NONE;
 }
 
 usec_t worker_oldest_job_usec(const struct worker *worker, usec_t now)

@@ -288,6 +288,9 @@ bool worker_ready(const struct worker *worker, usec_t now);
 /* Its beats, and the thread witness where it counts, prove that it runs no job and will take none (P1). Facts
  * of a quiet worker stay true, so this says nothing of freshness. */
 bool worker_proven_idle(const struct worker *worker);
+/* What that proof still waits for: WAIT_NONE for nothing, else WAIT_BEATS or WAIT_THREADS, with the number of
+ * further idle beats that are proof enough. */
+enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_beats);
 /* How long without a change of beat is no longer fresh, in microseconds. */
 usec_t worker_stale_usec(const struct worker *worker);
 /* In the state active, but it hangs: it takes a place and is none of those that do the work. */

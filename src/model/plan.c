@@ -344,13 +344,8 @@ static void plan_stop(struct round *round, struct worker *worker)
                 act(round, ACTION_QUIET, worker, worker->index, worker->reason);
         else if (worker->busy > 0)
                 worker->waits_for = WAIT_JOBS;
-        else if (worker->idle_beats < 2 || !worker->work_list_empty) {
-                worker->waits_for = WAIT_BEATS;
-                worker->waits_count = worker->idle_beats < 2 ? 2 - worker->idle_beats : 1;
-        } else {
-                worker->waits_for = WAIT_THREADS;
-                worker->waits_count = 4 - worker->idle_beats;
-        }
+        else
+                worker->waits_for = worker_proof_wait(worker, &worker->waits_count);
 }
 
 /* One told to exit: killed once it has ignored that for stop_timeout of undoubted time with Redis up, in

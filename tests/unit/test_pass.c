@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* One pass: when the state is saved, when to look and when to wake. */
+/* promises: P4 */
+#include "world.h"
+
+static struct test_world t;
+
+static void setup(void)
+{
+        test_world_open(&t, 2);
+}
+
+static void teardown(void)
+{
+        test_world_close(&t);
+}
+
+START_TEST(the_state_is_saved_before_starts_and_after)
+{
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.starts, 2);
+        ck_assert_uint_eq(t.saves, 2);
+        ck_assert(!t.starts_saved);
+        ck_assert(!t.pass.unsaved);
+}
+END_TEST
+
+START_TEST(where_nothing_changes_nothing_is_saved)
+{
+        test_settle(&t);
+        world_events_clear(t.world);
+        test_tick(&t, 1);
+        unsigned saves = t.saves;
+        test_run(&t, 10);
+        ck_assert_uint_eq(t.saves, saves);
+}
+END_TEST
+
+START_TEST(what_could_not_be_saved_is_saved_with_a_later_pass)
+{
+        test_settle(&t);
+        t.save_fails = true;
+        test_exit(&t, test_worker(&t, 1), 1);
+        test_tick(&t, 1);
+        world_events_clear(t.world);
+        unsigned saves = t.saves;
+        test_tick(&t, 0.1);
+        ck_assert_uint_gt(t.saves, saves);
+        t.save_fails = false;
+        test_tick(&t, 0.1);
+        ck_assert(!t.pass.unsaved);
+}
+END_TEST
+
+START_TEST(an_action_that_fails_is_not_tried_again_in_the_same_pass)
+{
+        test_settle(&t);
+        t.quiet_error = EPERM;
+        command_quiet_fleet(t.world, t.fleet, t.now);
+        unsigned quiets = t.quiets;
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.quiets, quiets + 2);
+}
+END_TEST
+
+START_TEST(a_look_is_due_after_starts_each_250_ms_while_anything_changes_and_each_interval_else)
+{
+        t.pass.look_at = 0;
+        t.now += USEC_PER_SEC;
+        ck_assert_int_eq(pass_look(&t.pass, t.now), PASS_LOOK_REGULAR);
+        ck_assert_int_eq(pass_look(&t.pass, t.now), PASS_LOOK_NONE);
+        test_tick(&t, 0);
+        ck_assert_uint_eq(pass_wake_at(&t.pass, t.now), t.now + USEC_PER_MSEC);
+        ck_assert_int_eq(pass_look(&t.pass, t.now + USEC_PER_MSEC), PASS_LOOK_FAST);
+        ck_assert_uint_eq(pass_wake_at(&t.pass, t.now), t.now + 250 * USEC_PER_MSEC);
+        ck_assert(!t.pass.calm);
+
+        test_settle(&t);
+        test_run(&t, 60);
+        t.pass.look_at = 0;
+        ck_assert_int_eq(pass_look(&t.pass, t.now), PASS_LOOK_REGULAR);
+        ck_assert_uint_le(pass_wake_at(&t.pass, t.now), t.now + 5 * USEC_PER_SEC);
+        ck_assert(t.pass.calm);
+        ck_assert_uint_eq(t.pass.look_at, t.now + 5 * USEC_PER_SEC);
+        ck_assert_int_eq(pass_look(&t.pass, t.now + USEC_PER_SEC), PASS_LOOK_NONE);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("pass");
+        TCase *cases = tcase_create("pass");
+
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, the_state_is_saved_before_starts_and_after);
+        tcase_add_test(cases, where_nothing_changes_nothing_is_saved);
+        tcase_add_test(cases, what_could_not_be_saved_is_saved_with_a_later_pass);
+        tcase_add_test(cases, an_action_that_fails_is_not_tried_again_in_the_same_pass);
+        tcase_add_test(cases,
+                       a_look_is_due_after_starts_each_250_ms_while_anything_changes_and_each_interval_else);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}
