@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of how workers are started, signalled and followed to their end (daemon/run/execute.h, hold.h,
  * exits.h) with real processes. */
-#include "crew.h"
 /* promises: P1 P4 */
+#include "crew.h"
 #include "daemon/run/exits.h"
 #include "model/observe.h"
 

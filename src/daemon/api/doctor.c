@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "daemon/run/process.h"
 #include "daemon/run/signs.h"
+#include "io/asks.h"
 #include "io/clock.h"
 #include "model/findings.h"
 #include "wire/varlink.h"
@@ -21,17 +22,14 @@ struct answers {
 
 struct diagnosis {
         const struct keeper *keeper;
-        struct call *call; /* NULL: nobody waits any more */
-        unsigned pending;  /* commands without a reply */
+        struct call *call;
+        struct asks *asks;
         struct answers *answers;
         size_t n_answers;
 };
 
-/* One command that is under way. */
-struct ask {
-        struct diagnosis *diagnosis;
-        struct answers *answers;
-};
+/* What each Redis is asked; the tag says which answers it is for, too. */
+enum question { QUESTION_INFO, QUESTION_SAVE, QUESTIONS };
 
 static void diagnosis_free(struct diagnosis *diagnosis)
 {
@@ -46,6 +44,7 @@ static void diagnosis_free(struct diagnosis *diagnosis)
                 free(answers->config_error);
         }
         free(diagnosis->answers);
+        asks_free(diagnosis->asks);
         free(diagnosis);
 }
 
@@ -144,9 +143,10 @@ static json_t *render(const struct findings *findings)
         return json_pack("{s:O}", "findings", list);
 }
 
-/* All is in. */
-static void finish(struct diagnosis *diagnosis)
+/* All is in: answers, and frees the diagnosis. */
+static void finish(void *userdata)
 {
+        struct diagnosis *diagnosis = userdata;
         const struct world *world = diagnosis->keeper->crew->world;
         struct doctor_machine machine = machine_of(diagnosis->keeper);
         struct findings findings = {0};
@@ -168,14 +168,6 @@ static void finish(struct diagnosis *diagnosis)
                 findings.lost |= diagnose_fleet(&findings, &machine, world->fleets[i]) < 0;
         server_reply(diagnosis->call, render(&findings), false);
         findings_clear(&findings);
-}
-
-static void advance(struct diagnosis *diagnosis)
-{
-        if (diagnosis->pending > 0)
-                return;
-        if (diagnosis->call != NULL)
-                finish(diagnosis);
         diagnosis_free(diagnosis);
 }
 
@@ -186,99 +178,81 @@ static void set(char **text, const char *value)
         *text = strdup(value);
 }
 
-static struct ask take_ask(void *userdata, const redisReply *reply)
+static void on_info(struct answers *answers, const redisReply *reply)
 {
-        struct ask *asked = userdata, copy = *asked;
-
-        free(asked);
-        copy.diagnosis->pending--;
-        if (reply == NULL)
-                set(&copy.answers->error, "it went away or did not answer in time");
-        return copy;
-}
-
-static void on_info(struct redis *redis _unused_, const redisReply *reply, void *userdata)
-{
-        struct ask asked = take_ask(userdata, reply);
-
-        if (reply != NULL && reply->type == REDIS_REPLY_STRING)
-                set(&asked.answers->info, reply->str);
-        else if (reply != NULL)
-                set(&asked.answers->info_error, reply->type == REDIS_REPLY_ERROR ? reply->str : "no text");
-        advance(asked.diagnosis);
-}
-
-static void on_save(struct redis *redis _unused_, const redisReply *reply, void *userdata)
-{
-        struct ask asked = take_ask(userdata, reply);
-
-        if (reply != NULL && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
-            reply->element[1]->type == REDIS_REPLY_STRING)
-                set(&asked.answers->save, reply->element[1]->str);
-        else if (reply != NULL)
-                set(&asked.answers->config_error,
-                    reply->type == REDIS_REPLY_ERROR ? reply->str : "it has no such setting");
-        advance(asked.diagnosis);
-}
-
-static int ask(struct diagnosis *diagnosis, struct answers *answers, struct redis *redis,
-               redis_reply_fn callback, int argc, const char *const argv[])
-{
-        struct ask *asked = malloc(sizeof(*asked));
-
-        if (asked == NULL)
-                return -ENOMEM;
-        *asked = (struct ask){.diagnosis = diagnosis, .answers = answers};
-        int r = redis_command_forbiddable(redis, callback, asked, argc, argv, NULL);
-        if (r < 0)
-                free(asked);
+        if (reply->type == REDIS_REPLY_STRING)
+                set(&answers->info, reply->str);
         else
-                diagnosis->pending++;
-        return r;
+                set(&answers->info_error, reply->type == REDIS_REPLY_ERROR ? reply->str : "no text");
 }
 
-static void ask_redis(struct diagnosis *diagnosis, struct answers *answers, struct redis *redis)
+static void on_save(struct answers *answers, const redisReply *reply)
+{
+        if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
+            reply->element[1]->type == REDIS_REPLY_STRING)
+                set(&answers->save, reply->element[1]->str);
+        else
+                set(&answers->config_error,
+                    reply->type == REDIS_REPLY_ERROR ? reply->str : "it has no such setting");
+}
+
+static void on_reply(const redisReply *reply, size_t tag, void *userdata)
+{
+        const struct diagnosis *diagnosis = userdata;
+        struct answers *answers = &diagnosis->answers[tag / QUESTIONS];
+
+        if (!reply)
+                set(&answers->error, "it went away or did not answer in time");
+        else if (tag % QUESTIONS == QUESTION_INFO)
+                on_info(answers, reply);
+        else
+                on_save(answers, reply);
+}
+
+static void ask_redis(struct diagnosis *diagnosis, size_t i, struct redis *redis)
 {
         static const char *const info[] = {"INFO"}, *const save[] = {"CONFIG", "GET", "save"};
+        struct answers *answers = &diagnosis->answers[i];
         const char *error = redis_error(redis);
 
         set(&answers->url, redis_url_text(redis));
         int r = redis_state(redis) == REDIS_STATE_CONNECTED ? 0 : -ENOTCONN;
         if (r == 0)
-                r = ask(diagnosis, answers, redis, on_info, ELEMENTSOF(info), info);
+                r = asks_add(diagnosis->asks, redis, i * QUESTIONS + QUESTION_INFO, ELEMENTSOF(info), info);
         if (r == 0)
-                r = ask(diagnosis, answers, redis, on_save, ELEMENTSOF(save), save);
+                r = asks_add(diagnosis->asks, redis, i * QUESTIONS + QUESTION_SAVE, ELEMENTSOF(save), save);
         if (r < 0)
                 set(&answers->error, r == -ENOMEM ? "memory is short"
                                      : error      ? error
                                                   : "it is not connected yet");
 }
 
-static void on_cancelled(struct call *call, void *userdata)
+static void on_cancelled(struct call *call _unused_, void *userdata)
 {
-        struct diagnosis *diagnosis = userdata;
-
-        (void)call;
-        diagnosis->call = NULL;
+        diagnosis_free(userdata);
 }
 
 void doctor_request(const struct keeper *keeper, struct call *call)
 {
+        static const struct asks_ops ops = {.reply = on_reply, .done = finish};
         const struct links *links = &keeper->crew->links;
         struct diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
 
-        if (diagnosis != NULL)
+        if (diagnosis)
                 diagnosis->answers = calloc(links->n + 1, sizeof(*diagnosis->answers));
-        if (diagnosis == NULL || diagnosis->answers == NULL) {
-                free(diagnosis);
+        if (!diagnosis || !diagnosis->answers || asks_new(&ops, diagnosis, &diagnosis->asks) < 0) {
+                if (diagnosis)
+                        diagnosis_free(diagnosis);
                 server_reply(call, NULL, false);
                 return;
         }
         diagnosis->keeper = keeper;
         diagnosis->call = call;
         diagnosis->n_answers = links->n;
-        server_keep(call, on_cancelled, diagnosis);
         for (size_t i = 0; i < links->n; i++)
-                ask_redis(diagnosis, &diagnosis->answers[i], links->list[i]->redis);
-        advance(diagnosis);
+                ask_redis(diagnosis, i, links->list[i]->redis);
+        if (asks_pending(diagnosis->asks) > 0)
+                server_keep(call, on_cancelled, diagnosis);
+        else
+                finish(diagnosis);
 }

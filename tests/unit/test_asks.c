@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of io/asks.h with a real redis-server. */
+#include "io/asks.h"
+#include "redis_server.h"
+
+static struct redis *redis;
+static struct asks *asks;
+static unsigned replies, failures, done;
+static char texts[4][32]; /* by tag */
+
+static void on_reply(const redisReply *reply, size_t tag, void *userdata)
+{
+        ck_assert_ptr_eq(userdata, texts);
+        ck_assert_uint_eq(done, 0);
+        replies++;
+        failures += !reply;
+        if (reply)
+                snprintf(texts[tag], sizeof(texts[tag]), "%s", reply->str);
+}
+
+static void on_done(void *userdata)
+{
+        ck_assert_ptr_eq(userdata, texts);
+        done++;
+}
+
+static const struct asks_ops ops = {.reply = on_reply, .done = on_done};
+
+static int ask(size_t tag, const char *text)
+{
+        return asks_add(asks, redis, tag, 2, (const char *const[]){"ECHO", text});
+}
+
+static void setup(void)
+{
+        replies = failures = done = 0;
+        memset(texts, 0, sizeof(texts));
+        loop_start();
+        server_start(0, NULL, NULL);
+        server_wait();
+        redis = server_connect(SERVER_PATIENCE);
+        ck_assert_int_eq(asks_new(&ops, texts, &asks), 0);
+}
+
+static void teardown(void)
+{
+        asks = asks_free(asks);
+        redis = redis_free(redis);
+        loop_end();
+}
+
+START_TEST(it_is_done_once_when_the_last_reply_is_in)
+{
+        ck_assert_int_eq(ask(2, "two"), 0);
+        ck_assert_int_eq(ask(0, "zero"), 0);
+        ck_assert_uint_eq(asks_pending(asks), 2);
+        ck_assert_uint_eq(replies, 0);
+        run_until(done > 0);
+        ck_assert_uint_eq(done, 1);
+        ck_assert_uint_eq(replies, 2);
+        ck_assert_uint_eq(asks_pending(asks), 0);
+        ck_assert_str_eq(texts[0], "zero");
+        ck_assert_str_eq(texts[2], "two");
+}
+END_TEST
+
+START_TEST(an_error_of_the_server_is_a_reply)
+{
+        ck_assert_int_eq(asks_add(asks, redis, 1, 1, (const char *const[]){"NOTHING"}), 0);
+        run_until(done > 0);
+        ck_assert_uint_eq(failures, 0);
+        ck_assert_ptr_nonnull(strstr(texts[1], "unknown command"));
+}
+END_TEST
+
+START_TEST(where_the_connection_ends_it_is_done_too)
+{
+        ck_assert_int_eq(ask(0, "a"), 0);
+        ck_assert_int_eq(ask(1, "b"), 0);
+        redis = redis_free(redis);
+        ck_assert_uint_eq(failures, 2);
+        ck_assert_uint_eq(done, 1);
+}
+END_TEST
+
+START_TEST(what_was_given_up_calls_nobody)
+{
+        struct asks *other;
+
+        ck_assert_int_eq(ask(0, "a"), 0);
+        asks = asks_free(asks);
+        /* Replies come in the order of the questions. */
+        ck_assert_int_eq(asks_new(&ops, texts, &other), 0);
+        ck_assert_int_eq(asks_add(other, redis, 1, 2, (const char *const[]){"ECHO", "b"}), 0);
+        run_until(done > 0);
+        ck_assert_uint_eq(replies, 1);
+        ck_assert_str_eq(texts[0], "");
+        asks_free(other);
+}
+END_TEST
+
+static void on_first(const redisReply *reply _unused_, size_t tag _unused_, void *userdata _unused_)
+{
+        replies++;
+        asks = asks_free(asks);
+}
+
+START_TEST(it_may_be_given_up_while_a_reply_is_taken)
+{
+        static const struct asks_ops once = {.reply = on_first, .done = on_done};
+
+        asks_free(asks);
+        ck_assert_int_eq(asks_new(&once, texts, &asks), 0);
+        ck_assert_int_eq(ask(0, "a"), 0);
+        ck_assert_int_eq(ask(1, "b"), 0);
+        run_until(replies > 0);
+        redis = redis_free(redis);
+        ck_assert_uint_eq(replies, 1);
+        ck_assert_uint_eq(done, 0);
+}
+END_TEST
+
+START_TEST(what_cannot_be_asked_is_not_waited_for)
+{
+        server_kill();
+        run_until(redis_state(redis) != REDIS_STATE_CONNECTED);
+        ck_assert_int_eq(ask(0, "a"), -ENOTCONN);
+        ck_assert_uint_eq(asks_pending(asks), 0);
+}
+END_TEST
+
+int main(void)
+{
+        if (server_is_missing())
+                return 77;
+        Suite *suite = suite_create("asks");
+        TCase *cases = tcase_create("asks");
+
+        tcase_set_timeout(cases, 60);
+        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove);
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, it_is_done_once_when_the_last_reply_is_in);
+        tcase_add_test(cases, an_error_of_the_server_is_a_reply);
+        tcase_add_test(cases, where_the_connection_ends_it_is_done_too);
+        tcase_add_test(cases, what_was_given_up_calls_nobody);
+        tcase_add_test(cases, it_may_be_given_up_while_a_reply_is_taken);
+        tcase_add_test(cases, what_cannot_be_asked_is_not_waited_for);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}
