@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of frameworks, a row for each. */
 #include "frameworks/table.h"
+#include "frameworks/sidekiq/beats.h"
+#include "frameworks/sidekiq/format.h"
+#include "frameworks/sidekiq/queues.h"
+#include "frameworks/sidekiq/requeue.h"
+#include "frameworks/sidekiq/works.h"
 #include <signal.h>
 
 static const struct framework frameworks[] = {
@@ -10,8 +15,13 @@ static const struct framework frameworks[] = {
                 .stop_signal = SIGTERM,
                 /* One that got TSTP while it booted is stopped, and TERM would wait for ever. */
                 .wake_signal = SIGCONT,
-                .thread_is_processor = sidekiq_thread_is_processor,
+                .dump_signal = SIGTTIN,
+                .thread_is_processor = sidekiq_beat_thread_is_processor,
                 .title_parse = sidekiq_title_parse,
+                .beats = &sidekiq_beats,
+                .works = &sidekiq_works,
+                .queues = &sidekiq_queues,
+                .requeue = sidekiq_requeue,
         },
 };
 

@@ -2,7 +2,6 @@
 /* One connection to one Redis, kept up: attempts, log-in, the queue of commands, and with Sentinels which
  * server it is. */
 #include "io/redis.h"
-#include "frameworks/sidekiq/format.h"
 #include "io/clock.h"
 #include "io/connection.h"
 #include "io/sentinel.h"
@@ -479,7 +478,7 @@ int redis_new(sd_event *event, const char *url, const struct redis_settings *set
         if (r >= 0) {
                 redis->url_text = by_sentinels ? sentinel_url(&redis->url, settings->master_name)
                                                : redis_url_redact(url);
-                redis->probe_key = sidekiq_key(settings->namespace, SIDEKIQ_PROCESSES, NULL);
+                redis->probe_key = strdup("");
                 if (!redis->url_text || !redis->probe_key)
                         r = -ENOMEM;
         }
@@ -501,6 +500,17 @@ int redis_new(sd_event *event, const char *url, const struct redis_settings *set
                 .tls = redis->tls,
         };
         *ret = redis;
+        return 0;
+}
+
+int redis_probe(struct redis *redis, const char *key)
+{
+        char *copy = strdup(key);
+
+        if (!copy)
+                return -ENOMEM;
+        free(redis->probe_key);
+        redis->probe_key = copy;
         return 0;
 }
 

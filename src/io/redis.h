@@ -38,6 +38,10 @@ typedef void (*redis_reply_fn)(struct redis *redis, const struct redisReply *rep
 int redis_new(sd_event *event, const char *url, const struct redis_settings *settings,
               redis_state_fn on_state, void *userdata, struct redis **ret);
 
+/* Before the loop runs: a connection counts as up once this key could be read, be there anything or not;
+ * where an ACL lets no other be read. Returns 0 or -ENOMEM. */
+int redis_probe(struct redis *redis, const char *key);
+
 /* Closes the connection. Commands that wait for their reply are called back with NULL; on_state is not called
  * any more. Returns NULL. */
 struct redis *redis_free(struct redis *redis);

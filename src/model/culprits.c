@@ -27,7 +27,7 @@ bool culprits_oom_killed(const struct world *world, const struct worker *worker,
                          const struct exit_status *exit, usec_t now)
 {
         bool unasked = exit->known ? exit->by_signal && exit->status == SIGKILL && worker->killed_at == 0
-                                   : worker->state != WORKER_STOPPING;
+                                   : !worker_is_told_to_exit(worker);
 
         return unasked && world->oom_at != 0 && usec_sub(now, world->oom_at) <= OOM_USEC;
 }

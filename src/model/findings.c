@@ -143,6 +143,7 @@ void doctor_machine(struct findings *findings, const struct doctor_machine *mach
                     const struct world *world, usec_t now)
 {
         static const char about[] = "machine", state[] = "state file";
+        char remedy[256];
         char span[FORMAT_MAX];
 
         if (machine->has_redis && machine->overcommit == 0)
@@ -151,9 +152,13 @@ void doctor_machine(struct findings *findings, const struct doctor_machine *mach
                     "vm.overcommit_memory is 0: Redis may be unable to save while memory is short");
         else if (machine->has_redis && machine->overcommit > 0)
                 add(findings, FINDING_OK, about, NULL, "vm.overcommit_memory is %d", machine->overcommit);
-        if (machine->dyno)
-                add(findings, FINDING_WARNING, about, "unset DYNO for sqmgr and its workers",
-                    "DYNO is in the environment: Sidekiq beats under that name, and cannot be matched");
+        if (machine->renamed) {
+                snprintf(remedy, sizeof(remedy), "unset %s for sqmgr and its workers",
+                         machine->renamed->host_variable);
+                add(findings, FINDING_WARNING, about, remedy,
+                    "%s is in the environment: %s beats under that name, and cannot be matched",
+                    machine->renamed->host_variable, machine->renamed->title);
+        }
         if (world->doubt.since != 0 && usec_sub(now, world->doubt.since) < DOUBT_USEC)
                 add(findings, FINDING_WARNING, about,
                     "see 'sqmgrctl events', and the machine's load and clock", "the time was in doubt %s ago",
@@ -169,60 +174,58 @@ void doctor_machine(struct findings *findings, const struct doctor_machine *mach
                 add(findings, FINDING_OK, state, NULL, "'%s' is written", world->settings->state_file);
 }
 
-/* The -t of a command that is Sidekiq's, in seconds; 0: it has none. */
-static uint64_t sidekiq_timeout(char *const *argv)
+static void check_environment(struct findings *findings, const struct fleet_settings *settings,
+                              const char *about)
 {
-        uint64_t seconds;
+        const char *name = settings->traits->host_variable;
+        size_t length = name ? strlen(name) : 0;
+        char remedy[256];
 
-        for (; argv != NULL && *argv != NULL; argv++) {
-                const char *value = NULL;
-
-                if (strcmp(*argv, "-t") == 0 || strcmp(*argv, "--timeout") == 0)
-                        value = argv[1];
-                else if (strncmp(*argv, "--timeout=", strlen("--timeout=")) == 0)
-                        value = *argv + strlen("--timeout=");
-                else if (strncmp(*argv, "-t", 2) == 0)
-                        value = *argv + 2;
-                if (value != NULL && parse_unsigned(value, 1, USEC_PER_DAY, &seconds) == 0)
-                        return seconds;
-        }
-        return 0;
+        for (char **entry = settings->environment_list; name && entry && *entry; entry++)
+                if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') {
+                        snprintf(remedy, sizeof(remedy), "take %s out of 'environment'", name);
+                        add(findings, FINDING_WARNING, about, remedy,
+                            "%s is in its environment: %s beats under that name, and cannot be matched", name,
+                            settings->traits->title);
+                }
 }
 
 static void check_settings(struct findings *findings, const struct doctor_machine *machine,
                            const struct fleet *fleet, const char *about)
 {
         const struct fleet_settings *settings = fleet->settings;
-        uint64_t timeout = sidekiq_timeout(settings->argv), places = fleet_max_processes(fleet);
-        char a[FORMAT_MAX], b[FORMAT_MAX];
+        const struct traits *traits = settings->traits;
+        uint64_t places = fleet_max_processes(fleet);
+        char a[FORMAT_MAX], b[FORMAT_MAX], remedy[256];
 
         if (machine->is_root && settings->user == NULL)
                 add(findings, FINDING_WARNING, about, "set 'user' to the application's",
                     "its workers run as root");
-        if (timeout > 0 && settings->stop_timeout < timeout * USEC_PER_SEC + STOP_MARGIN_USEC)
-                add(findings, FINDING_PROBLEM, about,
-                    "set stop_timeout to at least 5s more than Sidekiq's own timeout",
-                    "stop_timeout is %s, but its Sidekiq takes up to %llus (-t) to put its jobs back: it "
-                    "would "
-                    "be killed meanwhile",
-                    format_duration(settings->stop_timeout, a, sizeof(a)), (unsigned long long)timeout);
+        usec_t timeout = traits->command_shutdown_usec ? traits->command_shutdown_usec(settings->argv) : 0;
+        if (timeout > 0 && settings->stop_timeout < timeout + STOP_MARGIN_USEC) {
+                snprintf(remedy, sizeof(remedy), "set stop_timeout to at least 5s more than %s's own timeout",
+                         traits->title);
+                add(findings, FINDING_PROBLEM, about, remedy,
+                    "stop_timeout is %s, but its %s takes up to %llus (%s) to put its jobs back: it would be "
+                    "killed meanwhile",
+                    format_duration(settings->stop_timeout, a, sizeof(a)), traits->title,
+                    (unsigned long long)(timeout / USEC_PER_SEC), traits->shutdown_option);
+        }
         if (machine->memory_bytes > 0 && settings->memory_threshold > machine->memory_bytes / places)
                 add(findings, FINDING_WARNING, about,
                     "lower memory_threshold or max_processes, or add memory",
                     "memory_threshold %s x max_processes %llu is above the machine's memory of %s",
                     format_size(settings->memory_threshold, a, sizeof(a)), (unsigned long long)places,
                     format_size(machine->memory_bytes, b, sizeof(b)));
-        for (char **entry = settings->environment_list; entry != NULL && *entry != NULL; entry++)
-                if (strncmp(*entry, "DYNO=", strlen("DYNO=")) == 0)
-                        add(findings, FINDING_WARNING, about, "take DYNO out of 'environment'",
-                            "DYNO is in its environment: Sidekiq beats under that name, and cannot be "
-                            "matched");
+        check_environment(findings, settings, about);
 }
 
 static void check_worker(struct findings *findings, const struct doctor_worker *facts)
 {
         const struct worker *worker = facts->worker;
+        const struct traits *traits = worker->fleet->settings->traits;
         const char *about = WORKER_ID(worker);
+        char remedy[256];
 
         if (facts->other_namespace)
                 add(findings, FINDING_PROBLEM, about, "start it in the same pid namespace as sqmgr",
@@ -234,9 +237,13 @@ static void check_worker(struct findings *findings, const struct doctor_worker *
         else if (worker->stale_told)
                 add(findings, FINDING_WARNING, about, "see its log: it may hang",
                     "its heartbeat has stopped");
-        if (facts->version[0] != '\0' && strtoul(facts->version, NULL, 10) < 5)
-                add(findings, FINDING_PROBLEM, about, "upgrade to Sidekiq 5 or newer",
-                    "it is Sidekiq %s, which does not know the signal that quiets it", facts->version);
+        if (facts->version[0] != '\0' && strtoul(facts->version, NULL, 10) < traits->oldest_version) {
+                snprintf(remedy, sizeof(remedy), "upgrade to %s %u or newer", traits->title,
+                         traits->oldest_version);
+                add(findings, FINDING_PROBLEM, about, remedy,
+                    "it is %s %s, which does not know the signal that quiets it", traits->title,
+                    facts->version);
+        }
 }
 
 void doctor_fleet(struct findings *findings, const struct doctor_machine *machine, const struct fleet *fleet,

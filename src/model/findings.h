@@ -37,8 +37,9 @@ void doctor_redis(struct findings *findings, const struct doctor_redis *redis);
 
 struct doctor_machine {
         bool is_root;
-        bool has_redis;        /* one runs on this machine */
-        bool dyno;             /* DYNO is in the environment */
+        bool has_redis; /* one runs on this machine */
+        /* Has another host name in our environment than we have; NULL: no framework of ours. */
+        const struct traits *renamed;
         uint64_t memory_bytes; /* 0: not known */
         int overcommit;        /* vm.overcommit_memory; below 0: not known */
         int save_error;        /* errno of the last try to write the state, 0: it is written */

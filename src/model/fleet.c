@@ -90,13 +90,19 @@ bool worker_ready(const struct worker *worker, usec_t now)
                worker_fresh(worker, now);
 }
 
+/* It is empty, or its framework has none that could be waited for. */
+static bool worker_work_list_clear(const struct worker *worker)
+{
+        return worker->work_list_empty || !worker->fleet->settings->traits->has_work_list;
+}
+
 enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_beats)
 {
         *ret_beats = 0;
         /* The process that ran its jobs has exited, a wrapper around it has not. */
         if (worker->beat_pid == 0)
                 return WAIT_NONE;
-        if (worker->idle_beats < IDLE_BEATS_PROVEN || !worker->work_list_empty) {
+        if (worker->idle_beats < IDLE_BEATS_PROVEN || !worker_work_list_clear(worker)) {
                 *ret_beats =
                         worker->idle_beats < IDLE_BEATS_PROVEN ? IDLE_BEATS_PROVEN - worker->idle_beats : 1;
                 return WAIT_BEATS;
@@ -220,7 +226,8 @@ bool fleet_lacks_memory(const struct fleet *fleet)
 unsigned worker_looks(const struct worker *worker, bool fast, usec_t now)
 {
         const struct fleet *fleet = worker->fleet;
-        bool idle = worker->state == WORKER_QUIET && worker->has_beat && worker->busy == 0;
+        const struct traits *traits = fleet->settings->traits;
+        bool idle = worker->has_beat && worker->busy == 0 && !worker_drains_to_exit(worker);
         unsigned looks = 0;
 
         switch (worker->state) {
@@ -234,15 +241,18 @@ unsigned worker_looks(const struct worker *worker, bool fast, usec_t now)
                 if (fast)
                         return 0;
                 looks |= LOOK_BEAT;
-                if (!worker->threads_witness && usec_sub(now, worker->active_at) < THREADS_LOOK_USEC)
+                if (traits->has_job_threads && !worker->threads_witness &&
+                    usec_sub(now, worker->active_at) < THREADS_LOOK_USEC)
                         looks |= LOOK_THREADS;
                 break;
         case WORKER_QUIET:
                 if (fast && !idle)
                         return 0;
                 looks |= LOOK_BEAT;
-                if (idle)
-                        looks |= LOOK_WORK_LIST | (worker->threads_witness ? LOOK_THREADS : 0);
+                if (idle && traits->has_work_list)
+                        looks |= LOOK_WORK_LIST;
+                if (idle && worker->threads_witness)
+                        looks |= LOOK_THREADS;
                 break;
         case WORKER_STOPPING:
                 break;

@@ -52,7 +52,7 @@ enum look {
         LOOK_BOOT = 1 << 5,    /* do titles or threads of its tree show that it has booted? */
 };
 
-/* One heartbeat as its framework wrote it, decoded (frameworks/sidekiq/format.h). */
+/* One heartbeat as its framework wrote it, decoded. */
 struct heartbeat {
         uint64_t beat_usec; /* the worker's own wall clock: compared only with the same worker's */
         unsigned busy;
@@ -291,6 +291,18 @@ bool worker_proven_idle(const struct worker *worker);
 /* What that proof still waits for: WAIT_NONE for nothing, else WAIT_BEATS or WAIT_THREADS, with the number of
  * further idle beats that are proof enough. */
 enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_beats);
+/* It was told to exit, by being quieted where quiet is stop: that it does is no crash. */
+static inline bool worker_is_told_to_exit(const struct worker *worker)
+{
+        return worker->state == WORKER_STOPPING ||
+               (worker->state == WORKER_QUIET && worker->fleet->settings->traits->quiet_is_stop);
+}
+/* The same of one that finishes its jobs first: the process that has its stop signal lives, and not only a
+ * wrapper around it. */
+static inline bool worker_drains_to_exit(const struct worker *worker)
+{
+        return worker->state == WORKER_QUIET && worker_is_told_to_exit(worker) && worker->beat_pid != 0;
+}
 /* How long without a change of beat is no longer fresh, in microseconds. */
 usec_t worker_stale_usec(const struct worker *worker);
 /* In the state active, but it hangs: it takes a place and is none of those that do the work. */

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Decodes what the work lists of Sidekiq's processes hold. */
+/* The jobs that a process runs. */
 #include "model/job.h"
 #include "settings/limits.h"
-#include <jansson.h>
-#include <stdio.h>
 #include <string.h>
-
-static void decref_pointer(json_t **json)
-{
-        json_decref(*json);
-}
-#define _cleanup_decref_ _cleanup_(decref_pointer)
 
 static void job_clear_decoded(struct job *job)
 {
@@ -29,54 +21,7 @@ static void job_clear(struct job *job)
         *job = (struct job){0};
 }
 
-/* The member of that name, as a text of its own: -EINVAL where it is no string, or holds a NUL. */
-static int take_text(json_t *object, const char *name, char **ret)
-{
-        json_t *text = json_object_get(object, name);
-
-        if (!json_is_string(text) || strlen(json_string_value(text)) != json_string_length(text))
-                return -EINVAL;
-        *ret = strdup(json_string_value(text));
-        return *ret ? 0 : -ENOMEM;
-}
-
-/* Up to 6.0.1 the payload is an object, and from then on the text of one. */
-static int take_payload(json_t *payload, char **ret_text, json_t **ret_object)
-{
-        if (json_is_object(payload)) {
-                *ret_text = json_dumps(payload, JSON_COMPACT | JSON_REAL_PRECISION(17));
-                *ret_object = json_incref(payload);
-                return *ret_text ? 0 : -ENOMEM;
-        }
-        if (!json_is_string(payload) || strlen(json_string_value(payload)) != json_string_length(payload))
-                return -EINVAL;
-        int r = sidekiq_job_load(json_string_value(payload), json_string_length(payload), ret_object);
-        if (r < 0)
-                return r;
-        *ret_text = strdup(json_string_value(payload));
-        return *ret_text ? 0 : -ENOMEM;
-}
-
-static int decode(struct job *job)
-{
-        _cleanup_decref_ json_t *root = NULL, *payload = NULL;
-        int r = sidekiq_job_load(job->entry, job->entry_len, &root);
-
-        if (r >= 0)
-                r = take_payload(json_object_get(root, "payload"), &job->payload, &payload);
-        if (r < 0)
-                return r;
-        (void)sidekiq_stamp_decode(json_object_get(root, "run_at"), &job->started_usec);
-        r = take_text(root, "queue", &job->queue);
-        if (r >= 0)
-                r = take_text(payload, "jid", &job->jid);
-        if (r >= 0)
-                r = take_text(payload, "wrapped", &job->class);
-        return r == -EINVAL && job->jid ? take_text(payload, "class", &job->class) : r;
-}
-
-int job_list_add(struct job_list *list, bool old_key, const struct sidekiq_field *thread,
-                 const struct sidekiq_field *entry)
+int job_list_add(struct job_list *list, bool old_key, const struct field *thread, const struct field *entry)
 {
         if (memchr(thread->text, '\0', thread->len)) {
                 list->n_unreadable++;
@@ -107,7 +52,7 @@ int job_list_add(struct job_list *list, bool old_key, const struct sidekiq_field
         return 0;
 }
 
-int job_list_decode(struct job_list *list, size_t *bytes)
+int job_list_decode(struct job_list *list, job_decode_fn decode, size_t *bytes)
 {
         for (; list->next < list->n_entries; list->next++) {
                 if (*bytes == 0)
@@ -163,26 +108,4 @@ bool job_is_long(const struct job *job, const char *limits, uint64_t now_usec, u
         /* When it began is told in whole seconds. */
         *ret_usec = usec_sub(now_usec, job->started_usec) / USEC_PER_SEC * USEC_PER_SEC;
         return true;
-}
-
-char *job_dead_payload(const struct job *job, const char *error_class, const char *error_message,
-                       uint64_t now_usec)
-{
-        size_t length = strlen(job->payload);
-        char *text = NULL;
-
-        /* Of two members of one name the last counts: what the job brought along stays untouched before
-         * ours, its numbers as they were written too. */
-        while (length > 0 && strchr(" \t\r\n", job->payload[length - 1]))
-                length--;
-        if (length == 0)
-                return NULL;
-        _cleanup_decref_ json_t *why =
-                json_pack("{s:s, s:s, s:f}", "error_class", error_class, "error_message", error_message,
-                          "failed_at", (double)now_usec / (double)USEC_PER_SEC);
-        char *members = why ? json_dumps(why, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
-        if (members && asprintf(&text, "%.*s,%s", (int)(length - 1), job->payload, members + 1) < 0)
-                text = NULL;
-        free(members);
-        return text;
 }

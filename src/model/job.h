@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Jobs as the work lists of Sidekiq's processes tell of them. */
+/* The jobs that a process runs, as its framework tells of them. */
 #pragma once
 
-#include "frameworks/sidekiq/format.h"
+#include "base/field.h"
+#include "base/macro.h"
+#include "base/usec.h"
 
 /* One job that a process was running at its last beat. All texts are owned, and end with a NUL. Up to
  * entry_len it is known before it is decoded. */
 struct job {
-        bool old_key;          /* of the work list: `workers` instead of `work` */
-        char *thread;          /* Sidekiq's name of it: the field in the work list */
-        char *entry;           /* what stands in that field */
-        size_t entry_len;      /* a NUL within it is possible */
-        char *payload;         /* what stood in the queue */
-        char *queue;           /* without `queue:` */
-        char *class;           /* of an ActiveJob its own, not that of its wrapper */
+        char *thread;     /* its framework's name of where it runs */
+        char *entry;      /* what its framework wrote of it: to be decoded, and for the framework alone */
+        size_t entry_len; /* a NUL within it is possible */
+        bool old_key;     /* where that stood, of two places: for the framework alone */
+        char *payload;    /* what stood in the queue: for the framework alone */
+        char *queue;
+        char *class;           /* what people call its kind */
         char *jid;             /* its id */
-        uint64_t started_usec; /* by the worker's wall clock, told in whole seconds; 0: not told */
+        uint64_t started_usec; /* by the worker's wall clock; 0: not told */
 };
 
 /* Filled in two steps, since arguments of jobs may be large, and decoding them takes long. */
@@ -28,11 +30,15 @@ struct job_list {
 };
 
 /* Adds an entry of a work list. Returns 0, or -ENOMEM. */
-int job_list_add(struct job_list *list, bool old_key, const struct sidekiq_field *thread,
-                 const struct sidekiq_field *entry);
+int job_list_add(struct job_list *list, bool old_key, const struct field *thread, const struct field *entry);
+
+/* Fills in what a job's entry tells of it; what it has set is freed by the list, whatever it returns: 0;
+ * -EINVAL: that is no job; or -ENOMEM. */
+typedef int (*job_decode_fn)(struct job *job);
+
 /* Decodes entries until as many bytes of them are done, which *bytes is lowered by; one that tells of no job
  * is only counted. Returns 0: all are done; 1: some are left; or -ENOMEM: it can be tried again. */
-int job_list_decode(struct job_list *list, size_t *bytes);
+int job_list_decode(struct job_list *list, job_decode_fn decode, size_t *bytes);
 void job_list_clear(struct job_list *list);
 
 /* How long the oldest has been running, in microseconds; 0: none, or none tells. now_usec: by the wall clock.
@@ -42,9 +48,3 @@ usec_t job_list_oldest(const struct job_list *list, uint64_t now_usec);
 /* Has it been running for longer than its class may, by limits (settings/limits.h, NULL: none)? now_usec: by
  * the wall clock. *ret_usec: for how long. */
 bool job_is_long(const struct job *job, const char *limits, uint64_t now_usec, usec_t *ret_usec);
-
-/* The payload with the reason for which the job was given up, as Sidekiq's dead set has it; error_class and
- * error_message are what its web page shows. now_usec: by the wall clock. To be freed; NULL: memory is short.
- */
-char *job_dead_payload(const struct job *job, const char *error_class, const char *error_message,
-                       uint64_t now_usec);

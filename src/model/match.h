@@ -6,8 +6,9 @@
  * beat was seen to change after the spawn. */
 #pragma once
 
-#include "frameworks/sidekiq/format.h"
 #include "model/fleet.h"
+
+struct beat_info; /* what a framework notes of a process that beats, and no one else reads */
 
 struct candidate {
         char *identity;
@@ -21,10 +22,10 @@ struct candidate {
 
         bool has_beat; /* the last reading told a beat */
         struct heartbeat beat;
-        usec_t read_at;            /* when that was asked for */
-        usec_t changed_from;       /* when the beat before the last change was asked for; 0: no change seen */
-        usec_t changed_at;         /* when the last change was seen; 0: never */
-        struct sidekiq_info *info; /* the caller's note, owned; NULL: none */
+        usec_t read_at;         /* when that was asked for */
+        usec_t changed_from;    /* when the beat before the last change was asked for; 0: no change seen */
+        usec_t changed_at;      /* when the last change was seen; 0: never */
+        struct beat_info *info; /* the caller's note, owned, in one piece of memory; NULL: none */
 
         uint64_t scan; /* the last one that found it */
 };

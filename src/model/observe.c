@@ -510,7 +510,8 @@ static void worker_observe_breach(struct worker *worker, enum breach breach, use
         if (breach <= worker->breach)
                 return;
         worker->breach = breach;
-        worker->breach_at = MAX(since, (usec_t)1);
+        if (worker->fleet->settings->traits->has_work_list)
+                worker->breach_at = MAX(since, (usec_t)1);
 }
 
 static void worker_observe_over_threshold(struct worker *worker, usec_t now)
@@ -625,12 +626,14 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
 
         if (!worker_observe_signal(worker, "stop", error))
                 return;
-        bool never_beat = worker->state == WORKER_STARTING;
+        bool never_beat = worker->state == WORKER_STARTING, was_told = worker_is_told_to_exit(worker);
         worker->stop_at = now;
         worker->hung = false;
         worker_set_state(worker, WORKER_STOPPING, reason, now);
         if (reason != REASON_BOOT) {
-                world_event(fleet->world, EVENT_STOPPING, fleet, worker, "%s is told to exit: %s",
+                world_event(fleet->world, EVENT_STOPPING, fleet, worker,
+                            was_told ? "%s was told to exit, and is to be killed if it does not: %s"
+                                     : "%s is told to exit: %s",
                             worker_event_name(worker, name), reason_name(reason));
                 return;
         }
@@ -739,7 +742,7 @@ void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t 
         char how[1100], name[300];
 
         exit_status_text(exit, how, sizeof(how));
-        if (worker->state == WORKER_STOPPING) {
+        if (worker_is_told_to_exit(worker)) {
                 world_event(fleet->world, EVENT_GONE, fleet, worker, "%s %s, as told: %s",
                             worker_event_name(worker, name), how, reason_name(worker->reason));
                 rollout_observe_progress(fleet, now);

@@ -31,6 +31,23 @@ void plan_free(struct plan *plan)
         *plan = (struct plan){0};
 }
 
+enum action_signal action_signal(const struct action *action)
+{
+        bool quiet_is_stop = action->fleet->settings->traits->quiet_is_stop;
+
+        switch (action->kind) {
+        case ACTION_QUIET:
+                return quiet_is_stop ? ACTION_SIGNAL_STOP : ACTION_SIGNAL_QUIET;
+        case ACTION_STOP:
+                return worker_drains_to_exit(action->worker) ? ACTION_SIGNAL_NONE : ACTION_SIGNAL_STOP;
+        case ACTION_KILL:
+                return ACTION_SIGNAL_KILL;
+        case ACTION_START:
+                break;
+        }
+        return ACTION_SIGNAL_NONE;
+}
+
 static void wake(struct round *round, usec_t at)
 {
         if (at > round->now)
@@ -325,6 +342,16 @@ static void plan_quiets(struct round *round)
         }
 }
 
+/* Where quiet is stop its exit is the proof, and what bounds it is all that is left to do: it counts as told
+ * to exit from then on, and may be killed. */
+static void plan_drain(struct round *round, struct worker *worker, usec_t overdue)
+{
+        if (round->now >= overdue)
+                act(round, ACTION_STOP, worker, worker->index, worker->reason);
+        else
+                worker->waits_for = worker->busy > 0 ? WAIT_JOBS : WAIT_EXIT;
+}
+
 /* Rule 3, and what bounds it. */
 static void plan_stop(struct round *round, struct worker *worker)
 {
@@ -336,7 +363,9 @@ static void plan_stop(struct round *round, struct worker *worker)
         bool evident = wait == WAIT_NONE || (worker->beat_pid == 0 && wait != WAIT_REDIS);
 
         wake(round, overdue);
-        if (!evident)
+        if (worker_drains_to_exit(worker))
+                plan_drain(round, worker, overdue);
+        else if (!evident)
                 worker->waits_for = wait;
         else if (worker_proven_idle(worker) || round->now >= overdue)
                 act(round, ACTION_STOP, worker, worker->index, worker->reason);

@@ -19,6 +19,15 @@ struct action {
         enum reason reason; /* for ACTION_START: why an extra one, or REASON_NONE */
 };
 
+/* What an action sends to its worker. */
+enum action_signal {
+        ACTION_SIGNAL_NONE, /* it is a start; or the worker has its stop signal, which is never sent twice */
+        ACTION_SIGNAL_QUIET,
+        ACTION_SIGNAL_STOP,
+        ACTION_SIGNAL_KILL,
+};
+enum action_signal action_signal(const struct action *action);
+
 struct plan {
         struct action *actions; /* owned */
         size_t n_actions;

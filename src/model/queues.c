@@ -3,9 +3,7 @@
 #include "model/queues.h"
 #include "base/parse.h"
 #include "base/printable.h"
-#include "frameworks/sidekiq/format.h"
 #include "settings/limits.h"
-#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,16 +41,6 @@ void queues_sort(struct queues *queues)
 {
         if (queues->n > 0)
                 qsort(queues->list, queues->n, sizeof(*queues->list), compare);
-}
-
-bool queues_enqueued_at(const char *payload, size_t length, usec_t *ret)
-{
-        json_t *job = NULL;
-        bool told = sidekiq_job_load(payload, length, &job) == 0 &&
-                    sidekiq_stamp_decode(json_object_get(job, "enqueued_at"), ret);
-
-        json_decref(job);
-        return told;
 }
 
 void queue_watch_clear(struct queue_watch *watch)

@@ -28,10 +28,6 @@ struct queues *queues_free(struct queues *queues);
 struct queue *queues_add(struct queues *queues, const char *name, size_t length);
 void queues_sort(struct queues *queues);
 
-/* When a job was put in its queue, by the clock of who did it: `enqueued_at` of the JSON that is the job, in
- * seconds up to Sidekiq 7, in milliseconds from 8.0. Returns false where that is not told. */
-bool queues_enqueued_at(const char *payload, size_t length, usec_t *ret);
-
 /* The queues of one Redis that were over a limit. */
 struct queue_watch {
         char **over; /* owned: their names */

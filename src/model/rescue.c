@@ -7,8 +7,10 @@
 
 bool rescue_is_due(const struct worker *worker, const struct exit_status *exit)
 {
-        /* Told to exit, Sidekiq puts its jobs back itself; how it ended nobody can tell then. */
-        bool cut_off = worker->state != WORKER_STOPPING || worker->killed_at != 0;
+        if (!worker->fleet->settings->traits->has_work_list)
+                return false;
+        /* Told to exit, a worker puts its jobs back itself; how it ended nobody can tell then. */
+        bool cut_off = !worker_is_told_to_exit(worker) || worker->killed_at != 0;
 
         if (!exit->known)
                 return cut_off;
@@ -68,7 +70,7 @@ void rescue_observe_unreadable(struct fleet *fleet, const struct worker *dead, s
 {
         world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
                     "%s (pid %d) was running %zu job%s when it died that cannot be read: what Redis tells "
-                    "of %s is not as Sidekiq writes it, and nothing is done about %s",
+                    "of %s is not as %s writes it, and nothing is done about %s",
                     WORKER_ID(dead), (int)worker_pid(dead), n_jobs, n_jobs == 1 ? "" : "s",
-                    n_jobs == 1 ? "it" : "them", n_jobs == 1 ? "it" : "them");
+                    n_jobs == 1 ? "it" : "them", fleet->settings->traits->title, n_jobs == 1 ? "it" : "them");
 }

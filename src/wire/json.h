@@ -21,3 +21,9 @@ static inline int json_load(const char *text, size_t size, size_t flags, json_t 
         *ret = json;
         return json ? 0 : -EINVAL;
 }
+
+static inline void json_decref_pointer(json_t **json)
+{
+        json_decref(*json);
+}
+#define _cleanup_json_ _cleanup_(json_decref_pointer)

@@ -2,8 +2,7 @@
 /* Varlink messages: NUL-terminated JSON out of a byte stream, decoded calls and replies, encoded ones. */
 #pragma once
 
-#include "base/macro.h"
-#include <jansson.h>
+#include "wire/json.h"
 
 #define VARLINK_CALL_MAX  ((size_t)1 << 20)  /* bytes that the server takes for one call */
 #define VARLINK_REPLY_MAX ((size_t)64 << 20) /* bytes that a client takes for one reply */
@@ -80,9 +79,3 @@ json_t *varlink_text(const char *text);
 
 /* The same for a name, which is one line: newlines become '?' too, and "" stays "". */
 json_t *varlink_name(const char *name);
-
-static inline void json_decref_pointer(json_t **json)
-{
-        json_decref(*json);
-}
-#define _cleanup_json_ _cleanup_(json_decref_pointer)

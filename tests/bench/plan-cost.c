@@ -32,9 +32,9 @@ static struct settings settings = {.check_interval = 5 * USEC_PER_SEC,
                                    .fleets = fleet_list,
                                    .n_fleets = 1};
 
-static struct sidekiq_field field(const char *text)
+static struct field field(const char *text)
 {
-        return (struct sidekiq_field){.text = text, .len = strlen(text)};
+        return (struct field){.text = text, .len = strlen(text)};
 }
 
 static void observe_round(struct fleet *fleet)
@@ -42,8 +42,8 @@ static void observe_round(struct fleet *fleet)
         char text[64];
 
         snprintf(text, sizeof(text), "1795238801.%06u", (unsigned)(beat_number++ % 1000000));
-        const struct sidekiq_field busy = field("1"), beat = field(text), quiet = field("false"),
-                                   rss = field("204800"), none = {0};
+        const struct field busy = field("1"), beat = field(text), quiet = field("false"),
+                           rss = field("204800"), none = {0};
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 struct worker *worker = fleet->workers[i];
                 struct heartbeat heartbeat;

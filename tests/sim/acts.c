@@ -177,7 +177,10 @@ static void act_on_worker(struct sim *sim, const struct act *act)
                 process->hang_until = sim->now + act->b;
                 break;
         case ACT_WORKER_QUIET:
-                process_signal(sim, process, SIGTSTP, false);
+                if (!process_traits(sim, process)->quiet_is_stop)
+                        process_signal(sim, process, SIGTSTP, false);
+                else if (process->booted && process->told_to_exit == 0)
+                        process_signal(sim, process, SIGTERM, false);
                 break;
         default:
                 process->jumped_bytes += act->b % (2048 * MEGABYTE);

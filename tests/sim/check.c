@@ -243,6 +243,12 @@ static void check_idle(struct sim *sim, const struct action *action, struct proc
         bool overdue = action->fleet->settings->drain_timeout > 0 &&
                        sim->now >= worker->quiet_at + action->fleet->settings->drain_timeout;
 
+        if (worker->state == WORKER_QUIET && worker->fleet->settings->traits->quiet_is_stop) {
+                if (process->runner_alive && !overdue)
+                        violate(sim, "P1", "%s has been told, and is not left alone",
+                                process_name(sim, process));
+                return;
+        }
         if (worker->state != WORKER_QUIET)
                 violate(sim, "P1", "%s is stopped while %s", process_name(sim, process),
                         worker_state_name(worker->state));
@@ -256,7 +262,8 @@ static void check_idle(struct sim *sim, const struct action *action, struct proc
         else if (process_jobs(process) > 0)
                 violate(sim, "P1", "%s is stopped with %u jobs running", process_name(sim, process),
                         process_jobs(process));
-        else if (process->idle_row < 2 || !process->read_list_empty)
+        else if (process->idle_row < 2 ||
+                 (!process->read_list_empty && process_traits(sim, process)->has_work_list))
                 violate(sim, "P1", "%s is stopped after %u idle beats, its work list %s",
                         process_name(sim, process), process->idle_row,
                         process->read_list_empty ? "empty" : "not known to be empty");
@@ -355,6 +362,11 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
         if (action->kind != ACTION_KILL && ++*times > 4 + sim->shell.deaths)
                 violate(sim, "flapping", "%s is told to %s for the %u. time", process_name(sim, process),
                         action->kind == ACTION_QUIET ? "be quiet" : "exit", *times);
+        bool tells = action_signal(action) == ACTION_SIGNAL_STOP && process->runner_alive;
+        if (tells && ++process->told_to_exit > 1 + sim->shell.deaths &&
+            process_traits(sim, process)->quiet_is_stop)
+                violate(sim, "P1", "%s is told to exit for the %u. time", process_name(sim, process),
+                        process->told_to_exit);
         if (action->kind == ACTION_STOP && action->worker->state == WORKER_STARTING &&
             !is_forced(sim, action->fleet))
                 note_failure(sim, process);

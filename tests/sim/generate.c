@@ -13,6 +13,20 @@ static uint64_t pick(struct rng *rng, const uint64_t *choices, size_t n)
 #define PICK(rng, ...)                                                                                       \
         pick(rng, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
+/* Frameworks that no real one is yet: quiet is stop, or quiet is proven by beats alone. */
+static const struct traits quiet_is_stop = {
+        .name = "quiet-is-stop", .id = 1001, .quiet_is_stop = true, .stale_usec = 30 * SEC};
+static const struct traits beats_alone = {.name = "beats-alone", .id = 1002, .stale_usec = 30 * SEC};
+
+static const struct traits *make_traits(uint64_t seed, unsigned fleet)
+{
+        struct rng rng = rng_fork(seed, 100 + fleet);
+
+        if (rng_chance(&rng, 250))
+                return &quiet_is_stop;
+        return rng_chance(&rng, 150) ? &beats_alone : &sidekiq_traits;
+}
+
 static void make_release(struct rng *rng, struct release *release)
 {
         *release = (struct release){
@@ -40,7 +54,6 @@ static void make_settings(struct rng *rng, const struct release *release, struct
         unsigned count = (unsigned)PICK(rng, 1, 1, 2, 2, 3, 5);
 
         *settings = (struct fleet_settings){
-                .traits = &sidekiq_traits,
                 .active_process_count = count,
                 .restart_surge = {.value = (uint32_t)PICK(rng, 100, 100, 100, 50, 0), .percent = true},
                 .ready_after = PICK(rng, 10, 10, 10, 1, 30) * SEC,
@@ -150,6 +163,10 @@ void sim_open(struct sim *sim, uint64_t seed)
                 fleet->release = fleet->good;
                 make_settings(rng, &fleet->good, &fleet->settings[0]);
                 make_settings(rng, &fleet->good, &fleet->settings[1]);
+                fleet->settings[0].traits = fleet->settings[1].traits = make_traits(seed, i);
+                /* One that is deaf to its only signal drains for ever, as far as anybody can tell. */
+                if (fleet->settings[0].traits->quiet_is_stop)
+                        fleet->good.deaf = fleet->release.deaf = 0;
                 fleet->settings[1].launch_hash = rng_chance(rng, 300);
                 fleet->settings[1].removed = rng_chance(rng, 100);
                 fleet->uid = 1000 + (i > 0 && rng_chance(rng, 500));

@@ -18,6 +18,11 @@ unsigned process_jobs(const struct process *process)
         return process->n_jobs + (process->fetched_until != 0);
 }
 
+const struct traits *process_traits(const struct sim *sim, const struct process *process)
+{
+        return sim->fleets[process->fleet].settings[0].traits;
+}
+
 unsigned process_threads(const struct sim *sim, const struct process *process)
 {
         if (!process->runner_alive || process->job_at == USEC_INFINITY)
@@ -234,7 +239,7 @@ static void step_beat(struct sim *sim, struct process *process)
                 .busy = process->copied_busy,
                 .concurrency = JOBS_MAX,
                 .quiet = process->quiet,
-                .work_list_known = true,
+                .work_list_known = process_traits(sim, process)->has_work_list,
                 .work_list_empty = process->copied_busy == 0,
         };
         redis_write(sim, process, &beat);
@@ -261,7 +266,9 @@ static bool step_end(struct sim *sim, struct process *process)
                         return false;
                 process->stopping = true;
                 become_quiet(sim, process);
-                process->stop_by = sim->now + process->release.shutdown_usec;
+                process->stop_by = process_traits(sim, process)->quiet_is_stop
+                                           ? USEC_INFINITY
+                                           : sim->now + process->release.shutdown_usec;
         }
         if (process->stopping && process->exit_at == USEC_INFINITY &&
             (process_jobs(process) == 0 || sim->now >= process->stop_by))

@@ -272,15 +272,19 @@ static bool carry_out(struct sim *sim, const struct action *action)
                 start(sim, action);
                 return true;
         }
-        const int signo = action->kind == ACTION_QUIET  ? SIGTSTP
-                          : action->kind == ACTION_STOP ? SIGTERM
-                                                        : SIGKILL;
-        error = signal_worker(sim, worker, signo);
+        static const int signals[] = {
+                [ACTION_SIGNAL_NONE] = 0,
+                [ACTION_SIGNAL_QUIET] = SIGTSTP,
+                [ACTION_SIGNAL_STOP] = SIGTERM,
+                [ACTION_SIGNAL_KILL] = SIGKILL,
+        };
+        const int signo = signals[action_signal(action)];
+        error = signo != 0 ? signal_worker(sim, worker, signo) : 0;
         tell(sim, "signals %s with %s (%s)%s, %u jobs running", process_name(sim, process), strsignal(signo),
              reason_name(action->reason), error != 0 ? ", which fails" : "", process_jobs(process));
         if (error == 0)
                 check_signalled(sim, action, process);
-        if (error == 0 && action->kind == ACTION_STOP && process->term_at == 0)
+        if (error == 0 && signo != SIGTSTP && signo != SIGKILL && process->term_at == 0)
                 process->term_at = sim->now;
         if (error == 0 && action->kind == ACTION_KILL) {
                 process->kill_at = sim->now;

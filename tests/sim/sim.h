@@ -102,6 +102,7 @@ struct process {
         unsigned idle_row;      /* distinct readings in a row: quiet, 0 busy */
         bool read_list_empty, counted_failure;
         unsigned quiets, stops;
+        unsigned told_to_exit; /* how often its runner was */
         usec_t term_at, kill_at;
 };
 
@@ -260,6 +261,8 @@ bool process_lives(const struct process *process);
 unsigned process_jobs(const struct process *process);
 unsigned process_threads(const struct sim *sim, const struct process *process);
 uint64_t process_bytes(const struct sim *sim, const struct process *process);
+/* What its framework is like. */
+const struct traits *process_traits(const struct sim *sim, const struct process *process);
 /* signo to the runner, or to the whole group. Returns 0 or a positive errno. */
 int process_signal(struct sim *sim, struct process *process, int signo, bool group);
 void process_kill(struct sim *sim, struct process *process, bool main_only);

@@ -2,6 +2,7 @@
 /* Settings from a text, for tests. */
 #pragma once
 
+#include "frameworks/sidekiq/format.h"
 #include "frameworks/table.h"
 #include "settings/draft.h"
 

@@ -3,7 +3,9 @@
  * real redis-server. */
 /* promises: P5 */
 #include "frameworks/sidekiq/beats.h"
+#include "frameworks/sidekiq/format.h"
 #include "io/clock.h"
+#include "model/world.h"
 #include "redis_server.h"
 
 #define HOST     "vm*1"
@@ -15,6 +17,10 @@ static struct redis_settings settings;
 static struct redis *redis;
 static struct beats *beats;
 
+static const struct settings world_settings = {.check_interval = 5 * USEC_PER_SEC};
+static const struct fleet_settings fleet_settings = {.traits = &sidekiq_traits};
+static struct world world = {.settings = &world_settings};
+static struct fleet fleet = {.world = &world, .settings = &fleet_settings};
 static struct worker workers[WORKERS];
 static struct beats_slot *slots[WORKERS];
 static struct told {
@@ -75,6 +81,14 @@ static const struct beats_ops ops = {
         .on_done = on_done,
 };
 
+static int make_beats(const char *namespace)
+{
+        const struct beats_source source = {
+                .redis = redis, .format = &sidekiq_beats, .namespace = namespace, .hostname = HOST};
+
+        return beats_new(&source, &ops, told, &beats);
+}
+
 static bool is_up(void)
 {
         return redis_state(redis) == REDIS_STATE_CONNECTED;
@@ -90,7 +104,7 @@ static void setup(void)
                 .command_timeout = SERVER_PATIENCE,
         };
         ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &redis), 0);
-        ck_assert_int_eq(beats_new(redis, NULL, HOST, &ops, told, &beats), 0);
+        ck_assert_int_eq(make_beats(NULL), 0);
         run_until(is_up());
 }
 
@@ -104,7 +118,8 @@ static void teardown(void)
 /* A worker of a pid that no process has: the kernel gives none beyond 4194304. */
 static void spawn(unsigned i)
 {
-        workers[i] = (struct worker){.pid = 5000000 + (pid_t)i, .spawned_at = clock_now(CLOCK_MONOTONIC)};
+        workers[i] = (struct worker){
+                .fleet = &fleet, .pid = 5000000 + (pid_t)i, .spawned_at = clock_now(CLOCK_MONOTONIC)};
         ck_assert_int_eq(beats_add(beats, &workers[i], &slots[i]), 0);
 }
 
@@ -166,7 +181,7 @@ START_TEST(finds_a_worker_at_its_first_beat)
         ck_assert_uint_eq(told[0].beat.concurrency, 5);
         ck_assert(!told[0].beat.quiet);
         ck_assert(!told[0].beat.work_list_known);
-        ck_assert_str_eq(beats_info(slots[0])->version, "7.0.2");
+        ck_assert_str_eq(((const struct sidekiq_info *)beats_info(slots[0]))->version, "7.0.2");
         ck_assert_str_eq(beats_identity(slots[0]), HOST ":5000000:000000000001");
 
         beat_as(0, 1, "1795238806.5", 0, true);
@@ -209,7 +224,7 @@ START_TEST(reads_a_known_identity_at_once)
 {
         spawn(0);
         beat_as(0, 1, "1795238801.5", 2, false);
-        ck_assert_int_eq(beats_know(slots[0], HOST ":5000000:000000000001", workers[0].pid), 0);
+        ck_assert_int_eq(beats_know(slots[0], HOST ":5000000:000000000001"), 0);
         ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
         ck_assert_uint_eq(told[0].identities, 0);
         ck_assert_uint_eq(told[0].heartbeats, 1);
@@ -401,7 +416,7 @@ END_TEST
 START_TEST(reads_a_namespace)
 {
         beats = beats_free(beats);
-        ck_assert_int_eq(beats_new(redis, "app", HOST, &ops, told, &beats), 0);
+        ck_assert_int_eq(make_beats("app"), 0);
         spawn(0);
         (void)look(1, LOOK_BEAT);
         server_do("SADD app:processes " IDENTITY, workers[0].pid, 1U);

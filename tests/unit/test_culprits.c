@@ -428,7 +428,7 @@ END_TEST
 
 static bool killed(enum worker_state state, usec_t killed_at, struct exit_status exit)
 {
-        const struct worker dead = {.state = state, .killed_at = killed_at};
+        const struct worker dead = {.fleet = t.fleet, .state = state, .killed_at = killed_at};
 
         return culprits_oom_killed(t.world, &dead, &exit, t.now);
 }

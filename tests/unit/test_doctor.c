@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of model/findings.h: what is found, and how grave it is. */
+#include "frameworks/sidekiq/format.h"
 #include "model/findings.h"
 #include "unit.h"
 
@@ -92,6 +93,7 @@ static void setup(void)
         fleet_settings = (struct fleet_settings){
                 .name = name,
                 .user = user,
+                .traits = &sidekiq_traits,
                 .active_process_count = 2,
                 .max_processes = 4,
                 .stop_timeout = 60 * USEC_PER_SEC,
@@ -111,7 +113,7 @@ START_TEST(the_machine_is_judged)
         expect("ok machine: vm.overcommit_memory is 1\nok machine: the clocks agree\n"
                "ok state file: '/run/state' is written\n");
         machine = (struct doctor_machine){
-                .has_redis = true, .overcommit = 0, .dyno = true, .save_error = ENOSPC};
+                .has_redis = true, .overcommit = 0, .renamed = &sidekiq_traits, .save_error = ENOSPC};
         world.doubt.since = T0 - 60 * USEC_PER_SEC;
         doctor_machine(&findings, &machine, &world, T0);
         expect("warning machine: vm.overcommit_memory is 0: Redis may be unable to save while memory is "

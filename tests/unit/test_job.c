@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Are the jobs in Sidekiq's work lists read as each version writes them, and garbage left out? */
-#include "model/job.h"
+#include "frameworks/sidekiq/job.h"
 #include "unit.h"
 #include <jansson.h>
 
@@ -13,8 +13,8 @@ static void teardown(void)
 
 static void add_undecoded(const char *entry)
 {
-        struct sidekiq_field thread = {.text = "ouz", .len = 3};
-        struct sidekiq_field value = {.text = entry, .len = strlen(entry)};
+        struct field thread = {.text = "ouz", .len = 3};
+        struct field value = {.text = entry, .len = strlen(entry)};
 
         ck_assert_int_eq(job_list_add(&list, false, &thread, &value), 0);
 }
@@ -23,7 +23,7 @@ static int decode_all(void)
 {
         size_t bytes = SIZE_MAX;
 
-        return job_list_decode(&list, &bytes);
+        return job_list_decode(&list, sidekiq_job_decode, &bytes);
 }
 
 /* Returns how many of it cannot be read. */
@@ -100,7 +100,8 @@ START_TEST(an_entry_of_8_1_7)
         ck_assert_str_eq(list.jobs[0].jid, "42916aa7347dfb2a2be4619b");
         ck_assert_uint_eq(list.jobs[0].started_usec, 1795261815 * USEC_PER_SEC);
         /* A whole number would be taken for milliseconds. */
-        char *text = job_dead_payload(&list.jobs[0], "WorkerKilled", "why", 1795261835 * USEC_PER_SEC);
+        char *text =
+                sidekiq_job_dead_payload(&list.jobs[0], "WorkerKilled", "why", 1795261835 * USEC_PER_SEC);
         ck_assert_ptr_nonnull(strstr(text, ",\"enqueued_at\":1795261815371,"));
         ck_assert_ptr_nonnull(strstr(text, ",\"failed_at\":1795261835.0}"));
         free(text);
@@ -177,7 +178,7 @@ END_TEST
 
 START_TEST(a_thread_with_a_nul_is_counted_only)
 {
-        struct sidekiq_field thread = {.text = "o\0z", .len = 3}, entry = {.text = "{}", .len = 2};
+        struct field thread = {.text = "o\0z", .len = 3}, entry = {.text = "{}", .len = 2};
 
         ck_assert_int_eq(job_list_add(&list, false, &thread, &entry), 0);
         ck_assert_uint_eq(list.n_unreadable, 1);
@@ -196,15 +197,15 @@ START_TEST(a_list_is_decoded_in_slices)
 
         for (size_t i = 0; i < ELEMENTSOF(entries); i++)
                 add_undecoded(entries[i]);
-        ck_assert_int_eq(job_list_decode(&list, &bytes), 1);
+        ck_assert_int_eq(job_list_decode(&list, sidekiq_job_decode, &bytes), 1);
         ck_assert_uint_eq(list.n_jobs, 0);
         /* What is begun is done. */
         bytes = 1;
-        ck_assert_int_eq(job_list_decode(&list, &bytes), 1);
+        ck_assert_int_eq(job_list_decode(&list, sidekiq_job_decode, &bytes), 1);
         ck_assert_uint_eq(bytes, 0);
         ck_assert_uint_eq(list.n_jobs, 1);
         bytes = strlen(entries[1]) + 2;
-        ck_assert_int_eq(job_list_decode(&list, &bytes), 0);
+        ck_assert_int_eq(job_list_decode(&list, sidekiq_job_decode, &bytes), 0);
         ck_assert_uint_eq(bytes, 0);
         ck_assert_uint_eq(list.n_jobs, 2);
         ck_assert_uint_eq(list.n_unreadable, 1);
@@ -219,10 +220,10 @@ START_TEST(a_list_half_decoded_is_cleared)
 
         for (unsigned i = 0; i < 3; i++)
                 add_undecoded("{\"queue\":\"q\",\"payload\":{\"class\":\"A\",\"jid\":\"1\"}}");
-        ck_assert_int_eq(job_list_decode(&list, &bytes), 1);
+        ck_assert_int_eq(job_list_decode(&list, sidekiq_job_decode, &bytes), 1);
         job_list_clear(&list);
         ck_assert_uint_eq(list.n_entries, 0);
-        ck_assert_int_eq(job_list_decode(&list, &bytes), 0);
+        ck_assert_int_eq(job_list_decode(&list, sidekiq_job_decode, &bytes), 0);
 }
 END_TEST
 
@@ -267,7 +268,8 @@ END_TEST
 START_TEST(a_dead_job_carries_the_reason_and_is_otherwise_as_it_was)
 {
         ck_assert_int_eq(add("{\"queue\":\"q\",\"payload\":\"" PAYLOAD "\"}"), 0);
-        char *text = job_dead_payload(&list.jobs[0], "WorkerKilled", "it said \"no\"", 1500 * USEC_PER_MSEC);
+        char *text = sidekiq_job_dead_payload(&list.jobs[0], "WorkerKilled", "it said \"no\"",
+                                              1500 * USEC_PER_MSEC);
         ck_assert_ptr_nonnull(text);
         ck_assert_ptr_nonnull(strstr(text, "[1.0,123456789012345678901234567890],"));
         json_t *json = json_loads(text, JSON_DECODE_INT_AS_REAL, NULL);

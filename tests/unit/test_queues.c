@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of settings/limits.h, model/queues.h and, against a real Redis, frameworks/sidekiq/queues.h. */
+#include "frameworks/sidekiq/job.h"
 #include "frameworks/sidekiq/queues.h"
 #include "io/clock.h"
 #include "redis_server.h"
@@ -79,7 +80,7 @@ START_TEST(stamps_of_seconds_and_of_milliseconds_are_told_apart)
 {
         usec_t at = 0;
 
-        ck_assert_int_eq(queues_enqueued_at(stamps[_i].payload, strlen(stamps[_i].payload), &at),
+        ck_assert_int_eq(sidekiq_job_enqueued_at(stamps[_i].payload, strlen(stamps[_i].payload), &at),
                          stamps[_i].at > 0);
         ck_assert_uint_eq(at, stamps[_i].at);
 }
@@ -200,7 +201,8 @@ static void setup(void)
 static void teardown(void)
 {
         found = queues_free(found);
-        reading = queues_read_free(reading);
+        if (reading)
+                reading = sidekiq_queues.free(reading);
         redis = redis_free(redis);
         loop_end();
 }
@@ -211,14 +213,14 @@ static void on_queues(struct queues *queues, const char *error, void *userdata)
         n_answers++;
         found = queues;
         snprintf(failure, sizeof(failure), "%s", error ? error : "");
-        reading = queues_read_free(reading);
+        reading = sidekiq_queues.free(reading);
 }
 
 static void read_queues(const char *namespace)
 {
         found = queues_free(found);
         n_answers = 0;
-        ck_assert_int_eq(queues_read_start(redis, namespace, on_queues, &n_answers, &reading), 0);
+        ck_assert_int_eq(sidekiq_queues.read(redis, namespace, on_queues, &n_answers, &reading), 0);
         run_until(n_answers > 0);
         ck_assert_uint_eq(n_answers, 1);
 }
@@ -316,11 +318,11 @@ START_TEST(a_redis_that_hangs_or_goes_away_ends_the_reading)
         redis = redis_free(redis);
         redis = server_connect(300 * USEC_PER_MSEC);
         ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
-        ck_assert_int_eq(queues_read_start(redis, "", on_queues, &n_answers, &reading), 0);
+        ck_assert_int_eq(sidekiq_queues.read(redis, "", on_queues, &n_answers, &reading), 0);
         run_until(n_answers > 0);
         ck_assert_ptr_null(found);
         ck_assert_str_eq(failure, "Redis went away or did not answer in time");
-        ck_assert_int_eq(queues_read_start(redis, "", on_queues, &n_answers, &reading), -ENOTCONN);
+        ck_assert_int_eq(sidekiq_queues.read(redis, "", on_queues, &n_answers, &reading), -ENOTCONN);
         ck_assert_ptr_null(reading);
 }
 END_TEST
@@ -328,12 +330,13 @@ END_TEST
 START_TEST(one_that_is_freed_is_not_answered)
 {
         for (int i = 0; i < 2; i++) {
-                ck_assert_int_eq(queues_read_start(redis, "", on_queues, &n_answers, &reading), 0);
-                reading = queues_read_free(reading);
+                ck_assert_int_eq(sidekiq_queues.read(redis, "", on_queues, &n_answers, &reading), 0);
+                reading = sidekiq_queues.free(reading);
         }
         read_queues("");
-        ck_assert_int_eq(queues_read_start(redis, "", on_queues, &n_answers, &reading), 0);
-        reading = queues_read_free(reading);
+        ck_assert_int_eq(sidekiq_queues.read(redis, "", on_queues, &n_answers, &reading), 0);
+        if (reading)
+                reading = sidekiq_queues.free(reading);
         redis = redis_free(redis);
         ck_assert_uint_eq(n_answers, 1);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Is a job of a dead process put back once, counted and parked, and never lost by what goes wrong? Run
  * against a real redis-server. */
+#include "frameworks/sidekiq/job.h"
 #include "frameworks/sidekiq/requeue.h"
 #include "redis_server.h"
 
@@ -32,8 +33,7 @@ static void on_done(enum rescue_outcome outcome, unsigned times, const char *err
 
 static void setup(void)
 {
-        const struct sidekiq_field thread = {.text = "t1", .len = 2},
-                                   entry = {.text = ENTRY, .len = strlen(ENTRY)};
+        const struct field thread = {.text = "t1", .len = 2}, entry = {.text = ENTRY, .len = strlen(ENTRY)};
 
         loop_start();
         server_start(0, NULL, NULL);
@@ -41,7 +41,7 @@ static void setup(void)
         told = other_told = (struct told){0};
         size_t bytes = SIZE_MAX;
         ck_assert_int_eq(job_list_add(&list, false, &thread, &entry), 0);
-        ck_assert_int_eq(job_list_decode(&list, &bytes), 0);
+        ck_assert_int_eq(job_list_decode(&list, sidekiq_job_decode, &bytes), 0);
         redis = server_connect(SERVER_PATIENCE);
         other = server_connect(SERVER_PATIENCE);
 }
@@ -59,13 +59,26 @@ static void begin(const char *key)
         server_do("HSET %s t1 %s", key, list.jobs[0].entry);
 }
 
+static int requeue(struct redis *at, const char *namespace, struct told *to)
+{
+        const struct requeue_request request = {
+                .redis = at,
+                .namespace = namespace,
+                .identity = IDENTITY,
+                .job = &list.jobs[0],
+                .settings = &fleet,
+                .why = "was killed",
+                .realtime = 1500 * USEC_PER_MSEC,
+        };
+
+        return sidekiq_requeue(&request, on_done, to);
+}
+
 static void try(const char *namespace)
 {
         unsigned before = told.n;
 
-        ck_assert_int_eq(requeue_job(redis, namespace, IDENTITY, &list.jobs[0], &fleet, "was killed",
-                                     1500 * USEC_PER_MSEC, on_done, &told),
-                         0);
+        ck_assert_int_eq(requeue(redis, namespace, &told), 0);
         run_until(told.n > before);
 }
 
@@ -107,11 +120,8 @@ END_TEST
 START_TEST(two_managers_put_it_back_once)
 {
         begin(IDENTITY ":work");
-        ck_assert_int_eq(requeue_job(redis, NULL, IDENTITY, &list.jobs[0], &fleet, "died", 1, on_done, &told),
-                         0);
-        ck_assert_int_eq(
-                requeue_job(other, NULL, IDENTITY, &list.jobs[0], &fleet, "died", 1, on_done, &other_told),
-                0);
+        ck_assert_int_eq(requeue(redis, NULL, &told), 0);
+        ck_assert_int_eq(requeue(other, NULL, &other_told), 0);
         run_until(told.n && other_told.n);
         ck_assert_int_ne(told.outcome, other_told.outcome);
         ck_assert(told.outcome == RESCUE_LEFT || other_told.outcome == RESCUE_LEFT);
@@ -245,8 +255,7 @@ START_TEST(a_lost_connection_is_told)
         server_do("CLIENT PAUSE 100000 ALL");
         try(NULL);
         ck_assert_str_eq(told.error, "the connection was lost");
-        ck_assert_int_eq(requeue_job(redis, NULL, IDENTITY, &list.jobs[0], &fleet, "died", 1, on_done, &told),
-                         -ENOTCONN);
+        ck_assert_int_eq(requeue(redis, NULL, &told), -ENOTCONN);
 }
 END_TEST
 

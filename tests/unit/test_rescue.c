@@ -36,7 +36,7 @@ static void teardown(void)
 
 static bool is_due(enum worker_state state, bool killed, struct exit_status exit)
 {
-        struct worker worker = {.state = state, .killed_at = killed};
+        struct worker worker = {.fleet = t.fleet, .state = state, .killed_at = killed};
 
         return rescue_is_due(&worker, &exit);
 }

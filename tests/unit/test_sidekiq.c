@@ -171,17 +171,17 @@ static const struct {
         {"0", "1795238801.5", "true", "ten", SIDEKIQ_BEAT_MALFORMED, {0}},
 };
 
-static struct sidekiq_field field(const char *text)
+static struct field field(const char *text)
 {
-        return (struct sidekiq_field){.text = text, .len = text ? strlen(text) : 0};
+        return (struct field){.text = text, .len = text ? strlen(text) : 0};
 }
 
 START_TEST(decodes_heartbeats_and_never_guesses)
 {
         struct heartbeat beat = {.beat_usec = 42};
-        struct sidekiq_field busy = field(beats[_i].busy), at = field(beats[_i].beat);
-        struct sidekiq_field quiet = field(beats[_i].quiet), concurrency = field(beats[_i].concurrency);
-        struct sidekiq_field rss = {0};
+        struct field busy = field(beats[_i].busy), at = field(beats[_i].beat);
+        struct field quiet = field(beats[_i].quiet), concurrency = field(beats[_i].concurrency);
+        struct field rss = {0};
 
         ck_assert_int_eq(sidekiq_beat_decode(&busy, &at, &quiet, &concurrency, &rss, &beat),
                          beats[_i].outcome);
@@ -209,8 +209,8 @@ static const struct {
 START_TEST(nonsense_of_its_memory_is_no_reason_to_doubt_a_heartbeat)
 {
         struct heartbeat beat = {.rss_bytes = 42};
-        struct sidekiq_field busy = field("1"), at = field("1795238801.5"), quiet = field("true"), none = {0};
-        struct sidekiq_field rss = field(sizes[_i].text);
+        struct field busy = field("1"), at = field("1795238801.5"), quiet = field("true"), none = {0};
+        struct field rss = field(sizes[_i].text);
 
         ck_assert_int_eq(sidekiq_beat_decode(&busy, &at, &quiet, &none, &rss, &beat), SIDEKIQ_BEAT_DECODED);
         ck_assert_uint_eq(beat.busy, 1);
@@ -250,7 +250,7 @@ static const struct {
 START_TEST(decodes_what_a_worker_tells_of_itself)
 {
         struct sidekiq_info info = {.concurrency = 42};
-        struct sidekiq_field json = field(infos[_i].json);
+        struct field json = field(infos[_i].json);
 
         int r = sidekiq_info_decode(&json, &info);
         if (!infos[_i].version) {
@@ -275,7 +275,7 @@ START_TEST(leaves_out_capsules_beyond_its_room)
         for (unsigned i = 0; i < SIDEKIQ_CAPSULES_MAX + 3; i++)
                 sprintf(json + strlen(json), "%s\"c%u\":{}", i > 0 ? "," : "", i);
         strcat(json, "}}");
-        struct sidekiq_field text = field(json);
+        struct field text = field(json);
         ck_assert_int_eq(sidekiq_info_decode(&text, &info), 0);
         ck_assert_uint_eq(info.n_capsules, SIDEKIQ_CAPSULES_MAX);
 }
@@ -321,7 +321,7 @@ END_TEST
 static const struct {
         const char *title;
         bool booted;
-        struct sidekiq_title expect;
+        struct title expect;
 } titles[] = {
         {"sidekiq 6.4.1 app [2 of 5 busy]", true, {.version = "6.4.1", .busy = 2, .concurrency = 5}},
         {"sidekiq 6.4.1  [0 of 3 busy]", true, {.version = "6.4.1", .concurrency = 3}},
@@ -358,7 +358,7 @@ static const struct {
 
 START_TEST(reads_titles_and_tells_booting_from_booted)
 {
-        struct sidekiq_title title = {.busy = 42};
+        struct title title = {.busy = 42};
 
         ck_assert_int_eq(sidekiq_title_parse(titles[_i].title, &title), titles[_i].booted);
         if (!titles[_i].booted) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What outlives sqmgr: packed and unpacked it is the same, and bytes that were tampered with are refused. */
 /* promises: P4 */
+#include "frameworks/sidekiq/format.h"
 #include "model/plan.h"
 #include "model/state.h"
 #include "state_bytes.h"

@@ -46,7 +46,10 @@ static void put(const char *prefix, unsigned i, const char *suffix, const char *
 
 static int read_all(const char *namespace, struct works **ret)
 {
-        return works_read(event, redis, namespace, identities, 2, on_done, n_jobs, ret);
+        const struct works_request request = {
+                .event = event, .redis = redis, .namespace = namespace, .identities = identities, .n = 2};
+
+        return sidekiq_works.read(&request, on_done, n_jobs, ret);
 }
 
 START_TEST(lists_of_both_names_are_read)
@@ -113,12 +116,12 @@ START_TEST(what_is_given_up_is_not_told)
         struct works *works;
 
         ck_assert_int_eq(read_all(NULL, &works), 0);
-        works_free(works);
+        sidekiq_works.free(works);
         ck_assert_int_eq(read_all(NULL, &works), 0);
         run_until(n_done);
         ck_assert_uint_eq(n_done, 1);
         ck_assert_int_eq(read_all(NULL, &works), 0);
-        works_free(works);
+        sidekiq_works.free(works);
         redis = redis_free(redis);
         ck_assert_uint_eq(n_done, 1);
 }
@@ -182,7 +185,7 @@ START_TEST(what_is_given_up_half_decoded_is_not_told)
         struct works *works = read_large_lists();
 
         ck_assert_int_ge(sd_event_run(event, 0), 0);
-        works_free(works);
+        sidekiq_works.free(works);
         read_large_lists();
         run_until(n_done);
         ck_assert_uint_eq(n_done, 1);

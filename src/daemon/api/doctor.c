@@ -67,12 +67,25 @@ static bool is_here(const char *url)
                                  strncmp(host, "://[::1]", strlen("://[::1]")) == 0));
 }
 
+/* The framework of a fleet for which our own environment, which its workers inherit, has another host name.
+ */
+static const struct traits *renamed(const struct settings *settings)
+{
+        for (size_t i = 0; i < settings->n_fleets; i++) {
+                const struct traits *traits = settings->fleets[i]->traits;
+
+                if (traits->host_variable && getenv(traits->host_variable))
+                        return traits;
+        }
+        return NULL;
+}
+
 static struct doctor_machine machine_of(const struct keeper *keeper)
 {
         const struct crew *crew = keeper->crew;
         struct doctor_machine machine = {
                 .is_root = geteuid() == 0,
-                .dyno = getenv("DYNO") != NULL,
+                .renamed = renamed(crew->world->settings),
                 .overcommit = overcommit(),
                 .save_error = -keeper->error,
         };
@@ -99,7 +112,7 @@ static struct doctor_worker look_at_worker(const struct worker *worker)
         struct doctor_worker facts = {.worker = worker};
         const struct process *process = worker->process;
         const struct proc *proc = process ? process_beating(process) : NULL;
-        struct sidekiq_title title;
+        struct title title;
         struct stat own;
 
         if (proc && signs_read_title(proc, framework_of(worker->fleet->settings->traits), &title))

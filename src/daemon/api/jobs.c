@@ -3,7 +3,6 @@
  * until all are in. */
 #include "daemon/api/jobs.h"
 #include "daemon/run/process.h"
-#include "frameworks/sidekiq/works.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #define NAME_MAX_BYTES 200
 
 struct place {
+        const struct traits *traits; /* of its framework */
         char worker[WORKER_ID_MAX];
         pid_t pid;
 };
@@ -19,7 +19,8 @@ struct place {
 /* The workers of one Redis. */
 struct reading {
         struct query *query;
-        struct works *works; /* NULL: none is under way */
+        const struct works_ops *reader; /* of works */
+        struct works *works;            /* NULL: none is under way */
         char *url;
         const char **identities; /* borrowed, until they are asked for */
         struct place *places;
@@ -41,7 +42,8 @@ static void query_free(struct query *query)
         for (size_t i = 0; i < query->n_readings; i++) {
                 struct reading *reading = &query->readings[i];
 
-                works_free(reading->works);
+                if (reading->works)
+                        reading->reader->free(reading->works);
                 free(reading->url);
                 free(reading->identities);
                 free(reading->places);
@@ -116,8 +118,8 @@ static bool render_list(struct query *query, const struct place *place, const st
                 if (json_array_append_new(query->jobs, render_job(place, &list->jobs[i])) < 0)
                         return false;
         return list->n_unreadable == 0 ||
-               add_error(query, "%s (pid %d) runs %zu more that cannot be read: not as Sidekiq writes it",
-                         place->worker, (int)place->pid, list->n_unreadable);
+               add_error(query, "%s (pid %d) runs %zu more that cannot be read: not as %s writes it",
+                         place->worker, (int)place->pid, list->n_unreadable, place->traits->title);
 }
 
 static void on_works(struct job_list *lists, const char *error, void *userdata)
@@ -142,7 +144,7 @@ static bool add_worker(struct reading *reading, const struct worker *worker)
 {
         const char *identity = process_identity(worker->process);
 
-        if (!identity || worker->state == WORKER_GONE)
+        if (!worker->fleet->settings->traits->has_work_list || !identity || worker->state == WORKER_GONE)
                 return true;
         const char **identities = reallocarray(reading->identities, reading->n + 1, sizeof(*identities));
         if (!identities)
@@ -154,6 +156,7 @@ static bool add_worker(struct reading *reading, const struct worker *worker)
         reading->places = places;
         identities[reading->n] = identity;
         worker_id(worker->fleet->settings->name, worker->index, places[reading->n].worker);
+        places[reading->n].traits = worker->fleet->settings->traits;
         places[reading->n++].pid = worker->beat_pid;
         return true;
 }
@@ -179,8 +182,15 @@ static bool read_link(struct query *query, const struct link *link, struct fleet
                 return true;
         }
         const struct links *links = link->links;
-        int r = works_read(links->event, link->redis, links->world->settings->redis.namespace,
-                           reading->identities, reading->n, on_works, reading, &reading->works);
+        const struct works_request request = {
+                .event = links->event,
+                .redis = link->redis,
+                .namespace = links->world->settings->redis.namespace,
+                .identities = reading->identities,
+                .n = reading->n,
+        };
+        reading->reader = link->framework->works;
+        int r = reading->reader->read(&request, on_works, reading, &reading->works);
         if (r < 0)
                 return add_unread(query, url, strerrordesc_np(-r));
         query->pending++;

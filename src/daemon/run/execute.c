@@ -66,9 +66,8 @@ static int signal_worker(const struct worker *worker, int signo)
         return -proc_signal(process->main, signo);
 }
 
-static int quiet(const struct worker *worker)
+static int quiet(const struct worker *worker, int signo)
 {
-        int signo = framework_of(worker->fleet->settings->traits)->quiet_signal;
         struct proc *beating = process_beating(worker->process);
 
         if (beating == NULL)
@@ -80,9 +79,8 @@ static int quiet(const struct worker *worker)
         return -proc_signal(beating, signo);
 }
 
-static int stop(const struct worker *worker)
+static int stop(const struct worker *worker, const struct framework *framework)
 {
-        const struct framework *framework = framework_of(worker->fleet->settings->traits);
         int error = signal_worker(worker, framework->stop_signal);
 
         if (error == 0 && framework->wake_signal != 0)
@@ -100,6 +98,24 @@ static int kill_worker(const struct worker *worker)
         return error;
 }
 
+/* Returns 0 or a positive errno. */
+static int send_signal(const struct action *action)
+{
+        const struct framework *framework = framework_of(action->fleet->settings->traits);
+
+        switch (action_signal(action)) {
+        case ACTION_SIGNAL_QUIET:
+                return quiet(action->worker, framework->quiet_signal);
+        case ACTION_SIGNAL_STOP:
+                return stop(action->worker, framework);
+        case ACTION_SIGNAL_KILL:
+                return kill_worker(action->worker);
+        case ACTION_SIGNAL_NONE:
+                break;
+        }
+        return 0;
+}
+
 bool execute_action(struct crew *crew, const struct action *action, usec_t now)
 {
         struct worker *worker = action->worker;
@@ -109,13 +125,13 @@ bool execute_action(struct crew *crew, const struct action *action, usec_t now)
                 start(crew, action, now);
                 return true;
         case ACTION_QUIET:
-                observe_quieted(worker, action->reason, quiet(worker), now);
+                observe_quieted(worker, action->reason, send_signal(action), now);
                 break;
         case ACTION_STOP:
-                observe_stopped(worker, action->reason, stop(worker), now);
+                observe_stopped(worker, action->reason, send_signal(action), now);
                 break;
         case ACTION_KILL:
-                observe_killed(worker, kill_worker(worker), now);
+                observe_killed(worker, send_signal(action), now);
                 break;
         }
         return worker->signal_error == 0;

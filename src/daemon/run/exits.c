@@ -93,8 +93,9 @@ static void exited(struct process *process)
         if (report->log_fd >= 0 &&
             last_lines_of_log(report->log_fd, report->log_start_bytes, lines, sizeof(lines)) == 0)
                 exit.last_lines = lines;
-        if (!exit.launch_error && !exit.last_lines && process->worker->state != WORKER_STOPPING)
-                exit.lines_token = last_words_read(process->crew, process->worker, process->beat_pid);
+        if (!exit.launch_error && !exit.last_lines && !worker_is_told_to_exit(process->worker))
+                exit.lines_token = last_words_read(process->crew, process->worker,
+                                                   process->worker->beat_pid ?: process->ended_beat_pid);
         process->main_exit = sd_event_source_disable_unref(process->main_exit);
         begin_rescue(process, &exit);
         process_forget_beat(process);
@@ -121,6 +122,7 @@ static int on_beat_exit(sd_event_source *source _unused_, int fd _unused_, uint3
         begin_rescue(process, &(struct exit_status){.known = false});
         process_forget_beat(process);
         beats_forget(process->slot);
+        process->ended_beat_pid = process->worker->beat_pid;
         observe_beat_process(process->worker, 0, 0, clock_now(CLOCK_MONOTONIC));
         turn_changed(process->crew->turn);
         return 0;

@@ -22,7 +22,6 @@ int hold_adopted(struct crew *crew, struct worker *worker, struct proc *main, st
         if (r < 0)
                 return r;
         struct process *process = worker->process;
-        process->beat_pid = worker->beat_pid;
         /* A log of its own: its last lines are read back from what it has open. */
         if (worker->fleet->settings->log && worker->fleet->settings->log[0] == '/')
                 process->report.log_fd = MAX(proc_open_output(main), -1);
@@ -30,7 +29,7 @@ int hold_adopted(struct crew *crew, struct worker *worker, struct proc *main, st
                 r = exits_watch_beat(process, TAKE_PTR(held));
         if (r < 0)
                 return r;
-        return identity ? beats_know(process->slot, identity, worker->beat_pid) : 0;
+        return identity ? beats_know(process->slot, identity) : 0;
 }
 
 void hold_beat(struct worker *worker, pid_t pid, usec_t now)
@@ -39,7 +38,6 @@ void hold_beat(struct worker *worker, pid_t pid, usec_t now)
         _cleanup_proc_ struct proc *beat = NULL;
 
         turn_changed(process->crew->turn);
-        process->beat_pid = pid;
         if (pid == worker->pid) {
                 process_forget_beat(process);
                 observe_beat_process(worker, worker->pid, worker->pid_start, now);

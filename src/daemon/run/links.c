@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The connections to Redis: one for each server that fleets name. */
 #include "daemon/run/links.h"
+#include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/proc.h"
@@ -74,13 +75,14 @@ static void on_done(struct beats *beats _unused_, void *userdata)
         turn_arm(link->links->turn);
 }
 
-static struct link *find_link(const struct links *links, const char *url)
+static struct link *find_link(const struct links *links, const struct framework *framework, const char *url)
 {
         for (size_t i = 0; i < links->n; i++) {
                 struct link *link = links->list[i];
 
                 assert(link);
-                if (url == NULL || link->url == NULL ? url == link->url : strcmp(link->url, url) == 0)
+                if (link->framework == framework &&
+                    (!url || !link->url ? url == link->url : strcmp(link->url, url) == 0))
                         return link;
         }
         return NULL;
@@ -90,7 +92,8 @@ static struct link *free_link(struct link *link)
 {
         if (!link)
                 return NULL;
-        queues_read_free(link->queues_read);
+        if (link->queues_read)
+                link->framework->queues->free(link->queues_read);
         queues_free(link->queues);
         queue_watch_clear(&link->queue_watch);
         beats_free(link->beats);
@@ -106,7 +109,15 @@ static void free_link_pointer(struct link **link)
         free_link(*link);
 }
 
-static int make_link(struct links *links, const char *url)
+/* The first thing to be read of it will be the set of identities. */
+static int probe(const struct link *link, const char *namespace)
+{
+        _cleanup_free_ char *key = link->framework->beats->set_key(namespace);
+
+        return key ? redis_probe(link->redis, key) : -ENOMEM;
+}
+
+static int make_link(struct links *links, const struct framework *framework, const char *url)
 {
         static const struct beats_ops ops = {
                 .is_descendant = is_descendant,
@@ -123,11 +134,20 @@ static int make_link(struct links *links, const char *url)
         if (!list || !link)
                 return -ENOMEM;
         link->links = links;
+        link->framework = framework;
         if (url && !(link->url = strdup(url)))
                 return -ENOMEM;
         int r = redis_new(links->event, url, settings, on_redis_state, link, &link->redis);
         if (r >= 0)
-                r = beats_new(link->redis, settings->namespace, links->host_name, &ops, link, &link->beats);
+                r = probe(link, settings->namespace);
+        const struct beats_source source = {
+                .redis = link->redis,
+                .format = framework->beats,
+                .namespace = settings->namespace,
+                .hostname = links->host_name,
+        };
+        if (r >= 0)
+                r = beats_new(&source, &ops, link, &link->beats);
         if (r < 0)
                 return r;
         list[links->n++] = TAKE_PTR(link);
@@ -149,8 +169,9 @@ int links_make(struct links *links, const struct settings *settings)
         for (size_t i = 0; i < settings->n_fleets && r >= 0; i++) {
                 const char *url = fleet_url(links, settings->fleets[i]);
 
-                if (!find_link(links, url))
-                        r = make_link(links, url);
+                const struct framework *framework = framework_of(settings->fleets[i]->traits);
+                if (!find_link(links, framework, url))
+                        r = make_link(links, framework, url);
         }
         return r;
 }
@@ -163,7 +184,8 @@ void links_join(struct links *links)
 
         for (size_t i = 0; i < world->n_fleets; i++) {
                 struct fleet *fleet = world->fleets[i];
-                struct link *link = find_link(links, fleet_url(links, fleet->settings));
+                struct link *link = find_link(links, framework_of(fleet->settings->traits),
+                                              fleet_url(links, fleet->settings));
 
                 if (fleet->link)
                         continue;

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The connections to Redis: one for each server that fleets name. */
+/* The connections to Redis: one for each server and framework that fleets name. */
 #pragma once
 
 #include "daemon/run/turn.h"
-#include "frameworks/sidekiq/beats.h"
-#include "frameworks/sidekiq/queues.h"
-#include "io/redis.h"
-#include "model/queues.h"
+#include "frameworks/framework.h"
 #include "model/world.h"
 
-/* One Redis, with the fleets whose heartbeats are there: their link. */
+/* One Redis as one framework uses it, with the fleets whose heartbeats are there: their link. */
 struct link {
         struct links *links;
+        const struct framework *framework;
         char *url;         /* NULL: the Sentinels of the settings name the server */
         char *server_text; /* the master that was used last, of those that they named; NULL: none yet */
         struct redis *redis;

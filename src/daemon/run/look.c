@@ -19,6 +19,43 @@ static bool is_job_thread(const char *comm, void *userdata)
                 ->thread_is_processor(comm, beats_info(process->slot));
 }
 
+static int read_process(struct proc *proc, bool pss, uint64_t *ret_bytes)
+{
+        return pss ? proc_pss_bytes(proc, ret_bytes) : proc_rss_bytes(proc, ret_bytes);
+}
+
+struct tree_memory {
+        bool pss;
+        uint64_t bytes; /* so far; resident pages that several share count for each of them */
+};
+
+/* One that has exited meanwhile holds none. */
+static int add_process(pid_t pid, void *userdata)
+{
+        struct tree_memory *tree = userdata;
+        _cleanup_proc_ struct proc *proc = NULL;
+        uint64_t bytes = 0;
+
+        int r = proc_open(pid, &proc);
+        if (r >= 0)
+                r = read_process(proc, tree->pss, &bytes);
+        tree->bytes += bytes;
+        return is_shortage(r) ? r : 0;
+}
+
+/* What counts as the worker's: the memory of the process that beats, or of all that it started. */
+static int read_memory(const struct worker *worker, struct proc *proc, bool pss, uint64_t *ret_bytes)
+{
+        struct tree_memory tree = {.pss = pss};
+
+        if (!worker->fleet->settings->traits->memory_of_tree)
+                return read_process(proc, pss, ret_bytes);
+        int r = proc_tree_each(worker->pid, add_process, &tree);
+        if (r >= 0)
+                *ret_bytes = tree.bytes;
+        return r;
+}
+
 static void look_memory(struct worker *worker, usec_t now)
 {
         const struct fleet_settings *settings = worker->fleet->settings;
@@ -27,13 +64,13 @@ static void look_memory(struct worker *worker, usec_t now)
         uint64_t bytes;
         int r = 0;
 
-        if (proc_rss_bytes(proc, &bytes) < 0)
+        if (read_memory(worker, proc, false, &bytes) < 0)
                 return;
         /* The proportional share is never more than what is resident, and dear to read: it is asked only
          * where it can decide. */
         if (settings->memory_metric == MEMORY_PSS && settings->memory_threshold > 0 &&
             bytes > settings->memory_threshold)
-                r = proc_pss_bytes(proc, &bytes);
+                r = read_memory(worker, proc, true, &bytes);
         if (is_shortage(r))
                 return;
         observe_memory(worker, bytes, now);
@@ -55,7 +92,7 @@ static void look_threads(struct worker *worker)
 static void look_title(struct worker *worker)
 {
         struct proc *proc = process_beating(worker->process);
-        struct sidekiq_title title = {0};
+        struct title title = {0};
 
         if (!proc)
                 return;

@@ -2,7 +2,7 @@
 /* What the shell holds of a worker. */
 #include "daemon/run/process.h"
 #include "base/words.h"
-#include "frameworks/sidekiq/works.h"
+#include "frameworks/table.h"
 #include "io/log.h"
 #include <string.h>
 #include <sys/epoll.h>
@@ -76,7 +76,8 @@ void process_free(struct process *process)
 {
         if (!process)
                 return;
-        works_free(process->works);
+        if (process->works)
+                framework_of(process->worker->fleet->settings->traits)->works->free(process->works);
         words_free(process->long_jobs);
         if (process->slot)
                 beats_remove(process->slot);

@@ -20,10 +20,10 @@ struct process {
         sd_event_source *report_source;
         int report_fd;
         struct launch_report report;
-        pid_t beat_pid;      /* the process that was found to beat last; 0: none was */
-        struct works *works; /* its jobs are being read, see work_list.h; NULL: they are not */
-        bool works_culprits; /* since its memory went over a limit */
-        char **long_jobs;    /* ids of those that were told of; NULL-terminated, NULL: none */
+        pid_t ended_beat_pid; /* the last process that beat and has ended before main; 0: none has */
+        struct works *works;  /* its jobs are being read, see work_list.h; NULL: they are not */
+        bool works_culprits;  /* since its memory went over a limit */
+        char **long_jobs;     /* ids of those that were told of; NULL-terminated, NULL: none */
 };
 
 /* Takes main and report_fd over, whatever it returns: 0 or -errno; worker->process stays NULL only where

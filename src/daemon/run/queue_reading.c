@@ -10,8 +10,18 @@ static void on_queues(struct queues *queues, const char *error, void *userdata)
 
         link->queues = queues;
         snprintf(link->queues_error, sizeof(link->queues_error), "%s", error != NULL ? error : "");
-        link->queues_read = queues_read_free(link->queues_read);
+        link->queues_read = link->framework->queues->free(link->queues_read);
         turn_arm(link->links->turn);
+}
+
+static int read_link(struct link *link)
+{
+        const struct queues_ops *queues = link->framework->queues;
+
+        if (!queues)
+                return -EOPNOTSUPP;
+        return queues->read(link->redis, link->links->world->settings->redis.namespace, on_queues, link,
+                            &link->queues_read);
 }
 
 void queue_reading_begin(struct queue_reading *reading)
@@ -27,9 +37,11 @@ void queue_reading_begin(struct queue_reading *reading)
 
                 link->queues = queues_free(link->queues);
                 link->queues_error[0] = '\0';
-                int r = queues_read_start(link->redis, links->world->settings->redis.namespace, on_queues,
-                                          link, &link->queues_read);
-                if (r == -ENOTCONN)
+                int r = read_link(link);
+                if (r == -EOPNOTSUPP)
+                        snprintf(link->queues_error, sizeof(link->queues_error), "%s does not tell of them",
+                                 link->framework->traits->title);
+                else if (r == -ENOTCONN)
                         snprintf(link->queues_error, sizeof(link->queues_error), "%s",
                                  error != NULL ? error : "it is not connected yet");
                 else if (r < 0)

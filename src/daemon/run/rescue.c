@@ -2,8 +2,6 @@
 /* Follows up the death of a worker. */
 #include "daemon/run/rescue.h"
 #include "daemon/run/signs.h"
-#include "frameworks/sidekiq/requeue.h"
-#include "frameworks/sidekiq/works.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "model/culprits.h"
@@ -26,7 +24,8 @@ struct rescue {
         bool culprits; /* it did, and they are yet to be told of */
         usec_t died_at;
         sd_event_source *timer;
-        struct works *works; /* NULL: not being read */
+        const struct works_ops *reader; /* of works */
+        struct works *works;            /* NULL: not being read */
         struct job_list jobs;
         size_t next_job; /* whose fate is asked for */
         char error[256]; /* why the last try ended at a job; "": it did not */
@@ -42,7 +41,8 @@ static void rescue_free(struct rescue *rescue)
                 *link = rescue->dead.next;
         turn_changed(rescue->crew->turn);
         sd_event_source_disable_unref(rescue->timer);
-        works_free(rescue->works);
+        if (rescue->works)
+                rescue->reader->free(rescue->works);
         job_list_clear(&rescue->jobs);
         free(rescue->dead.worker.identity);
         free(rescue->dead.fleet);
@@ -84,7 +84,8 @@ static struct fleet *find_fleet(struct rescue *rescue)
 {
         struct fleet *fleet = world_fleet(rescue->crew->world, rescue->dead.fleet);
 
-        if (fleet != NULL && fleet->link != NULL && (rescue->culprits || !is_off(fleet)))
+        if (fleet && fleet->link && fleet->settings->traits->has_work_list &&
+            (rescue->culprits || !is_off(fleet)))
                 return fleet;
         rescue_free(rescue);
         return NULL;
@@ -124,9 +125,16 @@ static void ask_next(struct rescue *rescue)
                 return;
         }
         const struct link *link = fleet->link;
-        int r = requeue_job(link->redis, rescue->crew->world->settings->redis.namespace,
-                            rescue->dead.worker.identity, &rescue->jobs.jobs[rescue->next_job],
-                            fleet->settings, rescue->how, clock_now(CLOCK_REALTIME), on_requeued, rescue);
+        const struct requeue_request request = {
+                .redis = link->redis,
+                .namespace = rescue->crew->world->settings->redis.namespace,
+                .identity = rescue->dead.worker.identity,
+                .job = &rescue->jobs.jobs[rescue->next_job],
+                .settings = fleet->settings,
+                .why = rescue->how,
+                .realtime = clock_now(CLOCK_REALTIME),
+        };
+        int r = link->framework->requeue(&request, on_requeued, rescue);
         if (r < 0)
                 try_again(rescue, strerrordesc_np(-r));
 }
@@ -195,7 +203,6 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 {
         struct rescue *rescue = userdata;
         const struct fleet *fleet;
-        const char *identity;
 
         (void)source, (void)usec;
         judge(rescue);
@@ -203,9 +210,16 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
         if (fleet == NULL)
                 return 0;
         const struct link *link = fleet->link;
-        identity = rescue->dead.worker.identity;
-        int r = works_read(rescue->crew->event, link->redis, rescue->crew->world->settings->redis.namespace,
-                           &identity, 1, on_works, rescue, &rescue->works);
+        const char *identity = rescue->dead.worker.identity;
+        const struct works_request request = {
+                .event = rescue->crew->event,
+                .redis = link->redis,
+                .namespace = rescue->crew->world->settings->redis.namespace,
+                .identities = &identity,
+                .n = 1,
+        };
+        rescue->reader = link->framework->works;
+        int r = rescue->reader->read(&request, on_works, rescue, &rescue->works);
         if (r < 0)
                 try_again(rescue, redis_error(link->redis) ?: strerrordesc_np(-r));
         return 0;

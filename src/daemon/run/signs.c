@@ -4,11 +4,12 @@
 #include "base/fd.h"
 #include "model/observe.h"
 
-bool signs_read_title(const struct proc *proc, const struct framework *framework, struct sidekiq_title *ret)
+bool signs_read_title(const struct proc *proc, const struct framework *framework, struct title *ret)
 {
         char text[1024];
 
-        return proc_title(proc, text, sizeof(text)) == 0 && framework->title_parse(text, ret);
+        return framework->title_parse && proc_title(proc, text, sizeof(text)) == 0 &&
+               framework->title_parse(text, ret);
 }
 
 /* Before its first beat nothing is known of its capsules. */
@@ -21,15 +22,15 @@ static bool is_framework_thread(const char *comm, void *userdata)
 
 int signs_have_booted(const struct proc *proc, const struct framework *framework)
 {
-        struct sidekiq_title title;
+        struct title title;
         char text[4096];
         unsigned threads = 0;
 
         int r = proc_title(proc, text, sizeof(text));
-        if (r == 0 && framework->title_parse(text, &title))
+        if (r == 0 && framework->title_parse && framework->title_parse(text, &title))
                 return 1;
         /* A title that was too long for its room lacks its end. */
-        if (!is_shortage(r))
+        if (!is_shortage(r) && framework->thread_is_processor)
                 r = proc_count_threads(proc, is_framework_thread, (void *)framework, &threads);
         return is_shortage(r) ? r : threads > 0;
 }

@@ -8,7 +8,7 @@
 #include "model/world.h"
 
 /* True where the process carries a title that only a worker that beats has. */
-bool signs_read_title(const struct proc *proc, const struct framework *framework, struct sidekiq_title *ret);
+bool signs_read_title(const struct proc *proc, const struct framework *framework, struct title *ret);
 
 /* Does its title or do its threads show that this process works for the framework? Returns 1, 0, or -errno
  * where there was no descriptor or memory to find out with. */

@@ -3,12 +3,11 @@
 #include "daemon/run/work_list.h"
 #include "base/words.h"
 #include "daemon/run/process.h"
-#include "frameworks/sidekiq/works.h"
+#include "frameworks/table.h"
 #include "io/clock.h"
 #include "model/culprits.h"
 #include "model/observe.h"
 #include "settings/limits.h"
-#include <signal.h>
 #include <string.h>
 
 static bool was_told(char *const *told, const char *jid)
@@ -22,9 +21,10 @@ static bool was_told(char *const *told, const char *jid)
 /* A signal that is not caught would freeze it. */
 static bool dump(const struct process *process)
 {
+        int signo = framework_of(process->worker->fleet->settings->traits)->dump_signal;
         const struct proc *proc = process_beating(process);
 
-        return proc != NULL && proc_catches_signal(proc, SIGTTIN) > 0 && proc_signal(proc, SIGTTIN) == 0;
+        return signo != 0 && proc && proc_catches_signal(proc, signo) > 0 && proc_signal(proc, signo) == 0;
 }
 
 static void tell_long_jobs(struct process *process, const struct job_list *list, usec_t realtime)
@@ -82,10 +82,15 @@ static void read_list(struct worker *worker, bool culprits)
         const char *identity = process_identity(process);
 
         process->works_culprits = culprits;
-        if (identity != NULL)
-                (void)works_read(process->crew->event, link->redis,
-                                 process->crew->world->settings->redis.namespace, &identity, 1, on_works,
-                                 process, &process->works);
+        const struct works_request request = {
+                .event = process->crew->event,
+                .redis = link->redis,
+                .namespace = process->crew->world->settings->redis.namespace,
+                .identities = &identity,
+                .n = 1,
+        };
+        if (identity)
+                (void)link->framework->works->read(&request, on_works, process, &process->works);
 }
 
 void work_list_look(struct worker *worker)
@@ -96,7 +101,8 @@ void work_list_look(struct worker *worker)
         bool drains = worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING;
         bool limited = limits != NULL && limits_any(limits, LIMITS_DURATION);
 
-        if ((drains || limited) && process->works == NULL && worker->busy > 0)
+        if (worker->fleet->settings->traits->has_work_list && (drains || limited) && process->works == NULL &&
+            worker->busy > 0)
                 read_list(worker, false);
 }
 

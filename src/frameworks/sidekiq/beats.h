@@ -1,62 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the heartbeats of our own workers from one Redis, all in one round trip a look, and finds out which
- * heartbeat belongs to which worker. What other hosts do costs next to nothing. */
+/* How Sidekiq's heartbeats stand in Redis, for the engine that reads them. */
 #pragma once
 
-#include "frameworks/sidekiq/format.h"
-#include "io/redis.h"
-#include "model/fleet.h"
+#include "frameworks/beats.h"
 
-struct beats;
-struct beats_slot; /* a worker's place in it */
+extern const struct beats_format sidekiq_beats;
 
-/* All are called from the loop, with the userdata of beats_new(); in each of them everything is allowed,
- * freeing and removing too. */
-struct beats_ops {
-        /* Is pid the worker's main process or a descendant of it? Returns 1, 0 or -errno. Asked a limited
-         * number of times a look. */
-        int (*is_descendant)(pid_t pid, const struct worker *worker, void *userdata);
-        /* The worker was found to beat as process beat_pid; its first heartbeat follows. */
-        void (*on_identity)(struct worker *worker, pid_t beat_pid, void *userdata);
-        /* What Redis holds of it now, be it the same beat as before. */
-        void (*on_heartbeat)(struct worker *worker, const struct heartbeat *beat, void *userdata);
-        /* The last reply to a look is in, or the look failed; the next may begin. */
-        void (*on_done)(struct beats *beats, void *userdata);
-};
-
-enum beats_outcome {
-        BEATS_LOOKING = 0,
-        BEATS_BUSY,    /* the look before is still under way: this one is left out */
-        BEATS_NOTHING, /* there is nothing to ask: on_done will not be called */
-};
-
-/* redis must outlive it. namespace: of redis-namespace, NULL or "" for none. hostname: as the workers see it.
- * ops must stay. Returns 0 with *ret to be freed by beats_free(), or -ENOMEM. */
-int beats_new(struct redis *redis, const char *namespace, const char *hostname, const struct beats_ops *ops,
-              void *userdata, struct beats **ret);
-/* Frees all slots too. Returns NULL. */
-struct beats *beats_free(struct beats *beats);
-
-/* The worker must stay until beats_remove(), which says no more of it. Its pid and spawned_at are read anew
- * at each look. Returns 0 or -ENOMEM. */
-int beats_add(struct beats *beats, struct worker *worker, struct beats_slot **ret);
-void beats_remove(struct beats_slot *slot);
-
-/* The worker beat under this identity, as process beat_pid, before sqmgr began: its heartbeat is read from
- * there at once. Whether it still changes is for the caller to see. Returns 0 or -ENOMEM. */
-int beats_know(struct beats_slot *slot, const char *identity, pid_t beat_pid);
-
-/* The process that beat is gone while the worker lives: look for its successor. */
-void beats_forget(struct beats_slot *slot);
-
-/* What the worker told of itself; NULL: not known yet. Valid until the slot is removed or forgotten. */
-const struct sidekiq_info *beats_info(const struct beats_slot *slot);
-/* The identity that it beats under; NULL: not known. */
-const char *beats_identity(const struct beats_slot *slot);
-
-/* The next look shall read these of this worker: LOOK_BEAT, LOOK_WORK_LIST (others are ignored). */
-void beats_want(struct beats_slot *slot, unsigned looks);
-
-/* Begins a look at all that is wanted, and forgets the wishes, also where it is busy. Returns enum
- * beats_outcome, or -ENOTCONN or -ENOMEM, with on_done not called. */
-int beats_look(struct beats *beats);
+/* sidekiq_thread_is_processor() of what the heartbeat told of the process. */
+bool sidekiq_beat_thread_is_processor(const char *comm, const struct beat_info *info);

@@ -1,17 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /* What Sidekiq 5 to 8 looks like from outside; see the header. */
 #include "frameworks/sidekiq/format.h"
+#include "base/parse.h"
 #include "wire/json.h"
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
+static usec_t command_shutdown_usec(char *const *argv)
+{
+        uint64_t seconds;
+
+        for (; argv && *argv; argv++) {
+                const char *value = NULL;
+
+                if (strcmp(*argv, "-t") == 0 || strcmp(*argv, "--timeout") == 0)
+                        value = argv[1];
+                else if (strncmp(*argv, "--timeout=", strlen("--timeout=")) == 0)
+                        value = *argv + strlen("--timeout=");
+                else if (strncmp(*argv, "-t", 2) == 0)
+                        value = *argv + 2;
+                if (value && parse_unsigned(value, 1, USEC_PER_DAY, &seconds) == 0)
+                        return seconds * USEC_PER_SEC;
+        }
+        return 0;
+}
+
 const struct traits sidekiq_traits = {
         .name = "sidekiq",
+        .title = "Sidekiq",
         .id = 0,
+        .has_work_list = true,
+        .has_job_threads = true,
         /* Its -t: so long it waits for its jobs before it puts them back. */
         .shutdown_usec = 25 * USEC_PER_SEC,
-        .stale_usec = SIDEKIQ_STALE_USEC,
+        .shutdown_option = "-t",
+        .command_shutdown_usec = command_shutdown_usec,
+        /* A beat is due every 5 s, or 10 s from 7.0 on. */
+        .stale_usec = 30 * USEC_PER_SEC,
+        .host_variable = "DYNO",
+        .oldest_version = 5,
 };
 
 #define NONCE_DIGITS 12
@@ -133,31 +161,14 @@ bool sidekiq_stamp_decode(const json_t *stamp, uint64_t *ret_usec)
         return true;
 }
 
-int sidekiq_job_load(const char *text, size_t len, json_t **ret)
-{
-        json_t *job;
-
-        /* Numbers in the arguments may be larger than ours, and strings may hold what C cannot. */
-        int r = json_load(text, len, JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, &job);
-        if (r < 0)
-                return r;
-        if (!json_is_object(job)) {
-                json_decref(job);
-                return -EINVAL;
-        }
-        *ret = job;
-        return 0;
-}
-
-static bool field_is(const struct sidekiq_field *field, const char *text)
+static bool field_is(const struct field *field, const char *text)
 {
         return field->len == strlen(text) && memcmp(field->text, text, field->len) == 0;
 }
 
-enum sidekiq_beat sidekiq_beat_decode(const struct sidekiq_field *busy, const struct sidekiq_field *beat,
-                                      const struct sidekiq_field *quiet,
-                                      const struct sidekiq_field *concurrency,
-                                      const struct sidekiq_field *rss, struct heartbeat *ret)
+enum sidekiq_beat sidekiq_beat_decode(const struct field *busy, const struct field *beat,
+                                      const struct field *quiet, const struct field *concurrency,
+                                      const struct field *rss, struct heartbeat *ret)
 {
         unsigned long long n_busy, n_concurrency = 0, rss_kib = 0;
         uint64_t beat_usec;
@@ -196,7 +207,7 @@ static void copy_cut(char *to, size_t size, const char *from)
         snprintf(to, size, "%s", from);
 }
 
-int sidekiq_info_decode(const struct sidekiq_field *field, struct sidekiq_info *ret)
+int sidekiq_info_decode(const struct field *field, struct sidekiq_info *ret)
 {
         struct sidekiq_info info = {0};
         const char *name;
@@ -269,9 +280,9 @@ static bool take_count(const char **text, const char *follow, unsigned *ret)
         return true;
 }
 
-bool sidekiq_title_parse(const char *title, struct sidekiq_title *ret)
+bool sidekiq_title_parse(const char *title, struct title *ret)
 {
-        struct sidekiq_title parsed = {0};
+        struct title parsed = {0};
 
         if (strncmp(title, "sidekiq ", 8) != 0 || !is_digit(title[8]))
                 return false;

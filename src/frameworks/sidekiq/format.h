@@ -3,11 +3,10 @@
  * of its threads. */
 #pragma once
 
+#include "base/field.h"
+#include "frameworks/title.h"
 #include "model/fleet.h"
 #include <jansson.h>
-
-/* A beat is due every 5 s, or 10 s from 7.0 on. */
-#define SIDEKIQ_STALE_USEC (30 * USEC_PER_SEC)
 
 extern const struct traits sidekiq_traits;
 
@@ -23,12 +22,6 @@ struct sidekiq_info {
         char version[32];     /* "": not told (before 7.0.2) */
         size_t n_capsules;    /* 0: not told (before 8.0.9); beyond SIDEKIQ_CAPSULES_MAX they are left out */
         char capsules[SIDEKIQ_CAPSULES_MAX][SIDEKIQ_COMM_MAX + 1]; /* names, cut */
-};
-
-/* The value of a field as Redis gave it. text NULL: the field is missing. It need not end with a NUL. */
-struct sidekiq_field {
-        const char *text;
-        size_t len;
 };
 
 /* What the fields of a heartbeat amount to. */
@@ -52,10 +45,9 @@ char *sidekiq_identity_pattern(const char *host);
 
 /* Decodes a heartbeat; concurrency may be missing, and so may rss, of which nonsense counts as missing. Of
  * *ret, the work list stays unknown. *ret is set only for SIDEKIQ_BEAT_DECODED. */
-enum sidekiq_beat sidekiq_beat_decode(const struct sidekiq_field *busy, const struct sidekiq_field *beat,
-                                      const struct sidekiq_field *quiet,
-                                      const struct sidekiq_field *concurrency,
-                                      const struct sidekiq_field *rss, struct heartbeat *ret);
+enum sidekiq_beat sidekiq_beat_decode(const struct field *busy, const struct field *beat,
+                                      const struct field *quiet, const struct field *concurrency,
+                                      const struct field *rss, struct heartbeat *ret);
 
 /* Epoch seconds with a fraction (`1795238801.0820885`), to microseconds. */
 bool sidekiq_time_parse(const char *text, size_t len, uint64_t *ret_usec);
@@ -64,24 +56,14 @@ bool sidekiq_time_parse(const char *text, size_t len, uint64_t *ret_usec);
  * on. Returns false where it is none. */
 bool sidekiq_stamp_decode(const json_t *stamp, uint64_t *ret_usec);
 
-/* Decodes a job as it stands in a queue, or what holds one. Returns 0, -EINVAL where it is no JSON object, or
- * -ENOMEM. *ret is to be released by json_decref(). */
-int sidekiq_job_load(const char *text, size_t len, json_t **ret);
-
 /* Decodes the `info` field. Returns 0, or -EINVAL where it is no JSON object. What it does not tell, or tells
  * in another type, counts as not told. */
-int sidekiq_info_decode(const struct sidekiq_field *field, struct sidekiq_info *ret);
+int sidekiq_info_decode(const struct field *field, struct sidekiq_info *ret);
 
 /* Is a thread of this name one that runs jobs? info may be NULL: then there is the one capsule `default`. */
 bool sidekiq_thread_is_processor(const char *comm, const struct sidekiq_info *info);
 
 /* `sidekiq VERSION TAG [N of M busy]`: written at each beat, so whoever carries it has booted. While it
- * boots, the title is still the command line. */
-struct sidekiq_title {
-        char version[32];
-        unsigned busy;
-        unsigned concurrency;
-        bool quiet;
-};
-/* Returns false where the title is not that of a booted Sidekiq. */
-bool sidekiq_title_parse(const char *title, struct sidekiq_title *ret);
+ * boots, the title is still the command line. Returns false where the title is not that of a booted Sidekiq.
+ */
+bool sidekiq_title_parse(const char *title, struct title *ret);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the queues of one Redis. The first round asks for their names and for what there is once, the second
- * for the size of each queue and its oldest job. */
+/* Reads the queues of one Redis, in two round trips. The first round asks for their names and for what there
+ * is once, the second for the size of each queue and its oldest job. */
 #include "frameworks/sidekiq/queues.h"
 #include "frameworks/sidekiq/format.h"
+#include "frameworks/sidekiq/job.h"
 #include "io/clock.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -39,16 +40,6 @@ static void destroy(struct queues_read *read)
         queues_free(read->queues);
         free(read->namespace);
         free(read);
-}
-
-struct queues_read *queues_read_free(struct queues_read *read)
-{
-        if (read == NULL)
-                return NULL;
-        read->freed = true;
-        if (read->pending == 0)
-                destroy(read);
-        return NULL;
 }
 
 static void fail(struct queues_read *read, const char *error)
@@ -134,7 +125,7 @@ static void take_oldest(struct queue *queue, const redisReply *reply)
 
         /* An empty queue is not behind. */
         queue->latency_known = reply->type == REDIS_REPLY_NIL;
-        if (reply->type != REDIS_REPLY_STRING || !queues_enqueued_at(reply->str, reply->len, &at))
+        if (reply->type != REDIS_REPLY_STRING || !sidekiq_job_enqueued_at(reply->str, reply->len, &at))
                 return;
         queue->latency_known = true;
         queue->latency = usec_sub(clock_now(CLOCK_REALTIME), at);
@@ -224,7 +215,7 @@ static void on_reply(struct redis *redis _unused_, const redisReply *reply, void
         advance(read);
 }
 
-int queues_read_start(struct redis *redis, const char *namespace, queues_read_fn callback, void *userdata,
+static int read_start(struct redis *redis, const char *namespace, queues_read_fn callback, void *userdata,
                       struct queues_read **ret)
 {
         static const char *const members[] = {"SMEMBERS"}, *const size[] = {"ZCARD"};
@@ -259,3 +250,15 @@ int queues_read_start(struct redis *redis, const char *namespace, queues_read_fn
         *ret = read;
         return 0;
 }
+
+static struct queues_read *read_free(struct queues_read *read)
+{
+        if (read == NULL)
+                return NULL;
+        read->freed = true;
+        if (read->pending == 0)
+                destroy(read);
+        return NULL;
+}
+
+const struct queues_ops sidekiq_queues = {.read = read_start, .free = read_free};

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Puts a job of a dead process back into its queue; see the header. */
 #include "frameworks/sidekiq/requeue.h"
+#include "frameworks/sidekiq/format.h"
+#include "frameworks/sidekiq/job.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,9 +81,10 @@ static void on_reply(struct redis *redis _unused_, const redisReply *reply, void
 }
 
 /* Returns false where memory is short; then those that were made are there. */
-static bool make_keys(const char *namespace, const char *identity, const struct job *job,
-                      char *keys[_KEY_MAX])
+static bool make_keys(const struct requeue_request *request, char *keys[_KEY_MAX])
 {
+        const char *namespace = request->namespace, *identity = request->identity;
+        const struct job *job = request->job;
         _cleanup_free_ char *private = NULL, *working = NULL;
 
         if (asprintf(&private, "queue:sq|%s|%s", identity, job->queue) < 0) {
@@ -106,10 +109,11 @@ static bool make_keys(const char *namespace, const char *identity, const struct 
         return true;
 }
 
-static int send_script(struct redis *redis, char *const keys[_KEY_MAX], const struct job *job,
-                       const struct fleet_settings *settings, const char *dead, const char *score,
-                       struct ask *ask)
+static int send_script(const struct requeue_request *request, char *const keys[_KEY_MAX], const char *dead,
+                       const char *score, struct ask *ask)
 {
+        const struct fleet_settings *settings = request->settings;
+        const struct job *job = request->job;
         const char *argv[3 + _KEY_MAX + 8] = {"EVAL", script, "8"};
         size_t lengths[ELEMENTSOF(argv)], n = 3;
         char limit[16] = "";
@@ -125,25 +129,25 @@ static int send_script(struct redis *redis, char *const keys[_KEY_MAX], const st
                 argv[n++] = words[i];
         for (size_t i = 0; i < n; i++)
                 lengths[i] = argv[i] == job->entry ? job->entry_len : strlen(argv[i]);
-        return redis_command_forbiddable(redis, on_reply, ask, (int)n, argv, lengths);
+        return redis_command_forbiddable(request->redis, on_reply, ask, (int)n, argv, lengths);
 }
 
-int requeue_job(struct redis *redis, const char *namespace, const char *identity, const struct job *job,
-                const struct fleet_settings *settings, const char *why, usec_t realtime, requeue_fn done,
-                void *userdata)
+int sidekiq_requeue(const struct requeue_request *request, requeue_fn done, void *userdata)
 {
+        unsigned limit = request->settings->rescue_limit;
         char *keys[_KEY_MAX] = {NULL}, score[48], message[512];
         struct ask *ask = malloc(sizeof(*ask));
         int r = -ENOMEM;
 
         snprintf(message, sizeof(message),
-                 "its worker %s while it ran; it was put back %u time%s (rescue_limit) and is not again", why,
-                 settings->rescue_limit, settings->rescue_limit == 1 ? "" : "s");
-        snprintf(score, sizeof(score), "%.6f", (double)realtime / (double)USEC_PER_SEC);
-        _cleanup_free_ char *dead = job_dead_payload(job, ERROR_CLASS, message, realtime);
-        if (ask && dead && make_keys(namespace, identity, job, keys)) {
+                 "its worker %s while it ran; it was put back %u time%s (rescue_limit) and is not again",
+                 request->why, limit, limit == 1 ? "" : "s");
+        snprintf(score, sizeof(score), "%.6f", (double)request->realtime / (double)USEC_PER_SEC);
+        _cleanup_free_ char *dead =
+                sidekiq_job_dead_payload(request->job, ERROR_CLASS, message, request->realtime);
+        if (ask && dead && make_keys(request, keys)) {
                 *ask = (struct ask){.done = done, .userdata = userdata};
-                r = send_script(redis, keys, job, settings, dead, score, ask);
+                r = send_script(request, keys, dead, score, ask);
         }
         if (r < 0)
                 free(ask);

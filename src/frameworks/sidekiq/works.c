@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the work lists of some processes; see the header. */
 #include "frameworks/sidekiq/works.h"
+#include "frameworks/sidekiq/format.h"
+#include "frameworks/sidekiq/job.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,7 +52,7 @@ static int on_decode(sd_event_source *source, uint64_t due _unused_, void *userd
         size_t bytes = SLICE_BYTES;
 
         for (; works->decoding < works->n_lists; works->decoding++) {
-                int r = job_list_decode(&works->lists[works->decoding], &bytes);
+                int r = job_list_decode(&works->lists[works->decoding], sidekiq_job_decode, &bytes);
 
                 if (r > 0)
                         return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
@@ -69,8 +71,8 @@ static void take_list(struct works *works, const struct ask *ask, const redisRep
 
                 if (thread->type != REDIS_REPLY_STRING || entry->type != REDIS_REPLY_STRING)
                         continue;
-                struct sidekiq_field field = {.text = thread->str, .len = thread->len};
-                struct sidekiq_field value = {.text = entry->str, .len = entry->len};
+                struct field field = {.text = thread->str, .len = thread->len};
+                struct field value = {.text = entry->str, .len = entry->len};
                 if (job_list_add(&works->lists[ask->list], ask->old_key, &field, &value) < 0)
                         too_little_memory(works);
         }
@@ -96,17 +98,17 @@ static void on_list(struct redis *redis _unused_, const redisReply *reply, void 
                 (void)sd_event_source_set_enabled(works->decode, SD_EVENT_ONESHOT);
 }
 
-static int ask_list(struct works *works, struct redis *redis, const char *namespace, const char *identity,
-                    size_t list, bool old_key)
+static int ask_list(struct works *works, const struct works_request *request, size_t list, bool old_key)
 {
-        _cleanup_free_ char *key = sidekiq_key(namespace, identity, suffixes[old_key]);
+        _cleanup_free_ char *key =
+                sidekiq_key(request->namespace, request->identities[list], suffixes[old_key]);
         struct ask *ask = malloc(sizeof(*ask));
         const char *argv[] = {"HGETALL", key};
         int r = -ENOMEM;
 
         if (key && ask) {
                 *ask = (struct ask){.works = works, .list = list, .old_key = old_key};
-                r = redis_command_forbiddable(redis, on_list, ask, ELEMENTSOF(argv), argv, NULL);
+                r = redis_command_forbiddable(request->redis, on_list, ask, ELEMENTSOF(argv), argv, NULL);
         }
         if (r < 0)
                 free(ask);
@@ -115,27 +117,26 @@ static int ask_list(struct works *works, struct redis *redis, const char *namesp
         return r;
 }
 
-int works_read(sd_event *event, struct redis *redis, const char *namespace, const char *const identities[],
-               size_t n, works_fn done, void *userdata, struct works **ret)
+static int works_read(const struct works_request *request, works_fn done, void *userdata, struct works **ret)
 {
         struct works *works = calloc(1, sizeof(*works));
         int r;
 
-        if (!works || !(works->lists = calloc(n, sizeof(*works->lists)))) {
+        if (!works || !(works->lists = calloc(request->n, sizeof(*works->lists)))) {
                 free(works);
                 return -ENOMEM;
         }
-        works->n_lists = n;
+        works->n_lists = request->n;
         /* Of a time long ago: a deferred source would come before all others of its priority. */
-        r = sd_event_add_time(event, &works->decode, CLOCK_MONOTONIC, 0, 1, on_decode, works);
+        r = sd_event_add_time(request->event, &works->decode, CLOCK_MONOTONIC, 0, 1, on_decode, works);
         if (r >= 0)
                 r = sd_event_source_set_enabled(works->decode, SD_EVENT_OFF);
         if (r >= 0)
                 r = sd_event_source_set_priority(works->decode, PRIORITY);
-        for (size_t i = 0; i < n && r >= 0; i++) {
-                r = ask_list(works, redis, namespace, identities[i], i, false);
+        for (size_t i = 0; i < request->n && r >= 0; i++) {
+                r = ask_list(works, request, i, false);
                 if (r >= 0)
-                        r = ask_list(works, redis, namespace, identities[i], i, true);
+                        r = ask_list(works, request, i, true);
         }
         if (r < 0) {
                 if (works->pending == 0)
@@ -148,7 +149,7 @@ int works_read(sd_event *event, struct redis *redis, const char *namespace, cons
         return 0;
 }
 
-struct works *works_free(struct works *works)
+static struct works *works_free(struct works *works)
 {
         if (!works)
                 return NULL;
@@ -157,3 +158,5 @@ struct works *works_free(struct works *works)
                 works_destroy(works);
         return NULL;
 }
+
+const struct works_ops sidekiq_works = {.read = works_read, .free = works_free};

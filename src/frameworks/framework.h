@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* What the shell must do otherwise for each framework. What settings and model must know is in its traits. */
+#pragma once
+
+#include "frameworks/beats.h"
+#include "frameworks/title.h"
+#include "model/queues.h"
+#include "model/rescue.h"
+
+/* One Redis as the workers see it. */
+struct works_request {
+        sd_event *event;
+        struct redis *redis;   /* may be freed meanwhile */
+        const char *namespace; /* of redis-namespace, NULL or "" for none */
+        const char *const *identities;
+        size_t n; /* of them, at least one */
+};
+
+struct works; /* a reading of work lists that is under way */
+
+/* lists: one for each identity, in their order, until done returns: what is to stay is moved out of them.
+ * error: NULL, or a sentence: then not all of them could be read. Called once, never from within read(); the
+ * works is gone then. */
+typedef void (*works_fn)(struct job_list *lists, const char *error, void *userdata);
+
+/* Reads what processes run, of one Redis, in one round trip. */
+struct works_ops {
+        /* Decodes the lists in slices, between which the loop goes on. Returns 0 with *ret; -ENOTCONN,
+         * -ENOMEM or another -errno of sd-event: done is not called. */
+        int (*read)(const struct works_request *request, works_fn done, void *userdata, struct works **ret);
+        /* Gives a reading up: done is not called any more. Takes NULL, and returns it. */
+        struct works *(*free)(struct works *works);
+};
+
+struct queues_read; /* a reading of queues that is under way */
+
+/* Called once, from the loop, with queues that are taken over; NULL: they could not be read, since Redis went
+ * away, did not answer in time, or refused, which error says in a sentence that lives as long as the read.
+ * That is to be freed, in it or later. */
+typedef void (*queues_read_fn)(struct queues *queues, const char *error, void *userdata);
+
+/* Reads the queues of one Redis. */
+struct queues_ops {
+        /* namespace: of redis-namespace, NULL or "" for none. redis must outlive it. Returns 0 with *ret to
+         * be freed by free(); -ENOTCONN or -ENOMEM. */
+        int (*read)(struct redis *redis, const char *namespace, queues_read_fn callback, void *userdata,
+                    struct queues_read **ret);
+        /* Nobody is called any more. Returns NULL. */
+        struct queues_read *(*free)(struct queues_read *read);
+};
+
+struct requeue_request {
+        struct redis *redis;
+        const char *namespace;
+        const char *identity; /* in whose work list the job stands */
+        const struct job *job;
+        const struct fleet_settings *settings; /* rescue_jobs and rescue_limit say where the job goes */
+        const char *why;                       /* how its process ended */
+        usec_t realtime;                       /* now, by the wall clock */
+};
+
+/* error: NULL, or why it is not known what became of the job: it may be asked again. Called once, never from
+ * within the request. */
+typedef void (*requeue_fn)(enum rescue_outcome outcome, unsigned times, const char *error, void *userdata);
+
+struct framework {
+        const struct traits *traits;
+        int quiet_signal; /* 0 where quiet is stop: stop_signal, once */
+        int stop_signal;
+        int wake_signal; /* sent right after stop_signal, that a frozen process sees that; 0: none */
+        int dump_signal; /* has it write to its log what its threads are at; 0: none does */
+        /* Is a thread of this name one that runs jobs? info: what the process told of itself, NULL: not
+         * known. NULL where the traits have no job threads. */
+        bool (*thread_is_processor)(const char *comm, const struct beat_info *info);
+        /* Returns false where the title is not that of a worker that has booted. NULL: no title tells. */
+        bool (*title_parse)(const char *title, struct title *ret);
+        const struct beats_format *beats;
+        const struct works_ops *works;   /* NULL where the traits have no work list */
+        const struct queues_ops *queues; /* NULL: they are not known */
+        /* Puts a job of a dead process back into its queue: it is done once, however many try. Where it is
+         * only to be told of it stays there. Returns 0; -ENOTCONN or -ENOMEM: done is not called. NULL where
+         * the traits have no work list. */
+        int (*requeue)(const struct requeue_request *request, requeue_fn done, void *userdata);
+};

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* Decodes jobs as Sidekiq writes them; see the header. */
+#include "frameworks/sidekiq/job.h"
+#include "frameworks/sidekiq/format.h"
+#include "wire/json.h"
+#include <stdio.h>
+#include <string.h>
+
+/* A job as it stands in a queue, or what holds one. Returns 0, -EINVAL where it is no JSON object, or
+ * -ENOMEM. */
+static int load_job(const char *text, size_t len, json_t **ret)
+{
+        json_t *job;
+
+        /* Numbers in the arguments may be larger than ours, and strings may hold what C cannot. */
+        int r = json_load(text, len, JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, &job);
+        if (r < 0)
+                return r;
+        if (!json_is_object(job)) {
+                json_decref(job);
+                return -EINVAL;
+        }
+        *ret = job;
+        return 0;
+}
+
+/* The member of that name, as a text of its own: -EINVAL where it is no string, or holds a NUL. */
+static int take_text(json_t *object, const char *name, char **ret)
+{
+        json_t *text = json_object_get(object, name);
+
+        if (!json_is_string(text) || strlen(json_string_value(text)) != json_string_length(text))
+                return -EINVAL;
+        *ret = strdup(json_string_value(text));
+        return *ret ? 0 : -ENOMEM;
+}
+
+/* Up to 6.0.1 the payload is an object, and from then on the text of one. */
+static int take_payload(json_t *payload, char **ret_text, json_t **ret_object)
+{
+        if (json_is_object(payload)) {
+                *ret_text = json_dumps(payload, JSON_COMPACT | JSON_REAL_PRECISION(17));
+                *ret_object = json_incref(payload);
+                return *ret_text ? 0 : -ENOMEM;
+        }
+        if (!json_is_string(payload) || strlen(json_string_value(payload)) != json_string_length(payload))
+                return -EINVAL;
+        int r = load_job(json_string_value(payload), json_string_length(payload), ret_object);
+        if (r < 0)
+                return r;
+        *ret_text = strdup(json_string_value(payload));
+        return *ret_text ? 0 : -ENOMEM;
+}
+
+int sidekiq_job_decode(struct job *job)
+{
+        _cleanup_json_ json_t *root = NULL, *payload = NULL;
+        int r = load_job(job->entry, job->entry_len, &root);
+
+        if (r >= 0)
+                r = take_payload(json_object_get(root, "payload"), &job->payload, &payload);
+        if (r < 0)
+                return r;
+        (void)sidekiq_stamp_decode(json_object_get(root, "run_at"), &job->started_usec);
+        r = take_text(root, "queue", &job->queue);
+        if (r >= 0)
+                r = take_text(payload, "jid", &job->jid);
+        if (r >= 0)
+                r = take_text(payload, "wrapped", &job->class);
+        return r == -EINVAL && job->jid ? take_text(payload, "class", &job->class) : r;
+}
+
+bool sidekiq_job_enqueued_at(const char *payload, size_t len, uint64_t *ret_usec)
+{
+        _cleanup_json_ json_t *job = NULL;
+
+        return load_job(payload, len, &job) == 0 &&
+               sidekiq_stamp_decode(json_object_get(job, "enqueued_at"), ret_usec);
+}
+
+char *sidekiq_job_dead_payload(const struct job *job, const char *error_class, const char *error_message,
+                               uint64_t now_usec)
+{
+        size_t length = strlen(job->payload);
+        char *text = NULL;
+
+        /* Of two members of one name the last counts: what the job brought along stays untouched before
+         * ours, its numbers as they were written too. */
+        while (length > 0 && strchr(" \t\r\n", job->payload[length - 1]))
+                length--;
+        if (length == 0)
+                return NULL;
+        _cleanup_json_ json_t *why =
+                json_pack("{s:s, s:s, s:f}", "error_class", error_class, "error_message", error_message,
+                          "failed_at", (double)now_usec / (double)USEC_PER_SEC);
+        char *members = why ? json_dumps(why, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+        if (members && asprintf(&text, "%.*s,%s", (int)(length - 1), job->payload, members + 1) < 0)
+                text = NULL;
+        free(members);
+        return text;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* The set `probe:workers` of HOST:PID, and for each `probe:HOST:PID`: `BUSY QUIET MILLISECONDS`, quiet as 0
+ * or 1. */
+#include "probe.h"
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct traits probe_traits = {
+        .name = "probe",
+        .title = "Probe",
+        .id = 1000,
+        .quiet_is_stop = true,
+        .memory_of_tree = true,
+        .stale_usec = 10 * USEC_PER_SEC,
+};
+
+static char *make_key(const char *namespace, const char *name)
+{
+        char *key;
+
+        if (asprintf(&key, "%s%sprobe:%s", namespace ?: "", namespace && *namespace ? ":" : "", name) < 0)
+                return NULL;
+        return key;
+}
+
+static char *set_key(const char *namespace)
+{
+        return make_key(namespace, "workers");
+}
+
+static char *identity_pattern(const char *host)
+{
+        char *pattern;
+
+        return asprintf(&pattern, "%s:*", host) < 0 ? NULL : pattern;
+}
+
+static bool identity_parse(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid)
+{
+        const char *colon = memrchr(text, ':', len);
+        int pid;
+
+        if (!colon || sscanf(colon + 1, "%d", &pid) != 1 || pid <= 0)
+                return false;
+        *ret_host_len = (size_t)(colon - text);
+        *ret_pid = pid;
+        return true;
+}
+
+static int ask_beat(const char *namespace, const char *identity, _unused_ bool with_info,
+                    struct beats_command *ret)
+{
+        char *key = make_key(namespace, identity);
+
+        if (!key)
+                return -ENOMEM;
+        *ret = (struct beats_command){.argv = {"GET", key}, .argc = 2, .keys = {key}};
+        return 0;
+}
+
+static bool take_beat(const redisReply *reply, struct heartbeat *ret, _unused_ struct beat_info **info)
+{
+        unsigned busy, quiet;
+        unsigned long long stamp;
+
+        if (reply->type != REDIS_REPLY_STRING || sscanf(reply->str, "%u %u %llu", &busy, &quiet, &stamp) != 3)
+                return false;
+        *ret = (struct heartbeat){.beat_usec = stamp * USEC_PER_MSEC, .busy = busy, .quiet = quiet};
+        return true;
+}
+
+const struct beats_format probe_beats = {
+        .set_key = set_key,
+        .identity_pattern = identity_pattern,
+        .identity_parse = identity_parse,
+        .ask_beat = ask_beat,
+        .take_beat = take_beat,
+};
