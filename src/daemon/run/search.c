@@ -102,9 +102,9 @@ static int see_process(pid_t pid, void *userdata)
         if (pid == getpid())
                 return 0;
         int r = proc_open(pid, &proc);
-        if (r == 0 && proc_has_exited(proc))
+        if (r >= 0 && proc_has_exited(proc))
                 return 0;
-        if (r == 0)
+        if (r >= 0)
                 r = proc_place(proc, &place);
         if (r < 0)
                 return none_unless_shortage(r);
