@@ -359,6 +359,12 @@ static int tell_error(const struct varlink_reply *reply)
         return say_error(CTL_FAILED, "sqmgr answers with the error %s: is it of another version?", error);
 }
 
+static bool refuses_newer(const struct ctl *ctl, const struct varlink_reply *reply)
+{
+        return ctl->newer && strcmp(reply->error, VARLINK_INVALID_PARAMETER) == 0 &&
+               strcmp(reply_string(reply->parameters, "parameter"), ctl->newer) == 0;
+}
+
 int client_receive(struct ctl *ctl, struct varlink_reply *ret)
 {
         const char *text;
@@ -374,6 +380,10 @@ int client_receive(struct ctl *ctl, struct varlink_reply *ret)
         if (r < 0 || varlink_decode_reply(text, size, &reply) < 0)
                 return say_error(CTL_CONNECT, "what answers on '%s' is not sqmgr: it does not speak Varlink",
                                  ctl->socket);
+        if (reply.error && refuses_newer(ctl, &reply)) {
+                varlink_reply_free(&reply);
+                return CTL_OLDER;
+        }
         if (ctl->again_until != 0)
                 say_error(CTL_DONE, "connected again");
         ctl->again_until = 0;

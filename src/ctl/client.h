@@ -16,7 +16,8 @@ int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool mo
 /* The same after a connection was lost: tries for a while where nobody answers, and says so. The while begins
  * with the first loss since a reply came. */
 int client_send_again(struct ctl *ctl, const char *method, json_t *parameters, bool more);
-/* Waits for the next reply: *ret is to be freed by varlink_reply_free(). May return CTL_LOST or CTL_WOKEN. */
+/* Waits for the next reply: *ret is to be freed by varlink_reply_free(). May return CTL_LOST, CTL_WOKEN or
+ * CTL_OLDER. */
 int client_receive(struct ctl *ctl, struct varlink_reply *ret);
 /* Tells of a CTL_LOST. */
 int client_tell_lost(const struct ctl *ctl);

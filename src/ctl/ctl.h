@@ -26,6 +26,8 @@ struct ctl {
         usec_t deadline;
         usec_t again_until; /* 0, or the connection was lost and is tried to be made again until then */
         struct varlink_input input;
+        const char *newer; /* a parameter that an older sqmgr does not know, and the call can do without;
+                              NULL: none */
 
         /* What ends client_receive() besides a reply. */
         int signal_fd; /* -1: signals do what they always do */

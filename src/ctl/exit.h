@@ -4,6 +4,7 @@
 
 enum ctl_exit {
         /* These are no exit codes, and were not told. */
+        CTL_OLDER = -3, /* sqmgr refuses the parameter that the call can do without, see struct ctl */
         CTL_WOKEN = -2, /* a signal or a key came before the reply */
         CTL_LOST = -1,  /* the connection ended before the reply */
         CTL_DONE = 0,

@@ -295,7 +295,7 @@ static int check_known(json_t *reply, json_t *before)
 }
 
 /* What Restart and Follow are called with; takes over the reference to fleets. */
-static json_t *call_parameters(const struct ctl *ctl, const struct live *live, json_t *fleets)
+static json_t *call_parameters(struct ctl *ctl, const struct live *live, json_t *fleets)
 {
         static const char *const waits[] = {
                 [CTL_WAIT_NONE] = NULL,
@@ -304,7 +304,7 @@ static json_t *call_parameters(const struct ctl *ctl, const struct live *live, j
         };
         json_t *parameters = json_pack("{s:o, s:s?}", "fleets", fleets, "wait", waits[ctl->wait]);
 
-        /* Asked for where it is needed alone: an older sqmgr does not know it. */
+        ctl->newer = live->on ? "workers" : NULL;
         if (live->on)
                 json_object_set_new(parameters, "workers", json_true());
         return parameters;
@@ -326,6 +326,21 @@ static int follow(struct ctl *ctl, const struct live *live, json_t *last, bool f
                         print_outcome(fleet, true, false);
         }
         return client_send_again(ctl, "Follow", call_parameters(ctl, live, TAKE_PTR(names)), true);
+}
+
+static int call_restart(struct ctl *ctl, const struct live *live)
+{
+        return client_send(ctl, "Restart", call_parameters(ctl, live, client_fleets(ctl)),
+                           ctl->wait != CTL_WAIT_NONE);
+}
+
+/* An sqmgr that is older than we, as between an upgrade and its re-exec, tells no workers: what it tells is
+ * shown line by line. It has not begun anything; where a restart was followed, CTL_LOST. */
+static int call_older(struct ctl *ctl, struct live *live, json_t *last)
+{
+        live_end(live);
+        client_close(ctl);
+        return last ? CTL_LOST : call_restart(ctl, live);
 }
 
 static int live_begin(struct live *live, struct ctl *ctl)
@@ -372,6 +387,11 @@ static int wait_for_end(struct ctl *ctl, struct live *live, json_t **before)
                         live_update(live, *before);
                         continue;
                 }
+                if (r == CTL_OLDER) {
+                        r = call_older(ctl, live, *before);
+                        if (r == CTL_DONE)
+                                continue;
+                }
                 if (r == CTL_LOST && !*before)
                         return client_tell_lost(ctl);
                 if (r != CTL_DONE && r != CTL_LOST)
@@ -396,7 +416,7 @@ int ctl_restart(struct ctl *ctl)
         bool wait = ctl->wait != CTL_WAIT_NONE;
         struct live live = {.on = wait && !ctl->json && screen_is_there()};
         _cleanup_json_ json_t *before = NULL;
-        int r = client_send(ctl, "Restart", call_parameters(ctl, &live, client_fleets(ctl)), wait);
+        int r = call_restart(ctl, &live);
 
         if (r == CTL_DONE && wait)
                 r = live_begin(&live, ctl);

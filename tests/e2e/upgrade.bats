@@ -3,7 +3,7 @@
 # From the build before to this one, under load: in the place of the running one, and after its death. The same
 # workers, no job lost or run twice, and all orders and rollouts go on.
 # With SQMGR_LONG=1 each is done many times over.
-# seconds: 160
+# seconds: 175
 # promises: P1 P4
 # shellcheck disable=SC2030,SC2031
 load helpers
@@ -212,6 +212,34 @@ go_on_with_many() {
                         end_all
                 done
         done
+}
+
+@test "upgrade: before the re-exec the new sqmgrctl restarts with the old sqmgr, on a terminal and without one" {
+        needs_the_build_before
+        start_redis
+        configure <<END
+command = $(stub_command)
+active_process_count = 2
+ready_after = 500ms
+END
+        start_old
+        wait_until 20 ready 2
+        for ((generation = 2; generation <= 5; generation++)); do
+                wait=--wait
+                ((generation % 2)) || wait=--wait=drained
+                if ((generation < 4)); then
+                        shown=$(in_terminal 80 "sqmgrctl restart $wait; echo exit \$?")
+                        [[ $shown == *'exit 0'* ]]
+                else
+                        shown=$(sqmgrctl restart $wait)
+                fi
+                grep -q "default: restart to generation $generation, 2 workers to replace" <<<"$shown"
+                grep -qE '^[0-9:]{8} default/[1-4] (quiet|active|is gone)' <<<"$shown"
+                grep -q "default: restart done, generation $generation is in force" <<<"$shown"
+                fleet_is ".generation == $generation and .rollout.state == \"done\""
+        done
+        # Others that it does not take are told as ever.
+        [[ $(in_terminal 80 "sqmgrctl restart --wait nowhere; echo exit \$?") == *"unknown fleet 'nowhere'"*'exit 2'* ]]
 }
 
 @test "upgrade: at any moment of a restart under load, which ends as it would have" {
