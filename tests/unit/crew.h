@@ -6,6 +6,7 @@
 #include "daemon/run/execute.h"
 #include "daemon/run/hold.h"
 #include "daemon/run/process.h"
+#include "daemon/run/rescue.h"
 #include "io/clock.h"
 #include "io/host.h"
 #include "settings_text.h"
@@ -61,6 +62,7 @@ static inline void crew_end(void)
                         process_free(worker->process);
                 }
         links_end(&crew.links);
+        rescues_forget(&crew);
         proc_host_close(crew.host);
         turn_close(&crew_turn);
         world_free(crew_world);

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of the crew's connections and of what follows a death (daemon/run/links.h, rescue.h) with a real
+ * redis-server. */
+/* promises: P5 */
+#include "crew.h"
+#include "daemon/run/links.h"
+#include "model/observe.h"
+#include "redis_server.h"
+
+#define IDENTITY "host:77:abc"
+
+static void start(const char *fleet_lines)
+{
+        char text[1024];
+
+        snprintf(text, sizeof(text), "[redis]\nurl=%s\n[fleet:web]\ncommand=/bin/true\n%s", server_url,
+                 fleet_lines);
+        crew_start(event, text);
+}
+
+static void setup(void)
+{
+        loop_start();
+        server_start(0, NULL, NULL);
+        server_wait();
+}
+
+static void teardown(void)
+{
+        server_kill(); /* which the crew would wait for, as for any child */
+        crew_end();
+        loop_end();
+}
+
+static struct fleet *web(void)
+{
+        return world_fleet(crew_world, "web");
+}
+
+START_TEST(a_connection_is_observed_and_has_a_look_follow_at_once)
+{
+        start("");
+        crew_turn.pass.look_at = USEC_INFINITY;
+        run_until(web()->redis_up);
+        ck_assert_uint_le(crew_turn.pass.look_at, clock_now(CLOCK_MONOTONIC));
+        unsigned turns = crew_turns;
+        run_until(crew_turns > turns);
+}
+END_TEST
+
+START_TEST(a_server_that_goes_away_is_observed)
+{
+        start("");
+        run_until(web()->redis_up);
+        server_kill();
+        run_until(!web()->redis_up);
+}
+END_TEST
+
+START_TEST(fleets_of_one_server_share_a_connection)
+{
+        start("[fleet:mail]\ncommand=/bin/true\n[fleet:far]\ncommand=/bin/true\nredis_url=unix:///"
+              "nonexistent/s\n");
+        ck_assert_uint_eq(crew.links.n, 2);
+        ck_assert_ptr_eq(web()->link, world_fleet(crew_world, "mail")->link);
+        ck_assert_ptr_ne(web()->link, world_fleet(crew_world, "far")->link);
+        run_until(web()->redis_up);
+        ck_assert(world_fleet(crew_world, "mail")->redis_up);
+        ck_assert(!world_fleet(crew_world, "far")->redis_up);
+}
+END_TEST
+
+START_TEST(the_connection_that_no_fleet_needs_is_closed)
+{
+        start("[fleet:far]\ncommand=/bin/true\nredis_url=unix:///nonexistent/s\n");
+        ck_assert_uint_eq(crew.links.n, 2);
+        crew_settings->fleets[1]->removed = true;
+        world_forget_removed(crew_world);
+        links_join(&crew.links);
+        ck_assert_uint_eq(crew.links.n, 1);
+        ck_assert_ptr_eq(crew.links.list[0], web()->link);
+}
+END_TEST
+
+START_TEST(a_fleet_that_comes_later_is_told_that_its_server_is_there)
+{
+        struct settings *settings = NULL;
+        char text[512];
+
+        start("");
+        run_until(web()->redis_up);
+        snprintf(text, sizeof(text),
+                 "[redis]\nurl=%s\n[fleet:web]\ncommand=/bin/true\n[fleet:mail]\ncommand=/bin/true\n",
+                 server_url);
+        settings = read_good(text);
+        ck_assert_int_eq(links_make(&crew.links, settings), 0);
+        ck_assert_uint_eq(crew.links.n, 1);
+        ck_assert_int_eq(world_reload(crew_world, settings, clock_now(CLOCK_MONOTONIC)), 0);
+        settings_free(crew_settings);
+        crew_settings = settings;
+        links_join(&crew.links);
+        ck_assert(world_fleet(crew_world, "mail")->redis_up);
+}
+END_TEST
+
+/* A worker that was killed while it ran a job, which stands in its work list. */
+static struct worker dead_worker(void)
+{
+        server_do("HSET " IDENTITY ":work t1 %s",
+                  "{\"queue\":\"low\",\"payload\":\"{\\\"class\\\":\\\"Hard\\\",\\\"jid\\\":\\\"j1\\\","
+                  "\\\"args\\\":[]}\",\"run_at\":1700000000}");
+        run_until(web()->redis_up);
+        return (struct worker){.fleet = web(), .index = 1, .pid = 77, .beat_pid = 77, .state = WORKER_ACTIVE};
+}
+
+static const struct exit_status killed = {.known = true, .by_signal = true, .status = SIGKILL};
+
+START_TEST(the_job_of_a_worker_that_was_killed_is_put_back)
+{
+        start("rescue_jobs=requeue\n");
+        struct worker dead = dead_worker();
+
+        rescue_begin(&crew, web(), &dead, IDENTITY, &killed);
+        ck_assert(rescues_hold_the_end(&crew, clock_now(CLOCK_MONOTONIC)));
+        crew_turn.pass.unsaved = false;
+        run_until(!crew.rescues);
+        ck_assert(crew_told("it is put back"));
+        ck_assert(crew_turn.pass.unsaved);
+        redisReply *reply = server_ask("LLEN queue:low");
+        ck_assert_ptr_nonnull(reply);
+        ck_assert_int_eq(reply->integer, 1);
+        freeReplyObject(reply);
+}
+END_TEST
+
+START_TEST(a_worker_that_ended_well_and_one_of_no_known_identity_are_not_followed_up)
+{
+        const struct exit_status well = {.known = true};
+
+        start("rescue_jobs=requeue\n");
+        struct worker dead = dead_worker();
+
+        rescue_begin(&crew, web(), &dead, IDENTITY, &well);
+        ck_assert_ptr_null(crew.rescues);
+        rescue_begin(&crew, web(), &dead, NULL, &killed);
+        ck_assert_ptr_null(crew.rescues);
+}
+END_TEST
+
+START_TEST(what_cannot_be_read_now_is_tried_again)
+{
+        start("rescue_jobs=requeue\n");
+        struct worker dead = dead_worker();
+
+        rescue_begin(&crew, web(), &dead, IDENTITY, &killed);
+        server_kill();
+        run_until(!web()->redis_up);
+        server_start(0, NULL, NULL);
+        server_wait();
+        dead = dead_worker();
+        run_until(!crew.rescues);
+        ck_assert(crew_told("it is put back"));
+}
+END_TEST
+
+START_TEST(a_rescue_ends_with_the_crew_whatever_is_under_way)
+{
+        start("rescue_jobs=requeue\n");
+        struct worker dead = dead_worker();
+
+        rescue_begin(&crew, web(), &dead, IDENTITY, &killed);
+        ck_assert_ptr_nonnull(crew.rescues);
+}
+END_TEST
+
+int main(void)
+{
+        if (server_is_missing())
+                return 77;
+        Suite *suite = suite_create("links");
+        TCase *cases = tcase_create("links");
+
+        tcase_set_timeout(cases, 60);
+        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove);
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, a_connection_is_observed_and_has_a_look_follow_at_once);
+        tcase_add_test(cases, a_server_that_goes_away_is_observed);
+        tcase_add_test(cases, fleets_of_one_server_share_a_connection);
+        tcase_add_test(cases, the_connection_that_no_fleet_needs_is_closed);
+        tcase_add_test(cases, a_fleet_that_comes_later_is_told_that_its_server_is_there);
+        tcase_add_test(cases, the_job_of_a_worker_that_was_killed_is_put_back);
+        tcase_add_test(cases, a_worker_that_ended_well_and_one_of_no_known_identity_are_not_followed_up);
+        tcase_add_test(cases, what_cannot_be_read_now_is_tried_again);
+        tcase_add_test(cases, a_rescue_ends_with_the_crew_whatever_is_under_way);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}
