@@ -54,7 +54,7 @@ bool client_find_socket(struct ctl *ctl)
 {
         if (!ctl->socket)
                 ctl->socket = default_socket();
-        return ctl->socket != NULL;
+        return ctl->socket;
 }
 
 static int tell_timeout(const struct ctl *ctl)

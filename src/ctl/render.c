@@ -319,7 +319,7 @@ static void render_troubles(FILE *out, json_t *fleet, const struct view *view)
                                 format_duration(reply_usec(crash, "next_start_seconds"), span, FORMAT_MAX));
                 /* Where that, or the like of it, made the restart halt it has been told. */
                 const char *lines = strstr(last, CONTROL_LAST_LINES_BEGIN);
-                if (last[0] != '\0' && strstr(error, lines ? lines : last) == NULL)
+                if (last[0] != '\0' && !strstr(error, lines ? lines : last))
                         snprintf(text + n, sizeof(text) - (size_t)n, "; the last: %s", last);
                 render_trouble(out, text, RED, view);
         }

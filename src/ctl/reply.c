@@ -65,7 +65,7 @@ char *reply_show_last_lines(char *text)
                 return text;
         at += strlen(CONTROL_LAST_LINES_BEGIN);
         at[-1] = '\n';
-        while ((at = strchr(at, CONTROL_LAST_LINES_BAR)) != NULL)
+        while ((at = strchr(at, CONTROL_LAST_LINES_BAR)))
                 *at = '\n';
         return text;
 }

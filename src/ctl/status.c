@@ -61,7 +61,7 @@ static bool take_keys(struct ctl *ctl)
                 ctl->key_fd = -1;
                 return false;
         }
-        return memchr(keys, 'q', (size_t)n) != NULL || memchr(keys, 'Q', (size_t)n) != NULL;
+        return memchr(keys, 'q', (size_t)n) || memchr(keys, 'Q', (size_t)n);
 }
 
 /* Paints the status anew each second, an sqmgr that is away for a while notwithstanding. */

@@ -106,7 +106,7 @@ static int parse_options(int argc, char **argv, struct options *options)
 /* Could this program go on where the one that runs with that state is? */
 static int check_state(const struct options *options, const struct settings *settings)
 {
-        const char *path = options->state != NULL ? options->state : settings->state_file;
+        const char *path = options->state ? options->state : settings->state_file;
         char boot_id[BOOT_ID_MAX], why[512] = "there is too little memory";
         struct state *state = NULL;
 
@@ -123,7 +123,7 @@ static int check_state(const struct options *options, const struct settings *set
                 fprintf(stderr, "%s: socket: %s\n", options->config, why);
                 return EXIT_FAILURE;
         }
-        if (r == STATEFILE_READ || (r == STATEFILE_MISSING && options->state == NULL)) {
+        if (r == STATEFILE_READ || (r == STATEFILE_MISSING && !options->state)) {
                 printf("%s: ok\n", r == STATEFILE_READ ? path : options->config);
                 return EXIT_SUCCESS;
         }
@@ -152,9 +152,9 @@ static char *program_path(void)
         const char *name = (const char *)getauxval(AT_EXECFN);
         char directory[PATH_MAX], *path = NULL;
 
-        if (name == NULL)
+        if (!name)
                 name = "";
-        if (name[0] == '/' || getcwd(directory, sizeof(directory)) == NULL)
+        if (name[0] == '/' || !getcwd(directory, sizeof(directory)))
                 return strdup(name);
         return asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path;
 }
@@ -163,7 +163,7 @@ static void print_errors(const struct settings_errors *errors, const char *path)
 {
         _cleanup_free_ char *text = settings_errors_text(errors, path);
 
-        fputs(text != NULL ? text : "out of memory\n", stderr);
+        fputs(text ? text : "out of memory\n", stderr);
 }
 
 /* What was asked for must not be lost in silence. */
@@ -208,10 +208,10 @@ int main(int argc, char **argv)
         if (options.print) {
                 _cleanup_free_ char *text = settings_print(settings);
 
-                if (text != NULL)
+                if (text)
                         fputs(text, stdout);
                 settings_free(settings);
-                return finish_output(text != NULL ? EXIT_SUCCESS : EXIT_FAILURE);
+                return finish_output(text ? EXIT_SUCCESS : EXIT_FAILURE);
         }
         if (options.check) {
                 printf("%s: ok\n", options.config);
@@ -227,7 +227,7 @@ int main(int argc, char **argv)
         log_warnings(&warnings, options.config);
         _cleanup_free_ char *program = program_path();
         struct invocation invocation = {.program = program, .argv = argv, .config_path = options.config};
-        if (program == NULL) {
+        if (!program) {
                 log_error("there is too little memory");
                 settings_free(settings);
                 return EXIT_FAILURE;

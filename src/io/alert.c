@@ -41,7 +41,7 @@ static const struct passwd *become_user(const char *name)
         errno = 0;
         const struct passwd *user = getpwnam(name);
 
-        if (user == NULL) {
+        if (!user) {
                 errno = errno == 0 ? ENOENT : errno;
                 fail("cannot look up user", name);
         }
@@ -70,10 +70,10 @@ static _Noreturn void child_run(const struct alert_request *request, int input_f
         reset(request);
         if (dup2(input_fd, STDIN_FILENO) < 0 || fd_close_range(STDERR_FILENO + 1, UINT_MAX, false) < 0)
                 fail("cannot prepare", request->argv[0]);
-        if (request->user != NULL)
+        if (request->user)
                 user = become_user(request->user);
         if (environment_put_inherited(&environment, environ) < 0 ||
-            (user != NULL && put_user(&environment, user) < 0) ||
+            (user && put_user(&environment, user) < 0) ||
             environment_set(&environment, "SQMGR_EVENT", request->event) < 0 ||
             environment_set(&environment, "SQMGR_FLEET", request->fleet) < 0 ||
             environment_set(&environment, "SQMGR_WORKER", request->worker) < 0) {

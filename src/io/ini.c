@@ -184,12 +184,11 @@ static char *read_line(char *buffer, int size, void *stream)
         return buffer;
 }
 
-static int take_pair(void *userdata, const char *section, const char *name, const char *value)
+static int take_pair(void *userdata, const char *section _unused_, const char *name, const char *value)
 {
         struct reader *reader = userdata;
         char text[LINE_MAX_BYTES + 1];
 
-        (void)section; /* cut by inih; the draft knows it whole */
         snprintf(text, sizeof(text), "%s", value ? value : "");
         for (char *p = text; *p != '\0'; p++)
                 if (*p == MASK)

@@ -33,7 +33,7 @@ bool log_is_journal(void)
                 unsigned long long device, inode;
                 struct stat st;
 
-                journal = stream != NULL && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+                journal = stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
                           fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
         }
         return journal;
@@ -86,12 +86,12 @@ static void log_line(int level, const char *text)
         static unsigned lost;
         static const char *const names[] = {
                 [LOG_ERR] = "error: ", [LOG_WARNING] = "warning: ", [LOG_INFO] = "", [LOG_DEBUG] = "debug: "};
-        const char *name = level >= LOG_ERR && level <= LOG_DEBUG && names[level] != NULL ? names[level] : "";
+        const char *name = level >= LOG_ERR && level <= LOG_DEBUG && names[level] ? names[level] : "";
         char stamp[64] = "";
         time_t now = time(NULL);
         struct tm parts;
 
-        if (localtime_r(&now, &parts) != NULL)
+        if (localtime_r(&now, &parts))
                 strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &parts);
         if (!log_has_room()) {
                 lost++;
@@ -125,7 +125,7 @@ void log_write(int level, const char *format, ...)
 
 void log_event(const struct event *event)
 {
-        const char *name = event->fleet != NULL ? event->fleet->settings->name : "";
+        const char *name = event->fleet ? event->fleet->settings->name : "";
         int level = event_kind_level(event->kind);
 
         if (level > log_level)
@@ -139,8 +139,8 @@ void log_event(const struct event *event)
         /* sd_journal_send() ends at the first NULL: fields that are not there come last. */
         sd_journal_send("MESSAGE=%s", event->text, "PRIORITY=%d", level, "MESSAGE_ID=%s",
                         event_kind_message_id(event->kind), "SQMGR_EVENT=%s", event_kind_name(event->kind),
-                        "SQMGR_REASON=%s", reason_name(event->reason),
-                        event->fleet != NULL ? "SQMGR_FLEET=%s" : NULL, name, "SQMGR_GENERATION=%" PRIu64,
-                        event->generation, event->index != 0 ? "SQMGR_WORKER=%s" : NULL,
-                        WORKER_ID_OF(name, event->index), "SQMGR_PID=%d", (int)event->pid, NULL);
+                        "SQMGR_REASON=%s", reason_name(event->reason), event->fleet ? "SQMGR_FLEET=%s" : NULL,
+                        name, "SQMGR_GENERATION=%" PRIu64, event->generation,
+                        event->index != 0 ? "SQMGR_WORKER=%s" : NULL, WORKER_ID_OF(name, event->index),
+                        "SQMGR_PID=%d", (int)event->pid, NULL);
 }

@@ -162,11 +162,10 @@ struct each_process {
         int stopped; /* what each returned */
 };
 
-static int call_each(int dir_fd, pid_t pid, void *userdata)
+static int call_each(int dir_fd _unused_, pid_t pid, void *userdata)
 {
         struct each_process *call = userdata;
 
-        (void)dir_fd;
         call->stopped = call->each(pid, call->userdata);
         return call->stopped != 0 ? -ECANCELED : 0;
 }

@@ -24,7 +24,7 @@ struct systemd_query {
 
 struct systemd_query *systemd_query_free(struct systemd_query *query)
 {
-        if (query == NULL)
+        if (!query)
                 return NULL;
         sd_event_source_disable_unref(query->deadline);
         sd_bus_close_unref(query->bus);
@@ -38,9 +38,8 @@ static void answer(struct systemd_query *query, enum systemd_intent intent)
         query->answered(intent, query->userdata);
 }
 
-static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
+static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
-        (void)source, (void)usec;
         answer(userdata, SYSTEMD_UNKNOWN);
         return 0;
 }
@@ -52,11 +51,10 @@ static int get(struct systemd_query *query, const char *path, const char *interf
                                         "Get", answered, query, "ss", interface, property);
 }
 
-static int on_job_type(sd_bus_message *message, void *userdata, sd_bus_error *error)
+static int on_job_type(sd_bus_message *message, void *userdata, sd_bus_error *error _unused_)
 {
         const char *type;
 
-        (void)error;
         if (sd_bus_message_is_method_error(message, NULL) ||
             sd_bus_message_read(message, "v", "s", &type) < 0)
                 answer(userdata, SYSTEMD_UNKNOWN);
@@ -65,13 +63,12 @@ static int on_job_type(sd_bus_message *message, void *userdata, sd_bus_error *er
         return 1;
 }
 
-static int on_job(sd_bus_message *message, void *userdata, sd_bus_error *error)
+static int on_job(sd_bus_message *message, void *userdata, sd_bus_error *error _unused_)
 {
         struct systemd_query *query = userdata;
         const char *path;
         uint32_t id;
 
-        (void)error;
         if (sd_bus_message_is_method_error(message, NULL) ||
             sd_bus_message_read(message, "v", "(uo)", &id, &path) < 0)
                 answer(query, SYSTEMD_UNKNOWN);
@@ -85,12 +82,11 @@ static int on_job(sd_bus_message *message, void *userdata, sd_bus_error *error)
 }
 
 /* Comes before on_job(): replies are in order. */
-static int on_system_state(sd_bus_message *message, void *userdata, sd_bus_error *error)
+static int on_system_state(sd_bus_message *message, void *userdata, sd_bus_error *error _unused_)
 {
         struct systemd_query *query = userdata;
         const char *state;
 
-        (void)error;
         query->stopping = !sd_bus_message_is_method_error(message, NULL) &&
                           sd_bus_message_read(message, "v", "s", &state) >= 0 &&
                           strcmp(state, "stopping") == 0;
@@ -103,17 +99,17 @@ static int find_manager(char **ret_unit, char **ret_address)
         const char *runtime = getenv("XDG_RUNTIME_DIR");
 
         /* Only who was started to be a service is told where to report; others may live in one, too. */
-        if (getenv("NOTIFY_SOCKET") == NULL)
+        if (!getenv("NOTIFY_SOCKET"))
                 return -ENXIO;
         if (sd_pid_get_user_unit(0, ret_unit) >= 0) {
-                if (runtime == NULL)
+                if (!runtime)
                         return -ENXIO;
                 return asprintf(ret_address, "unix:path=%s/systemd/private", runtime) < 0 ? -ENOMEM : 0;
         }
         if (sd_pid_get_unit(0, ret_unit) < 0)
                 return -ENXIO;
         *ret_address = strdup("unix:path=/run/systemd/private");
-        return *ret_address == NULL ? -ENOMEM : 0;
+        return !*ret_address ? -ENOMEM : 0;
 }
 
 static void systemd_query_free_pointer(struct systemd_query **query)
@@ -131,7 +127,7 @@ int systemd_ask(sd_event *event, void (*answered)(enum systemd_intent intent, vo
         if (r < 0)
                 return r;
         query = calloc(1, sizeof(*query));
-        if (query == NULL)
+        if (!query)
                 return -ENOMEM;
         query->answered = answered;
         query->userdata = userdata;
@@ -151,7 +147,7 @@ void systemd_tell(const char *text)
 {
         const char *path = getenv("NOTIFY_SOCKET");
         struct sockaddr_un address = {.sun_family = AF_UNIX};
-        size_t length = path != NULL ? strlen(path) : 0;
+        size_t length = path ? strlen(path) : 0;
 
         if (length < 2 || length >= sizeof(address.sun_path) || (path[0] != '/' && path[0] != '@'))
                 return;

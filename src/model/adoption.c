@@ -294,7 +294,7 @@ static bool is_clear(const struct adoption *adoption, unsigned searches, usec_t 
         bool open = false;
 
         for (size_t i = 0; i < adoption->n_sought && !open; i++)
-                open = open_start(adoption, adoption->sought[i].fleet) != NULL;
+                open = !!open_start(adoption, adoption->sought[i].fleet);
         return now >= adoption->until || (adoption->launching == 0 && (!open || searches >= CLEAR_SEARCHES));
 }
 
@@ -398,7 +398,7 @@ struct worker *adoption_take(struct adoption *adoption, const struct claimant *c
         if (claimant->index == 0)
                 guess_place(adoption, claimant, &known, &fleet);
         struct worker *worker = observe_adopted(fleet, &known, known.pid_start, 0, now);
-        adoption->found += worker != NULL;
+        adoption->found += !!worker;
         return worker;
 }
 

@@ -6,7 +6,7 @@
 
 static const char *event_fleet(const struct event *event)
 {
-        return event->fleet != NULL ? event->fleet->settings->name : "";
+        return event->fleet ? event->fleet->settings->name : "";
 }
 
 static bool is_of(const struct alert *alert, const struct event *event)
@@ -45,10 +45,10 @@ static bool make_room(struct alert_queue *queue)
         for (size_t i = 0; i < queue->n; i++) {
                 struct alert *alert = &queue->alerts[i];
 
-                if (alert->count == 0 && (past == NULL || alert->until < past->until))
+                if (alert->count == 0 && (!past || alert->until < past->until))
                         past = alert;
         }
-        if (past == NULL)
+        if (!past)
                 return false;
         remove_alert(queue, past);
         return true;
@@ -90,17 +90,17 @@ bool alert_queue_add(struct alert_queue *queue, const struct event *event, json_
 {
         struct alert *alert = find_like(queue, event);
 
-        if (alert != NULL && alert->count == 0 && now >= alert->until) {
+        if (alert && alert->count == 0 && now >= alert->until) {
                 remove_alert(queue, alert);
                 alert = NULL;
         }
-        if (alert == NULL) {
+        if (!alert) {
                 alert = add_alert(queue, event, now);
         } else if (alert->count == 0) {
                 alert->due = alert->until;
                 alert->until = usec_add(alert->until, ALERT_FOLD_USEC);
         }
-        if (alert == NULL) {
+        if (!alert) {
                 json_decref(rendered);
                 return false;
         }
@@ -118,7 +118,7 @@ const struct alert *alert_queue_next(const struct alert_queue *queue)
         for (size_t i = 0; i < queue->n; i++) {
                 const struct alert *alert = &queue->alerts[i];
 
-                if (alert->count > 0 && (next == NULL || alert->due < next->due))
+                if (alert->count > 0 && (!next || alert->due < next->due))
                         next = alert;
         }
         return next;
@@ -138,7 +138,7 @@ void alert_queue_put_back(struct alert_queue *queue, const struct alert *alert, 
 {
         struct alert *again = &queue->alerts[alert - queue->alerts];
 
-        if (event != NULL) {
+        if (event) {
                 again->count = (unsigned)json_integer_value(json_object_get(event, "count"));
                 again->event = event;
         }

@@ -4,9 +4,8 @@
 #include "model/backoff.h"
 #include "model/rollout.h"
 
-enum command_outcome command_restart(struct world *world, struct fleet *fleet, usec_t now)
+enum command_outcome command_restart(struct world *world _unused_, struct fleet *fleet, usec_t now)
 {
-        (void)world;
         if (fleet_order(fleet) == ORDER_STOP)
                 return COMMAND_STOPPED;
         fleet->order = ORDER_RUN;
@@ -14,9 +13,8 @@ enum command_outcome command_restart(struct world *world, struct fleet *fleet, u
         return COMMAND_DONE;
 }
 
-enum command_outcome command_abort(struct world *world, struct fleet *fleet, usec_t now)
+enum command_outcome command_abort(struct world *world _unused_, struct fleet *fleet, usec_t now _unused_)
 {
-        (void)world, (void)now;
         rollout_abort(fleet, "the operator asked for it");
         return COMMAND_DONE;
 }
@@ -32,9 +30,8 @@ static void order_fleet(struct world *world, struct fleet *fleet, enum fleet_ord
                     fleet->settings->name, what);
 }
 
-enum command_outcome command_quiet_fleet(struct world *world, struct fleet *fleet, usec_t now)
+enum command_outcome command_quiet_fleet(struct world *world, struct fleet *fleet, usec_t now _unused_)
 {
-        (void)now;
         /* Else the restart that ends the quiet of a deployment would bring it back. */
         if (fleet_order(fleet) == ORDER_STOP)
                 return COMMAND_LEAVING;
@@ -42,9 +39,8 @@ enum command_outcome command_quiet_fleet(struct world *world, struct fleet *flee
         return COMMAND_DONE;
 }
 
-enum command_outcome command_quiet_worker(struct world *world, struct worker *worker, usec_t now)
+enum command_outcome command_quiet_worker(struct world *world, struct worker *worker, usec_t now _unused_)
 {
-        (void)now;
         if (worker->state > WORKER_ACTIVE)
                 return COMMAND_LEAVING;
         worker->quiet_ordered = true;
@@ -53,17 +49,15 @@ enum command_outcome command_quiet_worker(struct world *world, struct worker *wo
         return COMMAND_DONE;
 }
 
-enum command_outcome command_stop(struct world *world, struct fleet *fleet, bool force, usec_t now)
+enum command_outcome command_stop(struct world *world, struct fleet *fleet, bool force, usec_t now _unused_)
 {
-        (void)now;
         order_fleet(world, fleet, ORDER_STOP, force ? "stopped by force" : "stopped");
         fleet->force = force;
         return COMMAND_DONE;
 }
 
-enum command_outcome command_start(struct world *world, struct fleet *fleet, usec_t now)
+enum command_outcome command_start(struct world *world, struct fleet *fleet, usec_t now _unused_)
 {
-        (void)now;
         if (fleet->settings->removed)
                 return COMMAND_REMOVED;
         backoff_reset(&fleet->crash);
@@ -71,9 +65,9 @@ enum command_outcome command_start(struct world *world, struct fleet *fleet, use
         return COMMAND_DONE;
 }
 
-enum command_outcome command_scale(struct world *world, struct fleet *fleet, unsigned count, usec_t now)
+enum command_outcome command_scale(struct world *world, struct fleet *fleet, unsigned count,
+                                   usec_t now _unused_)
 {
-        (void)now;
         if (fleet->settings->removed)
                 return COMMAND_REMOVED;
         if (count < 1 || count > fleet_scale_max(fleet))

@@ -68,7 +68,7 @@ static bool count_classes(const struct job_list *jobs, struct culprits *culprits
         _cleanup_free_ const struct job **sorted = calloc(jobs->n_jobs + 1, sizeof(struct job *));
         size_t first = 0;
 
-        if (sorted == NULL)
+        if (!sorted)
                 return false;
         for (size_t i = 0; i < jobs->n_jobs; i++)
                 sorted[i] = &jobs->jobs[i];

@@ -54,7 +54,7 @@ const char *event_kind_message_id(enum event_kind kind)
 
 static void count_event(struct world *world, enum event_kind kind, const struct fleet *fleet)
 {
-        if (fleet == NULL) {
+        if (!fleet) {
                 world->event_totals[kind]++;
                 return;
         }
@@ -76,7 +76,7 @@ void world_event(struct world *world, enum event_kind kind, const struct fleet *
                 size_t allocated = MAX((size_t)16, 2 * world->events_allocated);
                 struct event *events = realloc(world->events, allocated * sizeof(*events));
 
-                if (events == NULL)
+                if (!events)
                         return;
                 world->events = events;
                 world->events_allocated = allocated;
@@ -85,16 +85,16 @@ void world_event(struct world *world, enum event_kind kind, const struct fleet *
         vsnprintf(text, sizeof(text), format, arguments);
         va_end(arguments);
         copy = strdup(text);
-        if (copy == NULL)
+        if (!copy)
                 return;
         struct event *event = &world->events[world->n_events++];
         *event = (struct event){
                 .kind = kind,
                 .fleet = fleet,
-                .generation = fleet != NULL ? fleet->generation : 0,
+                .generation = fleet ? fleet->generation : 0,
                 .text = copy,
         };
-        if (worker != NULL) {
+        if (worker) {
                 event->generation = worker->generation;
                 event->index = worker->index;
                 event->pid = worker_pid(worker);

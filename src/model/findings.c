@@ -37,19 +37,19 @@ static _printf_(5, 6) void add(struct findings *findings, enum finding_level lev
         struct finding *list = reallocarray(findings->list, findings->n + 1, sizeof(*list));
         va_list arguments;
 
-        findings->lost |= list == NULL;
-        if (list == NULL)
+        findings->lost |= !list;
+        if (!list)
                 return;
         findings->list = list;
         struct finding *finding = &list[findings->n];
         *finding = (struct finding){.level = level, .about = strdup(about)};
-        finding->remedy = remedy != NULL ? strdup(remedy) : NULL;
+        finding->remedy = remedy ? strdup(remedy) : NULL;
         va_start(arguments, format);
         if (vasprintf(&finding->text, format, arguments) < 0)
                 finding->text = NULL;
         va_end(arguments);
         findings->n++;
-        if (finding->about != NULL && finding->text != NULL && (remedy == NULL || finding->remedy != NULL))
+        if (finding->about && finding->text && (!remedy || finding->remedy))
                 return;
         findings->lost = true;
         free(finding->about);
@@ -64,7 +64,7 @@ static const char *info_value(const char *info, const char *name, char *value, s
         size_t length = strlen(name);
 
         value[0] = '\0';
-        for (const char *line = info; line != NULL; line = strchr(line, '\n')) {
+        for (const char *line = info; line; line = strchr(line, '\n')) {
                 line += *line == '\n';
                 if (strncmp(line, name, length) == 0 && line[length] == ':') {
                         snprintf(value, size, "%.*s", (int)strcspn(line + length + 1, "\r\n"),
@@ -109,7 +109,7 @@ static void check_persistence(struct findings *findings, const struct doctor_red
                     "its last snapshot failed: it may refuse to take jobs");
         if (strcmp(info_value(redis->info, "aof_enabled", aof, sizeof(aof)), "1") == 0)
                 add(findings, FINDING_OK, about, NULL, "it writes all to disk (appendonly)");
-        else if (redis->save == NULL)
+        else if (!redis->save)
                 add(findings, FINDING_WARNING, about, "see its settings 'appendonly' and 'save' yourself",
                     "whether it writes anything to disk is not known, since it refuses CONFIG: %s",
                     redis->config_error);
@@ -125,12 +125,12 @@ void doctor_redis(struct findings *findings, const struct doctor_redis *redis)
         char about[300];
 
         snprintf(about, sizeof(about), "Redis %s", redis->url);
-        if (redis->error != NULL) {
+        if (redis->error) {
                 add(findings, FINDING_PROBLEM, about, "see whether it runs, and the section [redis]",
                     "it cannot be asked: %s", redis->error);
                 return;
         }
-        if (redis->info == NULL) {
+        if (!redis->info) {
                 add(findings, FINDING_WARNING, about, "allow INFO to this user, or see its settings yourself",
                     "nothing is known of its settings, since it refuses INFO: %s", redis->info_error);
                 return;
@@ -198,7 +198,7 @@ static void check_settings(struct findings *findings, const struct doctor_machin
         uint64_t places = fleet_max_processes(fleet);
         char a[FORMAT_MAX], b[FORMAT_MAX], remedy[256];
 
-        if (machine->is_root && settings->user == NULL)
+        if (machine->is_root && !settings->user)
                 add(findings, FINDING_WARNING, about, "set 'user' to the application's",
                     "its workers run as root");
         usec_t timeout = traits->command_shutdown_usec ? traits->command_shutdown_usec(settings->argv) : 0;

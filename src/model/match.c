@@ -141,7 +141,7 @@ void match_read(struct candidate *candidate, const struct heartbeat *beat, usec_
          * older one, of a replica that took over, no sign of life. */
         bool known = candidate->beat.beat_usec != 0;
 
-        candidate->has_beat = beat != NULL;
+        candidate->has_beat = !!beat;
         if (!beat)
                 return;
         if (known && beat->beat_usec > candidate->beat.beat_usec) {

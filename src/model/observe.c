@@ -51,7 +51,7 @@ bool observe_clocks(struct world *world, usec_t monotonic, usec_t boottime, usec
         doubt->boot_lag = boot_lag;
         doubt->real_lag = real_lag;
         doubt->due = usec_add(monotonic, interval);
-        if (why == NULL)
+        if (!why)
                 return false;
         doubt->since = monotonic;
         world_event(world, EVENT_TIME_DOUBT, NULL, NULL,
@@ -225,13 +225,13 @@ static struct worker *fleet_add_worker(struct fleet *fleet, const struct worker 
                 size_t allocated = MAX((size_t)8, 2 * fleet->workers_allocated);
                 struct worker **workers = realloc(fleet->workers, allocated * sizeof(struct worker *));
 
-                if (workers == NULL)
+                if (!workers)
                         return NULL;
                 fleet->workers = workers;
                 fleet->workers_allocated = allocated;
         }
         struct worker *worker = calloc(1, sizeof(*worker));
-        if (worker == NULL)
+        if (!worker)
                 return NULL;
         *worker = *model;
         worker->fleet = fleet;
@@ -259,7 +259,7 @@ struct worker *observe_started(struct fleet *fleet, unsigned index, enum reason 
                 .state_at = now,
         };
         struct worker *worker = fleet_add_worker(fleet, &model);
-        if (worker == NULL)
+        if (!worker)
                 return NULL;
         fleet->totals.starts[started_for]++;
         if (fleet->crash.freed > 0)
@@ -280,7 +280,7 @@ struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, 
         bool beat_lives = known->beat_pid != 0 && beat_pid_start == known->beat_pid_start;
         struct worker *worker = fleet_add_worker(fleet, known);
 
-        if (worker == NULL)
+        if (!worker)
                 return NULL;
         if (!main_lives && !beat_lives)
                 observe_exit(worker, &(struct exit_status){.known = false}, now);
@@ -658,9 +658,8 @@ void observe_killed(struct worker *worker, int error, usec_t now)
                     span);
 }
 
-void observe_promoted(struct worker *worker, usec_t now)
+void observe_promoted(struct worker *worker, usec_t now _unused_)
 {
-        (void)now;
         worker->pid = worker->beat_pid;
         worker->pid_start = worker->beat_pid_start;
 }
@@ -679,7 +678,7 @@ void observe_inherited(struct worker *worker, pid_t pid, uint64_t pid_start)
 
 void exit_status_text(const struct exit_status *exit, char *text, size_t size)
 {
-        if (exit->launch_error != NULL)
+        if (exit->launch_error)
                 snprintf(text, size, "%s", exit->launch_error);
         else if (!exit->known)
                 snprintf(text, size, "exited, status unknown");
@@ -698,7 +697,7 @@ static void quote_lines(char *text, size_t size, const char *lines)
         if (lines[0] == '\0')
                 return;
         snprintf(text + length, size - length, CONTROL_LAST_LINES_BEGIN "%s", lines);
-        for (char *at = text + length; (at = strchr(at, '\n')) != NULL; at++)
+        for (char *at = text + length; (at = strchr(at, '\n')); at++)
                 *at = CONTROL_LAST_LINES_BAR;
         /* Cut at its bound, it may end within a character. */
         printable_replace(text, strlen(text), true);
@@ -721,7 +720,7 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
                  span);
         snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s %s %s", worker_event_name(worker, name),
                  how, when);
-        if (exit->last_lines != NULL)
+        if (exit->last_lines)
                 quote_lines(fleet->crash_last, sizeof(fleet->crash_last), exit->last_lines);
         fleet->lines_token = exit->lines_token;
         world_event(fleet->world, EVENT_CRASHED, fleet, worker, "%s", fleet->crash_last);
@@ -769,6 +768,6 @@ void observe_last_lines(struct fleet *fleet, uint64_t token, const char *lines)
                 quote_lines(fleet->crash_last, sizeof(fleet->crash_last), lines);
                 told = fleet->crash_last;
         }
-        if (told != NULL && lines[0] != '\0')
+        if (told && lines[0] != '\0')
                 world_event(fleet->world, EVENT_LAST_LINES, fleet, NULL, "%s", told);
 }

@@ -59,13 +59,13 @@ static void act(struct round *round, enum action_kind kind, struct worker *worke
 {
         struct plan *plan = round->plan;
 
-        if (worker != NULL && worker->signal_error != 0)
+        if (worker && worker->signal_error != 0)
                 worker->waits_for = WAIT_SIGNAL;
         if (plan->n_actions == plan->allocated) {
                 size_t allocated = MAX((size_t)16, 2 * plan->allocated);
                 struct action *actions = realloc(plan->actions, allocated * sizeof(*actions));
 
-                if (actions == NULL) {
+                if (!actions) {
                         round->error = -ENOMEM;
                         return;
                 }
@@ -189,7 +189,7 @@ static size_t gather_leavers(struct round *round, bool wanted_out)
         if (plan->scratch_allocated < fleet->n_workers) {
                 struct worker **scratch = realloc(plan->scratch, fleet->n_workers * sizeof(struct worker *));
 
-                if (scratch == NULL) {
+                if (!scratch) {
                         round->error = -ENOMEM;
                         return 0;
                 }

@@ -10,7 +10,7 @@
 
 struct queues *queues_free(struct queues *queues)
 {
-        if (queues == NULL)
+        if (!queues)
                 return NULL;
         for (size_t i = 0; i < queues->n; i++)
                 free(queues->list[i].name);
@@ -23,11 +23,11 @@ struct queue *queues_add(struct queues *queues, const char *name, size_t length)
 {
         struct queue *list = reallocarray(queues->list, queues->n + 1, sizeof(*list));
 
-        if (list == NULL)
+        if (!list)
                 return NULL;
         queues->list = list;
         list[queues->n] = (struct queue){.name = strndup(name, length)};
-        return list[queues->n].name != NULL ? &list[queues->n++] : NULL;
+        return list[queues->n].name ? &list[queues->n++] : NULL;
 }
 
 static int compare(const void *a, const void *b)
@@ -104,7 +104,7 @@ int queue_watch_judge(struct queue_watch *watch, const struct queues *queues,
 {
         struct queue_watch now = {.over = calloc(queues->n + 1, sizeof(char *))};
 
-        if (now.over == NULL)
+        if (!now.over)
                 return -ENOMEM;
         over[0] = back[0] = '\0';
         for (size_t i = 0; i < queues->n; i++) {
@@ -120,7 +120,7 @@ int queue_watch_judge(struct queue_watch *watch, const struct queues *queues,
                 if (size_limit == 0 && latency_limit == 0)
                         continue;
                 now.over[now.n] = strdup(queue->name);
-                if (now.over[now.n] == NULL) {
+                if (!now.over[now.n]) {
                         queue_watch_clear(&now);
                         return -ENOMEM;
                 }

@@ -204,7 +204,7 @@ static const struct worker *longest_drain(const struct fleet *fleet)
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 const struct worker *worker = fleet->workers[i];
 
-                if (holds_place(worker) && (longest == NULL || drain_since(worker) < drain_since(longest)))
+                if (holds_place(worker) && (!longest || drain_since(worker) < drain_since(longest)))
                         longest = worker;
         }
         return longest;
@@ -215,7 +215,7 @@ static void places_text(const struct fleet *fleet, usec_t now, char *text, size_
         const struct worker *longest = longest_drain(fleet);
         char span[32], oldest[OLDEST_MAX];
 
-        if (longest == NULL) {
+        if (!longest) {
                 unsigned places = fleet_max_processes(fleet);
 
                 snprintf(text, size, "waits for a place: %u of %u (max_processes) %s taken", places, places,

@@ -15,7 +15,7 @@ static void fleet_free(struct fleet *fleet)
 
 struct world *world_free(struct world *world)
 {
-        if (world == NULL)
+        if (!world)
                 return NULL;
         for (size_t i = 0; i < world->n_fleets; i++)
                 fleet_free(world->fleets[i]);
@@ -36,11 +36,11 @@ static int make_fleets(const struct world *world, const struct settings *setting
         int n = 0;
 
         for (size_t i = 0; i < settings->n_fleets; i++) {
-                if (world_fleet(world, settings->fleets[i]->name) != NULL)
+                if (world_fleet(world, settings->fleets[i]->name))
                         continue;
                 struct fleet *fleet = calloc(1, sizeof(*fleet));
 
-                if (fleet == NULL) {
+                if (!fleet) {
                         while (n > 0)
                                 fleet_free(list[--n]);
                         return -ENOMEM;
@@ -57,7 +57,7 @@ int world_new(const struct settings *settings, uint64_t seed, struct world **ret
 {
         _cleanup_(world_free_pointer) struct world *world = calloc(1, sizeof(*world));
 
-        if (world == NULL)
+        if (!world)
                 return -ENOMEM;
         world->seed = seed;
         int r = world_reload(world, settings, 0);
@@ -92,7 +92,7 @@ int world_reload(struct world *world, const struct settings *settings, usec_t no
         struct fleet **fleets = calloc(settings->n_fleets + 1, sizeof(struct fleet *));
         size_t n = 0;
 
-        if (fleets == NULL)
+        if (!fleets)
                 return -ENOMEM;
         int n_new = make_fleets(world, settings, fleets + world->n_fleets);
         if (n_new < 0) {
@@ -104,7 +104,7 @@ int world_reload(struct world *world, const struct settings *settings, usec_t no
                 const struct fleet_settings *new =
                         settings_find_fleet(settings, world->fleets[n]->settings->name);
 
-                assert(new != NULL);
+                assert(new);
                 fleets[n] = world->fleets[n];
                 reload_fleet(fleets[n], new, now);
         }
@@ -147,12 +147,12 @@ struct worker *world_worker(const struct world *world, const char *id)
         const char *slash = strrchr(id, '/');
         char name[256], index[16];
 
-        if (slash == NULL || (size_t)(slash - id) >= sizeof(name))
+        if (!slash || (size_t)(slash - id) >= sizeof(name))
                 return NULL;
         memcpy(name, id, (size_t)(slash - id));
         name[slash - id] = '\0';
         const struct fleet *fleet = world_fleet(world, name);
-        if (fleet == NULL)
+        if (!fleet)
                 return NULL;
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 struct worker *worker = fleet->workers[i];

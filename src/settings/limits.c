@@ -25,10 +25,10 @@ static bool next_word(const char **text, char name[static WORD_MAX], char value[
         char *equals = strrchr(word, '=');
         if (equals == word)
                 equals = NULL;
-        if (equals != NULL)
+        if (equals)
                 *equals = '\0';
-        snprintf(name, WORD_MAX, "%s", equals != NULL ? word : "");
-        snprintf(value, WORD_MAX, "%s", equals != NULL ? equals + 1 : word);
+        snprintf(name, WORD_MAX, "%s", equals ? word : "");
+        snprintf(value, WORD_MAX, "%s", equals ? equals + 1 : word);
         return true;
 }
 

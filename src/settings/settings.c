@@ -117,7 +117,7 @@ static int diff_text(const struct settings_key *key, const void *base, char **re
 {
         int r = settings_value_text(key, base, ret);
 
-        if (r < 0 || key->type != SETTINGS_ENVIRONMENT || *ret == NULL)
+        if (r < 0 || key->type != SETTINGS_ENVIRONMENT || !*ret)
                 return r;
         free(*ret);
         *ret = strdup("***");

@@ -60,7 +60,7 @@ int varlink_input_ready(struct varlink_input *input, size_t max)
         input->scanned = nul ? (size_t)(nul - input->data) : input->end;
         if (input->scanned - input->start > max)
                 return -EMSGSIZE;
-        return nul != NULL;
+        return !!nul;
 }
 
 int varlink_input_take(struct varlink_input *input, size_t max, const char **ret_text, size_t *ret_size)
@@ -81,7 +81,7 @@ static json_t *member(json_t *object, const char *key, bool (*is_type)(const jso
 {
         json_t *value = json_object_get(object, key);
 
-        if (value == NULL || json_is_null(value))
+        if (!value || json_is_null(value))
                 return NULL;
         if (!is_type(value)) {
                 *bad = true;

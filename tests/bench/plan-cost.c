@@ -84,7 +84,7 @@ static int fill(struct fleet *fleet, unsigned count)
 {
         for (unsigned i = 1; i <= count; i++) {
                 struct worker *worker = observe_started(fleet, i, REASON_NONE, (pid_t)(100 + i), i, now);
-                if (worker == NULL)
+                if (!worker)
                         return -1;
                 observe_beat_process(worker, worker->pid, worker->pid_start, now);
                 world_events_clear(fleet->world);

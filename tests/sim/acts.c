@@ -161,7 +161,7 @@ static void act_on_worker(struct sim *sim, const struct act *act)
 {
         struct process *process = pick_process(sim, act);
 
-        if (process == NULL)
+        if (!process)
                 return;
         tell(sim, "  that is %s", process_name(sim, process));
         switch (act->kind) {
@@ -170,7 +170,7 @@ static void act_on_worker(struct sim *sim, const struct act *act)
                 break;
         case ACT_WRAPPER_KILL:
                 /* Before its child was seen to beat, nothing could tell that that is ours. */
-                if (process->wrapped && process->worker != NULL && process->worker->beat_pid != 0)
+                if (process->wrapped && process->worker && process->worker->beat_pid != 0)
                         process_kill(sim, process, true);
                 break;
         case ACT_WORKER_HANG:

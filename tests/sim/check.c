@@ -73,7 +73,7 @@ static bool seems_hung(const struct sim *sim, const struct process *process)
         usec_t from = MAX(process->changed_at, MAX(link->up_at, sim->shell.trusted_at));
         usec_t hang_after = settings_of(sim, process->fleet)->hang_after;
 
-        if (process->worker == NULL ||
+        if (!process->worker ||
             (process->worker->state != WORKER_ACTIVE && process->worker->state != WORKER_QUIET))
                 return false;
         return process->hung ||
@@ -86,7 +86,7 @@ static bool seems_ready(const struct sim *sim, const struct process *process)
         const struct worker *worker = process->worker;
         bool lives = process->runner_alive || process->exit_tell_at != USEC_INFINITY;
 
-        return worker != NULL && worker->state == WORKER_ACTIVE && lives && process->first_read_at != 0 &&
+        return worker && worker->state == WORKER_ACTIVE && lives && process->first_read_at != 0 &&
                sim->now >= process->first_read_at + settings_of(sim, process->fleet)->ready_after &&
                has_evidence(sim, process);
 }
@@ -177,7 +177,7 @@ static void forgive_failures(struct sim *sim, unsigned number)
         for (size_t i = 0; i < sim->n_processes && model->failures > 0; i++) {
                 const struct process *process = sim->processes[i];
 
-                if (process->fleet == number && process->worker != NULL &&
+                if (process->fleet == number && process->worker &&
                     (process->runner_alive || process->exit_tell_at != USEC_INFINITY) &&
                     process->worker->generation == fleet->generation && process->first_read_at != 0 &&
                     sim->now >= process->first_read_at + TRIAL_USEC &&
@@ -339,7 +339,7 @@ static void check_kill(struct sim *sim, const struct action *action, const struc
 
 void check_action(struct sim *sim, const struct action *action)
 {
-        struct process *process = action->worker != NULL ? action->worker->process : NULL;
+        struct process *process = action->worker ? action->worker->process : NULL;
 
         sim->actions++;
         if (sim->settled_at != 0)
@@ -377,7 +377,7 @@ void check_death(struct sim *sim, struct process *process)
 {
         const struct worker *worker = process->worker;
 
-        if (worker == NULL || !sim->shell.running || process->counted_failure)
+        if (!worker || !sim->shell.running || process->counted_failure)
                 return;
         process->counted_failure = true;
         if ((worker->state == WORKER_STARTING || worker->state == WORKER_ACTIVE) &&
@@ -437,7 +437,7 @@ static void check_processes(struct sim *sim)
 
                         if (worker->state == WORKER_GONE)
                                 continue;
-                        if (process == NULL || process->worker != worker ||
+                        if (!process || process->worker != worker ||
                             (!process_lives(process) && process->exit_tell_at == USEC_INFINITY))
                                 violate(sim, "P4", "%s is kept though its process is none of ours",
                                         WORKER_ID(worker));
@@ -504,7 +504,7 @@ void check_hung(struct sim *sim)
                 for (size_t j = 0; j < sim->n_processes && !heard; j++) {
                         const struct process *process = sim->processes[j];
 
-                        heard = process->fleet == i && process->worker != NULL &&
+                        heard = process->fleet == i && process->worker &&
                                 process->worker->state <= WORKER_QUIET && has_evidence(sim, process);
                 }
                 model->heard_since = !heard ? 0 : model->heard_since != 0 ? model->heard_since : sim->now;
@@ -513,7 +513,7 @@ void check_hung(struct sim *sim)
                 struct process *process = sim->processes[i];
 
                 process->hung = seems_hung(sim, process);
-                if (process->worker == NULL || process->worker->state > WORKER_QUIET)
+                if (!process->worker || process->worker->state > WORKER_QUIET)
                         continue;
                 if (process->worker->hung && !process->hung)
                         violate(sim, silent_promise(sim, process),
@@ -533,7 +533,7 @@ static void check_gaps(struct sim *sim, unsigned number)
         for (size_t i = 0; i < sim->n_processes; i++) {
                 const struct process *process = sim->processes[i];
 
-                if (process->fleet != number || process->worker == NULL)
+                if (process->fleet != number || !process->worker)
                         continue;
                 trying += process->worker->state <= WORKER_ACTIVE && !process->hung;
                 heard += has_evidence(sim, process);

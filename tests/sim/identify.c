@@ -25,10 +25,10 @@ const char *identify_text(const struct worker *worker, void *userdata)
         const struct process *process = worker->process;
         static char text[64];
 
-        if (process == NULL || process->identity == 0)
+        if (!process || process->identity == 0)
                 return NULL;
         const struct process *writer = find_serial(sim, process->identity - 1);
-        if (writer == NULL)
+        if (!writer)
                 return NULL;
         identity_text(writer, text);
         return text;
@@ -38,7 +38,7 @@ void identify_known(struct process *process, const char *text)
 {
         const char *nonce = strrchr(text, ':');
 
-        if (nonce != NULL)
+        if (nonce)
                 process->identity = 1 + (unsigned)strtoul(nonce + 1, NULL, 16);
 }
 
@@ -50,7 +50,7 @@ void identify_forget(struct sim *sim, struct process *process)
         char text[64];
 
         process->identity = 0;
-        if (writer == NULL)
+        if (!writer)
                 return;
         identity_text(writer, text);
         match_distrust(&sim->fleets[process->fleet].link.match, text);
@@ -82,8 +82,7 @@ static void resolve_owners(struct sim *sim, struct match *match)
                 for (size_t j = 0; j < sim->n_processes && !candidate->resolved; j++) {
                         const struct process *process = sim->processes[j];
 
-                        if (process->runner_alive && process->runner_pid == candidate->pid &&
-                            process->worker != NULL)
+                        if (process->runner_alive && process->runner_pid == candidate->pid && process->worker)
                                 candidate->owner = process;
                 }
                 candidate->resolved = true;
@@ -98,7 +97,7 @@ static const struct record *answer_of(const struct sim *sim, const char *identit
 
         identify_known(&fake, identity);
         *ret_writer = find_serial(sim, fake.identity - 1);
-        return *ret_writer != NULL ? &(*ret_writer)->answer : NULL;
+        return *ret_writer ? &(*ret_writer)->answer : NULL;
 }
 
 static void decide(struct sim *sim, struct process *process)
@@ -113,11 +112,10 @@ static void decide(struct sim *sim, struct process *process)
                         continue;
                 const struct record *answer = answer_of(sim, candidate->identity, &writer);
                 candidate->asked_at = link->asked_at;
-                match_read(candidate, answer != NULL && answer->written_at != 0 ? &answer->beat : NULL,
-                           sim->now);
+                match_read(candidate, answer && answer->written_at != 0 ? &answer->beat : NULL, sim->now);
         }
         const struct candidate *best = match_decide(&link->match, process, process->worker->spawned_at);
-        if (best == NULL)
+        if (!best)
                 return;
         identify_known(process, best->identity);
         (void)answer_of(sim, best->identity, &writer);
@@ -134,7 +132,7 @@ void identify(struct sim *sim, unsigned fleet)
         for (size_t i = 0; i < sim->n_processes; i++) {
                 struct process *process = sim->processes[i];
 
-                if (process->fleet != fleet || process->worker == NULL || process->looks == 0 ||
+                if (process->fleet != fleet || !process->worker || process->looks == 0 ||
                     process->identity != 0 || !process->runner_alive)
                         continue;
                 if (!scanned) {
@@ -152,5 +150,5 @@ struct record identify_answer(const struct sim *sim, const struct process *proce
         const struct process *writer =
                 process->identity != 0 ? find_serial(sim, process->identity - 1) : NULL;
 
-        return writer != NULL ? writer->answer : (struct record){0};
+        return writer ? writer->answer : (struct record){0};
 }

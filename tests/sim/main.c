@@ -36,7 +36,7 @@ static void run_share(const struct options *options, unsigned share, volatile bo
         double deadline = seconds_now() + (double)options->seconds;
         struct sim *sim = calloc(1, sizeof(*sim));
 
-        for (uint64_t i = share; sim != NULL && i < options->seeds; i += options->processes) {
+        for (uint64_t i = share; sim && i < options->seeds; i += options->processes) {
                 if (*stop || (options->seconds > 0 && seconds_now() > deadline))
                         break;
                 sim_open(sim, options->from + i);
@@ -62,7 +62,7 @@ static bool run_shares(const struct options *options, struct totals *ret)
         int *pipes = calloc(options->processes, sizeof(*pipes));
         volatile bool *stop =
                 mmap(NULL, sizeof(*stop), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        bool well = pipes != NULL && stop != MAP_FAILED;
+        bool well = pipes && stop != MAP_FAILED;
 
         for (unsigned i = 0; well && i < options->processes; i++) {
                 int ends[2];
@@ -129,7 +129,7 @@ static bool read_options(int argc, char *argv[], struct options *options)
         int option;
 
         while ((option = getopt_long(argc, argv, "", longs, NULL)) >= 0) {
-                if (option == '?' || (optarg != NULL && parse_unsigned(optarg, 0, UINT32_MAX, &number) < 0))
+                if (option == '?' || (optarg && parse_unsigned(optarg, 0, UINT32_MAX, &number) < 0))
                         return false;
                 switch (option) {
                 case 'n':

@@ -84,11 +84,11 @@ struct process *process_spawn(struct sim *sim, const struct fleet *fleet, unsign
         if (sim->n_processes == sim->processes_allocated) {
                 sim->processes_allocated = MAX((size_t)32, 2 * sim->processes_allocated);
                 sim->processes = realloc(sim->processes, sim->processes_allocated * sizeof(struct process *));
-                if (sim->processes == NULL)
+                if (!sim->processes)
                         abort();
         }
         struct process *process = calloc(1, sizeof(*process));
-        if (process == NULL)
+        if (!process)
                 abort();
 
         const struct release *release = &sim->fleets[check_number(sim, fleet)].release;
@@ -145,7 +145,7 @@ static void runner_dies(struct sim *sim, struct process *process, const char *ho
         if (!process->wrapped)
                 process->main_alive = false;
         else if (process->main_alive)
-                process->wrapper_exit_at = process->worker != NULL && rng_chance(&process->rng, 60)
+                process->wrapper_exit_at = process->worker && rng_chance(&process->rng, 60)
                                                    ? USEC_INFINITY
                                                    : sim->now + rng_range(&process->rng, 0, 2 * SEC);
         tell_exit(sim, process);

@@ -147,7 +147,7 @@ static void exit_step(struct sim *sim, struct process *process)
         const struct exit_status status = {.known = true, .status = 1};
 
         process->exit_tell_at = USEC_INFINITY;
-        if (worker == NULL || worker->state == WORKER_GONE)
+        if (!worker || worker->state == WORKER_GONE)
                 return;
         sim->shell.pass.unsaved = true;
         bool beats_apart = worker->beat_pid != 0 && worker->beat_pid != worker->pid;
@@ -265,7 +265,7 @@ static int signal_worker(struct sim *sim, const struct worker *worker, int signo
 static bool carry_out(struct sim *sim, const struct action *action)
 {
         struct worker *worker = action->worker;
-        struct process *process = worker != NULL ? process_of(worker) : NULL;
+        struct process *process = worker ? process_of(worker) : NULL;
         int error;
 
         if (action->kind == ACTION_START) {
@@ -306,7 +306,7 @@ static void tell_events(struct sim *sim)
 {
         struct world *world = sim->shell.world;
 
-        for (size_t i = 0; sim->story != NULL && i < world->n_events; i++)
+        for (size_t i = 0; sim->story && i < world->n_events; i++)
                 tell(sim, "  sqmgr says: %s", world->events[i].text);
         if (world->n_events > 0)
                 world_events_clear(world);

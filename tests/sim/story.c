@@ -26,7 +26,7 @@ void violate(struct sim *sim, const char *invariant, const char *format, ...)
         vsnprintf(sim->detail, sizeof(sim->detail), format, arguments);
         va_end(arguments);
         tell(sim, "VIOLATED: %s: %s", sim->invariant, sim->detail);
-        if (sim->story != NULL)
+        if (sim->story)
                 snprintf(sim->story->verdict, sizeof(sim->story->verdict), "%s: %s", sim->invariant,
                          sim->detail);
 }
@@ -37,7 +37,7 @@ void tell(struct sim *sim, const char *format, ...)
         usec_t at = sim->now - sim->begun_at;
         va_list arguments;
 
-        if (story == NULL)
+        if (!story)
                 return;
         char *line = story->lines[story->n++ % LINES_MAX];
         int length = snprintf(line, sizeof(story->lines[0]), "%3u:%02u:%02u.%03u  ",
@@ -68,7 +68,7 @@ static bool run(uint64_t seed, const bool left_out[static SCHEDULE_MAX], struct 
 {
         struct sim *sim = calloc(1, sizeof(*sim));
 
-        if (sim == NULL)
+        if (!sim)
                 abort();
         sim_open(sim, seed);
         sim->story = story;
@@ -115,7 +115,7 @@ static void print_schedule(uint64_t seed, const bool left_out[static SCHEDULE_MA
         struct sim *sim = calloc(1, sizeof(*sim));
         char text[128];
 
-        if (sim == NULL)
+        if (!sim)
                 abort();
         sim_open(sim, seed);
         for (unsigned i = 0; i < sim->n_fleets; i++) {
@@ -141,7 +141,7 @@ void story_explain(uint64_t seed, bool shrink)
         bool left_out[SCHEDULE_MAX] = {false};
         char invariant[16];
 
-        if (story == NULL)
+        if (!story)
                 abort();
         if (run(seed, left_out, NULL, invariant)) {
                 if (shrink)
@@ -166,7 +166,7 @@ void story_name(uint64_t seed)
         const bool left_out[SCHEDULE_MAX] = {false};
         char invariant[16];
 
-        if (story == NULL)
+        if (!story)
                 abort();
         if (run(seed, left_out, story, invariant))
                 printf("seed %llu violates %s\n", (unsigned long long)seed, story->verdict);
@@ -179,7 +179,7 @@ bool story_tell_all(uint64_t seed)
         bool left_out[SCHEDULE_MAX] = {false};
         char invariant[16];
 
-        if (story == NULL)
+        if (!story)
                 abort();
         story->all = true;
         bool broken = run(seed, left_out, story, invariant);

@@ -13,7 +13,7 @@ static void forget_dead(struct sim *sim)
 
         for (size_t i = 0; i < sim->n_processes; i++) {
                 struct process *process = sim->processes[i];
-                bool known = process->worker != NULL || process->exit_tell_at != USEC_INFINITY;
+                bool known = process->worker || process->exit_tell_at != USEC_INFINITY;
 
                 if (process_lives(process) || known || sim->now < process->died_at + REMEMBERED_USEC)
                         sim->processes[kept++] = process;

@@ -44,7 +44,7 @@ struct settings *read_good(const char *text)
         char *errors = NULL;
         struct settings *settings = read_settings(&root_surroundings, text, &errors);
 
-        ck_assert_msg(settings != NULL, "%s", errors);
+        ck_assert_msg(settings, "%s", errors);
         return settings;
 }
 

@@ -105,7 +105,7 @@ static unsigned count_in(const char *file, const char *text)
         size_t n = fread(content, 1, sizeof(content) - 1, opened);
         content[n] = '\0';
         (void)fclose(opened);
-        for (const char *at = content; (at = strstr(at, text)) != NULL; at += strlen(text))
+        for (const char *at = content; (at = strstr(at, text)); at += strlen(text))
                 count++;
         return count;
 }

@@ -153,7 +153,7 @@ START_TEST(reads_values_as_they_stand)
 
         write_bytes(text, strlen(text));
         _cleanup_settings_ struct settings *settings = load(&as_user, &errors);
-        ck_assert_msg(settings != NULL, "%s", errors);
+        ck_assert_msg(settings, "%s", errors);
         ck_assert_str_eq(settings->redis.password, "a=b:c;d'e");
         ck_assert_str_eq(settings->fleets[0]->command, "/bin/sh -c 'a ;  \"b\" ;# c'");
         ck_assert_str_eq(settings->fleets[0]->argv[2], "a ;  \"b\" ;# c");
@@ -171,7 +171,7 @@ START_TEST(reads_the_longest_line)
         snprintf(text + end, sizeof(text) - end, "\nnice = 7\n");
         write_bytes(text, strlen(text));
         _cleanup_settings_ struct settings *settings = load(&as_user, &errors);
-        ck_assert_msg(settings != NULL, "%s", errors);
+        ck_assert_msg(settings, "%s", errors);
         ck_assert_uint_eq(strlen(settings->fleets[0]->command), end - length);
         ck_assert_int_eq(settings->fleets[0]->nice, 7);
 }
@@ -185,7 +185,7 @@ START_TEST(takes_comments_of_any_length)
 
         write_bytes(text, strlen(text));
         _cleanup_settings_ struct settings *settings = load(&as_user, &errors);
-        ck_assert_msg(settings != NULL, "%s", errors);
+        ck_assert_msg(settings, "%s", errors);
         ck_assert_str_eq(settings->fleets[0]->command, "x");
 }
 END_TEST
@@ -391,7 +391,7 @@ static void write_sample(bool with_examples)
 
         snprintf(path, sizeof(path), "%s/etc/sqmgr.ini", source ? source : ".");
         FILE *file = fopen(path, "re");
-        ck_assert_msg(file != NULL, "cannot open %s", path);
+        ck_assert_msg(file, "cannot open %s", path);
         while (fgets(line, sizeof(line), file)) {
                 size_t key = strspn(line + MIN(strlen(line), (size_t)2), "abcdefghijklmnopqrstuvwxyz_");
                 bool example =
@@ -425,7 +425,7 @@ START_TEST(accepts_each_example_of_the_sample)
         for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
                 bool known = false;
                 for (size_t i = 0; i < ELEMENTSOF(expected); i++)
-                        known |= strstr(line, expected[i]) != NULL;
+                        known |= !!strstr(line, expected[i]);
                 ck_assert_msg(known, "%s", line);
         }
 }

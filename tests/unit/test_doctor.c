@@ -24,7 +24,7 @@ static void expect(const char *expected)
 
                 snprintf(text + length, sizeof(text) - length, "%s %s: %s\n",
                          finding_level_name(finding->level), finding->about, finding->text);
-                ck_assert_int_eq(finding->remedy != NULL, finding->level != FINDING_OK);
+                ck_assert_int_eq(!!finding->remedy, finding->level != FINDING_OK);
         }
         ck_assert_str_eq(text, expected);
         ck_assert(!findings.lost);

@@ -450,12 +450,12 @@ START_TEST(drains_that_hold_every_place_are_named)
         ck_assert_int_eq(drain->state, WORKER_QUIET);
         ck_assert_msg(strstr(test_fleet_waits_for(&t),
                              "waits for a place: 1 of 3 (max_processes) is held by "
-                             "a draining worker, default/1 (pid 100, 1 running job) for ") != NULL,
+                             "a draining worker, default/1 (pid 100, 1 running job) for "),
                       "%s", test_fleet_waits_for(&t));
         ck_assert_uint_eq(test_events(&t, EVENT_PLACES_HELD), 1);
-        ck_assert_msg(strstr(test_event_text(&t, EVENT_PLACES_HELD),
-                             "default/1 (pid 100, 1 running job) for ") != NULL,
-                      "%s", test_event_text(&t, EVENT_PLACES_HELD));
+        ck_assert_msg(
+                strstr(test_event_text(&t, EVENT_PLACES_HELD), "default/1 (pid 100, 1 running job) for "),
+                "%s", test_event_text(&t, EVENT_PLACES_HELD));
         test_process(drain)->busy = 0;
         test_process(test_worker(&t, 2))->busy = 0;
         test_run(&t, 120);
@@ -476,9 +476,8 @@ START_TEST(the_longest_drain_is_named_since_it_was_quieted)
         t.now += USEC_PER_MIN;
         test_plan(&t);
         const char *text = test_fleet_waits_for(&t);
-        ck_assert_msg(strstr(text, "2 of 2 (max_processes) are held") != NULL, "%s", text);
-        ck_assert_msg(strstr(text, "default/1 (pid 100") != NULL && strstr(text, "for 1h 1min") != NULL, "%s",
-                      text);
+        ck_assert_msg(strstr(text, "2 of 2 (max_processes) are held"), "%s", text);
+        ck_assert_msg(strstr(text, "default/1 (pid 100") && strstr(text, "for 1h 1min"), "%s", text);
 }
 END_TEST
 

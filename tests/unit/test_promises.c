@@ -132,7 +132,7 @@ static void live(struct test_world *t)
                 struct worker *worker = any_worker(t);
 
                 work(t);
-                if (worker != NULL && pick(6) == 0)
+                if (worker && pick(6) == 0)
                         befall_worker(t, worker);
                 if (pick(12) == 0)
                         befall_world(t);

@@ -30,7 +30,7 @@ static const char *golden_path(const char *name, const char *suffix)
 /* Each ESC [ ... m as {...}. */
 static void show_colours(char *text)
 {
-        for (char *at = text; (at = strstr(at, "\033[")) != NULL;) {
+        for (char *at = text; (at = strstr(at, "\033["));) {
                 *at = '{';
                 memmove(at + 1, at + 2, strlen(at + 2) + 1);
                 at = strchr(at, 'm');
@@ -64,7 +64,7 @@ START_TEST(what_is_shown_is_as_it_was_looked_at)
 {
         const struct golden *golden = &goldens[_i];
         char *shown = render(golden), wanted[16384] = "";
-        bool renew = getenv("RENEW_GOLDEN") != NULL;
+        bool renew = getenv("RENEW_GOLDEN");
         FILE *file = fopen(golden_path(golden->name, ""), renew ? "we" : "re");
 
         ck_assert_msg(file, "'%s' cannot be opened", path);

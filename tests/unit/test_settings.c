@@ -58,7 +58,7 @@ static void assert_errors(const struct settings_surroundings *surroundings, cons
         _cleanup_free_ char *errors = NULL;
         _cleanup_settings_ struct settings *settings = read_settings(surroundings, text, &errors);
 
-        ck_assert_msg(settings == NULL, "accepted: %s", text);
+        ck_assert_msg(!settings, "accepted: %s", text);
         ck_assert_str_eq(errors, expected);
 }
 
@@ -69,10 +69,10 @@ START_TEST(table_is_in_order)
 
                 ck_assert_ptr_eq(settings_key_find(key->scope, key->name), key);
                 ck_assert_msg(i == 0 || key->scope >= settings_keys[i - 1].scope, "%s", key->name);
-                ck_assert_msg((key->fallback == NULL) != (key->unset == NULL), "%s", key->name);
+                ck_assert_msg((!key->fallback) != (!key->unset), "%s", key->name);
                 ck_assert_msg(!key->unset_value || key->unset, "%s", key->name);
-                ck_assert_msg(key->help != NULL && *key->help != '\0', "%s", key->name);
-                ck_assert_msg((key->type == SETTINGS_CHOICE) == (key->choices != NULL), "%s", key->name);
+                ck_assert_msg(key->help && *key->help != '\0', "%s", key->name);
+                ck_assert_msg((key->type == SETTINGS_CHOICE) == (!!key->choices), "%s", key->name);
         }
 }
 END_TEST
@@ -96,7 +96,7 @@ START_TEST(each_default_can_be_read_and_written)
                                 "%s: %s", key->name, why);
                 ck_assert_int_eq(settings_value_text(key, &room, &text), 0);
                 if (!key->fallback)
-                        ck_assert_msg(text == NULL, "%s is unset, but shown as '%s'", key->name, text);
+                        ck_assert_msg(!text, "%s is unset, but shown as '%s'", key->name, text);
                 ck_assert_int_eq(settings_value_copy(key, &room, &copy), 0);
                 ck_assert(settings_value_equal(key, &room, &copy));
                 settings_values_clear(key->scope, &room);

@@ -4,9 +4,8 @@
 #include "settings_text.h"
 #include "unit.h"
 
-static int refuse_change(const struct settings_change *change, void *userdata)
+static int refuse_change(const struct settings_change *change _unused_, void *userdata _unused_)
 {
-        (void)change, (void)userdata;
         return -ECANCELED;
 }
 
@@ -75,7 +74,7 @@ START_TEST(merges_only_what_a_reload_applies)
         /* What is left to be changed needs a restart. */
         settings_diff(merged, new, note_change, text);
         for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-                ck_assert_msg(strstr(line, "(restart)") != NULL, "%s", line);
+                ck_assert_msg(strstr(line, "(restart)"), "%s", line);
 
         /* One that was removed comes back as it is configured then. */
         _cleanup_settings_ struct settings *back = NULL;

@@ -43,7 +43,7 @@ START_TEST(takes_identities_apart_from_the_right)
         pid_t pid = 99;
 
         bool ok = sidekiq_identity_parse(text, strlen(text), &len, &pid);
-        ck_assert_int_eq(ok, identities[_i].host != NULL);
+        ck_assert_int_eq(ok, !!identities[_i].host);
         if (!ok) {
                 ck_assert_uint_eq(len, 99);
                 ck_assert_int_eq(pid, 99);
@@ -374,7 +374,7 @@ END_TEST
 
 START_TEST(has_a_full_row_for_every_framework)
 {
-        for (size_t i = 0; framework_traits[i] != NULL; i++) {
+        for (size_t i = 0; framework_traits[i]; i++) {
                 const struct framework *framework = framework_of(framework_traits[i]);
 
                 ck_assert_ptr_eq(framework->traits, framework_traits[i]);

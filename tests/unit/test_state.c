@@ -30,9 +30,8 @@ static void teardown(void)
         test_world_close(&t);
 }
 
-static const char *identity_of(const struct worker *worker, void *userdata)
+static const char *identity_of(const struct worker *worker, void *userdata _unused_)
 {
-        (void)userdata;
         return worker->index == 1 ? "host:1:nonce" : NULL;
 }
 
@@ -270,7 +269,7 @@ static int outcome(const uint8_t *changed, size_t length)
         struct state *read = NULL;
         int r = state_unpack(changed, length, BOOT, t.now, &read);
 
-        ck_assert((r == STATE_READ) == (read != NULL));
+        ck_assert((r == STATE_READ) == (!!read));
         state_free(read);
         return r;
 }

@@ -227,20 +227,20 @@ unsigned test_planned(const struct test_world *t, enum action_kind kind, const s
 
         for (size_t i = 0; i < t->pass.plan.n_actions; i++)
                 n += t->pass.plan.actions[i].kind == kind &&
-                     (worker == NULL || t->pass.plan.actions[i].worker == worker);
+                     (!worker || t->pass.plan.actions[i].worker == worker);
         return n;
 }
 
 /* Returns whether anything came of it. */
 static bool execute(struct test_world *t, const struct action *action)
 {
-        struct process *process = action->worker != NULL ? test_process(action->worker) : NULL;
+        struct process *process = action->worker ? test_process(action->worker) : NULL;
 
         switch (action->kind) {
         case ACTION_START:
                 check_start(t, action);
                 t->starts++;
-                if (t->start_error != NULL)
+                if (t->start_error)
                         observe_start_failed(t->fleet, action->index, t->start_error, t->now);
                 else
                         start(t, action->index, action->reason);

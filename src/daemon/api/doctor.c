@@ -62,9 +62,9 @@ static bool is_here(const char *url)
         const char *host = strstr(url, "://");
 
         return strncmp(url, "unix:", strlen("unix:")) == 0 ||
-               (host != NULL && (strncmp(host, "://127.", strlen("://127.")) == 0 ||
-                                 strncmp(host, "://localhost", strlen("://localhost")) == 0 ||
-                                 strncmp(host, "://[::1]", strlen("://[::1]")) == 0));
+               (host && (strncmp(host, "://127.", strlen("://127.")) == 0 ||
+                         strncmp(host, "://localhost", strlen("://localhost")) == 0 ||
+                         strncmp(host, "://[::1]", strlen("://[::1]")) == 0));
 }
 
 /* The framework of a fleet for which our own environment, which its workers inherit, has another host name.
@@ -128,7 +128,7 @@ static int diagnose_fleet(struct findings *findings, const struct doctor_machine
         _cleanup_free_ struct doctor_worker *workers = calloc(fleet->n_workers + 1, sizeof(*workers));
         size_t n = 0;
 
-        if (workers == NULL)
+        if (!workers)
                 return -ENOMEM;
         for (size_t i = 0; i < fleet->n_workers; i++)
                 if (fleet->workers[i]->state != WORKER_GONE)

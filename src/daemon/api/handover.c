@@ -68,7 +68,7 @@ static void take_fd(struct handover *handover, const char *word)
         struct stat status;
         uint64_t number;
 
-        if (colon == NULL || parse_unsigned(colon + 1, STDERR_FILENO + 1, INT32_MAX, &number) < 0)
+        if (!colon || parse_unsigned(colon + 1, STDERR_FILENO + 1, INT32_MAX, &number) < 0)
                 return;
         int fd = (int)number;
         if (has_fd(handover, fd) || fstat(fd, &status) < 0 || !S_ISSOCK(status.st_mode) ||
@@ -92,8 +92,8 @@ void handover_take(struct handover *ret)
 
         /* What was left to another process, whose environment we inherited, is not for us. */
         snprintf(own, sizeof(own), "pid:%d", (int)getpid());
-        *ret = (struct handover){.taken = pid != NULL && strcmp(pid, own) == 0};
-        for (const char *word; ret->taken && (word = strsep(&rest, " ")) != NULL;)
+        *ret = (struct handover){.taken = pid && strcmp(pid, own) == 0};
+        for (const char *word; ret->taken && (word = strsep(&rest, " "));)
                 take_fd(ret, word);
         (void)unsetenv(VARIABLE);
 }

@@ -200,7 +200,7 @@ static bool read_link(struct query *query, const struct link *link, struct fleet
 void jobs_reply(struct call *call, struct fleet *const *fleets, size_t n_fleets)
 {
         struct query *query = calloc(1, sizeof(*query));
-        bool enough = query != NULL;
+        bool enough = query;
 
         if (query) {
                 query->call = call;

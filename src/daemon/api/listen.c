@@ -118,7 +118,7 @@ int listener_check(const char *path, char *error, size_t error_size)
                 return directory ? 0 : fail(-ENOMEM, error, error_size, "cannot listen on '%s'", path);
         /* The directory itself is made where it is missing, those above it are not. */
         slash[slash == directory] = '\0';
-        if (access(directory, F_OK) < 0 && errno == ENOENT && (slash = strrchr(directory, '/')) != NULL)
+        if (access(directory, F_OK) < 0 && errno == ENOENT && (slash = strrchr(directory, '/')))
                 slash[slash == directory] = '\0';
         if (access(directory, W_OK | X_OK) < 0)
                 return fail(-errno, error, error_size, "cannot listen on '%s', '%s'", path, directory);

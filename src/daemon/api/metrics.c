@@ -48,7 +48,7 @@ static void put_sample(const struct metrics *metrics, const char *name, double v
         const char *separator = "{";
 
         fputs(name, metrics->out);
-        for (; *labels != NULL; labels += 2) {
+        for (; *labels; labels += 2) {
                 fputs(separator, metrics->out);
                 put_label(metrics->out, labels[0], labels[1]);
                 separator = ",";

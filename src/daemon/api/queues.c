@@ -8,7 +8,7 @@ static json_t *render_queues(const struct link *link)
 {
         _cleanup_json_ json_t *list = json_array();
 
-        for (size_t i = 0; link->queues != NULL && i < link->queues->n; i++) {
+        for (size_t i = 0; link->queues && i < link->queues->n; i++) {
                 const struct queue *queue = &link->queues->list[i];
                 double latency = (double)(queue->latency / USEC_PER_MSEC) / 1000;
                 json_t *entry = json_pack("{s:o, s:I, s:o, s:b}", "name", varlink_name(queue->name), "size",
@@ -28,7 +28,7 @@ static json_t *render(const struct links *links)
 
         for (size_t i = 0; i < links->n; i++) {
                 const struct link *link = links->list[i];
-                const struct queues none = {0}, *queues = link->queues != NULL ? link->queues : &none;
+                const struct queues none = {0}, *queues = link->queues ? link->queues : &none;
                 json_t *entry = json_pack("{s:o, s:o, s:I, s:I, s:I, s:o, s:I}", "url",
                                           varlink_text(redis_url_text(link->redis)), "error",
                                           varlink_text(queue_reading_error(link)), "retry",
@@ -48,7 +48,7 @@ static void reply(const struct links *links, struct call *call)
         char reason[512];
 
         for (size_t i = 0; i < links->n; i++)
-                if (links->list[i]->queues != NULL) {
+                if (links->list[i]->queues) {
                         server_reply(call, render(links), false);
                         return;
                 }

@@ -102,14 +102,14 @@ static void run(struct alerts *alerts, const struct alert *alert)
         int r = -ENOMEM;
 
         /* A reload has taken it away since. */
-        if (command == NULL) {
+        if (!command) {
                 alert_queue_clear(&alerts->queue);
                 return;
         }
         event = alert_queue_take(&alerts->queue, alert);
-        if (event != NULL)
+        if (event)
                 input = json_dumps(event, JSON_COMPACT | JSON_REAL_PRECISION(15));
-        if (input != NULL)
+        if (input)
                 r = words_split(command, &argv, &error);
         if (r >= 0)
                 r = start(alerts, alert, input, argv);
@@ -126,7 +126,7 @@ static void run_due(struct alerts *alerts)
 {
         const struct alert *next;
 
-        while (alerts->child.pid == 0 && (next = alert_queue_next(&alerts->queue)) != NULL) {
+        while (alerts->child.pid == 0 && (next = alert_queue_next(&alerts->queue))) {
                 if (next->due > clock_now(CLOCK_MONOTONIC)) {
                         (void)sd_event_source_set_time(alerts->timer, next->due);
                         (void)sd_event_source_set_enabled(alerts->timer, SD_EVENT_ONESHOT);
@@ -140,10 +140,10 @@ void alerts_event(struct alerts *alerts, const struct event *event, usec_t realt
 {
         const struct settings *settings = alerts->options.world->settings;
 
-        if (settings->alert_command == NULL || event_kind_alert_level(event->kind) > settings->alert_level)
+        if (!settings->alert_command || event_kind_alert_level(event->kind) > settings->alert_level)
                 return;
         json_t *rendered = event_render(event, realtime);
-        if (rendered == NULL)
+        if (!rendered)
                 return;
         if (!alert_queue_add(&alerts->queue, event, rendered, clock_now(CLOCK_MONOTONIC)) &&
             !alerts->losing) {
@@ -157,7 +157,7 @@ int alerts_new(const struct alerts_options *options, struct alerts **ret)
 {
         struct alerts *alerts = calloc(1, sizeof(*alerts));
 
-        if (alerts == NULL)
+        if (!alerts)
                 return -ENOMEM;
         alerts->options = *options;
         if (alerts->options.timeout == 0)
@@ -181,7 +181,7 @@ int alerts_new(const struct alerts_options *options, struct alerts **ret)
 
 struct alerts *alerts_free(struct alerts *alerts)
 {
-        if (alerts == NULL)
+        if (!alerts)
                 return NULL;
         children_remove(alerts->options.children, &alerts->child);
         sd_event_source_disable_unref(alerts->deadline);

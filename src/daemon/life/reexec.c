@@ -74,7 +74,7 @@ static json_t *words_to_lines(struct preflight *preflight)
 
         printable_replace(preflight->words, preflight->length, true);
         preflight->words[preflight->length] = '\0';
-        for (const char *line; (line = strsep(&rest, "\n")) != NULL;)
+        for (const char *line; (line = strsep(&rest, "\n"));)
                 if (line[0] != '\0' && json_array_append_new(lines, varlink_text(line)) < 0)
                         return NULL;
         return TAKE_PTR(lines);
@@ -128,7 +128,7 @@ static void finish(struct preflight *preflight, const siginfo_t *info)
         if (info->si_code == CLD_EXITED && info->si_status == 0) {
                 const char *still = why_not(reexec);
 
-                if (still != NULL)
+                if (still)
                         snprintf(why, sizeof(why), "%s", still);
                 else
                         snprintf(why, sizeof(why), "'%s' could not take over: %s",
@@ -166,18 +166,17 @@ static void read_words(struct preflight *preflight)
         }
 }
 
-static int on_output(sd_event_source *source, int fd, uint32_t events, void *userdata)
+static int on_output(sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_,
+                     void *userdata)
 {
-        (void)source, (void)fd, (void)events;
         read_words(userdata);
         return 0;
 }
 
-static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
+static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
         const struct preflight *preflight = userdata;
 
-        (void)source, (void)usec;
         (void)kill(preflight->child.pid, SIGKILL);
         return 0;
 }

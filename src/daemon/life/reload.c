@@ -25,9 +25,9 @@ static void lines_free(struct lines *lines)
 /* Takes line over, which is NULL where memory was short for it. */
 static int lines_add(struct lines *lines, char *line)
 {
-        char **list = line != NULL ? realloc(lines->list, (lines->n + 2) * sizeof(char *)) : NULL;
+        char **list = line ? realloc(lines->list, (lines->n + 2) * sizeof(char *)) : NULL;
 
-        if (list == NULL) {
+        if (!list) {
                 free(line);
                 return -ENOMEM;
         }
@@ -41,7 +41,7 @@ static int lines_add(struct lines *lines, char *line)
 static int lines_begin(struct lines *lines)
 {
         lines->list = calloc(1, sizeof(char *));
-        return lines->list != NULL ? 0 : -ENOMEM;
+        return lines->list ? 0 : -ENOMEM;
 }
 
 static char **lines_take(struct lines *lines)
@@ -60,14 +60,14 @@ static int on_change(const struct settings_change *change, void *userdata)
         char *line = NULL;
         int n;
 
-        if (change->key == NULL)
+        if (!change->key)
                 n = asprintf(&line, "[%s]: %s", change->section,
                              strcmp(change->new_text, "added") == 0 ? "added, its workers are started"
                                                                     : "removed, its workers are drained");
         else
                 n = asprintf(&line, "[%s] %s: %s -> %s%s", change->section, change->key,
-                             change->old_text != NULL ? change->old_text : "none",
-                             change->new_text != NULL ? change->new_text : "none", suffixes[change->reload]);
+                             change->old_text ? change->old_text : "none",
+                             change->new_text ? change->new_text : "none", suffixes[change->reload]);
         return lines_add(userdata, n < 0 ? NULL : line);
 }
 
@@ -77,9 +77,9 @@ static int refuse(const struct reloader *reloader, const struct settings_errors 
         _cleanup_free_ char *text = settings_errors_text(errors, reloader->config_path);
         char *rest = text;
 
-        if (text == NULL || lines_begin(&lines) < 0)
+        if (!text || lines_begin(&lines) < 0)
                 return -ENOMEM;
-        for (const char *line; (line = strsep(&rest, "\n")) != NULL;)
+        for (const char *line; (line = strsep(&rest, "\n"));)
                 if (line[0] != '\0' && lines_add(&lines, strdup(line)) < 0)
                         return -ENOMEM;
         *ret_lines = lines_take(&lines);

@@ -83,7 +83,7 @@ static int add_removed(struct crew *crew, struct settings *settings, const struc
         const struct traits *traits = framework_traits_find(saved->framework);
 
         *ret = NULL;
-        if (traits == NULL) {
+        if (!traits) {
                 log_error(
                         "fleet '%s' is no longer configured, and its framework is not known to this version: "
                         "its workers, %zu at the last count, are left alone",

@@ -13,7 +13,7 @@ void children_remove(struct children *children, struct child *child)
 {
         struct child **link = &children->first;
 
-        while (*link != NULL && *link != child)
+        while (*link && *link != child)
                 link = &(*link)->next;
         if (*link == child)
                 *link = child->next;
@@ -24,9 +24,9 @@ bool children_reap(struct children *children, pid_t pid)
         struct child *child = children->first;
         siginfo_t info = {0};
 
-        while (child != NULL && child->pid != pid)
+        while (child && child->pid != pid)
                 child = child->next;
-        if (child == NULL || waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) < 0 || info.si_pid == 0)
+        if (!child || waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) < 0 || info.si_pid == 0)
                 return false;
         children_remove(children, child);
         child->pid = 0;

@@ -34,7 +34,7 @@ static void start(struct crew *crew, const struct action *action, usec_t now)
         if (r >= 0) {
                 worker = observe_started(fleet, action->index, action->reason, launched.pid,
                                          proc_start_time(proc), now);
-                r = worker == NULL ? -ENOMEM : 0;
+                r = !worker ? -ENOMEM : 0;
         }
         if (r >= 0)
                 r = hold_started(crew, worker, TAKE_PTR(proc), TAKE_FD(report_fd));
@@ -45,9 +45,9 @@ static void start(struct crew *crew, const struct action *action, usec_t now)
         log_error("cannot watch the new worker %s: %s, it is ended",
                   WORKER_ID_OF(fleet->settings->name, action->index), strerror(-r));
         (void)kill(launched.pid, SIGKILL);
-        if (worker == NULL || worker->process == NULL)
+        if (!worker || !worker->process)
                 observe_start_failed(fleet, action->index, strerror(-r), now);
-        if (worker != NULL && worker->process == NULL)
+        if (worker && !worker->process)
                 observe_exit(worker, &(struct exit_status){.launch_error = "could not be watched"}, now);
 }
 
@@ -58,7 +58,7 @@ static int signal_worker(const struct worker *worker, int signo)
         const struct process *process = worker->process;
         struct proc *beating = process_beating(process);
 
-        if (beating != NULL)
+        if (beating)
                 return -proc_signal(beating, signo);
         if (kill(-worker->pid, signo) == 0)
                 return 0;
@@ -70,7 +70,7 @@ static int quiet(const struct worker *worker, int signo)
 {
         struct proc *beating = process_beating(worker->process);
 
-        if (beating == NULL)
+        if (!beating)
                 return ESRCH;
         /* A signal that is not caught would end or freeze it. */
         int r = proc_catches_signal(beating, signo);

@@ -28,7 +28,7 @@ static struct last_words *last_words_free(struct last_words *lines)
 
 void last_words_forget(struct crew *crew)
 {
-        while (crew->last_words != NULL)
+        while (crew->last_words)
                 crew->last_words = last_words_free(crew->last_words);
 }
 
@@ -39,7 +39,7 @@ static void on_lines(const char *text, void *userdata)
         struct fleet *fleet = world_fleet(crew->world, lines->fleet);
         struct last_words **link = &crew->last_words;
 
-        if (fleet != NULL)
+        if (fleet)
                 observe_last_lines(fleet, lines->token, text);
         turn_arm(crew->turn);
         while (*link != lines)
@@ -49,7 +49,7 @@ static void on_lines(const char *text, void *userdata)
 
 static bool writes_to_journal(const struct fleet_settings *settings)
 {
-        if (settings->log == NULL || strcmp(settings->log, "inherit") == 0)
+        if (!settings->log || strcmp(settings->log, "inherit") == 0)
                 return log_is_journal();
         return strcmp(settings->log, "journal") == 0;
 }
@@ -63,12 +63,12 @@ uint64_t last_words_read(struct crew *crew, const struct worker *worker, pid_t b
         };
         unsigned n = 0;
 
-        for (const struct last_words *i = crew->last_words; i != NULL; i = i->next)
+        for (const struct last_words *i = crew->last_words; i; i = i->next)
                 n++;
         if (n >= READS_MAX || !writes_to_journal(worker->fleet->settings))
                 return 0;
         struct last_words *lines = calloc(1, sizeof(*lines) + strlen(name) + 1);
-        if (lines == NULL)
+        if (!lines)
                 return 0;
         lines->crew = crew;
         strcpy(lines->fleet, name);

@@ -15,19 +15,19 @@ static void connected(struct link *link, const char *server_text)
         const struct world *world = link->links->world;
         char *before = link->server_text;
 
-        if (server_text == NULL) {
+        if (!server_text) {
                 log_info("Redis %s: connected", redis_url_text(link->redis));
                 return;
         }
         log_info("Redis %s: connected to the master, %s", redis_url_text(link->redis), server_text);
-        if (before != NULL && strcmp(before, server_text) == 0)
+        if (before && strcmp(before, server_text) == 0)
                 return;
-        for (size_t i = 0; before != NULL && i < world->n_fleets; i++)
+        for (size_t i = 0; before && i < world->n_fleets; i++)
                 if (world->fleets[i]->link == link)
                         observe_failover(world->fleets[i], before, server_text);
         /* Where memory is short, the next move is told as one from the master before. */
         char *copy = strdup(server_text);
-        if (copy != NULL) {
+        if (copy) {
                 free(before);
                 link->server_text = copy;
         }
@@ -43,7 +43,7 @@ static void on_redis_state(struct redis *redis, enum redis_state state, const ch
                 connected(link, redis_server_text(redis));
                 /* At once: what is there before a new worker can have beaten is not its own. */
                 turn_look_now(link->links->turn, now);
-        } else if (error != NULL)
+        } else if (error)
                 log_error("Redis %s: %s", redis_url_text(redis), error);
         for (size_t i = 0; i < world->n_fleets; i++)
                 if (world->fleets[i]->link == link)

@@ -9,7 +9,7 @@ static void on_queues(struct queues *queues, const char *error, void *userdata)
         struct link *link = userdata;
 
         link->queues = queues;
-        snprintf(link->queues_error, sizeof(link->queues_error), "%s", error != NULL ? error : "");
+        snprintf(link->queues_error, sizeof(link->queues_error), "%s", error ? error : "");
         link->queues_read = link->framework->queues->free(link->queues_read);
         turn_arm(link->links->turn);
 }
@@ -43,7 +43,7 @@ void queue_reading_begin(struct queue_reading *reading)
                                  link->framework->traits->title);
                 else if (r == -ENOTCONN)
                         snprintf(link->queues_error, sizeof(link->queues_error), "%s",
-                                 error != NULL ? error : "it is not connected yet");
+                                 error ? error : "it is not connected yet");
                 else if (r < 0)
                         snprintf(link->queues_error, sizeof(link->queues_error), "memory is short");
         }
@@ -58,7 +58,7 @@ void queue_reading_look(struct queue_reading *reading)
 
 const char *queue_reading_error(const struct link *link)
 {
-        bool unread = link->queues == NULL && link->queues_error[0] == '\0';
+        bool unread = !link->queues && link->queues_error[0] == '\0';
 
         /* A reload has added it meanwhile. */
         return unread ? "it was not read yet" : link->queues_error;
@@ -68,13 +68,13 @@ const char *queue_reading_error(const struct link *link)
  * elsewhere. */
 static void tell_unread(struct link *link)
 {
-        bool refused = link->queues == NULL && redis_state(link->redis) == REDIS_STATE_CONNECTED &&
+        bool refused = !link->queues && redis_state(link->redis) == REDIS_STATE_CONNECTED &&
                        link->queues_error[0] != '\0';
 
         if (refused && !link->queues_error_told)
                 log_warning("Redis %s: its queues cannot be read, and their limits are not watched: %s",
                             redis_url_text(link->redis), link->queues_error);
-        if (refused || link->queues != NULL)
+        if (refused || link->queues)
                 link->queues_error_told = refused;
 }
 
@@ -87,8 +87,7 @@ static void judge(struct link *link)
 
         if (queue_watch_wanted(settings))
                 tell_unread(link);
-        if (link->queues == NULL ||
-            queue_watch_judge(&link->queue_watch, link->queues, settings, over, back) < 0)
+        if (!link->queues || queue_watch_judge(&link->queue_watch, link->queues, settings, over, back) < 0)
                 return;
         if (over[0] != '\0')
                 world_event(world, EVENT_QUEUE_OVER, NULL, NULL, "Redis %s: %s", redis_url_text(link->redis),

@@ -35,9 +35,9 @@ static void rescue_free(struct rescue *rescue)
 {
         struct state_dead **link = &rescue->crew->rescues;
 
-        while (*link != NULL && *link != &rescue->dead)
+        while (*link && *link != &rescue->dead)
                 link = &(*link)->next;
-        if (*link != NULL)
+        if (*link)
                 *link = rescue->dead.next;
         turn_changed(rescue->crew->turn);
         sd_event_source_disable_unref(rescue->timer);
@@ -51,13 +51,13 @@ static void rescue_free(struct rescue *rescue)
 
 void rescues_forget(struct crew *crew)
 {
-        while (crew->rescues != NULL)
+        while (crew->rescues)
                 rescue_free((struct rescue *)crew->rescues);
 }
 
 bool rescues_hold_the_end(const struct crew *crew, usec_t now)
 {
-        for (const struct state_dead *dead = crew->rescues; dead != NULL; dead = dead->next)
+        for (const struct state_dead *dead = crew->rescues; dead; dead = dead->next)
                 if (now < usec_add(((const struct rescue *)dead)->died_at, END_WAIT_USEC))
                         return true;
         return false;
@@ -65,10 +65,10 @@ bool rescues_hold_the_end(const struct crew *crew, usec_t now)
 
 bool rescues_need_removed(const struct crew *crew)
 {
-        for (const struct state_dead *dead = crew->rescues; dead != NULL; dead = dead->next) {
+        for (const struct state_dead *dead = crew->rescues; dead; dead = dead->next) {
                 const struct fleet *fleet = world_fleet(crew->world, dead->fleet);
 
-                if (fleet != NULL && fleet->settings->removed)
+                if (fleet && fleet->settings->removed)
                         return true;
         }
         return false;
@@ -97,7 +97,7 @@ static void try_again(struct rescue *rescue, const char *error)
         usec_t now = clock_now(CLOCK_MONOTONIC);
         struct fleet *fleet = find_fleet(rescue);
 
-        if (fleet == NULL)
+        if (!fleet)
                 return;
         job_list_clear(&rescue->jobs);
         if (now < usec_add(rescue->died_at, RESCUE_USEC) &&
@@ -115,7 +115,7 @@ static void ask_next(struct rescue *rescue)
 {
         struct fleet *fleet = find_fleet(rescue);
 
-        if (fleet == NULL)
+        if (!fleet)
                 return;
         if (rescue->next_job == rescue->jobs.n_jobs) {
                 if (rescue->jobs.n_unreadable > 0)
@@ -144,12 +144,12 @@ static void on_requeued(enum rescue_outcome outcome, unsigned times, const char 
         struct rescue *rescue = userdata;
         struct fleet *fleet = world_fleet(rescue->crew->world, rescue->dead.fleet);
 
-        if (error != NULL) {
+        if (error) {
                 snprintf(rescue->error, sizeof(rescue->error), "%s", error);
                 try_again(rescue, error);
                 return;
         }
-        if (fleet != NULL)
+        if (fleet)
                 rescue_observe(fleet, &rescue->dead.worker.worker, &rescue->jobs.jobs[rescue->next_job],
                                outcome, times, rescue->how);
         rescue->next_job++;
@@ -162,12 +162,12 @@ static void on_works(struct job_list *lists, const char *error, void *userdata)
         const struct worker *worker = &rescue->dead.worker.worker;
 
         rescue->works = NULL;
-        if (error != NULL) {
+        if (error) {
                 try_again(rescue, error);
                 return;
         }
         struct fleet *fleet = find_fleet(rescue);
-        if (fleet == NULL)
+        if (!fleet)
                 return;
         rescue->jobs = lists[0];
         lists[0] = (struct job_list){0};
@@ -199,15 +199,14 @@ static void judge(struct rescue *rescue)
         rescue->judged = true;
 }
 
-static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
+static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
         struct rescue *rescue = userdata;
         const struct fleet *fleet;
 
-        (void)source, (void)usec;
         judge(rescue);
         fleet = find_fleet(rescue);
-        if (fleet == NULL)
+        if (!fleet)
                 return 0;
         const struct link *link = fleet->link;
         const char *identity = rescue->dead.worker.identity;
@@ -234,10 +233,10 @@ static void tell_shortage(const struct worker *worker)
 void rescue_begin(struct crew *crew, const struct fleet *fleet, const struct worker *worker,
                   const char *identity, const struct exit_status *exit)
 {
-        if (identity == NULL || !rescue_is_due(worker, exit))
+        if (!identity || !rescue_is_due(worker, exit))
                 return;
         struct rescue *rescue = calloc(1, sizeof(*rescue));
-        if (rescue == NULL) {
+        if (!rescue) {
                 tell_shortage(worker);
                 return;
         }
@@ -251,7 +250,7 @@ void rescue_begin(struct crew *crew, const struct fleet *fleet, const struct wor
         exit_status_text(exit, rescue->how, sizeof(rescue->how));
         rescue->dead.worker.identity = strdup(identity);
         rescue->dead.fleet = strdup(fleet->settings->name);
-        if (rescue->dead.worker.identity == NULL || rescue->dead.fleet == NULL ||
+        if (!rescue->dead.worker.identity || !rescue->dead.fleet ||
             sd_event_add_time_relative(crew->event, &rescue->timer, CLOCK_MONOTONIC, WAIT_USEC, 0, on_timer,
                                        rescue) < 0) {
                 tell_shortage(worker);

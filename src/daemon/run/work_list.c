@@ -12,7 +12,7 @@
 
 static bool was_told(char *const *told, const char *jid)
 {
-        for (; told != NULL && *told != NULL; told++)
+        for (; told && *told; told++)
                 if (strcmp(*told, jid) == 0)
                         return true;
         return false;
@@ -34,16 +34,16 @@ static void tell_long_jobs(struct process *process, const struct job_list *list,
         usec_t runs;
         size_t n = 0;
 
-        if (settings->job_warn_after == NULL)
+        if (!settings->job_warn_after)
                 return;
         char **told = calloc(list->n_jobs + 1, sizeof(*told));
-        if (told == NULL)
+        if (!told)
                 return;
         for (size_t i = 0; i < list->n_jobs; i++) {
                 const struct job *job = &list->jobs[i];
 
                 if (!job_is_long(job, settings->job_warn_after, realtime, &runs) ||
-                    (told[n] = strdup(job->jid)) == NULL)
+                    !(told[n] = strdup(job->jid)))
                         continue;
                 if (was_told(process->long_jobs, told[n++]))
                         continue;
@@ -64,7 +64,7 @@ static void on_works(struct job_list *lists, const char *error, void *userdata)
         usec_t now = clock_now(CLOCK_MONOTONIC), realtime = clock_now(CLOCK_REALTIME);
 
         process->works = NULL;
-        if (error != NULL || worker->state == WORKER_GONE)
+        if (error || worker->state == WORKER_GONE)
                 return;
         observe_jobs(worker, (unsigned)lists[0].n_jobs, job_list_oldest(&lists[0], realtime), now);
         if (process->works_culprits) {
@@ -99,9 +99,9 @@ void work_list_look(struct worker *worker)
         const struct process *process = worker->process;
 
         bool drains = worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING;
-        bool limited = limits != NULL && limits_any(limits, LIMITS_DURATION);
+        bool limited = limits && limits_any(limits, LIMITS_DURATION);
 
-        if (worker->fleet->settings->traits->has_work_list && (drains || limited) && process->works == NULL &&
+        if (worker->fleet->settings->traits->has_work_list && (drains || limited) && !process->works &&
             worker->busy > 0)
                 read_list(worker, false);
 }
@@ -114,8 +114,7 @@ void work_lists_turn(const struct world *world)
                         const struct process *process = worker->process;
 
                         /* A reading under way may be older than the beat that was waited for. */
-                        if (process != NULL && process->slot != NULL && process->works == NULL &&
-                            culprits_take(worker))
+                        if (process && process->slot && !process->works && culprits_take(worker))
                                 read_list(worker, true);
                 }
 }

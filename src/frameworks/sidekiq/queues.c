@@ -59,7 +59,7 @@ static void ask(struct queues_read *read, int what, size_t queue, const char *ke
         const char *words[3] = {argv[0], full, argc > 1 ? argv[1] : NULL};
         int r = -ENOMEM;
 
-        if (full != NULL && asked != NULL) {
+        if (full && asked) {
                 *asked = (struct ask){.read = read, .what = what, .queue = queue};
                 r = redis_command_forbiddable(read->redis, on_reply, asked, argc + 1, words, NULL);
         }
@@ -91,7 +91,7 @@ static bool take_list(struct queues_read *read, const redisReply *reply,
         for (size_t i = 0; i < MIN(n, (size_t)QUEUES_READ_MAX); i++) {
                 const redisReply *member = reply->element[i];
 
-                if (member->type == REDIS_REPLY_STRING && memchr(member->str, '\0', member->len) == NULL &&
+                if (member->type == REDIS_REPLY_STRING && !memchr(member->str, '\0', member->len) &&
                     !take(read, member->str, member->len))
                         return false;
         }
@@ -100,18 +100,18 @@ static bool take_list(struct queues_read *read, const redisReply *reply,
 
 static bool take_name(struct queues_read *read, const char *text, size_t length)
 {
-        return queues_add(read->queues, text, length) != NULL;
+        return queues_add(read->queues, text, length);
 }
 
 static bool take_paused(struct queues_read *read, const char *text, size_t length)
 {
         char **paused = reallocarray(read->paused, read->n_paused + 1, sizeof(char *));
 
-        if (paused == NULL)
+        if (!paused)
                 return false;
         read->paused = paused;
         paused[read->n_paused] = strndup(text, length);
-        return paused[read->n_paused] != NULL && ++read->n_paused > 0;
+        return paused[read->n_paused] && ++read->n_paused > 0;
 }
 
 static uint64_t number(const redisReply *reply)
@@ -206,7 +206,7 @@ static void on_reply(struct redis *redis _unused_, const redisReply *reply, void
 
         free(asked);
         read->pending--;
-        if (reply == NULL)
+        if (!reply)
                 fail(read, "Redis went away or did not answer in time");
         else if (reply->type == REDIS_REPLY_ERROR && !(read->each && is_wrong_type(reply)))
                 fail(read, reply->str); /* in Redis' own words */
@@ -225,7 +225,7 @@ static int read_start(struct redis *redis, const char *namespace, queues_read_fn
                 free(read);
                 return -ENOTCONN;
         }
-        if (read == NULL)
+        if (!read)
                 return -ENOMEM;
         *read = (struct queues_read){
                 .redis = redis,
@@ -234,7 +234,7 @@ static int read_start(struct redis *redis, const char *namespace, queues_read_fn
                 .namespace = strdup(namespace ? namespace : ""),
                 .queues = calloc(1, sizeof(struct queues)),
         };
-        if (read->namespace == NULL || read->queues == NULL) {
+        if (!read->namespace || !read->queues) {
                 destroy(read);
                 return -ENOMEM;
         }
@@ -253,7 +253,7 @@ static int read_start(struct redis *redis, const char *namespace, queues_read_fn
 
 static struct queues_read *read_free(struct queues_read *read)
 {
-        if (read == NULL)
+        if (!read)
                 return NULL;
         read->freed = true;
         if (read->pending == 0)
