@@ -121,7 +121,7 @@ static int connect_within(struct ctl *ctl, usec_t timeout)
 
         if (strlen(ctl->socket) >= sizeof(address.sun_path))
                 return -ENAMETOOLONG;
-        strcpy(address.sun_path, ctl->socket);
+        memcpy(address.sun_path, ctl->socket, strlen(ctl->socket) + 1);
         _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (fd < 0)
                 return -errno;

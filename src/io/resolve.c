@@ -123,7 +123,7 @@ int resolve_start(sd_event *event, const char *host, resolve_fn callback, void *
         }
         *resolve = (struct resolve){.fd = fds[0], .callback = callback, .userdata = userdata};
         question->fd = fds[1];
-        strcpy(question->host, host);
+        memcpy(question->host, host, strlen(host) + 1);
 
         int r = sd_event_add_io(event, &resolve->source, resolve->fd, EPOLLIN, resolve_on_answer, resolve);
         if (r >= 0)

@@ -125,14 +125,23 @@ int listener_check(const char *path, char *error, size_t error_size)
         return 0;
 }
 
-static int listen_beside(const struct sockaddr_un *address, mode_t mode, gid_t group)
+/* Paths that are listened on leave room for it. */
+static struct sockaddr_un address_beside(const struct sockaddr_un *address)
 {
         struct sockaddr_un beside = *address;
+        size_t length = strlen(beside.sun_path);
+
+        snprintf(beside.sun_path + length, sizeof(beside.sun_path) - length, BESIDE);
+        return beside;
+}
+
+static int listen_beside(const struct sockaddr_un *address, mode_t mode, gid_t group)
+{
+        const struct sockaddr_un beside = address_beside(address);
         _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
         if (fd < 0)
                 return -errno;
-        strcat(beside.sun_path, BESIDE);
         if (unlink(beside.sun_path) < 0 && errno != ENOENT)
                 return -errno;
         if (bind(fd, (const struct sockaddr *)&beside, sizeof(beside)) < 0)
@@ -150,10 +159,10 @@ static int listen_beside(const struct sockaddr_un *address, mode_t mode, gid_t g
 /* Does the socket listen on path already, with mode and group as they shall be? */
 static bool can_keep(int inherited, const struct sockaddr_un *address, mode_t mode, gid_t group)
 {
-        struct sockaddr_un beside = *address, bound = {0};
+        const struct sockaddr_un beside = address_beside(address);
+        struct sockaddr_un bound = {0};
         socklen_t size = sizeof(bound) - 1;
 
-        strcat(beside.sun_path, BESIDE);
         if (inherited <= 0 || getsockname(inherited, (struct sockaddr *)&bound, &size) < 0)
                 return false;
         if (strcmp(bound.sun_path, beside.sun_path) != 0) {

@@ -186,7 +186,7 @@ static void watched_tell_wait(struct watched *watched, const struct fleet *fleet
 {
         char before[sizeof(watched->waits_for)];
 
-        strcpy(before, watched->waits_for);
+        memcpy(before, watched->waits_for, sizeof(before));
         watched->waits_for[0] = '\0';
         if (fleet && !watched->told.ended)
                 fleet_waits_for(fleet, now, watched->waits_for, sizeof(watched->waits_for));

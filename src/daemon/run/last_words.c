@@ -67,11 +67,12 @@ uint64_t last_words_read(struct crew *crew, const struct worker *worker, pid_t b
                 n++;
         if (n >= READS_MAX || !writes_to_journal(worker->fleet->settings))
                 return 0;
-        struct last_words *lines = calloc(1, sizeof(*lines) + strlen(name) + 1);
+        size_t size = strlen(name) + 1;
+        struct last_words *lines = calloc(1, sizeof(*lines) + size);
         if (!lines)
                 return 0;
         lines->crew = crew;
-        strcpy(lines->fleet, name);
+        memcpy(lines->fleet, name, size);
         if (journal_read_start(crew->event, &query, on_lines, lines, &lines->read) < 0) {
                 free(lines);
                 return 0;

@@ -123,7 +123,7 @@ char *sidekiq_identity_pattern(const char *host)
                         *out++ = '\\';
                 *out++ = *host;
         }
-        strcpy(out, ":*");
+        memcpy(out, ":*", sizeof(":*"));
         return pattern;
 }
 

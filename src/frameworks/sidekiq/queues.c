@@ -50,18 +50,19 @@ static void fail(struct queues_read *read, const char *error)
 
 static void on_reply(struct redis *redis, const redisReply *reply, void *userdata);
 
-/* Where it cannot be sent the read has failed. */
+/* argv: the command and, behind the key, what it takes more, or NULL. Where it cannot be sent the read has
+ * failed. */
 static void ask(struct queues_read *read, int what, size_t queue, const char *key, const char *suffix,
-                const char *const argv[], int argc)
+                const char *const argv[2])
 {
         _cleanup_free_ char *full = sidekiq_key(read->namespace, key, suffix);
         struct ask *asked = malloc(sizeof(*asked));
-        const char *words[3] = {argv[0], full, argc > 1 ? argv[1] : NULL};
+        const char *words[3] = {argv[0], full, argv[1]};
         int r = -ENOMEM;
 
         if (full && asked) {
                 *asked = (struct ask){.read = read, .what = what, .queue = queue};
-                r = redis_command_forbiddable(read->redis, on_reply, asked, argc + 1, words, NULL);
+                r = redis_command_forbiddable(read->redis, on_reply, asked, argv[1] ? 3 : 2, words, NULL);
         }
         if (r < 0) {
                 free(asked);
@@ -73,12 +74,12 @@ static void ask(struct queues_read *read, int what, size_t queue, const char *ke
 
 static void ask_each(struct queues_read *read)
 {
-        static const char *const size[] = {"LLEN"}, *const oldest[] = {"LINDEX", "-1"};
+        static const char *const size[2] = {"LLEN"}, *const oldest[2] = {"LINDEX", "-1"};
 
         read->each = true;
         for (size_t i = 0; i < read->queues->n && read->error[0] == '\0'; i++) {
-                ask(read, ASK_SIZE, i, "queue", read->queues->list[i].name, size, 1);
-                ask(read, ASK_OLDEST, i, "queue", read->queues->list[i].name, oldest, 2);
+                ask(read, ASK_SIZE, i, "queue", read->queues->list[i].name, size);
+                ask(read, ASK_OLDEST, i, "queue", read->queues->list[i].name, oldest);
         }
 }
 
@@ -218,7 +219,7 @@ static void on_reply(struct redis *redis _unused_, const redisReply *reply, void
 static int read_start(struct redis *redis, const char *namespace, queues_read_fn callback, void *userdata,
                       struct queues_read **ret)
 {
-        static const char *const members[] = {"SMEMBERS"}, *const size[] = {"ZCARD"};
+        static const char *const members[2] = {"SMEMBERS"}, *const size[2] = {"ZCARD"};
         struct queues_read *read = calloc(1, sizeof(*read));
 
         if (redis_state(redis) != REDIS_STATE_CONNECTED) {
@@ -238,11 +239,11 @@ static int read_start(struct redis *redis, const char *namespace, queues_read_fn
                 destroy(read);
                 return -ENOMEM;
         }
-        ask(read, ASK_NAMES, 0, "queues", NULL, members, 1);
-        ask(read, ASK_PAUSED, 0, "paused", NULL, members, 1);
-        ask(read, ASK_RETRY, 0, "retry", NULL, size, 1);
-        ask(read, ASK_SCHEDULE, 0, "schedule", NULL, size, 1);
-        ask(read, ASK_DEAD, 0, "dead", NULL, size, 1);
+        ask(read, ASK_NAMES, 0, "queues", NULL, members);
+        ask(read, ASK_PAUSED, 0, "paused", NULL, members);
+        ask(read, ASK_RETRY, 0, "retry", NULL, size);
+        ask(read, ASK_SCHEDULE, 0, "schedule", NULL, size);
+        ask(read, ASK_DEAD, 0, "dead", NULL, size);
         if (read->pending == 0) {
                 destroy(read);
                 return -ENOMEM;
