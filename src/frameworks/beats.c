@@ -410,7 +410,7 @@ static struct beats_slot *find_owner(struct beats *beats, pid_t pid, unsigned *b
         /* Most of what lingers in Redis is of processes long dead. */
         if (kill(pid, 0) < 0 && errno == ESRCH)
                 return NULL;
-        for (size_t i = 0; i<beats->n_slots && * budget> 0; i++) {
+        for (size_t i = 0; *budget > 0 && i < beats->n_slots; i++) {
                 struct beats_slot *slot = beats->slots[i];
                 if (!slot->worker)
                         continue;

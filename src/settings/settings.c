@@ -184,7 +184,7 @@ int settings_diff(const struct settings *old, const struct settings *new,
                                &new->redis, false);
         for (size_t i = 0; i < old->n_fleets && r == 0; i++)
                 r = diff_fleet(&diff, old->fleets[i], settings_find_fleet(new, old->fleets[i]->name));
-        for (size_t i = 0; i < new->n_fleets &&r == 0; i++) {
+        for (size_t i = 0; r == 0 && i < new->n_fleets; i++) {
                 if (!settings_find_fleet(old, new->fleets[i]->name))
                         r = diff_fleet(&diff, NULL, new->fleets[i]);
         }
@@ -251,7 +251,7 @@ int settings_merge(const struct settings *old, const struct settings *new, struc
                 r = merge_scope(SETTINGS_REDIS, &old->redis, &new->redis, &merged->redis);
         for (size_t i = 0; i < old->n_fleets && r == 0; i++)
                 r = merge_fleet(old->fleets[i], settings_find_fleet(new, old->fleets[i]->name), merged);
-        for (size_t i = 0; i < new->n_fleets &&r == 0; i++)
+        for (size_t i = 0; r == 0 && i < new->n_fleets; i++)
                 if (!settings_find_fleet(old, new->fleets[i]->name))
                         r = merge_fleet(NULL, new->fleets[i], merged);
         if (r < 0)
