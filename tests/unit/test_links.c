@@ -133,6 +133,18 @@ START_TEST(the_job_of_a_worker_that_was_killed_is_put_back)
 }
 END_TEST
 
+START_TEST(one_that_only_the_state_tells_of_is_followed_up)
+{
+        start("rescue_jobs=requeue\n");
+        struct worker dead = dead_worker();
+
+        dead.fleet = NULL;
+        rescue_begin(&crew, web(), &dead, IDENTITY, &killed);
+        run_until(!crew.rescues);
+        ck_assert(crew_told("it is put back"));
+}
+END_TEST
+
 START_TEST(a_worker_that_ended_well_and_one_of_no_known_identity_are_not_followed_up)
 {
         const struct exit_status well = {.known = true};
@@ -189,6 +201,7 @@ int main(void)
         tcase_add_test(cases, the_connection_that_no_fleet_needs_is_closed);
         tcase_add_test(cases, a_fleet_that_comes_later_is_told_that_its_server_is_there);
         tcase_add_test(cases, the_job_of_a_worker_that_was_killed_is_put_back);
+        tcase_add_test(cases, one_that_only_the_state_tells_of_is_followed_up);
         tcase_add_test(cases, a_worker_that_ended_well_and_one_of_no_known_identity_are_not_followed_up);
         tcase_add_test(cases, what_cannot_be_read_now_is_tried_again);
         tcase_add_test(cases, a_rescue_ends_with_the_crew_whatever_is_under_way);

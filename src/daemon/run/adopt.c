@@ -139,7 +139,7 @@ static int continue_state(struct search *search, struct settings *settings, cons
                         return r;
         }
         for (const struct state_dead *dead = state->dead; dead; dead = dead->next) {
-                const struct fleet *fleet = world_fleet(crew->world, dead->fleet);
+                struct fleet *fleet = world_fleet(crew->world, dead->fleet);
 
                 if (fleet && dead->worker.identity[0] != '\0')
                         rescue_begin(crew, fleet, &dead->worker.worker, dead->worker.identity, &dead->exit);

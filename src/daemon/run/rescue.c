@@ -230,20 +230,23 @@ static void tell_shortage(const struct worker *worker)
                   WORKER_ID(worker), (int)worker->pid);
 }
 
-void rescue_begin(struct crew *crew, const struct fleet *fleet, const struct worker *worker,
-                  const char *identity, const struct exit_status *exit)
+void rescue_begin(struct crew *crew, struct fleet *fleet, const struct worker *worker, const char *identity,
+                  const struct exit_status *exit)
 {
-        if (!identity || !rescue_is_due(worker, exit))
+        struct worker dead = *worker;
+
+        dead.fleet = fleet; /* what the state tells has none */
+        if (!identity || !rescue_is_due(&dead, exit))
                 return;
         struct rescue *rescue = calloc(1, sizeof(*rescue));
         if (!rescue) {
-                tell_shortage(worker);
+                tell_shortage(&dead);
                 return;
         }
         rescue->crew = crew;
         rescue->dead.next = crew->rescues;
         crew->rescues = &rescue->dead;
-        rescue->dead.worker.worker = *worker;
+        rescue->dead.worker.worker = dead;
         rescue->dead.exit = (struct exit_status){
                 .known = exit->known, .by_signal = exit->by_signal, .status = exit->status};
         rescue->died_at = clock_now(CLOCK_MONOTONIC);
@@ -253,7 +256,7 @@ void rescue_begin(struct crew *crew, const struct fleet *fleet, const struct wor
         if (!rescue->dead.worker.identity || !rescue->dead.fleet ||
             sd_event_add_time_relative(crew->event, &rescue->timer, CLOCK_MONOTONIC, WAIT_USEC, 0, on_timer,
                                        rescue) < 0) {
-                tell_shortage(worker);
+                tell_shortage(&dead);
                 rescue_free(rescue);
         }
 }

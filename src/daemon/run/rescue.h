@@ -9,9 +9,10 @@ struct exit_status; /* model/observe.h */
 
 /* The process that beat for worker under identity, NULL where that is not known, is dead: begins to learn
  * what it was running, where that was cut off, for rescue_jobs and where the kernel's OOM killer did it.
- * worker: as it was before, which is copied. exit: how that very process ended, as far as it is known. */
-void rescue_begin(struct crew *crew, const struct fleet *fleet, const struct worker *worker,
-                  const char *identity, const struct exit_status *exit);
+ * worker: as it was before, which is copied; its fleet is fleet, whatever it says itself. exit: how that very
+ * process ended, as far as it is known. */
+void rescue_begin(struct crew *crew, struct fleet *fleet, const struct worker *worker, const char *identity,
+                  const struct exit_status *exit);
 /* Is there one that the end of sqmgr should wait for? */
 bool rescues_hold_the_end(const struct crew *crew, usec_t now);
 /* A fleet that is no longer configured is needed still. */
