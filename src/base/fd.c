@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 
 ssize_t fd_read_start(int fd, char *text, size_t size)
 {
@@ -112,4 +114,20 @@ int fd_close_range(unsigned first, unsigned last, bool at_exec)
                         (void)close((int)fd);
         }
         return 0;
+}
+
+bool fd_is_remote(int fd)
+{
+        static const unsigned magics[] = {
+                NFS_SUPER_MAGIC,  SMB_SUPER_MAGIC, CIFS_SUPER_MAGIC, SMB2_SUPER_MAGIC, FUSE_SUPER_MAGIC,
+                CEPH_SUPER_MAGIC, AFS_SUPER_MAGIC, AFS_FS_MAGIC,     CODA_SUPER_MAGIC, V9FS_MAGIC,
+        };
+        struct statfs fs;
+
+        if (fstatfs(fd, &fs) < 0)
+                return true;
+        for (size_t i = 0; i < ELEMENTSOF(magics); i++)
+                if ((unsigned)fs.f_type == magics[i])
+                        return true;
+        return false;
 }

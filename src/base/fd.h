@@ -28,6 +28,10 @@ int fd_open_standard(int flags);
  * 0 or -errno. */
 int fd_close_range(unsigned first, unsigned last, bool at_exec);
 
+/* Is the file on a server, a read of which may take as long as that likes, or a program that plays one
+ * (FUSE)? Also where it cannot be found out. */
+bool fd_is_remote(int fd);
+
 /* r: -errno. There was no descriptor or no memory to find out with: nothing is known then, and a later try
  * may tell. */
 static inline bool is_shortage(int r)

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -17,7 +16,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <syslog.h>
 #include <systemd/sd-journal.h>
 
@@ -236,30 +234,13 @@ static void child_build_environment(struct child *child, const struct passwd *us
                 child_fail_memory(child);
 }
 
-/* A read of such a file may take as long as its server likes: sqmgr must not try. */
-static bool file_is_remote(int fd)
-{
-        static const unsigned magics[] = {
-                NFS_SUPER_MAGIC,  SMB_SUPER_MAGIC, CIFS_SUPER_MAGIC, SMB2_SUPER_MAGIC, FUSE_SUPER_MAGIC,
-                CEPH_SUPER_MAGIC, AFS_SUPER_MAGIC, AFS_FS_MAGIC,     CODA_SUPER_MAGIC, V9FS_MAGIC,
-        };
-        struct statfs fs;
-
-        if (fstatfs(fd, &fs) < 0)
-                return true;
-        for (size_t i = 0; i < ELEMENTSOF(magics); i++)
-                if ((unsigned)fs.f_type == magics[i])
-                        return true;
-        return false;
-}
-
 /* Hands the log to the parent, so that the last lines can be read back with the rights that opened it. */
 static void child_send_log(const struct child *child, int fd)
 {
         struct launch_message message = {.kind = LAUNCH_MESSAGE_LOG};
         struct stat st;
 
-        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || file_is_remote(fd))
+        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || fd_is_remote(fd))
                 return;
         message.log_start_bytes = (uint64_t)st.st_size;
         child_send(child, &message, fd);

@@ -189,12 +189,17 @@ int proc_open_output(const struct proc *proc)
 {
         struct stat status;
 
-        _cleanup_close_ int fd = proc_open_file(proc, "fd/1", O_NONBLOCK | O_NOCTTY);
+        /* Its own descriptor and no new one: opened through /proc/PID/fd, a descriptor that it could not read
+         * (O_PATH) would become one that we can, and a device or a FIFO would be opened by us. */
+        _cleanup_close_ int fd = pidfd_getfd(proc->pidfd, STDOUT_FILENO, 0);
         if (fd < 0)
-                return fd;
-        if (fstat(fd, &status) < 0)
                 return -errno;
-        return S_ISREG(status.st_mode) ? TAKE_FD(fd) : -ENODEV;
+        int flags = fcntl(fd, F_GETFL);
+        if (flags < 0 || fstat(fd, &status) < 0)
+                return -errno;
+        if (!S_ISREG(status.st_mode) || fd_is_remote(fd))
+                return -ENODEV;
+        return (flags & O_PATH) || (flags & O_ACCMODE) == O_WRONLY ? -EACCES : TAKE_FD(fd);
 }
 
 int proc_cgroup(const struct proc *proc, char *text, size_t size)

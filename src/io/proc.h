@@ -45,8 +45,10 @@ int proc_place(const struct proc *proc, struct proc_place *ret);
  * title may have overwritten any of them. *ret is to be freed. Also -EACCES, and -EFBIG beyond 4 MiB. */
 int proc_environment(const struct proc *proc, char **ret, size_t *ret_length);
 
-/* Opens what it writes to standard output, to be read: a regular file alone; -ENODEV else. Returns the
- * descriptor, the caller's, or -errno. */
+/* A duplicate of its standard output, to be read by pread() alone: the offset is the process's own. -ENODEV
+ * where that is no regular file, or one of a server that may hang; -EACCES where the process itself could not
+ * read from it; -EPERM where we may not have it, and -ENOSYS before Linux 5.6. Returns the descriptor, the
+ * caller's, or -errno. */
 int proc_open_output(const struct proc *proc);
 
 /* Its control groups, as /proc/PID/cgroup has them; -ENOBUFS where size is too small. */

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -581,6 +582,66 @@ START_TEST(scans_all_processes_where_children_are_not_listed)
 }
 END_TEST
 
+static char output_folder[] = "/tmp/test-proc.XXXXXX";
+static char output_path[64];
+
+/* What stands at its standard output, of a file that holds "said". */
+static const struct {
+        const char *what;
+        int flags;
+        bool fifo;
+        int expected; /* 0: it can be read back */
+} outputs[] = {
+        {"a log that may be read", O_RDWR | O_APPEND, false, 0},
+        {"a log that may be written to alone", O_WRONLY | O_APPEND, false, -EACCES},
+        /* Opened anew by root, it would be read with root's rights. */
+        {"a file that it could not open", O_PATH, false, -EACCES},
+        {"a FIFO", O_RDWR, true, -ENODEV},
+        {"a FIFO by its path alone", O_PATH, true, -ENODEV},
+};
+static int output_case;
+
+static void open_output(void)
+{
+        int fd = open(output_path, outputs[output_case].flags);
+
+        if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0)
+                _exit(1);
+}
+
+START_TEST(reads_back_only_what_the_process_itself_could)
+{
+        _cleanup_proc_ struct proc *proc = NULL;
+        char text[16] = "";
+
+        output_case = _i;
+        strcpy(output_folder + sizeof("/tmp/test-proc.") - 1, "XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(output_folder));
+        snprintf(output_path, sizeof(output_path), "%s/output", output_folder);
+        if (outputs[_i].fifo) {
+                ck_assert_int_eq(mkfifo(output_path, 0600), 0);
+        } else {
+                int fd = open(output_path, O_CREAT | O_WRONLY, 0600);
+                ck_assert_int_eq(write(fd, "said", 4), 4);
+                close(fd);
+        }
+        pid_t pid = spawn(open_output);
+        ck_assert_int_eq(proc_open(pid, &proc), 0);
+        int fd = proc_open_output(proc);
+        if (outputs[_i].expected != 0) {
+                ck_assert_msg(fd == outputs[_i].expected, "%s: %d", outputs[_i].what, fd);
+        } else {
+                ck_assert_msg(fd >= 0, "%s: %d", outputs[_i].what, fd);
+                ck_assert_int_eq(pread(fd, text, sizeof(text), 0), 4);
+                ck_assert_str_eq(text, "said");
+                close(fd);
+        }
+        end(pid);
+        unlink(output_path);
+        rmdir(output_folder);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("proc");
@@ -600,6 +661,7 @@ int main(void)
         tcase_add_test(cases, signals_and_tells_the_user);
         tcase_add_test(cases, tells_where_a_process_stands);
         tcase_add_test(cases, reads_the_environment_of_a_command);
+        tcase_add_loop_test(cases, reads_back_only_what_the_process_itself_could, 0, ELEMENTSOF(outputs));
         tcase_add_test(cases, finds_each_process);
         tcase_add_test(cases, walks_a_process_and_its_descendants);
         tcase_add_test(cases, scans_all_processes_where_children_are_not_listed);
