@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Puts the control socket in its place: its lock, its directory, its mode and group. */
 #include "daemon/api/listen.h"
+#include "base/fd.h"
 #include "io/lock.h"
+#include "io/place.h"
 #include "wire/control.h"
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,7 +50,8 @@ static int make_directory(const char *path, char *error, size_t error_size)
                             "cannot make the directory '%s' for the control socket", directory);
         }
         /* Whatever the umask: clients must get through. */
-        if (chmod(directory, 0755) < 0)
+        _cleanup_close_ int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 || fchmod(fd, 0755) < 0)
                 return fail(-errno, error, error_size, "cannot change the mode of '%s'", directory);
         return 0;
 }
@@ -122,7 +126,26 @@ int listener_check(const char *path, char *error, size_t error_size)
                 slash[slash == directory] = '\0';
         if (access(directory, W_OK | X_OK) < 0)
                 return fail(-errno, error, error_size, "cannot listen on '%s', '%s'", path, directory);
-        return 0;
+        int r = place_explain(path, error, error_size);
+        return r == -ENOENT ? 0 : r;
+}
+
+/* Mode and group of our own socket at path, whatever else may be put there meanwhile. Returns 0 or -errno. */
+static int set_access(const char *path, mode_t mode, gid_t group)
+{
+        char name[64];
+        struct stat status;
+        _cleanup_close_ int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+        if (fd < 0 || fstat(fd, &status) < 0)
+                return -errno;
+        if (!S_ISSOCK(status.st_mode) || status.st_uid != geteuid())
+                return -EPERM;
+        if (group != CONTROL_NO_GROUP && fchownat(fd, "", (uid_t)-1, group, AT_EMPTY_PATH) < 0)
+                return -errno;
+        /* There is no fchmod() of an O_PATH descriptor. */
+        snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+        return chmod(name, mode) < 0 ? -errno : 0;
 }
 
 /* Paths that are listened on leave room for it. */
@@ -146,14 +169,12 @@ static int listen_beside(const struct sockaddr_un *address, mode_t mode, gid_t g
                 return -errno;
         if (bind(fd, (const struct sockaddr *)&beside, sizeof(beside)) < 0)
                 return -errno;
-        if ((group != CONTROL_NO_GROUP && chown(beside.sun_path, (uid_t)-1, group) < 0) ||
-            chmod(beside.sun_path, mode) < 0 || listen(fd, SOMAXCONN) < 0 ||
-            rename(beside.sun_path, address->sun_path) < 0) {
-                int r = -errno;
+        int r = set_access(beside.sun_path, mode, group);
+        if (r == 0 && (listen(fd, SOMAXCONN) < 0 || rename(beside.sun_path, address->sun_path) < 0))
+                r = -errno;
+        if (r < 0)
                 (void)unlink(beside.sun_path);
-                return r;
-        }
-        return TAKE_FD(fd);
+        return r < 0 ? r : TAKE_FD(fd);
 }
 
 /* Does the socket listen on path already, with mode and group as they shall be? */
@@ -176,8 +197,7 @@ static bool can_keep(int inherited, const struct sockaddr_un *address, mode_t mo
                 return false;
         }
         /* A group that was configured before loses its access. */
-        return chown(address->sun_path, (uid_t)-1, group == CONTROL_NO_GROUP ? getegid() : group) == 0 &&
-               chmod(address->sun_path, mode) == 0;
+        return set_access(address->sun_path, mode, group == CONTROL_NO_GROUP ? getegid() : group) == 0;
 }
 
 int listener_open(struct listener *listener, const struct listener_place *place, char *error,
@@ -201,6 +221,8 @@ int listener_open(struct listener *listener, const struct listener_place *place,
                 return fail(-ENOMEM, error, error_size, "cannot listen on '%s'", path);
 
         int r = make_directory(path, error, error_size);
+        if (r == 0)
+                r = place_explain(path, error, error_size);
         if (r == 0)
                 r = listener_lock(path, &lock_fd, error, error_size);
         if (r < 0)

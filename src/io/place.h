@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Where files of ours stand: may others put something else in their place? */
+#pragma once
+
+#include <sys/types.h>
+
+enum place_outcome {
+        PLACE_SAFE = 0,
+        PLACE_OWNER,    /* a directory on the way belongs to somebody else than root and ourselves */
+        PLACE_WRITABLE, /* others may write to a directory on the way (above the last one, one with the sticky
+                         * bit may be: what is ours there is nobody else's to move) */
+};
+
+/* Looks at the directory that holds path, links on the way to it followed, and at all above it. Returns enum
+ * place_outcome, with the directory in where unless it is safe, cut to size; or -errno, -ENOENT where there
+ * is no such directory. */
+int place_check(const char *path, char *where, size_t size);
+
+/* The same, as a sentence in why: 0 where it is safe; else -EPERM, or -errno. */
+int place_explain(const char *path, char *why, size_t size);

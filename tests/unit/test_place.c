@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* Which directories are safe for what is ours, with real ones. */
+#include "io/place.h"
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define OTHER 12345 /* a user that need not exist */
+
+static char folder[64];
+
+static void make_folder(void)
+{
+        strcpy(folder, "/tmp/test-place.XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(folder));
+        ck_assert_int_eq(chmod(folder, 0755), 0);
+}
+
+static const char *below(const char *name)
+{
+        static char path[4][128];
+        static unsigned n;
+
+        n = (n + 1) % ELEMENTSOF(path);
+        snprintf(path[n], sizeof(path[n]), "%s/%s", folder, name);
+        return path[n];
+}
+
+static void make(const char *name, mode_t mode)
+{
+        ck_assert_int_eq(mkdir(below(name), 0700), 0);
+        ck_assert_int_eq(chmod(below(name), mode), 0);
+}
+
+static void end_folder(void)
+{
+        (void)unlink(below("link"));
+        (void)rmdir(below("a/b"));
+        (void)rmdir(below("a"));
+        ck_assert_int_eq(rmdir(folder), 0);
+}
+
+static const struct {
+        mode_t above, last;
+        int expected;
+} modes[] = {
+        {0755, 0755, PLACE_SAFE},
+        {0700, 0700, PLACE_SAFE},
+        /* As /tmp is: what is ours below it is nobody else's to move. */
+        {01777, 0755, PLACE_SAFE},
+        {0755, 01777, PLACE_WRITABLE},
+        {0755, 0775, PLACE_WRITABLE},
+        {0755, 0757, PLACE_WRITABLE},
+        {0775, 0755, PLACE_WRITABLE},
+        {0757, 0700, PLACE_WRITABLE},
+};
+
+START_TEST(who_may_write_there_is_told_by_the_modes)
+{
+        char where[256] = "", why[512] = "";
+
+        make("a", 0755);
+        make("a/b", modes[_i].last);
+        ck_assert_int_eq(chmod(below("a"), modes[_i].above), 0);
+        ck_assert_int_eq(place_check(below("a/b/file"), where, sizeof(where)), modes[_i].expected);
+        ck_assert_int_eq(place_explain(below("a/b/file"), why, sizeof(why)), modes[_i].expected ? -EPERM : 0);
+        if (modes[_i].expected)
+                ck_assert_msg(strncmp(where, folder, strlen(folder)) == 0 && strstr(why, where), "%s: %s",
+                              where, why);
+}
+END_TEST
+
+START_TEST(links_are_judged_by_where_they_lead)
+{
+        char where[256];
+
+        make("a", 0777);
+        make("a/b", 0755);
+        ck_assert_int_eq(symlink("a/b", below("link")), 0);
+        ck_assert_int_eq(place_check(below("link/file"), where, sizeof(where)), PLACE_WRITABLE);
+}
+END_TEST
+
+START_TEST(a_directory_of_another_user_is_not_safe)
+{
+        char where[256];
+
+        make("a", 0755);
+        make("a/b", 0755);
+        if (geteuid() != 0)
+                return;
+        ck_assert_int_eq(chown(below("a"), OTHER, (gid_t)-1), 0);
+        ck_assert_int_eq(place_check(below("a/b/file"), where, sizeof(where)), PLACE_OWNER);
+        ck_assert_str_eq(where, below("a"));
+}
+END_TEST
+
+START_TEST(what_is_not_there_is_told)
+{
+        char where[256];
+
+        ck_assert_int_eq(place_check(below("none/file"), where, sizeof(where)), -ENOENT);
+        ck_assert_int_eq(place_check("/file", where, sizeof(where)), PLACE_SAFE);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("place");
+        TCase *tcase = tcase_create("place");
+
+        tcase_add_checked_fixture(tcase, make_folder, end_folder);
+        tcase_add_loop_test(tcase, who_may_write_there_is_told_by_the_modes, 0, ELEMENTSOF(modes));
+        tcase_add_test(tcase, links_are_judged_by_where_they_lead);
+        tcase_add_test(tcase, a_directory_of_another_user_is_not_safe);
+        tcase_add_test(tcase, what_is_not_there_is_told);
+        suite_add_tcase(suite, tcase);
+        return unit_main(suite);
+}
