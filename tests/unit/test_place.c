@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Which directories are safe for what is ours, with real ones. */
 #include "io/place.h"
+#include "base/macro.h"
 #include "unit.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define OTHER 12345 /* a user that need not exist */
 
