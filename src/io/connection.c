@@ -6,6 +6,7 @@
 #include "io/connection.h"
 #include "base/macro.h"
 #include "io/clock.h"
+#include "io/gauge.h"
 #include "io/resolve.h"
 #include "io/tls.h"
 #include <fcntl.h>
@@ -54,6 +55,7 @@ struct connection {
         unsigned next_address;
 
         redisContext *context;
+        struct gauge gauge; /* of what the context has received */
         sd_event_source *io;
         struct tls_session *session; /* of the context; NULL: without TLS */
         bool unsent;                 /* there are commands that have not gone out */
@@ -160,6 +162,7 @@ static int context_open(struct connection *connection, const char *address)
         int r = 0;
 
         connection->context = context;
+        connection->gauge = (struct gauge){0};
         if (!context || context->err) {
                 snprintf(connection->failure, sizeof(connection->failure), "%s",
                          context ? context->errstr : "out of memory");
@@ -369,18 +372,34 @@ static void io_failed(struct connection *connection)
         connection_lost(connection, "connection lost: %s", why ? why : connection->context->errstr);
 }
 
-static void receive(struct connection *connection)
+/* Reads what has come, no more than one buffer of hiredis's. A reply that is too large ends the connection as
+ * soon as it shows, before room is made for it. Returns whether the connection goes on. */
+static bool receive_bytes(struct connection *connection)
 {
-        uint64_t opening = connection->openings;
         redisContext *context = connection->context;
         size_t before = context->reader->len;
 
         if (redisBufferRead(context) != REDIS_OK) {
                 io_failed(connection);
-                return;
+                return false;
         }
-        if (context->reader->len > before)
+        /* What is new stands behind what was there: it is taken out with a reply alone. */
+        size_t n = context->reader->len - before;
+        if (n > 0)
                 connection->received_at = clock_now(CLOCK_MONOTONIC);
+        enum gauge_outcome outcome = gauge_feed(&connection->gauge, context->reader->buf + before, n);
+        if (outcome != GAUGE_FITS)
+                connection_lost(connection, "connection lost: the server sends %s", gauge_explain(outcome));
+        return outcome == GAUGE_FITS;
+}
+
+static void receive(struct connection *connection)
+{
+        uint64_t opening = connection->openings;
+        redisContext *context = connection->context;
+
+        if (!receive_bytes(connection))
+                return;
         while (connection->openings == opening) {
                 void *reply = NULL;
 

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/* Does the gauge see replies as hiredis does, however they are cut, and what is too large as soon as it
+ * shows? */
+#include "base/macro.h"
+#include "io/gauge.h"
+#include "unit.h"
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <string.h>
+
+static enum gauge_outcome feed(struct gauge *gauge, const char *text)
+{
+        return gauge_feed(gauge, text, strlen(text));
+}
+
+static bool is_between_replies(const struct gauge *gauge)
+{
+        return gauge->left == 0 && gauge->length == 0 && gauge->skip == 0;
+}
+
+static const struct {
+        const char *text;
+        enum gauge_outcome outcome;
+} cases[] = {
+        {"+OK\r\n-ERR no\r\n:12\r\n$0\r\n\r\n$-1\r\n*-1\r\n*0\r\n", GAUGE_FITS},
+        {"+a\rb\nc\r\r\n", GAUGE_FITS},
+        {"*2\r\n*1\r\n$4\r\n\r\n\r\n\r\n*2\r\n:1\r\n$-1\r\n", GAUGE_FITS},
+        {"%1\r\n+a\r\n~1\r\n#t\r\n>1\r\n=5\r\ntxt:a\r\n_\r\n,1.5\r\n(1\r\n", GAUGE_FITS},
+        {"$33554432\r\n", GAUGE_TOO_MANY_BYTES},
+        {"$314572800\r\n", GAUGE_TOO_MANY_BYTES},
+        {"*2\r\n$20000000\r\n", GAUGE_FITS},
+        {"*262144\r\n", GAUGE_FITS},
+        {"*262145\r\n", GAUGE_TOO_MANY_ELEMENTS},
+        {"*2147483646\r\n", GAUGE_TOO_MANY_ELEMENTS},
+        {"*2\r\n*131072\r\n", GAUGE_FITS},
+        {"*131073\r\n*131072\r\n", GAUGE_TOO_MANY_ELEMENTS},
+        {"%131073\r\n", GAUGE_TOO_MANY_ELEMENTS},
+        {"*4294967297\r\n", GAUGE_TOO_MANY_ELEMENTS},
+        {"$999999999999999\r\n", GAUGE_TOO_MANY_BYTES},
+        {"$18446744073709551616\r\n", GAUGE_MALFORMED},
+        {"$-7\r\n", GAUGE_MALFORMED},
+        {"*-7\r\n", GAUGE_MALFORMED},
+        {"$\r\n", GAUGE_MALFORMED},
+        {"$1x\r\n", GAUGE_MALFORMED},
+        {"$01\r\n", GAUGE_MALFORMED},
+        {"*?\r\n", GAUGE_MALFORMED},
+        {"$000000000000000000000000000000001\r\n", GAUGE_MALFORMED},
+        {"HTTP/1.1 400 Bad Request\r\n", GAUGE_FOREIGN},
+        {"+OK\r\n\r\n", GAUGE_FOREIGN},
+        {"|1\r\n", GAUGE_FOREIGN},
+};
+
+START_TEST(what_is_too_large_shows_in_its_header)
+{
+        struct gauge whole = {0}, cut = {0};
+        enum gauge_outcome outcome = GAUGE_FITS;
+
+        ck_assert_int_eq(feed(&whole, cases[_i].text), cases[_i].outcome);
+        for (const char *c = cases[_i].text; *c != '\0' && outcome == GAUGE_FITS; c++)
+                outcome = gauge_feed(&cut, c, 1);
+        ck_assert_int_eq(outcome, cases[_i].outcome);
+        ck_assert_str_ne(gauge_explain(outcome), "");
+}
+END_TEST
+
+START_TEST(a_byte_of_zero_is_no_type)
+{
+        ck_assert_int_eq(gauge_feed(&(struct gauge){0}, "", 1), GAUGE_FOREIGN);
+}
+END_TEST
+
+START_TEST(many_strings_count_together)
+{
+        static char megabyte[1024 * 1024];
+        struct gauge gauge = {0};
+        unsigned n = 0;
+        enum gauge_outcome outcome = feed(&gauge, "*100\r\n");
+
+        while (outcome == GAUGE_FITS && n < 100) {
+                outcome = feed(&gauge, "$1048576\r\n");
+                if (outcome == GAUGE_FITS) {
+                        ck_assert_int_eq(gauge_feed(&gauge, megabyte, sizeof(megabyte)), GAUGE_FITS);
+                        ck_assert_int_eq(feed(&gauge, "\r\n"), GAUGE_FITS);
+                        n++;
+                }
+        }
+        ck_assert_int_eq(outcome, GAUGE_TOO_MANY_BYTES);
+        ck_assert_uint_eq(n, 31);
+}
+END_TEST
+
+START_TEST(each_reply_is_counted_for_itself)
+{
+        static char text[1000 * 1000];
+        struct gauge gauge = {0};
+
+        for (unsigned i = 0; i < 100; i++) {
+                ck_assert_int_eq(feed(&gauge, "*3\r\n:1\r\n$1000000\r\n"), GAUGE_FITS);
+                ck_assert_int_eq(gauge_feed(&gauge, text, sizeof(text)), GAUGE_FITS);
+                ck_assert_int_eq(feed(&gauge, "\r\n+OK\r\n"), GAUGE_FITS);
+                ck_assert(is_between_replies(&gauge));
+        }
+}
+END_TEST
+
+START_TEST(a_line_has_an_end)
+{
+        struct gauge gauge = {0};
+        enum gauge_outcome outcome = feed(&gauge, "+");
+        size_t n = 0;
+
+        for (; outcome == GAUGE_FITS && n < 2 * GAUGE_LINE_MAX; n++)
+                outcome = feed(&gauge, "x");
+        ck_assert_int_eq(outcome, GAUGE_LINE_TOO_LONG);
+        ck_assert_uint_eq(n, GAUGE_LINE_MAX);
+}
+END_TEST
+
+static unsigned random_below(unsigned limit)
+{
+        static uint64_t state = 1;
+
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        return (unsigned)((state >> 33) % limit);
+}
+
+/* Whatever may stand in a string or a line. */
+static size_t put_noise(char *out, size_t n, bool is_line)
+{
+        static const char some[] = "\r\n$*:+-1290aB\r";
+
+        for (size_t i = 0; i < n; i++) {
+                out[i] = some[random_below(sizeof(some) - 1)];
+                if (is_line && i > 0 && out[i] == '\n' && out[i - 1] == '\r')
+                        out[i] = 'n';
+        }
+        return n;
+}
+
+/* Returns its length. Not deeper than hiredis 0.14 goes. */
+static size_t put_reply(char *out, unsigned depth)
+{
+        unsigned kind = random_below(depth < 4 ? 5 : 4), n = random_below(6);
+        size_t length;
+
+        switch (kind) {
+        case 0:
+                *out = random_below(2) ? '+' : '-';
+                length = 1 + put_noise(out + 1, n, true);
+                if (out[length - 1] == '\r') /* with the end of the line it would be one before */
+                        out[length - 1] = 'r';
+                return length + (size_t)sprintf(out + length, "\r\n");
+        case 1:
+                return (size_t)sprintf(out, ":%u\r\n", random_below(1000));
+        case 2:
+                return (size_t)sprintf(out, random_below(2) ? "$-1\r\n" : "*-1\r\n");
+        case 3:
+                length = (size_t)sprintf(out, "$%u\r\n", n);
+                length += put_noise(out + length, n, false);
+                return length + (size_t)sprintf(out + length, "\r\n");
+        default:
+                length = (size_t)sprintf(out, "*%u\r\n", n);
+                for (unsigned i = 0; i < n; i++)
+                        length += put_reply(out + length, depth + 1);
+                return length;
+        }
+}
+
+/* Replies of all kinds, byte by byte: one ends where it ends for hiredis. */
+START_TEST(hiredis_sees_the_same_ends)
+{
+        static char text[256 * 1024];
+        redisReader *reader = redisReaderCreate();
+        struct gauge gauge = {0};
+
+        for (unsigned round = 0; round < 2000; round++) {
+                size_t length = put_reply(text, 0);
+
+                for (size_t i = 0; i < length; i++) {
+                        void *reply = NULL;
+
+                        ck_assert_int_eq(gauge_feed(&gauge, text + i, 1), GAUGE_FITS);
+                        ck_assert_int_eq(redisReaderFeed(reader, text + i, 1), REDIS_OK);
+                        ck_assert_int_eq(redisReaderGetReply(reader, &reply), REDIS_OK);
+                        ck_assert_int_eq(is_between_replies(&gauge), reply != NULL);
+                        if (reply)
+                                freeReplyObject(reply);
+                }
+                ck_assert(is_between_replies(&gauge));
+        }
+        redisReaderFree(reader);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("gauge");
+        TCase *tcase = tcase_create("gauge");
+
+        tcase_add_loop_test(tcase, what_is_too_large_shows_in_its_header, 0, ELEMENTSOF(cases));
+        tcase_add_test(tcase, a_byte_of_zero_is_no_type);
+        tcase_add_test(tcase, many_strings_count_together);
+        tcase_add_test(tcase, each_reply_is_counted_for_itself);
+        tcase_add_test(tcase, a_line_has_an_end);
+        tcase_add_test(tcase, hiredis_sees_the_same_ends);
+        suite_add_tcase(suite, tcase);
+        return unit_main(suite);
+}
