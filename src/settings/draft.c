@@ -231,7 +231,7 @@ int settings_draft_set(struct settings_draft *draft, const char *name, const cha
         else
                 r = settings_value_parse(key, value, &draft->surroundings, base, why);
         if (r == -EINVAL && *value != '\0') {
-                if (key->secret)
+                if (key->secret || key->type == SETTINGS_ENVIRONMENT)
                         settings_errors_add(errors, line, "%s: %s", key->name, why);
                 else
                         settings_errors_add(errors, line, "%s = %s: %s", key->name, value, why);

@@ -46,6 +46,7 @@ static int refuse(char *why, const char *format, ...)
         return -EINVAL;
 }
 
+/* What was written is not said: any part of it may be one of a secret. */
 static int check_environment(const char *text, char *why)
 {
         static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
@@ -58,13 +59,13 @@ static int check_environment(const char *text, char *why)
                 return refuse(why, "%s", error);
         if (r < 0)
                 return r;
-        for (char **word = words; *word; word++) {
-                if (!strchr(*word, '='))
-                        return refuse(why, "'%.80s' has no '=': write K=V, a value with spaces as K='a b'",
-                                      *word);
-                if (strspn(*word, letters) == 0 || (*word)[strspn(*word, more)] != '=')
-                        return refuse(why, "'%.80s': a name has letters, digits and '_', and no digit first",
-                                      *word);
+        for (unsigned i = 0; words[i]; i++) {
+                if (!strchr(words[i], '='))
+                        return refuse(why, "word %u has no '=': write K=V, a value with spaces as K='a b'",
+                                      i + 1);
+                if (strspn(words[i], letters) == 0 || words[i][strspn(words[i], more)] != '=')
+                        return refuse(why, "word %u: a name has letters, digits and '_', and no digit first",
+                                      i + 1);
         }
         return 0;
 }

@@ -87,6 +87,22 @@ refused() {
                 '1: .*command' '2: .*0' '3: .*nonsense' '5: .*soon'
 }
 
+@test "a socket path that cannot be listened on is refused, one byte less is not" {
+        long=$(printf '/%0102d' 0)
+        refused $'[sqmgr]\nsocket = '"${long}1"$'\n[fleet:a]\ncommand = x' '2: .*socket = .*at most 103 bytes'
+        printf '[sqmgr]\nsocket = %s\n[fleet:a]\ncommand = x\n' "$long" >"$folder/bad.ini"
+        run -0 sqmgr --check-config -c "$folder/bad.ini"
+}
+
+@test "of an environment that is malformed nothing is told, whatever it holds" {
+        refused $'[fleet:a]\ncommand = x\nenvironment = TOKEN=hunter2 hunter3' '3: environment: word 2 has no'
+        [[ $output != *hunter* ]]
+        refused $'[fleet:a]\ncommand = x\nenvironment = TOKEN-=hunter2' '3: environment: word 1: a name'
+        [[ $output != *hunter* ]]
+        refused $'[fleet:a]\ncommand = x\nenvironment = TOKEN="hunter2' '3: environment: '
+        [[ $output != *hunter* ]]
+}
+
 @test "as root, an ini that others may write to is refused" {
         [ "$(id -u)" = 0 ] || skip 'not root'
         configure <<<'command = sidekiq'
