@@ -2,6 +2,10 @@
 /* Where the control socket is as long as nobody says otherwise: sqmgr listens there, sqmgrctl looks there. */
 #pragma once
 
+/* Its longest path: it is made beside its place first, under a name of SOCKET_PATH_BESIDE more. */
+#define SOCKET_PATH_BESIDE ".new"
+#define SOCKET_PATH_MAX    103
+
 /* Of root's sqmgr. Another user's is in XDG_RUNTIME_DIR. */
 #define SOCKET_PATH_SYSTEM_RUNTIME "/run"
 

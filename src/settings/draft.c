@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/un.h>
 
 /* inih cuts the names of sections at 49 bytes. */
 #define FLEET_NAME_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
@@ -415,7 +414,6 @@ static int finish_paths(const struct settings_draft *draft, struct settings_erro
 {
         struct settings *s = draft->settings;
         const struct settings_surroundings *around = &draft->surroundings;
-        const size_t socket_max = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
         unsigned line = draft_line(draft, SETTINGS_SQMGR, "socket");
 
         if (!s->socket && line == 0) {
@@ -430,9 +428,9 @@ static int finish_paths(const struct settings_draft *draft, struct settings_erro
         }
         if (!s->socket)
                 return 0;
-        if (strlen(s->socket) > socket_max)
-                settings_errors_add(errors, line, "socket = %s: the path of a socket has at most %zu bytes",
-                                    s->socket, socket_max);
+        if (strlen(s->socket) > SOCKET_PATH_MAX)
+                settings_errors_add(errors, line, "socket = %s: the path of the socket has at most %d bytes",
+                                    s->socket, SOCKET_PATH_MAX);
         if (!s->state_file && asprintf(&s->state_file, "%.*s/state",
                                        (int)(strrchr(s->socket, '/') - s->socket), s->socket) < 0) {
                 s->state_file = NULL;

@@ -368,6 +368,9 @@ START_TEST(names_the_line_and_what_would_be_right)
 }
 END_TEST
 
+#define A50  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define A103 A50 A50 "aaa"
+
 /* Whole files, and all that is wrong with them. */
 static const struct {
         const char *text, *errors;
@@ -417,12 +420,8 @@ static const struct {
          "looked for\n"},
         {"[redis]\npassword=a\npassword_file=/b\n[fleet:a]\ncommand=run",
          "f:3: password and password_file are both given: leave one of them out\n"},
-        {"[sqmgr]\nsocket=/"
-         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-         "aaaaaaaaaaaaaa\n[fleet:a]\ncommand=run",
-         "f:2: socket = "
-         "/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-         "aaaaaaaaaaa: the path of a socket has at most 107 bytes\n"},
+        {"[sqmgr]\nsocket=/" A103 "\n[fleet:a]\ncommand=run",
+         "f:2: socket = /" A103 ": the path of the socket has at most 103 bytes\n"},
         /* All at once, by line; a bad value has no further consequences. */
         {"[fleet:a]\nstop_timeout=x\nactive_process_count=9\nmax_processes=9\n[nope]\nx=1\n[fleet:b]\nnice="
          "99",

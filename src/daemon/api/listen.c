@@ -2,6 +2,7 @@
 /* Puts the control socket in its place: its lock, its directory, its mode and group. */
 #include "daemon/api/listen.h"
 #include "base/fd.h"
+#include "base/socket_path.h"
 #include "io/lock.h"
 #include "io/place.h"
 #include "wire/control.h"
@@ -15,7 +16,9 @@
 #include <time.h>
 
 /* The socket is made beside its place and moved there when it answers. */
-#define BESIDE ".new"
+#define BESIDE SOCKET_PATH_BESIDE
+static_assert(SOCKET_PATH_MAX == sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof(BESIDE),
+              "a path that the settings take can be listened on");
 /* 5 s at most. */
 #define OWN_LOCK_TRIES     500
 #define OWN_LOCK_STEP_NSEC (10 * 1000 * 1000L)
@@ -109,12 +112,11 @@ static int check_place(const struct sockaddr_un *address, char *error, size_t er
 
 int listener_check(const char *path, char *error, size_t error_size)
 {
-        size_t length_max = sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof(BESIDE);
         _cleanup_free_ char *directory = strdup(path);
         char *slash = directory ? strrchr(directory, '/') : NULL;
         struct stat status;
 
-        if (strlen(path) > length_max)
+        if (strlen(path) > SOCKET_PATH_MAX)
                 return fail(-ENAMETOOLONG, error, error_size, "cannot listen on '%s'", path);
         if (lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
                 return fail(-EEXIST, error, error_size, "cannot listen on '%s'", path);
@@ -207,12 +209,11 @@ int listener_open(struct listener *listener, const struct listener_place *place,
         struct sockaddr_un address = {.sun_family = AF_UNIX};
         _cleanup_close_ int lock_fd = -1, fd = place->inherited > 0 ? place->inherited : -1;
         _cleanup_free_ char *copy = NULL;
-        size_t length_max = sizeof(address.sun_path) - sizeof(BESIDE);
 
-        if (strlen(path) > length_max) {
+        if (strlen(path) > SOCKET_PATH_MAX) {
                 snprintf(error, error_size,
-                         "the path of the control socket is too long, %zu bytes at most: '%s'", length_max,
-                         path);
+                         "the path of the control socket is too long, %d bytes at most: '%s'",
+                         SOCKET_PATH_MAX, path);
                 return -ENAMETOOLONG;
         }
         memcpy(address.sun_path, path, strlen(path) + 1);
