@@ -199,7 +199,9 @@ static int add_signals(struct supervisor *supervisor)
         sigaddset(&blocked, SIGINT);
         sigaddset(&blocked, SIGHUP);
         sigaddset(&blocked, SIGUSR2);
-        if (sigprocmask(SIG_BLOCK, &blocked, NULL) < 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+        /* Whoever started us may have ignored SIGCHLD: then the kernel would keep no exit status for us. */
+        if (sigprocmask(SIG_BLOCK, &blocked, NULL) < 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR ||
+            signal(SIGCHLD, SIG_DFL) == SIG_ERR)
                 return -errno;
         if ((r = sd_event_add_signal(event, NULL, SIGTERM, on_end, supervisor)) < 0 ||
             (r = sd_event_add_signal(event, NULL, SIGINT, on_end, supervisor)) < 0 ||

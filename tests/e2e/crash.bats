@@ -23,6 +23,35 @@ END
         fleet_is '.crash.count == 0'
 }
 
+has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
+
+@test "crash: one who started sqmgr ignored SIGCHLD: how workers end is told, and what asks children works" {
+        start_redis
+        sqmgr_lines="alert_command = $folder/alert
+alert_user = $(id -un)"
+        printf '#!/bin/sh\ncat >>%s/alerted; echo >>%s/alerted\n' "$folder" "$folder" >"$folder/alert"
+        chmod +x "$folder/alert"
+        configure <<END
+command = $(stub_command)
+active_process_count = 1
+ready_after = 500ms
+backoff_min = 200ms
+END
+        launch sqmgr env --ignore-signal=CHLD sqmgr -c "$folder/sqmgr.ini"
+        sqmgr_pid=$!
+        wait_until 20 ready 1
+        kill -KILL "$(fleet '.workers[0].pid')"
+        wait_until 10 grep -q 'was killed by signal 9' sqmgr.log
+        wait_until 20 ready 1
+        run -0 sqmgrctl reexec
+        wait_until 20 ready 1
+        kill -KILL "$(fleet '.workers[0].pid')"
+        wait_until 10 has_lines 2 'was killed by signal 9' sqmgr.log
+        wait_until 20 ready 1
+        wait_until 10 has_lines 2 '"crashed"' alerted
+        not grep -q 'alert_command' sqmgr.log
+}
+
 @test "crash: a job that kills its worker leaves the fleet at its count" {
         start_redis
         configure <<END
