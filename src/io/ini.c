@@ -7,6 +7,7 @@
 #include "io/ini.h"
 #include "base/fd.h"
 #include "io/host.h"
+#include "io/place.h"
 #include "io/tls.h"
 #include "settings/draft.h"
 #include <ctype.h>
@@ -244,6 +245,17 @@ static bool check_owner(const struct stat *st, const struct source *source, stru
         return errors->n == before && !errors->lost;
 }
 
+/* Of root's files, too, nobody else chooses the one that is read, as with a link to another of them. */
+static bool check_place(const struct source *source, struct settings_errors *errors)
+{
+        char why[1024];
+
+        if (place_explain_file(source->path, why, sizeof(why)) == 0)
+                return true;
+        settings_errors_add(errors, source->line, "%s%s", source->prefix, why);
+        return false;
+}
+
 /* Reads a file whole. Returns 0; -EINVAL with an error added; or -ENOMEM. */
 static int read_file(const struct source *source, struct settings_errors *errors, char **ret,
                      size_t *ret_length)
@@ -264,6 +276,8 @@ static int read_file(const struct source *source, struct settings_errors *errors
                 return -EINVAL;
         }
         if (source->is_root && !check_owner(&st, source, errors))
+                return -EINVAL;
+        if (source->is_root && source->line > 0 && !check_place(source, errors))
                 return -EINVAL;
         int r = fd_read_whole(fd, FILE_MAX_BYTES, ret, ret_length);
         if (r < 0 && r != -ENOMEM) {

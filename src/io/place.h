@@ -7,6 +7,7 @@
 enum place_outcome {
         PLACE_SAFE = 0,
         PLACE_OWNER,    /* a directory on the way belongs to somebody else than root and ourselves */
+        PLACE_LINK,     /* so does a link on the way */
         PLACE_WRITABLE, /* others may write to a directory on the way (above the last one, one with the sticky
                          * bit may be: what is ours there is nobody else's to move) */
 };
@@ -16,5 +17,11 @@ enum place_outcome {
  * is no such directory. */
 int place_check(const char *path, char *where, size_t size);
 
-/* The same, as a sentence in why: 0 where it is safe; else -EPERM, or -errno. */
+/* The same of a file that is there and belongs to root or ourselves, for each link by which it is reached as
+ * well: safe where nobody else has a say in which file is read. where may be a link then. -ELOOP: there are
+ * too many. */
+int place_check_file(const char *path, char *where, size_t size);
+
+/* place_check() as a sentence in why: 0 where it is safe; else -EPERM, or -errno. */
 int place_explain(const char *path, char *why, size_t size);
+int place_explain_file(const char *path, char *why, size_t size);

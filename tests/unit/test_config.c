@@ -323,6 +323,36 @@ START_TEST(refuses_a_bad_password_file)
 }
 END_TEST
 
+/* root's file, but which of them is read somebody else says. */
+START_TEST(refuses_a_password_file_by_a_link_of_others)
+{
+        char open_dir[256], link[300], path[256], text[700], expected[1000];
+
+        if (geteuid() != 0)
+                return;
+        unit_write_file(dir, "password", "secret\n");
+        snprintf(path, sizeof(path), "%s/password", dir);
+        snprintf(open_dir, sizeof(open_dir), "%s/open", dir);
+        snprintf(link, sizeof(link), "%s/link", open_dir);
+        ck_assert_int_eq(chmod(path, 0600), 0);
+        ck_assert_int_eq(mkdir(open_dir, 0700), 0);
+        ck_assert_int_eq(chmod(open_dir, 0777), 0);
+        ck_assert_int_eq(symlink(path, link), 0);
+        snprintf(text, sizeof(text), "[redis]\n\npassword_file = %s\n" FLEET "user = root\n", link);
+        write_bytes(text, strlen(text));
+        snprintf(
+                expected, sizeof(expected),
+                "f:3: password_file %s: '%s': others may write to the directory '%s', and put something else "
+                "there\n",
+                link, link, open_dir);
+        assert_tells(&as_root, expected);
+        ck_assert_int_eq(chmod(open_dir, 0755), 0);
+        assert_tells(&as_root, "");
+        ck_assert_int_eq(unlink(link), 0);
+        ck_assert_int_eq(rmdir(open_dir), 0);
+}
+END_TEST
+
 START_TEST(checks_users_and_groups)
 {
         static const char text[] =
@@ -446,6 +476,7 @@ int main(void)
         tcase_add_test(tests, trusts_only_files_of_root);
         tcase_add_loop_test(tests, reads_the_password_file, 0, ELEMENTSOF(password_cases));
         tcase_add_test(tests, refuses_a_bad_password_file);
+        tcase_add_test(tests, refuses_a_password_file_by_a_link_of_others);
         tcase_add_test(tests, checks_users_and_groups);
         tcase_add_test(tests, checks_the_user_of_alerts);
         tcase_add_test(tests, loads_with_its_own_surroundings);

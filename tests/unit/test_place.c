@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Which directories are safe for what is ours, with real ones. */
-#include "io/place.h"
 #include "base/macro.h"
+#include "io/place.h"
 #include "unit.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -39,6 +40,9 @@ static void make(const char *name, mode_t mode)
 static void end_folder(void)
 {
         (void)unlink(below("link"));
+        (void)unlink(below("file"));
+        (void)unlink(below("a/link"));
+        (void)unlink(below("a/b/file"));
         (void)rmdir(below("a/b"));
         (void)rmdir(below("a"));
         ck_assert_int_eq(rmdir(folder), 0);
@@ -99,6 +103,52 @@ START_TEST(a_directory_of_another_user_is_not_safe)
 }
 END_TEST
 
+static void make_file(const char *name)
+{
+        int fd = open(below(name), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+        ck_assert_int_ge(fd, 0);
+        ck_assert_int_eq(close(fd), 0);
+}
+
+START_TEST(a_file_is_where_no_link_can_be_changed)
+{
+        char where[256], why[512] = "";
+
+        make("a", 0755);
+        make("a/b", 0755);
+        make_file("a/b/file");
+        ck_assert_int_eq(symlink("b", below("a/link")), 0);
+        ck_assert_int_eq(symlink(below("a/link/file"), below("file")), 0);
+        ck_assert_int_eq(place_check_file(below("file"), where, sizeof(where)), PLACE_SAFE);
+        ck_assert_int_eq(place_explain_file(below("file"), why, sizeof(why)), 0);
+
+        /* Where it ends is as safe as before, and so is where it begins. */
+        ck_assert_int_eq(chmod(below("a"), 0777), 0);
+        ck_assert_int_eq(chmod(below("a/b"), 01777), 0);
+        ck_assert_int_eq(place_check_file(below("file"), where, sizeof(where)), PLACE_WRITABLE);
+        ck_assert_str_eq(where, below("a"));
+        ck_assert_int_eq(chmod(below("a"), 01777), 0);
+        ck_assert_int_eq(place_check_file(below("file"), where, sizeof(where)), PLACE_SAFE);
+        if (geteuid() != 0)
+                return;
+        ck_assert_int_eq(lchown(below("a/link"), OTHER, (gid_t)-1), 0);
+        ck_assert_int_eq(place_check_file(below("file"), where, sizeof(where)), PLACE_LINK);
+        ck_assert_str_eq(where, below("a/link"));
+        ck_assert_int_eq(place_explain_file(below("file"), why, sizeof(why)), -EPERM);
+        ck_assert_msg(strstr(why, below("a/link")), "%s", why);
+}
+END_TEST
+
+START_TEST(links_in_a_circle_have_an_end)
+{
+        char where[256];
+
+        ck_assert_int_eq(symlink("link", below("link")), 0);
+        ck_assert_int_eq(place_check_file(below("link"), where, sizeof(where)), -ELOOP);
+}
+END_TEST
+
 START_TEST(what_is_not_there_is_told)
 {
         char where[256];
@@ -117,6 +167,8 @@ int main(void)
         tcase_add_loop_test(tcase, who_may_write_there_is_told_by_the_modes, 0, ELEMENTSOF(modes));
         tcase_add_test(tcase, links_are_judged_by_where_they_lead);
         tcase_add_test(tcase, a_directory_of_another_user_is_not_safe);
+        tcase_add_test(tcase, a_file_is_where_no_link_can_be_changed);
+        tcase_add_test(tcase, links_in_a_circle_have_an_end);
         tcase_add_test(tcase, what_is_not_there_is_told);
         suite_add_tcase(suite, tcase);
         return unit_main(suite);
