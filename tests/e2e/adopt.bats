@@ -87,6 +87,18 @@ END
         echo "# 10 kills: doubled $(($(main_pids | wc -l) - 3)), lost $((150 - $(jobs_done))), run twice $(jobs_run_twice)" >&3
 }
 
+@test "the logs of workers that were adopted are open for writing only: that is told once" {
+        start_redis
+        { echo "command = /bin/sh -c 'exec $(stub_command) >>$folder/own.log'" && echo 'active_process_count = 3' &&
+                echo 'ready_after = 500ms'; } | configure_marked
+        start_sqmgr
+        wait_until 20 ready 3
+        kill_sqmgr
+        start_sqmgr
+        wait_until 20 adopted_all 3
+        [ "$(grep -c 'what it wrote last will not be told: its log is open for writing only' sqmgr.log)" = 1 ]
+}
+
 @test "kill -9 in the middle of a restart under load: it goes on and ends done" {
         start_redis
         configure_marked <<END

@@ -25,4 +25,5 @@ struct crew {
         struct state_dead *rescues;    /* of rescue.c: they are written into the state */
         struct last_words *last_words; /* those that are being read */
         uint64_t lines_token;          /* the last that was given */
+        bool lines_missed;             /* those of a worker that was adopted: that was told */
 };

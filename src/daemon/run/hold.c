@@ -2,7 +2,26 @@
 /* Takes hold of the processes of a worker. */
 #include "daemon/run/hold.h"
 #include "daemon/run/exits.h"
+#include "io/log.h"
 #include "model/observe.h"
+#include <string.h>
+
+/* A descriptor to read back what it writes, or -1: what cannot be had of one cannot be had of most that are
+ * adopted, and is told once. */
+static int open_output(struct crew *crew, const struct worker *worker, const struct proc *main)
+{
+        int fd = proc_open_output(main);
+
+        if (fd >= 0 || fd == -ESRCH || crew->lines_missed)
+                return MAX(fd, -1);
+        crew->lines_missed = true;
+        log_info("%s (pid %d) was adopted, and what it wrote last will not be told: %s", WORKER_ID(worker),
+                 (int)worker->pid,
+                 fd == -EACCES   ? "its log is open for writing only"
+                 : fd == -ENODEV ? "its standard output is no file of this machine"
+                                 : strerrordesc_np(-fd));
+        return -1;
+}
 
 int hold_started(struct crew *crew, struct worker *worker, struct proc *main, int report_fd)
 {
@@ -24,7 +43,7 @@ int hold_adopted(struct crew *crew, struct worker *worker, struct proc *main, st
         struct process *process = worker->process;
         /* A log of its own: its last lines are read back from what it has open. */
         if (worker->fleet->settings->log && worker->fleet->settings->log[0] == '/')
-                process->report.log_fd = MAX(proc_open_output(main), -1);
+                process->report.log_fd = open_output(crew, worker, main);
         if (held)
                 r = exits_watch_beat(process, TAKE_PTR(held));
         if (r < 0)
