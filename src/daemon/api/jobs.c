@@ -200,15 +200,16 @@ static bool read_link(struct query *query, const struct link *link, struct fleet
 void jobs_reply(struct call *call, struct fleet *const *fleets, size_t n_fleets)
 {
         struct query *query = calloc(1, sizeof(*query));
-        bool enough = query;
 
-        if (query) {
-                query->call = call;
-                query->jobs = json_array();
-                query->errors = json_array();
-                query->readings = calloc(n_fleets + 1, sizeof(*query->readings));
-                enough = query->jobs && query->errors && query->readings;
+        if (!query) {
+                server_reply(call, NULL, false);
+                return;
         }
+        query->call = call;
+        query->jobs = json_array();
+        query->errors = json_array();
+        query->readings = calloc(n_fleets + 1, sizeof(*query->readings));
+        bool enough = query->jobs && query->errors && query->readings;
         for (size_t i = 0; enough && i < n_fleets; i++) {
                 bool seen = false;
 
@@ -216,9 +217,7 @@ void jobs_reply(struct call *call, struct fleet *const *fleets, size_t n_fleets)
                         seen |= fleets[j]->link == fleets[i]->link;
                 enough = seen || read_link(query, fleets[i]->link, fleets, n_fleets);
         }
-        if (!query)
-                server_reply(call, NULL, false);
-        else if (enough && query->pending > 0)
+        if (enough && query->pending > 0)
                 server_keep(call, on_cancelled, query);
         else
                 answer(query, enough);
