@@ -57,6 +57,37 @@ START_TEST(the_payload_is_text_from_6_0_2_on)
 }
 END_TEST
 
+/* Each entry, and what the job in it must be, byte for byte. */
+static const struct {
+        const char *entry, *payload;
+} objects[] = {
+        {"{\"queue\":\"q\",\"payload\":{\"jid\":\"1\",\"class\":\"A\",\"args\":[12345678901234567890,1,1.10,"
+         "1e3,"
+         "0.1]},\"run_at\":1}",
+         "{\"jid\":\"1\",\"class\":\"A\",\"args\":[12345678901234567890,1,1.10,1e3,0.1]}"},
+        {"{\"payload\" : "
+         "{\"class\":\"A\",\"jid\":\"1\",\"x\":{\"payload\":[{\"payload\":1}]},\"t\":\"\\\"},{\\\\\"} "
+         ", \"queue\":\"q\"}",
+         "{\"class\":\"A\",\"jid\":\"1\",\"x\":{\"payload\":[{\"payload\":1}]},\"t\":\"\\\"},{\\\\\"}"},
+        {"{\"queue\":\"payload\",\"a\":[\"payload\",{\"payload\":2}],\"payload\":{\"class\":\"B\",\"jid\":"
+         "\"2\"}}",
+         "{\"class\":\"B\",\"jid\":\"2\"}"},
+        {"{\"payload\":7,\"queue\":\"q\",\"payload\":\n{ \"class\":\"A\", \"jid\":\"1\" }\n}",
+         "{ \"class\":\"A\", \"jid\":\"1\" }"},
+        /* As nothing writes it: not found, and so unreadable. */
+        {"{\"queue\":\"q\",\"p\\u0061yload\":{\"class\":\"A\",\"jid\":\"1\"}}", NULL},
+        {"{\"queue\":\"q\",\"payload\":[1],\"p\\u0061yload\":{\"class\":\"A\",\"jid\":\"1\"}}", NULL},
+};
+
+START_TEST(a_payload_that_is_an_object_stays_as_it_was_written)
+{
+        ck_assert_int_eq(add(objects[_i].entry), objects[_i].payload ? 0 : 1);
+        ck_assert_uint_eq(list.n_jobs, objects[_i].payload ? 1 : 0);
+        if (objects[_i].payload)
+                ck_assert_str_eq(list.jobs[0].payload, objects[_i].payload);
+}
+END_TEST
+
 START_TEST(the_payload_is_an_object_up_to_6_0_1)
 {
         ck_assert_int_eq(
@@ -290,6 +321,8 @@ int main(void)
         tcase_add_checked_fixture(cases, NULL, teardown);
         tcase_add_test(cases, the_payload_is_text_from_6_0_2_on);
         tcase_add_test(cases, the_payload_is_an_object_up_to_6_0_1);
+        tcase_add_loop_test(cases, a_payload_that_is_an_object_stays_as_it_was_written, 0,
+                            ELEMENTSOF(objects));
         tcase_add_test(cases, an_active_job_is_told_by_its_own_class);
         tcase_add_test(cases, milliseconds_are_told_from_seconds);
         tcase_add_test(cases, an_entry_of_8_1_7);

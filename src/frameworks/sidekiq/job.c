@@ -35,13 +35,75 @@ static int take_text(json_t *object, const char *name, char **ret)
         return *ret ? 0 : -ENOMEM;
 }
 
+/* Behind the string that begins at text. */
+static const char *skip_string(const char *text, const char *end)
+{
+        for (text++; text < end && *text != '"'; text++)
+                text += *text == '\\';
+        return text + 1;
+}
+
+/* A text of its own, of an object: -EINVAL where it is none. */
+static int take_object(const char *text, size_t length, char **ret)
+{
+        while (length > 0 && strchr(" \t\r\n", text[0])) {
+                text++;
+                length--;
+        }
+        while (length > 0 && strchr(" \t\r\n", text[length - 1]))
+                length--;
+        if (length < 2 || text[0] != '{' || text[length - 1] != '}')
+                return -EINVAL;
+        *ret = strndup(text, length);
+        return *ret ? 0 : -ENOMEM;
+}
+
+/* What stands there as `payload`, byte for byte: its numbers may be larger, or more exact, than ours. The
+ * entry is an object that has been decoded; of members of one name the last counts. -EINVAL where it is not
+ * found. */
+static int cut_payload(const struct job *job, char **ret)
+{
+        static const char name[] = "\"payload\"";
+        const char *end = job->entry + job->entry_len, *value = NULL, *found = NULL;
+        size_t depth = 0, length = 0;
+        bool is_key = false, is_wanted = false;
+
+        for (const char *p = job->entry; p < end; p++) {
+                if (*p == '"') {
+                        const char *begin = p;
+
+                        p = skip_string(p, end) - 1;
+                        if (depth == 1 && is_key)
+                                is_wanted = p - begin == sizeof(name) - 2 &&
+                                            memcmp(begin, name, sizeof(name) - 1) == 0;
+                        continue;
+                }
+                bool ends = depth == 1 && (*p == ',' || *p == '}');
+                if (ends && is_wanted && value) {
+                        found = value;
+                        length = (size_t)(p - value);
+                }
+                if (depth == 1 && *p == ':') {
+                        value = p + 1;
+                        is_key = false;
+                } else if (ends) {
+                        value = NULL;
+                        is_key = true;
+                }
+                if (*p == '{' || *p == '[')
+                        is_key = depth++ == 0;
+                else if (*p == '}' || *p == ']')
+                        depth--;
+        }
+        return found ? take_object(found, length, ret) : -EINVAL;
+}
+
 /* Up to 6.0.1 the payload is an object, and from then on the text of one. */
-static int take_payload(json_t *payload, char **ret_text, json_t **ret_object)
+static int take_payload(const struct job *job, json_t *payload, char **ret_text, json_t **ret_object)
 {
         if (json_is_object(payload)) {
-                *ret_text = json_dumps(payload, JSON_COMPACT | JSON_REAL_PRECISION(17));
                 *ret_object = json_incref(payload);
-                return *ret_text ? 0 : -ENOMEM;
+                return cut_payload(job, ret_text);
         }
         if (!json_is_string(payload) || strlen(json_string_value(payload)) != json_string_length(payload))
                 return -EINVAL;
@@ -58,7 +120,7 @@ int sidekiq_job_decode(struct job *job)
         int r = load_job(job->entry, job->entry_len, &root);
 
         if (r >= 0)
-                r = take_payload(json_object_get(root, "payload"), &job->payload, &payload);
+                r = take_payload(job, json_object_get(root, "payload"), &job->payload, &payload);
         if (r < 0)
                 return r;
         (void)sidekiq_stamp_decode(json_object_get(root, "run_at"), &job->started_usec);
