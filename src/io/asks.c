@@ -55,14 +55,15 @@ static void on_reply(struct redis *redis _unused_, const struct redisReply *repl
                 asks->ops->done(asks->userdata);
 }
 
-int asks_add(struct asks *asks, struct redis *redis, size_t tag, int argc, const char *const argv[])
+int asks_add(struct asks *asks, struct redis *redis, size_t tag, int argc, const char *const argv[],
+             const size_t argvlen[])
 {
         struct ask *ask = malloc(sizeof(*ask));
 
         if (!ask)
                 return -ENOMEM;
         *ask = (struct ask){.asks = asks, .tag = tag};
-        int r = redis_command_forbiddable(redis, on_reply, ask, argc, argv, NULL);
+        int r = redis_command_forbiddable(redis, on_reply, ask, argc, argv, argvlen);
         if (r < 0) {
                 free(ask);
                 return r;

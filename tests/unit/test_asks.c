@@ -28,7 +28,7 @@ static const struct asks_ops ops = {.reply = on_reply, .done = on_done};
 
 static int ask(size_t tag, const char *text)
 {
-        return asks_add(asks, redis, tag, 2, (const char *const[]){"ECHO", text});
+        return asks_add(asks, redis, tag, 2, (const char *const[]){"ECHO", text}, NULL);
 }
 
 static void setup(void)
@@ -64,9 +64,47 @@ START_TEST(it_is_done_once_when_the_last_reply_is_in)
 }
 END_TEST
 
+static void on_first_round(void *userdata _unused_)
+{
+        ck_assert_uint_eq(asks_pending(asks), 0);
+        if (++done == 1)
+                ck_assert_int_eq(ask(1, "second"), 0);
+}
+
+static void on_any(const redisReply *reply _unused_, size_t tag _unused_, void *userdata _unused_)
+{
+        replies++;
+}
+
+START_TEST(where_more_is_asked_when_it_is_done_it_is_done_again)
+{
+        static const struct asks_ops rounds = {.reply = on_any, .done = on_first_round};
+
+        asks_free(asks);
+        ck_assert_int_eq(asks_new(&rounds, texts, &asks), 0);
+        ck_assert_int_eq(ask(0, "first"), 0);
+        run_until(done > 0);
+        ck_assert_uint_eq(replies, 1);
+        ck_assert_uint_eq(asks_pending(asks), 1);
+        run_until(done > 1);
+        ck_assert_uint_eq(replies, 2);
+}
+END_TEST
+
+START_TEST(a_word_has_the_length_that_is_given)
+{
+        static const char *const argv[] = {"ECHO", "abcdef"};
+        static const size_t lengths[] = {4, 3};
+
+        ck_assert_int_eq(asks_add(asks, redis, 0, 2, argv, lengths), 0);
+        run_until(done > 0);
+        ck_assert_str_eq(texts[0], "abc");
+}
+END_TEST
+
 START_TEST(an_error_of_the_server_is_a_reply)
 {
-        ck_assert_int_eq(asks_add(asks, redis, 1, 1, (const char *const[]){"NOTHING"}), 0);
+        ck_assert_int_eq(asks_add(asks, redis, 1, 1, (const char *const[]){"NOTHING"}, NULL), 0);
         run_until(done > 0);
         ck_assert_uint_eq(failures, 0);
         ck_assert_ptr_nonnull(strstr(texts[1], "unknown command"));
@@ -91,7 +129,7 @@ START_TEST(what_was_given_up_calls_nobody)
         asks = asks_free(asks);
         /* Replies come in the order of the questions. */
         ck_assert_int_eq(asks_new(&ops, texts, &other), 0);
-        ck_assert_int_eq(asks_add(other, redis, 1, 2, (const char *const[]){"ECHO", "b"}), 0);
+        ck_assert_int_eq(asks_add(other, redis, 1, 2, (const char *const[]){"ECHO", "b"}, NULL), 0);
         run_until(done > 0);
         ck_assert_uint_eq(replies, 1);
         ck_assert_str_eq(texts[0], "");
@@ -140,6 +178,8 @@ int main(void)
         tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove);
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_test(cases, it_is_done_once_when_the_last_reply_is_in);
+        tcase_add_test(cases, where_more_is_asked_when_it_is_done_it_is_done_again);
+        tcase_add_test(cases, a_word_has_the_length_that_is_given);
         tcase_add_test(cases, an_error_of_the_server_is_a_reply);
         tcase_add_test(cases, where_the_connection_ends_it_is_done_too);
         tcase_add_test(cases, what_was_given_up_calls_nobody);

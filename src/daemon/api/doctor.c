@@ -231,9 +231,11 @@ static void ask_redis(struct diagnosis *diagnosis, size_t i, struct redis *redis
         set(&answers->url, redis_url_text(redis));
         int r = redis_state(redis) == REDIS_STATE_CONNECTED ? 0 : -ENOTCONN;
         if (r == 0)
-                r = asks_add(diagnosis->asks, redis, i * QUESTIONS + QUESTION_INFO, ELEMENTSOF(info), info);
+                r = asks_add(diagnosis->asks, redis, i * QUESTIONS + QUESTION_INFO, ELEMENTSOF(info), info,
+                             NULL);
         if (r == 0)
-                r = asks_add(diagnosis->asks, redis, i * QUESTIONS + QUESTION_SAVE, ELEMENTSOF(save), save);
+                r = asks_add(diagnosis->asks, redis, i * QUESTIONS + QUESTION_SAVE, ELEMENTSOF(save), save,
+                             NULL);
         if (r < 0)
                 set(&answers->error, r == -ENOMEM ? "memory is short"
                                      : error      ? error

@@ -4,12 +4,15 @@
 #include "frameworks/sidekiq/queues.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
+#include "io/asks.h"
 #include "io/clock.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { ASK_NAMES, ASK_PAUSED, ASK_RETRY, ASK_SCHEDULE, ASK_DEAD, ASK_SIZE, ASK_OLDEST };
+/* What is asked for in the first round, and for each queue in the second. */
+enum { ASK_NAMES, ASK_PAUSED, ASK_RETRY, ASK_SCHEDULE, ASK_DEAD };
+enum { EACH_SIZE, EACH_OLDEST, _EACH_MAX };
 
 struct queues_read {
         struct redis *redis;
@@ -19,27 +22,23 @@ struct queues_read {
         struct queues *queues;
         char **paused; /* owned */
         size_t n_paused;
-        unsigned pending; /* commands without a reply, which refer to this */
-        bool each;        /* in the second round */
-        bool freed;
+        struct asks *asks;
+        bool each;       /* in the second round */
         char error[256]; /* "": none */
 };
 
-/* One command that is under way. */
-struct ask {
-        struct queues_read *read;
-        int what;
-        size_t queue; /* which, in the second round */
-};
-
-static void destroy(struct queues_read *read)
+static struct queues_read *read_free(struct queues_read *read)
 {
+        if (!read)
+                return NULL;
+        asks_free(read->asks);
         for (size_t i = 0; i < read->n_paused; i++)
                 free(read->paused[i]);
         free(read->paused);
         queues_free(read->queues);
         free(read->namespace);
         free(read);
+        return NULL;
 }
 
 static void fail(struct queues_read *read, const char *error)
@@ -48,28 +47,17 @@ static void fail(struct queues_read *read, const char *error)
                 snprintf(read->error, sizeof(read->error), "%s", error);
 }
 
-static void on_reply(struct redis *redis, const redisReply *reply, void *userdata);
-
 /* argv: the command and, behind the key, what it takes more, or NULL. Where it cannot be sent the read has
  * failed. */
-static void ask(struct queues_read *read, int what, size_t queue, const char *key, const char *suffix,
+static void ask(struct queues_read *read, size_t tag, const char *key, const char *suffix,
                 const char *const argv[2])
 {
         _cleanup_free_ char *full = sidekiq_key(read->namespace, key, suffix);
-        struct ask *asked = malloc(sizeof(*asked));
         const char *words[3] = {argv[0], full, argv[1]};
-        int r = -ENOMEM;
+        int r = full ? asks_add(read->asks, read->redis, tag, argv[1] ? 3 : 2, words, NULL) : -ENOMEM;
 
-        if (full && asked) {
-                *asked = (struct ask){.read = read, .what = what, .queue = queue};
-                r = redis_command_forbiddable(read->redis, on_reply, asked, argv[1] ? 3 : 2, words, NULL);
-        }
-        if (r < 0) {
-                free(asked);
+        if (r < 0)
                 fail(read, r == -ENOMEM ? "memory is short" : "Redis went away");
-                return;
-        }
-        read->pending++;
 }
 
 static void ask_each(struct queues_read *read)
@@ -78,8 +66,8 @@ static void ask_each(struct queues_read *read)
 
         read->each = true;
         for (size_t i = 0; i < read->queues->n && read->error[0] == '\0'; i++) {
-                ask(read, ASK_SIZE, i, "queue", read->queues->list[i].name, size);
-                ask(read, ASK_OLDEST, i, "queue", read->queues->list[i].name, oldest);
+                ask(read, i * _EACH_MAX + EACH_SIZE, "queue", read->queues->list[i].name, size);
+                ask(read, i * _EACH_MAX + EACH_OLDEST, "queue", read->queues->list[i].name, oldest);
         }
 }
 
@@ -138,11 +126,11 @@ static bool is_wrong_type(const redisReply *reply)
         return strncmp(reply->str, "WRONGTYPE ", strlen("WRONGTYPE ")) == 0;
 }
 
-static void take_reply(struct queues_read *read, const struct ask *asked, const redisReply *reply)
+static void take_first(struct queues_read *read, size_t what, const redisReply *reply)
 {
         bool taken = true;
 
-        switch (asked->what) {
+        switch (what) {
         case ASK_NAMES:
                 taken = take_list(read, reply, take_name);
                 if (reply->type == REDIS_REPLY_ARRAY && reply->elements > QUEUES_READ_MAX)
@@ -157,18 +145,20 @@ static void take_reply(struct queues_read *read, const struct ask *asked, const 
         case ASK_SCHEDULE:
                 read->queues->schedule = number(reply);
                 break;
-        case ASK_DEAD:
-                read->queues->dead = number(reply);
-                break;
-        case ASK_SIZE:
-                read->queues->list[asked->queue].size = number(reply);
-                break;
         default:
-                take_oldest(&read->queues->list[asked->queue], reply);
+                read->queues->dead = number(reply);
                 break;
         }
         if (!taken)
                 fail(read, "memory is short");
+}
+
+static void take_each(struct queue *queue, size_t what, const redisReply *reply)
+{
+        if (what == EACH_SIZE)
+                queue->size = number(reply);
+        else
+                take_oldest(queue, reply);
 }
 
 static void finish(struct queues_read *read)
@@ -183,42 +173,39 @@ static void finish(struct queues_read *read)
         read->callback(queues, NULL, read->userdata);
 }
 
-static void advance(struct queues_read *read)
+static void on_round(void *userdata)
 {
-        if (read->pending > 0)
-                return;
-        if (!read->freed && read->error[0] == '\0' && !read->each)
+        struct queues_read *read = userdata;
+
+        if (read->error[0] == '\0' && !read->each)
                 ask_each(read);
         /* Where one of them could not be sent, those before it are still to be answered. */
-        if (read->pending > 0)
+        if (asks_pending(read->asks) > 0)
                 return;
-        if (read->freed)
-                destroy(read);
-        else if (read->error[0] != '\0')
+        if (read->error[0] != '\0')
                 read->callback(NULL, read->error, read->userdata);
         else
                 finish(read);
 }
 
-static void on_reply(struct redis *redis _unused_, const redisReply *reply, void *userdata)
+static void on_reply(const redisReply *reply, size_t tag, void *userdata)
 {
-        struct ask *asked = userdata, copy = *asked;
-        struct queues_read *read = copy.read;
+        struct queues_read *read = userdata;
 
-        free(asked);
-        read->pending--;
         if (!reply)
                 fail(read, "Redis went away or did not answer in time");
         else if (reply->type == REDIS_REPLY_ERROR && !(read->each && is_wrong_type(reply)))
                 fail(read, reply->str); /* in Redis' own words */
-        else if (!read->freed)
-                take_reply(read, &copy, reply);
-        advance(read);
+        else if (read->each)
+                take_each(&read->queues->list[tag / _EACH_MAX], tag % _EACH_MAX, reply);
+        else
+                take_first(read, tag, reply);
 }
 
 static int read_start(struct redis *redis, const char *namespace, queues_read_fn callback, void *userdata,
                       struct queues_read **ret)
 {
+        static const struct asks_ops ops = {.reply = on_reply, .done = on_round};
         static const char *const members[2] = {"SMEMBERS"}, *const size[2] = {"ZCARD"};
         struct queues_read *read = calloc(1, sizeof(*read));
 
@@ -235,31 +222,21 @@ static int read_start(struct redis *redis, const char *namespace, queues_read_fn
                 .namespace = strdup(namespace ? namespace : ""),
                 .queues = calloc(1, sizeof(struct queues)),
         };
-        if (!read->namespace || !read->queues) {
-                destroy(read);
+        if (!read->namespace || !read->queues || asks_new(&ops, read, &read->asks) < 0) {
+                read_free(read);
                 return -ENOMEM;
         }
-        ask(read, ASK_NAMES, 0, "queues", NULL, members);
-        ask(read, ASK_PAUSED, 0, "paused", NULL, members);
-        ask(read, ASK_RETRY, 0, "retry", NULL, size);
-        ask(read, ASK_SCHEDULE, 0, "schedule", NULL, size);
-        ask(read, ASK_DEAD, 0, "dead", NULL, size);
-        if (read->pending == 0) {
-                destroy(read);
+        ask(read, ASK_NAMES, "queues", NULL, members);
+        ask(read, ASK_PAUSED, "paused", NULL, members);
+        ask(read, ASK_RETRY, "retry", NULL, size);
+        ask(read, ASK_SCHEDULE, "schedule", NULL, size);
+        ask(read, ASK_DEAD, "dead", NULL, size);
+        if (asks_pending(read->asks) == 0) {
+                read_free(read);
                 return -ENOMEM;
         }
         *ret = read;
         return 0;
-}
-
-static struct queues_read *read_free(struct queues_read *read)
-{
-        if (!read)
-                return NULL;
-        read->freed = true;
-        if (read->pending == 0)
-                destroy(read);
-        return NULL;
 }
 
 const struct queues_ops sidekiq_queues = {.read = read_start, .free = read_free};

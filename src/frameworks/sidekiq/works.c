@@ -3,6 +3,7 @@
 #include "frameworks/sidekiq/works.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
+#include "io/asks.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,27 +19,25 @@ static const char *const suffixes[] = {"work", "workers"};
 struct works {
         struct job_list *lists;
         size_t n_lists;
-        size_t pending;          /* commands without a reply */
+        struct asks *asks;       /* the tag of each: its list, and which of the suffixes */
         sd_event_source *decode; /* armed for each slice when there is none any more */
         size_t decoding;         /* the list that it has come to */
         char error[256];
-        works_fn done; /* NULL: given up */
+        works_fn done;
         void *userdata;
 };
 
-struct ask {
-        struct works *works;
-        size_t list;
-        bool old_key;
-};
-
-static void works_destroy(struct works *works)
+static struct works *works_free(struct works *works)
 {
+        if (!works)
+                return NULL;
+        asks_free(works->asks);
         for (size_t i = 0; i < works->n_lists; i++)
                 job_list_clear(&works->lists[i]);
         free(works->lists);
         sd_event_source_disable_unref(works->decode);
         free(works);
+        return NULL;
 }
 
 static void too_little_memory(struct works *works)
@@ -60,11 +59,11 @@ static int on_decode(sd_event_source *source, uint64_t due _unused_, void *userd
                         too_little_memory(works);
         }
         works->done(works->lists, works->error[0] != '\0' ? works->error : NULL, works->userdata);
-        works_destroy(works);
+        works_free(works);
         return 0;
 }
 
-static void take_list(struct works *works, const struct ask *ask, const redisReply *reply)
+static void take_list(struct works *works, struct job_list *list, bool old_key, const redisReply *reply)
 {
         for (size_t i = 0; i + 1 < reply->elements; i += 2) {
                 const redisReply *thread = reply->element[i], *entry = reply->element[i + 1];
@@ -73,90 +72,70 @@ static void take_list(struct works *works, const struct ask *ask, const redisRep
                         continue;
                 struct field field = {.text = thread->str, .len = thread->len};
                 struct field value = {.text = entry->str, .len = entry->len};
-                if (job_list_add(&works->lists[ask->list], ask->old_key, &field, &value) < 0)
+                if (job_list_add(list, old_key, &field, &value) < 0)
                         too_little_memory(works);
         }
 }
 
-static void on_list(struct redis *redis _unused_, const redisReply *reply, void *userdata)
+static void on_list(const redisReply *reply, size_t tag, void *userdata)
 {
-        struct ask *ask = userdata;
-        struct works *works = ask->works;
+        struct works *works = userdata;
+        const size_t each = ELEMENTSOF(suffixes);
 
         if (!reply)
                 snprintf(works->error, sizeof(works->error), "the connection was lost");
         else if (reply->type == REDIS_REPLY_ERROR)
                 snprintf(works->error, sizeof(works->error), "it answers '%s'", reply->str);
         else if (reply->type == REDIS_REPLY_ARRAY)
-                take_list(works, ask, reply);
-        free(ask);
-        if (--works->pending > 0)
-                return;
-        if (!works->done)
-                works_destroy(works);
-        else
-                (void)sd_event_source_set_enabled(works->decode, SD_EVENT_ONESHOT);
+                take_list(works, &works->lists[tag / each], tag % each > 0, reply);
 }
 
-static int ask_list(struct works *works, const struct works_request *request, size_t list, bool old_key)
+static void on_lists(void *userdata)
 {
-        _cleanup_free_ char *key =
-                sidekiq_key(request->namespace, request->identities[list], suffixes[old_key]);
-        struct ask *ask = malloc(sizeof(*ask));
-        const char *argv[] = {"HGETALL", key};
-        int r = -ENOMEM;
+        struct works *works = userdata;
 
-        if (key && ask) {
-                *ask = (struct ask){.works = works, .list = list, .old_key = old_key};
-                r = redis_command_forbiddable(request->redis, on_list, ask, ELEMENTSOF(argv), argv, NULL);
-        }
-        if (r < 0)
-                free(ask);
-        else
-                works->pending++;
-        return r;
+        (void)sd_event_source_set_enabled(works->decode, SD_EVENT_ONESHOT);
+}
+
+static int ask_list(struct works *works, const struct works_request *request, size_t tag)
+{
+        const size_t each = ELEMENTSOF(suffixes);
+        _cleanup_free_ char *key =
+                sidekiq_key(request->namespace, request->identities[tag / each], suffixes[tag % each]);
+        const char *argv[] = {"HGETALL", key};
+
+        return key ? asks_add(works->asks, request->redis, tag, ELEMENTSOF(argv), argv, NULL) : -ENOMEM;
 }
 
 static int works_read(const struct works_request *request, works_fn done, void *userdata, struct works **ret)
 {
+        static const struct asks_ops ops = {.reply = on_list, .done = on_lists};
         struct works *works = calloc(1, sizeof(*works));
-        int r;
 
         if (!works || !(works->lists = calloc(request->n, sizeof(*works->lists)))) {
                 free(works);
                 return -ENOMEM;
         }
         works->n_lists = request->n;
+        works->done = done;
+        works->userdata = userdata;
+        int r = asks_new(&ops, works, &works->asks);
         /* Of a time long ago: a deferred source would come before all others of its priority. */
-        r = sd_event_add_time(request->event, &works->decode, CLOCK_MONOTONIC, 0, 1, on_decode, works);
+        if (r >= 0)
+                r = sd_event_add_time(request->event, &works->decode, CLOCK_MONOTONIC, 0, 1, on_decode,
+                                      works);
         if (r >= 0)
                 r = sd_event_source_set_enabled(works->decode, SD_EVENT_OFF);
         if (r >= 0)
                 r = sd_event_source_set_priority(works->decode, PRIORITY);
-        for (size_t i = 0; i < request->n && r >= 0; i++) {
-                r = ask_list(works, request, i, false);
-                if (r >= 0)
-                        r = ask_list(works, request, i, true);
-        }
+        for (size_t i = 0; i < request->n * ELEMENTSOF(suffixes) && r >= 0; i++)
+                r = ask_list(works, request, i);
         if (r < 0) {
-                if (works->pending == 0)
-                        works_destroy(works);
+                works_free(works);
                 return r;
         }
-        works->done = done;
-        works->userdata = userdata;
         *ret = works;
         return 0;
-}
-
-static struct works *works_free(struct works *works)
-{
-        if (!works)
-                return NULL;
-        works->done = NULL;
-        if (works->pending == 0)
-                works_destroy(works);
-        return NULL;
 }
 
 const struct works_ops sidekiq_works = {.read = works_read, .free = works_free};
