@@ -221,8 +221,8 @@ static void end_crew(struct crew *crew)
         for (size_t i = 0; world && i < world->n_fleets; i++)
                 for (size_t j = 0; j < world->fleets[i]->n_workers; j++)
                         process_free(world->fleets[i]->workers[j]->process);
-        links_end(&crew->links);
         rescues_forget(crew);
+        links_end(&crew->links);
         proc_host_close(crew->host);
 }
 

@@ -59,9 +59,22 @@ struct requeue_request {
         usec_t realtime;                       /* now, by the wall clock */
 };
 
+struct requeue; /* a request that is under way */
+
 /* error: NULL, or why it is not known what became of the job: it may be asked again. Called once, never from
- * within the request. */
+ * within the request, which is gone when it returns. */
 typedef void (*requeue_fn)(enum rescue_outcome outcome, unsigned times, const char *error, void *userdata);
+
+/* Puts a job of a dead process back into its queue: it is done once, however many try. Where it is only to be
+ * told of it stays there. */
+struct requeue_ops {
+        /* Returns 0 with *ret; -ENOTCONN or -ENOMEM: done is not called. */
+        int (*begin)(const struct requeue_request *request, requeue_fn done, void *userdata,
+                     struct requeue **ret);
+        /* Not in done. That is not called any more, and nobody learns what became of the job. Takes NULL, and
+         * returns it. */
+        struct requeue *(*free)(struct requeue *requeue);
+};
 
 struct framework {
         const struct traits *traits;
@@ -75,10 +88,7 @@ struct framework {
         /* Returns false where the title is not that of a worker that has booted. NULL: no title tells. */
         bool (*title_parse)(const char *title, struct title *ret);
         const struct beats_format *beats;
-        const struct works_ops *works;   /* NULL where the traits have no work list */
-        const struct queues_ops *queues; /* NULL: they are not known */
-        /* Puts a job of a dead process back into its queue: it is done once, however many try. Where it is
-         * only to be told of it stays there. Returns 0; -ENOTCONN or -ENOMEM: done is not called. NULL where
-         * the traits have no work list. */
-        int (*requeue)(const struct requeue_request *request, requeue_fn done, void *userdata);
+        const struct works_ops *works;     /* NULL where the traits have no work list */
+        const struct queues_ops *queues;   /* NULL: they are not known */
+        const struct requeue_ops *requeue; /* NULL where the traits have no work list */
 };

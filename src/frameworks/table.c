@@ -21,7 +21,7 @@ static const struct framework frameworks[] = {
                 .beats = &sidekiq_beats,
                 .works = &sidekiq_works,
                 .queues = &sidekiq_queues,
-                .requeue = sidekiq_requeue,
+                .requeue = &sidekiq_requeue,
         },
 };
 

@@ -61,8 +61,8 @@ static inline void crew_end(void)
                                 (void)kill(worker->pid, SIGKILL);
                         process_free(worker->process);
                 }
-        links_end(&crew.links);
         rescues_forget(&crew);
+        links_end(&crew.links);
         proc_host_close(crew.host);
         turn_close(&crew_turn);
         world_free(crew_world);

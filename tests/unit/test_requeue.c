@@ -20,6 +20,7 @@ struct told {
         char error[256];
 };
 static struct told told, other_told;
+static struct requeue *under_way; /* what was begun last */
 
 static void on_done(enum rescue_outcome outcome, unsigned times, const char *error, void *userdata)
 {
@@ -71,7 +72,7 @@ static int requeue(struct redis *at, const char *namespace, struct told *to)
                 .realtime = 1500 * USEC_PER_MSEC,
         };
 
-        return sidekiq_requeue(&request, on_done, to);
+        return sidekiq_requeue.begin(&request, on_done, to, &under_way);
 }
 
 static void try(const char *namespace)
@@ -259,6 +260,22 @@ START_TEST(a_lost_connection_is_told)
 }
 END_TEST
 
+START_TEST(what_is_given_up_is_not_told)
+{
+        begin(IDENTITY ":work");
+        ck_assert_int_eq(requeue(redis, NULL, &told), 0);
+        sidekiq_requeue.free(under_way);
+        /* Replies come in the order of the questions. */
+        ck_assert_int_eq(requeue(redis, NULL, &other_told), 0);
+        run_until(other_told.n);
+        ck_assert_int_eq(other_told.outcome, RESCUE_LEFT);
+        ck_assert_int_eq(requeue(redis, NULL, &told), 0);
+        sidekiq_requeue.free(under_way);
+        redis = redis_free(redis);
+        ck_assert_uint_eq(told.n, 0);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("requeue");
@@ -279,6 +296,7 @@ int main(void)
         tcase_add_test(cases, a_queue_that_takes_nothing_leaves_the_job_in_the_work_list);
         tcase_add_test(cases, what_an_acl_forbids_is_told_and_costs_no_connection);
         tcase_add_test(cases, a_lost_connection_is_told);
+        tcase_add_test(cases, what_is_given_up_is_not_told);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }

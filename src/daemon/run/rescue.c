@@ -24,8 +24,9 @@ struct rescue {
         bool culprits; /* it did, and they are yet to be told of */
         usec_t died_at;
         sd_event_source *timer;
-        const struct works_ops *reader; /* of works */
-        struct works *works;            /* NULL: not being read */
+        const struct framework *framework; /* of those two */
+        struct works *works;               /* NULL: not being read */
+        struct requeue *requeue;           /* NULL: no fate is asked for */
         struct job_list jobs;
         size_t next_job; /* whose fate is asked for */
         char error[256]; /* why the last try ended at a job; "": it did not */
@@ -42,7 +43,9 @@ static void rescue_free(struct rescue *rescue)
         turn_changed(rescue->crew->turn);
         sd_event_source_disable_unref(rescue->timer);
         if (rescue->works)
-                rescue->reader->free(rescue->works);
+                rescue->framework->works->free(rescue->works);
+        if (rescue->requeue)
+                rescue->framework->requeue->free(rescue->requeue);
         job_list_clear(&rescue->jobs);
         free(rescue->dead.worker.identity);
         free(rescue->dead.fleet);
@@ -134,7 +137,8 @@ static void ask_next(struct rescue *rescue)
                 .why = rescue->how,
                 .realtime = clock_now(CLOCK_REALTIME),
         };
-        int r = link->framework->requeue(&request, on_requeued, rescue);
+        rescue->framework = link->framework;
+        int r = rescue->framework->requeue->begin(&request, on_requeued, rescue, &rescue->requeue);
         if (r < 0)
                 try_again(rescue, strerrordesc_np(-r));
 }
@@ -144,6 +148,7 @@ static void on_requeued(enum rescue_outcome outcome, unsigned times, const char 
         struct rescue *rescue = userdata;
         struct fleet *fleet = world_fleet(rescue->crew->world, rescue->dead.fleet);
 
+        rescue->requeue = NULL;
         if (error) {
                 snprintf(rescue->error, sizeof(rescue->error), "%s", error);
                 try_again(rescue, error);
@@ -217,8 +222,8 @@ static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, vo
                 .identities = &identity,
                 .n = 1,
         };
-        rescue->reader = link->framework->works;
-        int r = rescue->reader->read(&request, on_works, rescue, &rescue->works);
+        rescue->framework = link->framework;
+        int r = rescue->framework->works->read(&request, on_works, rescue, &rescue->works);
         if (r < 0)
                 try_again(rescue, redis_error(link->redis) ?: strerrordesc_np(-r));
         return 0;

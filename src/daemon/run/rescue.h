@@ -17,5 +17,5 @@ void rescue_begin(struct crew *crew, struct fleet *fleet, const struct worker *w
 bool rescues_hold_the_end(const struct crew *crew, usec_t now);
 /* A fleet that is no longer configured is needed still. */
 bool rescues_need_removed(const struct crew *crew);
-/* Once the connections to Redis are closed. */
+/* Gives them all up, whatever is under way. */
 void rescues_forget(struct crew *crew);

@@ -3,6 +3,7 @@
 #include "frameworks/sidekiq/requeue.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
+#include "io/asks.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,12 +45,25 @@ static const char script[] =
         "redis.call('SET', KEYS[3], times, 'EX', ARGV[5])\n"
         "return times\n";
 
-struct ask {
+struct requeue {
+        struct asks *asks;
         requeue_fn done;
         void *userdata;
+        enum rescue_outcome outcome;
+        unsigned times;
+        char error[256]; /* "": none */
 };
 
-static void on_reply(struct redis *redis _unused_, const redisReply *reply, void *userdata)
+static struct requeue *requeue_free(struct requeue *requeue)
+{
+        if (!requeue)
+                return NULL;
+        asks_free(requeue->asks);
+        free(requeue);
+        return NULL;
+}
+
+static void on_reply(const redisReply *reply, size_t tag _unused_, void *userdata)
 {
         static const struct {
                 const char *text;
@@ -60,24 +74,33 @@ static void on_reply(struct redis *redis _unused_, const redisReply *reply, void
                 {"lost", RESCUE_LOST},
                 {"parked", RESCUE_PARKED},
         };
-        struct ask ask = *(struct ask *)userdata;
-        char error[256] = "it answers what is not understood";
+        struct requeue *requeue = userdata;
+        const char *error = "it answers what is not understood";
 
-        free(userdata);
         if (reply && reply->type == REDIS_REPLY_INTEGER && reply->integer > 0) {
-                ask.done(RESCUE_REQUEUED, (unsigned)reply->integer, NULL, ask.userdata);
+                requeue->outcome = RESCUE_REQUEUED;
+                requeue->times = (unsigned)reply->integer;
                 return;
         }
         for (size_t i = 0; reply && reply->type == REDIS_REPLY_STRING && i < ELEMENTSOF(outcomes); i++)
                 if (strcmp(reply->str, outcomes[i].text) == 0) {
-                        ask.done(outcomes[i].outcome, 0, NULL, ask.userdata);
+                        requeue->outcome = outcomes[i].outcome;
                         return;
                 }
-        if (!reply)
-                snprintf(error, sizeof(error), "the connection was lost");
-        else if (reply->type == REDIS_REPLY_ERROR)
-                snprintf(error, sizeof(error), "it answers '%s'", reply->str);
-        ask.done(RESCUE_LEFT, 0, error, ask.userdata);
+        if (reply && reply->type == REDIS_REPLY_ERROR)
+                snprintf(requeue->error, sizeof(requeue->error), "it answers '%s'", reply->str);
+        else
+                snprintf(requeue->error, sizeof(requeue->error), "%s",
+                         reply ? error : "the connection was lost");
+}
+
+static void on_done(void *userdata)
+{
+        struct requeue *requeue = userdata;
+        const char *error = requeue->error[0] != '\0' ? requeue->error : NULL;
+
+        requeue->done(requeue->outcome, requeue->times, error, requeue->userdata);
+        requeue_free(requeue);
 }
 
 /* Returns false where memory is short; then those that were made are there. */
@@ -109,8 +132,8 @@ static bool make_keys(const struct requeue_request *request, char *keys[_KEY_MAX
         return true;
 }
 
-static int send_script(const struct requeue_request *request, char *const keys[_KEY_MAX], const char *dead,
-                       const char *score, struct ask *ask)
+static int send_script(struct requeue *requeue, const struct requeue_request *request,
+                       char *const keys[_KEY_MAX], const char *dead, const char *score)
 {
         const struct fleet_settings *settings = request->settings;
         const struct job *job = request->job;
@@ -129,15 +152,21 @@ static int send_script(const struct requeue_request *request, char *const keys[_
                 argv[n++] = words[i];
         for (size_t i = 0; i < n; i++)
                 lengths[i] = argv[i] == job->entry ? job->entry_len : strlen(argv[i]);
-        return redis_command_forbiddable(request->redis, on_reply, ask, (int)n, argv, lengths);
+        return asks_add(requeue->asks, request->redis, 0, (int)n, argv, lengths);
 }
 
-int sidekiq_requeue(const struct requeue_request *request, requeue_fn done, void *userdata)
+static int requeue_begin(const struct requeue_request *request, requeue_fn done, void *userdata,
+                         struct requeue **ret)
 {
+        static const struct asks_ops ops = {.reply = on_reply, .done = on_done};
         unsigned limit = request->settings->rescue_limit;
         char *keys[_KEY_MAX] = {NULL}, score[48], message[512];
-        struct ask *ask = malloc(sizeof(*ask));
+        struct requeue *requeue = malloc(sizeof(*requeue));
         int r = -ENOMEM;
+
+        if (!requeue)
+                return r;
+        *requeue = (struct requeue){.done = done, .userdata = userdata, .outcome = RESCUE_LEFT};
 
         snprintf(message, sizeof(message),
                  "its worker %s while it ran; it was put back %u time%s (rescue_limit) and is not again",
@@ -145,13 +174,15 @@ int sidekiq_requeue(const struct requeue_request *request, requeue_fn done, void
         snprintf(score, sizeof(score), "%.6f", (double)request->realtime / (double)USEC_PER_SEC);
         _cleanup_free_ char *dead =
                 sidekiq_job_dead_payload(request->job, ERROR_CLASS, message, request->realtime);
-        if (ask && dead && make_keys(request, keys)) {
-                *ask = (struct ask){.done = done, .userdata = userdata};
-                r = send_script(request, keys, dead, score, ask);
-        }
-        if (r < 0)
-                free(ask);
+        if (dead && make_keys(request, keys) && asks_new(&ops, requeue, &requeue->asks) == 0)
+                r = send_script(requeue, request, keys, dead, score);
         for (size_t i = 0; i < _KEY_MAX; i++)
                 free(keys[i]);
+        if (r < 0)
+                requeue_free(requeue);
+        else
+                *ret = requeue;
         return r;
 }
+
+const struct requeue_ops sidekiq_requeue = {.begin = requeue_begin, .free = requeue_free};

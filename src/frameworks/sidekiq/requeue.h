@@ -4,4 +4,4 @@
 
 #include "frameworks/framework.h"
 
-int sidekiq_requeue(const struct requeue_request *request, requeue_fn done, void *userdata);
+extern const struct requeue_ops sidekiq_requeue;
