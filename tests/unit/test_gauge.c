@@ -182,7 +182,7 @@ START_TEST(hiredis_sees_the_same_ends)
                         ck_assert_int_eq(gauge_feed(&gauge, text + i, 1), GAUGE_FITS);
                         ck_assert_int_eq(redisReaderFeed(reader, text + i, 1), REDIS_OK);
                         ck_assert_int_eq(redisReaderGetReply(reader, &reply), REDIS_OK);
-                        ck_assert_int_eq(is_between_replies(&gauge), reply != NULL);
+                        ck_assert_int_eq(is_between_replies(&gauge), !!reply);
                         if (reply)
                                 freeReplyObject(reply);
                 }
