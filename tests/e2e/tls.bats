@@ -64,9 +64,8 @@ is_refused_for() { # TEXT
         wait_until 20 ready 1
         run -0 sqmgrctl restart --wait=drained --timeout 300s
         # More than one record of TLS, in one answer.
-        for i in $(seq 300); do
-                echo "SADD processes $(hostname):$i:$(printf '%0200d' "$i")"
-        done | redis --pipe >/dev/null
+        redis eval 'for i = 1, 300 do redis.call("SADD", KEYS[1], ARGV[1] .. ":" .. i .. ":" .. string.rep("0", 200)) end' \
+                1 processes "$(hostname)"
         run -0 sqmgrctl restart --wait=drained --timeout 300s
         redis client kill type normal skipme no || true
         wait_until 20 grep -F 'connection lost' "$folder/sqmgr.log"
