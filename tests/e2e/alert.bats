@@ -37,7 +37,7 @@ ${sqmgr_lines-}"
         # The end of a trouble is told as well, and is no error.
         start_redis
         wait_until 20 grep -q '"redis-up"' told/events
-        jq -e 'select(.event == "redis-up") | .level == "info" and .fleet == "default"' told/events
+        jq -es 'any(.[]; .event == "redis-up" and .level == "info" and .fleet == "default")' told/events
         # What matters less is not told.
         run ! grep -q '"started"\|"active"' told/events
 }

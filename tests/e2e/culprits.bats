@@ -37,7 +37,7 @@ classes_are() { fleet_is ".culprits[0].classes == $1"; }
         wait_until 60 told culprits 1
         [[ "$(text_of culprits)" =~ ^default/1\ \(pid\ $pid\)\ grew\ by\ 2[0-9]{2}M\ to\ [23][0-9]{2}M\ within\ [0-9].*,\ running\ Hold\ \(2\),\ Leak$ ]]
         told memory-over 1
-        sqmgrctl events --json | jq -e 'select(.event == "culprits") | .level == "info" and .worker == "default/1"'
+        sqmgrctl events --json | jq -es 'any(.[]; .event == "culprits" and .level == "info" and .worker == "default/1")'
         classes_are '[{"class": "Hold", "jobs": 2}, {"class": "Leak", "jobs": 1}]'
         fleet_is ".culprits[0] | .worker == \"default/1\" and .pid == $pid and .cause == \"memory\" and .more_classes == 0"
         fleet_is '.culprits[0] | .memory_bytes > 200 * 1048576 and .growth_bytes > 200 * 1048576'
