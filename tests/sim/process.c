@@ -145,7 +145,7 @@ static void runner_dies(struct sim *sim, struct process *process, const char *ho
         if (!process->wrapped)
                 process->main_alive = false;
         else if (process->main_alive)
-                process->wrapper_exit_at = process->worker && rng_chance(&process->rng, 60)
+                process->wrapper_exit_at = process->worker && rng_chance(&process->rng, 60) && !sim->calm
                                                    ? USEC_INFINITY
                                                    : sim->now + rng_range(&process->rng, 0, 2 * SEC);
         tell_exit(sim, process);
