@@ -190,6 +190,7 @@ static int on_child(sd_event_source *source _unused_, const struct signalfd_sigi
 static int add_signals(struct supervisor *supervisor)
 {
         sd_event *event = supervisor->event;
+        struct sigaction inherited;
         sigset_t blocked;
         int r;
 
@@ -199,9 +200,12 @@ static int add_signals(struct supervisor *supervisor)
         sigaddset(&blocked, SIGINT);
         sigaddset(&blocked, SIGHUP);
         sigaddset(&blocked, SIGUSR2);
-        /* Whoever started us may have ignored SIGCHLD: then the kernel would keep no exit status for us. */
         if (sigprocmask(SIG_BLOCK, &blocked, NULL) < 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR ||
-            signal(SIGCHLD, SIG_DFL) == SIG_ERR)
+            sigaction(SIGCHLD, NULL, &inherited) < 0)
+                return -errno;
+        /* Whoever started us may have ignored SIGCHLD: then the kernel would keep no exit status for us. Else
+         * it stays as it is: to set it drops the one that waits, after a re-exec. */
+        if (inherited.sa_handler == SIG_IGN && signal(SIGCHLD, SIG_DFL) == SIG_ERR)
                 return -errno;
         if ((r = sd_event_add_signal(event, NULL, SIGTERM, on_end, supervisor)) < 0 ||
             (r = sd_event_add_signal(event, NULL, SIGINT, on_end, supervisor)) < 0 ||

@@ -237,8 +237,11 @@ void beats_want(struct beats_slot *slot, unsigned looks)
 /* Its known heartbeat is gone or stands still: perhaps it goes on under another identity. */
 static bool slot_is_lost(const struct beats_slot *slot, usec_t now)
 {
+        /* Looked for without the margin that evidence is given: before the silent one counts as hung, and
+         * while its work list has not expired either. */
         return slot->identity &&
-               (slot->beat_missing || usec_sub(now, slot->changed_at) > worker_stale_usec(slot->worker));
+               (slot->beat_missing ||
+                usec_sub(now, slot->changed_at) > slot->worker->fleet->settings->traits->stale_usec);
 }
 
 static void look_advance(struct beats *beats);

@@ -137,6 +137,7 @@ static struct told describe(const struct watched *watched, const struct fleet *f
         if (!fleet) {
                 told.state = ROLLOUT_ABORTED;
                 told.ended = true;
+                told.stopped = false;
                 told.outdated = told.draining = 0;
                 return told;
         }

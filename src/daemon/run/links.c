@@ -199,12 +199,16 @@ void links_join(struct links *links)
 
                 for (size_t j = 0; j < world->n_fleets; j++)
                         used |= world->fleets[j]->link == link;
-                if (used)
-                        links->list[kept++] = link;
-                else
-                        free_link(link);
+                if (!used)
+                        continue;
+                links->list[i] = links->list[kept];
+                links->list[kept++] = link;
         }
+        /* Whoever waits for one of these is told at once, and looks at those that there are. */
+        size_t n = links->n;
         links->n = kept;
+        for (size_t i = kept; i < n; i++)
+                free_link(links->list[i]);
 }
 
 void links_end(struct links *links)
