@@ -27,6 +27,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
 
 @test "crash: one who started sqmgr ignored SIGCHLD: how workers end is told, and what asks children works" {
         start_redis
+        # shellcheck disable=SC2034
         sqmgr_lines="alert_command = $folder/alert
 alert_user = $(id -un)"
         printf '#!/bin/sh\ncat >>%s/alerted; echo >>%s/alerted\n' "$folder" "$folder" >"$folder/alert"
@@ -38,6 +39,7 @@ ready_after = 500ms
 backoff_min = 200ms
 END
         launch sqmgr env --ignore-signal=CHLD sqmgr -c "$folder/sqmgr.ini"
+        # shellcheck disable=SC2034
         sqmgr_pid=$!
         wait_until 20 ready 1
         kill -KILL "$(fleet '.workers[0].pid')"

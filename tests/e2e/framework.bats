@@ -51,7 +51,7 @@ told_in_all() { [ "$(redis hlen probe:told)" = "$1" ]; }
         # shellcheck disable=SC2086
         told_once $old
         told_in_all 3
-        wait_until 60 jobs_are done "$n_jobs"
+        wait_until 60 jobs_are "done" "$n_jobs"
         [ "$(jobs_of started)" = "$n_jobs" ]
         none_twice
         fleet_is '.generation == 2 and .rollout.state == "done" and .active == 3'
@@ -79,7 +79,7 @@ told_in_all() { [ "$(redis hlen probe:told)" = "$1" ]; }
         # shellcheck disable=SC2086
         told_once $old
         told_in_all 3
-        [ "$(jobs_of done)" = 3 ]
+        [ "$(jobs_of "done")" = 3 ]
         none_twice
         wait_until 20 ready 3
         fleet_is '.generation == 2 and .active == 3 and (.workers | length) == 3'
