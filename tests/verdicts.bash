@@ -2,7 +2,8 @@
 # What tests/run makes of what its groups write: each thing that was proven, was not, or was skipped is a line of
 # $out/$group.verdicts, of its verdict (ok, FAIL or skip), its name and, for a skip, its reason, separated by tabs.
 # A skip that tests/skips does not allow has failed. A program skips with a line `skipped: REASON`, which may be of a
-# part of it, and with exit status 77 where nothing is left to be proven.
+# part of it, and with exit status 77 where nothing is left to be proven. What a failure printed is a file of
+# $out/$group.failures, below a line with its name.
 # shellcheck shell=bash disable=SC2154
 
 skips_allowed=$top/tests/skips
@@ -28,6 +29,17 @@ verdict() { # ok|FAIL|skip NAME [REASON]
         fi >>"$out/$group.verdicts"
 }
 
+# Of a failure that has its verdict.
+keep_output() { # NAME, and what it printed on standard input
+        mkdir -p "$out/$group.failures"
+        { echo "$group: $1" && cat; } >"$out/$group.failures/$(printf '%04d' "$(count_verdicts FAIL "$out/$group.verdicts")")"
+}
+
+fail() { # NAME, and what it printed on standard input
+        verdict FAIL "$1"
+        keep_output "$1"
+}
+
 # Prints how many there are.
 verdicts_of_skips() { # NAME OUTPUT
         local reason n=0
@@ -48,7 +60,7 @@ verdict_of() { # NAME COMMAND...
         case $status in
         0) verdict ok "$name" ;;
         77) [ "$skipped" != 0 ] || verdict skip "$name" ;;
-        *) verdict FAIL "$name" ;;
+        *) { cat "$out/$group.part" && echo "exit status $status"; } | fail "$name" ;;
         esac
 }
 
@@ -64,15 +76,16 @@ verdicts_of_program() { # TRS-FILE
                 case $result in
                 PASS) verdict ok "$name" ;;
                 SKIP) [ "$skipped" != 0 ] || verdict skip "$name" ;;
-                *) verdict FAIL "$name ($result)" ;;
+                *) fail "$name ($result)" <"$log" ;;
                 esac
                 return
         fi
         bad=${checks#* } checks=${checks% *}
         [ "$result" = PASS ] || [ "$bad" -gt 0 ] || bad=1
         yes "ok	$name" | head -n $((checks - bad - skipped)) >>"$out/$group.verdicts"
-        [ "$bad" = 0 ] || { grep -E ':[FE]:' "$log" || echo 'the program failed'; } |
-                sed "s/^/FAIL	$name: /" >>"$out/$group.verdicts"
+        [ "$bad" != 0 ] || return 0
+        { grep -E ':[FE]:' "$log" || echo 'the program failed'; } | sed "s/^/FAIL	$name: /" >>"$out/$group.verdicts"
+        keep_output "$name" <"$log"
 }
 
 verdicts_of_make_check() { # BUILD-ROOT
@@ -84,24 +97,24 @@ verdicts_of_make_check() { # BUILD-ROOT
 
 # Bats's output, with its exit status on a last line.
 verdicts_of_tap() { # FILE.bats.tap
-        local file line result name ran=0
+        local file line result number name ran=0
         file=$(basename "$1" .tap)
         while IFS= read -r line; do
-                [[ $line =~ ^(ok|not\ ok)\ [0-9]+\ (.*)$ ]] || continue
-                ran=$((ran + 1)) result=${BASH_REMATCH[1]} name=${BASH_REMATCH[2]}
+                [[ $line =~ ^(ok|not\ ok)\ ([0-9]+)\ (.*)$ ]] || continue
+                ran=$((ran + 1)) result=${BASH_REMATCH[1]} number=${BASH_REMATCH[2]} name=${BASH_REMATCH[3]}
                 if [ "$result" = 'not ok' ]; then
-                        verdict FAIL "$file: $name"
+                        sed -n "/^not ok $number /,/^\(not \)\?ok /{/^#/p}" "$1" | fail "$file: $name"
                 elif [[ $name =~ ^(.*)\ #\ skip\ ?(.*)$ ]]; then
                         verdict skip "$file: ${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"
                 else
                         verdict ok "$file: $name"
                 fi
-        done <"$1"
+        done < <(grep -E '^(ok|not ok) ' "$1")
         if [ $ran = 0 ]; then
-                verdict FAIL "$file: nothing ran"
+                fail "$file: nothing ran" <"$1"
         # Bats that ends badly without a failed test could not run them all.
         elif ! grep -q '^# exit 0$' "$1" && ! grep -q '^not ok' "$1"; then
-                verdict FAIL "$file did not run to its end"
+                fail "$file did not run to its end" <"$1"
         fi
 }
 
@@ -118,4 +131,35 @@ totals() { # FILE...
 # What failed and what was skipped, by name.
 tell_verdicts() { # FILE
         sed -n 's/^FAIL\t/failed: /p; s/^skip\t\(.*\)\t\(.*\)/skipped: \1 (\2)/p' "$1"
+}
+
+# The first and the last lines of standard input, without the passes of make check.
+shorten() { # LINES
+        awk -v max="$1" '
+                !/^PASS: / { text[++n] = substr($0, 1, 300) }
+                END {
+                        for (i = 1; i <= n; i++) {
+                                if (n <= max || i <= max / 2 || i > n - max / 2)
+                                        print text[i]
+                                else if (!cut++)
+                                        print "[...]"
+                        }
+                }'
+}
+
+# What the failures printed, the less of each the more they are: who keeps but the end of our output has all of them.
+tell_failures() { # GROUP...
+        local group file files=() lines
+        for group; do
+                for file in "$out/$group.failures"/*; do
+                        [ ! -e "$file" ] || files+=("$file")
+                done
+        done
+        [ ${#files[@]} -gt 0 ] || return 0
+        lines=$((110 / ${#files[@]}))
+        lines=$((lines > 40 ? 40 : lines < 2 ? 2 : lines))
+        for file in "${files[@]}"; do
+                echo "---- $(head -n 1 "$file")"
+                tail -n +2 "$file" | shorten $lines
+        done
 }

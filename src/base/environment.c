@@ -52,8 +52,8 @@ int environment_put(struct environment *environment, const char *entry)
 /* A process that found one of these would speak in the name of the other, or be taken for a worker. */
 static bool entry_is_private(const char *entry)
 {
-        static const char *const prefixes[] = {"NOTIFY_SOCKET=", "WATCHDOG_", "LISTEN_",
-                                               "RUNTIME_DIRECTORY=", "SQMGR_INSTANCE="};
+        static const char *const prefixes[] = {"NOTIFY_SOCKET=",     "WATCHDOG_",       "LISTEN_",
+                                               "RUNTIME_DIRECTORY=", "SQMGR_INSTANCE=", "SQMGR_STATUS_DIR="};
 
         for (size_t i = 0; i < ELEMENTSOF(prefixes); i++)
                 if (strncmp(entry, prefixes[i], strlen(prefixes[i])) == 0)
@@ -69,6 +69,20 @@ int environment_put_inherited(struct environment *environment, char *const *list
                 if (!entry_is_private(*list))
                         r = environment_put(environment, *list);
         return r;
+}
+
+void environment_remove(struct environment *environment, const char *name)
+{
+        size_t length = strlen(name), kept = 0;
+
+        for (size_t i = 0; i < environment->n; i++)
+                if (strncmp(environment->list[i], name, length) == 0 && environment->list[i][length] == '=')
+                        free(environment->list[i]);
+                else
+                        environment->list[kept++] = environment->list[i];
+        environment->n = kept;
+        if (environment->list)
+                environment->list[kept] = NULL;
 }
 
 const char *environment_get(const struct environment *environment, const char *name)
@@ -127,6 +141,10 @@ static int environment_put_line(struct environment *environment, char *line, con
         char *name = trim(line);
         if (name[0] == '\0' || name[0] == '#')
                 return 0;
+
+        /* As a file has it that a shell reads, too. */
+        if (strncmp(name, "export", strlen("export")) == 0 && isblank((unsigned char)name[strlen("export")]))
+                name = trim(name + strlen("export"));
 
         size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
         if (length == 0 || isdigit((unsigned char)name[0]) || name[length] != '=') {

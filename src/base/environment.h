@@ -19,6 +19,9 @@ int environment_put(struct environment *environment, const char *entry);
  * gave it for itself, and the mark of the sqmgr that it may run under. list: NULL-terminated, or NULL. */
 int environment_put_inherited(struct environment *environment, char *const *list);
 
+/* Takes name out, where it is there. */
+void environment_remove(struct environment *environment, const char *name);
+
 /* The value of name, or NULL. */
 const char *environment_get(const struct environment *environment, const char *name);
 
@@ -27,9 +30,9 @@ const char *environment_get(const struct environment *environment, const char *n
 const char *environment_find(const char *text, size_t length, const char *name);
 
 /* Adds the lines of an environment file: NAME=VALUE, with blank lines and those that begin with '#' left out.
- * A value may stand in single quotes (literal) or in double quotes (a backslash before " \ $ or ` is
- * dropped); without quotes it runs to the end of the line, its outer blanks trimmed. Returns 0, -ENOMEM, or
- * -EINVAL with the line from 1 and what is wrong with it. */
+ * The word 'export' may stand before a name. A value may stand in single quotes (literal) or in double quotes
+ * (a backslash before " \ $ or ` is dropped); without quotes it runs to the end of the line, its outer blanks
+ * trimmed. Returns 0, -ENOMEM, or -EINVAL with the line from 1 and what is wrong with it. */
 int environment_put_lines(struct environment *environment, const char *text, size_t length,
                           unsigned *ret_line, const char **ret_error);
 

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NAME "control.sock"
+#define SUFFIX ".sock"
+#define NAME   "control" SUFFIX
 
 int socket_path_default(const char *service_dir, const char *runtime_dir, char **ret)
 {
@@ -20,4 +21,19 @@ int socket_path_default(const char *service_dir, const char *runtime_dir, char *
                 return -ENOMEM;
         *ret = path;
         return 0;
+}
+
+char *socket_path_status(const char *socket)
+{
+        const char *slash = strrchr(socket, '/'), *name = slash ? slash + 1 : socket;
+        size_t length = strlen(name), above = (size_t)(name - socket);
+        char *path;
+
+        if (length > strlen(SUFFIX) && strcmp(name + length - strlen(SUFFIX), SUFFIX) == 0)
+                length -= strlen(SUFFIX);
+        if (strcmp(name, NAME) == 0)
+                length = 0;
+        int n = asprintf(&path, "%.*s%.*s%sstatus", (int)above, socket, (int)length, name,
+                         length > 0 ? "." : "");
+        return n < 0 ? NULL : path;
 }

@@ -13,3 +13,7 @@
  * socket of its own; else below runtime_dir. Either may be NULL; one that is not absolute is passed over.
  * Returns 0 with *ret to be freed, NULL where there is no such directory; or -ENOMEM. */
 int socket_path_default(const char *service_dir, const char *runtime_dir, char **ret);
+
+/* Where the status directories of workers are, beside it: `status` for a control.sock, `NAME.status` for a
+ * NAME.sock. To be freed; NULL: out of memory. */
+char *socket_path_status(const char *socket);

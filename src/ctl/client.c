@@ -7,6 +7,7 @@
 #include "ctl/reply.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
+#include "ctl/usage.h"
 #include "wire/control.h"
 #include <grp.h>
 #include <poll.h>
@@ -92,6 +93,8 @@ static int tell_denied(const char *path)
 
 static int tell_connect_error(struct ctl *ctl, int error)
 {
+        struct stat status;
+
         switch (error) {
         case EACCES:
         case EPERM:
@@ -104,6 +107,10 @@ static int tell_connect_error(struct ctl *ctl, int error)
                         "there is no socket '%s': is sqmgr running? -s or SQMGR_SOCKET names another socket",
                         ctl->socket);
         case ECONNREFUSED:
+                if (stat(ctl->socket, &status) == 0 && !S_ISSOCK(status.st_mode))
+                        return say_error(CTL_CONNECT,
+                                         "'%s' is no socket: -s or SQMGR_SOCKET names the one of sqmgr",
+                                         ctl->socket);
                 return say_error(CTL_CONNECT, "nobody answers on '%s': start sqmgr", ctl->socket);
         case ENAMETOOLONG:
                 return say_error(CTL_CONNECT, "the socket's path is too long, %zu bytes at most: '%s'",
@@ -214,20 +221,29 @@ int client_wait(struct ctl *ctl, usec_t usec)
         return r;
 }
 
+static void tell_trying(const struct ctl *ctl, usec_t now)
+{
+        char span[FORMAT_MAX + 8] = "";
+
+        if (ctl->again_until != USEC_INFINITY) {
+                memcpy(span, " for ", 6);
+                format_duration(usec_sub(ctl->again_until, now), span + 5, FORMAT_MAX);
+        }
+        say_error(CTL_LOST, "the connection to sqmgr is lost%s: trying%s to connect again",
+                  ctl->follow ? "" : ", the restart goes on", span);
+}
+
 static int client_connect_again(struct ctl *ctl)
 {
         usec_t now = client_now();
-        char span[FORMAT_MAX];
         int r;
 
         client_close(ctl);
         if (ctl->again_until == 0) {
-                ctl->again_until = MIN(usec_add(now, AGAIN_USEC), ctl->deadline);
-                format_duration(usec_sub(ctl->again_until, now), span, sizeof(span));
-                say_error(CTL_LOST,
-                          "the connection to sqmgr is lost, the restart goes on: trying for %s to connect "
-                          "again",
-                          span);
+                /* Who follows events has nothing else to do. */
+                ctl->again_until =
+                        ctl->follow ? ctl->deadline : MIN(usec_add(now, AGAIN_USEC), ctl->deadline);
+                tell_trying(ctl, now);
         }
         /* The first try comes late, too: one that lets in and hangs up at once must not spin us. */
         do {
@@ -235,13 +251,14 @@ static int client_connect_again(struct ctl *ctl)
                 if (ctl->signal != 0)
                         return CTL_WOKEN;
                 now = client_now();
-                r = connect_within(ctl, MAX(usec_sub(ctl->again_until, now), AGAIN_STEP_USEC));
+                r = connect_within(ctl,
+                                   MAX(MIN(usec_sub(ctl->again_until, now), AGAIN_USEC), AGAIN_STEP_USEC));
         } while (r < 0 && now < ctl->again_until);
         if (r < 0)
-                return say_error(CTL_CONNECT,
-                                 "cannot connect to '%s' again: %s; the restart goes on when sqmgr is back, "
-                                 "see 'sqmgrctl status' then",
-                                 ctl->socket, strerrordesc_np(-r));
+                return say_error(
+                        CTL_CONNECT, "cannot connect to '%s' again: %s%s", ctl->socket, strerrordesc_np(-r),
+                        ctl->follow ? ""
+                                    : "; the restart goes on when sqmgr is back, see 'sqmgrctl status' then");
         return CTL_DONE;
 }
 
@@ -312,20 +329,16 @@ static int read_more(struct ctl *ctl)
         return CTL_DONE;
 }
 
-static int tell_refused(json_t *parameters)
-{
-        json_t *details = json_object_get(parameters, "details"), *line;
-        size_t i;
-
-        say_error(CTL_FAILED, "%s", reply_string(parameters, "reason"));
-        json_array_foreach(details, i, line) say_error_line(json_string_value(line));
-        return CTL_FAILED;
-}
-
 static int tell_permission(json_t *parameters)
 {
-        const char *group = reply_string(parameters, "group");
+        const char *group = reply_string(parameters, "group"), *name = reply_string(parameters, "method");
+        const char *dot = strrchr(name, '.');
+        const struct control_method *method = control_find_method(dot ? dot + 1 : name);
 
+        if (method && method->access == CONTROL_OWN)
+                return say_error(
+                        CTL_PERMISSION,
+                        "not permitted: root may do this, and the user that sqmgr runs as, and nobody else");
         if (group[0] == '\0')
                 return say_error(CTL_PERMISSION,
                                  "not permitted: root may do this, and the user that sqmgr runs as; "
@@ -336,22 +349,58 @@ static int tell_permission(json_t *parameters)
                 group);
 }
 
-static int tell_error(const struct varlink_reply *reply)
+static bool is_among(json_t *names, const char *name, size_t length)
+{
+        json_t *each;
+        size_t i;
+
+        json_array_foreach(names, i, each)
+        {
+                if (json_string_length(each) == length && strncmp(json_string_value(each), name, length) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* What was meant may be near. */
+static int tell_unknown_fleet(const struct ctl *ctl, json_t *parameters)
+{
+        const char *name = reply_string(parameters, "name"), *slash = strrchr(name, '/');
+        json_t *fleets = json_object_get(parameters, "fleets");
+        bool restarts = strcmp(ctl->command->name, "restart") == 0;
+        char names[REPLY_NAMES_MAX];
+
+        if (restarts && (strcmp(name, "drained") == 0 || strcmp(name, "replaced") == 0))
+                return say_error_as("unknown-fleet", CTL_USAGE,
+                                    "unknown fleet '%s', did you mean '--wait=%s'?", name, name);
+        if (slash && is_among(fleets, name, (size_t)(slash - name)))
+                return restarts ? say_error_as("unknown-fleet", CTL_USAGE,
+                                               "'%s' is a worker: 'sqmgrctl quiet %s' has it replaced", name,
+                                               name)
+                                : say_error_as("unknown-fleet", CTL_USAGE,
+                                               "'%s' is a worker, and '%s' wants a fleet", name,
+                                               ctl->command->name);
+        return say_error_as("unknown-fleet", CTL_USAGE, "unknown fleet '%s': %s", name,
+                            reply_names(fleets, names));
+}
+
+static int tell_error(const struct ctl *ctl, const struct varlink_reply *reply)
 {
         const char *error = reply->error;
         json_t *parameters = reply->parameters;
         char names[REPLY_NAMES_MAX];
 
         if (strcmp(error, CONTROL_REFUSED) == 0)
-                return tell_refused(parameters);
+                return say_refusal(reply_string(parameters, "reason"),
+                                   json_object_get(parameters, "details"));
         if (strcmp(error, VARLINK_PERMISSION_DENIED) == 0)
                 return tell_permission(parameters);
         if (strcmp(error, CONTROL_UNKNOWN_FLEET) == 0)
-                return say_error(CTL_USAGE, "unknown fleet '%s': %s", reply_string(parameters, "name"),
-                                 reply_names(json_object_get(parameters, "fleets"), names));
+                return tell_unknown_fleet(ctl, parameters);
         if (strcmp(error, CONTROL_UNKNOWN_WORKER) == 0)
-                return say_error(CTL_USAGE, "unknown worker '%s': %s", reply_string(parameters, "name"),
-                                 reply_names(json_object_get(parameters, "workers"), names));
+                return say_error_as("unknown-worker", CTL_USAGE, "unknown worker '%s': %s",
+                                    reply_string(parameters, "name"),
+                                    reply_names(json_object_get(parameters, "workers"), names));
         if (strcmp(error, VARLINK_INVALID_PARAMETER) == 0)
                 return say_error(CTL_USAGE,
                                  "sqmgr does not take the parameter '%s': is it of another version?",
@@ -391,7 +440,7 @@ int client_receive(struct ctl *ctl, struct varlink_reply *ret)
                 *ret = reply;
                 return CTL_DONE;
         }
-        r = tell_error(&reply);
+        r = tell_error(ctl, &reply);
         varlink_reply_free(&reply);
         return r;
 }

@@ -28,7 +28,8 @@ static void offer(const char *word, const char *help, const char *partial)
 
 static bool takes_value(const char *word)
 {
-        return strcmp(word, "-s") == 0 || strcmp(word, "--socket") == 0 || strcmp(word, "--timeout") == 0;
+        return strcmp(word, "-s") == 0 || strcmp(word, "--socket") == 0 || strcmp(word, "--timeout") == 0 ||
+               strcmp(word, "-n") == 0 || strcmp(word, "--lines") == 0;
 }
 
 static int read_words(struct ctl *ctl, char **words, size_t n, struct typed *ret)

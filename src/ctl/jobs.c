@@ -123,7 +123,7 @@ int ctl_jobs(struct ctl *ctl)
         if (json_array_size(jobs) > 0)
                 r = print_jobs(jobs);
         else if (json_array_size(errors) == 0)
-                printf("no job is running\n");
+                printf("no job is known to run\n");
         json_array_foreach(errors, i, error) r = say_error(CTL_FAILED, "%s", json_string_value(error));
         return r;
 }

@@ -90,6 +90,9 @@ static int tell_bad_option(int option, const char *word)
                         return say_error(CTL_USAGE, "--%s takes no value", name);
                 compare_words(&near, name, usage_options[i].name);
         }
+        /* As other programs have it. */
+        if (strcmp(name, "tail") == 0)
+                near.word = "lines";
         if (near.word)
                 return say_error(CTL_USAGE, "unknown option '--%s', did you mean '--%s'?", name, near.word);
         return say_error(CTL_USAGE, "unknown option '--%s': 'sqmgrctl --help' lists them", name);
@@ -112,6 +115,7 @@ static int take_option(struct ctl *ctl, int option, const char *word, struct giv
                 return ctl->socket ? CTL_DONE : say_error(CTL_FAILED, "there is too little memory");
         case USAGE_JSON:
                 ctl->json = true;
+                say_json();
                 return CTL_DONE;
         case USAGE_TIMEOUT:
                 given->timeout = true;
@@ -124,7 +128,11 @@ static int take_option(struct ctl *ctl, int option, const char *word, struct giv
                 if (!optarg || ctl->wait == CTL_WAIT_DRAINED || strcmp(optarg, "replaced") == 0)
                         return CTL_DONE;
                 return say_error(CTL_USAGE, "--wait=%s: 'replaced' and 'drained' can be waited for", optarg);
-        case USAGE_FOLLOW:
+        case 'n':
+                if (parse_unsigned(optarg, 0, INT32_MAX, &ctl->lines) == 0)
+                        return CTL_DONE;
+                return say_error(CTL_USAGE, "'%s' is not a number of lines", optarg);
+        case 'f':
                 ctl->follow = true;
                 return CTL_DONE;
         case USAGE_WATCH:
@@ -163,7 +171,7 @@ static int take_options(struct ctl *ctl, int argc, char **argv, struct given *gi
                 known[i] = (struct option){usage_options[i].name, has_argument(usage_options[i].value), NULL,
                                            usage_options[i].key};
         while (r == CTL_DONE && !given->answered &&
-               (option = getopt_long(argc, argv, ":s:hV", known, NULL)) != -1) {
+               (option = getopt_long(argc, argv, ":s:fn:hV", known, NULL)) != -1) {
                 for (size_t i = 0; i < usage_n_options; i++)
                         if (usage_options[i].key == option)
                                 given->options |= usage_options[i].command;
@@ -205,6 +213,10 @@ static int run(struct ctl *ctl, int argc, char **argv)
         if (optind >= argc)
                 return say_error(CTL_USAGE, "a command is missing: 'sqmgrctl --help' lists them");
         ctl->command = table_find(argv[optind]);
+        if (!ctl->command && strcmp(argv[optind], "help") == 0) {
+                print_help();
+                return CTL_DONE;
+        }
         if (!ctl->command)
                 return tell_unknown_command(argv[optind]);
         ctl->arguments = argv + optind + 1;
@@ -222,7 +234,7 @@ static int run(struct ctl *ctl, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-        struct ctl ctl = {.fd = -1, .signal_fd = -1, .key_fd = -1};
+        struct ctl ctl = {.lines = UINT64_MAX, .fd = -1, .signal_fd = -1, .key_fd = -1};
         int code = CTL_DONE;
 
         /* One that was closed can be read alone, so that what is written there fails. */

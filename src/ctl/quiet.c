@@ -15,11 +15,14 @@ int ctl_quiet(struct ctl *ctl)
 
         if (r != CTL_DONE || !reply)
                 return r;
+        bool exits = reply_is_true(reply, "exits");
         if (reply_is_true(reply, "leaving"))
                 say_line("%s: is quiet or stopping already", target);
         else if (strchr(target, '/'))
-                say_line("%s: takes no new jobs and is replaced", target);
+                say_line("%s: %s and is replaced", target, exits ? "is told to exit" : "takes no new jobs");
         else
-                say_line("%s: takes no new jobs until 'sqmgrctl start %s' or a restart", target, target);
+                say_line("%s: %s until 'sqmgrctl start %s' or a restart", target,
+                         exits ? "its workers are told to exit, and none is started" : "takes no new jobs",
+                         target);
         return CTL_DONE;
 }

@@ -84,22 +84,36 @@ static void add_phrase(char *text, size_t size, const char *phrase)
                 snprintf(text + length, size - length, "%s%s", length > 0 ? "; " : "", phrase);
 }
 
+#define PHRASE_MAX 64
+
+static const char *ready_text(json_t *worker, char text[static PHRASE_MAX])
+{
+        char left[FORMAT_MAX];
+
+        if (!json_is_number(json_object_get(worker, "ready_seconds")))
+                return "not ready yet";
+        snprintf(text, PHRASE_MAX, "ready in %s", reply_seconds_left(worker, "ready_seconds", left));
+        return text;
+}
+
 static void explain_worker(json_t *worker, char *text, size_t size)
 {
         const char *state = worker_state(worker), *evidence = reply_string(worker, "evidence");
         const char *waits_for = reply_string(worker, "waits_for");
         bool active = strcmp(state, "active") == 0;
+        char phrase[PHRASE_MAX];
 
         text[0] = '\0';
         add_phrase(text, size, reply_string(worker, "reason"));
         if (reply_is_true(worker, "outdated") && text[0] == '\0')
                 add_phrase(text, size, "outdated");
         add_phrase(text, size, waits_for);
-        if (active && strcmp(evidence, "redis") != 0 && waits_for[0] == '\0')
-                add_phrase(text, size,
-                           strcmp(evidence, "title") == 0 ? "known by its title only" : "no fresh beat");
+        if (active && strcmp(evidence, "title") == 0 && waits_for[0] == '\0')
+                add_phrase(text, size, "known by its title only");
+        else if (active && strcmp(evidence, "none") == 0 && waits_for[0] == '\0')
+                add_phrase(text, size, "no fresh beat");
         else if (active && !reply_is_true(worker, "ready"))
-                add_phrase(text, size, "not ready yet");
+                add_phrase(text, size, ready_text(worker, phrase));
 }
 
 static void fill_memory(struct row *row, json_t *worker, long long threshold)
@@ -113,7 +127,7 @@ static void fill_memory(struct row *row, json_t *worker, long long threshold)
                 return;
         }
         long long share = (long long)((double)bytes * 100 / (double)threshold);
-        snprintf(cell, sizeof(row->cells[0]), "%s %lld%%", size, share);
+        snprintf(cell, sizeof(row->cells[0]), "%s %3lld%%", size, share);
         row->colours[COLUMN_MEMORY] = share >= 100 ? RED : share >= 90 ? YELLOW : NULL;
 }
 
@@ -143,20 +157,28 @@ static void fill_row(struct row *row, json_t *worker, long long threshold)
         explain_worker(worker, row->cells[COLUMN_WHY], size);
 }
 
+static int table_width(const int *widths)
+{
+        int all = 0;
+
+        for (int i = 0; i < COLUMN_WHY; i++)
+                all += widths[i] > 0 ? 2 + widths[i] : 0;
+        return all;
+}
+
 static void render_row(FILE *out, const struct row *row, const int *widths, bool is_header,
                        const struct view *view)
 {
         const char *why = row->cells[COLUMN_WHY];
-        int end = 0;
-
-        for (int i = 0; i < COLUMN_WHY; i++)
-                end += 2 + widths[i];
+        int end = table_width(widths);
         bool beside = why[0] != '\0' && (view->columns == 0 || view->columns - end - 2 >= WHY_COLUMNS_MIN);
         for (int i = 0; i < COLUMN_WHY; i++) {
-                bool right = i == COLUMN_PID || i == COLUMN_GENERATION;
+                bool right = i == COLUMN_PID || i == COLUMN_GENERATION || i == COLUMN_MEMORY;
                 const char *cell = row->cells[i], *colour = view->colour ? row->colours[i] : NULL;
                 int pad = widths[i] - text_width(cell);
 
+                if (widths[i] == 0)
+                        continue;
                 fprintf(out, "  %*s%s%s%s", right ? pad : 0, "", colour ? colour : "", cell,
                         colour ? "\033[0m" : "");
                 /* Nothing comes after the last one of a line. */
@@ -175,14 +197,22 @@ static void render_row(FILE *out, const struct row *row, const int *widths, bool
         }
 }
 
+/* What can be missed most is left out first: its width is 0 then. */
+static void drop_columns(int *widths, const struct view *view)
+{
+        static const enum column order[] = {COLUMN_GENERATION, COLUMN_UPTIME, COLUMN_MEMORY, COLUMN_PID};
+
+        for (size_t i = 0; i < ELEMENTSOF(order) && view->columns > 0; i++)
+                if (table_width(widths) > view->columns)
+                        widths[order[i]] = 0;
+}
+
 /* The name of the fleet stands above, and can be missed where the terminal is too narrow. */
 static void shorten_ids(struct row *rows, size_t n, int *widths, const struct view *view)
 {
-        int all = 0, width = text_width(rows[0].cells[COLUMN_WORKER]);
+        int width = text_width(rows[0].cells[COLUMN_WORKER]);
 
-        for (int i = 0; i < COLUMN_WHY; i++)
-                all += 2 + widths[i];
-        if (view->columns == 0 || all <= view->columns)
+        if (view->columns == 0 || table_width(widths) <= view->columns)
                 return;
         for (size_t i = 1; i <= n; i++) {
                 char *id = rows[i].cells[COLUMN_WORKER], *index = strchr(id, '/');
@@ -241,6 +271,7 @@ int render_workers(FILE *out, json_t *workers, long long threshold, const struct
                 for (int k = 0; k < _COLUMN_MAX; k++)
                         widths[k] = MAX(widths[k], text_width(rows[i].cells[k]));
         shorten_ids(rows, n, widths, view);
+        drop_columns(widths, view);
         for (i = 0; i <= n; i++)
                 render_row(out, &rows[i], widths, i == 0, view);
         return CTL_DONE;
@@ -250,20 +281,25 @@ static void add_rollout(FILE *out, json_t *rollout)
 {
         const char *state = reply_string(rollout, "state");
         long long replaced = reply_integer(rollout, "replaced"),
-                  outdated = reply_integer(rollout, "outdated");
+                  outdated = reply_integer(rollout, "outdated"),
+                  draining = reply_integer(rollout, "draining");
 
-        if (strcmp(state, "none") == 0)
+        /* What was aborted is told while workers of it are left beside each other. */
+        if (strcmp(state, "none") == 0 || (strcmp(state, "aborted") == 0 && outdated == 0))
                 return;
         fprintf(out, ", restart %s", state);
         if (strcmp(state, "done") != 0)
                 fprintf(out, " (%lld replaced, %lld outdated)", replaced, outdated);
+        else if (draining > 0)
+                fprintf(out, ", %lld draining", draining);
 }
 
 /* The summary of a fleet: to be freed; NULL where memory is short. */
 static char *summarize_fleet(json_t *fleet)
 {
         static const char *const states[] = {"starting", "hung", "quiet", "stopping"};
-        const char *state = reply_string(fleet, "state");
+        const char *state = reply_string(fleet, "state"), *ordered = reply_string(fleet, "state_text");
+        const char *scaled = reply_string(fleet, "scaled_text");
         char memory[FORMAT_MAX], *text = NULL;
         size_t size;
         FILE *out = open_memstream(&text, &size);
@@ -272,8 +308,14 @@ static char *summarize_fleet(json_t *fleet)
                 return NULL;
         fprintf(out, "%s (%s): ", reply_string(fleet, "name"), reply_string(fleet, "framework"));
         if (strcmp(state, "running") != 0)
-                fprintf(out, "%s, ", state);
+                fprintf(out, "%s%s%s, ", state, ordered[0] != '\0' ? " " : "", ordered);
+        /* At a shutdown the target of all is 0. */
+        else if (reply_integer(fleet, "target") == 0 && reply_integer(fleet, "configured") == 0 &&
+                 json_array_size(json_object_get(fleet, "workers")) == 0)
+                fputs("switched off, ", out);
         fprintf(out, "%lld of %lld active", reply_integer(fleet, "active"), reply_integer(fleet, "target"));
+        if (scaled[0] != '\0')
+                fprintf(out, " (file: %lld; %s)", reply_integer(fleet, "configured"), scaled);
         for (size_t i = 0; i < ELEMENTSOF(states); i++)
                 if (reply_integer(fleet, states[i]) > 0)
                         fprintf(out, ", %lld %s", reply_integer(fleet, states[i]), states[i]);
@@ -289,8 +331,7 @@ static char *summarize_fleet(json_t *fleet)
 
 static void render_trouble(FILE *out, char *text, const char *colour, const struct view *view)
 {
-        if (view->columns > 0)
-                reply_show_last_lines(text);
+        reply_show_last_lines(text);
         colour = view->colour ? colour : "";
         fprintf(out, "%*s%s", TEXT_INDENT, "", colour);
         text_print_wrapped(out, text, TEXT_INDENT, TEXT_INDENT, view->columns);
@@ -301,29 +342,28 @@ static void render_trouble(FILE *out, char *text, const char *colour, const stru
 static void render_troubles(FILE *out, json_t *fleet, const struct view *view)
 {
         json_t *crash = json_object_get(fleet, "crash");
-        const char *error = reply_string(json_object_get(fleet, "rollout"), "error");
-        const char *waits_for = reply_string(fleet, "waits_for"), *last = reply_string(crash, "last");
-        long long count = reply_integer(crash, "count");
-        char span[FORMAT_MAX], text[4096];
+        json_t *rollout = json_object_get(fleet, "rollout");
+        const char *error = reply_string(rollout, "error"), *waits_for = reply_string(fleet, "waits_for");
+        const char *crash_state = reply_string(crash, "state");
+        char text[4096];
 
-        if (error[0] != '\0') {
+        /* Why it was aborted its operator knows. */
+        if (error[0] != '\0' && strcmp(reply_string(rollout, "state"), "halted") == 0) {
                 snprintf(text, sizeof(text), "restart: %s", error);
                 render_trouble(out, text, RED, view);
         }
-        if (count > 0) {
-                int n = snprintf(text, sizeof(text), "crash: %lld short li%s in a row", count,
-                                 count == 1 ? "fe" : "ves");
-                if (!json_is_null(json_object_get(crash, "next_start_seconds")))
-                        n += snprintf(
-                                text + n, sizeof(text) - (size_t)n, ", the next start in %s",
-                                format_duration(reply_usec(crash, "next_start_seconds"), span, FORMAT_MAX));
-                /* Where that, or the like of it, made the restart halt it has been told. */
-                const char *lines = strstr(last, CONTROL_LAST_LINES_BEGIN);
-                if (last[0] != '\0' && !strstr(error, lines ? lines : last))
-                        snprintf(text + n, sizeof(text) - (size_t)n, "; the last: %s", last);
+        /* An older sqmgr has a count alone. */
+        if (strcmp(crash_state, "failing") == 0 ||
+            (crash_state[0] == '\0' && reply_integer(crash, "count") > 0)) {
+                snprintf(text, sizeof(text), "crash: %s",
+                         reply_string(crash, crash_state[0] != '\0' ? "text" : "last"));
                 render_trouble(out, text, RED, view);
+        } else if (strcmp(crash_state, "recovering") == 0) {
+                snprintf(text, sizeof(text), "%s", reply_string(crash, "text"));
+                render_trouble(out, text, YELLOW, view);
         }
-        if (waits_for[0] != '\0') {
+        /* That a start waits has been told. */
+        if (waits_for[0] != '\0' && json_number_value(json_object_get(crash, "next_start_seconds")) <= 0) {
                 snprintf(text, sizeof(text), "%s", waits_for);
                 render_trouble(out, text, YELLOW, view);
         }
@@ -389,12 +429,20 @@ static void render_sqmgr(FILE *out, json_t *status, const struct view *view)
                                       json_number_value(rtt));
         }
         text_print_wrapped(out, text, 0, TEXT_INDENT, view->columns);
+        const char *stopping = reply_string(json_object_get(status, "shutdown"), "text");
+        if (stopping[0] != '\0') {
+                snprintf(text, sizeof(text), "stopping: %s", stopping);
+                render_trouble(out, text, YELLOW, view);
+        }
         json_array_foreach(json_object_get(status, "redis"), i, redis)
         {
                 if (is_connected(redis))
                         continue;
-                snprintf(text, sizeof(text), "redis %s %s: nothing is quieted or stopped before it answers",
-                         reply_string(redis, "url"), reply_string(redis, "state"));
+                const char *error = reply_string(redis, "error");
+                snprintf(text, sizeof(text),
+                         "redis %s %s%s%s%s: nothing is quieted or stopped before it answers",
+                         reply_string(redis, "url"), reply_string(redis, "state"),
+                         error[0] != '\0' ? " (" : "", error, error[0] != '\0' ? ")" : "");
                 render_trouble(out, text, strcmp(reply_string(redis, "state"), "down") == 0 ? RED : YELLOW,
                                view);
         }

@@ -38,6 +38,13 @@ const char *reply_seconds(json_t *object, const char *key, char *text)
         return format_duration(usec - usec % USEC_PER_SEC, text, FORMAT_MAX);
 }
 
+const char *reply_seconds_left(json_t *object, const char *key, char *text)
+{
+        usec_t usec = usec_add(reply_usec(object, key), USEC_PER_SEC - 1);
+
+        return format_duration(usec - usec % USEC_PER_SEC, text, FORMAT_MAX);
+}
+
 const char *reply_names(json_t *names, char text[static REPLY_NAMES_MAX])
 {
         size_t i, n = json_array_size(names), length;

@@ -14,6 +14,8 @@ usec_t reply_usec(json_t *object, const char *key);
 /* The same of seconds, in words without parts of seconds, in text, which has FORMAT_MAX bytes and is
  * returned. */
 const char *reply_seconds(json_t *object, const char *key, char *text);
+/* The same of what is left: what is not over is a second at least. */
+const char *reply_seconds_left(json_t *object, const char *key, char *text);
 
 /* The strings of a list as a phrase: there are 'a', 'b'. Returns text. */
 #define REPLY_NAMES_MAX 512

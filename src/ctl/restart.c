@@ -27,11 +27,29 @@ static const char *stamp(char text[static STAMP_MAX])
         return text;
 }
 
-static void print_change(json_t *change)
+/* Has one of the events told how it ended? */
+static bool is_told(json_t *events, json_t *change)
+{
+        json_t *event;
+        size_t i;
+
+        json_array_foreach(events, i, event)
+        {
+                if (strcmp(reply_string(event, "event"), "crashed") == 0 &&
+                    strcmp(reply_string(event, "worker"), reply_string(change, "id")) == 0 &&
+                    reply_integer(event, "pid") == reply_integer(change, "pid"))
+                        return true;
+        }
+        return false;
+}
+
+static void print_change(json_t *change, json_t *events)
 {
         const char *state = reply_string(change, "state"), *reason = reply_string(change, "reason");
         char at[STAMP_MAX];
 
+        if (strcmp(state, "gone") == 0 && is_told(events, change))
+                return;
         say_line("%s%s %s%s%s (pid %lld, generation %lld)", stamp(at), reply_string(change, "id"),
                  strcmp(state, "gone") == 0 ? "is gone" : state, reason[0] != '\0' ? ": " : "", reason,
                  reply_integer(change, "pid"), reply_integer(change, "generation"));
@@ -73,12 +91,14 @@ static json_t *find_fleet(json_t *reply, const char *name)
 static void print_started(json_t *fleet, const char *at)
 {
         long long total = reply_integer(fleet, "total"), superseded = reply_integer(fleet, "superseded");
+        const char *waits_for = reply_string(fleet, "waits_for");
 
         if (superseded > 0)
                 say_line("%s%s: starts over, the restart to generation %lld was still running", at,
                          reply_string(fleet, "name"), superseded);
-        say_line("%s%s: restart to generation %lld, %lld worker%s to replace", at,
-                 reply_string(fleet, "name"), reply_integer(fleet, "generation"), total, plural(total));
+        say_line("%s%s: restart to generation %lld, %lld worker%s to replace%s%s", at,
+                 reply_string(fleet, "name"), reply_integer(fleet, "generation"), total, plural(total),
+                 waits_for[0] != '\0' ? "; " : "", waits_for);
 }
 
 static bool is_same_generation(json_t *a, json_t *b)
@@ -114,10 +134,13 @@ static void print_beginnings(json_t *reply, json_t *before)
 
 static void print_progress(json_t *reply, json_t *before)
 {
-        json_t *change, *fleet;
+        json_t *change, *fleet, *event, *events = json_object_get(reply, "events");
+        char at[STAMP_MAX];
         size_t i;
 
-        json_array_foreach(json_object_get(reply, "changes"), i, change) print_change(change);
+        json_array_foreach(events, i, event)
+                say_line("%s%s: %s", stamp(at), reply_string(event, "level"), reply_string(event, "text"));
+        json_array_foreach(json_object_get(reply, "changes"), i, change) print_change(change, events);
         json_array_foreach(json_object_get(reply, "fleets"), i, fleet)
         {
                 json_t *old = find_fleet(before, reply_string(fleet, "name"));
@@ -232,12 +255,17 @@ static int print_outcome(json_t *fleet, bool waited, bool drained)
 {
         const char *name = reply_string(fleet, "name"), *state = reply_string(fleet, "state");
         const char *error = reply_string(fleet, "error");
-        long long total = reply_integer(fleet, "total");
+        long long total = reply_integer(fleet, "total"), draining = reply_integer(fleet, "draining");
+        char drains[48] = "";
 
         if (strcmp(state, "stopped") == 0) {
-                say_line("%s: is stopped, so nothing was restarted: 'sqmgrctl start %s' brings it back", name,
-                         name);
-                return CTL_DONE;
+                const char *ordered = reply_string(fleet, "state_text");
+
+                /* A deployment goes on, but whoever reads its log is to see it. */
+                return say_error(
+                        CTL_DONE,
+                        "%s: stopped%s%s, so nothing was restarted: 'sqmgrctl start %s' brings it back", name,
+                        ordered[0] != '\0' ? " " : "", ordered, name);
         }
         if (strcmp(state, "running") == 0 && !waited) {
                 print_started(fleet, "");
@@ -247,8 +275,10 @@ static int print_outcome(json_t *fleet, bool waited, bool drained)
                 return tell_halt(fleet);
         if (strcmp(state, "aborted") == 0)
                 return say_error(CTL_FAILED, "%s: restart aborted: %s", name, error);
+        if (draining > 0)
+                snprintf(drains, sizeof(drains), ", %lld draining", draining);
         say_line("%s: restart done, generation %lld is in force: %lld worker%s replaced%s", name,
-                 reply_integer(fleet, "generation"), total, plural(total), drained ? " and gone" : "");
+                 reply_integer(fleet, "generation"), total, plural(total), drained ? " and gone" : drains);
         return CTL_DONE;
 }
 

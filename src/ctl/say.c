@@ -2,6 +2,8 @@
 /* Sentences for people, on a terminal broken between words. */
 #include "ctl/say.h"
 #include "base/text.h"
+#include "ctl/exit.h"
+#include "ctl/reply.h"
 #include "ctl/screen.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,9 +11,12 @@
 
 #define INDENT 2
 
+static const char no_memory[] = "there is too little memory";
+
 static struct {
         char *text;
         size_t size;
+        bool json;
 } errors;
 
 /* To be freed, or NULL where memory is short. */
@@ -29,8 +34,7 @@ void say_line(const char *format, ...)
         va_start(arguments, format);
         _cleanup_free_ char *text = format_text(format, arguments);
         va_end(arguments);
-        text_print_wrapped(stdout, text ?: "there is too little memory", 0, INDENT,
-                           screen_columns(STDOUT_FILENO));
+        text_print_wrapped(stdout, text ?: no_memory, 0, INDENT, screen_columns(STDOUT_FILENO));
 }
 
 void say_errors_to(char *text, size_t size)
@@ -45,20 +49,33 @@ static void print_error(const char *begin, const char *text)
         text_print_wrapped(stderr, text, (int)strlen(begin), INDENT, screen_columns(STDERR_FILENO));
 }
 
-void say_error_line(const char *line)
+void say_json(void)
 {
-        if (!errors.text)
-                print_error("", line);
+        errors.json = true;
 }
 
-int say_error(int code, const char *format, ...)
-{
-        va_list arguments;
+static const char *const words[] = {
+        [CTL_FAILED] = "failed",       [CTL_USAGE] = "usage",
+        [CTL_CONNECT] = "unreachable", [CTL_PERMISSION] = "not-permitted",
+        [CTL_TIMEOUT] = "timed-out",
+};
 
-        va_start(arguments, format);
-        _cleanup_free_ char *formatted = format_text(format, arguments);
-        va_end(arguments);
-        const char *text = formatted ?: "there is too little memory";
+static void print_json(const char *word, int code, const char *text, json_t *details)
+{
+        json_t *error =
+                json_pack("{s:{s:s, s:s, s:i, s:o}}", "error", "code", word ?: words[code], "message", text,
+                          "exit", code, "details", details ? json_incref(details) : json_array());
+
+        if (error)
+                reply_print_json(error);
+        json_decref(error);
+}
+
+static int tell(const char *word, int code, const char *text, json_t *details)
+{
+        json_t *line;
+        size_t i;
+
         if (errors.text) {
                 snprintf(errors.text, errors.size, "%s", text);
                 return code;
@@ -66,5 +83,33 @@ int say_error(int code, const char *format, ...)
         screen_release();
         fflush(stdout);
         print_error("sqmgrctl: ", text);
+        json_array_foreach(details, i, line) print_error("", json_string_value(line));
+        if (errors.json && code > CTL_DONE && code < (int)ELEMENTSOF(words))
+                print_json(word, code, text, details);
         return code;
+}
+
+int say_error(int code, const char *format, ...)
+{
+        va_list arguments;
+
+        va_start(arguments, format);
+        _cleanup_free_ char *text = format_text(format, arguments);
+        va_end(arguments);
+        return tell(NULL, code, text ?: no_memory, NULL);
+}
+
+int say_error_as(const char *word, int code, const char *format, ...)
+{
+        va_list arguments;
+
+        va_start(arguments, format);
+        _cleanup_free_ char *text = format_text(format, arguments);
+        va_end(arguments);
+        return tell(word, code, text ?: no_memory, NULL);
+}
+
+int say_refusal(const char *reason, json_t *details)
+{
+        return tell("refused", CTL_FAILED, reason, details);
 }

@@ -3,12 +3,17 @@
 #pragma once
 
 #include "base/macro.h"
+#include <jansson.h>
 
 /* Prints a sentence on standard output. */
 void say_line(const char *format, ...) _printf_(1, 2);
 /* Prints `sqmgrctl: ` and the sentence to stderr, or where say_errors_to() wants it. Returns code. */
 int say_error(int code, const char *format, ...) _printf_(2, 3);
-/* A further line of the same. */
-void say_error_line(const char *line);
+/* The same, where the code of an error as JSON is another than that of the exit code. */
+int say_error_as(const char *word, int code, const char *format, ...) _printf_(3, 4);
+/* From now on errors, those that end a command, are printed as JSON on standard output, too. */
+void say_json(void);
+/* What sqmgr refuses, and further lines on it, a list of strings or NULL. Returns CTL_FAILED. */
+int say_refusal(const char *reason, json_t *details);
 /* From now on only the last error is kept, in text, which has size bytes; NULL: they are printed again. */
 void say_errors_to(char *text, size_t size);

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define WATCH_USEC USEC_PER_SEC
 
@@ -32,13 +33,21 @@ static int show(struct ctl *ctl, json_t *status)
 
 struct picture {
         json_t *status;
+        bool keys;       /* come to us */
         char error[512]; /* "", or why status is an old one */
 };
 
 static void draw(FILE *out, const struct view *view, void *userdata)
 {
         const struct picture *picture = userdata;
+        time_t now = time(NULL);
+        struct tm local;
+        char clock[16];
 
+        /* Where there is little room the workers matter more. */
+        if (!view->brief && localtime_r(&now, &local) &&
+            strftime(clock, sizeof(clock), "%H:%M:%S", &local) > 0)
+                fprintf(out, "%s, each second; %s quits\n", clock, picture->keys ? "q" : "Ctrl-C");
         if (picture->error[0] != '\0') {
                 fputs(view->colour ? "\033[31m" : "", out);
                 text_print_wrapped(out, picture->error, 0, 2, view->columns);
@@ -74,6 +83,7 @@ static int watch_on_screen(struct ctl *ctl, json_t *status)
         if (r != CTL_DONE)
                 return r;
         ctl->key_fd = isatty(STDIN_FILENO) ? STDIN_FILENO : -1;
+        picture.keys = ctl->key_fd >= 0;
         json_incref(status);
         screen_enter(true);
         for (;;) {

@@ -15,7 +15,9 @@ const struct usage_option usage_options[] = {
          "restart: shows progress until the old workers are\n"
          "replaced and quiet; drained: until they are gone",
          "until the old workers are replaced", "until the old workers are gone"},
-        {USAGE_FOLLOW, OPTION_FOLLOW, "follow", "", "events: goes on with those to come",
+        {'n', OPTION_LINES, "lines", " N", "events, logs: no more than the last N of those so far",
+         "no more than the last N", NULL},
+        {'f', OPTION_FOLLOW, "follow", "", "events, logs: goes on with those to come",
          "goes on with those to come", NULL},
         {USAGE_WATCH, OPTION_WATCH, "watch", "", "status: shows it anew each second, until q is pressed",
          "shows it anew each second", NULL},

@@ -120,17 +120,28 @@ static int collect(struct ctl *ctl, struct story *story)
 
 static int tell_unknown(const struct story *story)
 {
-        _cleanup_json_ json_t *ids = json_array();
+        _cleanup_json_ json_t *ids = json_array(), *fleets = json_array();
+        size_t i, k, length = (size_t)(strrchr(story->id, '/') - story->id);
         json_t *fleet, *worker;
         char names[REPLY_NAMES_MAX];
-        size_t i, k;
+        bool known = false;
 
         json_array_foreach(json_object_get(story->status, "fleets"), i, fleet)
         {
+                const char *name = reply_string(fleet, "name");
+
+                json_array_append(fleets, json_object_get(fleet, "name"));
+                if (strlen(name) != length || strncmp(name, story->id, length) != 0)
+                        continue;
+                known = true;
                 json_array_foreach(json_object_get(fleet, "workers"), k, worker)
                         json_array_append(ids, json_object_get(worker, "id"));
         }
-        return say_error(CTL_USAGE, "unknown worker '%s': %s", story->id, reply_names(ids, names));
+        if (!known)
+                return say_error_as("unknown-fleet", CTL_USAGE, "unknown fleet '%.*s': %s", (int)length,
+                                    story->id, reply_names(fleets, names));
+        return say_error_as("unknown-worker", CTL_USAGE, "unknown worker '%s': %s", story->id,
+                            reply_names(ids, names));
 }
 
 /* An older sqmgr sends the name alone. */
@@ -147,15 +158,20 @@ static void print_state(const struct story *story, const struct view *view)
         const char *reason = reason_text(worker), *waits_for = reply_string(worker, "waits_for");
         const char *state = reply_string(worker, "state");
         bool leaves = strcmp(state, "quiet") == 0 || strcmp(state, "stopping") == 0;
-        char span[FORMAT_MAX], text[1024];
+        char span[FORMAT_MAX], left[FORMAT_MAX], ready[FORMAT_MAX + 16] = "", text[1024];
 
+        if (json_is_number(json_object_get(worker, "ready_seconds")))
+                snprintf(ready, sizeof(ready), ", ready in %s",
+                         reply_seconds_left(worker, "ready_seconds", left));
         snprintf(text, sizeof(text), "Now: %s for %s%s%s%s%s%s", state,
                  reply_seconds(worker, "state_seconds", span),
                  reason[0] == '\0' ? ""
                  : leaves          ? ": "
                                    : ", to be replaced: ",
                  reason, waits_for[0] != '\0' ? "; it " : "", waits_for,
-                 reason[0] == '\0' && reply_is_true(worker, "ready") ? ", all is well" : "");
+                 reason[0] != '\0' || waits_for[0] != '\0' ? ""
+                 : reply_is_true(worker, "ready")          ? ", all is well"
+                                                           : ready);
         text_print_wrapped(stdout, text, 0, 2, view->columns);
 }
 
@@ -173,7 +189,9 @@ static void print_evidence(const struct story *story, const struct view *view)
                  reply_is_true(worker, "outdated") ? " (outdated)" : "",
                  reply_seconds(worker, "uptime_seconds", span));
         text_print_wrapped(stdout, text, 0, 4, view->columns);
-        if (json_is_null(age))
+        if (json_is_null(json_object_get(worker, "busy")))
+                snprintf(text, sizeof(text), "  what jobs it runs is not known: it does not tell");
+        else if (json_is_null(age))
                 snprintf(text, sizeof(text), "  it has not beaten yet");
         else
                 snprintf(text, sizeof(text), "  %lld job%s running at its last beat %s ago%s", busy,
@@ -200,7 +218,7 @@ static void print_story(const struct story *story)
 
         if (!story->from_start)
                 say_line("Older events are not kept here; the journal may have them: 'journalctl "
-                         "SQMGR_WORKER=%s'",
+                         "SQMGR_WORKER=%s', of all lives of that name",
                          story->id);
         else if (story->earlier_lives)
                 say_line("Others had this id before: see 'sqmgrctl events %s'", story->id);

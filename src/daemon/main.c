@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sqmgr: reads its options and its settings, and hands over to the loop. */
 #include "base/fd.h"
+#include "base/socket_path.h"
 #include "config.h"
 #include "daemon/api/handover.h"
 #include "daemon/api/listen.h"
@@ -9,6 +10,7 @@
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/ini.h"
+#include "io/launch.h"
 #include "io/log.h"
 #include "io/statefile.h"
 #include "model/state.h"
@@ -22,6 +24,7 @@
 #include <sys/auxv.h>
 
 #define EXIT_CONFIG        78 /* EX_CONFIG of sysexits.h */
+#define REHEARSAL_USEC     (10 * USEC_PER_SEC)
 #define MALLOC_BLOCK_BYTES (128 * 1024)
 #define DEFAULT_CONFIG     SYSCONFDIR "/sqmgr/sqmgr.ini"
 
@@ -44,8 +47,8 @@ static void print_help(void)
                "                      check besides whether this sqmgr could take over from one that runs\n"
                "                      with the state file STATE, and exit: 0, 1 or 78\n"
                "      --print-config  print the settings in force, defaults included, and exit\n"
-               "      --version       print the version and exit\n"
-               "      --help          print this help and exit\n"
+               "  -V, --version       print the version and exit\n"
+               "  -h, --help          print this help and exit\n"
                "\n"
                "SIGTERM or SIGINT drains all workers and ends sqmgr (see on_stop); a second one\n"
                "stops them now. SIGHUP reads the config file again. SIGUSR2 puts the installed\n"
@@ -57,20 +60,20 @@ static void print_help(void)
 /* Returns 0 to go on, 1 to exit with success, -EINVAL for bad usage. */
 static int parse_options(int argc, char **argv, struct options *options)
 {
-        enum { OPTION_CHECK = 256, OPTION_CHECK_STATE, OPTION_PRINT, OPTION_VERSION, OPTION_HELP };
+        enum { OPTION_CHECK = 256, OPTION_CHECK_STATE, OPTION_PRINT };
         static const struct option long_options[] = {
                 {"config", required_argument, NULL, 'c'},
                 {"check-config", no_argument, NULL, OPTION_CHECK},
                 {"check-state", optional_argument, NULL, OPTION_CHECK_STATE},
                 {"print-config", no_argument, NULL, OPTION_PRINT},
-                {"version", no_argument, NULL, OPTION_VERSION},
-                {"help", no_argument, NULL, OPTION_HELP},
+                {"version", no_argument, NULL, 'V'},
+                {"help", no_argument, NULL, 'h'},
                 {NULL, 0, NULL, 0},
         };
         int option;
 
         *options = (struct options){.config = DEFAULT_CONFIG};
-        while ((option = getopt_long(argc, argv, "c:", long_options, NULL)) != -1) {
+        while ((option = getopt_long(argc, argv, "c:hV", long_options, NULL)) != -1) {
                 switch (option) {
                 case 'c':
                         options->config = optarg;
@@ -85,10 +88,10 @@ static int parse_options(int argc, char **argv, struct options *options)
                 case OPTION_PRINT:
                         options->print = true;
                         break;
-                case OPTION_VERSION:
+                case 'V':
                         printf("sqmgr " PACKAGE_VERSION "\n");
                         return 1;
-                case OPTION_HELP:
+                case 'h':
                         print_help();
                         return 1;
                 default:
@@ -175,10 +178,59 @@ static int finish_output(int code)
         return EXIT_FAILURE;
 }
 
+/* What would keep a worker of that fleet from being started, as its user meets it. */
+static void rehearse(const struct settings *settings, const struct fleet_settings *fleet,
+                     struct settings_errors *warnings)
+{
+        _cleanup_free_ char *status_parent = socket_path_status(settings->socket);
+        struct launch_report report = LAUNCH_REPORT_INIT;
+        struct launch_request request = {
+                .fleet = fleet,
+                .index = 1,
+                .generation = 1,
+                .instance = "",
+                .base_environment = environ,
+                .status_parent = fleet_settings_heartbeat(fleet) == HEARTBEAT_FILE ? status_parent : NULL,
+        };
+        int r = getrlimit(RLIMIT_NOFILE, &request.nofile) < 0 ? -errno : 0;
+
+        if (r == 0)
+                r = launch_rehearse(&request, REHEARSAL_USEC, &report);
+        _cleanup_free_ char *error = report.error;
+        const char *why = error ?: strerrordesc_np(r < 0 ? -r : ENOMEM);
+        if (r == 0 && report.outcome == LAUNCH_PENDING)
+                why = "what it needs did not answer within 10s, is a file server away?";
+        if (r < 0 || report.outcome != LAUNCH_RUNNING)
+                settings_errors_add(warnings, fleet->line, "fleet '%s': no worker could be started now: %s",
+                                    fleet->name, why);
+}
+
+/* Warnings stand on standard error, where errors would. */
+static void check_config(const struct options *options, const struct settings *settings,
+                         struct settings_errors *warnings)
+{
+        char place[SETTINGS_PLACE_MAX];
+
+        for (size_t i = 0; i < settings->n_fleets; i++)
+                rehearse(settings, settings->fleets[i], warnings);
+        settings_errors_sort(warnings);
+        for (size_t i = 0; i < warnings->n; i++)
+                fprintf(stderr, "warning: %s: %s\n",
+                        settings_errors_place(warnings, warnings->list[i].line, options->config, place,
+                                              sizeof(place)),
+                        warnings->list[i].text);
+        printf("%s: ok\n", options->config);
+}
+
 static void log_warnings(const struct settings_errors *warnings, const char *path)
 {
+        char place[SETTINGS_PLACE_MAX];
+
         for (size_t i = 0; i < warnings->n; i++)
-                log_warning("%s:%u: %s", path, warnings->list[i].line, warnings->list[i].text);
+                log_warning(
+                        "%s: %s",
+                        settings_errors_place(warnings, warnings->list[i].line, path, place, sizeof(place)),
+                        warnings->list[i].text);
 }
 
 int main(int argc, char **argv)
@@ -214,7 +266,7 @@ int main(int argc, char **argv)
                 return finish_output(text ? EXIT_SUCCESS : EXIT_FAILURE);
         }
         if (options.check) {
-                printf("%s: ok\n", options.config);
+                check_config(&options, settings, &warnings);
                 settings_free(settings);
                 return finish_output(EXIT_SUCCESS);
         }

@@ -3,10 +3,10 @@
 #include "daemon/service.h"
 #include "config.h"
 #include "daemon/api/doctor.h"
-#include "daemon/api/jobs.h"
 #include "daemon/api/listen.h"
 #include "io/clock.h"
 #include "io/log.h"
+#include "io/place.h"
 #include <grp.h>
 
 static int on_control_reload(void *userdata, char ***ret_lines)
@@ -37,10 +37,11 @@ static void on_control_metrics(void *userdata, struct call *call)
         queue_calls_add(&service->queue_calls, call, true);
 }
 
-static void on_control_jobs(void *userdata _unused_, struct call *call, struct fleet *const *fleets,
-                            size_t n_fleets)
+static void on_control_jobs(void *userdata, struct call *call, struct fleet *const *fleets, size_t n_fleets)
 {
-        jobs_reply(call, fleets, n_fleets);
+        struct service *service = userdata;
+
+        jobs_calls_add(&service->jobs_calls, call, fleets, n_fleets);
 }
 
 static void on_control_doctor(void *userdata, struct call *call)
@@ -64,6 +65,7 @@ static size_t on_control_redis(void *userdata, struct status_redis *entries, siz
                         .url = redis_url_text(redis),
                         .server = redis_server_text(redis),
                         .state = redis_state_name(redis_state(redis)),
+                        .error = redis_error(redis),
                         .queues = links->list[i]->queues,
                         .rtt_ms = rtt_usec == 0 ? -1 : (double)rtt_usec / (double)USEC_PER_MSEC,
                 };
@@ -139,6 +141,8 @@ int service_start(struct service *service, const struct handover *handover)
                 return r;
         options.userdata = service->control;
         r = server_new(crew->event, &options, &service->server, error, sizeof(error));
+        if (r >= 0)
+                r = place_explain(settings->state_file, error, sizeof(error));
         if (r >= 0)
                 r = listener_lock(settings->state_file, &service->state_lock_fd, error, sizeof(error));
         if (r < 0)

@@ -3,7 +3,8 @@
 #pragma once
 
 #include "daemon/api/handover.h"
-#include "daemon/api/queues.h"
+#include "daemon/api/jobs.h"
+#include "daemon/api/queue_calls.h"
 #include "daemon/life/reexec.h"
 #include "daemon/life/reload.h"
 #include "daemon/run/keep.h"
@@ -14,6 +15,7 @@ struct service {
         struct reexec *reexec;
         usec_t started_at;
         struct queue_calls queue_calls;
+        struct jobs_calls jobs_calls;
         struct control *control;
         struct server *server;
         int state_lock_fd; /* -1: not locked */

@@ -2,16 +2,20 @@
 /* Composes the daemon of its parts, and runs its loop: look, plan, execute, tell. */
 #include "daemon/supervisor.h"
 #include "base/hash.h"
+#include "base/socket_path.h"
 #include "daemon/life/alerts.h"
 #include "daemon/life/ending.h"
 #include "daemon/life/tell.h"
 #include "daemon/run/adopt.h"
+#include "daemon/run/after_exit.h"
 #include "daemon/run/execute.h"
 #include "daemon/run/exits.h"
 #include "daemon/run/hold.h"
 #include "daemon/run/last_words.h"
+#include "daemon/run/local_beats.h"
 #include "daemon/run/look.h"
 #include "daemon/run/rescue.h"
+#include "daemon/run/status_files.h"
 #include "daemon/run/work_list.h"
 #include "daemon/service.h"
 #include "io/clock.h"
@@ -132,9 +136,12 @@ static void plan(struct supervisor *supervisor)
                 log_error("memory is short: the plan is incomplete, and made again at the next look");
         tell_events(world, service->control, supervisor->alerts);
         forget_removed(supervisor);
+        if (!supervisor->keeper.search)
+                status_files_tidy(&supervisor->crew);
         control_tick(service->control, now);
         tell_systemd(&supervisor->tell, world, now);
-        if (world->shutting_down && !anything_lives(world) && !rescues_hold_the_end(&supervisor->crew, now))
+        if (world->shutting_down && !anything_lives(world) && !rescues_hold_the_end(&supervisor->crew, now) &&
+            (world->shutdown_now || !after_exits_run(&supervisor->crew)))
                 (void)sd_event_exit(supervisor->event, 0);
         set_timer(supervisor, now);
 }
@@ -183,7 +190,9 @@ static int on_child(sd_event_source *source _unused_, const struct signalfd_sigi
 {
         struct supervisor *supervisor = userdata;
 
-        exits_sweep(&supervisor->crew);
+        /* What is left has a signal of its own, which comes after all that waits now. */
+        if (exits_sweep(&supervisor->crew))
+                (void)kill(getpid(), SIGCHLD);
         return 0;
 }
 
@@ -222,11 +231,14 @@ static void end_crew(struct crew *crew)
         const struct world *world = crew->world;
 
         last_words_forget(crew);
+        after_exits_forget(crew);
         for (size_t i = 0; world && i < world->n_fleets; i++)
                 for (size_t j = 0; j < world->fleets[i]->n_workers; j++)
                         process_free(world->fleets[i]->workers[j]->process);
         rescues_forget(crew);
         links_end(&crew->links);
+        beats_free(crew->local);
+        free(crew->status_parent);
         proc_host_close(crew->host);
 }
 
@@ -307,11 +319,11 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
 
 static int open_crew(struct crew *crew)
 {
-        struct links *links = &crew->links;
-
         name_instance(crew);
-        if (gethostname(links->host_name, sizeof(links->host_name) - 1) < 0)
-                return -errno;
+        crew->status_parent = socket_path_status(crew->world->settings->socket);
+        if (!crew->status_parent)
+                return -ENOMEM;
+        status_files_begin(crew);
         int r = launch_raise_nofile(&crew->nofile);
         return r < 0 ? r : proc_host_open(NULL, NULL, &crew->host);
 }
@@ -337,7 +349,9 @@ static int begin_crew(struct supervisor *supervisor)
         /* Workers that a wrapper leaves behind come to us, not to init. */
         if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
                 return -errno;
-        int r = links_make(&crew->links, settings);
+        int r = local_beats_new(&crew->local);
+        if (r >= 0)
+                r = links_make(&crew->links, settings);
         if (r < 0)
                 return r;
         links_join(&crew->links);

@@ -2,7 +2,7 @@
 /* What the shell must do otherwise for each framework. What settings and model must know is in its traits. */
 #pragma once
 
-#include "frameworks/beats.h"
+#include "frameworks/redis_beats.h"
 #include "frameworks/title.h"
 #include "model/queues.h"
 #include "model/rescue.h"
@@ -80,15 +80,21 @@ struct framework {
         const struct traits *traits;
         int quiet_signal; /* 0 where quiet is stop: stop_signal, once */
         int stop_signal;
-        int wake_signal; /* sent right after stop_signal, that a frozen process sees that; 0: none */
-        int dump_signal; /* has it write to its log what its threads are at; 0: none does */
+        int cut_off_signal; /* in its place to one that may run jobs, which are not waited for any more; 0:
+                             * the same */
+        int wake_signal;    /* sent right after stop_signal, that a frozen process sees that; 0: none */
+        int dump_signal;    /* see traits.can_dump; 0: there is none */
         /* Is a thread of this name one that runs jobs? info: what the process told of itself, NULL: not
          * known. NULL where the traits have no job threads. */
         bool (*thread_is_processor)(const char *comm, const struct beat_info *info);
         /* Returns false where the title is not that of a worker that has booted. NULL: no title tells. */
         bool (*title_parse)(const char *title, struct title *ret);
-        const struct beats_format *beats;
+        bool title_may_lack; /* its application need not have what sets titles: none is no proof */
+        const struct beats_format *beats; /* NULL: its heartbeats stand in no Redis */
+        /* Decodes the text of a file that holds one. Returns false, with *ret untouched, where it is none.
+         * NULL: they stand in no file. */
+        bool (*take_record)(const char *text, size_t len, struct heartbeat *ret);
         const struct works_ops *works;     /* NULL where the traits have no work list */
         const struct queues_ops *queues;   /* NULL: they are not known */
-        const struct requeue_ops *requeue; /* NULL where the traits have no work list */
+        const struct requeue_ops *requeue; /* NULL where the traits have no rescue */
 };

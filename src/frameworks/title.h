@@ -9,4 +9,5 @@ struct title {
         unsigned busy;
         unsigned concurrency;
         bool quiet;
+        bool maybe_child; /* it may be that of a process which runs one job for a worker */
 };

@@ -86,6 +86,8 @@ static void connection_enter(struct connection *connection)
 
 static void connection_leave(struct connection *connection)
 {
+        /* -fanalyzer: it does not see that who leaves has entered, and that the object stays until the last.
+         */
         if (--connection->entered == 0 && connection->freed)
                 connection_destroy(connection);
 }
@@ -372,25 +374,35 @@ static void io_failed(struct connection *connection)
         connection_lost(connection, "connection lost: %s", why ? why : connection->context->errstr);
 }
 
-/* Reads what has come, no more than one buffer of hiredis's. A reply that is too large ends the connection as
- * soon as it shows, before room is made for it. Returns whether the connection goes on. */
-static bool receive_bytes(struct connection *connection)
+/* Reads what has come, no more than one buffer of hiredis's. Returns what the gauge says; or a negative
+ * number: the connection is lost. */
+static int receive_bytes(struct connection *connection)
 {
         redisContext *context = connection->context;
         size_t before = context->reader->len;
 
         if (redisBufferRead(context) != REDIS_OK) {
                 io_failed(connection);
-                return false;
+                return -EIO;
         }
         /* What is new stands behind what was there: it is taken out with a reply alone. */
         size_t n = context->reader->len - before;
         if (n > 0)
                 connection->received_at = clock_now(CLOCK_MONOTONIC);
-        enum gauge_outcome outcome = gauge_feed(&connection->gauge, context->reader->buf + before, n);
-        if (outcome != GAUGE_FITS)
-                connection_lost(connection, "connection lost: the server sends %s", gauge_explain(outcome));
-        return outcome == GAUGE_FITS;
+        return gauge_feed(&connection->gauge, context->reader->buf + before, n);
+}
+
+/* As soon as it shows, before room is made for it. */
+static void refuse_reply(struct connection *connection, enum gauge_outcome outcome)
+{
+        const char *what = gauge_explain(outcome);
+
+        if (!connection->ops->on_oversized || !gauge_is_oversized(outcome)) {
+                connection_lost(connection, "connection lost: the server sends %s", what);
+                return;
+        }
+        connection_close(connection);
+        connection->ops->on_oversized(connection, what, connection->userdata);
 }
 
 static void receive(struct connection *connection)
@@ -398,9 +410,15 @@ static void receive(struct connection *connection)
         uint64_t opening = connection->openings;
         redisContext *context = connection->context;
 
-        if (!receive_bytes(connection))
+        int outcome = receive_bytes(connection);
+        if (outcome < 0)
                 return;
-        while (connection->openings == opening) {
+        /* What came whole before one that is refused is an answer yet: so the oldest question without one is
+         * that whose reply it is. */
+        size_t left = outcome == GAUGE_FITS ? SIZE_MAX : connection->gauge.ended;
+        /* -fanalyzer: whatever a reply calls back, on_io() has entered, and the object stays until it leaves.
+         */
+        while (connection->openings == opening && left-- > 0) {
                 void *reply = NULL;
 
                 if (redisGetReplyFromReader(context, &reply) != REDIS_OK) {
@@ -414,8 +432,10 @@ static void receive(struct connection *connection)
         }
         if (connection->openings != opening)
                 return;
-        if (connection->waiting == 0 && !connection->ops->on_message &&
-            context->reader->pos < context->reader->len)
+        if (outcome != GAUGE_FITS)
+                refuse_reply(connection, (enum gauge_outcome)outcome);
+        else if (connection->waiting == 0 && !connection->ops->on_message &&
+                 context->reader->pos < context->reader->len)
                 connection_lost(connection, "the server sends what it was not asked for: check url");
         else
                 arm_timer(connection);

@@ -28,6 +28,9 @@ struct connection_ops {
         /* It could not be connected, or is lost, and is closed. why: a sentence without secrets. What was
          * sent and not answered never will be. */
         void (*on_lost)(struct connection *connection, const char *why, void *userdata);
+        /* Instead of on_lost, where the reply to the oldest command that has none is beyond the bound.
+         * what: a reply of more than so much. NULL: it does not matter which one it is. */
+        void (*on_oversized)(struct connection *connection, const char *what, void *userdata);
         /* The answer to the oldest command that has none. reply: valid for the call. */
         void (*on_reply)(struct connection *connection, const struct redisReply *reply, void *userdata);
         /* Nothing was asked for a while: ask something, that a silent death is seen. */

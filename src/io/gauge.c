@@ -35,7 +35,7 @@ static enum gauge_outcome add_bytes(struct gauge *gauge, size_t n)
 static void end_item(struct gauge *gauge)
 {
         if (--gauge->left == 0)
-                *gauge = (struct gauge){0};
+                *gauge = (struct gauge){.ended = gauge->ended + 1};
 }
 
 static enum gauge_outcome take_string(struct gauge *gauge)
@@ -117,6 +117,7 @@ enum gauge_outcome gauge_feed(struct gauge *gauge, const char *bytes, size_t n)
 {
         enum gauge_outcome outcome = GAUGE_FITS;
 
+        gauge->ended = 0;
         while (n > 0 && outcome == GAUGE_FITS) {
                 size_t step = gauge->skip > 0 ? MIN(gauge->skip, n) : 1;
 
@@ -131,6 +132,12 @@ enum gauge_outcome gauge_feed(struct gauge *gauge, const char *bytes, size_t n)
                 n -= step;
         }
         return outcome;
+}
+
+bool gauge_is_oversized(enum gauge_outcome outcome)
+{
+        return outcome == GAUGE_TOO_MANY_BYTES || outcome == GAUGE_TOO_MANY_ELEMENTS ||
+               outcome == GAUGE_LINE_TOO_LONG;
 }
 
 const char *gauge_explain(enum gauge_outcome outcome)

@@ -3,6 +3,7 @@
  * makes room for whatever a reply announces, and keeps all of it until its end. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* What Sidekiq's keys hold is smaller by far: the largest are work lists with the arguments of all jobs that
@@ -23,6 +24,8 @@ struct gauge {
         char line[24]; /* the first of it, with its type */
         size_t length; /* of all of it */
         char last;     /* the byte before */
+
+        size_t ended; /* replies, in the last feed */
 };
 
 enum gauge_outcome {
@@ -37,6 +40,9 @@ enum gauge_outcome {
 /* What has come next, whatever it is cut into. After another outcome than GAUGE_FITS it is not to be asked
  * again: the connection has to go. */
 enum gauge_outcome gauge_feed(struct gauge *gauge, const char *bytes, size_t n);
+
+/* Is it a reply like any other, but for its size? */
+bool gauge_is_oversized(enum gauge_outcome outcome);
 
 /* The outcome as part of a sentence. */
 const char *gauge_explain(enum gauge_outcome outcome);

@@ -12,6 +12,7 @@
 #include "settings/draft.h"
 #include <ctype.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <grp.h>
 #include <ini.h>
 #include <pwd.h>
@@ -20,6 +21,7 @@
 #include <sys/stat.h>
 
 #define FILE_MAX_BYTES (1024 * 1024)
+static_assert(FILE_MAX_BYTES + 1 < SETTINGS_LINES_MAX, "room for each of its lines");
 /* inih's buffer of 200 bytes, less a newline and the final NUL. */
 #define LINE_MAX_BYTES 198
 /* Stands for a ';' behind a blank while inih has the line: it would end the value there, in quotes too. */
@@ -29,7 +31,8 @@
 struct reader {
         const char *text; /* the rest of the file */
         size_t length;
-        unsigned line;
+        unsigned line; /* settings_line() */
+        bool begun;
         struct settings_draft *draft;
         struct settings_errors *errors;
         int error; /* -ENOMEM: the reading has ended */
@@ -169,8 +172,9 @@ static char *read_line(char *buffer, int size, void *stream)
         reader->text = newline ? newline + 1 : end;
         reader->line++;
 
-        if (reader->line == 1 && end - start >= 3 && memcmp(start, "\xEF\xBB\xBF", 3) == 0)
+        if (!reader->begun && end - start >= 3 && memcmp(start, "\xEF\xBB\xBF", 3) == 0)
                 start += 3;
+        reader->begun = true;
         size_t length = take_line(reader, start, end) ? (size_t)(end - start) : 0;
         if (length + sizeof("\n") > (size_t)size) {
                 settings_errors_add(reader->errors, reader->line,
@@ -200,16 +204,25 @@ static int take_pair(void *userdata, const char *section _unused_, const char *n
         return 1;
 }
 
-static int read_ini(const char *text, size_t length, struct settings_draft *draft,
+/* file: 0, or the number of an included one. */
+static int read_ini(const char *text, size_t length, unsigned file, struct settings_draft *draft,
                     struct settings_errors *errors)
 {
-        struct reader reader = {.text = text, .length = length, .draft = draft, .errors = errors};
+        struct reader reader = {
+                .text = text,
+                .length = length,
+                .line = settings_line(file, 0),
+                .draft = draft,
+                .errors = errors,
+        };
 
+        settings_draft_begin_file(draft);
         int r = ini_parse_stream(read_line, &reader, take_pair, &reader);
         if (r < 0)
                 return -ENOMEM;
         if (r > 0)
-                settings_errors_add(errors, (unsigned)r, "inih cannot read this line: write 'key = value'");
+                settings_errors_add(errors, settings_line(file, (unsigned)r),
+                                    "inih cannot read this line: write 'key = value'");
         return reader.error;
 }
 
@@ -250,7 +263,9 @@ static bool check_place(const struct source *source, struct settings_errors *err
 {
         char why[1024];
 
-        if (place_explain_file(source->path, why, sizeof(why)) == 0)
+        /* What is not there at all is told of as it is opened. */
+        int r = place_explain_file(source->path, why, sizeof(why));
+        if (r != -EPERM && r != -ELOOP)
                 return true;
         settings_errors_add(errors, source->line, "%s%s", source->prefix, why);
         return false;
@@ -262,6 +277,9 @@ static int read_file(const struct source *source, struct settings_errors *errors
 {
         struct stat st;
 
+        /* Opening alone does something, where it is a device. */
+        if (source->is_root && source->line > 0 && !check_place(source, errors))
+                return -EINVAL;
         /* Without O_NONBLOCK, opening a pipe would wait for its writer. */
         _cleanup_close_ int fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         if (fd < 0 || fstat(fd, &st) < 0) {
@@ -277,14 +295,75 @@ static int read_file(const struct source *source, struct settings_errors *errors
         }
         if (source->is_root && !check_owner(&st, source, errors))
                 return -EINVAL;
-        if (source->is_root && source->line > 0 && !check_place(source, errors))
-                return -EINVAL;
         int r = fd_read_whole(fd, FILE_MAX_BYTES, ret, ret_length);
         if (r < 0 && r != -ENOMEM) {
                 settings_errors_add(errors, source->line, "%scannot read: %s, %s", source->prefix,
                                     strerror(-r), source->remedy);
                 return -EINVAL;
         }
+        return r;
+}
+
+static int read_included_file(const char *path, unsigned file, struct settings_draft *draft,
+                              struct settings_errors *errors)
+{
+        const struct source source = {
+                .path = path,
+                .remedy = "take it out of what 'include' names",
+                .is_root = settings_draft_is_root(draft),
+                .line = settings_line(file, 0),
+        };
+        _cleanup_free_ char *text = NULL;
+        size_t length = 0;
+
+        int r = read_file(&source, errors, &text, &length);
+        if (r == 0)
+                r = read_ini(text, length, file, draft, errors);
+        /* The others are read all the same: all that is wrong is told at once. */
+        return r == -EINVAL ? 0 : r;
+}
+
+/* A directory that is not there has no files; one that cannot be read may have some. */
+static int on_glob_error(const char *path _unused_, int error)
+{
+        return error != ENOENT && error != ENOTDIR;
+}
+
+/* Reads the files that `include` names, in the order of their names, as if they stood behind the config file.
+ */
+static int read_included(struct settings_draft *draft, struct settings_errors *errors,
+                         struct settings_errors *warnings)
+{
+        const char *pattern = settings_draft_settings(draft)->include;
+        unsigned line = settings_draft_line(draft, NULL, SETTINGS_SQMGR, "include");
+        glob_t found = {0};
+        int r = 0;
+
+        if (!pattern)
+                return 0;
+        int outcome = glob(pattern, GLOB_NOMAGIC, on_glob_error, &found);
+        if (outcome == GLOB_NOSPACE)
+                r = -ENOMEM;
+        else if (outcome == GLOB_ABORTED)
+                settings_errors_add(
+                        errors, line,
+                        "include = %s: cannot read that directory, make it readable by the user that "
+                        "sqmgr runs as",
+                        pattern);
+        else if (found.gl_pathc > SETTINGS_FILES_MAX)
+                settings_errors_add(errors, line,
+                                    "include = %s: these are %zu files, and more than %d are not read",
+                                    pattern, (size_t)found.gl_pathc, SETTINGS_FILES_MAX);
+        else if (found.gl_pathc == 0)
+                settings_errors_add(warnings, line, "include = %s: there is no such file", pattern);
+        for (unsigned i = 0; i < found.gl_pathc && found.gl_pathc <= SETTINGS_FILES_MAX && r == 0; i++) {
+                r = settings_errors_add_file(errors, found.gl_pathv[i]);
+                if (r == 0)
+                        r = settings_errors_add_file(warnings, found.gl_pathv[i]);
+                if (r == 0)
+                        r = read_included_file(found.gl_pathv[i], i + 1, draft, errors);
+        }
+        globfree(&found);
         return r;
 }
 
@@ -452,6 +531,35 @@ static void check_group(const struct settings_draft *draft, const struct fleet_s
                         fleet->name, name);
 }
 
+static bool is_beside(const char *path, const char *other)
+{
+        size_t length = (size_t)(strrchr(path, '/') - path);
+
+        return strncmp(path, other, length + 1) == 0 && !strchr(other + length + 1, '/');
+}
+
+/* As a start meets them: who could put something else there would have what is ours. */
+static void check_places(const struct settings_draft *draft, struct settings_errors *errors,
+                         struct settings_errors *warnings)
+{
+        const struct settings *settings = settings_draft_settings(draft);
+        const struct {
+                const char *key, *path;
+        } places[] = {{"socket", settings->socket}, {"state_file", settings->state_file}};
+        char why[1024];
+
+        for (size_t i = 0; i < ELEMENTSOF(places); i++) {
+                unsigned line = settings_draft_line(draft, NULL, SETTINGS_SQMGR, places[i].key);
+                int r = settings->socket ? place_explain(places[i].path, why, sizeof(why)) : 0;
+
+                if (r == -EPERM)
+                        settings_errors_add(errors, line, "%s: %s", places[i].key, why);
+                /* The directory of the socket is made by a start; another one may be, by systemd. */
+                else if (r < 0 && !is_beside(places[i].path, settings->socket))
+                        settings_errors_add(warnings, line, "%s: %s", places[i].key, why);
+        }
+}
+
 static int load_draft(const char *path, struct settings_draft *draft, uid_t uid,
                       struct settings_errors *errors, struct settings_errors *warnings)
 {
@@ -466,7 +574,9 @@ static int load_draft(const char *path, struct settings_draft *draft, uid_t uid,
 
         int r = read_file(&source, errors, &text, &length);
         if (r == 0)
-                r = read_ini(text, length, draft, errors);
+                r = read_ini(text, length, 0, draft, errors);
+        if (r == 0)
+                r = read_included(draft, errors, warnings);
         if (r == 0)
                 r = settings_draft_finish(draft, errors);
         if (r == 0)
@@ -477,6 +587,7 @@ static int load_draft(const char *path, struct settings_draft *draft, uid_t uid,
                 return r;
         check_group(draft, NULL, settings_draft_settings(draft)->socket_group, errors);
         check_alert_user(draft, uid, errors);
+        check_places(draft, errors, warnings);
         for (size_t i = 0; (fleet = settings_draft_fleet(draft, i)); i++) {
                 check_user(draft, fleet, uid, errors, warnings);
                 check_group(draft, fleet, fleet->group, errors);

@@ -2,13 +2,18 @@
 /* Starts a worker's process and tells how that went: the parent's part. */
 #include "io/launch.h"
 
+#include "base/fd.h"
 #include "base/printable.h"
+#include "io/clock.h"
 #include "io/launch_message.h"
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 int launch_start(const struct launch_request *request, struct launched *ret)
 {
@@ -100,6 +105,34 @@ int launch_report_read(int report_fd, struct launch_report *report)
                 }
         }
         return 0;
+}
+
+int launch_rehearse(const struct launch_request *request, usec_t timeout, struct launch_report *report)
+{
+        struct launch_request rehearsal = *request;
+        usec_t deadline = usec_add(clock_now(CLOCK_MONOTONIC), timeout);
+        struct launched launched = {.report_fd = -1};
+
+        rehearsal.rehearsal = true;
+        int r = launch_start(&rehearsal, &launched);
+        if (r < 0)
+                return r;
+        while (r >= 0 && report->outcome == LAUNCH_PENDING) {
+                struct pollfd wait = {.fd = launched.report_fd, .events = POLLIN};
+                usec_t left = usec_sub(deadline, clock_now(CLOCK_MONOTONIC));
+
+                if (left == 0)
+                        break;
+                if (poll(&wait, 1, (int)MIN(left / USEC_PER_MSEC + 1, (usec_t)INT_MAX)) < 0 && errno != EINTR)
+                        r = -errno;
+                else
+                        r = launch_report_read(launched.report_fd, report);
+        }
+        close_fd(launched.report_fd);
+        (void)kill(launched.pid, SIGKILL);
+        /* One that hangs in a file system cannot be waited for. */
+        (void)waitpid(launched.pid, NULL, report->outcome == LAUNCH_PENDING ? WNOHANG : 0);
+        return r;
 }
 
 int launch_raise_nofile(struct rlimit *ret)

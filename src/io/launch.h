@@ -6,18 +6,31 @@
 #pragma once
 
 #include "base/macro.h"
+#include "base/usec.h"
 #include <sys/resource.h>
 #include <sys/types.h>
 
 struct fleet_settings;
 
+/* How a worker ended, for after_exit: as systemd tells an ExecStopPost=. */
+struct launch_end {
+        pid_t pid;
+        const char *code; /* "exited", "killed" or "unknown" */
+        char status[16];  /* the exit status, or the signal's name; "" where it is unknown */
+        usec_t timeout;
+};
+
 struct launch_request {
         const struct fleet_settings *fleet;
         unsigned index;
         uint64_t generation;
+        usec_t started_at; /* by which this start is known from all others */
         const char *instance;
         struct rlimit nofile;          /* sqmgr's original one: see launch_raise_nofile() */
         char *const *base_environment; /* sqmgr's own, NULL-terminated; filtered before it is handed on */
+        const char *status_parent;     /* where status directories are; NULL: it needs none */
+        bool rehearsal;                /* see launch_rehearse() */
+        const struct launch_end *end;  /* its after_exit is run, and not the worker; NULL else */
 };
 
 struct launched {
@@ -34,7 +47,8 @@ int launch_start(const struct launch_request *request, struct launched *ret);
 
 enum launch_outcome {
         LAUNCH_PENDING, /* the child is still preparing */
-        LAUNCH_RUNNING, /* it runs its command, or died on the way by a signal: its exit tells */
+        LAUNCH_RUNNING, /* it runs its command, or died on the way by a signal: its exit tells; of an
+                         * after_exit: that is done */
         LAUNCH_FAILED,  /* it could not: see error; it exits with status 127 */
 };
 
@@ -54,6 +68,11 @@ struct launch_report {
  * again while its outcome is LAUNCH_PENDING; call it when report_fd polls EPOLLIN or EPOLLHUP. Never blocks.
  * Once the outcome is another, close report_fd. Returns 0 or -errno. */
 int launch_report_read(int report_fd, struct launch_report *report);
+
+/* Does what a start does, as the fleet's user, but for what would be seen: no log is opened, and the command
+ * is looked for and not run. Blocks until then, or for that long. Returns 0 or -errno; then report is as of a
+ * start, LAUNCH_PENDING where the time was over. */
+int launch_rehearse(const struct launch_request *request, usec_t timeout, struct launch_report *report);
 
 /* Raises our own soft limit of open files to the hard one. *ret is the limit before: workers get that, and a
  * successor that is executed in place needs it set again. Returns 0 or -errno. */

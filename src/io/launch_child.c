@@ -3,29 +3,43 @@
  * process that may have had threads, and as the worker's user from the moment that it can. */
 #include "base/environment.h"
 #include "base/fd.h"
+#include "base/parse.h"
+#include "io/clock.h"
 #include "io/launch_message.h"
+#include "io/status_dir.h"
 #include "model/fleet.h"
+#include "settings/resources.h"
 
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <poll.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <syslog.h>
 #include <systemd/sd-journal.h>
 
 #define ENVIRONMENT_FILE_MAX_BYTES ((size_t)1 << 20)
+#define BEFORE_START               "before_start: "
+#define AFTER_EXIT                 "after_exit: "
+#define DEFAULT_PATH               "/bin:/usr/bin" /* of execvp() */
 
 struct child {
         const struct launch_request *request;
         const struct fleet_settings *fleet;
         int report_fd;
+        const char *step; /* what is run, where it is not the command: "before_start: "; else "" */
         struct environment environment;
+        struct status_dir status;          /* where its heartbeats go; none: in no file */
+        char status_name[STATUS_NAME_MAX]; /* of that */
 };
 
 static void child_send(const struct child *child, const struct launch_message *message, int fd)
@@ -50,17 +64,34 @@ static void child_send(const struct child *child, const struct launch_message *m
         (void)!sendmsg(child->report_fd, &header, MSG_NOSIGNAL);
 }
 
-/* Reports one sentence and exits. */
-static _Noreturn _printf_(2, 3) void child_fail(const struct child *child, const char *format, ...)
+static void child_tell_list(const struct child *child, const char *format, va_list ap) _printf_(2, 0);
+static void child_tell_list(const struct child *child, const char *format, va_list ap)
 {
         struct launch_message message = {.kind = LAUNCH_MESSAGE_ERROR};
+
+        int n = vsnprintf(message.text, sizeof(message.text), format, ap);
+        message.length = n < 0 ? 0 : (uint32_t)MIN((size_t)n, sizeof(message.text) - 1);
+        child_send(child, &message, -1);
+}
+
+/* Reports one sentence. */
+static _printf_(2, 3) void child_tell(const struct child *child, const char *format, ...)
+{
         va_list ap;
 
         va_start(ap, format);
-        int n = vsnprintf(message.text, sizeof(message.text), format, ap);
+        child_tell_list(child, format, ap);
         va_end(ap);
-        message.length = n < 0 ? 0 : (uint32_t)MIN((size_t)n, sizeof(message.text) - 1);
-        child_send(child, &message, -1);
+}
+
+/* The same, and exits. */
+static _Noreturn _printf_(2, 3) void child_fail(const struct child *child, const char *format, ...)
+{
+        va_list ap;
+
+        va_start(ap, format);
+        child_tell_list(child, format, ap);
+        va_end(ap);
         _exit(127);
 }
 
@@ -117,20 +148,51 @@ static void child_set_oom_score_adj(const struct child *child)
         }
 }
 
+/* Those that were checked as the settings were read cannot fail to be parsed. */
+static void child_set_resources(const struct child *child)
+{
+        const struct fleet_settings *fleet = child->fleet;
+        const struct {
+                const char *name, *text;
+                int resource;
+                bool is_size;
+        } limits[] = {
+                {"limit_as", fleet->limit_as, RLIMIT_AS, true},
+                {"limit_core", fleet->limit_core, RLIMIT_CORE, true},
+                {"limit_fsize", fleet->limit_fsize, RLIMIT_FSIZE, true},
+                {"limit_memlock", fleet->limit_memlock, RLIMIT_MEMLOCK, true},
+                {"limit_nofile", fleet->limit_nofile, RLIMIT_NOFILE, false},
+                {"limit_nproc", fleet->limit_nproc, RLIMIT_NPROC, false},
+                {"limit_stack", fleet->limit_stack, RLIMIT_STACK, true},
+        };
+        struct rlimit limit = {0};
+        cpu_set_t cpus;
+
+        for (size_t i = 0; i < ELEMENTSOF(limits); i++)
+                if (limits[i].text &&
+                    (resource_limit_parse(limits[i].text, limits[i].is_size, 0, &limit) < 0 ||
+                     setrlimit((__rlimit_resource_t)limits[i].resource, &limit) < 0))
+                        child_fail(child, "cannot set %s to %s: %m", limits[i].name, limits[i].text);
+        if (fleet->cpu_affinity && (resource_cpus_parse(fleet->cpu_affinity, &cpus) < 0 ||
+                                    sched_setaffinity(0, sizeof(cpus), &cpus) < 0))
+                child_fail(child, "cannot set cpu_affinity to %s: %s", fleet->cpu_affinity,
+                           errno == EINVAL ? "none of these processors may be used here"
+                                           : strerrordesc_np(errno));
+}
+
 static void child_set_limits(const struct child *child)
 {
         const struct fleet_settings *fleet = child->fleet;
-        struct rlimit nofile = child->request->nofile;
 
         if (fleet->umask != SETTINGS_UMASK_UNSET)
                 (void)umask(fleet->umask);
         child_set_oom_score_adj(child);
         if (fleet->nice != SETTINGS_NICE_UNSET && setpriority(PRIO_PROCESS, 0, fleet->nice) < 0)
                 child_fail(child, "cannot set nice to %d: %m", fleet->nice);
-        if (fleet->limit_nofile > 0)
-                nofile.rlim_cur = nofile.rlim_max = fleet->limit_nofile;
-        if (setrlimit(RLIMIT_NOFILE, &nofile) < 0)
-                child_fail(child, "cannot set limit_nofile to %ju: %m", (uintmax_t)nofile.rlim_cur);
+        if (setrlimit(RLIMIT_NOFILE, &child->request->nofile) < 0)
+                child_fail(child, "cannot set limit_nofile to %ju: %m",
+                           (uintmax_t)child->request->nofile.rlim_cur);
+        child_set_resources(child);
 }
 
 /* The gid of `group`, or else the user's primary one. */
@@ -148,13 +210,51 @@ static gid_t child_find_group(const struct child *child, const struct passwd *us
         return group->gr_gid;
 }
 
+/* As sqmgr's own user, who alone may make it. */
+static void child_make_status(struct child *child, uid_t uid, gid_t gid)
+{
+        const char *parent = child->request->status_parent;
+
+        if (!parent || child->request->rehearsal)
+                return;
+        int r = status_dir_make(parent, child->fleet->name, uid, gid, &child->status, child->status_name);
+        if (r < 0)
+                child_fail(child, "cannot make the status directory '%s/%s': %s", parent, child->fleet->name,
+                           r == -EPERM ? "what is there may be changed by others, or is theirs: move it away"
+                                       : strerrordesc_np(-r));
+}
+
+/* As the fleet's user, who must get to it by its path. */
+static void child_enter_status(const struct child *child)
+{
+        const char *parent = child->request->status_parent;
+        char path[PATH_MAX];
+
+        if (!parent)
+                return;
+        int above = (int)(strrchr(parent, '/') - parent);
+        if (child->status.fd >= 0)
+                snprintf(path, sizeof(path), "%s/%s", parent, child->status_name);
+        else
+                snprintf(path, sizeof(path), "%.*s", MAX(above, 1), parent);
+        if (access(path, child->status.fd >= 0 ? W_OK | X_OK : X_OK) == 0)
+                status_dir_sweep(&child->status);
+        else if (child->status.fd >= 0 || errno != ENOENT)
+                child_fail(child,
+                           "cannot get to the status directory below '%.*s': %m, let others pass there "
+                           "(chmod o+x)",
+                           MAX(above, 1), parent);
+}
+
 /* Becomes the fleet's user. Returns it, or NULL where the fleet names none. */
-static const struct passwd *child_become_user(const struct child *child)
+static const struct passwd *child_become_user(struct child *child)
 {
         const struct fleet_settings *fleet = child->fleet;
 
-        if (!fleet->user && !fleet->group)
+        if (!fleet->user && !fleet->group) {
+                child_make_status(child, geteuid(), getegid());
                 return NULL;
+        }
 
         errno = 0;
         const struct passwd *user = fleet->user ? getpwnam(fleet->user) : getpwuid(geteuid());
@@ -164,6 +264,7 @@ static const struct passwd *child_become_user(const struct child *child)
         if (!user)
                 child_fail(child, "user '%s' does not exist", name);
         gid_t gid = child_find_group(child, user);
+        child_make_status(child, user->pw_uid, gid);
 
         if (geteuid() != 0 && user->pw_uid == geteuid()) {
                 if (fleet->group && gid != getegid() && setresgid(gid, gid, gid) < 0)
@@ -202,14 +303,38 @@ static void child_read_environment_file(struct child *child)
                 child_fail(child, "environment_file %s:%u: %s", path, line, error);
 }
 
-/* Later entries win, the worker's own identity over all. */
+static void child_set_identity(struct child *child)
+{
+        const struct launch_request *request = child->request;
+        const char *fleet = child->fleet->name;
+        struct environment *environment = &child->environment;
+        char index[16], generation[24], started[24], directory[PATH_MAX];
+
+        snprintf(index, sizeof(index), "%u", request->index);
+        snprintf(generation, sizeof(generation), "%ju", (uintmax_t)request->generation);
+        snprintf(started, sizeof(started), "%ju", (uintmax_t)request->started_at);
+        if (environment_set(environment, "SQMGR_FLEET", fleet) < 0 ||
+            environment_set(environment, "SQMGR_WORKER", WORKER_ID_OF(fleet, request->index)) < 0 ||
+            environment_set(environment, "SQMGR_INDEX", index) < 0 ||
+            environment_set(environment, "SQMGR_GENERATION", generation) < 0 ||
+            environment_set(environment, "SQMGR_START", started) < 0 ||
+            environment_set(environment, "SQMGR_INSTANCE", request->instance) < 0)
+                child_fail_memory(child);
+        if (child->status.fd < 0)
+                return;
+        snprintf(directory, sizeof(directory), "%s/%s", request->status_parent, child->status_name);
+        if (environment_set(environment, "SQMGR_STATUS_DIR", directory) < 0)
+                child_fail_memory(child);
+}
+
+/* Later entries win, the worker's own identity over all; it stands first, where it is read soonest. */
 static void child_build_environment(struct child *child, const struct passwd *user)
 {
         const struct launch_request *request = child->request;
         const struct fleet_settings *fleet = child->fleet;
         struct environment *environment = &child->environment;
-        char index[16], generation[24];
 
+        child_set_identity(child);
         int r = environment_put_inherited(environment, request->base_environment);
         if (user && r == 0 &&
             (environment_set(environment, "HOME", user->pw_dir) < 0 ||
@@ -223,15 +348,7 @@ static void child_build_environment(struct child *child, const struct passwd *us
                 child_fail_memory(child);
         if (fleet->environment_file)
                 child_read_environment_file(child);
-
-        snprintf(index, sizeof(index), "%u", request->index);
-        snprintf(generation, sizeof(generation), "%ju", (uintmax_t)request->generation);
-        if (environment_set(environment, "SQMGR_FLEET", fleet->name) < 0 ||
-            environment_set(environment, "SQMGR_WORKER", WORKER_ID_OF(fleet->name, request->index)) < 0 ||
-            environment_set(environment, "SQMGR_INDEX", index) < 0 ||
-            environment_set(environment, "SQMGR_GENERATION", generation) < 0 ||
-            environment_set(environment, "SQMGR_INSTANCE", request->instance) < 0)
-                child_fail_memory(child);
+        child_set_identity(child);
 }
 
 /* Hands the log to the parent, so that the last lines can be read back with the rights that opened it. */
@@ -254,7 +371,8 @@ static void child_open_output(const struct child *child)
         if (!fleet->log || strcmp(fleet->log, "inherit") == 0)
                 return;
         if (strcmp(fleet->log, "journal") == 0) {
-                fd = sd_journal_stream_fd(fleet->name, LOG_INFO, true);
+                /* A stream takes no field of ours: its identifier says which worker writes. */
+                fd = sd_journal_stream_fd(WORKER_ID_OF(fleet->name, child->request->index), LOG_INFO, true);
                 if (fd < 0) {
                         errno = -fd;
                         child_fail(child,
@@ -277,10 +395,73 @@ static void child_open_output(const struct child *child)
         close_fd(fd);
 }
 
-static _Noreturn void child_execute(const struct child *child)
+static _Noreturn void child_fail_command(const struct child *child, const char *name, int error)
 {
-        char *const *argv = child->fleet->argv;
+        const char *path = environment_get(&child->environment, "PATH");
 
+        if (error == ENOENT && strchr(name, '/') && access(name, F_OK) == 0)
+                child_fail(child, "%scannot run '%s': its interpreter does not exist", child->step, name);
+        errno = error;
+        if (error == ENOENT && !strchr(name, '/'))
+                child_fail(child, "%scannot run '%s': %m in PATH '%s'", child->step, name,
+                           path ? path : DEFAULT_PATH);
+        child_fail(child, "%scannot run '%s': %m", child->step, name);
+}
+
+/* Returns 0 or a positive errno, as execve() would for a file that has nothing wrong with its contents. */
+static int may_execute(const char *path)
+{
+        struct stat st;
+
+        if (stat(path, &st) < 0 || access(path, X_OK) < 0)
+                return errno;
+        return S_ISREG(st.st_mode) ? 0 : EACCES;
+}
+
+/* As execvp() looks for it. */
+static void child_find_command(const struct child *child, const char *name)
+{
+        const char *path = environment_get(&child->environment, "PATH");
+        char file[PATH_MAX];
+        int error = ENOENT;
+
+        if (strchr(name, '/')) {
+                error = may_execute(name);
+                if (error != 0)
+                        child_fail_command(child, name, error);
+                return;
+        }
+        for (const char *at = path ? path : DEFAULT_PATH, *end; at; at = *end != '\0' ? end + 1 : NULL) {
+                end = strchrnul(at, ':');
+                int length = snprintf(file, sizeof(file), "%.*s%s%s", (int)(end - at), at,
+                                      end > at ? "/" : "", name);
+                if (length < 0 || (size_t)length >= sizeof(file))
+                        continue;
+                int r = may_execute(file);
+                if (r == 0)
+                        return;
+                if (r == EACCES)
+                        error = r;
+        }
+        child_fail_command(child, name, error);
+}
+
+/* A log that is not there yet is made by a start, and not by this. */
+static void child_check_log(const struct child *child)
+{
+        const char *log = child->fleet->log;
+        const char *slash = log ? strrchr(log, '/') : NULL;
+        char directory[PATH_MAX];
+
+        if (!slash || access(log, W_OK) == 0)
+                return;
+        snprintf(directory, sizeof(directory), "%.*s", MAX((int)(slash - log), 1), log);
+        if (errno != ENOENT || access(directory, W_OK | X_OK) < 0)
+                child_fail(child, "cannot open log '%s': %m", log);
+}
+
+static _Noreturn void child_execute(const struct child *child, char *const *argv)
+{
         int r = fd_close_range(STDERR_FILENO + 1, UINT_MAX, true);
         if (r < 0) {
                 errno = -r;
@@ -289,19 +470,121 @@ static _Noreturn void child_execute(const struct child *child)
         environ = child->environment.list; /* execvp() takes PATH from here */
         execvp(argv[0], argv);
 
-        int error = errno;
-        if (error == ENOENT && strchr(argv[0], '/') && access(argv[0], F_OK) == 0)
-                child_fail(child, "cannot run '%s': its interpreter does not exist", argv[0]);
-        const char *path = environment_get(&child->environment, "PATH");
-        errno = error;
-        if (error == ENOENT && !strchr(argv[0], '/'))
-                child_fail(child, "cannot run '%s': %m in PATH '%s'", argv[0], path ? path : "/bin:/usr/bin");
-        child_fail(child, "cannot run '%s': %m", argv[0]);
+        child_fail_command(child, argv[0], errno);
+}
+
+/* A command that is run beside the worker's. */
+struct step {
+        const char *name;
+        char *const *argv; /* NULL: none */
+        usec_t timeout;
+        const char *bound; /* what that follows from */
+};
+
+/* In the process that is to become the step's command. It ends with who waits for it. */
+static _Noreturn void child_execute_step(struct child *child, const struct step *step, pid_t parent)
+{
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+                _exit(127);
+        /* It must not be taken for a worker. */
+        environment_remove(&child->environment, "SQMGR_INSTANCE");
+        environment_remove(&child->environment, "SQMGR_START");
+        child->step = step->name;
+        child_execute(child, step->argv);
+}
+
+/* Waits in a process of its own, not in sqmgr. Returns false where the time is over. */
+static bool child_wait(const struct child *child, pid_t pid, const struct step *step, int *ret_status)
+{
+        usec_t deadline = usec_add(clock_now(CLOCK_MONOTONIC), step->timeout);
+        _cleanup_close_ int pidfd = pidfd_open(pid, 0);
+        int r = pidfd < 0 ? -1 : 0;
+
+        while (r == 0 || (r < 0 && errno == EINTR)) {
+                struct pollfd wait = {.fd = pidfd, .events = POLLIN};
+                usec_t left = usec_sub(deadline, clock_now(CLOCK_MONOTONIC));
+
+                if (left == 0)
+                        return false;
+                r = poll(&wait, 1, (int)MIN(left / USEC_PER_MSEC + 1, (usec_t)INT_MAX));
+        }
+        if (r < 0 || waitpid(pid, ret_status, 0) < 0)
+                child_fail(child, "%scannot wait for it: %m", step->name);
+        return true;
+}
+
+/* Runs it as the worker is run, in our group and with our output. */
+static void child_run_step(struct child *child, const struct step *step)
+{
+        char *const *argv = step->argv;
+        char span[FORMAT_MAX];
+        pid_t parent = getpid();
+        int status = 0;
+
+        if (!argv)
+                return;
+        pid_t pid = fork();
+        if (pid == 0)
+                child_execute_step(child, step, parent);
+        if (pid < 0)
+                child_fail(child, "%scannot start a process: %m", step->name);
+        if (!child_wait(child, pid, step, &status)) {
+                child_tell(child, "%s'%s' did not end within %s%s", step->name, argv[0],
+                           format_duration(step->timeout, span, sizeof(span)), step->bound);
+                /* With all that it has started, and ourselves. */
+                (void)kill(0, SIGKILL);
+        }
+        if (WIFSIGNALED(status))
+                child_fail(child, "%s'%s' was killed by signal %d (SIG%s)", step->name, argv[0],
+                           WTERMSIG(status), sigabbrev_np(WTERMSIG(status)) ?: "?");
+        if (WEXITSTATUS(status) != 0)
+                child_fail(child, "%s'%s' exited with status %d", step->name, argv[0], WEXITSTATUS(status));
+}
+
+static void child_run_before(struct child *child)
+{
+        const struct step step = {
+                .name = BEFORE_START,
+                .argv = child->fleet->before_start_argv,
+                .timeout = child->fleet->boot_timeout,
+                .bound = " (boot_timeout)",
+        };
+
+        child_run_step(child, &step);
+}
+
+/* Of a worker that is gone. This process is no start that an sqmgr would wait for. */
+static _Noreturn void child_run_after(struct child *child)
+{
+        const struct launch_end *end = child->request->end;
+        const struct step step = {
+                .name = AFTER_EXIT,
+                .argv = child->fleet->after_exit_argv,
+                .timeout = end->timeout,
+                .bound = "",
+        };
+        char pid[16];
+
+        (void)prctl(PR_SET_NAME, "sqmgr-after");
+        snprintf(pid, sizeof(pid), "%d", (int)end->pid);
+        if (environment_set(&child->environment, "SQMGR_PID", pid) < 0 ||
+            environment_set(&child->environment, "SQMGR_EXIT_CODE", end->code) < 0 ||
+            environment_set(&child->environment, "SQMGR_EXIT_STATUS", end->status) < 0)
+                child_fail_memory(child);
+        child_run_step(child, &step);
+        _exit(0);
 }
 
 _Noreturn void launch_child_run(const struct launch_request *request, int report_fd)
 {
-        struct child child = {.request = request, .fleet = request->fleet, .report_fd = report_fd};
+        struct child child = {
+                .request = request,
+                .fleet = request->fleet,
+                .report_fd = report_fd,
+                .step = "",
+                .status = STATUS_DIR_NONE,
+        };
 
         /* Its own session, and so its own process group: sqmgr's terminal is not the worker's to type into.
          */
@@ -312,14 +595,29 @@ _Noreturn void launch_child_run(const struct launch_request *request, int report
         child_set_limits(&child);
 
         const struct passwd *user = child_become_user(&child);
+        child_enter_status(&child);
         const char *directory = child.fleet->directory;
         if (directory && chdir(directory) < 0)
                 child_fail(&child, "cannot change to directory '%s': %m", directory);
         child_build_environment(&child, user);
+        if (request->rehearsal) {
+                child_check_log(&child);
+                child_find_command(&child, child.fleet->argv[0]);
+                child.step = BEFORE_START;
+                if (child.fleet->before_start_argv)
+                        child_find_command(&child, child.fleet->before_start_argv[0]);
+                child.step = AFTER_EXIT;
+                if (child.fleet->after_exit_argv)
+                        child_find_command(&child, child.fleet->after_exit_argv[0]);
+                _exit(0);
+        }
         child_open_output(&child);
 
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
         if (null < 0 || dup2(null, STDIN_FILENO) < 0)
                 child_fail(&child, "cannot open '/dev/null': %m");
-        child_execute(&child);
+        if (request->end)
+                child_run_after(&child);
+        child_run_before(&child);
+        child_execute(&child, child.fleet->argv);
 }

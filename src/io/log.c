@@ -123,24 +123,60 @@ void log_write(int level, const char *format, ...)
                 sd_journal_send("MESSAGE=%s", text, "PRIORITY=%d", level, NULL);
 }
 
-void log_event(const struct event *event)
+#define FIELDS_MAX 10
+
+struct fields {
+        struct iovec list[FIELDS_MAX];
+        int n;
+};
+
+/* "NAME=VALUE". One that memory is too short for is left out. */
+static _printf_(2, 3) void add_field(struct fields *fields, const char *format, ...)
+{
+        va_list arguments;
+        char *text;
+
+        assert(fields->n < FIELDS_MAX);
+        va_start(arguments, format);
+        int length = vasprintf(&text, format, arguments);
+        va_end(arguments);
+        if (length >= 0)
+                fields->list[fields->n++] = (struct iovec){.iov_base = text, .iov_len = (size_t)length};
+}
+
+static void send_event(const struct event *event)
 {
         const char *name = event->fleet ? event->fleet->settings->name : "";
+        struct fields fields = {0};
+
+        add_field(&fields, "MESSAGE=%s", event->text);
+        add_field(&fields, "PRIORITY=%d", event_kind_level(event->kind));
+        add_field(&fields, "MESSAGE_ID=%s", event_kind_message_id(event->kind));
+        add_field(&fields, "SQMGR_EVENT=%s", event_kind_name(event->kind));
+        add_field(&fields, "SQMGR_REASON=%s", reason_name(event->reason));
+        if (event->fleet) {
+                add_field(&fields, "SQMGR_FLEET=%s", name);
+                add_field(&fields, "SQMGR_GENERATION=%" PRIu64, event->generation);
+        }
+        if (event->index != 0) {
+                add_field(&fields, "SQMGR_WORKER=%s", WORKER_ID_OF(name, event->index));
+                add_field(&fields, "SQMGR_PID=%d", (int)event->pid);
+        }
+        if (event->by.known)
+                add_field(&fields, "SQMGR_BY_UID=%u", event->by.uid);
+        sd_journal_sendv(fields.list, fields.n);
+        for (int i = 0; i < fields.n; i++)
+                free(fields.list[i].iov_base);
+}
+
+void log_event(const struct event *event)
+{
         int level = event_kind_level(event->kind);
 
         if (level > log_level)
                 return;
-        if (!log_is_journal()) {
+        if (!log_is_journal())
                 log_line(level, event->text);
-                return;
-        }
-        if (!journal_is_ready())
-                return;
-        /* sd_journal_send() ends at the first NULL: fields that are not there come last. */
-        sd_journal_send("MESSAGE=%s", event->text, "PRIORITY=%d", level, "MESSAGE_ID=%s",
-                        event_kind_message_id(event->kind), "SQMGR_EVENT=%s", event_kind_name(event->kind),
-                        "SQMGR_REASON=%s", reason_name(event->reason), event->fleet ? "SQMGR_FLEET=%s" : NULL,
-                        name, "SQMGR_GENERATION=%" PRIu64, event->generation,
-                        event->index != 0 ? "SQMGR_WORKER=%s" : NULL, WORKER_ID_OF(name, event->index),
-                        "SQMGR_PID=%d", (int)event->pid, NULL);
+        else if (journal_is_ready())
+                send_event(event);
 }

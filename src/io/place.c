@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* As many as the kernel follows. */
-#define LINKS_MAX 40
+/* Of one that leads to another, as many as the kernel follows, and the path itself. */
+#define LINKS_MAX 41
 
 static void name_directory(int fd, char *where, size_t size)
 {
@@ -62,11 +62,6 @@ static int check_directories(const char *path, bool exists, char *where, size_t 
                         return PLACE_SAFE;
                 status = above;
         }
-}
-
-int place_check(const char *path, char *where, size_t size)
-{
-        return check_directories(path, false, where, size);
 }
 
 static int check_links(const char *path, unsigned links, char *where, size_t size);
@@ -122,6 +117,19 @@ static int check_links(const char *path, unsigned links, char *where, size_t siz
                 *p = behind;
         }
         return r != PLACE_SAFE ? r : check_directories(path, true, where, size);
+}
+
+int place_check(const char *path, char *where, size_t size)
+{
+        _cleanup_free_ char *directory = strdup(path);
+        char *slash = directory ? strrchr(directory, '/') : NULL;
+
+        if (!directory)
+                return -ENOMEM;
+        if (slash)
+                slash[slash == directory] = '\0';
+        int r = check_links(slash ? directory : ".", LINKS_MAX, where, size);
+        return r != PLACE_SAFE ? r : check_directories(path, false, where, size);
 }
 
 int place_check_file(const char *path, char *where, size_t size)

@@ -12,9 +12,9 @@ enum place_outcome {
                          * bit may be: what is ours there is nobody else's to move) */
 };
 
-/* Looks at the directory that holds path, links on the way to it followed, and at all above it. Returns enum
- * place_outcome, with the directory in where unless it is safe, cut to size; or -errno, -ENOENT where there
- * is no such directory. */
+/* Looks at the directory that holds path, at each link on the way to it, and at all above them. Returns enum
+ * place_outcome, with the directory or link in where unless it is safe, cut to size; or -errno, -ENOENT where
+ * there is no such directory, -ELOOP where there are too many links. */
 int place_check(const char *path, char *where, size_t size);
 
 /* The same of a file that is there and belongs to root or ourselves, for each link by which it is reached as

@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,9 +16,6 @@
 
 /* No chain of parents is longer in practice; it bounds the walk while processes come and go. */
 #define ANCESTORS_MAX 128
-
-/* The kernel takes no more from one that is started with the usual stack. */
-#define ENVIRONMENT_MAX_BYTES ((size_t)4 << 20)
 
 struct proc {
         pid_t pid;
@@ -145,7 +143,7 @@ static ssize_t proc_read_file(const struct proc *proc, const char *name, char *t
         return fd_read_start(fd, text, size);
 }
 
-int proc_uid(const struct proc *proc, uid_t *ret)
+static int read_uid(const struct proc *proc, uid_t *ret)
 {
         char text[8192];
         uint64_t uid;
@@ -158,6 +156,48 @@ int proc_uid(const struct proc *proc, uid_t *ret)
                 return r;
         *ret = (uid_t)uid;
         return 0;
+}
+
+/* The files of one that nobody may look into, as proc(5) has it, are root's, whoever runs it. */
+int proc_uid(const struct proc *proc, uid_t *ret)
+{
+        struct stat status;
+
+        _cleanup_close_ int fd = proc_open_file(proc, "", O_PATH | O_DIRECTORY);
+        if (fd < 0)
+                return fd;
+        if (fstat(fd, &status) < 0)
+                return -errno;
+        *ret = status.st_uid;
+        return status.st_uid == 0 ? read_uid(proc, ret) : 0;
+}
+
+/* Where its program is, or was before another took its place. */
+static int read_program(const struct proc *proc, char *path, size_t size)
+{
+        static const char deleted[] = " (deleted)";
+        char link[64];
+
+        snprintf(link, sizeof(link), "/proc/%d/exe", (int)proc->pid);
+        ssize_t length = readlink(link, path, size - 1);
+        if (length < 0)
+                return errno == ENOENT ? -ESRCH : -errno;
+        path[length] = '\0';
+        size_t kept = (size_t)length - MIN((size_t)length, sizeof(deleted) - 1);
+        if (strcmp(path + kept, deleted) == 0)
+                path[kept] = '\0';
+        return pidfd_check_held(proc->pidfd);
+}
+
+int proc_runs_same(const struct proc *proc, const struct proc *other)
+{
+        char path[PATH_MAX] = "", other_path[PATH_MAX] = "";
+
+        int r = read_program(proc, path, sizeof(path));
+        if (r < 0)
+                return r;
+        r = read_program(other, other_path, sizeof(other_path));
+        return r < 0 ? r : strcmp(path, other_path) == 0;
 }
 
 int proc_place(const struct proc *proc, struct proc_place *ret)
@@ -177,12 +217,15 @@ int proc_place(const struct proc *proc, struct proc_place *ret)
         return 0;
 }
 
-int proc_environment(const struct proc *proc, char **ret, size_t *ret_length)
+ssize_t proc_environment(const struct proc *proc, char *text, size_t size)
 {
-        _cleanup_close_ int fd = proc_open_file(proc, "environ", 0);
-        if (fd < 0)
-                return fd;
-        return fd_read_whole(fd, ENVIRONMENT_MAX_BYTES, ret, ret_length);
+        ssize_t length = proc_read_file(proc, "environ", text, size);
+
+        /* What was cut in the middle says something else than it does. */
+        if (length == (ssize_t)size - 1)
+                while (length > 0 && text[length - 1] != '\0')
+                        text[--length] = '\0';
+        return length;
 }
 
 int proc_open_output(const struct proc *proc)
@@ -313,6 +356,18 @@ int proc_catches_signal(const struct proc *proc, int signo)
         if (r < 0)
                 return r;
         return (caught >> (signo - 1)) & 1;
+}
+
+int proc_sleeps(const struct proc *proc, bool *ret_asleep, uint64_t *ret_times)
+{
+        char text[8192];
+
+        ssize_t length = proc_read_file(proc, "status", text, sizeof(text));
+        if (length < 0)
+                return (int)length;
+        const char *state = procfile_value(text, "State:");
+        *ret_asleep = state && state[0] == 'S';
+        return procfile_number(text, "voluntary_ctxt_switches:", 10, ret_times);
 }
 
 int proc_signal(const struct proc *proc, int signo)

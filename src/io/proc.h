@@ -29,8 +29,11 @@ uint64_t proc_start_time(const struct proc *proc);
 /* Nobody need have waited for it. */
 bool proc_has_exited(const struct proc *proc);
 
-/* The process's real user. */
+/* The user whose rights the process has, from one look at a directory: the first to be asked of many. */
 int proc_uid(const struct proc *proc, uid_t *ret);
+
+/* Do both run the program of one place, whatever has been installed there since? Returns 1, 0 or -errno. */
+int proc_runs_same(const struct proc *proc, const struct proc *other);
 
 /* Where it stands among the others, from one reading. */
 struct proc_place {
@@ -42,8 +45,9 @@ struct proc_place {
 int proc_place(const struct proc *proc, struct proc_place *ret);
 
 /* The environment that it was started with: NAME=VALUE entries, a NUL behind each; a process that sets its
- * title may have overwritten any of them. *ret is to be freed. Also -EACCES, and -EFBIG beyond 4 MiB. */
-int proc_environment(const struct proc *proc, char **ret, size_t *ret_length);
+ * title may have overwritten any of them. Entries beyond size - 1 bytes are left out. Returns the length, 0
+ * for one in the middle of execve(), too; or -errno, also -EACCES. */
+ssize_t proc_environment(const struct proc *proc, char *text, size_t size);
 
 /* A duplicate of its standard output, to be read by pread() alone: the offset is the process's own. -ENODEV
  * where that is no regular file, or one of a server that may hang; -EACCES where the process itself could not
@@ -72,15 +76,26 @@ int proc_count_threads(const struct proc *proc, bool (*match)(const char *comm, 
 /* Does it have a handler for the signal? Returns 1, 0 or -errno. */
 int proc_catches_signal(const struct proc *proc, int signo);
 
+/* Is its main thread asleep, and how often has it been? The same number again: it has slept on, or has done
+ * nothing that takes waiting. */
+int proc_sleeps(const struct proc *proc, bool *ret_asleep, uint64_t *ret_times);
+
 int proc_signal(const struct proc *proc, int signo);
 
 /* Is pid the process named by ancestor_pid and ancestor_start, or a descendant of it? Returns 1, 0 or -errno.
  */
 int proc_has_ancestor(pid_t pid, pid_t ancestor_pid, uint64_t ancestor_start);
 
+/* The children of pid at one moment: *ret_n pids in *ret, which is to be freed. */
+int proc_children(pid_t pid, pid_t **ret, size_t *ret_n);
+
 /* Calls each for every process, until it returns other than 0; that is returned. For the start, not for a
  * tick. */
 int proc_each(int (*each)(pid_t pid, void *userdata), void *userdata);
+
+/* The same for every process of that group. Of the others nothing but their group is asked: anybody can have
+ * thousands of them. */
+int proc_group_each(pid_t group, int (*each)(pid_t pid, void *userdata), void *userdata);
 
 /* Calls each for pid and then for its descendants, parents before their children, until it returns other than
  * 0; that is returned. Not for every tick: it costs a directory for each thread. The _at variant reads below

@@ -22,6 +22,7 @@ struct families {
         struct family *list;
         size_t n;
         size_t allocated;
+        bool one_level; /* of which nobody is met twice */
 };
 
 static void families_done(struct families *families)
@@ -47,7 +48,7 @@ static int families_add(struct families *families, pid_t pid, pid_t parent)
 /* A process that is given a new parent during the walk could be met twice. */
 static int families_add_new(struct families *families, pid_t pid)
 {
-        for (size_t i = 0; i < families->n; i++)
+        for (size_t i = 0; i < families->n && !families->one_level; i++)
                 if (families->list[i].pid == pid)
                         return 0;
         return families_add(families, pid, 0);
@@ -128,14 +129,40 @@ static int add_children(struct families *tree, const char *proc_root, pid_t pare
         return r == -ENOENT || r == -ESRCH ? 0 : r;
 }
 
+/* Does this kernel lack the `children` files? */
+static bool needs_scan(const char *proc_root)
+{
+        char path[PATH_MAX];
+
+        snprintf(path, sizeof(path), "%s/thread-self/children", proc_root);
+        return access(path, R_OK) < 0;
+}
+
+int proc_children(pid_t pid, pid_t **ret, size_t *ret_n)
+{
+        _cleanup_families_ struct families children = {.one_level = true}, all = {0};
+        bool scan = needs_scan("/proc");
+
+        int r = scan ? numbers_each("/proc", add_process, &all) : 0;
+        if (r >= 0)
+                r = add_children(&children, "/proc", pid, scan ? &all : NULL);
+        if (r < 0)
+                return r;
+        pid_t *pids = calloc(children.n + 1, sizeof(*pids));
+        if (!pids)
+                return -ENOMEM;
+        for (size_t i = 0; i < children.n; i++)
+                pids[i] = children.list[i].pid;
+        *ret = pids;
+        *ret_n = children.n;
+        return 0;
+}
+
 int proc_tree_each_at(const char *proc_root, pid_t pid, int (*each)(pid_t pid, void *userdata),
                       void *userdata)
 {
         _cleanup_families_ struct families tree = {0}, all = {0};
-        char path[PATH_MAX];
-
-        snprintf(path, sizeof(path), "%s/thread-self/children", proc_root);
-        bool scan = access(path, R_OK) < 0;
+        bool scan = needs_scan(proc_root);
         int r = scan ? numbers_each(proc_root, add_process, &all) : 0;
         if (r < 0)
                 return r;
@@ -159,6 +186,7 @@ int proc_tree_each_at(const char *proc_root, pid_t pid, int (*each)(pid_t pid, v
 struct each_process {
         int (*each)(pid_t pid, void *userdata);
         void *userdata;
+        pid_t group; /* 0: any */
         int stopped; /* what each returned */
 };
 
@@ -166,16 +194,23 @@ static int call_each(int dir_fd _unused_, pid_t pid, void *userdata)
 {
         struct each_process *call = userdata;
 
+        if (call->group != 0 && getpgid(pid) != call->group)
+                return 0;
         call->stopped = call->each(pid, call->userdata);
         return call->stopped != 0 ? -ECANCELED : 0;
 }
 
-int proc_each(int (*each)(pid_t pid, void *userdata), void *userdata)
+int proc_group_each(pid_t group, int (*each)(pid_t pid, void *userdata), void *userdata)
 {
-        struct each_process call = {.each = each, .userdata = userdata};
+        struct each_process call = {.each = each, .userdata = userdata, .group = group};
         int r = numbers_each("/proc", call_each, &call);
 
         return call.stopped != 0 ? call.stopped : r;
+}
+
+int proc_each(int (*each)(pid_t pid, void *userdata), void *userdata)
+{
+        return proc_group_each(0, each, userdata);
 }
 
 int proc_tree_each(pid_t pid, int (*each)(pid_t pid, void *userdata), void *userdata)

@@ -2,8 +2,10 @@
 /* One connection to one Redis, kept up: attempts, log-in, the queue of commands, and with Sentinels which
  * server it is. */
 #include "io/redis.h"
+#include "base/parse.h"
 #include "io/clock.h"
 #include "io/connection.h"
+#include "io/oversized.h"
 #include "io/sentinel.h"
 #include "io/tls.h"
 #include "settings/redis_url.h"
@@ -35,7 +37,9 @@ struct command {
         redis_reply_fn callback; /* NULL: nobody listens */
         void *userdata;
         usec_t sent_at;
-        bool may_be_forbidden; /* then NOPERM is a reply like any other */
+        struct question question; /* no text: one of our own */
+        bool is_left_out;         /* another one was sent in its place */
+        bool may_be_forbidden;    /* then NOPERM is a reply like any other */
 };
 
 struct redis {
@@ -66,6 +70,7 @@ struct redis {
 
         struct command *commands; /* without their reply, the oldest first */
         struct command *newest;   /* of them, where there are any */
+        struct oversized oversized;
 
         unsigned entered; /* calls of ours on the stack */
         bool freed;
@@ -108,6 +113,8 @@ static void redis_enter(struct redis *redis)
 
 static void redis_leave(struct redis *redis)
 {
+        /* -fanalyzer: it does not see that who leaves has entered, and that the object stays until the last.
+         */
         if (--redis->entered == 0 && redis->freed)
                 redis_destroy(redis);
 }
@@ -372,6 +379,35 @@ static void on_lost(_unused_ struct connection *connection, const char *why, voi
                 attempt_failed(userdata, "%s", why);
 }
 
+/* It would be so again. In the log-in there is nothing that can be left out. */
+static void on_oversized(struct connection *connection, const char *what, void *userdata)
+{
+        struct redis *redis = userdata;
+        const struct question *question = redis->commands ? &redis->commands->question : NULL;
+        char why[256], span[FORMAT_MAX];
+
+        if (question && question->text[0] != '\0') {
+                oversized_add(&redis->oversized, question, clock_now(CLOCK_MONOTONIC));
+                snprintf(why, sizeof(why),
+                         "connection lost: the server sends %s to '%s', which is left out for %s", what,
+                         question->text, format_duration(OVERSIZED_USEC, span, sizeof(span)));
+        } else {
+                snprintf(why, sizeof(why), "connection lost: the server sends %s", what);
+        }
+        on_lost(connection, why, redis);
+}
+
+/* In the words of an error of the server's. */
+static void answer_left_out(struct redis *redis)
+{
+        char text[256], span[FORMAT_MAX];
+
+        snprintf(text, sizeof(text), "the reply to '%s' was too large: it is left out for %s",
+                 redis->commands->question.text, format_duration(OVERSIZED_USEC, span, sizeof(span)));
+        const redisReply reply = {.type = REDIS_REPLY_ERROR, .str = text, .len = strlen(text)};
+        command_finish(redis, &reply);
+}
+
 static void on_reply(_unused_ struct connection *connection, const redisReply *reply, void *userdata)
 {
         struct redis *redis = userdata;
@@ -384,6 +420,8 @@ static void on_reply(_unused_ struct connection *connection, const redisReply *r
         if (remedy)
                 attempt_failed(redis, "the server says %.*s: %s", (int)strcspn(reply->str, " "), reply->str,
                                remedy);
+        else if (command->is_left_out)
+                answer_left_out(redis);
         else
                 command_finish(redis, reply);
         redis_leave(redis);
@@ -403,6 +441,7 @@ static void on_idle(_unused_ struct connection *connection, void *userdata)
 static const struct connection_ops connection_ops = {
         .on_up = on_up,
         .on_lost = on_lost,
+        .on_oversized = on_oversized,
         .on_reply = on_reply,
         .on_idle = on_idle,
 };
@@ -531,6 +570,14 @@ struct redis *redis_free(struct redis *redis)
         return NULL;
 }
 
+static bool is_oversized(struct redis *redis, const struct question *question)
+{
+        if (redis->oversized.n == 0)
+                return false;
+        oversized_expire(&redis->oversized, clock_now(CLOCK_MONOTONIC));
+        return oversized_has(&redis->oversized, question);
+}
+
 int redis_command(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
                   const char *const argv[], const size_t argvlen[])
 {
@@ -541,7 +588,17 @@ int redis_command(struct redis *redis, redis_reply_fn callback, void *userdata, 
                 if (r < 0)
                         return r;
         }
-        return command_queue(redis, callback, userdata, argc, argv, argvlen);
+        /* What was probed may be asked, and its reply keeps the order. */
+        const char *const instead[] = {"EXISTS", redis->probe_key};
+        struct question question = question_of(argc, argv, argvlen);
+        bool is_left_out = is_oversized(redis, &question);
+        int r = is_left_out ? command_queue(redis, callback, userdata, ELEMENTSOF(instead), instead, NULL)
+                            : command_queue(redis, callback, userdata, argc, argv, argvlen);
+        if (r < 0)
+                return r;
+        redis->newest->question = question;
+        redis->newest->is_left_out = is_left_out;
+        return 0;
 }
 
 int redis_command_forbiddable(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
@@ -562,6 +619,16 @@ enum redis_state redis_state(const struct redis *redis)
 const char *redis_error(const struct redis *redis)
 {
         return redis->error[0] ? redis->error : NULL;
+}
+
+const char *redis_left_out(const struct redis *redis, size_t i)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        for (size_t j = 0; j < redis->oversized.n; j++)
+                if (now < redis->oversized.list[j].until && i-- == 0)
+                        return redis->oversized.list[j].question.text;
+        return NULL;
 }
 
 const char *redis_url_text(const struct redis *redis)

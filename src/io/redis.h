@@ -49,7 +49,7 @@ struct redis *redis_free(struct redis *redis);
 /* Queues a command; all that are queued in one pass of the loop go out together. argvlen: the lengths of the
  * words, or NULL where they are strings. callback may be NULL. A command that is not answered within
  * command_timeout closes the connection. Returns 0; -ENOTCONN: not connected, callback is not called;
- * -ENOMEM. */
+ * -ENOMEM. One whose reply was too large is left out for some minutes: it is answered by an error. */
 int redis_command(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
                   const char *const argv[], const size_t argvlen[]);
 
@@ -61,6 +61,9 @@ int redis_command_forbiddable(struct redis *redis, redis_reply_fn callback, void
 enum redis_state redis_state(const struct redis *redis);
 /* Why it is down; NULL while there is no error. */
 const char *redis_error(const struct redis *redis);
+/* Of the questions that are left out since their replies were too large, as `HGETALL KEY`: NULL where there
+ * are no more than i. */
+const char *redis_left_out(const struct redis *redis, size_t i);
 /* The URL without user and password; with Sentinels their name of the master in the place of the host. */
 const char *redis_url_text(const struct redis *redis);
 /* With Sentinels, while connected: `host:port` of the master in use. NULL else. */

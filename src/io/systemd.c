@@ -104,7 +104,9 @@ static int find_manager(char **ret_unit, char **ret_address)
         if (sd_pid_get_user_unit(0, ret_unit) >= 0) {
                 if (!runtime)
                         return -ENXIO;
-                return asprintf(ret_address, "unix:path=%s/systemd/private", runtime) < 0 ? -ENOMEM : 0;
+                if (asprintf(ret_address, "unix:path=%s/systemd/private", runtime) < 0)
+                        *ret_address = NULL;
+                return *ret_address ? 0 : -ENOMEM;
         }
         if (sd_pid_get_unit(0, ret_unit) < 0)
                 return -ENXIO;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Takes over the workers of an earlier sqmgr: who of the living is ours, which worker, and when that is
- * clear. The shell tells what it could see of processes and takes hold of those that are judged ours; nothing
- * is started meanwhile. No I/O, no clock, no descriptor; times are monotonic microseconds. */
+ * clear. The shell tells what it could see of processes and takes hold of those that are judged ours;
+ * meanwhile nothing is started where something is not clear. No I/O, no clock, no descriptor; times are
+ * monotonic microseconds. */
 #pragma once
 
 #include "model/observe.h"
@@ -17,9 +18,11 @@ struct sighting {
         uint64_t start;
         uid_t uid;
         const char *instance, *worker, *generation; /* what sqmgr put into the environment of its workers */
+        usec_t started_at;  /* and when that very start was made; 0: not told, as by an 0.1.0 */
         bool launching;     /* named as a child of a sqmgr's is before it begins its command */
         bool parent_starts; /* its parent lives, and is a sqmgr or launching itself */
         bool in_service;    /* in the control group that we have as a service, where nothing but workers is */
+        bool runs_one_job;  /* in which it is no worker, but runs a job for one */
         const struct traits *booted_as; /* the framework that it shows to work for; NULL: it shows none */
 };
 
@@ -31,21 +34,26 @@ struct claimant {
         struct fleet *fleet;
         unsigned index;      /* 0: not told, fleet is one that it may be of */
         uint64_t generation; /* 0: not told */
+        usec_t started_at;   /* the same */
+        bool booted;         /* it shows that, or what runs below it */
+        bool runs_one_job;   /* and is no worker itself */
         bool wanted;         /* and not taken yet */
+        bool extra;          /* another one has its place: it takes one of its own */
 };
 
 /* A configured fleet, whose workers are looked for. */
 struct sought {
         struct fleet *fleet;
-        uid_t uid; /* whose its workers are */
-        bool lost; /* nothing is known of them */
-};
-
-/* A start that was under way when the state was written. */
-struct underway {
-        struct fleet *fleet;
-        unsigned index;
-        uint64_t generation;
+        uid_t uid;    /* whose its workers are */
+        bool lost;    /* nothing is known of them */
+        usec_t until; /* what is not clear by then is given up; put off while searches fail */
+        unsigned
+                launching; /* of this search: processes that have not begun their command, and may be these */
+        unsigned clear;    /* searches in a row that found no such */
+        bool done;         /* all that is ours is known, or was given up: no search is for these any more */
+        unsigned found;    /* and taken: see adoption_full() */
+        bool full;         /* there were more than that */
+        bool full_told;
 };
 
 struct adoption {
@@ -56,8 +64,14 @@ struct adoption {
         size_t n_sought;
         struct underway *underway;
         size_t n_underway;
-        usec_t until;   /* what is not clear by then is given up; put off while searches fail */
-        unsigned clear; /* searches in a row that left nothing unclear */
+        struct underway *ended; /* workers that the state names, and whose processes have ended: what else
+                                 * their commands have started may live on */
+        size_t n_ended;
+        struct taken {
+                pid_t pid;
+                uint64_t start;
+        } * taken; /* all that were found: who has been let go of since is not found again */
+        size_t n_taken;
 
         /* Of one search. */
         unsigned launching; /* processes that have not begun their command */
@@ -86,6 +100,9 @@ int adoption_continue_fleet(struct adoption *adoption, struct fleet *fleet, cons
 struct worker *adoption_take_known(struct adoption *adoption, struct fleet *fleet, const struct worker *known,
                                    uint64_t pid_start, uint64_t beat_pid_start, usec_t now);
 
+/* Are there workers of this user's that are looked for? */
+bool adoption_seeks_user(const struct adoption *adoption, uid_t uid);
+
 /* Is there anything that only a search can tell? */
 bool adoption_needs_search(const struct adoption *adoption);
 
@@ -100,6 +117,11 @@ struct claimant *adoption_next(struct adoption *adoption, usec_t now);
  * was started. */
 struct worker *adoption_take(struct adoption *adoption, const struct claimant *claimant, usec_t spawned_at,
                              usec_t now);
-/* error: why the search is not whole, or 0. Returns whether all is clear, or given up, and starts may be
- * made; else there must be another search soon, and until then none is started. */
+/* A fleet of which more was found than is taken, for whoever may write its user's marks could have us hold as
+ * many processes as he likes: the others are left alone. Each is named once; NULL: there is no more. */
+const struct fleet *adoption_full(struct adoption *adoption);
+/* While a search goes on: nothing is started that it may find. */
+void adoption_hold(struct adoption *adoption);
+/* error: why the search is not whole, or 0. Returns whether all is clear, or given up; else there must be
+ * another search soon, and until then none is started in a fleet of which something is not clear. */
 bool adoption_search_end(struct adoption *adoption, int error, usec_t now);

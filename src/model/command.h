@@ -8,7 +8,7 @@
 enum command_outcome {
         COMMAND_DONE,    /* recorded, or in force already */
         COMMAND_STOPPED, /* restart: the fleet is stopped or removed, and stays so */
-        COMMAND_RANGE,   /* scale: the count is not within 1 .. fleet_scale_max() */
+        COMMAND_RANGE,   /* scale: the count is not within fleet_scale_min() .. fleet_max_processes() */
         COMMAND_LEAVING, /* quiet: the worker is quiet or stopping already; the fleet is stopped, and stays so
                           */
         COMMAND_REMOVED, /* start, scale: the fleet is no longer configured */

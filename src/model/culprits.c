@@ -2,7 +2,6 @@
 /* The job classes that ran in a worker as its memory ran out. */
 #include "model/culprits.h"
 #include "base/parse.h"
-#include "base/printable.h"
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,56 +31,6 @@ bool culprits_oom_killed(const struct world *world, const struct worker *worker,
         return unasked && world->oom_at != 0 && usec_sub(now, world->oom_at) <= OOM_USEC;
 }
 
-/* Those with the most jobs first; of others in the order of their names, in which they come. */
-static void add_class(struct culprits *culprits, const char *class, size_t jobs)
-{
-        size_t at = culprits->n_classes;
-
-        while (at > 0 && culprits->classes[at - 1].jobs < jobs)
-                at--;
-        if (culprits->n_classes == CULPRITS_CLASSES_MAX) {
-                culprits->more_classes++;
-                if (at == CULPRITS_CLASSES_MAX)
-                        return;
-                culprits->n_classes--;
-        }
-        memmove(&culprits->classes[at + 1], &culprits->classes[at],
-                (culprits->n_classes - at) * sizeof(culprits->classes[0]));
-        culprits->n_classes++;
-        /* It comes from outside. */
-        char *name = culprits->classes[at].name;
-        snprintf(name, CULPRITS_CLASS_MAX, "%s", class[0] != '\0' ? class : "?");
-        printable_replace(name, strlen(name), false);
-        culprits->classes[at].jobs = jobs;
-}
-
-static int compare_classes(const void *left, const void *right)
-{
-        const struct job *const *a = left, *const *b = right;
-
-        return strcmp((*a)->class, (*b)->class);
-}
-
-/* Returns false where memory is short. */
-static bool count_classes(const struct job_list *jobs, struct culprits *culprits)
-{
-        _cleanup_free_ const struct job **sorted = calloc(jobs->n_jobs + 1, sizeof(struct job *));
-        size_t first = 0;
-
-        if (!sorted)
-                return false;
-        for (size_t i = 0; i < jobs->n_jobs; i++)
-                sorted[i] = &jobs->jobs[i];
-        qsort(sorted, jobs->n_jobs, sizeof(struct job *), compare_classes);
-        for (size_t i = 1; i <= jobs->n_jobs; i++) {
-                if (i < jobs->n_jobs && strcmp(sorted[i]->class, sorted[first]->class) == 0)
-                        continue;
-                add_class(culprits, sorted[first]->class, i - first);
-                first = i;
-        }
-        return true;
-}
-
 void culprits_observe(struct fleet *fleet, const struct worker *worker, enum culprits_cause cause,
                       const struct job_list *jobs, usec_t at)
 {
@@ -101,7 +50,7 @@ void culprits_observe(struct fleet *fleet, const struct worker *worker, enum cul
                 culprits.growth_bytes = worker->memory_bytes - worker->mark_bytes;
                 culprits.growth_usec = usec_sub(at, worker->mark_at);
         }
-        if (!count_classes(jobs, &culprits))
+        if (!job_classes_count(jobs, &culprits.classes))
                 return;
         memmove(&fleet->culprits[1], &fleet->culprits[0], (CULPRITS_KEPT - 1) * sizeof(culprits));
         fleet->culprits[0] = culprits;
@@ -136,20 +85,27 @@ static void append_memory(const struct culprits *culprits, char *text, size_t si
                 append(text, size, " was");
 }
 
+/* Another one has its index by now. */
+static bool is_former(const struct fleet *fleet, const struct culprits *culprits)
+{
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                if (worker->state != WORKER_GONE && worker->index == culprits->index)
+                        return worker_pid(worker) != culprits->pid;
+        }
+        return false;
+}
+
 const char *culprits_text(const struct fleet *fleet, const struct culprits *culprits, char *text, size_t size)
 {
-        snprintf(text, size, "%s (pid %d)%s", WORKER_ID_OF(fleet->settings->name, culprits->index),
-                 (int)culprits->pid,
+        char classes[JOB_CLASSES_TEXT_MAX];
+
+        snprintf(text, size, "%s%s (pid %d)%s", is_former(fleet, culprits) ? "a former " : "",
+                 WORKER_ID_OF(fleet->settings->name, culprits->index), (int)culprits->pid,
                  culprits->cause == CULPRITS_OOM ? " died while the kernel's OOM killer was at work; it"
                                                  : "");
         append_memory(culprits, text, size);
-        append(text, size, " running%s", culprits->n_classes == 0 ? " no job" : "");
-        for (size_t i = 0; i < culprits->n_classes; i++) {
-                append(text, size, "%s%s", i > 0 ? ", " : " ", culprits->classes[i].name);
-                if (culprits->classes[i].jobs > 1)
-                        append(text, size, " (%zu)", culprits->classes[i].jobs);
-        }
-        if (culprits->more_classes > 0)
-                append(text, size, " and %zu more", culprits->more_classes);
+        append(text, size, " running %s", job_classes_text(&culprits->classes, classes, sizeof(classes)));
         return text;
 }

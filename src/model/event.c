@@ -94,6 +94,8 @@ void world_event(struct world *world, enum event_kind kind, const struct fleet *
                 .generation = fleet ? fleet->generation : 0,
                 .text = copy,
         };
+        if (world->by)
+                event->by = *world->by;
         if (worker) {
                 event->generation = worker->generation;
                 event->index = worker->index;

@@ -23,6 +23,8 @@ struct world;
         X("7070f04480864a02886b30b796dff9cf", EVENT_ACTIVE, "active", INFO, EVENT_NONE) \
         X("e61b8260f12b4e0eb33845f866792b4e", EVENT_QUIET, "quiet", INFO, EVENT_NONE) \
         X("43333acd92834f3eac49bebef6c4a43c", EVENT_STOPPING, "stopping", INFO, EVENT_NONE) \
+        /* a drain ends before its jobs do: by drain_timeout, shutdown_timeout or an order */ \
+        X("205dd101820449cf88fef0e2df5f3b7e", EVENT_DRAIN_CUT, "drain-cut", WARNING, EVENT_NONE) \
         X("81b583669a6e453aad79ddd9043ce3a3", EVENT_KILLED, "killed", ERR, EVENT_NONE) \
         /* exited after it was told to */ \
         X("7085476f35e341da9e7876748d6b9401", EVENT_GONE, "gone", INFO, EVENT_NONE) \
@@ -33,7 +35,13 @@ struct world;
         /* of one that has crashed, which were read back later */ \
         X("9dea328e8e9646b492aa0a7dec099546", EVENT_LAST_LINES, "last-lines", ERR, EVENT_NONE) \
         X("c38f400a3ed74ed1abce87602dc8379c", EVENT_BOOT_TIMEOUT, "boot-timeout", ERR, EVENT_NONE) \
+        /* its command, which a wrapper hid, takes longer to exit than stop_timeout */ \
+        X("0951212501544247ab4f14248bd91fba", EVENT_STOP_TIMEOUT_SHORT, "stop-timeout-short", WARNING, EVENT_NONE) \
         X("6853119b51e94a2893390835f39aaad3", EVENT_ELSEWHERE, "beats-elsewhere", WARNING, EVENT_NONE) \
+        /* of several that beat under one host name and pid */ \
+        X("e5094fb80ef84789a17e044e95354fce", EVENT_AMBIGUOUS, "ambiguous", WARNING, EVENT_NONE) \
+        /* one of its processes was told to exit, and another takes jobs */ \
+        X("3282dfcc87784d7fbd2bb20d3a4871b3", EVENT_SEVERAL, "several", WARNING, EVENT_NONE) \
         X("0e75bf363e904e1b9e47b8a90bf13ab9", EVENT_STALE, "stale", WARNING, EVENT_BEATS_AGAIN) \
         X("bf6d729e74174e7998990725e3ff9a20", EVENT_HUNG, "hung", ERR, EVENT_BEATS_AGAIN) \
         X("4b8d8ba0514d4ca39b2528edc4204e34", EVENT_BEATS_AGAIN, "beats-again", INFO, EVENT_NONE) \
@@ -43,6 +51,8 @@ struct world;
            since sqmgr sees to a breach itself, and the death that it explains is told as an error */ \
         X("5b832976107547ae96a8672c37102012", EVENT_CULPRITS, "culprits", INFO, EVENT_NONE) \
         X("0a5782b72eaf4cb385715a9f3b5fa44d", EVENT_SIGNAL_REFUSED, "signal-refused", WARNING, EVENT_NONE) \
+        /* the first of its fleet that does not catch the signal which would quiet it */ \
+        X("4a5bddf3da77404fbf79410226db0fbd", EVENT_QUIET_UNCAUGHT, "quiet-uncaught", WARNING, EVENT_NONE) \
         X("aec76d419ab54a4ba83fe522cd7d9440", EVENT_ROLLOUT_STARTED, "rollout-started", INFO, EVENT_NONE) \
         X("55bcaa74a4114086864e4a3d802e42ac", EVENT_ROLLOUT_DONE, "rollout-done", INFO, EVENT_NONE) \
         X("b5d652ac47a9473bb6e0a86bef5799a8", EVENT_ROLLOUT_HALTED, "rollout-halted", ERR, EVENT_NONE) \
@@ -56,6 +66,8 @@ struct world;
         X("866b9870572442ffb9275979cadddfa3", EVENT_QUEUE_BACK, "queue-back", INFO, EVENT_NONE) \
         /* another server is the master now */ \
         X("ceb8796fa4e042378a6e01b56ddc0b9d", EVENT_REDIS_FAILOVER, "redis-failover", WARNING, EVENT_NONE) \
+        /* new workers beat under the new one */ \
+        X("a0dc2f5903264a92b3d116fd2241e447", EVENT_HOST_NAME, "host-name", INFO, EVENT_NONE) \
         X("989700e4a43c41f1a4b861fec10717c8", EVENT_TIME_DOUBT, "time-doubt", WARNING, EVENT_NONE) \
         /* it was running in a worker that died */ \
         X("3ae5fac177484ac6b6b7773b2c5d8d0a", EVENT_JOB_LOST, "job-lost", ERR, EVENT_NONE) \
@@ -96,6 +108,15 @@ enum reason {
         _REASON_MAX,
 };
 
+/* Who gave an order, as the kernel tells it of the peer of the control socket. */
+#define ORDERER_NAME_MAX 64
+#define ORDERER_TEXT_MAX (ORDERER_NAME_MAX + 32)
+struct orderer {
+        bool known; /* else it is nobody's */
+        uid_t uid;
+        char name[ORDERER_NAME_MAX]; /* "": not known here */
+};
+
 struct event {
         enum event_kind kind;
         const struct fleet *fleet; /* NULL: of no fleet */
@@ -104,6 +125,7 @@ struct event {
         enum reason reason;
         uint64_t generation; /* the worker's, else the fleet's; 0: of no fleet */
         char *text;          /* owned by the world: one sentence */
+        struct orderer by;   /* of an order, and of what it led to at once */
 };
 
 const char *event_kind_name(enum event_kind kind);
@@ -113,6 +135,9 @@ bool event_kind_ends(enum event_kind kind, enum event_kind trouble);
 /* What it counts as where someone is to be told: the end of a trouble as much as the trouble. */
 int event_kind_alert_level(enum event_kind kind);
 const char *event_kind_message_id(enum event_kind kind); /* 32 hex digits: the journal's MESSAGE_ID */
+
+/* "deploy (uid 1001)"; "the operator" where he is not known, or NULL. */
+const char *orderer_text(const struct orderer *by, char text[static ORDERER_TEXT_MAX]);
 
 /* Appends an event; worker may be NULL, and fleet too. Lost where memory is short: an event is never worth a
  * worker. */

@@ -8,8 +8,6 @@
 
 /* A doubt of the time is told of for so long. */
 #define DOUBT_USEC USEC_PER_HOUR
-/* What Sidekiq needs beyond its own timeout before it may be killed. */
-#define STOP_MARGIN_USEC (5 * USEC_PER_SEC)
 
 static const char *const level_names[] = {
         [FINDING_OK] = "ok", [FINDING_WARNING] = "warning", [FINDING_PROBLEM] = "problem"};
@@ -125,6 +123,12 @@ void doctor_redis(struct findings *findings, const struct doctor_redis *redis)
         char about[300];
 
         snprintf(about, sizeof(about), "Redis %s", redis->url);
+        if (redis->left_out)
+                add(findings, FINDING_PROBLEM, about, "see what stands in that key, and who may write to it",
+                    "the reply to '%s' was too large%s: it is left out for some minutes, for the connection "
+                    "was "
+                    "lost by it",
+                    redis->left_out, redis->n_left_out > 1 ? ", and more of them" : "");
         if (redis->error) {
                 add(findings, FINDING_PROBLEM, about, "see whether it runs, and the section [redis]",
                     "it cannot be asked: %s", redis->error);
@@ -201,8 +205,15 @@ static void check_settings(struct findings *findings, const struct doctor_machin
         if (machine->is_root && !settings->user)
                 add(findings, FINDING_WARNING, about, "set 'user' to the application's",
                     "its workers run as root");
-        usec_t timeout = traits->command_shutdown_usec ? traits->command_shutdown_usec(settings->argv) : 0;
-        if (timeout > 0 && settings->stop_timeout < timeout + STOP_MARGIN_USEC) {
+        if (traits->untried)
+                add(findings, FINDING_WARNING, about,
+                    "try a restart under load, and one worker's death, before you rely on it",
+                    "framework '%s' is untried: the tests of this version run a stand-in for %s",
+                    traits->name, traits->title);
+        usec_t timeout = 0;
+        for (size_t i = 0; i < fleet->n_workers; i++)
+                timeout = MAX(timeout, fleet->workers[i]->shutdown_usec);
+        if (timeout > 0 && settings->stop_timeout < timeout + SETTINGS_STOP_MARGIN_USEC) {
                 snprintf(remedy, sizeof(remedy), "set stop_timeout to at least 5s more than %s's own timeout",
                          traits->title);
                 add(findings, FINDING_PROBLEM, about, remedy,
@@ -227,13 +238,29 @@ static void check_worker(struct findings *findings, const struct doctor_worker *
         const char *about = WORKER_ID(worker);
         char remedy[256];
 
-        if (facts->other_namespace)
+        if (facts->other_namespace && fleet_settings_write_beats(worker->fleet->settings))
                 add(findings, FINDING_PROBLEM, about, "start it in the same pid namespace as sqmgr",
                     "it runs in a pid namespace of its own: its heartbeats cannot be matched");
+        else if (worker->ambiguous)
+                add(findings, FINDING_PROBLEM, about,
+                    "give each machine and container a host name of its own",
+                    worker->has_beat
+                            ? "its process title denies what its heartbeat says: that may be another's"
+                            : "several processes beat under its host name and pid: which is its own "
+                              "cannot be told");
         else if (worker->booted && !worker->has_beat)
                 add(findings, FINDING_PROBLEM, about,
                     "compare redis_url, namespace and host name with what the application uses",
                     "it has booted, but its heartbeat is not to be found");
+        else if (worker->beat_fault != BEAT_FAULT_NONE && (!worker->has_beat || worker->stale_told))
+                add(findings, FINDING_PROBLEM, about,
+                    "see sqmgr-heartbeat(7) for how it must be written, and by whom",
+                    "its heartbeat does not count: %s", beat_fault_text(worker->beat_fault));
+        else if (worker->succeeded || worker->several_told)
+                add(findings, FINDING_WARNING, about,
+                    "let its command start one, in the foreground, and leave it to sqmgr to start it again",
+                    "a worker is one %s: its command has started another one, which takes jobs, too",
+                    traits->title);
         else if (worker->stale_told)
                 add(findings, FINDING_WARNING, about, "see its log: it may hang",
                     "its heartbeat has stopped");
@@ -246,18 +273,69 @@ static void check_worker(struct findings *findings, const struct doctor_worker *
         }
 }
 
+/* One that nobody brings back takes no jobs for ever. */
+static void check_order(struct findings *findings, const struct fleet *fleet, const char *about, usec_t now)
+{
+        char ordered[FLEET_ORDERED_MAX], remedy[300];
+
+        if (fleet->settings->removed || fleet->order == ORDER_RUN)
+                return;
+        fleet_ordered_text(fleet, now, ordered);
+        snprintf(remedy, sizeof(remedy), "run 'sqmgrctl start %s'", fleet->settings->name);
+        add(findings, FINDING_WARNING, about, remedy, "%s%s%s: it %s",
+            fleet->order == ORDER_STOP ? "stopped" : "quieted", ordered[0] != '\0' ? " " : "", ordered,
+            fleet_settings_write_beats(fleet->settings) ? "takes no jobs" : "starts no worker");
+}
+
+/* Where the file is right again, or wrong, somebody must say so. */
+static void check_scale(struct findings *findings, const struct fleet *fleet, const char *about, usec_t now)
+{
+        unsigned count = fleet->settings->active_process_count;
+        char scaled[FLEET_SCALED_MAX], remedy[300];
+
+        if (!fleet_is_scaled(fleet))
+                return;
+        snprintf(remedy, sizeof(remedy), "set active_process_count to %u, or run 'sqmgrctl scale %s %u'",
+                 fleet_count_in_force(fleet), fleet->settings->name, count);
+        add(findings, FINDING_WARNING, about, remedy,
+            "active_process_count is %u, but the count in force is %u: %s", count,
+            fleet_count_in_force(fleet), fleet_scaled_text(fleet, now, scaled));
+}
+
+static void check_lives(struct findings *findings, const struct fleet *fleet, usec_t now, const char *about)
+{
+        enum crash_state state = fleet_crash_state(fleet, now);
+        char remedy[FLEET_NAME_MAX + 128], text[CRASH_TEXT_MAX];
+
+        if (fleet->rollout.state == ROLLOUT_HALTED) {
+                snprintf(remedy, sizeof(remedy),
+                         "mend the release, then run 'sqmgrctl restart %s'; or go back to the old one, then "
+                         "run "
+                         "'sqmgrctl abort %s'",
+                         fleet->settings->name, fleet->settings->name);
+                add(findings, FINDING_PROBLEM, about, remedy, "its restart halted: %s", fleet->rollout.error);
+        }
+        /* One that is quieted or stopped starts none, and a restart would not bring a stopped one back. */
+        if (fleet_order(fleet) != ORDER_RUN || fleet->crash.count < FLEET_CRASH_LOOP)
+                return;
+        fleet_crash_text(fleet, now, text, sizeof(text));
+        if (state == CRASH_FAILING)
+                add(findings, FINDING_PROBLEM, about, "mend that, then run 'sqmgrctl restart'", "%s", text);
+        else if (state == CRASH_RECOVERING)
+                add(findings, FINDING_WARNING, about, "see to what it died of", "%s", text);
+}
+
 void doctor_fleet(struct findings *findings, const struct doctor_machine *machine, const struct fleet *fleet,
-                  const struct doctor_worker *workers, size_t n_workers)
+                  const struct doctor_worker *workers, size_t n_workers, usec_t now)
 {
         size_t before = findings->n;
         char about[300];
 
         snprintf(about, sizeof(about), "fleet '%s'", fleet->settings->name);
+        check_order(findings, fleet, about, now);
+        check_scale(findings, fleet, about, now);
         check_settings(findings, machine, fleet, about);
-        /* One that is quieted or stopped starts none, and a restart would not bring a stopped one back. */
-        if (fleet_order(fleet) == ORDER_RUN && fleet->crash.count >= FLEET_CRASH_LOOP)
-                add(findings, FINDING_PROBLEM, about, "mend that, then run 'sqmgrctl restart'",
-                    "%u short lives in a row, the last: %s", fleet->crash.count, fleet->crash_last);
+        check_lives(findings, fleet, now, about);
         for (size_t i = 0; i < n_workers; i++)
                 check_worker(findings, &workers[i]);
         if (findings->n == before)

@@ -32,6 +32,8 @@ struct doctor_redis {
         const char *info_error;
         const char *save; /* of CONFIG GET save; NULL: it refuses, as config_error says */
         const char *config_error;
+        const char *left_out; /* a question that is, since its reply was too large; NULL: none */
+        size_t n_left_out;
 };
 void doctor_redis(struct findings *findings, const struct doctor_redis *redis);
 
@@ -55,4 +57,4 @@ struct doctor_worker {
 };
 /* workers: those of the fleet that live. */
 void doctor_fleet(struct findings *findings, const struct doctor_machine *machine, const struct fleet *fleet,
-                  const struct doctor_worker *workers, size_t n_workers);
+                  const struct doctor_worker *workers, size_t n_workers, usec_t now);

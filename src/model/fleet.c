@@ -9,30 +9,70 @@
 #define IDLE_BEATS_OVERRULE 4
 /* Job threads start after the first beat: the witness is called within this time. */
 #define THREADS_LOOK_USEC (60 * USEC_PER_SEC)
+/* One that has been active for this long, and is ready, ends a row of short lives. */
+#define STABLE_USEC (60 * USEC_PER_SEC)
+/* Whatever beats beside it is seen to do so within so long. */
+#define OTHERS_LOOK_USEC (60 * USEC_PER_SEC)
+
+/* A worker that is never seen at rest is quieted after so long as it is. */
+#define REST_WAIT_USEC (10 * USEC_PER_SEC)
+/* Tries come closer to each other than this, or it is not to be quieted any more. */
+#define REST_TRIES_USEC (2 * USEC_PER_SEC)
 
 unsigned fleet_count_in_force(const struct fleet *fleet)
 {
-        unsigned max = fleet->settings->max_processes;
-
         if (fleet->scale == 0)
                 return fleet->settings->active_process_count;
         /* A reload may have lowered the maximum since. */
-        return max > 0 ? MIN(fleet->scale, max) : fleet->scale;
+        return MIN(fleet->scale, fleet_max_processes(fleet));
 }
 
 unsigned fleet_max_processes(const struct fleet *fleet)
 {
         if (fleet->settings->max_processes > 0)
                 return fleet->settings->max_processes;
-        return 3 * fleet_count_in_force(fleet);
+        /* What the operator scales to is bounded by it. One that is switched off has room for a worker and
+         * its replacement. */
+        return 3 * MAX(fleet->settings->active_process_count, 1U);
 }
 
-unsigned fleet_scale_max(const struct fleet *fleet)
+bool fleet_is_scaled(const struct fleet *fleet)
 {
-        if (fleet->settings->max_processes > 0)
-                return fleet->settings->max_processes;
-        /* One that was scaled down must find its way back. */
-        return 3 * MAX(fleet->settings->active_process_count, fleet->scale);
+        return fleet->scale != 0 && fleet_count_in_force(fleet) != fleet->settings->active_process_count;
+}
+
+unsigned fleet_scale_min(const struct fleet *fleet)
+{
+        return fleet->settings->active_process_count == 0 ? 0 : 1;
+}
+
+usec_t fleet_forced_at(const struct fleet *fleet)
+{
+        const struct world *world = fleet->world;
+
+        if (fleet->force || world->shutdown_now)
+                return 0;
+        return world->shutting_down ? usec_add(world->shutdown_at, world->settings->shutdown_timeout)
+                                    : USEC_INFINITY;
+}
+
+struct cut_off worker_cut_off(const struct worker *worker)
+{
+        const struct world *world = worker->fleet->world;
+        const struct fleet_settings *settings = worker->fleet->settings;
+        usec_t drain = settings->drain_timeout, forced = fleet_forced_at(worker->fleet);
+        struct cut_off cut = {.at = USEC_INFINITY};
+
+        if (drain > 0 && worker->state == WORKER_QUIET)
+                cut = (struct cut_off){usec_add(worker->quiet_at, drain), drain, "drain_timeout"};
+        else if (settings->stop_bounded && worker->state == WORKER_QUIET)
+                cut = (struct cut_off){usec_add(worker->quiet_at, settings->stop_timeout),
+                                       settings->stop_timeout, "stop_timeout"};
+        if (forced == 0)
+                return (struct cut_off){0};
+        if (forced < cut.at)
+                cut = (struct cut_off){forced, world->settings->shutdown_timeout, "shutdown_timeout"};
+        return cut;
 }
 
 unsigned fleet_target(const struct fleet *fleet)
@@ -83,11 +123,25 @@ bool worker_silent_too_long(const struct worker *worker, usec_t now)
         return hang_after > 0 && worker_silent_usec(worker, now) > MAX(hang_after, worker_stale_usec(worker));
 }
 
+usec_t worker_ready_at(const struct worker *worker)
+{
+        return usec_add(worker->active_at, worker->fleet->settings->ready_after);
+}
+
 bool worker_ready(const struct worker *worker, usec_t now)
 {
-        return worker->state == WORKER_ACTIVE &&
-               now >= usec_add(worker->active_at, worker->fleet->settings->ready_after) &&
-               worker_fresh(worker, now);
+        return worker->state == WORKER_ACTIVE && now >= worker_ready_at(worker) && worker_fresh(worker, now);
+}
+
+bool worker_is_restless(const struct worker *worker, usec_t now)
+{
+        return worker->restless_at != 0 && usec_sub(now, worker->restless_seen_at) < REST_TRIES_USEC;
+}
+
+bool worker_awaits_rest(const struct worker *worker, usec_t now)
+{
+        return worker->fleet->settings->traits->quiet_at_rest &&
+               (!worker_is_restless(worker, now) || usec_sub(now, worker->restless_at) < REST_WAIT_USEC);
 }
 
 /* It is empty, or its framework has none that could be waited for. */
@@ -96,15 +150,34 @@ static bool worker_work_list_clear(const struct worker *worker)
         return worker->work_list_empty || !worker->fleet->settings->traits->has_work_list;
 }
 
+bool worker_contradicted(const struct worker *worker)
+{
+        bool says_idle = worker->idle_beats >= IDLE_BEATS_PROVEN;
+        bool says_loud = worker->loud_beats >= WORKER_LOUD_BEATS;
+
+        if (worker->state != WORKER_QUIET || !worker->title_known ||
+            !worker->fleet->settings->traits->has_title)
+                return false;
+        return worker->title_quiet ? says_loud || (says_idle && worker->title_busy > 0) : says_idle;
+}
+
 enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_beats)
 {
         *ret_beats = 0;
-        /* The process that ran its jobs has exited, a wrapper around it has not. */
+        if (worker->finishes_job)
+                return WAIT_JOBS;
+        /* The process that ran its jobs has exited. What lives on is a wrapper around it, or runs jobs of its
+         * own. */
         if (worker->beat_pid == 0)
-                return WAIT_NONE;
+                return worker->boot_looked_at == 0 || worker->booted ? WAIT_SUCCESSOR : WAIT_NONE;
         if (worker->idle_beats < IDLE_BEATS_PROVEN || !worker_work_list_clear(worker)) {
                 *ret_beats =
                         worker->idle_beats < IDLE_BEATS_PROVEN ? IDLE_BEATS_PROVEN - worker->idle_beats : 1;
+                return WAIT_BEATS;
+        }
+        /* A title that was read before the last beat is as old as the one before it. */
+        if (worker_contradicted(worker)) {
+                *ret_beats = 1;
                 return WAIT_BEATS;
         }
         if (worker->idle_beats >= IDLE_BEATS_OVERRULE || !worker->threads_witness ||
@@ -138,6 +211,23 @@ usec_t worker_boot_deadline(const struct worker *worker)
         return usec_add(from, fleet->settings->boot_timeout);
 }
 
+usec_t worker_told_at(const struct worker *worker)
+{
+        return worker->fleet->settings->stop_bounded && worker->quiet_at != 0 ? worker->quiet_at
+                                                                              : worker->stop_at;
+}
+
+usec_t worker_kill_at(const struct worker *worker)
+{
+        const struct fleet *fleet = worker->fleet;
+        const struct world *world = fleet->world;
+        usec_t from = MAX(MAX(worker_told_at(worker), worker->killed_at), world->doubt.since);
+
+        if (!world->shutting_down && !fleet->force)
+                from = MAX(from, fleet->redis_at);
+        return usec_add(from, fleet->settings->stop_timeout);
+}
+
 struct fleet_counts fleet_count(const struct fleet *fleet, usec_t now)
 {
         struct fleet_counts counts = {0};
@@ -162,6 +252,49 @@ struct fleet_counts fleet_count(const struct fleet *fleet, usec_t now)
         return counts;
 }
 
+unsigned fleet_draining(const struct fleet *fleet)
+{
+        unsigned n = 0;
+
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                n += (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING) &&
+                     worker_outdated(worker);
+        }
+        return n;
+}
+
+usec_t fleet_recovered_at(const struct fleet *fleet)
+{
+        usec_t at = USEC_INFINITY;
+
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                if (worker->state == WORKER_ACTIVE && worker->active_at >= fleet->crash.failed_at)
+                        at = MIN(at, MAX(usec_add(worker->active_at, STABLE_USEC), worker_ready_at(worker)));
+        }
+        return at;
+}
+
+usec_t fleet_next_start_at(const struct fleet *fleet, usec_t now)
+{
+        return fleet->waits_for == WAIT_BACKOFF && fleet->crash.next_at > now ? fleet->crash.next_at : 0;
+}
+
+enum crash_state fleet_crash_state(const struct fleet *fleet, usec_t now)
+{
+        struct fleet_counts counts = fleet_count(fleet, now);
+
+        if (fleet->crash.count == 0)
+                return CRASH_NONE;
+        if (counts.active < fleet_target(fleet) || counts.starting > 0 ||
+            fleet_next_start_at(fleet, now) != 0)
+                return CRASH_FAILING;
+        return fleet_recovered_at(fleet) != USEC_INFINITY ? CRASH_RECOVERING : CRASH_SETTLED;
+}
+
 bool fleet_places_held(const struct fleet *fleet)
 {
         unsigned live = 0, leaving = 0, leaving_for_restart = 0;
@@ -180,47 +313,13 @@ bool fleet_places_held(const struct fleet *fleet)
                (live >= fleet_max_processes(fleet) || (leaving_for_restart > 0 && fleet_surge(fleet) == 0));
 }
 
-/* The median by counting: for each candidate, how many are smaller. A fleet is small and this runs only when
- * an extra process is due, so selection by halving the range of bytes beats sorting a copy. */
-static uint64_t median_bytes(const struct fleet *fleet)
+/* Once it is ready, for a while: a walk through the set of identities is dear. */
+static bool seeks_others(const struct worker *worker, usec_t now)
 {
-        uint64_t low = 0, high = 0;
-        size_t known = 0;
+        usec_t span = MAX(OTHERS_LOOK_USEC, 4 * worker->fleet->world->settings->check_interval);
 
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
-                if (worker->state == WORKER_ACTIVE && worker->memory_bytes > 0) {
-                        high = MAX(high, worker->memory_bytes);
-                        known++;
-                }
-        }
-        while (low < high) {
-                uint64_t middle = low + (high - low) / 2;
-                size_t within = 0;
-
-                for (size_t i = 0; i < fleet->n_workers; i++) {
-                        const struct worker *worker = fleet->workers[i];
-
-                        within += worker->state == WORKER_ACTIVE && worker->memory_bytes > 0 &&
-                                  worker->memory_bytes <= middle;
-                }
-                if (within * 2 >= known)
-                        high = middle;
-                else
-                        low = middle + 1;
-        }
-        return low;
-}
-
-bool fleet_lacks_memory(const struct fleet *fleet)
-{
-        uint64_t available = fleet->world->available_bytes;
-
-        if (available == 0)
-                return false;
-        uint64_t median = median_bytes(fleet);
-        return available < median + median / 4;
+        return now >= worker_ready_at(worker) &&
+               (worker->others_at == 0 || usec_sub(now, worker->others_at) < span);
 }
 
 unsigned worker_looks(const struct worker *worker, bool fast, usec_t now)
@@ -230,31 +329,37 @@ unsigned worker_looks(const struct worker *worker, bool fast, usec_t now)
         bool idle = worker->has_beat && worker->busy == 0 && !worker_drains_to_exit(worker);
         unsigned looks = 0;
 
+        if (worker_is_remainder(worker) && !fast)
+                looks |= LOOK_BEAT | LOOK_BOOT;
         switch (worker->state) {
         case WORKER_STARTING:
                 if (!fast || !worker->booted)
-                        looks |= LOOK_BEAT;
-                if (!fast && fleet->redis_up && now >= worker_boot_deadline(worker))
+                        looks |= LOOK_BEAT | (traits->title_shutdown_usec ? LOOK_ARGUMENTS : 0);
+                if (!fast && (worker->unproven || (fleet->redis_up && now >= worker_boot_deadline(worker))))
                         looks |= LOOK_BOOT;
                 break;
         case WORKER_ACTIVE:
                 if (fast)
-                        return 0;
-                looks |= LOOK_BEAT;
+                        return worker_is_restless(worker, now) ? LOOK_BEAT : 0;
+                looks |= LOOK_BEAT | (seeks_others(worker, now) ? LOOK_OTHERS : 0);
                 if (traits->has_job_threads && !worker->threads_witness &&
                     usec_sub(now, worker->active_at) < THREADS_LOOK_USEC)
                         looks |= LOOK_THREADS;
                 break;
         case WORKER_QUIET:
-                if (fast && !idle)
+                /* What a title says of a signal comes when its process wakes up. */
+                if (fast && (!idle || (traits->title_completes && worker->loud_beats > 0)))
                         return 0;
-                looks |= LOOK_BEAT;
+                looks |= LOOK_BEAT | (traits->has_title && worker->has_beat ? LOOK_TITLE : 0);
                 if (idle && traits->has_work_list)
                         looks |= LOOK_WORK_LIST;
                 if (idle && worker->threads_witness)
                         looks |= LOOK_THREADS;
                 break;
         case WORKER_STOPPING:
+                /* Told before it was known, it may be one that was not. */
+                if (!fast && worker->group_told)
+                        looks |= LOOK_BEAT;
                 break;
         case WORKER_GONE:
         case _WORKER_STATE_MAX:
@@ -285,6 +390,14 @@ unsigned fleet_free_index(const struct fleet *fleet)
         for (size_t i = 0; i < fleet->n_workers && fleet->workers[i]->index == index; i++)
                 index++;
         return index;
+}
+
+bool fleet_has_place(const struct fleet *fleet, unsigned index)
+{
+        for (size_t i = 0; i < fleet->n_workers; i++)
+                if (fleet->workers[i]->state != WORKER_GONE && fleet->workers[i]->index == index)
+                        return true;
+        return false;
 }
 
 void fleet_reap(struct fleet *fleet, void (*release)(struct process *process))

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The jobs that a process runs. */
 #include "model/job.h"
+#include "base/parse.h"
+#include "base/printable.h"
+#include "model/observe.h"
+#include "model/world.h"
 #include "settings/limits.h"
+#include <stdio.h>
 #include <string.h>
 
 static void job_clear_decoded(struct job *job)
@@ -99,6 +104,72 @@ usec_t job_list_oldest(const struct job_list *list, uint64_t now_usec)
         return oldest > 0 ? usec_sub(now_usec, oldest) : 0;
 }
 
+/* Those with the most jobs first; of others in the order of their names, in which they come. */
+static void add_class(struct job_classes *classes, const char *class, size_t jobs)
+{
+        size_t at = classes->n;
+
+        while (at > 0 && classes->list[at - 1].jobs < jobs)
+                at--;
+        if (classes->n == JOB_CLASSES_MAX) {
+                classes->more++;
+                if (at == JOB_CLASSES_MAX)
+                        return;
+                classes->n--;
+        }
+        memmove(&classes->list[at + 1], &classes->list[at], (classes->n - at) * sizeof(classes->list[0]));
+        classes->n++;
+        /* It comes from outside. */
+        char *name = classes->list[at].name;
+        snprintf(name, JOB_CLASS_MAX, "%s", class[0] != '\0' ? class : "?");
+        printable_replace(name, strlen(name), false);
+        classes->list[at].jobs = jobs;
+}
+
+static int compare_classes(const void *left, const void *right)
+{
+        const struct job *const *a = left, *const *b = right;
+
+        return strcmp((*a)->class, (*b)->class);
+}
+
+bool job_classes_count(const struct job_list *jobs, struct job_classes *classes)
+{
+        _cleanup_free_ const struct job **sorted = calloc(jobs->n_jobs + 1, sizeof(struct job *));
+        size_t first = 0;
+
+        if (!sorted)
+                return false;
+        for (size_t i = 0; i < jobs->n_jobs; i++)
+                sorted[i] = &jobs->jobs[i];
+        qsort(sorted, jobs->n_jobs, sizeof(struct job *), compare_classes);
+        for (size_t i = 1; i <= jobs->n_jobs; i++) {
+                if (i < jobs->n_jobs && strcmp(sorted[i]->class, sorted[first]->class) == 0)
+                        continue;
+                add_class(classes, sorted[first]->class, i - first);
+                first = i;
+        }
+        return true;
+}
+
+const char *job_classes_text(const struct job_classes *classes, char *text, size_t size)
+{
+        size_t length = 0;
+
+        snprintf(text, size, "no job");
+        for (size_t i = 0; i < classes->n && length < size; i++) {
+                char jobs[32] = "";
+
+                if (classes->list[i].jobs > 1)
+                        snprintf(jobs, sizeof(jobs), " (%zu)", classes->list[i].jobs);
+                length += (size_t)snprintf(text + length, size - length, "%s%s%s", i > 0 ? ", " : "",
+                                           classes->list[i].name, jobs);
+        }
+        if (classes->more > 0 && length < size)
+                snprintf(text + length, size - length, " and %zu more", classes->more);
+        return text;
+}
+
 bool job_is_long(const struct job *job, const char *limits, uint64_t now_usec, usec_t *ret_usec)
 {
         uint64_t limit = limits ? limits_find(limits, LIMITS_DURATION, job->class) : 0;
@@ -108,4 +179,53 @@ bool job_is_long(const struct job *job, const char *limits, uint64_t now_usec, u
         /* When it began is told in whole seconds. */
         *ret_usec = usec_sub(now_usec, job->started_usec) / USEC_PER_SEC * USEC_PER_SEC;
         return true;
+}
+
+void observe_jobs(struct worker *worker, const struct job_list *jobs, usec_t oldest, usec_t now)
+{
+        worker->jobs_read = (unsigned)jobs->n_jobs;
+        worker->jobs_read_at = now;
+        worker->oldest_job_at = oldest > 0 ? MAX(usec_sub(now, oldest), (usec_t)1) : 0;
+        worker->job_classes = (struct job_classes){0};
+        (void)job_classes_count(jobs, &worker->job_classes);
+}
+
+void observe_long_job(struct worker *worker, const struct job *job, usec_t runs, bool dumped)
+{
+        char names[700], span[32];
+
+        /* They come from outside. */
+        snprintf(names, sizeof(names), "%.200s %.200s (queue %.200s)", job->class, job->jid, job->queue);
+        printable_replace(names, strlen(names), false);
+        format_duration(runs, span, sizeof(span));
+        world_event(worker->fleet->world, EVENT_JOB_LONG, worker->fleet, worker,
+                    "%s has been running for %s in %s (pid %d)%s", names, span, WORKER_ID(worker),
+                    (int)worker_pid(worker),
+                    dumped ? ": what its threads are at is in the worker's log" : "");
+}
+
+void observe_cut_off(const struct worker *worker, enum reason reason, usec_t now)
+{
+        struct fleet *fleet = worker->fleet;
+        struct cut_off cut = worker_cut_off(worker);
+        char text[JOB_CLASSES_TEXT_MAX], span[FORMAT_MAX], why[FORMAT_MAX + 32] = "as ordered";
+        /* One that takes jobs may run others by now. */
+        bool known = worker->state == WORKER_QUIET && worker->job_classes.n > 0 &&
+                     worker->jobs_read_at >= worker->quiet_at && worker->busy <= worker->jobs_read;
+
+        /* One that hangs, or has not beaten, is told of as that. */
+        if (worker->busy == 0 || now < cut.at || reason == REASON_HUNG || reason == REASON_BOOT)
+                return;
+        fleet->totals.jobs_cut_off += worker->busy;
+        if (cut.setting)
+                snprintf(why, sizeof(why), "after %s (%s)", format_duration(cut.allowed, span, sizeof(span)),
+                         cut.setting);
+        job_classes_text(&worker->job_classes, text, sizeof(text));
+        world_event(fleet->world, EVENT_DRAIN_CUT, fleet, worker,
+                    "%s (pid %d) is cut off %s with %u running job%s%s%s", WORKER_ID(worker),
+                    (int)worker_pid(worker), why, worker->busy, worker->busy == 1 ? "" : "s",
+                    !known                             ? ""
+                    : worker->busy < worker->jobs_read ? ", of "
+                                                       : ": ",
+                    known ? text : "");
 }

@@ -41,6 +41,27 @@ typedef int (*job_decode_fn)(struct job *job);
 int job_list_decode(struct job_list *list, job_decode_fn decode, size_t *bytes);
 void job_list_clear(struct job_list *list);
 
+#define JOB_CLASSES_MAX 5
+#define JOB_CLASS_MAX   101
+
+/* The classes of some jobs, those with the most jobs first. */
+struct job_classes {
+        struct {
+                char name[JOB_CLASS_MAX]; /* cut, and printable */
+                size_t jobs;
+        } list[JOB_CLASSES_MAX];
+        size_t n;
+        size_t more; /* that are left out */
+};
+
+/* Returns false where memory is short: then there are none. classes is empty so far. */
+bool job_classes_count(const struct job_list *jobs, struct job_classes *classes);
+
+/* More than the text of any takes. */
+#define JOB_CLASSES_TEXT_MAX 640
+/* "ReportJob (2), MailJob and 3 more"; "no job" where there are none. Returns text. */
+const char *job_classes_text(const struct job_classes *classes, char *text, size_t size);
+
 /* How long the oldest has been running, in microseconds; 0: none, or none tells. now_usec: by the wall clock.
  */
 usec_t job_list_oldest(const struct job_list *list, uint64_t now_usec);

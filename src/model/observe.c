@@ -2,23 +2,16 @@
 /* Folds what was observed into the model. */
 #include "model/observe.h"
 #include "base/parse.h"
-#include "base/printable.h"
 #include "model/backoff.h"
 #include "model/rollout.h"
-#include "wire/control.h"
 #include <stdio.h>
 #include <string.h>
 
-/* A suspend or a clock step: more than clocks drift apart between two ticks. */
-#define CLOCK_STEP_USEC ((int64_t)USEC_PER_SEC)
-/* A worker that was active for less is a short life. */
+/* Starts wait after one that was active for less, however short its trial. */
 #define SHORT_LIFE_USEC (10 * USEC_PER_SEC)
-/* One that has been active for this long ends a row of short lives. */
-#define STABLE_USEC (60 * USEC_PER_SEC)
 /* A replacement that breaches the threshold within this time of its first beat is churn. */
-#define CHURN_USEC         (10 * USEC_PER_MIN)
-#define MEMORY_SAMPLES     3
-#define STALL_MINIMUM_USEC (5 * USEC_PER_SEC)
+#define CHURN_USEC     (10 * USEC_PER_MIN)
+#define MEMORY_SAMPLES 3
 
 static void worker_set_state(struct worker *worker, enum worker_state state, enum reason reason, usec_t now)
 {
@@ -33,43 +26,14 @@ static const char *worker_event_name(const struct worker *worker, char text[stat
         return text;
 }
 
-bool observe_clocks(struct world *world, usec_t monotonic, usec_t boottime, usec_t realtime)
-{
-        struct doubt *doubt = &world->doubt;
-        usec_t interval = world->settings->check_interval;
-        int64_t boot_lag = (int64_t)(boottime - monotonic), real_lag = (int64_t)(realtime - monotonic);
-        const char *why = NULL;
-
-        if (doubt->due != 0) {
-                if (llabs(boot_lag - doubt->boot_lag) > CLOCK_STEP_USEC)
-                        why = "the machine was suspended";
-                else if (llabs(real_lag - doubt->real_lag) > CLOCK_STEP_USEC)
-                        why = "the clock was stepped";
-                else if (monotonic > usec_add(doubt->due, MAX(2 * interval, STALL_MINIMUM_USEC)))
-                        why = "sqmgr itself was stalled";
-        }
-        doubt->boot_lag = boot_lag;
-        doubt->real_lag = real_lag;
-        doubt->due = usec_add(monotonic, interval);
-        if (!why)
-                return false;
-        doubt->since = monotonic;
-        world_event(world, EVENT_TIME_DOUBT, NULL, NULL,
-                    "%s: nothing is quieted or stopped before a fresh beat", why);
-        return true;
-}
-
 static void crash_observe_time(struct fleet *fleet, usec_t now)
 {
+        if (now >= fleet_recovered_at(fleet))
+                backoff_reset(&fleet->crash);
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 const struct worker *worker = fleet->workers[i];
 
-                if (worker->state != WORKER_ACTIVE)
-                        continue;
-                if (worker->active_at >= fleet->crash.failed_at &&
-                    now >= usec_add(worker->active_at, STABLE_USEC))
-                        backoff_reset(&fleet->crash);
-                if (worker->active_at >= fleet->churn.failed_at &&
+                if (worker->state == WORKER_ACTIVE && worker->active_at >= fleet->churn.failed_at &&
                     now >= usec_add(worker->active_at, CHURN_USEC))
                         backoff_reset(&fleet->churn);
         }
@@ -178,46 +142,6 @@ void observe_time(struct world *world, usec_t now)
         }
 }
 
-void observe_available_memory(struct world *world, uint64_t bytes)
-{
-        world->available_bytes = bytes;
-}
-
-void observe_oom_kills(struct world *world, uint64_t kills, usec_t now)
-{
-        if (world->oom_known && kills > world->oom_kills)
-                world->oom_at = now;
-        world->oom_known = true;
-        world->oom_kills = kills;
-}
-
-void observe_redis(struct fleet *fleet, bool up, usec_t now)
-{
-        /* A first connection says nothing of the failures before this sqmgr: Redis need not have been away.
-         */
-        bool continued = fleet->continued;
-        fleet->continued = false;
-        if (fleet->redis_up == up)
-                return;
-        bool first = up && fleet->redis_at == 0;
-        fleet->redis_up = up;
-        fleet->redis_at = now;
-        if (up && !continued)
-                backoff_reset(&fleet->crash);
-        if (first)
-                return;
-        world_event(fleet->world, up ? EVENT_REDIS_UP : EVENT_REDIS_DOWN, fleet, NULL,
-                    up ? "fleet '%s': Redis is back"
-                       : "fleet '%s': Redis is away, its workers are kept as they are",
-                    fleet->settings->name);
-}
-
-void observe_failover(struct fleet *fleet, const char *from, const char *to)
-{
-        world_event(fleet->world, EVENT_REDIS_FAILOVER, fleet, NULL,
-                    "fleet '%s': Redis failed over from %s to %s", fleet->settings->name, from, to);
-}
-
 /* Puts a copy of model in its place. NULL: memory is short. */
 static struct worker *fleet_add_worker(struct fleet *fleet, const struct worker *model)
 {
@@ -296,19 +220,10 @@ struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, 
         return worker;
 }
 
-void observe_unadopted(struct worker *worker)
+static void fleet_back_off(struct fleet *fleet, usec_t now)
 {
-        worker->state = WORKER_GONE;
-}
-
-void observe_hold(struct fleet *fleet, usec_t until)
-{
-        fleet->hold_until = until;
-}
-
-void observe_generation(struct fleet *fleet, uint64_t generation)
-{
-        fleet->generation = MAX(fleet->generation, generation);
+        backoff_fail(&fleet->crash, fleet->settings->backoff_min, fleet->settings->backoff_max,
+                     &fleet->random, now);
 }
 
 /* A life that ended too soon. Those of a time without Redis say nothing of the release. */
@@ -316,8 +231,8 @@ static void fleet_observe_failure(struct fleet *fleet, uint64_t generation, usec
                                   bool short_life, usec_t now)
 {
         if (short_life)
-                backoff_fail(&fleet->crash, fleet->settings->backoff_min, fleet->settings->backoff_max,
-                             &fleet->random, now);
+                fleet_back_off(fleet, now);
+        fleet->crash_last_apart = !short_life;
         if (generation == fleet->generation && fleet->redis_up && fleet->redis_at <= spawned_at)
                 rollout_observe_failure(fleet, now);
 }
@@ -334,6 +249,23 @@ void observe_start_failed(struct fleet *fleet, unsigned index, const char *why, 
         fleet_observe_failure(fleet, fleet->generation, now, true, now);
 }
 
+static bool is_short_life(const struct worker *worker, usec_t life)
+{
+        return life < MAX(SHORT_LIFE_USEC, worker->fleet->settings->ready_after);
+}
+
+/* The end of one that was not told to exit. life: since its first beat; 0: there was none. */
+static void observe_life(const struct worker *worker, usec_t life, usec_t now)
+{
+        struct fleet *fleet = worker->fleet;
+
+        /* It ended before it was ready. */
+        if (life == 0 || life < fleet->settings->ready_after)
+                fleet_observe_failure(fleet, worker->generation, worker->spawned_at, true, now);
+        else if (is_short_life(worker, life))
+                fleet_back_off(fleet, now);
+}
+
 /* Back to a worker that has not beaten: its beating process has gone while a wrapper around it lives. */
 static void worker_observe_silent(struct worker *worker, usec_t now)
 {
@@ -345,28 +277,40 @@ static void worker_observe_silent(struct worker *worker, usec_t now)
         fleet->lines_token = 0;
         world_event(fleet->world, EVENT_CRASHED, fleet, worker, "%s", fleet->crash_last);
         usec_t life = usec_sub(now, worker->active_at);
-        if (life < rollout_trial_usec(fleet))
-                fleet_observe_failure(fleet, worker->generation, worker->spawned_at, life < SHORT_LIFE_USEC,
-                                      now);
-        worker->has_beat = false;
+        fleet->crash_last_apart = !is_short_life(worker, life);
+        observe_life(worker, life, now);
         worker->active_at = 0;
         worker->last_life = MAX(life, (usec_t)1);
-        worker->busy = 0;
-        worker->hung = false;
         worker_set_state(worker, WORKER_STARTING, worker->reason, now);
+}
+
+/* The process that beat is gone: of what is left nothing is known. */
+static void worker_forget_beat(struct worker *worker)
+{
+        worker->has_beat = worker->hung = false;
+        worker->busy = 0;
+        worker->booted = false;
+        worker->boot_looked_at = 0;
+        worker->loud_beats = 0;
+        worker->group_told = false;
+        worker->others_at = 0;
 }
 
 void observe_beat_process(struct worker *worker, pid_t pid, uint64_t pid_start, usec_t now)
 {
         if (pid == 0 && worker->state == WORKER_ACTIVE)
                 worker_observe_silent(worker, now);
+        if (pid == 0)
+                worker_forget_beat(worker);
         if (worker->beat_pid != pid || worker->beat_pid_start != pid_start) {
                 /* What another process said proves nothing of this one. */
                 worker->idle_beats = 0;
                 worker->oldest_job_at = 0;
-                worker->threads_known = worker->threads_witness = false;
+                worker->jobs_read = 0;
+                worker->threads_known = worker->threads_witness = worker->title_known = false;
                 worker->mark_at = 0;
         }
+        worker->finishes_job &= pid == 0;
         worker->beat_pid = pid;
         worker->beat_pid_start = pid_start;
 }
@@ -386,6 +330,38 @@ static void worker_mark_memory(struct worker *worker, uint64_t bytes, usec_t now
         worker->mark_at = now;
 }
 
+/* It was told to leave, and one of its processes beats that was not: that takes jobs, and is a worker like
+ * any other from now on. That one runs is no sign of it; and by force what was told with all others is not
+ * told again. */
+static void worker_observe_successor(struct worker *worker, const struct heartbeat *beat, usec_t now)
+{
+        struct fleet *fleet = worker->fleet;
+        bool told = worker->state == WORKER_STOPPING && worker->group_told;
+        char name[300];
+
+        worker->loud_beats = beat->quiet ? 0 : worker->loud_beats + 1;
+        bool shown = worker->loud_beats >= WORKER_LOUD_BEATS && worker_beats(worker);
+        if (worker->state > WORKER_STOPPING || (told && (!shown || now >= fleet_forced_at(fleet))))
+                return;
+        world_event(
+                fleet->world, EVENT_SEVERAL, fleet, worker,
+                "%s takes jobs though its worker was told to leave (%s): its command runs several, or starts "
+                "another when one has ended; it leaves in its turn",
+                worker_event_name(worker, name), reason_name(worker->reason));
+        worker->succeeded = true;
+        worker->group_told = false;
+        worker->loud_beats = 0;
+        worker->stop_at = worker->killed_at = 0;
+        worker->active_at = now;
+        /* It is another that hung. */
+        enum reason reason = worker->reason == REASON_HUNG ? REASON_OPERATOR : worker->reason;
+        if (beat->quiet)
+                worker_set_state(worker, WORKER_QUIET, reason, now);
+        else
+                worker_set_state(worker, WORKER_ACTIVE, REASON_NONE, now);
+        worker->quiet_at = beat->quiet ? now : 0;
+}
+
 static void worker_observe_first_beat(struct worker *worker, const struct heartbeat *beat, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
@@ -394,13 +370,17 @@ static void worker_observe_first_beat(struct worker *worker, const struct heartb
         worker->has_beat = true;
         worker->last_life = 0;
         worker->booted = false;
+        worker->unproven = false;
+        worker->ambiguous = false;
         worker->beat_usec = beat->beat_usec;
         worker->beat_at = now;
         worker->busy = beat->busy;
         worker->idle_beats = beat->quiet && beat->busy == 0;
         worker_mark_memory(worker, beat->rss_bytes ?: worker->memory_bytes, now);
-        if (worker->state != WORKER_STARTING)
+        if (worker->state != WORKER_STARTING) {
+                worker_observe_successor(worker, beat, now);
                 return;
+        }
         worker->active_at = now;
         if (beat->quiet) {
                 worker->quiet_at = now;
@@ -411,8 +391,8 @@ static void worker_observe_first_beat(struct worker *worker, const struct heartb
         }
         worker_set_state(worker, WORKER_ACTIVE, REASON_NONE, now);
         rollout_observe_progress(fleet, now);
-        world_event(fleet->world, EVENT_ACTIVE, fleet, worker, "%s takes jobs",
-                    worker_event_name(worker, name));
+        world_event(fleet->world, EVENT_ACTIVE, fleet, worker,
+                    worker_beats(worker) ? "%s takes jobs" : "%s runs", worker_event_name(worker, name));
 }
 
 /* A beat that counts as evidence: newer than the last, and both read while time and Redis were trusted. */
@@ -439,8 +419,10 @@ static void worker_observe_fresh_beat(struct worker *worker, const struct heartb
                 worker_set_state(worker, WORKER_QUIET, REASON_EXTERNAL, now);
                 world_event(fleet->world, EVENT_QUIET, fleet, worker, "%s was quieted by someone else",
                             worker_event_name(worker, name));
-        } else if (worker->state == WORKER_QUIET && !beat->quiet) {
-                worker->loud_beats++;
+        } else if (worker->state == WORKER_QUIET) {
+                worker->loud_beats = beat->quiet ? 0 : worker->loud_beats + 1;
+        } else if (worker->state == WORKER_STOPPING && worker->group_told) {
+                worker_observe_successor(worker, beat, now);
         }
 }
 
@@ -452,9 +434,15 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *beat, usec
         bool mark = worker->read_at <= fleet->world->doubt.since || worker->read_at < fleet->redis_at;
         usec_t read_before = worker->read_at;
 
+        /* One that says when its process was started is of no other that has the same pid. */
+        if (beat->start != 0 &&
+            beat->start != (worker->beat_pid != 0 ? worker->beat_pid_start : worker->pid_start))
+                return;
         worker->read_at = now;
         if (beat->concurrency > 0)
                 worker->concurrency = beat->concurrency;
+        worker->quiet_signal = beat->quiet_signal;
+        worker->stop_signal = beat->stop_signal;
         /* A list read at an earlier beat says nothing of this one. */
         if (beat->work_list_known || beat->beat_usec != worker->beat_usec)
                 worker->work_list_empty = beat->work_list_known && beat->work_list_empty;
@@ -475,33 +463,47 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *beat, usec
         worker_observe_fresh_beat(worker, beat, now);
 }
 
-void observe_threads(struct worker *worker, unsigned job_threads)
-{
-        worker->threads_known = true;
-        worker->threads = job_threads;
-        if (worker->state == WORKER_ACTIVE && job_threads > 0)
-                worker->threads_witness = true;
-}
-
-void observe_title(struct worker *worker, bool known, unsigned busy)
-{
-        worker->title_known = known;
-        if (known && !worker->fleet->redis_up)
-                worker->busy = busy;
-}
-
 void observe_booted(struct worker *worker, bool booted, usec_t now)
 {
         char name[300];
 
         worker->boot_looked_at = now;
-        if (booted && !worker->booted && worker->state == WORKER_STARTING)
+        /* That alone is no news: there is time for its first beat. */
+        if (booted && worker->unproven) {
+                worker->unproven = false;
+                return;
+        }
+        if (booted && !worker->booted && !worker->ambiguous && worker->state == WORKER_STARTING)
                 world_event(worker->fleet->world, EVENT_ELSEWHERE, worker->fleet, worker,
                             "%s has booted but its beat is not to be found: check redis_url, namespace, host "
                             "name",
                             worker_event_name(worker, name));
-        /* Seen once, it stays true: a later look may have failed. */
-        worker->booted |= booted;
+        /* Of one that is to come up it stays true: a later look may have failed. */
+        worker->booted = booted || (worker->booted && worker->state == WORKER_STARTING);
+}
+
+void observe_shutdown_time(struct worker *worker, usec_t shutdown)
+{
+        struct fleet *fleet = worker->fleet;
+        const struct fleet_settings *settings = fleet->settings;
+        char name[300], own[FORMAT_MAX], least[FORMAT_MAX], timeout[FORMAT_MAX];
+
+        if (shutdown == 0)
+                return;
+        usec_t needed = shutdown + SETTINGS_STOP_MARGIN_USEC;
+        worker->shutdown_usec = shutdown;
+        /* Titles say anything: it is told again where it is twice as long, or what was told is heeded. */
+        bool heeded = fleet->shutdown_told + SETTINGS_STOP_MARGIN_USEC <= settings->stop_timeout;
+        if (needed <= settings->stop_timeout || (!heeded && shutdown < 2 * fleet->shutdown_told))
+                return;
+        fleet->shutdown_told = shutdown;
+        world_event(fleet->world, EVENT_STOP_TIMEOUT_SHORT, fleet, worker,
+                    "%s may take %s to exit (%s), and would be killed after %s meanwhile: set stop_timeout "
+                    "to %s or more",
+                    worker_event_name(worker, name), format_duration(shutdown, own, sizeof(own)),
+                    settings->traits->shutdown_option,
+                    format_duration(settings->stop_timeout, timeout, sizeof(timeout)),
+                    format_duration_exact(needed, least, sizeof(least)));
 }
 
 /* since: when it can have begun. */
@@ -544,6 +546,7 @@ void observe_memory(struct worker *worker, uint64_t bytes, usec_t now)
         const struct fleet_settings *settings = worker->fleet->settings;
 
         worker->memory_bytes = bytes;
+        worker->memory_at = now;
         if (worker->mark_at == 0 && worker->has_beat)
                 worker_mark_memory(worker, bytes, now);
         bool over_limit = settings->memory_limit > 0 && bytes > settings->memory_limit;
@@ -561,25 +564,6 @@ void observe_memory(struct worker *worker, uint64_t bytes, usec_t now)
         worker->over_samples = over ? worker->over_samples + 1 : 0;
         if (worker->over_samples >= MEMORY_SAMPLES && !worker->over_threshold)
                 worker_observe_over_threshold(worker, now);
-}
-
-void observe_jobs(struct worker *worker, unsigned n_jobs, usec_t oldest, usec_t now)
-{
-        worker->jobs_read = n_jobs;
-        worker->oldest_job_at = oldest > 0 ? MAX(usec_sub(now, oldest), (usec_t)1) : 0;
-}
-
-void observe_long_job(struct worker *worker, const struct job *job, usec_t runs, bool dumped)
-{
-        char name[300], names[700], span[32];
-
-        /* They come from outside. */
-        snprintf(names, sizeof(names), "%.200s %.200s (queue %.200s)", job->class, job->jid, job->queue);
-        printable_replace(names, strlen(names), false);
-        format_duration(runs, span, sizeof(span));
-        world_event(worker->fleet->world, EVENT_JOB_LONG, worker->fleet, worker,
-                    "%s has been running for %s in %s%s", names, span, worker_event_name(worker, name),
-                    dumped ? ": what its threads are at is in the worker's log" : "");
 }
 
 /* True where the signal went out; else books why it did not, and tells it once. */
@@ -600,11 +584,37 @@ static bool worker_observe_signal(struct worker *worker, const char *what, int e
         return false;
 }
 
-void observe_quieted(struct worker *worker, enum reason reason, int error, usec_t now)
+/* The next round of the pass stops it. */
+static void worker_observe_uncaught(struct worker *worker)
 {
         struct fleet *fleet = worker->fleet;
         char name[300];
 
+        worker->quiet_uncaught = true;
+        if (fleet->uncaught_told)
+                return;
+        fleet->uncaught_told = true;
+        world_event(
+                fleet->world, EVENT_QUIET_UNCAUGHT, fleet, worker,
+                "%s does not catch the signal that would quiet it: it gets its stop signal instead, and what "
+                "it does with its jobs then is its own",
+                worker_event_name(worker, name));
+}
+
+void observe_quieted(struct worker *worker, enum reason reason, int error, usec_t now)
+{
+        struct fleet *fleet = worker->fleet;
+        char name[300], running[32] = "";
+
+        if (error == EAGAIN) {
+                worker->restless_at = worker_is_restless(worker, now) ? worker->restless_at : now;
+                worker->restless_seen_at = now;
+                return;
+        }
+        if (error == ENOTSUP && fleet->settings->traits->uncaught_is_stop) {
+                worker_observe_uncaught(worker);
+                return;
+        }
         if (!worker_observe_signal(worker, "quiet", error))
                 return;
         worker->loud_beats = 0;
@@ -615,8 +625,11 @@ void observe_quieted(struct worker *worker, enum reason reason, int error, usec_
         worker_set_state(worker, WORKER_QUIET, reason, now);
         if (reason == REASON_RESTART)
                 rollout_observe_progress(fleet, now);
-        world_event(fleet->world, EVENT_QUIET, fleet, worker, "%s takes no more jobs: %s, %u running",
-                    worker_event_name(worker, name), reason_name(reason), worker->busy);
+        if (fleet->settings->traits->tells_busy)
+                snprintf(running, sizeof(running), ", %u running", worker->busy);
+        world_event(fleet->world, EVENT_QUIET, fleet, worker, "%s %s: %s%s", worker_event_name(worker, name),
+                    worker_is_told_to_exit(worker) ? "is told to exit" : "takes no more jobs",
+                    reason_name(reason), running);
 }
 
 void observe_stopped(struct worker *worker, enum reason reason, int error, usec_t now)
@@ -626,8 +639,18 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
 
         if (!worker_observe_signal(worker, "stop", error))
                 return;
+        if (worker->unproven) {
+                world_event(
+                        fleet->world, reason == REASON_BOOT ? EVENT_BOOT_TIMEOUT : EVENT_GONE, fleet, worker,
+                        "%s was found, and neither booted nor beat: it is left alone, as it may be no worker",
+                        worker_event_name(worker, name));
+                worker_set_state(worker, WORKER_GONE, reason, now);
+                return;
+        }
+        observe_cut_off(worker, reason, now);
         bool never_beat = worker->state == WORKER_STARTING, was_told = worker_is_told_to_exit(worker);
         worker->stop_at = now;
+        worker->group_told = worker->beat_pid == 0;
         worker->hung = false;
         worker_set_state(worker, WORKER_STOPPING, reason, now);
         if (reason != REASON_BOOT) {
@@ -637,8 +660,10 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
                             worker_event_name(worker, name), reason_name(reason));
                 return;
         }
-        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s did not beat within boot_timeout",
-                 worker_event_name(worker, name));
+        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s did not %s within boot_timeout%s%s",
+                 worker_event_name(worker, name),
+                 fleet_settings_write_beats(fleet->settings) ? "beat" : "run its command",
+                 worker->beat_fault != BEAT_FAULT_NONE ? ": " : "", beat_fault_text(worker->beat_fault));
         fleet->lines_token = 0;
         world_event(fleet->world, EVENT_BOOT_TIMEOUT, fleet, worker, "%s, it is ended", fleet->crash_last);
         /* boot_timeout counts time with Redis up alone: that it was away earlier is no excuse. */
@@ -652,7 +677,7 @@ void observe_killed(struct worker *worker, int error, usec_t now)
         if (!worker_observe_signal(worker, "kill", error))
                 return;
         worker->killed_at = now;
-        format_duration(usec_sub(now, worker->stop_at), span, sizeof(span));
+        format_duration(usec_sub(now, worker_told_at(worker)), span, sizeof(span));
         world_event(worker->fleet->world, EVENT_KILLED, worker->fleet, worker,
                     "%s did not exit within %s (stop_timeout) and is killed", worker_event_name(worker, name),
                     span);
@@ -676,33 +701,6 @@ void observe_inherited(struct worker *worker, pid_t pid, uint64_t pid_start)
         worker->pid_start = pid_start;
 }
 
-void exit_status_text(const struct exit_status *exit, char *text, size_t size)
-{
-        if (exit->launch_error)
-                snprintf(text, size, "%s", exit->launch_error);
-        else if (!exit->known)
-                snprintf(text, size, "exited, status unknown");
-        else if (exit->by_signal)
-                snprintf(text, size, "was killed by signal %d (SIG%s)", exit->status,
-                         sigabbrev_np(exit->status) ?: "?");
-        else
-                snprintf(text, size, "exited with status %d", exit->status);
-}
-
-/* What is told is one sentence on one line: lines that are quoted in it are set apart by bars. */
-static void quote_lines(char *text, size_t size, const char *lines)
-{
-        size_t length = strlen(text);
-
-        if (lines[0] == '\0')
-                return;
-        snprintf(text + length, size - length, CONTROL_LAST_LINES_BEGIN "%s", lines);
-        for (char *at = text + length; (at = strchr(at, '\n')); at++)
-                *at = CONTROL_LAST_LINES_BAR;
-        /* Cut at its bound, it may end within a character. */
-        printable_replace(text, strlen(text), true);
-}
-
 /* It ended although nobody told it to. */
 static void worker_observe_crash(struct worker *worker, const struct exit_status *exit, const char *how,
                                  usec_t now)
@@ -712,27 +710,31 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
         usec_t life = usec_sub(now, worker->active_at > 0 ? worker->active_at : worker->spawned_at);
         char name[300], span[32], when[96];
 
+        worker->reason = worker->state == WORKER_QUIET ? worker->reason : REASON_CRASH;
         /* A wrapper that follows the process that beat: that one's end was it. */
         if (worker->last_life > 0)
                 life = worker->last_life;
         format_duration(life, span, sizeof(span));
-        snprintf(when, sizeof(when), beaten ? "%s after its first beat" : "before its first beat, after %s",
+        snprintf(when, sizeof(when),
+                 !fleet_settings_write_beats(fleet->settings) ? " after %s"
+                 : beaten                                     ? " %s after its first beat"
+                                                              : " before its first beat, after %s",
                  span);
-        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s %s %s", worker_event_name(worker, name),
-                 how, when);
+        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s %s%s", worker_event_name(worker, name),
+                 how, exit->launch_error ? "" : when);
+        fleet->crash_last_apart = worker->state == WORKER_QUIET || (beaten && !is_short_life(worker, life));
         if (exit->last_lines)
-                quote_lines(fleet->crash_last, sizeof(fleet->crash_last), exit->last_lines);
+                exit_lines_quote(fleet->crash_last, sizeof(fleet->crash_last), exit->last_lines);
         fleet->lines_token = exit->lines_token;
         world_event(fleet->world, EVENT_CRASHED, fleet, worker, "%s", fleet->crash_last);
 
         if (worker->state == WORKER_QUIET)
                 return;
-        bool short_life = !beaten || life < SHORT_LIFE_USEC;
-        if (!short_life && now < fleet->crash.next_at)
+        if (beaten && !is_short_life(worker, life) && now < fleet->crash.next_at)
                 fleet->crash.freed++;
         /* With a last life this end has been booked. */
-        if (worker->last_life == 0 && (!beaten || life < rollout_trial_usec(fleet)))
-                fleet_observe_failure(fleet, worker->generation, worker->spawned_at, short_life, now);
+        if (worker->last_life == 0)
+                observe_life(worker, beaten ? life : 0, now);
 }
 
 void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t now)
@@ -741,16 +743,39 @@ void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t 
         char how[1100], name[300];
 
         exit_status_text(exit, how, sizeof(how));
-        if (worker_is_told_to_exit(worker)) {
-                world_event(fleet->world, EVENT_GONE, fleet, worker, "%s %s, as told: %s",
-                            worker_event_name(worker, name), how, reason_name(worker->reason));
+        if (worker_is_told_to_exit(worker) || worker->finishes_job) {
+                world_event(fleet->world, EVENT_GONE, fleet, worker, "%s %s, %s: %s",
+                            worker_event_name(worker, name), how,
+                            worker->finishes_job ? "left with a job" : "as told",
+                            reason_name(worker->reason));
                 rollout_observe_progress(fleet, now);
-        } else {
-                worker->reason = worker->state == WORKER_QUIET ? worker->reason : REASON_CRASH;
+        } else
                 worker_observe_crash(worker, exit, how, now);
-        }
         fleet->totals.ends[worker->reason]++;
         worker_set_state(worker, WORKER_GONE, worker->reason, now);
+}
+
+void observe_left_behind(struct worker *worker, const struct exit_status *exit, pid_t pid, uint64_t pid_start,
+                         usec_t now)
+{
+        bool finishes_job = worker->fleet->settings->traits->jobs_outlive_it;
+        char how[1100], name[300];
+
+        exit_status_text(exit, how, sizeof(how));
+        world_event(worker->fleet->world, EVENT_SEVERAL, worker->fleet, worker,
+                    "%s %s and left process %d behind, %s", worker_event_name(worker, name), how, (int)pid,
+                    finishes_job ? "which finishes its job and keeps its place until then"
+                                 : "which has booted: let its command start one process, and end with it");
+        /* What runs a job is no worker that is to come up. */
+        if (worker->state == WORKER_ACTIVE || (worker->state == WORKER_STARTING && finishes_job)) {
+                worker_observe_crash(worker, exit, how, now);
+                worker->quiet_at = now;
+                worker_set_state(worker, WORKER_QUIET, REASON_CRASH, now);
+        }
+        observe_beat_process(worker, 0, 0, now);
+        worker->busy = worker->finishes_job = finishes_job;
+        worker->pid = pid;
+        worker->pid_start = pid_start;
 }
 
 void observe_last_lines(struct fleet *fleet, uint64_t token, const char *lines)
@@ -760,12 +785,12 @@ void observe_last_lines(struct fleet *fleet, uint64_t token, const char *lines)
 
         if (rollout->lines_token == token) {
                 rollout->lines_token = 0;
-                quote_lines(rollout->error, sizeof(rollout->error), lines);
+                exit_lines_quote(rollout->error, sizeof(rollout->error), lines);
                 told = rollout->error;
         }
         if (fleet->lines_token == token) {
                 fleet->lines_token = 0;
-                quote_lines(fleet->crash_last, sizeof(fleet->crash_last), lines);
+                exit_lines_quote(fleet->crash_last, sizeof(fleet->crash_last), lines);
                 told = fleet->crash_last;
         }
         if (told && lines[0] != '\0')

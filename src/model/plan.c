@@ -2,10 +2,9 @@
 /* Decides what to start, quiet, stop and kill. Everything but the three rules (start, quiet, stop) only
  * decides who is wanted out. */
 #include "model/plan.h"
+#include "model/memory.h"
 #include "model/rollout.h"
 #include <limits.h>
-
-#define LOUD_BEATS_MAX 3 /* beats that contradict a quiet signal before it is sent again */
 
 /* What one fleet's plan works with. */
 struct round {
@@ -18,6 +17,8 @@ struct round {
         unsigned starting_outdated; /* of a release that a restart replaces: they may never beat */
         unsigned keepers;           /* starting or active, and not wanted out */
         unsigned draining_for_restart;
+        uint64_t expected_bytes; /* of a worker, where expected_known */
+        bool expected_known;
         bool starts;     /* there is a start in this very plan */
         bool hang_ended; /* one that hangs is being ended, to find out whether another beats */
         bool fails;      /* a new worker is given up in this very plan */
@@ -33,13 +34,12 @@ void plan_free(struct plan *plan)
 
 enum action_signal action_signal(const struct action *action)
 {
-        bool quiet_is_stop = action->fleet->settings->traits->quiet_is_stop;
-
         switch (action->kind) {
         case ACTION_QUIET:
-                return quiet_is_stop ? ACTION_SIGNAL_STOP : ACTION_SIGNAL_QUIET;
+                return worker_quiet_is_stop(action->worker) ? ACTION_SIGNAL_STOP : ACTION_SIGNAL_QUIET;
         case ACTION_STOP:
-                return worker_drains_to_exit(action->worker) ? ACTION_SIGNAL_NONE : ACTION_SIGNAL_STOP;
+                return action->worker->unproven || worker_drains_to_exit(action->worker) ? ACTION_SIGNAL_NONE
+                                                                                         : ACTION_SIGNAL_STOP;
         case ACTION_KILL:
                 return ACTION_SIGNAL_KILL;
         case ACTION_START:
@@ -96,6 +96,9 @@ static enum wait evidence_wait(const struct worker *worker, usec_t now)
 static enum reason unwanted_for(const struct worker *worker, usec_t now)
 {
         const struct fleet *fleet = worker->fleet;
+        enum rollout_state rollout = fleet->rollout.state;
+        /* One that was told to leave for it, and went on by another process, is not kept when it is over. */
+        bool replaced = rollout == ROLLOUT_RUNNING || (rollout == ROLLOUT_DONE && worker->succeeded);
 
         if (fleet->world->shutting_down)
                 return REASON_SHUTDOWN;
@@ -103,7 +106,7 @@ static enum reason unwanted_for(const struct worker *worker, usec_t now)
                 return REASON_OPERATOR;
         if (worker->over_limit)
                 return REASON_MEMORY;
-        if (fleet->rollout.state == ROLLOUT_RUNNING && worker_outdated(worker))
+        if (replaced && worker_outdated(worker))
                 return REASON_RESTART;
         if (worker->over_threshold)
                 return REASON_MEMORY;
@@ -255,6 +258,50 @@ static unsigned start_ceiling(struct round *round, enum reason *ret_reason)
         return MIN(ceiling, usec_sub(round->target, round->hung) + 1);
 }
 
+static uint64_t expected_bytes(struct round *round)
+{
+        if (!round->expected_known)
+                round->expected_bytes = memory_expected_bytes(round->fleet);
+        round->expected_known = true;
+        return round->expected_bytes;
+}
+
+/* What this plan has reserved so far, with its own starts; counted when it is first asked for. */
+static uint64_t reserved_bytes(struct round *round)
+{
+        struct plan *plan = round->plan;
+        const struct fleet *fleet = NULL;
+        uint64_t expected = 0;
+
+        if (plan->reserved_known)
+                return plan->reserved_bytes;
+        plan->reserved_known = true;
+        plan->reserved_bytes = memory_reserved_bytes(round->fleet->world, round->now);
+        for (size_t i = 0; i < plan->n_actions; i++) {
+                if (plan->actions[i].kind != ACTION_START)
+                        continue;
+                if (plan->actions[i].fleet != fleet)
+                        expected = memory_expected_bytes(plan->actions[i].fleet);
+                fleet = plan->actions[i].fleet;
+                plan->reserved_bytes += expected;
+        }
+        return plan->reserved_bytes;
+}
+
+/* An extra process, beyond the count with those that drain, is started only where memory is left for it when
+ * all others have grown to their size. One that is below the count is not extra, nor is the first where none
+ * is left that could take jobs. */
+static bool lacks_memory(struct round *round)
+{
+        const struct world *world = round->fleet->world;
+
+        if (round->live < round->target ||
+            (!round->starts && round->active + round->starting + round->hung == 0))
+                return false;
+        return world->available_bytes > 0 &&
+               memory_is_short(world, reserved_bytes(round), expected_bytes(round));
+}
+
 /* Rule 1. */
 static void plan_starts(struct round *round)
 {
@@ -280,13 +327,15 @@ static void plan_starts(struct round *round)
                         fleet->waits_for = WAIT_BACKOFF;
                 else if (round->live >= round->max)
                         fleet->waits_for = WAIT_PLACES;
-                else if (taken + round->hung >= round->target && fleet_lacks_memory(fleet))
+                else if (lacks_memory(round))
                         fleet->waits_for = WAIT_MEMORY;
                 if (fleet->waits_for != WAIT_NONE)
                         return;
                 for (index++; at < fleet->n_workers && fleet->workers[at]->index <= index; at++)
                         index += fleet->workers[at]->index == index;
                 act(round, ACTION_START, NULL, index, extra ? reason : REASON_NONE);
+                if (round->plan->reserved_known)
+                        round->plan->reserved_bytes += expected_bytes(round);
                 round->starts = true;
                 round->live++;
                 round->keepers++;
@@ -339,6 +388,8 @@ static void plan_quiets(struct round *round)
                 round->ready -= worker_ready(worker, round->now);
                 round->draining_for_restart += worker->wanted_out == REASON_RESTART;
                 act(round, ACTION_QUIET, worker, worker->index, worker->wanted_out);
+                if (worker_is_restless(worker, round->now))
+                        worker->waits_for = WAIT_REST;
         }
 }
 
@@ -355,10 +406,8 @@ static void plan_drain(struct round *round, struct worker *worker, usec_t overdu
 /* Rule 3, and what bounds it. */
 static void plan_stop(struct round *round, struct worker *worker)
 {
-        const struct fleet_settings *settings = round->fleet->settings;
         enum wait wait = evidence_wait(worker, round->now);
-        usec_t overdue = settings->drain_timeout > 0 ? usec_add(worker->quiet_at, settings->drain_timeout)
-                                                     : USEC_INFINITY;
+        usec_t overdue = worker_cut_off(worker).at;
         /* Without a process that beats there is no beat to wait for. */
         bool evident = wait == WAIT_NONE || (worker->beat_pid == 0 && wait != WAIT_REDIS);
 
@@ -369,7 +418,9 @@ static void plan_stop(struct round *round, struct worker *worker)
                 worker->waits_for = wait;
         else if (worker_proven_idle(worker) || round->now >= overdue)
                 act(round, ACTION_STOP, worker, worker->index, worker->reason);
-        else if (worker->loud_beats >= LOUD_BEATS_MAX)
+        else if (worker->ambiguous)
+                worker->waits_for = WAIT_AMBIGUOUS;
+        else if (worker->loud_beats >= WORKER_LOUD_BEATS && !worker_contradicted(worker))
                 act(round, ACTION_QUIET, worker, worker->index, worker->reason);
         else if (worker->busy > 0)
                 worker->waits_for = WAIT_JOBS;
@@ -377,27 +428,38 @@ static void plan_stop(struct round *round, struct worker *worker)
                 worker->waits_for = worker_proof_wait(worker, &worker->waits_count);
 }
 
-/* One told to exit: killed once it has ignored that for stop_timeout of undoubted time with Redis up, in
- * which it could have put its jobs back. At shutdown,
- * and by force, Redis is not waited for. */
+/* What is left of one that was told to exit, and its process that beat has: a wrapper is told, too, before it
+ * is killed. What has booted in it since was not told to exit and may run jobs: nothing is done to it before
+ * it has beaten, save by the operator's own word. */
+static void plan_remainder(struct round *round, struct worker *worker, usec_t at)
+{
+        bool forced = round->now >= fleet_forced_at(round->fleet);
+
+        if (forced && !worker->group_told)
+                act(round, ACTION_STOP, worker, worker->index, worker->reason);
+        else if (!forced && worker->booted)
+                worker->waits_for = WAIT_SUCCESSOR;
+        else if (round->now >= at && (forced || worker->boot_looked_at >= at))
+                act(round, worker->group_told ? ACTION_KILL : ACTION_STOP, worker, worker->index,
+                    worker->reason);
+}
+
+/* One told to exit. */
 static void plan_kill(struct round *round, struct worker *worker)
 {
         const struct fleet *fleet = round->fleet;
-        const struct world *world = fleet->world;
-        usec_t from = MAX(MAX(worker->stop_at, worker->killed_at), world->doubt.since);
+        usec_t at = worker_kill_at(worker);
 
-        worker->waits_for = WAIT_EXIT;
-        if (!world->shutting_down && !fleet->force) {
-                if (!fleet->redis_up) {
-                        worker->waits_for = WAIT_REDIS;
-                        return;
-                }
-                from = MAX(from, fleet->redis_at);
+        if (!fleet->redis_up && !fleet->world->shutting_down && !fleet->force) {
+                worker->waits_for = WAIT_REDIS;
+                return;
         }
-        usec_t at = usec_add(from, fleet->settings->stop_timeout);
-        if (round->now >= at)
-                act(round, ACTION_KILL, worker, worker->index, worker->reason);
+        worker->waits_for = WAIT_EXIT;
         wake(round, at);
+        if (worker_is_remainder(worker))
+                plan_remainder(round, worker, at);
+        else if (round->now >= at)
+                act(round, ACTION_KILL, worker, worker->index, worker->reason);
 }
 
 /* hang_action = kill: it is told to exit, and killed after stop_timeout. That it is the worker which is
@@ -428,35 +490,35 @@ static void plan_boot(struct round *round, struct worker *worker)
                 worker->waits_for = WAIT_REDIS;
                 return;
         }
-        worker->waits_for = worker->booted ? WAIT_ELSEWHERE : WAIT_FIRST_BEAT;
+        worker->waits_for = worker->ambiguous ? WAIT_AMBIGUOUS
+                            : worker->booted  ? WAIT_ELSEWHERE
+                                              : WAIT_FIRST_BEAT;
         wake(round, deadline);
-        if (round->now >= deadline && worker->boot_looked_at >= deadline && !worker->booted) {
-                round->fails |= !worker_outdated(worker);
+        if (round->now >= deadline && worker->boot_looked_at >= deadline && !worker->booted &&
+            !worker->ambiguous) {
+                round->fails |= !worker_outdated(worker) && !worker->unproven;
                 act(round, ACTION_STOP, worker, worker->index, REASON_BOOT);
         }
 }
 
-/* By the operator's own word every worker is to end now, whatever it does. Else USEC_INFINITY, or when. */
-static usec_t forced_at(const struct fleet *fleet)
+/* No signal ends one that is unproven. By the operator's order it is not let go of before it is clear, or it
+ * could come up later, known to nobody. */
+static bool is_awaited(const struct round *round, const struct worker *worker)
 {
-        const struct world *world = fleet->world;
-
-        if (fleet->force || world->shutdown_now)
-                return 0;
-        return world->shutting_down ? usec_add(world->shutdown_at, world->settings->shutdown_timeout)
-                                    : USEC_INFINITY;
+        return worker->unproven && !round->fleet->world->shutting_down &&
+               round->now < worker_boot_deadline(worker);
 }
 
 static void plan_each(struct round *round)
 {
-        usec_t forced = forced_at(round->fleet);
+        usec_t forced = fleet_forced_at(round->fleet);
         enum reason reason = round->fleet->world->shutting_down ? REASON_SHUTDOWN : REASON_OPERATOR;
 
         wake(round, forced);
         for (size_t i = 0; i < round->fleet->n_workers; i++) {
                 struct worker *worker = round->fleet->workers[i];
 
-                if (worker->state < WORKER_STOPPING && round->now >= forced)
+                if (worker->state < WORKER_STOPPING && round->now >= forced && !is_awaited(round, worker))
                         act(round, ACTION_STOP, worker, worker->index, reason);
                 else if (worker->state == WORKER_STOPPING)
                         plan_kill(round, worker);
@@ -467,7 +529,7 @@ static void plan_each(struct round *round)
                 else if (worker->state == WORKER_STARTING)
                         plan_boot(round, worker);
                 else if (worker->state == WORKER_ACTIVE) {
-                        wake(round, usec_add(worker->active_at, round->fleet->settings->ready_after));
+                        wake(round, worker_ready_at(worker));
                         enum wait wait = evidence_wait(worker, round->now);
                         if (wait == WAIT_HUNG || (worker->wanted_out == REASON_NONE && wait == WAIT_STALE))
                                 worker->waits_for = wait;
@@ -512,6 +574,7 @@ int plan_make(struct plan *plan, struct world *world, usec_t now)
         int error = 0;
 
         plan->n_actions = 0;
+        plan->reserved_known = false;
         plan->wake_at = USEC_INFINITY;
         for (size_t i = 0; i < world->n_fleets; i++) {
                 int r = plan_fleet(plan, world->fleets[i], now);

@@ -34,6 +34,8 @@ struct plan {
         size_t allocated;
         struct worker **scratch; /* owned; for sorting */
         size_t scratch_allocated;
+        uint64_t reserved_bytes; /* where reserved_known: see model/memory.h */
+        bool reserved_known;
         usec_t wake_at; /* plan again then at the latest; USEC_INFINITY: nothing is due by time alone */
 };
 

@@ -7,7 +7,7 @@
 
 bool rescue_is_due(const struct worker *worker, const struct exit_status *exit)
 {
-        if (!worker->fleet->settings->traits->has_work_list)
+        if (!worker->fleet->settings->traits->can_rescue)
                 return false;
         /* Told to exit, a worker puts its jobs back itself; how it ended nobody can tell then. */
         bool cut_off = !worker_is_told_to_exit(worker) || worker->killed_at != 0;

@@ -3,19 +3,16 @@
 #include "model/rollout.h"
 #include "base/parse.h"
 #include "model/backoff.h"
+#include "model/memory.h"
 #include "model/world.h"
 #include <stdio.h>
 
 #define ROLLOUT_FAILURES_MAX 3
-#define TRIAL_MIN_USEC       (30 * USEC_PER_SEC)
-
-usec_t rollout_trial_usec(const struct fleet *fleet)
-{
-        return MAX(TRIAL_MIN_USEC, fleet->settings->ready_after);
-}
 
 void rollout_start(struct fleet *fleet, usec_t now)
 {
+        char who[ORDERER_TEXT_MAX];
+
         fleet->generation++;
         fleet->rollout = (struct rollout){
                 .state = ROLLOUT_RUNNING,
@@ -26,8 +23,9 @@ void rollout_start(struct fleet *fleet, usec_t now)
         backoff_reset(&fleet->crash);
         backoff_reset(&fleet->churn);
         world_event(fleet->world, EVENT_ROLLOUT_STARTED, fleet, NULL,
-                    "fleet '%s': restart to generation %llu, %u worker%s to replace", fleet->settings->name,
-                    (unsigned long long)fleet->generation, fleet->rollout.total,
+                    "fleet '%s': restart to generation %llu by %s, %u worker%s to replace",
+                    fleet->settings->name, (unsigned long long)fleet->generation,
+                    orderer_text(fleet->world->by, who), fleet->rollout.total,
                     fleet->rollout.total == 1 ? "" : "s");
 }
 
@@ -49,6 +47,20 @@ void rollout_abort(struct fleet *fleet, const char *why)
         snprintf(fleet->rollout.error, sizeof(fleet->rollout.error), "%s", why);
         world_event(fleet->world, EVENT_ROLLOUT_ABORTED, fleet, NULL, "fleet '%s': restart aborted, %s",
                     fleet->settings->name, why);
+}
+
+void rollout_acknowledge(struct fleet *fleet, const char *by)
+{
+        struct rollout *rollout = &fleet->rollout;
+
+        if (rollout->state != ROLLOUT_HALTED)
+                return;
+        rollout->state = ROLLOUT_ABORTED;
+        rollout->lines_token = 0;
+        snprintf(rollout->error, sizeof(rollout->error), "it had halted, and %s acknowledged that", by);
+        backoff_reset(&fleet->crash);
+        world_event(fleet->world, EVENT_ORDER, fleet, NULL, "fleet '%s': halted restart acknowledged by %s",
+                    fleet->settings->name, by);
 }
 
 static void rollout_halt(struct fleet *fleet, usec_t now)
@@ -82,18 +94,15 @@ void rollout_observe_failure(struct fleet *fleet, usec_t now)
         rollout_halt(fleet, now);
 }
 
-/* A new worker has outlived its trial, and the last failure. */
+/* A new worker is ready, and became so after the last failure. */
 static bool rollout_is_proven(const struct fleet *fleet, usec_t now)
 {
-        usec_t trial = rollout_trial_usec(fleet);
-
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 const struct worker *worker = fleet->workers[i];
 
                 if (worker->state != WORKER_ACTIVE || worker_outdated(worker))
                         continue;
-                usec_t proven_at = usec_add(worker->active_at, trial);
-                if (now >= proven_at && proven_at > fleet->rollout.failed_at && worker_ready(worker, now))
+                if (worker_ready_at(worker) > fleet->rollout.failed_at && worker_ready(worker, now))
                         return true;
         }
         return false;
@@ -119,8 +128,11 @@ static void stuck_text(const struct fleet *fleet, unsigned live, char *text, siz
                 if (worker->state != WORKER_STARTING)
                         continue;
                 snprintf(text, size, ": %s %s", WORKER_ID(worker),
-                         worker->booted ? "beats elsewhere: check redis_url, namespace, host name"
-                                        : "has not beaten");
+                         worker->ambiguous
+                                 ? "cannot be told from another that beats under its host name and pid"
+                         : worker->booted ? "beats elsewhere: check redis_url, namespace, host name"
+                         : fleet_settings_write_beats(fleet->settings) ? "has not beaten"
+                                                                       : "does not run its command yet");
                 return;
         }
 }
@@ -155,21 +167,25 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
         }
 
         struct fleet_counts counts = fleet_count(fleet, now);
-        char hung[96];
+        char hung[96], drain[64];
         if (counts.outdated == 0 && counts.active >= fleet_target(fleet)) {
                 rollout->state = ROLLOUT_DONE;
                 unsigned left = quiet_the_hung(fleet);
                 snprintf(hung, sizeof(hung), "; %u of the old hang%s, and leave%s when beating again", left,
                          left == 1 ? "s" : "", left == 1 ? "s" : "");
+                unsigned n = fleet_draining(fleet);
+                snprintf(drain, sizeof(drain), ", %u old worker%s still drain%s", n, n == 1 ? "" : "s",
+                         n == 1 ? "s" : "");
                 world_event(fleet->world, EVENT_ROLLOUT_DONE, fleet, NULL,
-                            "fleet '%s': restart done, generation %llu is in force%s", fleet->settings->name,
-                            (unsigned long long)fleet->generation, left > 0 ? hung : "");
+                            "fleet '%s': restart done, generation %llu is in force%s%s",
+                            fleet->settings->name, (unsigned long long)fleet->generation, n > 0 ? drain : "",
+                            left > 0 ? hung : "");
                 return;
         }
         /* Held by what is no fault of the release: the clock stands still. */
         if (!fleet->redis_up || fleet->redis_at > rollout->progress_at ||
             fleet->world->doubt.since > rollout->progress_at || fleet_places_held(fleet) ||
-            fleet_lacks_memory(fleet))
+            memory_lacks(fleet, now))
                 rollout->progress_at = now;
         if (now < usec_add(rollout->progress_at, timeout))
                 return;

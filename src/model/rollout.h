@@ -4,9 +4,6 @@
 
 #include "model/fleet.h"
 
-/* A new worker that dies within this time of its first beat has failed (P7): 30 s, or before it was ready. */
-usec_t rollout_trial_usec(const struct fleet *fleet);
-
 /* Starts over with a new generation: every worker there is becomes outdated. */
 void rollout_start(struct fleet *fleet, usec_t now);
 /* Workers would be started otherwise now: all there are become outdated, and a restart that runs replaces
@@ -14,6 +11,8 @@ void rollout_start(struct fleet *fleet, usec_t now);
 void rollout_outdate(struct fleet *fleet, usec_t now);
 /* Ends it, if one runs: no further old worker is quieted. */
 void rollout_abort(struct fleet *fleet, const char *why);
+/* Where it halted: that is known, and done with. Its workers stay as they are, old and new. */
+void rollout_acknowledge(struct fleet *fleet, const char *by);
 
 /* Something moved: rollout_timeout counts from now. */
 void rollout_observe_progress(struct fleet *fleet, usec_t now);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The model's names and sentences, as people and programs read them. */
 #include "base/parse.h"
+#include "base/printable.h"
 #include "model/fleet.h"
+#include "model/memory.h"
+#include "model/observe.h"
 #include "model/world.h"
+#include "wire/control.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -58,6 +62,17 @@ const char *reason_text(enum reason reason)
         return reason_texts[reason];
 }
 
+const char *orderer_text(const struct orderer *by, char text[static ORDERER_TEXT_MAX])
+{
+        if (!by || !by->known)
+                snprintf(text, ORDERER_TEXT_MAX, "the operator");
+        else if (by->name[0] == '\0')
+                snprintf(text, ORDERER_TEXT_MAX, "uid %u", by->uid);
+        else
+                snprintf(text, ORDERER_TEXT_MAX, "%s (uid %u)", by->name, by->uid);
+        return text;
+}
+
 static const char *const rollout_state_names[] = {
         [ROLLOUT_NONE] = "none",     [ROLLOUT_RUNNING] = "running", [ROLLOUT_DONE] = "done",
         [ROLLOUT_HALTED] = "halted", [ROLLOUT_ABORTED] = "aborted",
@@ -67,6 +82,68 @@ static_assert(ELEMENTSOF(rollout_state_names) == _ROLLOUT_STATE_MAX, "a name for
 const char *rollout_state_name(enum rollout_state state)
 {
         return rollout_state_names[state];
+}
+
+const char *fleet_ordered_text(const struct fleet *fleet, usec_t now, char text[static FLEET_ORDERED_MAX])
+{
+        char span[FORMAT_MAX], who[ORDERER_TEXT_MAX];
+        usec_t ago = usec_sub(now, fleet->order_at);
+
+        text[0] = '\0';
+        if (fleet->settings->removed || fleet->order == ORDER_RUN || fleet->order_at == 0)
+                return text;
+        snprintf(text, FLEET_ORDERED_MAX, "%s ago by %s",
+                 format_duration(ago - ago % USEC_PER_SEC, span, sizeof(span)),
+                 orderer_text(&fleet->order_by, who));
+        return text;
+}
+
+const char *fleet_scaled_text(const struct fleet *fleet, usec_t now, char text[static FLEET_SCALED_MAX])
+{
+        char span[FORMAT_MAX], who[ORDERER_TEXT_MAX];
+        usec_t ago = usec_sub(now, fleet->scale_at);
+
+        text[0] = '\0';
+        if (!fleet_is_scaled(fleet))
+                return text;
+        if (fleet->scale_at == 0)
+                snprintf(text, FLEET_SCALED_MAX, "scaled");
+        else
+                snprintf(text, FLEET_SCALED_MAX, "scaled %s ago by %s",
+                         format_duration(ago - ago % USEC_PER_SEC, span, sizeof(span)),
+                         orderer_text(&fleet->scale_by, who));
+        return text;
+}
+
+/* A contract: a word is added, and never changed. */
+static const char *const wait_codes[] = {
+        [WAIT_NONE] = NULL,
+        [WAIT_FIRST_BEAT] = "first-beat",
+        [WAIT_READY_OTHERS] = "ready-others",
+        [WAIT_JOBS] = "jobs",
+        [WAIT_BEATS] = "idle-beats",
+        [WAIT_THREADS] = "threads",
+        [WAIT_EXIT] = "exit",
+        [WAIT_REDIS] = "redis",
+        [WAIT_FRESH_BEAT] = "fresh-beat",
+        [WAIT_STALE] = "stale",
+        [WAIT_HUNG] = "hung",
+        [WAIT_SIGNAL] = "signal",
+        [WAIT_REST] = "rest",
+        [WAIT_ELSEWHERE] = "beats-elsewhere",
+        [WAIT_AMBIGUOUS] = "ambiguous",
+        [WAIT_SUCCESSOR] = "successor",
+        [WAIT_RELEASE] = "release",
+        [WAIT_PLACES] = "places",
+        [WAIT_MEMORY] = "memory",
+        [WAIT_BACKOFF] = "backoff",
+        [WAIT_ADOPTION] = "adoption",
+};
+static_assert(ELEMENTSOF(wait_codes) == _WAIT_MAX, "a word for each wait");
+
+const char *wait_code(enum wait wait)
+{
+        return wait_codes[wait];
 }
 
 static const char *const order_names[] = {
@@ -92,6 +169,14 @@ const char *culprits_cause_name(enum culprits_cause cause)
         return cause_names[cause];
 }
 
+/* How long it is until then, in whole seconds: one that runs is not over. */
+static const char *left_text(usec_t at, usec_t now, char text[static FORMAT_MAX])
+{
+        usec_t left = usec_add(usec_sub(at, now), USEC_PER_SEC - 1);
+
+        return format_duration(left - left % USEC_PER_SEC, text, FORMAT_MAX);
+}
+
 /* What follows the count of its running jobs: ", oldest 11min", or "" where that is not known. */
 static const char *oldest_text(const struct worker *worker, usec_t now, char text[static OLDEST_MAX])
 {
@@ -112,16 +197,103 @@ static const char *oldest_text(const struct worker *worker, usec_t now, char tex
 
 static const char *jobs_text(const struct worker *worker, usec_t now, char *text, size_t size)
 {
-        char oldest[OLDEST_MAX];
+        struct cut_off cut = worker_cut_off(worker);
+        char oldest[OLDEST_MAX], left[FORMAT_MAX], allowed[FORMAT_MAX];
 
-        snprintf(text, size, "waits for %u running job%s to finish%s", worker->busy,
-                 worker->busy == 1 ? "" : "s", oldest_text(worker, now, oldest));
+        oldest_text(worker, now, oldest);
+        if (!cut.setting)
+                snprintf(text, size, "waits for %u running job%s to finish%s", worker->busy,
+                         worker->busy == 1 ? "" : "s", oldest);
+        else
+                snprintf(text, size, "waits for %u running job%s%s, cut off in %s (%s %s)", worker->busy,
+                         worker->busy == 1 ? "" : "s", oldest, left_text(cut.at, now, left), cut.setting,
+                         format_duration(cut.allowed, allowed, sizeof(allowed)));
+        return text;
+}
+
+static const char *const beat_faults[] = {
+        [BEAT_FAULT_NONE] = "",
+        [BEAT_FAULT_PLACE] = "its status directory is gone, or was changed",
+        [BEAT_FAULT_MISSING] = "its status file is gone",
+        [BEAT_FAULT_KIND] = "its status file is no regular file",
+        [BEAT_FAULT_OWNER] = "its status file belongs to another user",
+        [BEAT_FAULT_SIZE] = "its status file is larger than 4 KiB",
+        [BEAT_FAULT_UNREADABLE] = "its status file cannot be read",
+        [BEAT_FAULT_CHANGES] = "its status file changes while it is read",
+        [BEAT_FAULT_RECORD] = "its status file is no record of sqmgr-heartbeat(7)",
+        [BEAT_FAULT_START] = "'start' in its status file is missing, or another process's",
+};
+static_assert(ELEMENTSOF(beat_faults) == _BEAT_FAULT_MAX, "a sentence for each");
+
+const char *beat_fault_text(enum beat_fault fault)
+{
+        return beat_faults[fault];
+}
+
+static const char *first_beat_text(const struct worker *worker, usec_t now, char *text, size_t size)
+{
+        usec_t at = worker_boot_deadline(worker);
+        const char *what = fleet_settings_write_beats(worker->fleet->settings)
+                                   ? "waits for its first heartbeat"
+                                   : "waits until its command runs";
+        const char *fault = beat_fault_text(worker->beat_fault), *but = fault[0] != '\0' ? ", but " : "";
+        char left[FORMAT_MAX], timeout[FORMAT_MAX];
+
+        if (worker->state != WORKER_STARTING || at <= now)
+                snprintf(text, size, "%s%s%s", what, but, fault);
+        else
+                snprintf(text, size, "%s%s%s, given up in %s (boot_timeout %s)", what, but, fault,
+                         left_text(at, now, left),
+                         format_duration(worker->fleet->settings->boot_timeout, timeout, sizeof(timeout)));
+        return text;
+}
+
+/* How many further heartbeats of one that is idle prove it, and how long that may take. */
+#define BEATS_MAX 96
+static void beats_text(const struct worker *worker, unsigned count, char text[static BEATS_MAX])
+{
+        usec_t most = count * worker->fleet->settings->traits->beat_usec;
+        char span[FORMAT_MAX], within[FORMAT_MAX + 16] = "";
+
+        if (most > 0)
+                snprintf(within, sizeof(within), " (up to %s)", format_duration(most, span, sizeof(span)));
+        snprintf(text, BEATS_MAX, "%u more idle heartbeat%s%s", count, count == 1 ? "" : "s", within);
+}
+
+/* One that finishes its jobs first is told to exit by what cuts it off, as it were. */
+static const char *drain_text(const struct worker *worker, const struct cut_off *cut, usec_t now, char *text,
+                              size_t size)
+{
+        const struct fleet_settings *settings = worker->fleet->settings;
+        usec_t from = settings->stop_bounded ? worker->quiet_at : cut->at;
+        usec_t at = MAX(cut->at, usec_add(from, settings->stop_timeout));
+        char left[FORMAT_MAX];
+
+        snprintf(text, size, "waits for it to exit, killed in %s (%s%s)", left_text(at, now, left),
+                 cut->setting, strcmp(cut->setting, "stop_timeout") == 0 ? "" : " and stop_timeout");
+        return text;
+}
+
+static const char *exit_text(const struct worker *worker, usec_t now, char *text, size_t size)
+{
+        struct cut_off cut = worker_cut_off(worker);
+        usec_t stop_timeout = worker->fleet->settings->stop_timeout, at = worker_kill_at(worker);
+        char left[FORMAT_MAX], timeout[FORMAT_MAX];
+
+        format_duration(stop_timeout, timeout, sizeof(timeout));
+        if (worker->state == WORKER_QUIET && cut.setting)
+                return drain_text(worker, &cut, now, text, size);
+        if (worker->state == WORKER_STOPPING && !worker_is_remainder(worker) && at > now)
+                snprintf(text, size, "waits for it to exit, killed %sin %s (stop_timeout %s)",
+                         worker->killed_at != 0 ? "again " : "", left_text(at, now, left), timeout);
+        else
+                snprintf(text, size, "waits for it to exit");
         return text;
 }
 
 const char *worker_waits_for(const struct worker *worker, usec_t now, char *text, size_t size)
 {
-        char span[32];
+        char span[32], beats[BEATS_MAX];
         unsigned count = worker->waits_count;
 
         text[0] = '\0';
@@ -134,8 +306,7 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
         case _WAIT_MAX:
                 break;
         case WAIT_FIRST_BEAT:
-                snprintf(text, size, "waits for its first beat");
-                break;
+                return first_beat_text(worker, now, text, size);
         case WAIT_READY_OTHERS:
                 snprintf(text, size, "waits until %u more worker%s ready", count,
                          count == 1 ? " is" : "s are");
@@ -143,37 +314,54 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
         case WAIT_JOBS:
                 return jobs_text(worker, now, text, size);
         case WAIT_BEATS:
-                snprintf(text, size, "waits for %u more beat%s to be proven idle", count,
-                         count == 1 ? "" : "s");
+                beats_text(worker, count, beats);
+                snprintf(text, size, "exits after %s", beats);
                 break;
         case WAIT_THREADS:
-                snprintf(text, size, "waits for %u job thread%s to exit, or %u more beat%s", worker->threads,
-                         worker->threads == 1 ? "" : "s", count, count == 1 ? "" : "s");
+                beats_text(worker, count, beats);
+                snprintf(text, size, "exits when %u job thread%s ended, or after %s", worker->threads,
+                         worker->threads == 1 ? " has" : "s have", beats);
                 break;
         case WAIT_EXIT:
-                snprintf(text, size, "waits for it to exit");
-                break;
+                return exit_text(worker, now, text, size);
         case WAIT_REDIS:
                 snprintf(text, size, "waits for Redis");
                 break;
         case WAIT_FRESH_BEAT:
-                snprintf(text, size, "waits for a fresh beat");
+                snprintf(text, size, "waits for a fresh heartbeat");
                 break;
         case WAIT_STALE:
                 format_duration(usec_sub(now, worker->beat_at), span, sizeof(span));
-                snprintf(text, size, "its beat stopped %s ago: it is kept, and nothing is done to it", span);
+                snprintf(text, size, "has had no heartbeat for %s%s%s: it is kept, and nothing is done to it",
+                         span, worker->beat_fault != BEAT_FAULT_NONE ? ", " : "",
+                         beat_fault_text(worker->beat_fault));
                 break;
         case WAIT_HUNG:
                 format_duration(usec_sub(now, worker->beat_at), span, sizeof(span));
-                snprintf(text, size, "hangs: its beat stopped %s ago, it is kept but does not count", span);
+                snprintf(text, size, "hangs: no heartbeat for %s, it is kept but does not count", span);
                 break;
         case WAIT_SIGNAL:
                 snprintf(text, size, "cannot be signalled: %s",
                          worker->signal_error == ENOTSUP ? "it does not catch the quiet signal"
                                                          : strerrordesc_np(worker->signal_error));
                 break;
+        case WAIT_REST:
+                snprintf(text, size, "is told to exit once it is sure not to be taking a job");
+                break;
         case WAIT_ELSEWHERE:
                 snprintf(text, size, "beats elsewhere: check redis_url, namespace, host name");
+                break;
+        case WAIT_AMBIGUOUS:
+                snprintf(text, size,
+                         "its beat cannot be told from another's: give each machine and container a host "
+                         "name of "
+                         "its own");
+                break;
+        case WAIT_SUCCESSOR:
+                snprintf(text, size,
+                         worker->booted
+                                 ? "waits for the first heartbeat of another process of its, which has booted"
+                                 : "waits to learn what is left of it");
                 break;
         case WAIT_RELEASE:
                 snprintf(text, size, "waits for a new worker to prove itself: the last one failed");
@@ -213,31 +401,52 @@ static const struct worker *longest_drain(const struct fleet *fleet)
 static void places_text(const struct fleet *fleet, usec_t now, char *text, size_t size)
 {
         const struct worker *longest = longest_drain(fleet);
-        char span[32], oldest[OLDEST_MAX];
+        char span[32], jobs[OLDEST_MAX + 32] = "", oldest[OLDEST_MAX];
 
         if (!longest) {
                 unsigned places = fleet_max_processes(fleet);
 
-                snprintf(text, size, "waits for a place: %u of %u (max_processes) %s taken", places, places,
-                         places == 1 ? "is" : "are");
+                snprintf(text, size,
+                         "waits for one of its processes to end: %u of %u (max_processes) %s alive", places,
+                         places, places == 1 ? "is" : "are");
                 return;
         }
         unsigned draining = 0;
         for (size_t i = 0; i < fleet->n_workers; i++)
                 draining += holds_place(fleet->workers[i]);
         format_duration(usec_sub(now, drain_since(longest)), span, sizeof(span));
+        if (fleet->settings->traits->tells_busy)
+                snprintf(jobs, sizeof(jobs), ", %u running job%s%s", longest->busy,
+                         longest->busy == 1 ? "" : "s", oldest_text(longest, now, oldest));
         snprintf(text, size,
-                 "waits for a place: %u of %u (max_processes) %s draining %sworker%s, %s (pid %d, %u "
-                 "running job%s%s) for %s",
-                 draining, fleet_max_processes(fleet), draining == 1 ? "is held by a" : "are held by",
-                 fleet_count(fleet, now).hung > 0 ? "or hung " : "", draining == 1 ? "" : "s",
-                 WORKER_ID(longest), (int)worker_pid(longest), longest->busy, longest->busy == 1 ? "" : "s",
-                 oldest_text(longest, now, oldest), span);
+                 "waits for one of its processes to end: %u of %u (max_processes) %s draining%s, %s (pid "
+                 "%d%s) for %s",
+                 draining, fleet_max_processes(fleet), draining == 1 ? "is" : "are",
+                 fleet_count(fleet, now).hung > 0 ? " or hung" : "", WORKER_ID(longest),
+                 (int)worker_pid(longest), jobs, span);
+}
+
+static void memory_text(const struct fleet *fleet, usec_t now, char *text, size_t size)
+{
+        const struct world *world = fleet->world;
+        char available[FORMAT_MAX], reserved_text[FORMAT_MAX];
+        uint64_t reserved = memory_reserved_bytes(world, now);
+
+        format_size(world->available_bytes, available, sizeof(available));
+        format_size(reserved, reserved_text, sizeof(reserved_text));
+        if (reserved == 0)
+                snprintf(text, size, "waits for memory: %s available is less than 1.25 x its median worker",
+                         available);
+        else
+                snprintf(text, size,
+                         "waits for memory: %s available, less %s that workers which start still grow by, is "
+                         "less than 1.25 x its median worker",
+                         available, reserved_text);
 }
 
 const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, size_t size)
 {
-        char span[32], available[32];
+        char span[32];
 
         text[0] = '\0';
         switch (fleet->waits_for) {
@@ -245,9 +454,7 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
                 places_text(fleet, now, text, size);
                 break;
         case WAIT_MEMORY:
-                format_size(fleet->world->available_bytes, available, sizeof(available));
-                snprintf(text, size, "waits for memory: %s available is less than 1.25 x its median worker",
-                         available);
+                memory_text(fleet, now, text, size);
                 break;
         case WAIT_BACKOFF:
                 format_duration(usec_sub(MAX(fleet->crash.next_at, fleet->churn.next_at), now), span,
@@ -266,10 +473,118 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
                 snprintf(text, size, "waits for a new worker to prove itself: the last one failed");
                 break;
         case WAIT_ADOPTION:
-                snprintf(text, size, "waits to learn whether processes that it found are its workers");
+                snprintf(text, size,
+                         "waits to learn whether processes that it found are its workers (up to %s)",
+                         left_text(fleet->hold_until, now, span));
                 break;
         default:
                 break;
         }
         return text;
+}
+
+static const char *const crash_state_names[] = {
+        [CRASH_NONE] = "none",
+        [CRASH_FAILING] = "failing",
+        [CRASH_RECOVERING] = "recovering",
+        [CRASH_SETTLED] = "settled",
+};
+static_assert(ELEMENTSOF(crash_state_names) == _CRASH_STATE_MAX, "a name for each state");
+
+const char *crash_state_name(enum crash_state state)
+{
+        return crash_state_names[state];
+}
+
+/* What it died of, or the like of it, made the restart halt: it has been told. */
+static bool halt_tells(const struct fleet *fleet)
+{
+        const char *last = fleet->crash_last, *lines = strstr(last, CONTROL_LAST_LINES_BEGIN);
+
+        return fleet->rollout.state == ROLLOUT_HALTED && strstr(fleet->rollout.error, lines ? lines : last);
+}
+
+const char *fleet_crash_text(const struct fleet *fleet, usec_t now, char *text, size_t size)
+{
+        usec_t next_at = fleet_next_start_at(fleet, now);
+        char row[64], span[FORMAT_MAX];
+        int n = 0;
+
+        text[0] = '\0';
+        snprintf(row, sizeof(row), "%u short li%s in a row", fleet->crash.count,
+                 fleet->crash.count == 1 ? "fe" : "ves");
+        switch (fleet_crash_state(fleet, now)) {
+        case CRASH_NONE:
+        case _CRASH_STATE_MAX:
+                return text;
+        case CRASH_FAILING:
+                n = next_at == 0 ? snprintf(text, size, "%s", row)
+                                 : snprintf(text, size, "%s, the next start in %s", row,
+                                            left_text(next_at, now, span));
+                break;
+        case CRASH_RECOVERING:
+                n = snprintf(text, size, "recovering from %s: over in %s unless a worker dies", row,
+                             left_text(fleet_recovered_at(fleet), now, span));
+                break;
+        case CRASH_SETTLED:
+                n = snprintf(text, size, "%s, but no start is due", row);
+                break;
+        }
+        if (n > 0 && (size_t)n < size && fleet->crash_last[0] != '\0' && !halt_tells(fleet))
+                snprintf(text + n, size - (size_t)n, "; %s: %s",
+                         fleet->crash_last_apart ? "since then" : "the last", fleet->crash_last);
+        return text;
+}
+
+const char *world_stopping_text(const struct world *world, usec_t now, char *text, size_t size)
+{
+        usec_t at = usec_add(world->shutdown_at, world->settings->shutdown_timeout);
+        unsigned workers = 0, jobs = 0;
+        char left[FORMAT_MAX], running[48] = "";
+        bool told = false;
+
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                struct fleet_counts counts = fleet_count(world->fleets[i], now);
+
+                workers += counts.live;
+                jobs += counts.busy;
+                told |= world->fleets[i]->settings->traits->tells_busy;
+        }
+        if (told)
+                snprintf(running, sizeof(running), "%u running job%s, ", jobs, jobs == 1 ? "" : "s");
+        int n = snprintf(text, size, "%u worker%s left, %s", workers, workers == 1 ? "" : "s", running);
+        if (n < 0 || (size_t)n >= size)
+                return text;
+        if (world->shutdown_now || now >= at)
+                snprintf(text + n, size - (size_t)n, "all told to exit");
+        else
+                snprintf(text + n, size - (size_t)n, "%s until all are told to exit",
+                         left_text(at, now, left));
+        return text;
+}
+
+void exit_lines_quote(char *text, size_t size, const char *lines)
+{
+        size_t length = strlen(text);
+
+        if (lines[0] == '\0')
+                return;
+        snprintf(text + length, size - length, CONTROL_LAST_LINES_BEGIN "%s", lines);
+        for (char *at = text + length; (at = strchr(at, '\n')); at++)
+                *at = CONTROL_LAST_LINES_BAR;
+        /* Cut at its bound, it may end within a character. */
+        printable_replace(text, strlen(text), true);
+}
+
+void exit_status_text(const struct exit_status *exit, char *text, size_t size)
+{
+        if (exit->launch_error)
+                snprintf(text, size, "could not be started: %s", exit->launch_error);
+        else if (!exit->known)
+                snprintf(text, size, "exited, status unknown");
+        else if (exit->by_signal)
+                snprintf(text, size, "was killed by signal %d (SIG%s)", exit->status,
+                         sigabbrev_np(exit->status) ?: "?");
+        else
+                snprintf(text, size, "exited with status %d", exit->status);
 }

@@ -10,9 +10,14 @@
 #include <string.h>
 
 /* Magic, version, length and checksum of the payload. */
-#define STATE_MAGIC       "sqmgr.st"
-#define STATE_VERSION     1
-#define STATE_HEADER_SIZE (sizeof(STATE_MAGIC) - 1 + 4 + 8 + 8)
+#define STATE_MAGIC   "sqmgr.st"
+#define STATE_VERSION 3
+/* All that there is is told by the former, too, while no heartbeat stands elsewhere than the framework's do,
+ * and by the latter while no worker has a flag that came with the former: an older sqmgr can go on with that.
+ */
+#define STATE_VERSION_PLACES 2
+#define STATE_VERSION_PROVEN 1
+#define STATE_HEADER_SIZE    (sizeof(STATE_MAGIC) - 1 + 4 + 8 + 8)
 
 static const struct record_field backoff_fields[] = {
         RECORD_FIELD(NUMBER, struct backoff, count),
@@ -39,6 +44,9 @@ static const struct record_field worker_flag_fields[] = {
         RECORD_FIELD(NUMBER, struct worker, over_threshold),
         RECORD_FIELD(NUMBER, struct worker, quiet_ordered),
         RECORD_FIELD(NUMBER, struct worker, hung),
+        RECORD_FIELD(NUMBER, struct worker, unproven),
+        RECORD_FIELD(NUMBER, struct worker, quiet_uncaught),
+        RECORD_FIELD(NUMBER, struct worker, finishes_job),
 };
 static const struct record worker_flags = RECORD(worker_flag_fields);
 
@@ -115,12 +123,41 @@ static void pack_worker(struct record_writer *writer, const struct worker *worke
         record_write(writer, &worker_record, &saved);
 }
 
+/* Is one about to be made in this place? */
+static bool is_starting(const struct plan *plan, const struct fleet *fleet, unsigned index)
+{
+        const struct action *start;
+
+        for (size_t at = 0; (start = next_start(plan, &at, fleet));)
+                if (start->index == index)
+                        return true;
+        return false;
+}
+
+/* The same of the starts that are still looked for: the next one of this fleet whose place is empty. Once
+ * they are given up their places are taken, before that is told here. */
+static const struct worker *next_underway(const struct state_source *source, size_t *at,
+                                          const struct fleet *fleet)
+{
+        while (*at < source->n_underway) {
+                const struct underway *underway = &source->underway[(*at)++];
+
+                if (underway->fleet == fleet && !fleet_has_place(fleet, underway->start.index) &&
+                    !is_starting(source->starting, fleet, underway->start.index))
+                        return &underway->start;
+        }
+        return NULL;
+}
+
 static void pack_workers(struct record_writer *writer, const struct state_source *source,
                          const struct fleet *fleet)
 {
+        const struct worker *underway;
         uint64_t n = 0;
 
         for (size_t at = 0; next_start(source->starting, &at, fleet);)
+                n++;
+        for (size_t at = 0; next_underway(source, &at, fleet);)
                 n++;
         for (size_t i = 0; i < fleet->n_workers; i++)
                 n += fleet->workers[i]->state != WORKER_GONE;
@@ -131,6 +168,8 @@ static void pack_workers(struct record_writer *writer, const struct state_source
                         pack_worker(writer, worker,
                                     source->identity ? source->identity(worker, source->userdata) : NULL);
         }
+        for (size_t at = 0; (underway = next_underway(source, &at, fleet));)
+                pack_worker(writer, underway, NULL);
         const struct action *start;
         for (size_t at = 0; (start = next_start(source->starting, &at, fleet));) {
                 const struct worker worker = {
@@ -171,6 +210,7 @@ static int unpack_workers(struct record_reader *reader, struct state_fleet *flee
                 if (r < 0)
                         return r;
                 check_worker(reader, &saved->worker, fleet->generation);
+                saved->worker.busy = saved->worker.finishes_job;
         }
         if (reader->wrong)
                 return 0;
@@ -245,11 +285,50 @@ static int unpack_dead(struct record_reader *reader, struct state *state)
         return 0;
 }
 
-static void pack_header(uint8_t *bytes, size_t size)
+static bool has_chosen(const struct world *world)
+{
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                const struct fleet_settings *settings = world->fleets[i]->settings;
+
+                if (fleet_settings_heartbeat(settings) != settings->traits->heartbeat)
+                        return true;
+        }
+        return false;
+}
+
+/* Of each fleet, in their order, where some are not the framework's. */
+static void pack_heartbeats(struct record_writer *writer, const struct world *world)
+{
+        for (size_t i = 0; has_chosen(world) && i < world->n_fleets; i++)
+                if (!world->fleets[i]->unknown)
+                        record_write_number(writer, fleet_settings_heartbeat(world->fleets[i]->settings));
+}
+
+static void unpack_heartbeats(struct record_reader *reader, struct state *state)
+{
+        for (size_t i = 0; reader->left > 0 && i < state->n_fleets; i++)
+                state->fleets[i].heartbeat =
+                        (unsigned)record_read_number(reader, 0, _HEARTBEAT_PLACE_MAX - 1);
+}
+
+static uint64_t version_of(const struct world *world)
+{
+        if (has_chosen(world))
+                return STATE_VERSION;
+        for (size_t i = 0; i < world->n_fleets; i++)
+                for (size_t j = 0; j < world->fleets[i]->n_workers; j++)
+                        if (world->fleets[i]->workers[j]->unproven ||
+                            world->fleets[i]->workers[j]->quiet_uncaught ||
+                            world->fleets[i]->workers[j]->finishes_job)
+                                return STATE_VERSION_PLACES;
+        return STATE_VERSION_PROVEN;
+}
+
+static void pack_header(uint8_t *bytes, size_t size, uint64_t version)
 {
         uint8_t *at = mempcpy(bytes, STATE_MAGIC, sizeof(STATE_MAGIC) - 1);
 
-        record_put_bytes(at, 4, STATE_VERSION);
+        record_put_bytes(at, 4, version);
         record_put_bytes(at + 4, 8, size - STATE_HEADER_SIZE);
         record_put_bytes(at + 12, 8,
                          hash_bytes(HASH_INIT, bytes + STATE_HEADER_SIZE, size - STATE_HEADER_SIZE));
@@ -257,16 +336,15 @@ static void pack_header(uint8_t *bytes, size_t size)
 
 static enum state_outcome unpack_header(const uint8_t *bytes, size_t size)
 {
-        const uint8_t *at = bytes + sizeof(STATE_MAGIC) - 1;
-
         if (size == 0)
                 return STATE_TRUNCATED;
         if (memcmp(bytes, STATE_MAGIC, MIN(size, sizeof(STATE_MAGIC) - 1)) != 0)
                 return STATE_GARBLED;
         if (size < STATE_HEADER_SIZE)
                 return STATE_TRUNCATED;
+        const uint8_t *at = bytes + sizeof(STATE_MAGIC) - 1;
         uint64_t version = record_get_bytes(at, 4), length = record_get_bytes(at + 4, 8);
-        if (version != STATE_VERSION)
+        if (version < STATE_VERSION_PROVEN || version > STATE_VERSION)
                 return version > STATE_VERSION ? STATE_NEWER : STATE_GARBLED;
         if (length > size - STATE_HEADER_SIZE)
                 return STATE_TRUNCATED;
@@ -280,19 +358,26 @@ int state_pack(const struct state_source *source, uint8_t **ret, size_t *ret_siz
 {
         const struct world *world = source->world;
         struct record_writer writer = {.now = source->now};
+        uint64_t n_known = 0;
 
         (void)record_write_space(&writer, STATE_HEADER_SIZE);
         record_write_text(&writer, source->boot_id);
         record_write_number(&writer, source->now);
-        record_write_number(&writer, world->n_fleets);
+        /* One whose workers are still looked for, and of which no state tells, is left to the next to find.
+         */
         for (size_t i = 0; i < world->n_fleets; i++)
-                pack_fleet(&writer, source, world->fleets[i]);
+                n_known += !world->fleets[i]->unknown;
+        record_write_number(&writer, n_known);
+        for (size_t i = 0; i < world->n_fleets; i++)
+                if (!world->fleets[i]->unknown)
+                        pack_fleet(&writer, source, world->fleets[i]);
         pack_dead(&writer, source->dead);
+        pack_heartbeats(&writer, world);
         if (writer.failed || writer.size > STATE_BYTES_MAX) {
                 free(writer.bytes);
                 return writer.failed ? -ENOMEM : -EFBIG;
         }
-        pack_header(writer.bytes, writer.size);
+        pack_header(writer.bytes, writer.size, version_of(world));
         *ret = writer.bytes;
         *ret_size = writer.size;
         return 0;
@@ -375,6 +460,7 @@ int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t 
         int r = unpack_dead(&reader, state);
         if (r < 0)
                 return r;
+        unpack_heartbeats(&reader, state);
         if (reader.wrong || reader.left > 0)
                 return STATE_GARBLED;
         if (!same_boot)

@@ -23,7 +23,14 @@ enum state_outcome {
 /* A worker as it was. Of worker, what is evidence of its jobs is left out: it is gathered anew. */
 struct state_worker {
         struct worker worker; /* pid 0: its start was under way, whether it came about is not known */
-        char *identity;       /* the shell's name for its heartbeat; "": none */
+        char *identity; /* the shell's name for its heartbeat; of one whose beat_pid is 0, the names of this
+                         * host under which it may beat, see match_hosts_since(); "": none */
+};
+
+/* A start that was under way when the state was read, and of which nothing has come forward yet. */
+struct underway {
+        struct fleet *fleet;
+        struct worker start; /* as it was, its pid 0 */
 };
 
 struct state_fleet {
@@ -33,9 +40,10 @@ struct state_fleet {
         bool force;
         unsigned scale;       /* 0: none */
         unsigned scale_for;   /* active_process_count when it was in force */
-        uint64_t launch_hash; /* these three: of its settings then */
+        uint64_t launch_hash; /* these four: of its settings then */
         unsigned framework;   /* id of its traits */
         char *redis_url;      /* without user and password; "": none of its own */
+        unsigned heartbeat; /* where they were: enum heartbeat_place, as its framework lets that be chosen */
         struct rollout rollout;
         struct backoff crash;
         struct backoff churn;
@@ -60,16 +68,18 @@ struct state {
         struct state_dead *dead;
 };
 
-/* The shell's name for a worker's heartbeat; NULL: none. */
+/* The identity of a struct state_worker; NULL: none. It is packed before the next is asked for. */
 typedef const char *(*state_identity_fn)(const struct worker *worker, void *userdata);
 
 /* What is packed, all borrowed. */
 struct state_source {
         const struct world *world;
         const struct state_dead *dead;
-        const struct plan *starting; /* whose starts are about to be made; NULL: none */
-        const char *boot_id;         /* of the boot of the machine on whose monotonic clock the times are */
-        state_identity_fn identity;  /* may be NULL */
+        const struct plan *starting;     /* whose starts are about to be made; NULL: none */
+        const struct underway *underway; /* those that are still looked for */
+        size_t n_underway;
+        const char *boot_id;        /* of the boot of the machine on whose monotonic clock the times are */
+        state_identity_fn identity; /* may be NULL */
         void *userdata;
         usec_t now;
 };

@@ -27,6 +27,8 @@ struct world {
         uint64_t oom_kills; /* of the kernel, on this machine, as last read */
         usec_t oom_at;      /* when they were last seen to have become more; 0: never */
 
+        const struct orderer *by; /* whose order is carried out now, borrowed; NULL: nobody's */
+
         bool shutting_down;
         bool shutdown_now; /* asked twice */
         usec_t shutdown_at;
@@ -52,6 +54,10 @@ void world_forget_removed(struct world *world);
 
 /* The fleet of that name, or NULL. */
 struct fleet *world_fleet(const struct world *world, const char *name);
+
+/* How the end of sqmgr comes forward: "2 workers left, 3 running jobs, 25s until all are told to exit".
+ * Returns text. */
+const char *world_stopping_text(const struct world *world, usec_t now, char *text, size_t size);
 
 /* The worker of id "FLEET/INDEX", or NULL. */
 struct worker *world_worker(const struct world *world, const char *id);

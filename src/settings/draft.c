@@ -6,6 +6,7 @@
 #include "base/socket_path.h"
 #include "base/words.h"
 #include "settings/errors.h"
+#include "settings/presets.h"
 #include "settings/redis_url.h"
 #include <stdio.h>
 #include <string.h>
@@ -14,9 +15,6 @@
 /* inih cuts the names of sections at 49 bytes. */
 #define FLEET_NAME_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 #define FLEET_PREFIX       "fleet:"
-
-/* What a framework needs beyond its own shutdown time before it may be killed. */
-#define STOP_TIMEOUT_MARGIN_USEC (5 * USEC_PER_SEC)
 
 /* A fleet, or in the first place of the draft the defaults of all, with the line that gave each key. */
 struct draft_fleet {
@@ -124,6 +122,11 @@ static int fleet_section(struct settings_draft *draft, const char *name, unsigne
         return add_fleet(draft, name, line);
 }
 
+void settings_draft_begin_file(struct settings_draft *draft)
+{
+        draft->section = SECTION_NONE;
+}
+
 int settings_draft_section(struct settings_draft *draft, const char *name, unsigned line,
                            struct settings_errors *errors)
 {
@@ -191,6 +194,20 @@ static int set_fallback(const struct settings_draft *draft, const struct setting
         return settings_value_parse(key, key->fallback, &draft->surroundings, base, why);
 }
 
+/* first: where it was given before. */
+static void given_twice(const char *name, unsigned first, unsigned line, struct settings_errors *errors)
+{
+        char where[SETTINGS_PLACE_MAX];
+
+        if (first / SETTINGS_LINES_MAX == line / SETTINGS_LINES_MAX)
+                snprintf(where, sizeof(where), "on line %u", first % SETTINGS_LINES_MAX);
+        else if (first < SETTINGS_LINES_MAX)
+                snprintf(where, sizeof(where), "on line %u of the file that includes this one", first);
+        else
+                (void)settings_errors_place(errors, first, "", where, sizeof(where));
+        settings_errors_add(errors, line, "'%s' is given twice in this section: first %s", name, where);
+}
+
 int settings_draft_set(struct settings_draft *draft, const char *name, const char *value, unsigned line,
                        struct settings_errors *errors)
 {
@@ -212,8 +229,7 @@ int settings_draft_set(struct settings_draft *draft, const char *name, const cha
         }
         unsigned *first = &scope_lines(draft, draft->scope, draft->fleet)[key - settings_keys];
         if (*first > 0) {
-                settings_errors_add(errors, line, "'%s' is given twice in this section: first on line %u",
-                                    key->name, *first);
+                given_twice(key->name, *first, line, errors);
                 return 0;
         }
         *first = line;
@@ -250,6 +266,31 @@ static unsigned draft_line(const struct settings_draft *draft, enum settings_sco
         return draft->lines[settings_key_find(scope, name) - settings_keys];
 }
 
+/* In its own section, and not in [fleet]. */
+static bool is_own(const struct settings_draft *draft, const struct draft_fleet *fleet, const char *name)
+{
+        size_t key = (size_t)(settings_key_find(SETTINGS_FLEET, name) - settings_keys);
+
+        return fleet->lines[key] != draft->fleets[0].lines[key];
+}
+
+/* The time to exit, where the file does not give it. One that [fleet] gives all of them bounds nobody's jobs:
+ * it is how long a worker may take that need not wait for any. */
+static void finish_stop(const struct settings_draft *draft, struct draft_fleet *fleet)
+{
+        struct fleet_settings *s = fleet->settings;
+        bool given = fleet->lines[settings_key_find(SETTINGS_FLEET, "stop_timeout") - settings_keys] > 0;
+        bool own = is_own(draft, fleet, "stop_timeout");
+        usec_t preset =
+                !s->traits->stop_chosen || s->preset == PRESET_NONE ? 0 : presets[s->preset].stop_usec;
+
+        s->stop_bounded = s->traits->stop_chosen && (own || preset > 0);
+        if (preset > 0 && !own)
+                s->stop_timeout = preset;
+        else if (!given)
+                s->stop_timeout = MAX(s->stop_timeout, fleet_settings_stop_usec(s));
+}
+
 /* Fills in what the file does not give: from [fleet], or the default. */
 static int inherit_fleet(const struct settings_draft *draft, struct draft_fleet *fleet)
 {
@@ -266,7 +307,41 @@ static int inherit_fleet(const struct settings_draft *draft, struct draft_fleet 
                 else
                         r = set_fallback(draft, key, fleet->settings);
         }
-        return r == 0 ? fleet_settings_derive(fleet->settings) : r;
+        if (r == 0)
+                r = fleet_settings_derive(fleet->settings);
+        if (r == 0)
+                finish_stop(draft, fleet);
+        return r;
+}
+
+/* Keys that would do nothing with what the workers are. What is inherited from [fleet] is for other fleets.
+ */
+static void check_framework(const struct settings_draft *draft, const struct draft_fleet *fleet,
+                            struct settings_errors *errors)
+{
+        const struct fleet_settings *s = fleet->settings;
+        const struct {
+                const char *name;
+                bool known;
+                const char *by;
+        } keys[] = {
+                {"heartbeat", s->traits->heartbeat_chosen, "framework 'native'"},
+                {"preset", s->traits->stop_chosen, "framework 'plain'"},
+                {"stop_signal", s->traits->stop_chosen, "framework 'plain'"},
+                {"redis_url", fleet_settings_need_redis(s), "heartbeats in Redis"},
+                {"hang_after", fleet_settings_write_beats(s), "workers that beat"},
+                {"hang_action", fleet_settings_write_beats(s), "workers that beat"},
+                {"rescue_jobs", s->traits->can_rescue, "workers whose jobs can be put back"},
+                {"rescue_limit", s->traits->can_rescue, "workers whose jobs can be put back"},
+                {"job_warn_after", s->traits->has_work_list, "workers that list their jobs"},
+                {"stuck_job_action", s->traits->can_dump, "workers that tell what their threads are at"},
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(keys); i++)
+                if (!keys[i].known && is_own(draft, fleet, keys[i].name))
+                        settings_errors_add(errors, fleet_line(fleet, keys[i].name),
+                                            "fleet '%s': '%s' is for %s only, and this is '%s'", s->name,
+                                            keys[i].name, keys[i].by, s->traits->name);
 }
 
 static void check_counts(const struct draft_fleet *fleet, struct settings_errors *errors)
@@ -292,7 +367,7 @@ static void check_counts(const struct draft_fleet *fleet, struct settings_errors
 static void check_pairs(const struct draft_fleet *fleet, struct settings_errors *errors)
 {
         const struct fleet_settings *s = fleet->settings;
-        usec_t shutdown = s->traits->shutdown_usec + STOP_TIMEOUT_MARGIN_USEC;
+        usec_t stop = fleet_settings_stop_usec(s);
         char a[FORMAT_MAX], b[FORMAT_MAX];
 
         if (s->memory_limit > 0 && s->memory_limit < s->memory_threshold)
@@ -300,13 +375,13 @@ static void check_pairs(const struct draft_fleet *fleet, struct settings_errors 
                                     "fleet '%s': memory_limit = %s must not be below memory_threshold = %s",
                                     s->name, format_size_exact(s->memory_limit, a, sizeof(a)),
                                     format_size_exact(s->memory_threshold, b, sizeof(b)));
-        if (s->stop_timeout < shutdown)
+        if (s->stop_timeout < stop)
                 settings_errors_add(
                         errors, fleet_line(fleet, "stop_timeout"),
                         "fleet '%s': stop_timeout = %s must be at least %s, or workers are killed while "
                         "%s still saves its jobs",
                         s->name, format_duration_exact(s->stop_timeout, a, sizeof(a)),
-                        format_duration_exact(shutdown, b, sizeof(b)), s->traits->name);
+                        format_duration_exact(stop, b, sizeof(b)), s->traits->name);
         if (s->backoff_max < s->backoff_min)
                 settings_errors_add(errors,
                                     MAX(fleet_line(fleet, "backoff_max"), fleet_line(fleet, "backoff_min")),
@@ -315,7 +390,8 @@ static void check_pairs(const struct draft_fleet *fleet, struct settings_errors 
                                     format_duration_exact(s->backoff_min, b, sizeof(b)));
 }
 
-static void check_fleet(const struct draft_fleet *fleet, struct settings_errors *errors)
+static void check_fleet(const struct settings_draft *draft, const struct draft_fleet *fleet,
+                        struct settings_errors *errors)
 {
         const struct fleet_settings *s = fleet->settings;
 
@@ -331,6 +407,7 @@ static void check_fleet(const struct draft_fleet *fleet, struct settings_errors 
                         "fleet '%s': environment_file = %s must be an absolute path, or 'directory' be set, "
                         "below which it is looked for",
                         s->name, s->environment_file);
+        check_framework(draft, fleet, errors);
         check_counts(fleet, errors);
         check_pairs(fleet, errors);
 }
@@ -461,7 +538,7 @@ static int finish_fleets(struct settings_draft *draft, struct settings_errors *e
                 int r = inherit_fleet(draft, &draft->fleets[i]);
                 if (r < 0)
                         return r;
-                check_fleet(&draft->fleets[i], errors);
+                check_fleet(draft, &draft->fleets[i], errors);
         }
         if (draft->n_fleets == 1)
                 settings_errors_add(errors, 0,

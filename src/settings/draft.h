@@ -8,8 +8,8 @@
 struct settings_draft;
 struct settings_errors;
 
-/* What follows adds what is wrong to errors, by the line of the file, and returns 0 even so; -ENOMEM alone
- * ends the reading. */
+/* What follows adds what is wrong to errors, by the line of the file (settings_line()), and returns 0 even
+ * so; -ENOMEM alone ends the reading. */
 
 int settings_draft_new(const struct settings_surroundings *surroundings, struct settings_draft **ret);
 struct settings_draft *settings_draft_free(struct settings_draft *draft);
@@ -19,6 +19,9 @@ static inline void settings_draft_free_pointer(struct settings_draft **draft)
         *draft = settings_draft_free(*draft);
 }
 #define _cleanup_settings_draft_ _cleanup_(settings_draft_free_pointer)
+
+/* Another file begins: no section of it has. */
+void settings_draft_begin_file(struct settings_draft *draft);
 
 /* The section called name begins; it may have begun before. The keys of a refused one are passed over. */
 int settings_draft_section(struct settings_draft *draft, const char *name, unsigned line,

@@ -44,26 +44,54 @@ void settings_errors_sort(struct settings_errors *errors)
         }
 }
 
+int settings_errors_add_file(struct settings_errors *errors, const char *path)
+{
+        _cleanup_free_ char *copy = strdup(path);
+        char **larger = reallocarray(errors->files, errors->n_files + 1, sizeof(*larger));
+
+        if (larger)
+                errors->files = larger;
+        if (!larger || !copy)
+                return -ENOMEM;
+        printable_replace(copy, strlen(copy), false);
+        errors->files[errors->n_files++] = TAKE_PTR(copy);
+        return 0;
+}
+
+const char *settings_errors_place(const struct settings_errors *errors, unsigned line, const char *path,
+                                  char *text, size_t size)
+{
+        unsigned file = line / SETTINGS_LINES_MAX;
+
+        if (file > 0)
+                path = errors->files[file - 1];
+        if (line % SETTINGS_LINES_MAX == 0)
+                snprintf(text, size, "%s", path);
+        else
+                snprintf(text, size, "%s:%u", path, line % SETTINGS_LINES_MAX);
+        return text;
+}
+
 char *settings_errors_text(const struct settings_errors *errors, const char *path)
 {
         static const char lost[] = "memory was short, there are more errors than these\n";
+        char place[SETTINGS_PLACE_MAX];
         size_t size = strlen(path) + sizeof(": ") + sizeof(lost);
 
         for (size_t i = 0; i < errors->n; i++)
-                size += strlen(path) + strlen(errors->list[i].text) + sizeof(":4294967295: \n");
+                size += strlen(settings_errors_place(errors, errors->list[i].line, path, place,
+                                                     sizeof(place))) +
+                        strlen(errors->list[i].text) + sizeof(": \n");
         char *all = malloc(size);
         if (!all)
                 return NULL;
 
         size_t used = 0;
-        for (size_t i = 0; i < errors->n; i++) {
-                const struct settings_error *error = &errors->list[i];
-                if (error->line > 0)
-                        used += (size_t)snprintf(all + used, size - used, "%s:%u: %s\n", path, error->line,
-                                                 error->text);
-                else
-                        used += (size_t)snprintf(all + used, size - used, "%s: %s\n", path, error->text);
-        }
+        for (size_t i = 0; i < errors->n; i++)
+                used += (size_t)snprintf(
+                        all + used, size - used, "%s: %s\n",
+                        settings_errors_place(errors, errors->list[i].line, path, place, sizeof(place)),
+                        errors->list[i].text);
         if (errors->lost)
                 used += (size_t)snprintf(all + used, size - used, "%s: %s", path, lost);
         all[used] = '\0';
@@ -75,5 +103,8 @@ void settings_errors_clear(struct settings_errors *errors)
         for (size_t i = 0; i < errors->n; i++)
                 free(errors->list[i].text);
         free(errors->list);
+        for (size_t i = 0; i < errors->n_files; i++)
+                free(errors->files[i]);
+        free(errors->files);
         *errors = (struct settings_errors){0};
 }

@@ -3,6 +3,7 @@
 #include "settings/keys.h"
 #include "base/words.h"
 #include "config.h"
+#include "settings/presets.h"
 #include <string.h>
 #include <strings.h>
 #include <syslog.h>
@@ -45,10 +46,28 @@ static_assert(ELEMENTSOF(hang_actions) == _HANG_ACTION_MAX + 1, "a name for each
 static_assert(ELEMENTSOF(on_stops) == _ON_STOP_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(memory_metrics) == _MEMORY_METRIC_MAX + 1, "a name for each");
 
+static const struct settings_choice heartbeats[] = {
+        {"redis", HEARTBEAT_REDIS}, {"file", HEARTBEAT_FILE}, {0}};
+static const struct settings_choice preset_names[] = {
+        {"celery", PRESET_CELERY},
+        {"huey", PRESET_HUEY},
+        {"good_job", PRESET_GOOD_JOB},
+        {"solid_queue", PRESET_SOLID_QUEUE},
+        {"delayed_job", PRESET_DELAYED_JOB},
+        {"que", PRESET_QUE},
+        {"dramatiq", PRESET_DRAMATIQ},
+        {"puma", PRESET_PUMA},
+        {0},
+};
+static_assert(ELEMENTSOF(preset_names) == _PRESET_MAX + 1, "a name for each");
+
+static const int heartbeat_unset = HEARTBEAT_UNSET, preset_unset = PRESET_NONE;
 static const mode_t umask_unset = SETTINGS_UMASK_UNSET;
 static const int nice_unset = SETTINGS_NICE_UNSET;
 
 const struct settings_key settings_keys[] = {
+        {SQMGR(include), .type = SETTINGS_PATH, .unset = "none", .merged = true, .reload = SETTINGS_APPLIED,
+         .help = "files to read besides, by their names' order: a pattern as '/etc/sqmgr/conf.d/*.ini'"},
         {SQMGR(socket), .type = SETTINGS_PATH,
          .unset = "control.sock in $RUNTIME_DIRECTORY, else /run/sqmgr, not root: $XDG_RUNTIME_DIR/sqmgr",
          .help = "where sqmgrctl reaches sqmgr"},
@@ -108,8 +127,18 @@ const struct settings_key settings_keys[] = {
         {FLEET(command), .type = SETTINGS_COMMAND, .unset = "required", .required = true,
          .reload = SETTINGS_OUTDATES,
          .help = "what starts one worker, in the foreground; split into words without a shell"},
+        {FLEET(before_start), .type = SETTINGS_COMMAND, .unset = "none", .reload = SETTINGS_OUTDATES,
+         .help = "what is run before each start of a worker, which fails where it does"},
+        {FLEET(after_exit), .type = SETTINGS_COMMAND, .unset = "none", .reload = SETTINGS_APPLIED,
+         .help = "what is run after the end of each worker"},
         {FLEET_AS(framework, traits), .type = SETTINGS_FRAMEWORK, .fallback = "sidekiq",
          .help = "what the workers speak"},
+        {FLEET(heartbeat), .type = SETTINGS_CHOICE, .unset = "the framework's",
+         .unset_value = &heartbeat_unset, .choices = heartbeats,
+         .help = "where a native worker's heartbeat is: redis, or file, in $SQMGR_STATUS_DIR"},
+        {FLEET(preset), .type = SETTINGS_CHOICE, .unset = "none", .unset_value = &preset_unset,
+         .choices = preset_names, .reload = SETTINGS_APPLIED,
+         .help = "what a plain worker is, whose stop_signal and stop_timeout are known"},
         {FLEET(directory), .type = SETTINGS_PATH, .unset = "sqmgr's own", .reload = SETTINGS_OUTDATES,
          .help = "where workers start, resolved anew each time"},
         {FLEET(user), .type = SETTINGS_TEXT, .unset = "sqmgr's own", .reload = SETTINGS_OUTDATES,
@@ -126,21 +155,35 @@ const struct settings_key settings_keys[] = {
          .max = 19, .reload = SETTINGS_OUTDATES, .help = "CPU priority, 19 is the lowest"},
         {FLEET(oom_score_adj), .type = SETTINGS_INT, .fallback = "0", .min = -1000, .max = 1000,
          .reload = SETTINGS_OUTDATES, .help = "how gladly the kernel ends a worker when memory is out"},
-        {FLEET(limit_nofile), .type = SETTINGS_NUMBER, .unset = "sqmgr's own", .min = 16, .max = 1 << 30,
+        {FLEET(cpu_affinity), .type = SETTINGS_CPUS, .unset = "sqmgr's own", .reload = SETTINGS_OUTDATES,
+         .help = "processors that workers may run on: 0-3 5"},
+        {FLEET(limit_as), .type = SETTINGS_LIMIT_SIZE, .unset = "sqmgr's own", .reload = SETTINGS_OUTDATES,
+         .help = "how much address space a process may have"},
+        {FLEET(limit_core), .type = SETTINGS_LIMIT_SIZE, .unset = "sqmgr's own", .reload = SETTINGS_OUTDATES,
+         .help = "how large a core dump may be"},
+        {FLEET(limit_fsize), .type = SETTINGS_LIMIT_SIZE, .unset = "sqmgr's own", .reload = SETTINGS_OUTDATES,
+         .help = "how large a file may be that is written"},
+        {FLEET(limit_memlock), .type = SETTINGS_LIMIT_SIZE, .unset = "sqmgr's own",
+         .reload = SETTINGS_OUTDATES, .help = "how much memory may be locked"},
+        {FLEET(limit_nofile), .type = SETTINGS_LIMIT, .unset = "sqmgr's own", .min = 16,
          .reload = SETTINGS_OUTDATES, .help = "how many files a worker may have open"},
+        {FLEET(limit_nproc), .type = SETTINGS_LIMIT, .unset = "sqmgr's own", .reload = SETTINGS_OUTDATES,
+         .help = "how many processes and threads the user may have"},
+        {FLEET(limit_stack), .type = SETTINGS_LIMIT_SIZE, .unset = "sqmgr's own", .reload = SETTINGS_OUTDATES,
+         .help = "how large a stack may be"},
         {FLEET(log), .type = SETTINGS_LOG, .fallback = "inherit", .reload = SETTINGS_OUTDATES,
          .help = "where output goes: inherit, journal, or a file"},
         {FLEET(redis_url), .type = SETTINGS_URL, .unset = "the url of [redis]", .secret = true,
          .help = "the Redis of this fleet"},
-        {FLEET(active_process_count), .type = SETTINGS_COUNT, .fallback = "1", .min = 1, .max = COUNT_MAX,
-         .reload = SETTINGS_APPLIED, .help = "how many workers take jobs at all times"},
-        {FLEET(max_processes), .type = SETTINGS_COUNT, .unset = "3 x the count in force", .min = 1,
+        {FLEET(active_process_count), .type = SETTINGS_COUNT, .fallback = "1", .max = COUNT_MAX,
+         .reload = SETTINGS_APPLIED, .help = "how many workers take jobs at all times; 0: none"},
+        {FLEET(max_processes), .type = SETTINGS_COUNT, .unset = "3 x active_process_count", .min = 1,
          .max = 3 * COUNT_MAX, .reload = SETTINGS_APPLIED,
          .help = "how many may live at once, those that drain included"},
         {FLEET(restart_surge), .type = SETTINGS_SHARE, .fallback = "100%", .max = COUNT_MAX,
          .reload = SETTINGS_APPLIED, .help = "how many workers beyond the count a restart may run"},
-        {FLEET(ready_after), .type = SETTINGS_DURATION, .fallback = "10s", .max = HOURS(1),
-         .reload = SETTINGS_APPLIED, .help = "how long a new worker must be active before an old one may go"},
+        {FLEET(ready_after), .type = SETTINGS_DURATION, .fallback = "30s", .max = HOURS(1),
+         .reload = SETTINGS_APPLIED, .help = "how long a new worker is on trial before an old one may go"},
         {FLEET(boot_timeout), .type = SETTINGS_DURATION, .fallback = "120s", .min = MSEC(100), .max = DAYS(1),
          .reload = SETTINGS_APPLIED, .help = "how long a worker may take to its first beat"},
         {FLEET(rollout_timeout), .type = SETTINGS_DURATION, .fallback = "10min", .min = MSEC(100),
@@ -176,9 +219,8 @@ const struct settings_key settings_keys[] = {
          .help = "how long a job may run until it is told of; CLASS=DURATION for one class"},
         {FLEET(stuck_job_action), .type = SETTINGS_CHOICE, .fallback = "warn", .choices = stuck_job_actions,
          .reload = SETTINGS_APPLIED, .help = "what is done about such a job: warn, or dump what it is at"},
-        {FLEET(stop_signal), .type = SETTINGS_SIGNAL, .unset = "the framework's",
-         .refusal = "it is for framework 'plain' only, which this version does not have",
-         .help = "signal that tells a plain worker to exit"},
+        {FLEET(stop_signal), .type = SETTINGS_SIGNAL, .unset = "that of the preset, or the framework's",
+         .reload = SETTINGS_APPLIED, .help = "signal that tells a plain worker to exit"},
         {FLEET(backoff_min), .type = SETTINGS_DURATION, .fallback = "1s", .min = MSEC(10), .max = DAYS(1),
          .reload = SETTINGS_APPLIED, .help = "the first wait before a crashed worker is started again"},
         {FLEET(backoff_max), .type = SETTINGS_DURATION, .fallback = "60s", .min = MSEC(10), .max = DAYS(1),

@@ -24,13 +24,15 @@ enum settings_type {
         SETTINGS_LOG,         /* char *: inherit, journal, or an absolute path */
         SETTINGS_COUNTS,      /* char *: see settings/limits.h */
         SETTINGS_DURATIONS,   /* char *: the same */
+        SETTINGS_LIMIT,       /* char *: see settings/resources.h */
+        SETTINGS_LIMIT_SIZE,  /* char *: the same, in bytes */
+        SETTINGS_CPUS,        /* char *: the same */
         SETTINGS_SENTINELS,   /* char *: host:port, host:port */
         SETTINGS_URL,         /* char *: of a Redis */
         SETTINGS_CHOICE,      /* int: one of the key's choices */
         SETTINGS_FRAMEWORK,   /* const struct traits *: of one by that name */
         SETTINGS_INT,         /* int */
         SETTINGS_COUNT,       /* unsigned */
-        SETTINGS_NUMBER,      /* uint64_t */
         SETTINGS_MODE,        /* mode_t: octal */
         SETTINGS_SHARE,       /* struct share */
         SETTINGS_SIGNAL,      /* int: by name */
@@ -55,13 +57,15 @@ struct settings_key {
         const char *help;        /* one line */
         const char *refusal;     /* why this version does not take it; NULL: it does */
         const struct settings_choice *choices;
-        int64_t min, max; /* of SETTINGS_INT to _MODE, _SHARE (its number), _DURATION (usec) and _SIZE */
+        int64_t min, max; /* of SETTINGS_INT to _MODE, _SHARE (its number), _DURATION (usec) and _SIZE; min
+                           * alone of _LIMIT */
         enum settings_reload reload;
         bool required;
         bool secret; /* never shown */
+        bool merged; /* what it names is among the settings: it is no longer in force beside them */
 };
 
-#define SETTINGS_KEYS_MAX 64
+#define SETTINGS_KEYS_MAX 96
 
 /* All keys, ordered by scope. */
 extern const struct settings_key settings_keys[];
@@ -99,6 +103,6 @@ bool settings_value_equal(const struct settings_key *key, const void *a, const v
  * unset; or -ENOMEM. */
 int settings_value_text(const struct settings_key *key, const void *base, char **ret);
 
-/* Derives argv and environment_list, still NULL, from the texts, which have been checked. Returns 0 or
- * -ENOMEM. */
+/* Derives argv, before_start_argv, after_exit_argv and environment_list, still NULL, from the texts, which
+ * have been checked. Returns 0 or -ENOMEM. */
 int fleet_settings_derive(struct fleet_settings *fleet);

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/words.h"
 #include "settings/keys.h"
+#include "settings/presets.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,8 @@ struct fleet_settings *fleet_settings_free(struct fleet_settings *fleet)
         if (fleet) {
                 settings_values_clear(SETTINGS_FLEET, fleet);
                 words_free(fleet->argv);
+                words_free(fleet->before_start_argv);
+                words_free(fleet->after_exit_argv);
                 words_free(fleet->environment_list);
                 free(fleet->name);
                 free(fleet);
@@ -31,6 +34,25 @@ struct settings *settings_free(struct settings *settings)
                 free(settings);
         }
         return NULL;
+}
+
+usec_t fleet_settings_stop_usec(const struct fleet_settings *fleet)
+{
+        const struct traits *traits = fleet->traits;
+        usec_t shutdown =
+                traits->command_shutdown_usec && fleet->argv ? traits->command_shutdown_usec(fleet->argv) : 0;
+
+        shutdown = shutdown ?: traits->shutdown_usec;
+        return shutdown > 0 ? shutdown + SETTINGS_STOP_MARGIN_USEC : 0;
+}
+
+int fleet_settings_stop_signal(const struct fleet_settings *fleet)
+{
+        if (!fleet->traits->stop_chosen)
+                return 0;
+        if (fleet->stop_signal != 0)
+                return fleet->stop_signal;
+        return fleet->preset != PRESET_NONE ? presets[fleet->preset].stop_signal : 0;
 }
 
 struct text {
@@ -70,8 +92,8 @@ static int print_scope(struct text *text, enum settings_scope scope, const void 
                 r = settings_value_text(key, base, &value);
                 if (r < 0)
                         return r;
-                r = value ? text_add(text, "%s = %s\n", key->name, value)
-                          : text_add(text, "# %s: %s\n", key->name, key->unset);
+                r = value && !key->merged ? text_add(text, "%s = %s\n", key->name, value)
+                                          : text_add(text, "# %s: %s\n", key->name, value ?: key->unset);
         }
         return r;
 }
@@ -224,7 +246,7 @@ static struct fleet_settings *add_fleet(struct settings *settings, const char *n
         return fleet->name ? fleet : NULL;
 }
 
-/* Either may be NULL: the fleet is in one of the settings only. */
+/* -fanalyzer: either may be NULL, but not both: the fleet is in one of the settings at least. */
 static int merge_fleet(const struct fleet_settings *old, const struct fleet_settings *new,
                        struct settings *merged)
 {
@@ -234,9 +256,17 @@ static int merge_fleet(const struct fleet_settings *old, const struct fleet_sett
                 return -ENOMEM;
         to->removed = !new;
         to->line = new ? new->line : 0;
+        to->stop_bounded = new ? new->stop_bounded : old->stop_bounded;
         int r = merge_scope(SETTINGS_FLEET, old ? old : new, new ? new : old, to);
         if (r < 0)
                 return r;
+        /* Another framework waits for a restart, and with it how its workers are to be stopped. */
+        if (old && new && old->traits != new->traits) {
+                to->preset = old->preset;
+                to->stop_signal = old->stop_signal;
+                to->stop_timeout = old->stop_timeout;
+                to->stop_bounded = old->stop_bounded;
+        }
         return fleet_settings_derive(to);
 }
 
@@ -319,6 +349,10 @@ int fleet_settings_derive(struct fleet_settings *fleet)
 
         if (fleet->command)
                 r = words_split(fleet->command, &fleet->argv, &error);
+        if (r == 0 && fleet->before_start)
+                r = words_split(fleet->before_start, &fleet->before_start_argv, &error);
+        if (r == 0 && fleet->after_exit)
+                r = words_split(fleet->after_exit, &fleet->after_exit_argv, &error);
         if (r == 0 && fleet->environment)
                 r = words_split(fleet->environment, &fleet->environment_list, &error);
         return r < 0 ? r : launch_hash(fleet, &fleet->launch_hash);

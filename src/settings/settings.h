@@ -55,7 +55,13 @@ struct fleet_settings {
 
         char *command;
         char **argv;                 /* command, split into words; NULL-terminated */
+        char *before_start;          /* NULL: none */
+        char **before_start_argv;    /* the same, split; NULL: none */
+        char *after_exit;            /* NULL: none */
+        char **after_exit_argv;      /* the same, split; NULL: none */
         const struct traits *traits; /* of its framework; static */
+        int heartbeat;               /* enum heartbeat_place; HEARTBEAT_UNSET: the framework's */
+        int preset;                  /* see settings/presets.h */
         char *directory;
         char *user;
         char *group;
@@ -65,12 +71,19 @@ struct fleet_settings {
         mode_t umask; /* SETTINGS_UMASK_UNSET: inherited */
         int nice;     /* SETTINGS_NICE_UNSET: inherited */
         int oom_score_adj;
-        uint64_t limit_nofile; /* 0: sqmgr's original one */
-        char *log;             /* "inherit", "journal", or a path */
-        char *redis_url;       /* NULL: the [redis] one */
+        char *cpu_affinity; /* see settings/resources.h, as of the limits; NULL: inherited */
+        char *limit_as;
+        char *limit_core;
+        char *limit_fsize;
+        char *limit_memlock;
+        char *limit_nofile; /* NULL: sqmgr's original one */
+        char *limit_nproc;
+        char *limit_stack;
+        char *log;       /* "inherit", "journal", or a path */
+        char *redis_url; /* NULL: the [redis] one */
 
         unsigned active_process_count;
-        unsigned max_processes; /* 0: 3 x the count in force */
+        unsigned max_processes; /* 0: 3 x active_process_count, at least 3 */
         struct share restart_surge;
         usec_t ready_after;
         usec_t boot_timeout;
@@ -81,21 +94,49 @@ struct fleet_settings {
         usec_t max_age;       /* 0: none */
         usec_t drain_timeout; /* 0: none */
         usec_t stop_timeout;
+        bool stop_bounded; /* derived: it is given, where it is how long a worker may take from its signal on
+                            */
         usec_t hang_after; /* 0: never */
         int hang_action;
         int rescue_jobs;
         unsigned rescue_limit;
         char *job_warn_after; /* see settings/limits.h; NULL: none */
         int stuck_job_action;
-        int stop_signal; /* 0: the framework's */
+        int stop_signal; /* 0: that of the preset, else the framework's */
         usec_t backoff_min;
         usec_t backoff_max;
 };
+
+/* What a framework needs beyond its own shutdown time before it may be killed. */
+#define SETTINGS_STOP_MARGIN_USEC (5 * USEC_PER_SEC)
+
+/* The least that stop_timeout must be: the framework's shutdown time, as far as the command tells it, and
+ * that margin; 0 where it has none of its own. */
+usec_t fleet_settings_stop_usec(const struct fleet_settings *fleet);
+
+#define HEARTBEAT_UNSET (-1)
+static inline enum heartbeat_place fleet_settings_heartbeat(const struct fleet_settings *fleet)
+{
+        return fleet->traits->heartbeat_chosen && fleet->heartbeat != HEARTBEAT_UNSET
+                       ? (enum heartbeat_place)fleet->heartbeat
+                       : fleet->traits->heartbeat;
+}
+static inline bool fleet_settings_write_beats(const struct fleet_settings *fleet)
+{
+        return fleet_settings_heartbeat(fleet) != HEARTBEAT_NONE;
+}
+static inline bool fleet_settings_need_redis(const struct fleet_settings *fleet)
+{
+        return fleet_settings_heartbeat(fleet) == HEARTBEAT_REDIS;
+}
+/* 0: the framework's. */
+int fleet_settings_stop_signal(const struct fleet_settings *fleet);
 
 #define SETTINGS_UMASK_UNSET ((mode_t)-1)
 #define SETTINGS_NICE_UNSET  INT32_MIN
 
 struct settings {
+        char *include; /* pattern of files to read besides; NULL: none */
         char *socket;
         mode_t socket_mode;
         char *socket_group;

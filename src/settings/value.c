@@ -6,6 +6,7 @@
 #include "settings/keys.h"
 #include "settings/limits.h"
 #include "settings/redis_url.h"
+#include "settings/resources.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -96,8 +97,8 @@ static int check_url(const char *text, char *why)
         if (r < 0)
                 return r;
         if (url.tls && !HAVE_TLS)
-                return refuse(why,
-                              "rediss:// (TLS) is not supported by this version: write redis:// or unix://");
+                return refuse(why, "rediss:// (TLS) is not supported by this build, whose hiredis has none: "
+                                   "write redis:// or unix://");
         return 0;
 }
 
@@ -115,8 +116,25 @@ static int check_sentinels(const char *text, char *why)
         return r;
 }
 
+static int check_limit(const struct settings_key *key, const char *text, char *why)
+{
+        bool is_size = key->type == SETTINGS_LIMIT_SIZE;
+        struct rlimit limit;
+
+        if (resource_limit_parse(text, is_size, (uint64_t)key->min, &limit) == 0)
+                return 0;
+        if (is_size)
+                return refuse(why,
+                              "must be a size (512M), infinity, or the soft and the hard limit: 0:infinity");
+        return refuse(why,
+                      "must be a number from %" PRId64
+                      ", infinity, or the soft and the hard limit: 1024:65536",
+                      key->min);
+}
+
 static int parse_text(const struct settings_key *key, const char *text, char **field, char *why)
 {
+        cpu_set_t cpus;
         int r = 0;
 
         if (key->type == SETTINGS_PATH && text[0] != '/')
@@ -136,6 +154,10 @@ static int parse_text(const struct settings_key *key, const char *text, char **f
                 r = limits_check(text, LIMITS_COUNT, why, SETTINGS_WHY_MAX) ? -EINVAL : 0;
         else if (key->type == SETTINGS_DURATIONS)
                 r = limits_check(text, LIMITS_DURATION, why, SETTINGS_WHY_MAX) ? -EINVAL : 0;
+        else if (key->type == SETTINGS_LIMIT || key->type == SETTINGS_LIMIT_SIZE)
+                r = check_limit(key, text, why);
+        else if (key->type == SETTINGS_CPUS && resource_cpus_parse(text, &cpus) < 0)
+                r = refuse(why, "must be numbers or ranges of processors, below %d: 0-3 5", CPU_SETSIZE);
         if (r < 0)
                 return r;
 
@@ -273,11 +295,6 @@ int settings_value_parse(const struct settings_key *key, const char *text,
                         return refuse_number(key, why);
                 *(unsigned *)field = (unsigned)number;
                 return 0;
-        case SETTINGS_NUMBER:
-                if (parse_unsigned(text, (uint64_t)key->min, (uint64_t)key->max, &number) < 0)
-                        return refuse_number(key, why);
-                *(uint64_t *)field = number;
-                return 0;
         case SETTINGS_MODE:
                 if (parse_mode(text, (mode_t)key->max, field) < 0)
                         return refuse(why, "must be an octal number from 0 to 0%o (0027)",
@@ -301,15 +318,10 @@ int settings_value_parse(const struct settings_key *key, const char *text,
 static size_t type_size(enum settings_type type)
 {
         static const size_t sizes[_SETTINGS_TYPE_MAX] = {
-                [SETTINGS_CHOICE] = sizeof(int),
-                [SETTINGS_FRAMEWORK] = sizeof(struct traits *),
-                [SETTINGS_INT] = sizeof(int),
-                [SETTINGS_COUNT] = sizeof(unsigned),
-                [SETTINGS_NUMBER] = sizeof(uint64_t),
-                [SETTINGS_MODE] = sizeof(mode_t),
-                [SETTINGS_SHARE] = sizeof(struct share),
-                [SETTINGS_SIGNAL] = sizeof(int),
-                [SETTINGS_DURATION] = sizeof(usec_t),
+                [SETTINGS_CHOICE] = sizeof(int),    [SETTINGS_FRAMEWORK] = sizeof(struct traits *),
+                [SETTINGS_INT] = sizeof(int),       [SETTINGS_COUNT] = sizeof(unsigned),
+                [SETTINGS_MODE] = sizeof(mode_t),   [SETTINGS_SHARE] = sizeof(struct share),
+                [SETTINGS_SIGNAL] = sizeof(int),    [SETTINGS_DURATION] = sizeof(usec_t),
                 [SETTINGS_SIZE] = sizeof(uint64_t),
         };
 

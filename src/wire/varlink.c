@@ -32,6 +32,23 @@ int varlink_input_reserve(struct varlink_input *input, size_t size, char **ret)
         return 0;
 }
 
+void varlink_input_trim(struct varlink_input *input)
+{
+        size_t size = varlink_input_size(input);
+
+        if (size == 0 || input->allocated == size)
+                return;
+        memmove(input->data, input->data + input->start, size);
+        input->end -= input->start;
+        input->scanned -= input->start;
+        input->start = 0;
+        char *data = realloc(input->data, size);
+        if (!data)
+                return;
+        input->data = data;
+        input->allocated = size;
+}
+
 void varlink_input_filled(struct varlink_input *input, size_t size)
 {
         assert(size <= input->allocated - input->end);
@@ -163,6 +180,14 @@ void varlink_call_free(struct varlink_call *call)
         free(call->method);
         json_decref(call->parameters);
         *call = (struct varlink_call){0};
+}
+
+void varlink_call_forget(struct varlink_call *call)
+{
+        free(call->method);
+        json_decref(call->parameters);
+        call->method = NULL;
+        call->parameters = NULL;
 }
 
 int varlink_decode_reply(const char *text, size_t size, struct varlink_reply *ret)

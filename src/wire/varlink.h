@@ -32,6 +32,9 @@ void varlink_input_filled(struct varlink_input *input, size_t size);
 /* Appends a copy of data. Returns 0 or -ENOMEM. */
 int varlink_input_add(struct varlink_input *input, const void *data, size_t size);
 
+/* Keeps no more room than what was not taken needs. */
+void varlink_input_trim(struct varlink_input *input);
+
 /* Bytes not taken yet. */
 static inline size_t varlink_input_size(const struct varlink_input *input)
 {
@@ -56,6 +59,8 @@ struct varlink_call {
 /* Returns 0 with *ret to be freed by varlink_call_free(), -EBADMSG for what is no call, or -ENOMEM. */
 int varlink_decode_call(const char *text, size_t size, struct varlink_call *ret);
 void varlink_call_free(struct varlink_call *call);
+/* The same, but for how it is to be answered. */
+void varlink_call_forget(struct varlink_call *call);
 
 struct varlink_reply {
         char *error;        /* NULL: none */

@@ -2,7 +2,7 @@
 /* Plays many hosts to one Redis: what each one's sqmgr reads of it, and what each one's workers write to it.
  *
  * hosts SOCKET HOSTS WORKERS SECONDS reads|beats|both: HOSTS with WORKERS each, every 5 s, spread evenly.
- * Reads go over one connection for each host, in one pipeline, as src/frameworks/sidekiq/beats.c sends them;
+ * Reads go over one connection for each host, in one pipeline, as src/frameworks/beats.c sends them;
  * beats one after another as Sidekiq's, of which connections are not played. Prints for each pipeline of
  * reads the microseconds from its first byte to its last reply. */
 #include <errno.h>

@@ -174,7 +174,6 @@ class Bench
   end
 
   FLEETS = 20
-  READY_MS = 1000
 
   def row_restart
     restarts
@@ -188,7 +187,7 @@ class Bench
 
   # Fleets of one worker each, so that each new worker has its one old worker; seen from the workers alone.
   def restarts
-    running(SQMGR, 1, fleets: FLEETS, beat_ms: 1000, boot: 0.5, lines: "ready_after = #{READY_MS}ms") do |place, _|
+    running(SQMGR, 1, fleets: FLEETS, beat_ms: 1000, boot: 0.5) do |place, _|
       place.wait(60, "the workers") { place.times("beats").size == FLEETS }
       sleep 3
       @quieted = []
@@ -208,7 +207,7 @@ class Bench
     @fleet_of = fleets_of(place)
     quiet = place.times("quiet", from).to_h { |_, pid, nsec| [fleet_of.call(pid), nsec] }
     place.times("beats", from).each do |_, pid, nsec|
-      @quieted << ((quiet.fetch(fleet_of.call(pid)) - nsec) / MS) - READY_MS
+      @quieted << ((quiet.fetch(fleet_of.call(pid)) - nsec) / MS) - Place::READY_MS
     end
     stop = place.times("stop", from).to_h { |_, pid, nsec| [pid, nsec] }
     place.times("idle", from).each { |_, pid, nsec| @stopped << ((stop.fetch(pid) - nsec) / MS) }

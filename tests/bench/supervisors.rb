@@ -33,10 +33,13 @@ class Sqmgr < Supervisor
 end
 
 class Place
+  # Of workers that are killed none is to be a short life, whose place stays empty for a while.
+  READY_MS = 1000
+
   def control_socket = "#{folder}/sqmgr.sock"
 
   # boot: seconds until a worker begins; a real one takes longer than the look that tells old heartbeats from new.
-  def configure(count, fleets, lines: "", check: "5s", beat_ms: 5000, boot: nil)
+  def configure(count, fleets, check: "5s", beat_ms: 5000, boot: nil)
     command = worker(beat_ms: beat_ms).join(" ")
     command = "/bin/sh -c 'sleep #{boot}; exec #{command}'" if boot
     sections = (1..fleets).map { |i| "[fleet:f#{i}]\nactive_process_count = #{count}\n" }
@@ -50,7 +53,7 @@ class Place
       command = #{command}
       memory_threshold = 8G
       log = #{folder}/workers.log
-      #{lines}
+      ready_after = #{READY_MS}ms
       #{sections.join}
     INI
   end

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # The death of sqmgr harms nobody: the next one takes over exactly the workers that live, and goes on.
-# seconds: 170
+# seconds: 180
 # promises: P1 P3 P4
 # shellcheck disable=SC2030,SC2031
 load helpers
@@ -97,6 +97,33 @@ END
         start_sqmgr
         wait_until 20 adopted_all 3
         [ "$(grep -c 'what it wrote last will not be told: its log is open for writing only' sqmgr.log)" = 1 ]
+}
+
+# O_PATH opens what may not be read, and whoever opens /proc/PID/fd/1 anew is led there: root, to what is root's alone.
+@test "what root alone may read is not shown as an adopted worker's last lines" {
+        [ "$(id -u)" = 0 ] || skip 'only root can start workers as another user'
+        start_redis
+        (umask 077 && echo 'TOKEN=hunter2' >secret)
+        cat >worker <<'END'
+#!/usr/bin/ruby
+out = File.open(IO.sysopen("secret", 0o10000000))
+exec("/bin/sh", "-c", "until [ -e die ]; do sleep 0.1; done; exit 3", out => out, :out => out, :err => out)
+END
+        chmod 755 worker
+        install -m 666 /dev/null workers.log
+        { echo "command = $folder/worker" && echo "directory = $folder" && echo 'user = nobody' &&
+                echo 'backoff_min = 60s'; } | configure_marked
+        start_sqmgr
+        wait_until 20 fleet_is '.workers[0].pid > 0'
+        writes_to_the_secret() { [ "$(readlink "/proc/$(worker_pids)/fd/1")" = "$folder/secret" ]; }
+        wait_until 20 writes_to_the_secret
+        kill_sqmgr
+        start_sqmgr
+        wait_until 20 adopted_all 1
+        touch die
+        wait_until 20 grep -q 'exited, status unknown' sqmgr.log
+        { sqmgrctl status --json && sqmgrctl events && cat sqmgr.log; } >told
+        run ! grep hunter2 told
 }
 
 @test "kill -9 in the middle of a restart under load: it goes on and ends done" {
@@ -220,6 +247,28 @@ END
         start_sqmgr
         [ "$(worker_pids)" = "$before" ]
         kill $left $other
+        record_workers
+}
+
+@test "the state lost, and what a job left behind is older than the worker of its place: it is left alone" {
+        four_stubs
+        read -ra pids <<<"$(worker_pids)"
+        instance=$(tr '\0' '\n' <"/proc/${pids[0]}/environ" | sed -n 's/^SQMGR_INSTANCE=//p')
+        env SQMGR_INSTANCE="$instance" SQMGR_WORKER=default/1 SQMGR_START=1 setsid sleep 1000 3>&- 9>&- &
+        left=$!
+        record "$left"
+        kill -KILL "$(fleet '.workers[] | select(.index == 1) | .pid')"
+        wait_until 10 not fleet_is ".workers[0].pid == ${pids[0]}"
+        wait_until 20 ready 4
+        before=$(worker_pids)
+        kill_sqmgr
+        rm "$folder/state"
+        start_sqmgr
+        [ "$(worker_pids)" = "$before" ]
+        wait_until 20 ready 4
+        [ "$(worker_pids)" = "$before" ]
+        alive "$left"
+        kill "$left"
         record_workers
 }
 

@@ -54,6 +54,65 @@ each_exits() { # CODE COMMAND... -- OPTION...
         wait_until 20 ready 2
 }
 
+@test "2: what is nearly right is told what would be" {
+        start_fleet 1
+        each_says() { # TEXT COMMAND...
+                run -2 sqmgrctl "${@:2}"
+                [ "$output" = "sqmgrctl: $1" ] || { echo "$output" && return 1; }
+        }
+        each_says "'default/1' is a worker: 'sqmgrctl quiet default/1' has it replaced" restart default/1
+        each_says "'default/1' is a worker, and 'stop' wants a fleet" stop default/1
+        each_says "unknown fleet 'drained', did you mean '--wait=drained'?" restart --wait drained
+        each_says "unknown option '--tail', did you mean '--lines'?" events --tail
+        each_says "'x' is not a number of lines" events -n x
+        each_says "unknown fleet 'nosuch': there is 'default'" why nosuch/1
+        each_says "unknown worker 'default/9': there is 'default/1'" why default/9
+        run -0 sqmgrctl help
+        [[ $output == 'Usage: sqmgrctl '* ]]
+        run -0 sqmgr -h
+        [[ $output == 'Usage: sqmgr '* ]]
+        run -3 sqmgrctl -s /etc/passwd ping
+        [ "$output" = "sqmgrctl: '/etc/passwd' is no socket: -s or SQMGR_SOCKET names the one of sqmgr" ]
+        last=$(sqmgrctl events | tail -n 2)
+        [ "$(sqmgrctl events -n 2)" = "$last" ]
+        [ "$(sqmgrctl events -n 0)" = '' ]
+        launch followed sqmgrctl events -f -n 2
+        following=$!
+        wait_until 10 [ -s followed.log ]
+        kill "$following"
+        [ "$(<followed.log)" = "$last" ]
+}
+
+@test "a failure is an object where JSON is asked for, and a sentence on standard error" {
+        start_fleet 1
+        fails_as() { # CODE EXIT COMMAND...
+                run --separate-stderr sqmgrctl --json "${@:3}"
+                echo "$output"
+                [ "$status" = "$2" ] && [[ $stderr == 'sqmgrctl: '* && $output == '{"error":'* ]] &&
+                        jq -e --arg code "$1" --argjson exit "$2" '.error | .code == $code and .exit == $exit and (.message | length > 0)
+                                and (.details | type == "array")' <<<"$output"
+        }
+        fails_as usage 2 frobnicate
+        fails_as unknown-fleet 2 restart nosuch
+        fails_as unknown-worker 2 quiet default/9
+        fails_as unknown-worker 2 why default/9
+        fails_as refused 1 scale default 99
+        fails_as unreachable 3 -s /nowhere/at/all ping
+        echo nonsense >>sqmgr.ini
+        fails_as refused 1 reload
+        jq -e '.error.details | length == 1' <<<"$output"
+        kill -STOP "$sqmgr_pid"
+        fails_as timed-out 5 --timeout 300ms ping
+        kill -CONT "$sqmgr_pid"
+        wait_until 10 sqmgrctl ping
+        kill -STOP "$redis_pid"
+        wait_until 15 not redis_state_is connected
+        sqmgrctl restart
+        wait_until 10 fleet_is '.waits_for_code == "redis" and .waits_for == "waits for Redis"'
+        wait_until 10 fleet_is 'all(.workers[]; .waits_for_code == "redis")'
+        kill -CONT "$redis_pid"
+}
+
 @test "1: what cannot be done, or told" {
         start_fleet 2
         run -1 sqmgrctl scale default 99
@@ -131,7 +190,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
         chmod 666 sqmgr.sock
         each_exits 0 "${reads[@]}" --
         each_exits 4 "${orders[@]}" --
-        [[ $stderr == 'sqmgrctl: not permitted: root may do this, '* ]]
+        [[ $stderr == 'sqmgrctl: not permitted: root may do this, and the user that sqmgr runs as, and nobody else' ]]
         unset -f sqmgrctl
 }
 
@@ -148,6 +207,31 @@ each_exits() { # CODE COMMAND... -- OPTION...
 runs_job() { # CLASS JID QUEUE STARTED
         redis hset "$(redis smembers processes):work" "t$2" "$(jq -nc --arg class "$1" --arg jid "$2" --arg queue "$3" --arg at "$4" \
                 '{queue: $queue, payload: ({class: $class, jid: $jid} | tojson), run_at: ($at | tonumber)}')"
+}
+
+@test "logs: what workers wrote to their file, fit for a terminal, and what they write" {
+        start_fleet 1
+        printf 'one\ntwo \033]0;evil\007three\n' >>workers.log
+        run -0 --separate-stderr sqmgrctl logs default -n 1
+        [ "$output" = 'two ?]0;evil?three' ]
+        [ "$stderr" = '' ]
+        run -0 --separate-stderr sqmgrctl logs default/1 --lines 2
+        [ "${lines[0]}" = one ]
+        [[ $stderr == "sqmgrctl: all workers of 'default' write to '$folder/workers.log'" ]]
+        launch followed sqmgrctl logs -f -n 0 default
+        following=$!
+        until grep -q later followed.log; do
+                echo later >>workers.log
+                sleep 0.1
+        done
+        kill "$following"
+        wait_until 10 gone "$following"
+        run -2 sqmgrctl logs nosuch/1
+        [ "$output" = "sqmgrctl: unknown fleet 'nosuch': there is 'default'" ]
+        run -2 sqmgrctl logs default --json
+        rm workers.log
+        run -1 sqmgrctl logs default
+        [[ $output == *'workers.log'* ]]
 }
 
 @test "jobs and queues stand in columns, and in a narrow terminal below each other" {

@@ -3,6 +3,7 @@
 # Bad configs are refused whole, with the place and the remedy of every error.
 # seconds: 20
 # promises: P10
+# shellcheck disable=SC2030,SC2031
 load helpers
 
 # What it says beside the warning that a fleet has no user, which all these fleets draw from root.
@@ -47,6 +48,44 @@ refused() {
         [ "$(said)" = "$folder/sqmgr.ini: ok" ]
 }
 
+# warns TEXT: --check-config takes what stands in the fleet, and warns of one thing alone.
+warns() {
+        run -0 --separate-stderr sqmgr --check-config -c "$folder/sqmgr.ini"
+        [ "$output" = "$folder/sqmgr.ini: ok" ]
+        stderr=$(output=$stderr said || true)
+        [ "$stderr" = "${1:+warning: $folder/sqmgr.ini:13: fleet 'default': no worker could be started now: }$1" ] || {
+                echo "got: $stderr" && return 1
+        }
+}
+
+@test "--check-config warns of what would keep a worker from starting, and runs nothing" {
+        configure <<<"command = /bin/sh -c 'echo run >$folder/ran'"
+        warns ''
+        configure <<<$'command = bnudle exec sidekiq\nenvironment = PATH=/usr/bin:/bin'
+        warns "cannot run 'bnudle': No such file or directory in PATH '/usr/bin:/bin'"
+        configure <<<$'command = /bin/true\ndirectory = /nowhere/current'
+        warns "cannot change to directory '/nowhere/current': No such file or directory"
+        printf 'export A=1\nexport B\n' >shared.env
+        configure <<<$'command = /bin/true\nenvironment_file = '"$folder/shared.env"
+        warns "environment_file $folder/shared.env:2: the line is not NAME=VALUE"
+        printf 'export A=1\n' >shared.env
+        warns ''
+        [ ! -e ran ] && [ ! -e workers.log ]
+}
+
+@test "as root, --check-config sees it as the fleet's user would" {
+        [ "$(id -u)" = 0 ] || skip 'not root'
+        mkdir -m 700 locked
+        touch workers.log && chmod 666 workers.log
+        configure <<<$'command = /bin/true\nuser = nobody\ndirectory = '"$folder/locked"
+        warns "cannot change to directory '$folder/locked': Permission denied"
+        chmod 711 locked
+        warns ''
+        cp /bin/true locked/mine && chmod 700 locked/mine
+        sed -i 's|^command = .*|command = ./mine|' sqmgr.ini
+        warns "cannot run './mine': Permission denied"
+}
+
 @test "unknown sections and keys are refused, with what was meant" {
         refused $'[fleet:a]\ncommand = x\nmemory_treshold = 1G' "3: .*did you mean 'memory_threshold'"
         refused $'[fleet:a]\ncommand = x\nqqqqqqqq = 1' '3: .*qqqqqqqq'
@@ -59,7 +98,7 @@ refused() {
 
 @test "bad numbers, durations and sizes are refused" {
         refused $'[fleet:a]\ncommand = x\nactive_process_count = many' '3: .*many'
-        refused $'[fleet:a]\ncommand = x\nactive_process_count = 0' '3: .*0'
+        refused $'[fleet:a]\ncommand = x\nactive_process_count = 10001' '3: .*10001'
         refused $'[fleet:a]\ncommand = x\nactive_process_count = -3' '3: .*-3'
         refused $'[fleet:a]\ncommand = x\nmemory_threshold = 1Q' '3: .*1Q'
         refused $'[fleet:a]\ncommand = x\nready_after = 5 parsecs' '3: .*parsecs'
@@ -83,8 +122,8 @@ refused() {
 }
 
 @test "all errors are reported at once" {
-        refused $'[fleet:a]\nactive_process_count = 0\nnonsense = 1\n[sqmgr]\ncheck_interval = soon' \
-                '1: .*command' '2: .*0' '3: .*nonsense' '5: .*soon'
+        refused $'[fleet:a]\nactive_process_count = x\nnonsense = 1\n[sqmgr]\ncheck_interval = soon' \
+                '1: .*command' '2: .*x' '3: .*nonsense' '5: .*soon'
 }
 
 @test "a socket path that cannot be listened on is refused, one byte less is not" {
@@ -113,6 +152,28 @@ refused() {
         chown nobody "$folder/sqmgr.ini"
         run -78 sqmgr --check-config -c "$folder/sqmgr.ini"
         [[ $output == *sqmgr.ini* ]]
+}
+
+@test "as root, a state file or socket where others may write is refused by a start and by each check" {
+        [ "$(id -u)" = 0 ] || skip 'not root'
+        configure <<<'command = sidekiq'
+        mkdir -m 777 "$folder/open"
+        cp sqmgr.ini right.ini
+        for line in "state_file = $folder/open/state" "socket = $folder/open/socket"; do
+                sed "/^${line%% *} = /d; s|^\[sqmgr\]|&\n$line|" right.ini >sqmgr.ini
+                why="sqmgr.ini:2: ${line%% *}: '${line#* = }': others may write to the directory '$folder/open'"
+                for check in --check-config --check-state; do
+                        run -78 sqmgr "$check" -c "$folder/sqmgr.ini"
+                        [[ $output == *"$why"* ]]
+                done
+                run_sqmgr -c "$folder/sqmgr.ini"
+                [[ $status = 78 && $output == *"$why"* ]]
+        done
+        [ -z "$(ls -A "$folder/open")" ]
+        # What is not there yet may be made before a start.
+        sed "s|^\[sqmgr\]|&\nstate_file = $folder/later/state|" right.ini >sqmgr.ini
+        run -0 sqmgr --check-config -c "$folder/sqmgr.ini"
+        [[ $output == *"warning: "*"state_file: '$folder/later/state': cannot look at its directory: No such"* ]]
 }
 
 @test "a second sqmgr on the same socket, or the same state, is refused and names the first" {

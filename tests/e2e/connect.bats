@@ -160,7 +160,7 @@ END
         done
         [[ $output == *"$folder/a.sock: 0 to be retried"* ]]
         run -0 sqmgrctl jobs default other
-        [ "$output" = 'no job is running' ]
+        [ "$output" = 'no job is known to run' ]
         run -0 sqmgrctl restart default other --wait=drained --timeout 300s
         rm -f "$folder/b.sock"
         open_redis b

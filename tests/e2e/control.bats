@@ -92,6 +92,33 @@ raw() { # JSON: what the socket answers
         fleet_is '.rollout.state == "done" and .active == 2'
 }
 
+restart_log_has() { grep -qE -- "$1" restart.log; }
+
+@test "restart --wait off a terminal: why workers die stands in its log, and a death replaces none" {
+        start_fleet 2 'backoff_min = 100ms' 'backoff_max = 200ms'
+        old=$(worker_pids)
+        echo 'no such table' >steer/fail
+        # shellcheck disable=SC2086
+        kill -KILL $old
+        run -1 --separate-stderr sqmgrctl restart --wait --timeout 300s
+        echo "$output"
+        [[ $output == *' error: default/'*' (pid '*') exited with status 1 before its first beat, '*'; its last lines: no such table'* ]]
+        [[ $output != *': '[12]' of 2 workers replaced'* && $output != *'is gone'* ]]
+        fleet_is '.rollout.replaced == 0'
+}
+
+@test "restart --wait off a terminal, and Redis is away: it says what it waits for, and when Redis comes back" {
+        start_fleet 1
+        kill -STOP "$redis_pid"
+        wait_until 15 not redis_state_is connected
+        launch restart sqmgrctl restart --wait --timeout 300s
+        restart_pid=$!
+        wait_until 10 restart_log_has 'waits for Redis'
+        kill -CONT "$redis_pid"
+        wait_until 30 restart_log_has 'restart done'
+        wait "$restart_pid"
+}
+
 @test "a busy worker is quieted and not stopped until it is idle" {
         start_fleet 1
         worker=$(worker_pids)
@@ -109,10 +136,10 @@ raw() { # JSON: what the socket answers
         echo 2 >"$folder/steer/busy"
         wait_until 20 fleet_is 'all(.workers[]; .busy == 2)'
         run -0 sqmgrctl restart
-        held="fleet 'default' waits for a place: 1 of 3 (max_processes) is held by a draining worker, default/1 (pid $(fleet '.workers[0].pid'), 2 running jobs) for "
+        held="fleet 'default' waits for one of its processes to end: 1 of 3 (max_processes) is draining, default/1 (pid $(fleet '.workers[0].pid'), 2 running jobs) for "
         wait_until 20 grep -qF "warning: $held" sqmgr.log
         # A place that a worker takes while it boots is no trouble.
-        [ "$(grep -c 'waits for a place' sqmgr.log)" = 1 ]
+        [ "$(grep -c 'waits for one of its processes to end' sqmgr.log)" = 1 ]
         [[ $(sqmgrctl status) == *"${held#*\' }"* ]]
         rm "$folder/steer/busy"
         wait_until 20 fleet_is '.rollout.state == "done"'
@@ -190,8 +217,12 @@ END
         start_fleet 2
         run -0 sqmgrctl stop default
         wait_until 20 fleet_is '.state == "stopped" and (.workers | length) == 0'
-        run -0 sqmgrctl restart --wait --timeout 300s
-        [[ $output == *stopped* ]]
+        run -0 --separate-stderr sqmgrctl restart --wait --timeout 300s
+        by="ago by $(id -un) (uid $(id -u))"
+        # shellcheck disable=SC2154
+        [[ $output == '' && $stderr == "sqmgrctl: default: stopped "*"$by, so nothing was restarted: 'sqmgrctl start default' brings it back" ]]
+        [[ $(sqmgrctl doctor) == *"warning  fleet 'default': stopped "*"$by: it takes no jobs; run 'sqmgrctl start default'"* ]]
+        [[ $(sqmgrctl status) == *"default (sidekiq): stopped "*"$by, 0 of 0 active"* ]]
         fleet_is '.state == "stopped" and (.workers | length) == 0'
         run -0 sqmgrctl start default
         wait_until 20 ready 2
@@ -230,6 +261,11 @@ END
         cp "$(command -v sqmgrctl)" "$folder/"
         sqmgr_lines=$'socket_mode = 0660\nsocket_group = daemon' start_fleet 1
         run -0 setpriv --reuid nobody --regid nogroup --groups daemon "$folder/sqmgrctl" restart --wait --timeout 300s
+        run -0 setpriv --reuid nobody --regid nogroup --groups daemon "$folder/sqmgrctl" reload
+        run -0 sqmgrctl events
+        by="by nobody (uid $(id -u nobody))"
+        [[ $output == *"restart to generation 2 $by, 1 worker to replace"*"configuration read again $by, 0 changes"* ]]
+        [ "$(sqmgrctl events --json | jq -c 'select(.event == "order") | .by')" = "{\"uid\":$(id -u nobody),\"name\":\"nobody\"}" ]
         run setpriv --reuid nobody --regid nogroup --clear-groups "$folder/sqmgrctl" status
         [[ $status == 3 || $status == 4 ]]
 }
@@ -256,7 +292,7 @@ END
         configure <<<'command = sidekiq'
         for option in --version --help --check-config --print-config; do
                 run -1 bash -c "sqmgr -c sqmgr.ini $option >/dev/full"
-                [[ $output == 'sqmgr: cannot write to standard output: No space left on device' ]]
+                [[ $output == *'sqmgr: cannot write to standard output: No space left on device' ]]
         done
         run -0 sqmgrctl --help
         [[ $output == *restart* ]]

@@ -3,6 +3,7 @@
 # Workers that die are replaced: at once when they had lived, later and later when they had not.
 # seconds: 70
 # promises: none
+# shellcheck disable=SC2030,SC2031
 load helpers
 
 workers_differ_from() { [ "$(worker_pids)" != "$1" ]; }
@@ -130,4 +131,84 @@ END
         start_sqmgr
         wait_until 30 fleet_is '.crash.count >= 1'
         [[ $(fleet .crash.last) == *nowhere*'No such file or directory'* ]]
+}
+
+@test "after_exit: each end is followed up once, as it was, and nothing waits for it but the end of sqmgr" {
+        cat >follow-up <<'END'
+#!/bin/sh
+while [ -e hold ]; do sleep 0.1; done
+echo "$SQMGR_WORKER $SQMGR_PID $SQMGR_EXIT_CODE $SQMGR_EXIT_STATUS" >>ended
+[ ! -e fails ] || exit 4
+END
+        chmod +x follow-up
+        start_redis
+        configure <<END
+command = $(stub_command)
+directory = $folder
+after_exit = $folder/follow-up
+active_process_count = 2
+backoff_min = 200ms
+END
+        touch hold fails
+        start_sqmgr
+        wait_until 20 ready 2
+        first=$(fleet '.workers[0].pid')
+        kill -KILL "$first"
+        wait_until 20 fleet_is "all(.workers[]; .pid != $first)"
+        wait_until 20 ready 2
+        [ ! -e ended ]
+        rm hold
+        wait_until 20 grep -qx "default/1 $first killed KILL" ended
+        wait_until 20 grep -q "default/1 (pid $first): after_exit: '$folder/follow-up' exited with status 4" sqmgr.log
+        rm fails
+
+        # One that ended while there was no sqmgr is followed up by the next.
+        second=$(fleet '.workers[1].pid')
+        kill -KILL "$sqmgr_pid"
+        wait_until 10 gone "$sqmgr_pid"
+        kill -KILL "$second"
+        wait_until 10 gone "$second"
+        start_sqmgr
+        wait_until 20 grep -qx "default/2 $second unknown " ended
+        wait_until 20 ready 2
+
+        touch hold
+        # shellcheck disable=SC2046
+        set -- $(worker_pids)
+        kill -TERM "$sqmgr_pid"
+        wait_until 20 gone "$@"
+        alive "$sqmgr_pid"
+        sqmgrctl status >shown
+        not grep -q 'switched off' shown
+        rm hold
+        wait_until 20 gone "$sqmgr_pid"
+        for pid; do
+                [ "$(grep -c " $pid " ended)" = 1 ]
+        done
+        [ "$(wc -l <ended)" = 4 ]
+}
+
+@test "after_exit: one whose user stops what waits for it does not hold the end of sqmgr" {
+        cat >follow-up <<'END'
+#!/bin/sh
+kill -STOP $PPID
+echo $$ >>running
+exec sleep 600
+END
+        chmod +x follow-up
+        start_redis
+        configure <<END
+command = $(stub_command)
+directory = $folder
+after_exit = $folder/follow-up
+END
+        start_sqmgr
+        wait_until 20 ready 1
+        kill -TERM "$sqmgr_pid"
+        wait_until 20 test -s running
+        # shellcheck disable=SC2046
+        record $(<running)
+        wait_until 40 gone "$sqmgr_pid"
+        grep -q 'default/1 (pid [0-9]*): after_exit is killed: it took longer than 35s' sqmgr.log
+        wait_until 10 gone "$(<running)"
 }

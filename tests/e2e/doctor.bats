@@ -71,7 +71,14 @@ start_fleet() { # LINE...
         configure <<<"command = unshare --pid --fork --kill-child sleep 1000"
         start_sqmgr
         wait_until 20 finds '.about == "default/1" and .level == "problem" and (.text | contains("pid namespace"))'
-        printf '%s\n' "command = $(stub_command) -t 58" | configure
+        ln -s "$stub" "$folder/sidekiq"
+        printf '%s\n' '#!/bin/sh' "$folder/sidekiq -u $folder/redis.sock -d $folder/steer -t 58 &" 'wait' >"$folder/wrapper"
+        chmod +x "$folder/wrapper"
+        touch "$folder/steer/hang"
+        printf '%s\n' "command = $folder/wrapper" | configure
         sqmgrctl reload
-        finds '.level == "problem" and (.text | contains("up to 58s (-t)"))'
+        sqmgrctl restart
+        wait_until 20 finds '.level == "problem" and (.text | contains("up to 58s (-t)"))'
+        [ "$(sqmgrctl events --json | jq -rs '[.[] | select(.event == "stop-timeout-short")] | length')" = 1 ]
+        [[ $(sqmgrctl events) == *'set stop_timeout to 63s or more'* ]]
 }

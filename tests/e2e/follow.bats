@@ -88,7 +88,7 @@ ends_with() { # STATUS
         run -0 sqmgrctl abort
         release
         ends_with 1
-        grep -q 'restart aborted: the operator asked for it' restart.log
+        grep -q "restart aborted: $(id -un) (uid $(id -u)) asked for it" restart.log
 }
 
 @test "restart --wait: sqmgr comes back without its state, which is told" {
@@ -111,4 +111,31 @@ ends_with() { # STATUS
         release
         wait_until 30 fleet_is '.rollout.state == "done" and .generation == 2 and (.workers | length) == 3'
         record_workers
+}
+
+@test "events --follow: sqmgr is killed and replaced, and it goes on with what the next one tells, each once" {
+        start_redis
+        configure <<END
+command = $(stub_command)
+ready_after = 500ms
+END
+        start_sqmgr
+        wait_until 20 ready 1
+        sqmgrctl events --follow --json >followed 2>restart.log 3>&- 9>&- &
+        following=$!
+        wait_until 10 grep -q '"active"' followed
+        kill_sqmgr KILL
+        start_again
+        sqmgrctl scale default 2
+        wait_until 20 grep -q '"worker":"default/2"' followed
+        sqmgrctl reexec
+        wait_until 10 sqmgrctl scale default 3
+        wait_until 20 grep -q '"worker":"default/3"' followed
+        kill "$following"
+        wait "$following" || true
+        [ -z "$(sort followed | uniq -d)" ]
+        [ "$(grep -c 'scaled to' followed)" = 2 ]
+        record_workers
+        cat restart.log
+        grep -q 'the connection to sqmgr is lost: trying to connect again' restart.log
 }

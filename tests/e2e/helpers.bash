@@ -94,7 +94,7 @@ start_redis() {
 }
 
 # The fleet's lines come on standard input; `sqmgr_lines` and `redis_lines` may hold more for those sections, and
-# `redis_url` another Redis.
+# `redis_url` another Redis. No test waits for the default of ready_after.
 configure() {
         cat >"$folder/sqmgr.ini" <<END
 [sqmgr]
@@ -106,10 +106,36 @@ ${sqmgr_lines-}
 url = ${redis_url-unix://$folder/redis.sock}
 ${redis_lines-}
 
+[fleet]
+ready_after = 1s
+
 [fleet:default]
 log = $folder/workers.log
 $(cat)
 END
+}
+
+# A control group of so much memory; sets $group.
+make_group() { # BYTES
+        local type controllers mount path
+        while read -r _ mount type controllers _; do
+                case $type in
+                cgroup) [[ ,$controllers, == *,memory,* ]] || continue
+                        path=$(sed -n 's/^[0-9]*:\(.*,\|\)memory\(,.*\|\):\(.*\)/\3/p' /proc/self/cgroup) ;;
+                cgroup2) path=$(sed -n 's/^0:://p' /proc/self/cgroup) ;;
+                *) continue ;;
+                esac
+                group=${mount%/}${path%/}/sqmgr-e2e-$$
+                mkdir "$group" 2>/dev/null || continue
+                echo "rmdir '$group'" >>"$folder/at_end"
+                for limit in "$group/memory.max" "$group/memory.limit_in_bytes"; do
+                        [ -e "$limit" ] || continue
+                        echo "$1" >"$limit"
+                        [ ! -e "$group/memory.swap.max" ] || echo 0 >"$group/memory.swap.max"
+                        return 0
+                done
+        done </proc/mounts
+        skip 'no control group can be given a limit of memory here'
 }
 
 sidekiq_command() { echo "sidekiq -r $app -c ${1:-5}"; }

@@ -28,7 +28,7 @@ within() { nsenter -t "$journal_pid" -m --wdns="$folder" "$@"; }
 
 journal_is_up() { within test -e /run/systemd/journald.conf.d/sqmgr-test.conf && within systemd-cat true; }
 
-journal_has() { within journalctl -q -o cat | grep -q "$1"; }
+journal_has() { within journalctl -q -o cat "${@:2}" | grep -q "$1"; } # PATTERN [MATCH...]
 
 # As a service has it, or as it is run by hand.
 start_sqmgr_in_journal() { # service|hand
@@ -69,6 +69,12 @@ last_lines_are() { [[ $(fleet .crash.last) == *'exited with status 1'*'; its las
         start_sqmgr_in_journal hand
         wait_until 20 last_lines_are 'booting|app.rb:3: no database.yml (RuntimeError)'
         grep -q 'its last lines: booting|app.rb:3: no database.yml (RuntimeError)$' sqmgr.log
+        # Each line says whose it is.
+        within journalctl -q -o cat -t default/2 | grep -qFx booting
+        # One that is gone, too, and of a fleet all.
+        within sqmgrctl logs default/2 | grep -q ' default/2\[[0-9]*\]: booting$'
+        run ! grep -q 'default/1' <(within sqmgrctl logs default/2 -n 1000)
+        within sqmgrctl logs default -n 1000 | grep -q ' default/1\[[0-9]*\]: booting$'
 }
 
 @test "log = inherit, as a service: a restart that halts tells the last lines" {
@@ -87,6 +93,16 @@ last_lines_are() { [[ $(fleet .crash.last) == *'exited with status 1'*'; its las
         # shellcheck disable=SC2086
         alive $old
         wait_until 10 journal_has 'its last lines: two|three|four|five|six'
+        within sqmgrctl logs default -n 1000 >shown
+        pid=$(worker_pids | head -n 1)
+        within journalctl -q "_PID=$pid" >ours
+        [ ! -s ours ] || grep -qFf ours shown
+        run ! grep -q 'restart halted' shown
+        # The lines of workers are left out by _COMM=sqmgr, and those of sqmgr stand there.
+        within journalctl -q -o cat | grep -qFx six
+        within journalctl -q -o cat _COMM=sqmgr >own
+        grep -q 'restart halted' own
+        run ! grep -qFx six own
 }
 
 @test "log = journal: a worker behind a wrapper that dies in the middle of its life" {
@@ -131,6 +147,7 @@ END
         sqmgrctl ping
         wait_until 20 fleet_is '.generation > 30'
         kill -CONT "$journal_pid"
+        wait_until 20 journal_has "restart to generation 2 by $(id -un)" "SQMGR_BY_UID=$(id -u)"
         # It is told with the first entry that there is room for.
         told_with_an_entry() { sqmgrctl restart && journal_has 'entries were lost here'; }
         wait_until 20 told_with_an_entry

@@ -5,6 +5,8 @@
 # promises: none
 load helpers
 
+metric_is() { sqmgrctl metrics | grep -qFx "$1"; } # LINE
+
 told() { # COUNT
         local events
         events=$(sqmgrctl events --json) && [ "$(jq -rs '[.[] | select(.event == "job-long")] | length' <<<"$events")" = "$1" ]
@@ -74,4 +76,24 @@ END
         wait_until 40 told 2
         touch "$folder/release"
         wait_until 30 has_done 2
+}
+
+@test "a drain that is cut off says when, and then which jobs that cost" {
+        start_redis
+        configure <<END
+command = $(sidekiq_command 3) -t 1
+drain_timeout = 20s
+END
+        start_sqmgr
+        wait_until 60 fleet_is '.workers[0].ready'
+        enqueue 2 Hold "$folder/never"
+        wait_until 20 has_started 2
+        wait_until 20 fleet_is '.workers[0].busy == 2'
+        run -0 sqmgrctl quiet default/1
+        run -0 sqmgrctl status
+        [[ $output =~ 'operator; waits for 2 running jobs, cut off in '[0-9]+'s (drain_timeout 20s)' ]]
+        wait_until 60 metric_is 'sqmgr_jobs_cut_off_total{fleet="default"} 2'
+        sqmgrctl events | grep -q 'warning: default/1 (pid [0-9]*) is cut off after 20s (drain_timeout) with 2 running jobs: Hold (2)'
+        touch "$folder/never"
+        wait_until 60 has_done 2
 }

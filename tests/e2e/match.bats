@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # The worker is the process that beats, wherever it is below the one started; one that beats elsewhere is let be.
-# seconds: 80
+# seconds: 100
 # promises: P1
 load helpers
 
@@ -127,4 +127,65 @@ END
         kill -9 "$beating"
         wait_until 20 fleet_is ".active == 1 and .workers[0].pid != $beating"
         run -0 sqmgrctl ping
+}
+
+@test "the host is given another name: restarts go on, and the worker of before is known" {
+        unshare --uts true 2>/dev/null || skip "this machine lets nobody have a uts namespace"
+        start_redis
+        configure <<END
+command = $(stub_command)
+active_process_count = 2
+ready_after = 500ms
+boot_timeout = 5s
+END
+        # shellcheck disable=SC2016
+        launch sqmgr unshare --uts sh -c 'echo before >/proc/sys/kernel/hostname; exec "$@"' - \
+                sqmgr -c "$folder/sqmgr.ini"
+        sqmgr_pid=$!
+        wait_until 20 ready 2
+        before=$(worker_pids)
+        nsenter --target "$sqmgr_pid" --uts sh -c 'echo after >/proc/sys/kernel/hostname'
+        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        # shellcheck disable=SC2086
+        gone $before
+        fleet_is '.active == 2 and (.workers | length) == 2'
+        [ "$(sqmgrctl events --json | jq -s '[.[].events[]? // .[] | select(.event == "host-name")] | length')" = 1 ]
+        redis smembers processes | grep -q '^after:'
+
+        # Those that beat under the second name are known to a sqmgr that is called by a third.
+        before=$(worker_pids)
+        nsenter --target "$sqmgr_pid" --uts sh -c 'echo third >/proc/sys/kernel/hostname'
+        run -0 sqmgrctl reexec
+        wait_until 20 ready 2
+        [ "$(worker_pids)" = "$before" ]
+        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        fleet_is '.active == 2 and (.workers | length) == 2'
+}
+
+beats_as() { redis smembers processes | grep -q "^$1:$2:"; } # HOST PID
+
+@test "named anew while no sqmgr runs: the worker that booted meanwhile is found under the name of before" {
+        unshare --uts true 2>/dev/null || skip "this machine lets nobody have a uts namespace"
+        start_redis
+        mkdir -p "$folder/steer"
+        touch "$folder/steer/hang"
+        configure <<END
+command = $(stub_command)
+ready_after = 500ms
+END
+        # shellcheck disable=SC2016
+        launch sqmgr unshare --uts sh -c 'echo before >/proc/sys/kernel/hostname; exec "$@"' - \
+                sqmgr -c "$folder/sqmgr.ini"
+        sqmgr_pid=$!
+        wait_until 20 fleet_is '.starting == 1'
+        worker=$(worker_pids)
+        record "$worker"
+        kill -9 "$sqmgr_pid"
+        wait_until 10 gone "$sqmgr_pid"
+        rm "$folder/steer/hang"
+        wait_until 20 beats_as before "$worker"
+        nsenter --target "$worker" --uts sh -c 'echo after >/proc/sys/kernel/hostname'
+        launch sqmgr nsenter --target "$worker" --uts sqmgr -c "$folder/sqmgr.ini"
+        wait_until 20 ready 1
+        [ "$(worker_pids)" = "$worker" ]
 }

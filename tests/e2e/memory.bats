@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# A worker over its memory threshold is replaced first and leaves when its jobs are done.
-# seconds: 60
+# A worker over its memory threshold is replaced first and leaves when its jobs are done; a restart takes no memory that
+# the others need.
+# seconds: 80
 # promises: P1 P2
 load helpers
 
@@ -34,4 +35,35 @@ END
         [ "$(jobs_done)" = 1 ]
         [ "$(jobs_run_twice)" = 0 ]
         wait_until 10 fleet_is '.active == 2 and (.workers | length) == 2'
+}
+
+@test "memory: a restart where not all new workers have room beside the old ones: nobody is killed, no job is lost" {
+        make_group $((850 << 20))
+        start_redis
+        { cat "$app" && echo "sleep 1; BALLAST = 'x' * (150 << 20)"; } >"$folder/large.rb"
+        configure <<END
+command = sidekiq -r $folder/large.rb -c 2
+active_process_count = 3
+END
+        launch sqmgr sh -c "echo 0 >'$group/cgroup.procs' && exec sqmgr -c '$folder/sqmgr.ini'"
+        # shellcheck disable=SC2034
+        sqmgr_pid=$!
+        wait_until 60 ready 3
+        wait_until 20 fleet_is 'all(.workers[]; .memory_bytes > 150 * 1048576)'
+        old=$(worker_pids)
+        enqueue 6 Hold "$folder/release"
+        wait_until 30 has_started 6
+        sqmgrctl restart
+        wait_until 60 fleet_is '.waits_for | startswith("waits for memory: ")'
+        # As many as there is room for are ready, and as many old ones finish their jobs.
+        wait_until 60 fleet_is 'any(.workers[]; .state == "quiet") and .active == 3 and .starting == 0'
+        # shellcheck disable=SC2086
+        alive $old
+        fleet_is '.rollout.state == "running" and (.waits_for | startswith("waits for memory: "))'
+        touch "$folder/release"
+        wait_until 90 fleet_is '.rollout.state == "done" and .active == 3'
+        [ "$(jobs_done)" = 6 ]
+        [ "$(jobs_run_twice)" = 0 ]
+        run -0 sqmgrctl events --json
+        [[ $output != *'"crashed"'* ]]
 }

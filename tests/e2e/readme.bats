@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # README.md: its settings are accepted, and its way from nothing to a service is gone, with bundler and rbenv.
-# seconds: 60
+# seconds: 110
 # promises: none
 # shellcheck disable=SC2030,SC2031
 load machine
@@ -68,4 +68,23 @@ make_application() {
         in_machine journalctl -q -x SQMGR_WORKER=default/1 | grep -q 'takes jobs'
         unit stop sqmgr
         app_count_is 0
+}
+
+# What stands in README.md below "The service", one command a line.
+commands() { sed -n '/^## The service$/,/^## /s/^    \([a-z].*[^ ]\)  *# .*/\1/p' "$readme"; }
+
+@test "README.md: each command of the service does as it stands there, and leaves the fleet at work" {
+        configure <<<$'active_process_count = 1\nlog = journal'
+        mapfile -t commands < <(commands)
+        [ ${#commands[@]} -ge 10 ]
+        for command in "${commands[@]}"; do
+                echo "$command"
+                run -0 --separate-stderr in_machine sh -c "$command"
+                [[ $command != journalctl* || $output == *sqmgr* || $output == *pid=* ]]
+                # shellcheck disable=SC2154
+                run ! grep -v -e '^Created symlink' -e '^$' <<<"$stderr"
+                [[ $command != 'systemctl stop'* ]] || unit start sqmgr
+                wait_until 60 ready 1
+        done
+        [ "$(in_machine journalctl -q -u sqmgr _COMM=sqmgr | grep -c 'pid=.* INFO')" = 0 ]
 }

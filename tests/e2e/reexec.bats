@@ -145,9 +145,9 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         run -1 sqmgrctl reexec
         [[ $output == *"exit status 78"* ]]
         [[ $output == *"unknown key 'colour'"* ]]
-        sed '1a state_file = /tmp/elsewhere' right.ini >sqmgr.ini
+        sed "1a state_file = $folder/elsewhere" right.ini >sqmgr.ini
         run -1 sqmgrctl reexec
-        [[ $output == *"state_file is '/tmp/elsewhere', but '$folder/state' is in use"* ]]
+        [[ $output == *"state_file is '$folder/elsewhere', but '$folder/state' is in use"* ]]
         # Nor to a socket that it cannot listen on.
         for socket in "$folder/no/such/socket" "$folder/sqmgr.ini"; do
                 sed "s|^socket =.*|socket = $socket\nstate_file = $folder/state|" right.ini >sqmgr.ini

@@ -48,3 +48,49 @@ END
         [ "$(jobs_done)" = 1 ]
         [ "$(jobs_run_twice)" = 0 ]
 }
+
+worker_pids_are() { [ "$(worker_pids)" = "$1" ]; }
+
+# Each start waits while `hold` is there.
+configure_before() {
+        configure <<END
+command = $(stub_command)
+before_start = /bin/sh -c 'cat $folder/broken && exit 3; while [ -e $folder/hold ]; do sleep 0.1; done; echo "\$SQMGR_WORKER" >>$folder/began'
+active_process_count = 2
+backoff_min = 200ms
+backoff_max = 1s
+END
+}
+
+@test "before_start: where it fails the release has failed, with its reason and its last lines" {
+        start_redis
+        configure_before
+        start_sqmgr
+        wait_until 20 ready 2
+        [ "$(sort began)" = $'default/1\ndefault/2' ]
+        old=$(worker_pids)
+        echo 'the schema is not migrated' >broken
+        run -1 sqmgrctl restart --wait --timeout 300s
+        [[ $output == *"could not be started: before_start: '/bin/sh' exited with status 3"*'the schema is not migrated'* ]]
+        # The third of two at a time halted it: the fourth may still be at it.
+        wait_until 20 worker_pids_are "$old"
+        rm broken
+        run -0 sqmgrctl restart --wait --timeout 300s
+}
+
+@test "before_start: nothing waits for it, and a sqmgr that dies meanwhile leaves a start that goes on" {
+        start_redis
+        configure_before
+        touch hold
+        start_sqmgr
+        wait_until 20 fleet_is '.starting == 2'
+        run -0 sqmgrctl ping
+        starting=$(worker_pids)
+        kill -KILL "$sqmgr_pid"
+        wait_until 10 gone "$sqmgr_pid"
+        start_sqmgr
+        rm hold
+        wait_until 30 ready 2
+        [ "$(worker_pids)" = "$starting" ]
+        [ "$(wc -l <began)" = 2 ]
+}

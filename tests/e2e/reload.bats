@@ -207,3 +207,63 @@ END
         [ "$output" = "reloaded, nothing changed" ]
         [ "$(worker_pids)" = "$before" ]
 }
+
+@test "reload: a count of 0 switches a fleet off, for a restart that waits as well; scale brings it up for a while" {
+        two_stubs
+        before=$(worker_pids)
+        sed -i 's/^active_process_count = .*/active_process_count = 0/' sqmgr.ini
+        run -0 sqmgrctl reload
+        [[ $output == *'active_process_count: 2 -> 0'* ]]
+        wait_until 20 fleet_is '.workers == [] and .state == "running" and .target == 0 and .max_processes >= 1'
+        # shellcheck disable=SC2086
+        gone $before
+        not grep -q SIGKILL sqmgr.log
+        run -0 sqmgrctl status
+        [[ $output == *'default (sidekiq): switched off, 0 of 0 active'* ]]
+        run -0 sqmgrctl restart --wait --timeout 60s
+        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        run -0 sqmgrctl doctor
+        run -0 sqmgrctl scale default 2
+        wait_until 20 ready 2
+        run -0 sqmgrctl scale default 0
+        wait_until 20 fleet_is '.workers == []'
+
+        # Another sqmgr finds it as it is.
+        run -0 sqmgrctl scale default 1
+        wait_until 20 ready 1
+        by="ago by $(id -un) (uid $(id -u))"
+        run -0 sqmgrctl status
+        [[ $output =~ 'default (sidekiq): 1 of 1 active (file: 0; scaled '[0-9]+"s $by)" ]]
+        run -0 sqmgrctl reload
+        [[ $output =~ ^"fleet 'default': active_process_count is 0, but the count in force is 1: scaled "[0-9]+"s $by"$ ]]
+        run -0 sqmgrctl doctor
+        [[ $output =~ "fleet 'default': active_process_count is 0, but the count in force is 1: scaled " ]]
+        pid=$(worker_pids)
+        run -0 sqmgrctl reexec
+        [ "$(worker_pids)" = "$pid" ]
+        fleet_is '.target == 1'
+}
+
+@test "reload: files that are included come and go, and what is wrong in one is told by its name" {
+        # shellcheck disable=SC2034
+        sqmgr_lines="include = $folder/conf.d/*.ini"
+        two_stubs
+        before=$(worker_pids)
+        mkdir -m 755 conf.d
+        printf '[fleet:shop]\ncommand = %s\nready_after = 500ms\n' "$(stub_command)" >conf.d/shop.ini
+        run -0 sqmgrctl reload
+        [[ $output == *'[fleet:shop]: added'* ]]
+        wait_until 20 fleet_named shop '.active == 1'
+        printf '[fleet:mail]\nmemory_treshold = 1G\n' >conf.d/mail.ini
+        run -1 sqmgrctl reload
+        [[ $output == *"$folder/conf.d/mail.ini:1: fleet 'mail' has no command"* ]]
+        [[ $output == *"$folder/conf.d/mail.ini:2: unknown key 'memory_treshold', did you mean 'memory_threshold'?"* ]]
+        [ "$(fleets)" = 'default shop' ]
+        run -78 sqmgr --check-config -c sqmgr.ini
+        [[ $output == *"$folder/conf.d/mail.ini:2: unknown key"* ]]
+        rm conf.d/mail.ini conf.d/shop.ini
+        run -0 sqmgrctl reload
+        [[ $output == *'[fleet:shop]: removed'* ]]
+        wait_until 20 fleets_are default
+        [ "$(worker_pids)" = "$before" ]
+}

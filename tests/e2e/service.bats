@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # sqmgr as a service of the real systemd.
-# seconds: 150
+# seconds: 225
 # promises: P1 P4 P10
 # shellcheck disable=SC2030,SC2031,SC2034
 load machine
@@ -34,9 +34,66 @@ load machine
         unit_is sqmgr ActiveState active
         ready 3
 
-        [ -z "$(in_machine systemd-analyze verify --man=no sqmgr.service sqmgr@shop.service 2>&1)" ]
+        [ -z "$(in_machine systemd-analyze verify --man=no sqmgr.service sqmgr@shop.service \
+                sqmgr-restart.timer sqmgr-restart@shop.timer sqmgr-restart.service sqmgr-restart@shop.service 2>&1)" ]
         [ "$(in_machine getent group sqmgr | cut -d: -f1)" = sqmgr ]
         echo "# systemd-analyze security: $(in_machine systemd-analyze security --no-pager sqmgr | grep -o 'exposure level.*[0-9.]* [A-Z]*')" >&3
+}
+
+@test "the nightly timer restarts the fleets, says when it will, and fails where no sqmgr answers" {
+        configure <<<'active_process_count = 2'
+        start_service 2
+        before=$(worker_pids)
+        run ! unit is-enabled sqmgr-restart.timer
+        unit enable --quiet --now sqmgr-restart.timer
+        [[ $(unit show -p TimersCalendar sqmgr-restart.timer) == *'OnCalendar=*-*-* 04:00:00 ; next_elapse='* ]]
+        in_machine systemd-analyze calendar '*-*-* 04:00:00' | grep -q 'Next elapse: .* 04:00:00'
+        printf '[Timer]\nOnCalendar=\nOnCalendar=*:*:0/2\nRandomizedDelaySec=0\nAccuracySec=100ms\n' |
+                put /etc/systemd/system/sqmgr-restart.timer.d/now.conf
+        unit daemon-reload
+        unit restart sqmgr-restart.timer
+        wait_until 60 fleet_is '.generation >= 2'
+        unit stop sqmgr-restart.timer
+        wait_until 60 unit_is sqmgr-restart ActiveState inactive
+        unit_is sqmgr-restart Result success
+        run ! same_workers "$before"
+        unit stop sqmgr
+        run ! unit start sqmgr-restart
+        unit_is sqmgr-restart ExecMainStatus 3
+}
+
+# As a boot does to what sqmgr has: /run is empty, and the boot has another name.
+boot_anew() {
+        unit stop sqmgr
+        app_count_is 0
+        in_machine rm -rf /run/sqmgr
+        in_machine tee /tmp/boot_id </proc/sys/kernel/random/uuid >/dev/null
+        in_machine mountpoint -q /proc/sys/kernel/random/boot_id ||
+                in_machine mount --bind /tmp/boot_id /proc/sys/kernel/random/boot_id
+        unit start sqmgr
+}
+
+@test "a boot ends what was ordered, unless the state is outside of /run" {
+        configure <<<'active_process_count = 1'
+        start_service 1
+        sqmgrctl scale default 2
+        wait_until 60 ready 2
+        unit stop sqmgr
+        unit start sqmgr
+        wait_until 60 ready 2
+        boot_anew
+        wait_until 60 ready 1
+        fleet_is '.target == 1'
+
+        in_machine install -d -m 700 /var/lib/sqmgr
+        in_machine sed -i 's|^\[sqmgr\]|&\nstate_file = /var/lib/sqmgr/state|' /etc/sqmgr/sqmgr.ini
+        unit restart sqmgr
+        wait_until 60 ready 1
+        sqmgrctl scale default 2
+        sqmgrctl restart --wait --timeout 300s
+        boot_anew
+        wait_until 60 ready 2
+        fleet_is '.target == 2 and .generation == 2'
 }
 
 @test "kill -9 of the service 10 times under load: the same workers, none doubled, every job done once" {

@@ -99,7 +99,7 @@ END
         # shellcheck disable=SC2034
         sqmgr_lines="state_file = $folder/state/state"
         stubs 2
-        launch sqmgr unshare -m sh -c "mount -t tmpfs -o size=80k none $folder/state && exec sqmgr -c $folder/sqmgr.ini"
+        launch sqmgr unshare -m sh -c "mount -t tmpfs -o size=80k,mode=755 none $folder/state && exec sqmgr -c $folder/sqmgr.ini"
         sqmgr_pid=$!
         wait_until 20 ready 2
         disk=/proc/$sqmgr_pid/root$folder/state

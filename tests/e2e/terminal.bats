@@ -50,7 +50,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         [ "$(longest_line "$narrow")" -le 80 ]
         [ "$(longest_line "$wide")" -le 200 ]
         esc=$'\033'
-        grep -qE "^  default/1 +[0-9]+  $esc\[36mquiet [0-9]+s$esc\[0m +1  2/5   +[0-9.]+M 0%" <<<"$narrow"
+        grep -qE "^  default/1 +[0-9]+  $esc\[36mquiet [0-9]+s$esc\[0m +1  2/5   +[0-9.]+M +0%" <<<"$narrow"
         grep -q '^      restart; waits for 2 running jobs to finish$' <<<"$narrow"
         grep -qE 'default/1 .*quiet.* restart; waits for 2 running jobs to finish$' <<<"$wide"
         grep -qE '^  default/1 .* quiet [0-9]+s +1 .*  restart; waits for 2 running jobs to finish$' <<<"$piped"
@@ -73,6 +73,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         type_line 'stty -a >before; sqmgrctl status --watch'
         wait_until 10 shows 'default/1 .*active'
         wait_until 10 not shows 'sqmgrctl status'
+        wait_until 10 shows '^[0-2][0-9]:[0-5][0-9]:[0-5][0-9], each second; q quits$'
         sqmgrctl scale default 3
         wait_until 10 shows 'default/3 .*active'
         wait_until 10 shows 'active 1[0-9]s'
@@ -148,7 +149,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         wait_until 10 shows 'default: restart to generation 2, 2 workers to replace'
         wait_until 10 shows 'default: generation 2 \[------------------------------\] 0/2 replaced, [0-9]*s'
         wait_until 10 shows 'default/3 .*starting [0-9]*s .* 2  -'
-        wait_until 10 shows 'waits for its first beat'
+        wait_until 10 shows 'waits for its first heartbeat'
         rm steer/hang
         # The bar gives way to what stands beside it.
         wait_until 20 shows '\[##*\] 2/2 replaced, 2 draining, [0-9]*s$'

@@ -40,7 +40,7 @@ tells() { # PATTERN...
         wait_until 10 fleet_is '.workers[0].busy == 1'
         sqmgrctl restart --wait --timeout 300s
         run -0 sqmgrctl why default/1
-        tells '* started' "* fleet 'default': restart to generation 2, 1 worker to replace" \
+        tells '* started' "* fleet 'default': restart to generation 2 by $(id -un) (uid $(id -u)), 1 worker to replace" \
                 '* default/1 (pid *) takes no more jobs: restart, 1 running' \
                 'Now: quiet for *s: a restart puts new code in force; it waits for 1 running job to finish' \
                 'process *, generation 1 (outdated), *' '1 job running at its last beat *'
@@ -71,7 +71,7 @@ tells() { # PATTERN...
         start_sqmgr
         wait_until 20 ready 1
         run -0 sqmgrctl why default/1
-        [[ ${lines[0]} == "Older events are not kept here; the journal may have them: 'journalctl SQMGR_WORKER=default/1'" ]]
+        [[ ${lines[0]} == "Older events are not kept here; the journal may have them: 'journalctl SQMGR_WORKER=default/1', of all lives of that name" ]]
         tells 'Now: active for *' 'process *, generation 1, *'
         record "$(worker_pids)"
 }
@@ -82,6 +82,7 @@ tells() { # PATTERN...
         run -2 sqmgrctl why default/7
         [ "$output" = "sqmgrctl: unknown worker 'default/7': there is 'default/1'" ]
         run -2 sqmgrctl why nosuch/1
+        [ "$output" = "sqmgrctl: unknown fleet 'nosuch': there is 'default'" ]
         run -2 sqmgrctl why default
         [[ $output == *"FLEET/INDEX"* ]]
         run -2 sqmgrctl why
@@ -97,8 +98,8 @@ tells() { # PATTERN...
         grep -q '^Now: quiet' <<<"$text"
         [ "$(longest_line "$text")" -le 80 ]
         # What is broken goes on below the text of the event, behind its time.
-        grep -A 1 -E "^[-0-9]+ [0-9:]+ fleet 'default': restart to generation 2, 1 worker to\$" <<<"$text" | grep -qE '^ {20}replace$'
+        grep -A 1 -E "^[-0-9]+ [0-9:]+ fleet 'default': restart to generation 2 by " <<<"$text" | grep -qE '^ {20}[^ ].*replace$'
         run -0 sqmgrctl why default/1
-        [[ $output == *": restart to generation 2, 1 worker to replace"* ]]
+        [[ $output == *": restart to generation 2 by $(id -un) (uid $(id -u)), 1 worker to replace"* ]]
         rm "$folder/steer/busy"
 }

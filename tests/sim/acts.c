@@ -18,9 +18,11 @@ static const char *const act_names[] = {
         [ACT_CLOCK_STEP] = "the wall clock is stepped",
         [ACT_SUSPEND] = "the machine sleeps",
         [ACT_STALL] = "sqmgr is stalled",
+        [ACT_PAUSE] = "the machine is paused, and other hosts are not",
         [ACT_FORK_FAILS] = "no process can be started",
         [ACT_PROC_FAILS] = "/proc and signals fail now and then",
         [ACT_DISK_FULL] = "no state can be written",
+        [ACT_HOST_NAME] = "the host is given another name",
         [ACT_SQMGR_KILL] = "sqmgr is to be killed",
         [ACT_WORKER_KILL] = "a worker is killed by somebody",
         [ACT_WRAPPER_KILL] = "a wrapper is killed by somebody",
@@ -72,7 +74,7 @@ static void act_on_redis(struct sim *sim, const struct act *act)
         case ACT_REDIS_DOWN:
                 sim->down_until = until;
                 for (unsigned i = 0; i < sim->n_fleets; i++)
-                        if (sim->shell.running && sim->fleets[i].link.up)
+                        if (sim->shell.running && sim->fleets[i].link.up && !fleet_is_local(sim, i))
                                 sim->fleets[i].link.next_at = sim->now + 1 + act->b % (5 * USEC_PER_MSEC);
                 break;
         case ACT_REDIS_SILENT:
@@ -138,6 +140,14 @@ static void act_on_host(struct sim *sim, const struct act *act)
                 shell->stalled_until = sim->now + act->a;
                 shell->timer_first = act->b % 2;
                 break;
+        case ACT_PAUSE:
+                sim->paused_at = sim->now;
+                sim->paused_until = sim->now + act->a;
+                for (size_t i = 0; i < sim->n_processes; i++)
+                        sim->processes[i]->hang_until = MAX(sim->processes[i]->hang_until, sim->paused_until);
+                if (shell->running)
+                        shell->stalled_until = sim->paused_until;
+                break;
         case ACT_FORK_FAILS:
                 sim->fork_fails_until = sim->now + act->a;
                 if (act->b % 3 == 0)
@@ -148,6 +158,9 @@ static void act_on_host(struct sim *sim, const struct act *act)
                 break;
         case ACT_DISK_FULL:
                 sim->disk_full_until = sim->now + act->a;
+                break;
+        case ACT_HOST_NAME:
+                sim->host = (unsigned)(act->b % 3);
                 break;
         default:
                 shell->kill_in = (int)(act->b % 6);
@@ -163,24 +176,24 @@ static void act_on_worker(struct sim *sim, const struct act *act)
 
         if (!process)
                 return;
+        const struct manners *manners = process_manners(sim, process);
         tell(sim, "  that is %s", process_name(sim, process));
         switch (act->kind) {
         case ACT_WORKER_KILL:
                 process_kill(sim, process, false);
                 break;
         case ACT_WRAPPER_KILL:
-                /* Before its child was seen to beat, nothing could tell that that is ours. */
-                if (process->wrapped && process->worker && process->worker->beat_pid != 0)
+                if (process->wrapped)
                         process_kill(sim, process, true);
                 break;
         case ACT_WORKER_HANG:
                 process->hang_until = sim->now + act->b;
                 break;
         case ACT_WORKER_QUIET:
-                if (!process_traits(sim, process)->quiet_is_stop)
-                        process_signal(sim, process, SIGTSTP, false);
+                if (manners->quiet_signal != 0 && !process->uncaught)
+                        process_signal(sim, process, manners->quiet_signal, false);
                 else if (process->booted && process->told_to_exit == 0)
-                        process_signal(sim, process, SIGTERM, false);
+                        process_signal(sim, process, manners->stop_signal, false);
                 break;
         default:
                 process->jumped_bytes += act->b % (2048 * MEGABYTE);
@@ -324,9 +337,11 @@ void act_calm(struct sim *sim)
         struct shell *shell = &sim->shell;
 
         sim->calm = true;
+        clones_end(sim, false);
         sim->down_until = sim->silent_until = sim->slow_until = sim->garbage_until = 0;
         sim->frozen_until = sim->lags_until = sim->fork_fails_until = sim->proc_fails_until = 0;
-        sim->disk_full_until = 0;
+        sim->disk_full_until = sim->paused_until = 0;
+        sim->total_bytes = MEMORY_PLENTY;
         shell->kill_in = -1;
         shell->stalled_until = 0;
         if (!shell->running)
@@ -340,12 +355,18 @@ void act_calm(struct sim *sim)
                         process->crash_at = USEC_INFINITY;
                 process->next_at = sim->now;
                 process->release.late_beats = process->release.slow_trips = 0;
+                /* That it drains is seen by nobody who does not know it. */
+                if (fleet_is_bare(sim, process->fleet) &&
+                    (process->stopping || process->term_from != USEC_INFINITY))
+                        process->exit_at = sim->now;
                 for (unsigned j = 0; j < process->n_jobs; j++)
                         if (process->job_end[j] != USEC_INFINITY)
-                                process->job_end[j] = process->job_end[j] < sim->now + 5 * USEC_PER_MIN
-                                                              ? process->job_end[j]
-                                                              : sim->now + 5 * USEC_PER_MIN;
-                if (process->elsewhere) {
+                                process->job_end[j] = MIN(process->job_end[j], sim->now + 5 * USEC_PER_MIN);
+                /* Under a name that the host had before this sqmgr, nobody looks for one that is not known.
+                 */
+                bool unknown = process->booted && process->host != sim->host && process->identity == 0 &&
+                               !fleet_is_local(sim, process->fleet);
+                if (process->elsewhere || unknown) {
                         process_kill(sim, process, true);
                         process_kill(sim, process, false);
                 } else if (!process->runner_alive && process->wrapper_exit_at == USEC_INFINITY) {
@@ -367,5 +388,5 @@ void act_calm(struct sim *sim)
                 if (rng_chance(&sim->rng, 500))
                         command_restart(shell->world, fleet, sim->now);
         }
-        shell->wake_at = sim->now;
+        shell->wake_at = sim->now + 1;
 }

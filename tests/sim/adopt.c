@@ -5,8 +5,6 @@
 #include <string.h>
 
 #define SEARCH_USEC (100 * USEC_PER_MSEC)
-/* Beyond any pid of ours: what is there is none of ours. */
-#define STRANGERS_PID 100000000
 
 enum fate { FATE_KEPT, FATE_LOST, FATE_CUT, FATE_GARBLED };
 
@@ -16,15 +14,14 @@ bool shell_save(struct sim *sim, const struct plan *starting)
         uint8_t *bytes;
         size_t size;
 
-        /* The old state still tells of what is being looked for. */
-        if (shell->adoption)
-                return false;
         shell->behind = sim->now < sim->disk_full_until;
         if (shell->behind)
                 return false;
         const struct state_source source = {
                 .world = shell->world,
                 .starting = starting,
+                .underway = shell->adoption ? shell->adoption->underway : NULL,
+                .n_underway = shell->adoption ? shell->adoption->n_underway : 0,
                 .boot_id = "boot",
                 .identity = identify_text,
                 .userdata = sim,
@@ -36,9 +33,11 @@ bool shell_save(struct sim *sim, const struct plan *starting)
         shell->state = bytes;
         shell->state_size = size;
         shell->written = check_digest(sim);
+        shell->written_hosts = shell->hosts;
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 const struct fleet *fleet = shell->world->fleets[i];
 
+                sim->fleets[i].written = !fleet->unknown;
                 sim->fleets[i].written_generation = fleet->generation;
                 sim->fleets[i].written_order = fleet->order;
                 sim->fleets[i].written_rollout = fleet->rollout.state;
@@ -58,6 +57,7 @@ void shell_die(struct sim *sim)
                 sim->processes[i]->identity = 0;
                 sim->processes[i]->looks = 0;
                 sim->processes[i]->answered = false;
+                sim->processes[i]->slept_at = sim->processes[i]->tried_at = 0;
         }
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 match_clear(&sim->fleets[i].link.match);
@@ -137,12 +137,13 @@ static uint64_t start_of(struct sim *sim, pid_t pid)
 
 static void watch(struct sim *sim, struct process *process, struct worker *worker)
 {
+        process->let_go = process->unseen = false;
         process->fleet = check_number(sim, worker->fleet);
         process->index = worker->index;
         worker->process = process;
         process->worker = worker;
         process->hung = worker->hung; /* as it was known when that was written last */
-        match_owner_added(&sim->fleets[process->fleet].link.match);
+        identify_added(sim, process->fleet);
 }
 
 /* One that the state names. */
@@ -159,11 +160,16 @@ static void adopt_known(struct sim *sim, struct fleet *fleet, const struct state
                 return;
         tell(sim, "adopts %s as %s", process_name(sim, process), worker_state_name(worker->state));
         check_adopted(sim, process, known, worker);
+        process->unseen = worker->state == WORKER_GONE && !evidence_booted(sim, process);
         if (worker->state == WORKER_GONE)
                 return;
         watch(sim, process, worker);
+        if (known->beat_pid != 0 && worker->beat_pid == 0)
+                check_succeeded(process);
         if (worker->beat_pid != 0)
-                identify_known(process, saved->identity);
+                identify_known(sim, process, saved->identity);
+        else if (known->beat_pid == 0)
+                identify_known_hosts(sim, process, saved->identity);
 }
 
 static void see(struct sim *sim, const struct sighting *sighting)
@@ -195,20 +201,25 @@ static void see_process(struct sim *sim, const struct process *process, bool los
                 sighting.instance = "ours";
                 sighting.worker = mark;
                 sighting.generation = generation;
+                sighting.started_at = process->spawned_at;
         }
-        if (process->booted && !process->wrapped)
+        bool booted = evidence_booted(sim, process);
+        if (booted && !process->wrapped)
                 sighting.booted_as = sim->shell.settings.fleets[process->mark_fleet]->traits;
         if (process->main_alive)
                 see(sim, &sighting);
         if (process->wrapped && process->runner_alive && sim->now >= process->marked_at) {
+                if (booted)
+                        sighting.booted_as = sim->shell.settings.fleets[process->mark_fleet]->traits;
                 sighting.pid = process->runner_pid;
                 sighting.parent = process->main_alive ? process->pid : 1;
                 sighting.start = process->runner_start;
                 see(sim, &sighting);
         }
-        if (!process->leftover || !process->booted || !process->runner_alive)
+        /* It outlives the worker, whose place another may have by then. */
+        if (!process->leftover || !process->booted)
                 return;
-        sighting.parent = process->detached ? 1 : process->runner_pid;
+        sighting.parent = process->detached || !process->runner_alive ? 1 : process->runner_pid;
         sighting.pid = STRANGERS_PID + (pid_t)process->serial;
         sighting.start = process->booted_at;
         sighting.booted_as = NULL;
@@ -230,13 +241,18 @@ static void see_strangers(struct sim *sim)
                 .instance = "another",
                 .worker = "red/1",
                 .generation = "7",
-                .booted_as = sim->shell.settings.fleets[0]->traits,
+                .booted_as =
+                        sim->fleets[0].manners->shows_boot ? sim->shell.settings.fleets[0]->traits : NULL,
         };
 
         see(sim, &sighting);
         sighting.instance = "ours";
         sighting.uid = 2000;
         see(sim, &sighting);
+        /* The last fleet's user has taken that name, and our program, for one of his own. */
+        see(sim, &(struct sighting){.pid = STRANGERS_PID - 3,
+                                    .uid = sim->fleets[sim->n_fleets - 1].uid,
+                                    .launching = sim->holder});
         see(sim, &(struct sighting){.pid = STRANGERS_PID - 2,
                                     .uid = sim->fleets[0].uid,
                                     .launching = true,
@@ -248,6 +264,10 @@ static void adopt_found(struct sim *sim, const struct claimant *claimant)
         const struct worker as_known = {.pid = claimant->pid, .pid_start = claimant->start};
         struct process *process = find_known(sim, &as_known);
 
+        /* Whatever carries the mark of a worker that may live, and has not booted, may be it: so it is taken
+         * hold of, and gets no signal. */
+        if (!process && !claimant->booted)
+                process = process_left_behind(sim, claimant->pid - STRANGERS_PID, claimant->start);
         if (!process) {
                 violate(sim, "P4", "a process that is none of ours is adopted as a worker of fleet '%s'",
                         claimant->fleet->settings->name);
@@ -270,6 +290,9 @@ static int search(struct sim *sim)
                 lost = lost && adoption->sought[i].lost;
         adoption_search_begin(adoption);
         for (size_t i = 0; i < sim->n_processes; i++) {
+                /* Of the dead nothing is to be seen. */
+                if (sim->processes[i]->left_behind || !process_lives(sim->processes[i]))
+                        continue;
                 if (fails && rng_chance(&sim->rng, 100))
                         return -EMFILE;
                 see_process(sim, sim->processes[i], lost);
@@ -290,13 +313,14 @@ void shell_search(struct sim *sim)
         struct shell *shell = &sim->shell;
         int r = search(sim);
 
-        shell->search_at = USEC_INFINITY;
-        if (!adoption_search_end(shell->adoption, r, sim->now)) {
-                shell->search_at = sim->now + SEARCH_USEC;
-                return;
-        }
-        shell->adoption = adoption_free(shell->adoption);
         shell->pass.unsaved = true;
+        shell->search_at = USEC_INFINITY;
+        bool done = adoption_search_end(shell->adoption, r, sim->now);
+        check_held(sim, r == 0);
+        if (!done)
+                shell->search_at = sim->now + SEARCH_USEC;
+        else
+                shell->adoption = adoption_free(shell->adoption);
 }
 
 static void continue_state(struct sim *sim, const struct state *state)
@@ -326,6 +350,7 @@ static void adopt(struct sim *sim)
                 adoption_seek(shell->adoption, shell->world->fleets[i], sim->fleets[i].uid, sim->now);
         int outcome = state_unpack(shell->state, shell->state_size, "boot", sim->now, &state);
         tell(sim, "sqmgr starts, its state %s", outcome == STATE_READ ? "is read" : "is lost");
+        shell->hosts = outcome == STATE_READ ? shell->written_hosts : 0;
         if (outcome == STATE_READ) {
                 continue_state(sim, state);
                 check_continued(sim);
@@ -337,6 +362,20 @@ static void adopt(struct sim *sim)
                 shell->adoption = adoption_free(shell->adoption);
 }
 
+static void begin_link(struct sim *sim, unsigned fleet)
+{
+        struct link *link = &sim->fleets[fleet].link;
+
+        if (!fleet_is_local(sim, fleet)) {
+                link->next_at = sim->now + rng_range(&sim->rng, 0, 10 * USEC_PER_MSEC);
+                return;
+        }
+        /* What it waits for of a Redis is there. */
+        link->up = true;
+        link->up_at = sim->now;
+        observe_redis(sim->shell.world->fleets[fleet], true, sim->now);
+}
+
 void shell_start(struct sim *sim)
 {
         struct shell *shell = &sim->shell;
@@ -346,13 +385,17 @@ void shell_start(struct sim *sim)
         shell->running = true;
         pass_end(&shell->pass);
         shell->pass = (struct pass){.world = shell->world};
-        shell->wake_at = shell->trusted_at = sim->now;
+        shell->trusted_at = sim->now;
+        shell->wake_at = sim->now + 1;
+        sim->read_left = 0;
         shell->turn_at = shell->stalled_until = 0;
         check_distrust(sim, UINT32_MAX);
-        for (size_t i = 0; i < sim->n_processes; i++)
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                sim->processes[i]->read_bytes = 0;
                 sim->processes[i]->exit_tell_at = USEC_INFINITY;
+        }
         for (unsigned i = 0; i < sim->n_fleets; i++)
-                sim->fleets[i].link.next_at = sim->now + rng_range(&sim->rng, 0, 10 * USEC_PER_MSEC);
+                begin_link(sim, i);
         spoil_state(sim);
         adopt(sim);
         /* What happened after the last write is known to nobody. */

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The promises, checked against what truly is the case in the world and what could be read of it: never
  * against what the core believes, save its orders and settings. */
-#include "base/hash.h"
 #include "sim.h"
 #include <stdio.h>
 
 #define SEC USEC_PER_SEC
-/* The trial of a new worker (P7), and the beats in a row that overrule the thread witness (P1). */
-#define TRIAL_USEC (30 * SEC)
-#define OVERRULE   4
 
 static const struct fleet_settings *settings_of(const struct sim *sim, unsigned fleet)
 {
@@ -43,16 +39,16 @@ static unsigned target_of(const struct sim *sim, const struct fleet *fleet)
                                                   : fleet->scale;
 }
 
-static usec_t stale_usec(const struct sim *sim)
+static usec_t stale_usec(const struct sim *sim, unsigned fleet)
 {
-        return 30 * SEC + 2 * sim->shell.settings.check_interval;
+        return settings_of(sim, fleet)->traits->stale_usec + 2 * sim->shell.settings.check_interval;
 }
 
 /* Its beat was read to have changed since time, Redis and sqmgr are trusted, and of late (P5, P9). */
 static bool has_evidence(const struct sim *sim, const struct process *process)
 {
         return sim->fleets[process->fleet].link.up && process->trusted_reads > 0 &&
-               sim->now - process->changed_at <= stale_usec(sim);
+               sim->now - process->changed_at <= stale_usec(sim, process->fleet);
 }
 
 /* The promise that breaks where one without evidence is ended: P9 where its beat would be evidence, had time
@@ -60,7 +56,8 @@ static bool has_evidence(const struct sim *sim, const struct process *process)
 static const char *evidence_promise(const struct sim *sim, const struct process *process)
 {
         const struct link *link = &sim->fleets[process->fleet].link;
-        bool lately = process->changed_at != 0 && sim->now - process->changed_at <= stale_usec(sim);
+        bool lately =
+                process->changed_at != 0 && sim->now - process->changed_at <= stale_usec(sim, process->fleet);
         bool doubted = process->changed_at > link->up_at && process->changed_at <= sim->shell.trusted_at;
 
         return link->up && lately && doubted ? "P9" : "P5";
@@ -76,8 +73,15 @@ static bool seems_hung(const struct sim *sim, const struct process *process)
         if (!process->worker ||
             (process->worker->state != WORKER_ACTIVE && process->worker->state != WORKER_QUIET))
                 return false;
-        return process->hung ||
-               (link->up && hang_after > 0 && sim->now > from + MAX(hang_after, stale_usec(sim)));
+        return process->hung || (link->up && hang_after > 0 &&
+                                 sim->now > from + MAX(hang_after, stale_usec(sim, process->fleet)));
+}
+
+/* The trial of a new worker is over (P7). */
+static bool outlived_trial(const struct sim *sim, const struct process *process)
+{
+        return process->first_read_at != 0 &&
+               sim->now >= process->first_read_at + settings_of(sim, process->fleet)->ready_after;
 }
 
 /* Active for ready_after, as far as anybody could know by now. */
@@ -86,8 +90,7 @@ static bool seems_ready(const struct sim *sim, const struct process *process)
         const struct worker *worker = process->worker;
         bool lives = process->runner_alive || process->exit_tell_at != USEC_INFINITY;
 
-        return worker && worker->state == WORKER_ACTIVE && lives && process->first_read_at != 0 &&
-               sim->now >= process->first_read_at + settings_of(sim, process->fleet)->ready_after &&
+        return worker && worker->state == WORKER_ACTIVE && lives && outlived_trial(sim, process) &&
                has_evidence(sim, process);
 }
 
@@ -103,12 +106,19 @@ static unsigned count_ready(const struct sim *sim, unsigned fleet, const struct 
         return ready;
 }
 
+/* Nobody has to know of it. */
+static bool is_nobodys(const struct process *process)
+{
+        return process->left_behind || process->let_go || process->unseen;
+}
+
 static unsigned count_living(const struct sim *sim, unsigned fleet)
 {
         unsigned living = 0;
 
         for (size_t i = 0; i < sim->n_processes; i++)
-                living += sim->processes[i]->fleet == fleet && process_lives(sim->processes[i]);
+                living += sim->processes[i]->fleet == fleet && process_lives(sim->processes[i]) &&
+                          (sim->processes[i]->worker || !is_nobodys(sim->processes[i]));
         return living;
 }
 
@@ -126,6 +136,58 @@ static unsigned draining_for_restart(const struct fleet *fleet, const struct wor
         return n;
 }
 
+/* Whether sqmgr still looks for this one, and starts none in its place meanwhile. */
+static bool is_sought(const struct sim *sim, const struct process *process)
+{
+        return sim->shell.adoption && sim->shell.world->fleets[process->mark_fleet]->hold_until != 0;
+}
+
+/* What a worker of the fleet grows to at least, by what could be read of those that take jobs; 0: nothing
+ * could. */
+static uint64_t known_size(const struct sim *sim, unsigned fleet)
+{
+        uint64_t base = sim->fleets[fleet].good.base_bytes;
+        bool known = false;
+
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                const struct process *process = sim->processes[i];
+                const struct worker *worker = process->worker;
+
+                if (process->fleet != fleet || !worker || worker->state != WORKER_ACTIVE)
+                        continue;
+                if (process->read_bytes > 0 && process->read_bytes < base)
+                        return 0;
+                known |= process->read_bytes > 0;
+        }
+        return known ? base : 0;
+}
+
+/* P1: an extra worker takes no memory that is to be that of another, by what was there to be read. */
+static void check_memory(struct sim *sim, const struct fleet *fleet, unsigned number)
+{
+        uint64_t promised = 0;
+        bool any = false;
+
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                const struct process *process = sim->processes[i];
+
+                any |= process->fleet == number && process->worker && process->worker->state <= WORKER_ACTIVE;
+                /* One that was told to exit grows no more. */
+                if (process->runner_alive && !is_nobodys(process) &&
+                    !(process->worker && process->worker->state == WORKER_STOPPING))
+                        promised += known_size(sim, process->fleet) -
+                                    MIN(known_size(sim, process->fleet), process->held_bytes);
+        }
+        if (!any || sim->read_left == 0 || count_living(sim, number) < target_of(sim, fleet))
+                return;
+        if (sim->read_left < promised + known_size(sim, number))
+                violate(sim, "P1",
+                        "an extra worker of %llu M is started with %llu M left, %llu M of them for others",
+                        (unsigned long long)(known_size(sim, number) / MEGABYTE),
+                        (unsigned long long)(sim->read_left / MEGABYTE),
+                        (unsigned long long)(promised / MEGABYTE));
+}
+
 /* P3, and the bounds of surge. */
 static void check_start(struct sim *sim, const struct action *action)
 {
@@ -141,6 +203,11 @@ static void check_start(struct sim *sim, const struct action *action)
                 trying += (worker->state == WORKER_ACTIVE && !seems_hung(sim, worker->process)) ||
                           (worker->state == WORKER_STARTING && worker->generation == fleet->generation);
         }
+        for (size_t i = 0; i < sim->n_processes; i++)
+                if (process_lives(sim->processes[i]) && !sim->processes[i]->worker &&
+                    !is_nobodys(sim->processes[i]) && !is_sought(sim, sim->processes[i]))
+                        violate(sim, "P4", "a start while %s lives and is not known",
+                                process_name(sim, sim->processes[i]));
         if (living >= fleet_max_processes(fleet))
                 violate(sim, "P3", "a start with %u processes alive, max_processes is %u", living,
                         fleet_max_processes(fleet));
@@ -149,16 +216,17 @@ static void check_start(struct sim *sim, const struct action *action)
                         trying, target_of(sim, fleet), fleet_surge(fleet));
         if (hung > 0 && model->heard_since == 0 && trying > usec_sub(target_of(sim, fleet), hung))
                 violate(sim, "P5", "a start with %u hung, %u trying and none heard of", hung, trying);
-        for (size_t i = 0; i < sim->n_processes; i++)
-                if (process_lives(sim->processes[i]) && !sim->processes[i]->worker)
-                        violate(sim, "P4", "a start while %s lives and is not known",
-                                process_name(sim, sim->processes[i]));
+        check_memory(sim, fleet, number);
         model->gap_since = sim->now;
         if (sim->now >= model->hour_at + USEC_PER_HOUR) {
                 model->hour_at = sim->now;
                 model->hour_starts = 0;
+                model->hour_target = 0;
         }
-        if (++model->hour_starts > 300 * MAX(target_of(sim, fleet), 1U))
+        model->hour_target = MAX(model->hour_target, MAX(target_of(sim, fleet), 1U));
+        /* One that dies once it was ready is started again at once. */
+        usec_t least = usec_add(MIN(fleet->settings->ready_after, 10 * SEC), 2 * SEC);
+        if (++model->hour_starts > USEC_PER_HOUR / least * model->hour_target)
                 violate(sim, "flapping", "%u starts within an hour", model->hour_starts);
         if (sim->now >= model->burst_at + 10 * SEC) {
                 model->burst_at = sim->now;
@@ -179,9 +247,8 @@ static void forgive_failures(struct sim *sim, unsigned number)
 
                 if (process->fleet == number && process->worker &&
                     (process->runner_alive || process->exit_tell_at != USEC_INFINITY) &&
-                    process->worker->generation == fleet->generation && process->first_read_at != 0 &&
-                    sim->now >= process->first_read_at + TRIAL_USEC &&
-                    process->first_read_at + TRIAL_USEC > model->failed_at)
+                    process->worker->generation == fleet->generation && outlived_trial(sim, process) &&
+                    process->first_read_at + fleet->settings->ready_after > model->failed_at)
                         model->failures = 0;
         }
 }
@@ -231,7 +298,7 @@ static void check_boot_stop(struct sim *sim, const struct action *action, struct
         if (sim->now < since + action->fleet->settings->boot_timeout)
                 violate(sim, "P9", "%s is ended as not booted before boot_timeout",
                         process_name(sim, process));
-        if (process->booted && process->runner_alive && sim->now > process->booted_at + SEC)
+        if (evidence_booted(sim, process) && sim->now > process->booted_at + SEC)
                 violate(sim, "P1", "%s is ended as not booted, though its title says that it did",
                         process_name(sim, process));
 }
@@ -240,10 +307,12 @@ static void check_boot_stop(struct sim *sim, const struct action *action, struct
 static void check_idle(struct sim *sim, const struct action *action, struct process *process)
 {
         const struct worker *worker = action->worker;
-        bool overdue = action->fleet->settings->drain_timeout > 0 &&
-                       sim->now >= worker->quiet_at + action->fleet->settings->drain_timeout;
+        const struct fleet_settings *settings = action->fleet->settings;
+        bool overdue =
+                (settings->drain_timeout > 0 && sim->now >= worker->quiet_at + settings->drain_timeout) ||
+                (settings->stop_bounded && sim->now >= worker->quiet_at + settings->stop_timeout);
 
-        if (worker->state == WORKER_QUIET && worker->fleet->settings->traits->quiet_is_stop) {
+        if (worker->state == WORKER_QUIET && (settings->traits->quiet_is_stop || process->drains)) {
                 if (process->runner_alive && !overdue)
                         violate(sim, "P1", "%s has been told, and is not left alone",
                                 process_name(sim, process));
@@ -274,7 +343,8 @@ static void check_idle(struct sim *sim, const struct action *action, struct proc
 static void check_hang_stop(struct sim *sim, const struct action *action, const struct process *process)
 {
         const struct fleet_sim *model = &sim->fleets[process->fleet];
-        bool heard = model->heard_since != 0 && sim->now >= model->heard_since + stale_usec(sim);
+        bool heard =
+                model->heard_since != 0 && sim->now >= model->heard_since + stale_usec(sim, process->fleet);
         unsigned starting = 0;
 
         for (size_t i = 0; i < action->fleet->n_workers; i++)
@@ -312,6 +382,10 @@ static void check_stop(struct sim *sim, const struct action *action, struct proc
 {
         if (is_forced(sim, action->fleet))
                 return;
+        /* The process whose beats were read has ended. What is left is told, too: a wrapper, and what that
+         * has started since and has not booted, of which no beat can be read. */
+        if (worker_is_remainder(action->worker))
+                return;
         if (action->reason == REASON_HUNG) {
                 check_hang_stop(sim, action, process);
                 return;
@@ -325,9 +399,14 @@ static void check_stop(struct sim *sim, const struct action *action, struct proc
 
 static void check_kill(struct sim *sim, const struct action *action, const struct process *process)
 {
-        usec_t from = MAX(process->term_at, sim->shell.world->doubt.since);
+        /* The one that was told has ended meanwhile, and has a successor: the signal goes to it alone. */
+        if (action->worker->beat_pid != 0 && action->worker->beat_pid_start != process->runner_start)
+                return;
+        bool bounded = action->fleet->settings->stop_bounded;
+        usec_t from =
+                MAX(MAX(process->term_at, bounded ? 0 : process->cut_at), sim->shell.world->doubt.since);
 
-        if (action->worker->state != WORKER_STOPPING || process->term_at == 0)
+        if (action->worker->state != WORKER_STOPPING || (process->term_at == 0 && !process->knows_end))
                 violate(sim, "P1", "%s is killed before it was told to exit", process_name(sim, process));
         if (sim->now < from + action->fleet->settings->stop_timeout)
                 violate(sim, "P1", "%s is killed %llu s after it was told to exit",
@@ -354,17 +433,48 @@ void check_action(struct sim *sim, const struct action *action)
                 check_kill(sim, action, process);
 }
 
+void check_restless(const struct sim *sim, struct process *process)
+{
+        if (process->tried_at == 0 || sim->now >= process->try_at + 2 * SEC)
+                process->tried_at = sim->now;
+        process->try_at = sim->now;
+}
+
+/* P1: it gets no stop signal that could be quieted; nor one as it takes a job that would be lost by it,
+ * unless it was never seen at rest. */
+void check_told(struct sim *sim, const struct action *action, const struct process *process)
+{
+        bool tells = action_signal(action) == ACTION_SIGNAL_STOP;
+        bool rests = process->n_jobs > 0 ||
+                     (process->fetched_until == 0 && sim->now >= process->woken_at + REST_USEC);
+        bool tried = process->tried_at != 0 && sim->now < process->try_at + 2 * SEC &&
+                     sim->now >= process->tried_at + 10 * SEC;
+
+        if (tells && process_manners(sim, process)->quiet_signal != 0 && !process->refused)
+                violate(sim, "P1", "%s is told to exit, though it would be quiet",
+                        process_name(sim, process));
+        if (process_traits(sim, process)->quiet_at_rest && !rests && !tried)
+                violate(sim, "P1", "%s is told to exit as it may take a job", process_name(sim, process));
+}
+
 /* No flapping: a worker is told once, and again only where something came between. */
 void check_signalled(struct sim *sim, const struct action *action, struct process *process)
 {
         unsigned *times = action->kind == ACTION_QUIET ? &process->quiets : &process->stops;
 
-        if (action->kind != ACTION_KILL && ++*times > 4 + sim->shell.deaths)
+        /* A title is read at each look, and tells of it some looks later: until then it is told again. */
+        bool again = action->kind == ACTION_QUIET && process_traits(sim, process)->title_completes;
+
+        if (action->kind != ACTION_KILL && ++*times > 4 + sim->shell.deaths && !again)
                 violate(sim, "flapping", "%s is told to %s for the %u. time", process_name(sim, process),
                         action->kind == ACTION_QUIET ? "be quiet" : "exit", *times);
         bool tells = action_signal(action) == ACTION_SIGNAL_STOP && process->runner_alive;
+        process->drains |= tells && action->kind == ACTION_QUIET;
+        /* The next one has its time to come to rest. */
+        if (process_traits(sim, process)->quiet_at_rest)
+                sim->fleets[process->fleet].p6_since = 0;
         if (tells && ++process->told_to_exit > 1 + sim->shell.deaths &&
-            process_traits(sim, process)->quiet_is_stop)
+            (process_manners(sim, process)->second_kills || process->drains))
                 violate(sim, "P1", "%s is told to exit for the %u. time", process_name(sim, process),
                         process->told_to_exit);
         if (action->kind == ACTION_STOP && action->worker->state == WORKER_STARTING &&
@@ -381,17 +491,18 @@ void check_death(struct sim *sim, struct process *process)
                 return;
         process->counted_failure = true;
         if ((worker->state == WORKER_STARTING || worker->state == WORKER_ACTIVE) &&
-            (process->first_read_at == 0 || sim->now < process->first_read_at + TRIAL_USEC))
+            !outlived_trial(sim, process))
                 note_failure(sim, process);
 }
 
 void check_reading(struct sim *sim, struct process *process, const struct heartbeat *beat)
 {
-        const struct worker *worker = process->worker;
-        bool first = !worker->has_beat, newer = beat->beat_usec > process->read_beat;
+        bool first = !process->worker->has_beat, newer = beat->beat_usec > process->read_beat;
 
-        if (first)
+        if (first) {
                 process->first_read_at = sim->now;
+                process->counted_failure = false;
+        }
         if (beat->work_list_known || beat->beat_usec != process->read_beat)
                 process->read_list_empty = beat->work_list_known && beat->work_list_empty;
         bool marks = sim->now > sim->shell.trusted_at;
@@ -402,7 +513,8 @@ void check_reading(struct sim *sim, struct process *process, const struct heartb
         process->read_beat = beat->beat_usec;
         process->idle_row = beat->quiet && beat->busy == 0 && (newer || first) ? process->idle_row + 1 : 0;
         if (first || (process->marked && newer)) {
-                process->trusted_reads++;
+                /* What was read as the doubt ended may have been written before it. */
+                process->trusted_reads += !first || marks;
                 process->changed_at = sim->now;
                 process->hung = false;
         }
@@ -425,7 +537,8 @@ static void check_processes(struct sim *sim)
         for (size_t i = 0; i < sim->n_processes; i++) {
                 const struct process *process = sim->processes[i];
 
-                if (process_lives(process) && !process->worker && !sim->shell.adoption)
+                if (process_lives(process) && !process->worker && !is_nobodys(process) &&
+                    !is_sought(sim, process))
                         violate(sim, "P4", "%s lives and is forgotten", process_name(sim, process));
         }
         for (unsigned i = 0; i < sim->n_fleets; i++) {
@@ -457,6 +570,11 @@ static void check_rollout(struct sim *sim, unsigned number)
         struct fleet_sim *model = &sim->fleets[number];
         const struct fleet *fleet = sim->shell.world->fleets[number];
         bool due = false;
+        /* One is tried for 10 s to be met at rest, and a stall that is shorter than a doubt takes its time.
+         */
+        usec_t most = fleet->settings->traits->quiet_at_rest
+                              ? 16 * SEC + 3 * sim->shell.settings.check_interval
+                              : SEC;
 
         forgive_failures(sim, number);
         if (fleet->rollout.state != ROLLOUT_RUNNING) {
@@ -479,7 +597,7 @@ static void check_rollout(struct sim *sim, unsigned number)
                 model->p6_since = 0;
         else if (model->p6_since == 0)
                 model->p6_since = sim->now;
-        else if (sim->now > model->p6_since + SEC)
+        else if (sim->now > model->p6_since + most)
                 violate(sim, "P6", "an outdated worker is kept though enough others are ready");
 }
 
@@ -488,7 +606,8 @@ static void check_rollout(struct sim *sim, unsigned number)
 static const char *silent_promise(const struct sim *sim, const struct process *process)
 {
         const struct link *link = &sim->fleets[process->fleet].link;
-        usec_t hang_after = MAX(settings_of(sim, process->fleet)->hang_after, stale_usec(sim));
+        usec_t hang_after =
+                MAX(settings_of(sim, process->fleet)->hang_after, stale_usec(sim, process->fleet));
         usec_t from = MAX(process->changed_at, link->up_at);
 
         return link->up && sim->shell.trusted_at > from && sim->now > from + hang_after ? "P9" : "P5";
@@ -539,8 +658,9 @@ static void check_gaps(struct sim *sim, unsigned number)
                 heard += has_evidence(sim, process);
         }
         if (trying >= target_of(sim, fleet) || heard == 0 ||
-            count_living(sim, number) >= fleet_max_processes(fleet) || fleet_lacks_memory(fleet) ||
-            sim->shell.adoption || sim->now < sim->fork_fails_until || sim->now < fleet->crash.next_at ||
+            count_living(sim, number) >= fleet_max_processes(fleet) || memory_lacks(fleet, sim->now) ||
+            sim->now < fleet->hold_until || sim->now < sim->fork_fails_until ||
+            sim->now < fleet->crash.next_at ||
             (fleet_surge(fleet) == 0 && draining_for_restart(fleet, NULL) > 0))
                 model->gap_since = sim->now;
         else if (sim->now > model->gap_since + 30 * SEC)
@@ -548,35 +668,11 @@ static void check_gaps(struct sim *sim, unsigned number)
                         target_of(sim, fleet));
 }
 
-uint64_t check_digest(const struct sim *sim)
-{
-        uint64_t hash = HASH_INIT;
-
-        for (unsigned i = 0; i < sim->n_fleets; i++) {
-                const struct fleet *fleet = sim->shell.world->fleets[i];
-                const uint64_t orders[] = {fleet->generation, fleet->order, fleet->force, fleet->scale,
-                                           fleet->rollout.state};
-
-                hash = hash_bytes(hash, orders, sizeof(orders));
-                for (size_t j = 0; j < fleet->n_workers; j++) {
-                        const struct worker *worker = fleet->workers[j];
-                        const uint64_t known[] = {
-                                worker->index,     worker->generation,         (uint64_t)worker->pid,
-                                worker->pid_start, (uint64_t)worker->beat_pid, worker->beat_pid_start,
-                                worker->state,     worker->threads_witness,
-                        };
-
-                        hash = hash_bytes(hash, known, sizeof(known));
-                }
-        }
-        return hash;
-}
-
 void check_turn(struct sim *sim)
 {
         const struct shell *shell = &sim->shell;
 
-        if (!shell->adoption && sim->now >= sim->disk_full_until && shell->written != check_digest(sim))
+        if (sim->now >= sim->disk_full_until && shell->written != check_digest(sim))
                 violate(sim, "P4", "the state does not tell what is the case");
         check_hung(sim);
         check_processes(sim);
@@ -584,58 +680,6 @@ void check_turn(struct sim *sim)
                 check_rollout(sim, i);
                 check_gaps(sim, i);
         }
-}
-
-void check_adopted(struct sim *sim, const struct process *process, const struct worker *known,
-                   const struct worker *worker)
-{
-        bool lives = process->main_alive || (process->runner_alive && known->beat_pid == process->runner_pid);
-
-        if (lives && worker->state == WORKER_GONE)
-                violate(sim, "P4", "%s lives, and is taken for gone", process_name(sim, process));
-        if (worker->index != known->index || worker->generation != known->generation)
-                violate(sim, "P4", "%s is adopted as another", process_name(sim, process));
-}
-
-void check_found(struct sim *sim, const struct process *process, const struct claimant *claimant,
-                 const struct worker *worker)
-{
-        if (process->worker)
-                violate(sim, "P4", "%s is adopted twice", process_name(sim, process));
-        if (process->main_alive && claimant->pid != process->pid)
-                violate(sim, "P4", "%s is adopted by what runs below it", process_name(sim, process));
-        if (claimant->index != 0 &&
-            (check_number(sim, worker->fleet) != process->mark_fleet ||
-             worker->index != process->mark_index || worker->generation != process->mark_generation))
-                violate(sim, "P4", "%s is adopted as another", process_name(sim, process));
-}
-
-void check_continued(struct sim *sim)
-{
-        for (unsigned i = 0; i < sim->n_fleets; i++) {
-                struct fleet_sim *model = &sim->fleets[i];
-                const struct fleet *fleet = sim->shell.world->fleets[i];
-                bool reloaded =
-                        !fleet->settings->removed && fleet->settings->launch_hash != model->written_hash;
-                bool lapsed = fleet->settings->active_process_count != model->written_for;
-
-                enum rollout_state rollout = model->written_rollout;
-                if (fleet->settings->removed && rollout == ROLLOUT_RUNNING)
-                        rollout = ROLLOUT_ABORTED;
-                if (reloaded)
-                        model->reloaded_generation = fleet->generation;
-                if (fleet->generation != model->written_generation + reloaded ||
-                    fleet->order != model->written_order || fleet->rollout.state != rollout ||
-                    fleet->scale != (lapsed ? 0 : model->written_count))
-                        violate(sim, "P4", "fleet '%s' does not go on as it was written",
-                                fleet->settings->name);
-        }
-}
-
-void check_command(struct sim *sim, struct fleet *fleet, bool holds, const char *what)
-{
-        if (!holds)
-                violate(sim, "P8", "fleet '%s': %s had no effect", fleet->settings->name, what);
 }
 
 static bool fleet_settled(struct sim *sim, unsigned number, char *why, size_t size)

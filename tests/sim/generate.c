@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes a world and its schedule from a seed. */
-#include "frameworks/sidekiq/format.h"
+/* Makes a world and its schedule from a seed, or from bytes. */
 #include "sim.h"
 #include <stdio.h>
 
@@ -13,18 +12,28 @@ static uint64_t pick(struct rng *rng, const uint64_t *choices, size_t n)
 #define PICK(rng, ...)                                                                                       \
         pick(rng, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
-/* Frameworks that no real one is yet: quiet is stop, or quiet is proven by beats alone. */
-static const struct traits quiet_is_stop = {
-        .name = "quiet-is-stop", .id = 1001, .quiet_is_stop = true, .stale_usec = 30 * SEC};
-static const struct traits beats_alone = {.name = "beats-alone", .id = 1002, .stale_usec = 30 * SEC};
-
-static const struct traits *make_traits(uint64_t seed, unsigned fleet)
+/* A framework of its own, and what it leaves to its settings. */
+static void make_framework(uint64_t seed, unsigned number, struct fleet_sim *fleet)
 {
-        struct rng rng = rng_fork(seed, 100 + fleet);
+        struct rng rng = rng_fork(seed, 100 + number);
+        const struct traits *traits;
 
-        if (rng_chance(&rng, 250))
-                return &quiet_is_stop;
-        return rng_chance(&rng, 150) ? &beats_alone : &sidekiq_traits;
+        fleet->manners = manners_choose(&rng, &traits);
+        int heartbeat = traits->heartbeat_chosen && rng_chance(&rng, 300) ? HEARTBEAT_FILE : HEARTBEAT_UNSET;
+        bool bounded = traits->stop_chosen && rng_chance(&rng, 500);
+        for (unsigned i = 0; i < ELEMENTSOF(fleet->settings); i++) {
+                fleet->settings[i].traits = traits;
+                fleet->settings[i].heartbeat = heartbeat;
+                fleet->settings[i].stop_bounded = bounded;
+        }
+        /* One that is deaf to its only signal drains for ever, as far as anybody can tell. */
+        if (traits->quiet_is_stop && !bounded)
+                fleet->good.deaf = 0;
+        if (traits->heartbeat == HEARTBEAT_NONE) {
+                /* What was started is the worker. */
+                fleet->good.wrapped = 0;
+        }
+        fleet->release = fleet->good;
 }
 
 static void make_release(struct rng *rng, struct release *release)
@@ -56,7 +65,7 @@ static void make_settings(struct rng *rng, const struct release *release, struct
         *settings = (struct fleet_settings){
                 .active_process_count = count,
                 .restart_surge = {.value = (uint32_t)PICK(rng, 100, 100, 100, 50, 0), .percent = true},
-                .ready_after = PICK(rng, 10, 10, 10, 1, 30) * SEC,
+                .ready_after = PICK(rng, 30, 30, 10, 1, 90) * SEC,
                 .boot_timeout = PICK(rng, 120, 120, 70) * SEC,
                 .rollout_timeout = PICK(rng, 10, 10, 4) * USEC_PER_MIN,
                 .stop_timeout = PICK(rng, 60, 60, 60, 90) * SEC,
@@ -79,11 +88,18 @@ static void make_settings(struct rng *rng, const struct release *release, struct
                 settings->drain_timeout = PICK(rng, 3, 10) * USEC_PER_MIN;
 }
 
+/* One of many, which one is seen when it happens. */
+static uint64_t make_choice(struct rng *rng)
+{
+        return rng->left > 0 ? rng_draw(rng, UINT16_MAX) : rng_next(rng) >> 8;
+}
+
 /* Faults last from an instant to minutes, mostly short. */
 static usec_t make_span(struct rng *rng, enum act_kind kind)
 {
         switch (kind) {
         case ACT_STALL:
+        case ACT_PAUSE:
                 return rng_range(rng, 0, PICK(rng, 2, 12, 30, 120) * SEC);
         case ACT_SUSPEND:
         case ACT_CLOCK_STEP:
@@ -102,7 +118,7 @@ static usec_t make_span(struct rng *rng, enum act_kind kind)
         case ACT_REDIS_SLOW:
                 return rng_range(rng, 0, PICK(rng, 5, 60, 300) * SEC);
         default:
-                return rng_next(rng) >> 8;
+                return make_choice(rng);
         }
 }
 
@@ -129,8 +145,8 @@ static void make_schedule(struct sim *sim)
                                                    : rng_range(rng, 0, span);
                 act.at = sim->begun_at + MIN(at, span - 1);
                 act.a = make_span(rng, act.kind);
-                act.b = rng_next(rng) >> 8;
-                act.c = rng_next(rng) >> 8;
+                act.b = make_choice(rng);
+                act.c = make_choice(rng);
                 if (act.kind == ACT_WORKER_HANG)
                         act.b = rng_range(rng, 0, PICK(rng, 10, 60, 600, 3600) * SEC);
                 size_t place = i;
@@ -140,10 +156,38 @@ static void make_schedule(struct sim *sim)
         }
 }
 
-void sim_open(struct sim *sim, uint64_t seed)
+/* All that are to take jobs have room, and a few more. */
+static uint64_t make_memory(struct sim *sim)
 {
+        struct rng *rng = &sim->rng;
+        uint64_t bytes = PICK(rng, 100, 300, 600, 1200) * MEGABYTE;
+
+        for (unsigned i = 0; i < sim->n_fleets; i++)
+                bytes += sim->fleets[i].settings[0].active_process_count *
+                         (sim->fleets[i].good.base_bytes + PICK(rng, 0, 20, 100) * MEGABYTE);
+        return bytes;
+}
+
+struct origin origin_of_bytes(const uint8_t *bytes, size_t size)
+{
+        struct origin origin = {0};
+        size_t n = MIN(size, sizeof(origin.seed));
+
+        for (size_t i = 0; i < n; i++)
+                origin.seed = origin.seed << 8 | bytes[i];
+        origin.bytes = n > 0 ? bytes + n : bytes;
+        origin.size = size - n;
+        return origin;
+}
+
+void sim_open(struct sim *sim, const struct origin *origin)
+{
+        uint64_t seed = origin->seed;
+
         *sim = (struct sim){.seed = seed, .rng = rng_fork(seed, 0), .next_pid = 100};
         struct rng *rng = &sim->rng;
+        rng->bytes = origin->bytes;
+        rng->left = origin->size;
         struct shell *shell = &sim->shell;
 
         sim->now = sim->begun_at = 1000 * SEC;
@@ -152,7 +196,7 @@ void sim_open(struct sim *sim, uint64_t seed)
                 sim->calm_at = sim->now + PICK(rng, 6, 24) * USEC_PER_HOUR;
         sim->end_at = sim->calm_at + 4 * USEC_PER_HOUR;
         sim->stepped_usec = (int64_t)(1700000000 * SEC);
-        sim->total_bytes = rng_chance(rng, 800) ? 1024 * 1024 * MEGABYTE : 4096 * MEGABYTE;
+        bool is_small = rng_chance(rng, 250);
         sim->service = rng_chance(rng, 500);
         sim->strangers = rng_chance(rng, 300);
         sim->n_fleets = rng_chance(rng, 200) ? 2 : 1;
@@ -160,13 +204,9 @@ void sim_open(struct sim *sim, uint64_t seed)
                 struct fleet_sim *fleet = &sim->fleets[i];
 
                 make_release(rng, &fleet->good);
-                fleet->release = fleet->good;
                 make_settings(rng, &fleet->good, &fleet->settings[0]);
                 make_settings(rng, &fleet->good, &fleet->settings[1]);
-                fleet->settings[0].traits = fleet->settings[1].traits = make_traits(seed, i);
-                /* One that is deaf to its only signal drains for ever, as far as anybody can tell. */
-                if (fleet->settings[0].traits->quiet_is_stop)
-                        fleet->good.deaf = fleet->release.deaf = 0;
+                make_framework(seed, i, fleet);
                 fleet->settings[1].launch_hash = rng_chance(rng, 300);
                 fleet->settings[1].removed = rng_chance(rng, 100);
                 fleet->uid = 1000 + (i > 0 && rng_chance(rng, 500));
@@ -175,6 +215,9 @@ void sim_open(struct sim *sim, uint64_t seed)
                 fleet->link.next_at = USEC_INFINITY;
                 shell->fleet_list[i] = &fleet->settings[0];
         }
+        struct rng odd = rng_fork(seed, 200);
+        sim->holder = sim->strangers && sim->n_fleets > 1 && rng_chance(&odd, 500);
+        sim->total_bytes = is_small ? make_memory(sim) : MEMORY_PLENTY;
         shell->settings = (struct settings){
                 .check_interval = PICK(rng, 5, 5, 5, 2, 10) * SEC,
                 .shutdown_timeout = PICK(rng, 60, 20, 600) * SEC,
@@ -184,6 +227,7 @@ void sim_open(struct sim *sim, uint64_t seed)
         shell->kill_in = -1;
         shell->start_at = sim->now;
         make_schedule(sim);
+        clones_open(sim);
 }
 
 void sim_close(struct sim *sim)

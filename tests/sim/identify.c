@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Which heartbeat is whose, as src/frameworks/sidekiq/beats.c finds out: the real roster of model/match.h,
+/* Which heartbeat is whose, as src/frameworks/beats.c finds out: the real roster of model/match.h,
  * fed from the modelled Redis, where the dead linger and their pids are in use again. */
 #include "model/match.h"
 #include "sim.h"
 #include <stdio.h>
 #include <string.h>
 
-static void identity_text(const struct process *process, char text[static 64])
+/* Of one that has beaten. */
+static const char *identity_text(struct process *process)
 {
-        snprintf(text, 64, "host:%d:%012x", (int)process->runner_pid, process->serial);
+        if (process->name[0] == '\0')
+                snprintf(process->name, sizeof(process->name), "host%u:%d:%012x", process->host,
+                         (int)process->runner_pid, process->serial);
+        return process->name;
+}
+
+static void clone_text(const struct clone *clone, char text[static 64])
+{
+        snprintf(text, 64, "host%u:%d:%012x", clone->host, (int)clone->pid, clone->serial);
 }
 
 static struct process *find_serial(const struct sim *sim, unsigned serial)
@@ -23,53 +32,101 @@ const char *identify_text(const struct worker *worker, void *userdata)
 {
         struct sim *sim = userdata;
         const struct process *process = worker->process;
-        static char text[64];
+        static char hosts[MATCH_HOSTS_TEXT_MAX];
 
+        if (process && worker->beat_pid == 0)
+                return match_hosts_since(&sim->fleets[process->fleet].link.match, worker->spawned_at, hosts);
         if (!process || process->identity == 0)
                 return NULL;
-        const struct process *writer = find_serial(sim, process->identity - 1);
-        if (!writer)
-                return NULL;
-        identity_text(writer, text);
-        return text;
+        struct process *writer = find_serial(sim, process->identity - 1);
+        return writer ? identity_text(writer) : NULL;
 }
 
-void identify_known(struct process *process, const char *text)
+static unsigned parse_identity(const char *text)
 {
         const char *nonce = strrchr(text, ':');
 
-        if (nonce)
-                process->identity = 1 + (unsigned)strtoul(nonce + 1, NULL, 16);
+        return nonce ? 1 + (unsigned)strtoul(nonce + 1, NULL, 16) : 0;
+}
+
+void identify_known(struct sim *sim, struct process *process, const char *text)
+{
+        process->identity = parse_identity(text);
+        if (process->identity != 0 &&
+            match_host_was(&sim->fleets[process->fleet].link.match, text, strcspn(text, ":"), sim->now) < 0)
+                abort();
+}
+
+void identify_known_hosts(struct sim *sim, const struct process *process, const char *names)
+{
+        if (match_hosts_were(&sim->fleets[process->fleet].link.match, names, sim->now) < 0)
+                abort();
+}
+
+static void observe_host(struct sim *sim, struct match *match)
+{
+        char name[16];
+
+        sim->shell.pass.unsaved |= !(sim->shell.hosts >> sim->host & 1);
+        sim->shell.hosts |= 1U << sim->host;
+        snprintf(name, sizeof(name), "host%u", sim->host);
+        if (match_host_is(match, name, sim->now) < 0)
+                abort();
+}
+
+void identify_added(struct sim *sim, unsigned fleet)
+{
+        struct match *match = &sim->fleets[fleet].link.match;
+
+        observe_host(sim, match);
+        match_owner_added(match);
 }
 
 /* The process that its heartbeat comes from has ended, and a wrapper lives. */
 void identify_forget(struct sim *sim, struct process *process)
 {
-        const struct process *writer =
-                process->identity != 0 ? find_serial(sim, process->identity - 1) : NULL;
-        char text[64];
+        struct process *writer = process->identity != 0 ? find_serial(sim, process->identity - 1) : NULL;
 
         process->identity = 0;
-        if (!writer)
-                return;
-        identity_text(writer, text);
-        match_distrust(&sim->fleets[process->fleet].link.match, text);
+        process->forgotten_at = sim->now;
+        if (writer)
+                match_distrust(&sim->fleets[process->fleet].link.match, identity_text(writer));
+}
+
+static void add(struct sim *sim, unsigned fleet, const char *text, pid_t pid)
+{
+        const struct match_found found = {
+                .identity = text, .len = strlen(text), .host_len = strcspn(text, ":"), .pid = pid};
+
+        if (match_scan_add(&sim->fleets[fleet].link.match, &found, sim->now) < 0)
+                abort();
 }
 
 static void scan(struct sim *sim, unsigned fleet)
 {
         struct link *link = &sim->fleets[fleet].link;
+        usec_t oldest = USEC_INFINITY;
         char text[64];
 
+        observe_host(sim, &link->match);
+        for (size_t i = 0; i < sim->n_processes; i++)
+                if (sim->processes[i]->fleet == fleet && sim->processes[i]->worker)
+                        oldest = MIN(oldest, sim->processes[i]->worker->spawned_at);
+        match_hosts_forget(&link->match, oldest);
         match_scan_begin(&link->match, link->asked_at);
         for (size_t i = 0; i < sim->n_processes; i++) {
-                const struct process *process = sim->processes[i];
+                struct process *process = sim->processes[i];
 
-                if (process->fleet != fleet || !process->listed)
+                if (process->fleet == fleet && process->listed)
+                        add(sim, fleet, identity_text(process), process->runner_pid);
+        }
+        for (unsigned i = 0; i < sim->n_clones; i++) {
+                const struct clone *clone = &sim->clones[i];
+
+                if (clone->fleet != fleet || !clone->listed)
                         continue;
-                identity_text(process, text);
-                if (match_scan_add(&link->match, text, strlen(text), process->runner_pid) < 0)
-                        abort();
+                clone_text(clone, text);
+                add(sim, fleet, text, clone->pid);
         }
         match_scan_end(&link->match);
 }
@@ -93,11 +150,27 @@ static void resolve_owners(struct sim *sim, struct match *match)
 static const struct record *answer_of(const struct sim *sim, const char *identity,
                                       struct process **ret_writer)
 {
-        struct process fake = {0};
+        unsigned serial = parse_identity(identity) - 1;
+        const struct clone *clone = clone_find(sim, serial);
 
-        identify_known(&fake, identity);
-        *ret_writer = find_serial(sim, fake.identity - 1);
-        return *ret_writer ? &(*ret_writer)->answer : NULL;
+        *ret_writer = clone ? NULL : find_serial(sim, serial);
+        return clone ? &clone->answer : *ret_writer ? &(*ret_writer)->answer : NULL;
+}
+
+/* What is of one that has not booted was there before it. Returns false where that cannot be told. */
+static bool sort_out_unbooted(struct sim *sim, struct match *match, const struct process *process)
+{
+        size_t at = 0;
+        pid_t pid;
+
+        if (!evidence_denies_boot(sim, process))
+                return true;
+        if (sim->now < sim->proc_fails_until && rng_chance(&sim->clone_rng, 300))
+                return false;
+        while ((pid = match_pid(match, process, &at)) != 0)
+                if (process->runner_alive && pid == process->runner_pid && !process->booted)
+                        match_unbooted(match, process, pid);
+        return true;
 }
 
 static void decide(struct sim *sim, struct process *process)
@@ -111,17 +184,36 @@ static void decide(struct sim *sim, struct process *process)
                 if (candidate->owner != process)
                         continue;
                 const struct record *answer = answer_of(sim, candidate->identity, &writer);
+                bool found = answer && answer->written_at != 0 &&
+                             (answer->beat.start == 0 || answer->beat.start == process->runner_start);
                 candidate->asked_at = link->asked_at;
-                match_read(candidate, answer && answer->written_at != 0 ? &answer->beat : NULL, sim->now);
+                match_read(candidate, found ? &answer->beat : NULL, sim->now);
         }
-        const struct candidate *best = match_decide(&link->match, process, process->worker->spawned_at);
+        if (!sort_out_unbooted(sim, &link->match, process))
+                return;
+        usec_t spawned_at = process->worker->spawned_at;
+        const struct match_claim claim = {
+                .owner = process,
+                .spawned_at = spawned_at,
+                .since = MAX(spawned_at, process->forgotten_at),
+                .stale_usec = process_traits(sim, process)->stale_usec,
+                .doubt_at = sim->shell.world->doubt.since,
+        };
+        bool ambiguous;
+        const struct candidate *best = match_decide(&link->match, &claim, &ambiguous);
+        observe_ambiguous(process->worker, ambiguous);
         if (!best)
                 return;
-        identify_known(process, best->identity);
+        process->identity = parse_identity(best->identity);
+        /* No process of that pid lives below it: it cannot be taken hold of. */
+        if (best->pid != process->runner_pid) {
+                identify_forget(sim, process);
+                return;
+        }
         (void)answer_of(sim, best->identity, &writer);
         if (writer != process)
-                violate(sim, "P5", "%s is taken for the writer of a dead process's heartbeat",
-                        process_name(sim, process));
+                violate(sim, "P5", "%s is taken for the writer of the heartbeat of %s",
+                        process_name(sim, process), writer ? "a dead process" : "another host's process");
 }
 
 void identify(struct sim *sim, unsigned fleet)
@@ -151,4 +243,20 @@ struct record identify_answer(const struct sim *sim, const struct process *proce
                 process->identity != 0 ? find_serial(sim, process->identity - 1) : NULL;
 
         return writer ? writer->answer : (struct record){0};
+}
+
+void check_remainder(struct sim *sim, const struct process *process)
+{
+        if (!sim->fleets[process->fleet].link.up && !sim->shell.world->shutting_down)
+                violate(sim, "P5", "what is left of %s is ended with Redis away", process_name(sim, process));
+}
+
+void check_succeeded(struct process *process)
+{
+        process->quiets = process->stops = process->told_to_exit = process->idle_row = 0;
+        process->trusted_reads = 0;
+        process->term_at = process->kill_at = process->first_read_at = process->changed_at = 0;
+        process->read_beat = 0;
+        process->marked = process->hung = process->drains = false;
+        process->cut_at = process->tried_at = process->slept_at = 0;
 }

@@ -39,7 +39,7 @@ static void run_share(const struct options *options, unsigned share, volatile bo
         for (uint64_t i = share; sim && i < options->seeds; i += options->processes) {
                 if (*stop || (options->seconds > 0 && seconds_now() > deadline))
                         break;
-                sim_open(sim, options->from + i);
+                sim_open(sim, &(struct origin){.seed = options->from + i});
                 sim_run(sim);
                 totals->seeds++;
                 totals->ticks += sim->n_ticks;
@@ -176,7 +176,7 @@ int main(int argc, char *argv[])
         if (!read_options(argc, argv, &options))
                 return usage();
         if (options.one && options.verbose)
-                return story_tell_all(options.from) ? 1 : 0;
+                return story_tell_all(&(struct origin){.seed = options.from}) ? 1 : 0;
         if (options.one) {
                 options.seeds = options.processes = 1;
                 volatile bool stop = false;
@@ -196,8 +196,8 @@ int main(int argc, char *argv[])
         if (totals.failed == 0)
                 return 0;
         if (options.quiet)
-                story_name(totals.failed - 1);
+                story_name(&(struct origin){.seed = totals.failed - 1});
         else
-                story_explain(totals.failed - 1, !options.no_shrink);
+                story_explain(&(struct origin){.seed = totals.failed - 1}, !options.no_shrink);
         return 1;
 }

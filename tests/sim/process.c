@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Modelled workers: Sidekiq's life with its true races, told in one function for each thing that can be due.
- */
+/* Modelled workers: a life with its true races, told in one function for each thing that can be due. */
 #include "sim.h"
 #include <signal.h>
 #include <string.h>
@@ -23,6 +22,12 @@ const struct traits *process_traits(const struct sim *sim, const struct process 
         return sim->fleets[process->fleet].settings[0].traits;
 }
 
+void process_woken(const struct sim *sim, struct process *process)
+{
+        process->wakes++;
+        process->woken_at = sim->now;
+}
+
 unsigned process_threads(const struct sim *sim, const struct process *process)
 {
         if (!process->runner_alive || process->job_at == USEC_INFINITY)
@@ -40,7 +45,40 @@ uint64_t process_bytes(const struct sim *sim, const struct process *process)
                 return process->main_alive ? MEGABYTE : 0;
         if (process->booted && !sim->calm)
                 bytes += process->leak_per_sec * ((sim->now - process->booted_at) / SEC);
+        /* As it boots it grows to its size; one that never does comes as far. */
+        usec_t age = sim->now - process->spawned_at;
+        usec_t span = process->boot_at != USEC_INFINITY ? process->boot_at - process->spawned_at : 30 * SEC;
+        if (!process->booted && age < span)
+                bytes = MAX(process->release.base_bytes / MEGABYTE * age / span * MEGABYTE, MEGABYTE);
         return bytes;
+}
+
+uint64_t process_bytes_left(const struct sim *sim)
+{
+        uint64_t used = 0;
+
+        for (size_t i = 0; i < sim->n_processes; i++)
+                used += process_bytes(sim, sim->processes[i]);
+        return sim->total_bytes - MIN(sim->total_bytes, used);
+}
+
+void process_oom(struct sim *sim)
+{
+        struct process *largest = NULL;
+
+        if (sim->total_bytes == MEMORY_PLENTY || process_bytes_left(sim) > 0)
+                return;
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                struct process *process = sim->processes[i];
+
+                if (process->runner_alive &&
+                    (!largest || process_bytes(sim, process) > process_bytes(sim, largest)))
+                        largest = process;
+        }
+        if (!largest)
+                return;
+        tell(sim, "memory has run out: its killer takes %s", process_name(sim, largest));
+        process_kill(sim, largest, false);
 }
 
 static bool pid_is_free(const struct sim *sim, pid_t pid)
@@ -79,7 +117,8 @@ static void process_mark(const struct sim *sim, struct process *process, const s
         process->detached = !process->wrapped && rng_chance(rng, 500);
 }
 
-struct process *process_spawn(struct sim *sim, const struct fleet *fleet, unsigned index)
+/* There is room for it among the others. */
+static struct process *new_process(struct sim *sim)
 {
         if (sim->n_processes == sim->processes_allocated) {
                 sim->processes_allocated = MAX((size_t)32, 2 * sim->processes_allocated);
@@ -90,7 +129,48 @@ struct process *process_spawn(struct sim *sim, const struct fleet *fleet, unsign
         struct process *process = calloc(1, sizeof(*process));
         if (!process)
                 abort();
+        return process;
+}
 
+struct process *process_left_behind(struct sim *sim, pid_t serial, uint64_t start)
+{
+        const struct process *of = NULL;
+
+        for (size_t i = 0; i < sim->n_processes && !of; i++)
+                if (sim->processes[i]->leftover && sim->processes[i]->serial == (unsigned)serial)
+                        of = sim->processes[i];
+        if (!of)
+                return NULL;
+        struct process *process = new_process(sim);
+        *process = (struct process){
+                .serial = sim->serial++,
+                .fleet = of->fleet,
+                .index = of->index,
+                .mark_fleet = of->mark_fleet,
+                .mark_index = of->mark_index,
+                .mark_generation = of->mark_generation,
+                .pid = STRANGERS_PID + serial,
+                .runner_pid = STRANGERS_PID + serial,
+                .start = start,
+                .runner_start = start,
+                .spawned_at = of->spawned_at,
+                .main_alive = true,
+                .left_behind = true,
+                .next_at = USEC_INFINITY,
+                .boot_at = USEC_INFINITY,
+                .crash_at = USEC_INFINITY,
+                .job_at = USEC_INFINITY,
+                .exit_tell_at = USEC_INFINITY,
+                .wrapper_exit_at = USEC_INFINITY,
+                .respawn_at = USEC_INFINITY,
+        };
+        sim->processes[sim->n_processes++] = process;
+        return process;
+}
+
+struct process *process_spawn(struct sim *sim, const struct fleet *fleet, unsigned index)
+{
+        struct process *process = new_process(sim);
         const struct release *release = &sim->fleets[check_number(sim, fleet)].release;
         struct rng *rng = &process->rng;
         process->serial = sim->serial++;
@@ -112,21 +192,79 @@ struct process *process_spawn(struct sim *sim, const struct fleet *fleet, unsign
         process->boot_at = sim->now + rng_range(rng, release->boot_min, release->boot_max);
         process->crash_at = process->job_at = process->quiet_from = process->term_from = USEC_INFINITY;
         process->stop_by = process->exit_at = process->beat_at = process->write_at = USEC_INFINITY;
-        process->wrapper_exit_at = process->exit_tell_at = USEC_INFINITY;
+        process->wrapper_exit_at = process->exit_tell_at = process->respawn_at = USEC_INFINITY;
         if (rng_chance(rng, release->never_boots * 10))
                 process->boot_at = USEC_INFINITY;
         else if (rng_chance(rng, release->crashes_booting * 10))
                 process->crash_at = sim->now + rng_range(rng, 0, process->boot_at - sim->now);
         else if (rng_chance(rng, release->crashes_young * 10))
-                process->crash_at = process->boot_at + rng_range(rng, 0, 40 * SEC);
+                process->crash_at =
+                        process->boot_at + rng_range(rng, 0, (rng_chance(rng, 300) ? 120 : 40) * SEC);
         process->elsewhere = rng_chance(rng, release->elsewhere * 10);
         process->deaf = rng_chance(rng, release->deaf * 10);
         process->native_thread = rng_chance(rng, release->native_thread * 10);
         process->leak_per_sec = release->leak_per_sec / 2 + rng_range(rng, 0, release->leak_per_sec);
         process->next_at = MIN(process->boot_at, process->crash_at);
         process_mark(sim, process, fleet);
+        struct rng manners = rng_fork(sim->seed, 1000000 + process->serial);
+        manners_give(sim, process);
+        process->restarts = process->wrapped && rng_chance(&manners, 250);
+        process->twins = process->restarts && rng_chance(&manners, 400);
         sim->processes[sim->n_processes++] = process;
+        clone_of(sim, process);
         return process;
+}
+
+/* What the dead runner wrote stays in Redis, as its own. */
+static void leave_ghost(struct sim *sim, struct process *process)
+{
+        struct process *ghost = new_process(sim);
+
+        *ghost = *process;
+        ghost->pid = 0;
+        ghost->start = ghost->runner_start = 0;
+        ghost->main_alive = ghost->runner_alive = ghost->answered = false;
+        ghost->worker = NULL;
+        ghost->identity = ghost->looks = 0;
+        ghost->exit_tell_at = ghost->next_at = ghost->respawn_at = ghost->wrapper_exit_at = USEC_INFINITY;
+        ghost->died_at = sim->now;
+        sim->processes[sim->n_processes++] = ghost;
+}
+
+/* The wrapper starts another runner, or its other one is all that is left. */
+static void respawn(struct sim *sim, struct process *process)
+{
+        struct rng *rng = &process->rng;
+
+        leave_ghost(sim, process);
+        process->respawn_at = USEC_INFINITY;
+        process->serial = sim->serial++;
+        process->name[0] = '\0';
+        /* Pids come round, but not within the seconds that a wrapper takes. */
+        process->runner_pid = sim->next_pid++;
+        process->runner_start = sim->now + 1;
+        process->runner_alive = true;
+        process->knows_end = process->booted = process->frozen = process->quiet = process->stopping = false;
+        process->elsewhere = process->listed = process->answered = false;
+        process->boot_at = sim->now + rng_range(rng, process->release.boot_min, process->release.boot_max);
+        process->crash_at = process->job_at = process->quiet_from = process->term_from = USEC_INFINITY;
+        process->stop_by = process->exit_at = process->beat_at = process->write_at = USEC_INFINITY;
+        process->jumped_bytes = 0;
+        process->title_busy = process->copied_busy = 0;
+        process->title_quiet = process->copied_quiet = false;
+        for (unsigned i = 0; i < RECORDS_MAX; i++)
+                process->records[i] = (struct record){0};
+        process->frozen_record = process->answer = (struct record){0};
+        tell(sim, "%s: its wrapper %s", process_name(sim, process),
+             process->twins ? "had started another" : "starts another");
+        if (!process->twins)
+                return;
+        process->twins = false;
+        process->booted = true;
+        process->booted_at = process->beat_at = sim->now;
+        process->host = sim->host;
+        process->job_at = sim->now + rng_range(rng, 10 * MSEC, SEC);
+        process->job_end[process->n_jobs++] = sim->now + rng_range(rng, SEC, 5 * USEC_PER_MIN);
 }
 
 static void tell_exit(struct sim *sim, struct process *process)
@@ -144,6 +282,9 @@ static void runner_dies(struct sim *sim, struct process *process, const char *ho
         process->fetched_until = 0;
         if (!process->wrapped)
                 process->main_alive = false;
+        else if (process->main_alive && process->restarts && !sim->calm)
+                process->respawn_at =
+                        sim->now + (process->twins ? 1 : rng_range(&process->rng, 100 * MSEC, 3 * SEC));
         else if (process->main_alive)
                 process->wrapper_exit_at = process->worker && rng_chance(&process->rng, 60) && !sim->calm
                                                    ? USEC_INFINITY
@@ -154,7 +295,7 @@ static void runner_dies(struct sim *sim, struct process *process, const char *ho
 static void wrapper_dies(struct sim *sim, struct process *process)
 {
         process->main_alive = false;
-        process->wrapper_exit_at = USEC_INFINITY;
+        process->wrapper_exit_at = process->respawn_at = USEC_INFINITY;
         tell_exit(sim, process);
 }
 
@@ -167,20 +308,6 @@ void process_kill(struct sim *sim, struct process *process, bool main_only)
         else if (process->main_alive)
                 wrapper_dies(sim, process);
         process->next_at = sim->now;
-}
-
-/* Quiet: endless jobs end once they see it. */
-static void become_quiet(struct sim *sim, struct process *process)
-{
-        process->quiet_from = USEC_INFINITY;
-        if (process->quiet)
-                return;
-        process->quiet = true;
-        process->quiet_since = sim->now;
-        process->threads_gone_at = sim->now + rng_range(&process->rng, 100 * MSEC, 5 * SEC);
-        for (unsigned i = 0; i < process->n_jobs; i++)
-                if (process->job_end[i] == USEC_INFINITY)
-                        process->job_end[i] = sim->now + rng_range(&process->rng, 0, 20 * SEC);
 }
 
 static usec_t job_length(struct sim *sim, struct process *process)
@@ -199,12 +326,15 @@ static usec_t job_length(struct sim *sim, struct process *process)
 static void step_jobs(struct sim *sim, struct process *process)
 {
         for (unsigned i = 0; i < process->n_jobs;) {
-                if (process->job_end[i] <= sim->now)
+                if (process->job_end[i] <= sim->now) {
                         process->job_end[i] = process->job_end[--process->n_jobs];
-                else
+                        process_woken(sim, process);
+                } else {
                         i++;
+                }
         }
         if (process->fetched_until != 0 && sim->now >= process->fetched_until) {
+                process_woken(sim, process);
                 process->fetched_until = 0;
                 if (process->quiet && process->fetched_job_end == USEC_INFINITY)
                         process->fetched_job_end = sim->now + 10 * SEC;
@@ -213,44 +343,80 @@ static void step_jobs(struct sim *sim, struct process *process)
         if (sim->now < process->job_at || process->job_at == USEC_INFINITY)
                 return;
         process->job_at = sim->now + 1 + rng_wait(&process->rng, process->release.job_gap);
-        if (process->quiet || process->fetched_until != 0 || process->n_jobs == JOBS_MAX)
+        if (process->quiet || process->fetched_until != 0 ||
+            process->n_jobs == process_manners(sim, process)->jobs_max)
                 return;
+        process_woken(sim, process);
         usec_t length = job_length(sim, process);
         process->fetched_until = sim->now + rng_range(&process->rng, 1, 15 * MSEC);
         process->fetched_job_end = usec_add(process->fetched_until, length);
         sim->n_jobs++;
 }
 
-/* The work state is copied, a round trip later the quiet flag is read, and both are written. */
-static void step_beat(struct sim *sim, struct process *process)
+static unsigned told_jobs(const struct manners *manners, const struct process *process)
+{
+        return manners->counts_fetches ? process_jobs(process) : process->n_jobs;
+}
+
+static bool work_changed(const struct manners *manners, const struct process *process)
+{
+        return manners->beats_at_change && (process->copied_busy != told_jobs(manners, process) ||
+                                            process->copied_quiet != process->quiet);
+}
+
+static usec_t next_beat(const struct sim *sim, struct process *process, const struct manners *manners)
 {
         struct rng *rng = &process->rng;
+        const struct release *release = &process->release;
+        usec_t span =
+                (process->n_jobs > 0 ? manners->beat_busy : manners->beat_idle) ?: release->beat_interval;
 
-        if (process->write_at == USEC_INFINITY && sim->now >= process->beat_at) {
-                process->copied_busy = process->n_jobs;
+        if (work_changed(manners, process))
+                return sim->now + 1;
+        if (rng_chance(rng, release->double_beats))
+                return sim->now + rng_range(rng, 100 * MSEC, 500 * MSEC);
+        span += rng_range(rng, 0, 50 * MSEC);
+        if (rng_chance(rng, release->late_beats))
+                span += rng_range(rng, 0, 4 * release->beat_interval);
+        return sim->now + span;
+}
+
+/* The work state is copied, a round trip later the quiet flag may be read, and both are written. */
+static void step_beat(struct sim *sim, struct process *process)
+{
+        const struct manners *manners = process_manners(sim, process);
+        struct rng *rng = &process->rng;
+
+        if (process->write_at == USEC_INFINITY &&
+            (sim->now >= process->beat_at || work_changed(manners, process))) {
+                process->copied_busy = process->title_busy = told_jobs(manners, process);
+                process->copied_quiet = process->title_quiet = process->quiet;
                 process->write_at = sim->now + redis_trip(sim, rng);
                 if (rng_chance(rng, process->release.slow_trips))
                         process->write_at += rng_range(rng, 0, 8 * SEC);
+                process_woken(sim, process);
         }
         if (sim->now < process->write_at)
                 return;
         struct heartbeat beat = {
                 .beat_usec = (uint64_t)((int64_t)(sim->now + sim->suspended_usec) + sim->stepped_usec),
                 .busy = process->copied_busy,
-                .concurrency = JOBS_MAX,
-                .quiet = process->quiet,
+                .concurrency = manners->jobs_max,
+                .quiet = manners->quiet_read_late ? process->quiet : process->copied_quiet,
                 .work_list_known = process_traits(sim, process)->has_work_list,
                 .work_list_empty = process->copied_busy == 0,
+                .start = process->tells_start ? process->runner_start : 0,
         };
+        /* These are for its title to say. */
+        if (process_traits(sim, process)->title_completes) {
+                beat.busy = 0;
+                beat.quiet = false;
+        }
         redis_write(sim, process, &beat);
         if (process->job_at == USEC_INFINITY)
                 process->job_at = sim->now + rng_range(rng, 10 * MSEC, SEC);
         process->write_at = USEC_INFINITY;
-        process->beat_at = sim->now + process->release.beat_interval + rng_range(rng, 0, 50 * MSEC);
-        if (rng_chance(rng, process->release.double_beats))
-                process->beat_at = sim->now + rng_range(rng, 100 * MSEC, 500 * MSEC);
-        else if (rng_chance(rng, process->release.late_beats))
-                process->beat_at += rng_range(rng, 0, 4 * process->release.beat_interval);
+        process->beat_at = next_beat(sim, process, manners);
 }
 
 /* Returns true where the process has ended. */
@@ -260,16 +426,8 @@ static bool step_end(struct sim *sim, struct process *process)
                 runner_dies(sim, process, "crashes");
                 return true;
         }
-        if (sim->now >= process->term_from && !process->stopping) {
-                process->term_from = USEC_INFINITY;
-                if (process->deaf)
-                        return false;
-                process->stopping = true;
-                become_quiet(sim, process);
-                process->stop_by = process_traits(sim, process)->quiet_is_stop
-                                           ? USEC_INFINITY
-                                           : sim->now + process->release.shutdown_usec;
-        }
+        if (sim->now >= process->term_from && !process->stopping)
+                manners_stop(sim, process);
         if (process->stopping && process->exit_at == USEC_INFINITY &&
             (process_jobs(process) == 0 || sim->now >= process->stop_by))
                 process->exit_at = sim->now + rng_range(&process->rng, 20 * MSEC, 2 * SEC);
@@ -285,12 +443,15 @@ static usec_t next_of(const struct sim *sim, const struct process *process)
         usec_t at = MIN(process->crash_at, MIN(process->quiet_from, process->term_from));
 
         if (!process->runner_alive)
-                return process->main_alive ? process->wrapper_exit_at : USEC_INFINITY;
+                return process->main_alive ? MIN(process->wrapper_exit_at, process->respawn_at)
+                                           : USEC_INFINITY;
         if (process->frozen)
                 return USEC_INFINITY;
         if (process->hang_until > sim->now)
                 return process->hang_until;
-        usec_t beat_at = process->write_at != USEC_INFINITY ? process->write_at : process->beat_at;
+        usec_t beat_at = process->write_at != USEC_INFINITY   ? process->write_at
+                         : fleet_is_bare(sim, process->fleet) ? USEC_INFINITY
+                                                              : process->beat_at;
         at = MIN(at, process->booted ? MIN(beat_at, process->job_at) : process->boot_at);
         if (process->fetched_until != 0)
                 at = MIN(at, process->fetched_until);
@@ -307,49 +468,45 @@ void process_step(struct sim *sim, struct process *process)
         if (!process->runner_alive) {
                 if (process->main_alive && sim->now >= process->wrapper_exit_at)
                         wrapper_dies(sim, process);
+                else if (process->main_alive && sim->now >= process->respawn_at)
+                        respawn(sim, process);
         } else if (!process->frozen && sim->now >= process->hang_until) {
                 if (!process->booted && sim->now >= process->boot_at) {
                         process->booted = true;
                         process->booted_at = process->beat_at = sim->now;
+                        process->host = sim->host;
+                        if (fleet_is_bare(sim, process->fleet))
+                                process->job_at = sim->now;
                 }
                 if (sim->now >= process->quiet_from)
-                        become_quiet(sim, process);
+                        manners_become_quiet(sim, process);
                 if (process->booted)
                         step_jobs(sim, process);
-                if (!step_end(sim, process) && process->booted)
+                if (!step_end(sim, process) && process->booted && !fleet_is_bare(sim, process->fleet))
                         step_beat(sim, process);
         }
         process->next_at = next_of(sim, process);
 }
 
-static void runner_signal(struct sim *sim, struct process *process, int signo)
+void process_end_wrapper(struct sim *sim, struct process *process)
 {
-        usec_t soon = sim->now + rng_range(&process->rng, MSEC, 30 * MSEC);
-
-        if (signo == SIGKILL) {
-                runner_dies(sim, process, "is killed");
-        } else if (!process->booted && signo == SIGTSTP) {
-                process->frozen = true;
-        } else if (!process->booted && signo == SIGTERM) {
-                /* No trap is set yet: it dies of it, once it is not frozen any more. */
-                process->frozen = false;
-                if (!process->deaf)
-                        process->crash_at = soon;
-        } else if (signo == SIGTSTP) {
-                process->quiet_from = MIN(process->quiet_from, soon);
-        } else if (!process->stopping) {
-                process->term_from = MIN(process->term_from, soon);
-        }
+        if (process->wrapped && process->main_alive)
+                wrapper_dies(sim, process);
 }
 
 int process_signal(struct sim *sim, struct process *process, int signo, bool group)
 {
         if (!process_lives(process) || (!group && !process->runner_alive && !process->main_alive))
                 return ESRCH;
-        if (process->runner_alive)
-                runner_signal(sim, process, signo);
+        process->restarts &=
+                !group || signo == process_manners(sim, process)->quiet_signal || signo == SIGKILL;
+        if (process->runner_alive && signo == SIGKILL)
+                runner_dies(sim, process, "is killed");
+        else if (process->runner_alive)
+                manners_signal(sim, process, signo);
         if (process->wrapped && process->main_alive && (group || !process->runner_alive) &&
-            signo != SIGTSTP && (signo == SIGKILL || !process->runner_alive))
+            signo != process_manners(sim, process)->quiet_signal &&
+            (signo == SIGKILL || !process->runner_alive))
                 wrapper_dies(sim, process);
         process->next_at = next_of(sim, process);
         return 0;

@@ -2,8 +2,6 @@
 /* Modelled Redis: away, silent, slow, failed over, a stale replica, garbage, emptied. */
 #include "sim.h"
 
-#define HASH_LIFE_USEC (60 * USEC_PER_SEC)
-
 bool redis_answers(const struct sim *sim)
 {
         return sim->now >= sim->down_until && sim->now >= sim->silent_until;
@@ -18,7 +16,7 @@ usec_t redis_trip(struct sim *sim, struct rng *rng)
 
 void redis_write(struct sim *sim, struct process *process, const struct heartbeat *beat)
 {
-        if (!redis_answers(sim) || process->elsewhere)
+        if ((!redis_answers(sim) && !fleet_is_local(sim, process->fleet)) || process->elsewhere)
                 return;
         for (unsigned i = RECORDS_MAX - 1; i > 0; i--)
                 process->records[i] = process->records[i - 1];
@@ -30,15 +28,17 @@ struct record redis_read(struct sim *sim, struct process *process)
 {
         struct record record = process->records[0];
         /* What a late replica has yet to tell of the dead would look like life: nobody could tell it apart,
-         * so that is left out. */
-        bool frozen = sim->now < sim->frozen_until && process->runner_alive;
+         * so that is left out; and so would an old record whose standing there is its beat. */
+        bool late = process->runner_alive && !process_traits(sim, process)->lives_as_beat;
+        bool frozen = late && sim->now < sim->frozen_until;
 
         if (frozen)
                 record = process->frozen_record;
-        else if (sim->now < sim->lags_until && process->runner_alive)
+        else if (late && sim->now < sim->lags_until)
                 record = process->records[sim->lag];
         /* A frozen replica expires nothing. */
-        if (record.written_at != 0 && !frozen && sim->now - record.written_at > HASH_LIFE_USEC)
+        if (record.written_at != 0 && !frozen &&
+            sim->now - record.written_at > process_manners(sim, process)->record_life)
                 record.written_at = 0;
         if (sim->now < sim->garbage_until) {
                 if (rng_chance(&sim->rng, 500))
@@ -50,9 +50,12 @@ struct record redis_read(struct sim *sim, struct process *process)
 
 void redis_fail_over(struct sim *sim, unsigned lag)
 {
+        clones_end(sim, true);
         for (size_t i = 0; i < sim->n_processes; i++) {
                 struct process *process = sim->processes[i];
 
+                if (fleet_is_local(sim, process->fleet))
+                        continue;
                 process->listed = process->listed && lag < RECORDS_MAX;
                 for (unsigned j = 0; j < RECORDS_MAX; j++)
                         process->records[j] =

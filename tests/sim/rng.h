@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Chance, all of it from a seed. */
+/* Chance, all of it from a seed, or from bytes and then from a seed. */
 #pragma once
 
 #include "base/usec.h"
 #include <stdbool.h>
+#include <stddef.h>
 
 struct rng {
         uint64_t state;
+        const uint8_t *bytes; /* these first, so that who makes them up has a hand in what happens */
+        size_t left;
 };
 
 /* splitmix64 (Steele, Lea and Flood, 2014). */
@@ -22,21 +25,33 @@ static inline uint64_t rng_next(struct rng *rng)
 /* A generator of its own for each purpose: what one draws changes nothing for the others. */
 static inline struct rng rng_fork(uint64_t seed, uint64_t purpose)
 {
-        struct rng rng = {seed * 0x9e3779b97f4a7c15U ^ (purpose + 1) * 0xd1342543de82ef95U};
+        struct rng rng = {.state = seed * 0x9e3779b97f4a7c15U ^ (purpose + 1) * 0xd1342543de82ef95U};
 
         rng_next(&rng);
         return rng;
 }
 
+/* To be taken modulo max + 1: of the bytes no more than that needs. */
+static inline uint64_t rng_draw(struct rng *rng, uint64_t max)
+{
+        uint64_t value = 0;
+
+        if (rng->left == 0)
+                return rng_next(rng);
+        for (; max > 0 && rng->left > 0; max >>= 8, rng->left--)
+                value = value << 8 | *rng->bytes++;
+        return value;
+}
+
 /* From min to max, both included. */
 static inline uint64_t rng_range(struct rng *rng, uint64_t min, uint64_t max)
 {
-        return max <= min ? min : min + rng_next(rng) % (max - min + 1);
+        return max <= min ? min : min + rng_draw(rng, max - min) % (max - min + 1);
 }
 
 static inline bool rng_chance(struct rng *rng, unsigned of_1000)
 {
-        return rng_next(rng) % 1000 < of_1000;
+        return rng_draw(rng, 999) % 1000 < of_1000;
 }
 
 /* Roughly exponential: mostly short, sometimes long. */

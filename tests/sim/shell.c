@@ -49,7 +49,7 @@ static void link_set(struct sim *sim, unsigned fleet, bool up)
         link->up_at = sim->now;
         if (up) {
                 check_distrust(sim, fleet);
-                match_connected(&link->match);
+                match_connected(&link->match, sim->now);
         }
         observe_redis(sim->shell.world->fleets[fleet], up, sim->now);
 }
@@ -88,20 +88,14 @@ static void link_serve(struct sim *sim, unsigned fleet)
                 process->answer = redis_read(sim, process);
                 process->answered = process->looks != 0;
         }
+        clones_serve(sim, fleet);
 }
 
-static void hear(struct sim *sim, struct process *process)
+static void hear(struct sim *sim, struct process *process, struct heartbeat beat, unsigned looks)
 {
         struct worker *worker = process->worker;
-        unsigned looks = process->looks;
 
-        process->answered = false;
-        process->looks = 0;
-        if (!worker)
-                return;
-        const struct record record = identify_answer(sim, process);
-        struct heartbeat beat = record.beat;
-        if (worker->state == WORKER_GONE || record.written_at == 0)
+        if (worker->state == WORKER_GONE)
                 return;
         if (worker->beat_pid == 0) {
                 if (!process->runner_alive)
@@ -111,8 +105,13 @@ static void hear(struct sim *sim, struct process *process)
         }
         if (!(looks & LOOK_WORK_LIST))
                 beat.work_list_known = false;
+        evidence_complete(sim, process, &beat);
         check_reading(sim, process, &beat);
+        enum worker_state before = worker->state;
         observe_heartbeat(worker, &beat, sim->now);
+        /* Told to leave and a worker again: it is on trial from now on. */
+        if (before > WORKER_ACTIVE && worker->state == WORKER_ACTIVE)
+                process->first_read_at = sim->now;
 }
 
 static void link_answer(struct sim *sim, unsigned fleet)
@@ -122,9 +121,18 @@ static void link_answer(struct sim *sim, unsigned fleet)
         link->asked = false;
         link->next_at = USEC_INFINITY;
         identify(sim, fleet);
-        for (size_t i = 0; i < sim->n_processes; i++)
-                if (sim->processes[i]->fleet == fleet && sim->processes[i]->answered)
-                        hear(sim, sim->processes[i]);
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                struct process *process = sim->processes[i];
+                unsigned looks = process->looks;
+
+                if (process->fleet != fleet || !process->answered)
+                        continue;
+                process->answered = false;
+                process->looks = 0;
+                const struct record record = identify_answer(sim, process);
+                if (process->worker && record.written_at != 0)
+                        hear(sim, process, record.beat, looks);
+        }
 }
 
 static void link_step(struct sim *sim, unsigned fleet)
@@ -141,6 +149,23 @@ static void link_step(struct sim *sim, unsigned fleet)
                 link_set(sim, fleet, redis_answers(sim) && redis_trip(sim, &sim->rng) < COMMAND_TIMEOUT_USEC);
 }
 
+/* All that was known of the worker has ended, and another one that its command had started has booted: before
+ * its first beat that takes its place, see exits.c. */
+static void take_left_behind(struct sim *sim, struct process *process, const struct exit_status *status)
+{
+        struct worker *worker = process->worker;
+
+        tell(sim, "%s is left behind, and looked after", process_name(sim, process));
+        if (worker->state == WORKER_STARTING) {
+                observe_inherited(worker, process->runner_pid, process->runner_start);
+        } else {
+                check_death(sim, process);
+                check_succeeded(process);
+                observe_left_behind(worker, status, process->runner_pid, process->runner_start, sim->now);
+        }
+        identify_added(sim, process->fleet);
+}
+
 static void exit_step(struct sim *sim, struct process *process)
 {
         struct worker *worker = process->worker;
@@ -151,10 +176,12 @@ static void exit_step(struct sim *sim, struct process *process)
                 return;
         sim->shell.pass.unsaved = true;
         bool beats_apart = worker->beat_pid != 0 && worker->beat_pid != worker->pid;
-        if (beats_apart && !process->runner_alive) {
+        bool beats = process->runner_alive && worker->beat_pid_start == process->runner_start;
+        if (beats_apart && !beats) {
                 check_death(sim, process);
                 identify_forget(sim, process);
                 if (process->main_alive) {
+                        check_succeeded(process);
                         observe_beat_process(worker, 0, 0, sim->now);
                         return;
                 }
@@ -166,8 +193,29 @@ static void exit_step(struct sim *sim, struct process *process)
         } else if (process_lives(process) && (process->main_alive || worker->pid == process->runner_pid)) {
                 return;
         }
+        if (evidence_booted(sim, process)) {
+                take_left_behind(sim, process, &status);
+                return;
+        }
+        process->unseen = process->runner_alive;
         check_death(sim, process);
         observe_exit(worker, &status, sim->now);
+}
+
+static uint64_t look_memory_of(const struct sim *sim, struct worker *worker)
+{
+        uint64_t bytes = process_bytes(sim, process_of(worker));
+
+        observe_memory(worker, bytes, sim->now);
+        return worker->state == WORKER_ACTIVE ? bytes : 0;
+}
+
+static void look_boot(struct sim *sim, struct worker *worker)
+{
+        bool unproven = worker->unproven;
+
+        observe_booted(worker, evidence_booted(sim, process_of(worker)), sim->now);
+        sim->shell.pass.unsaved |= worker->unproven != unproven;
 }
 
 static void look_proc(struct sim *sim, struct worker *worker, unsigned looks)
@@ -177,27 +225,37 @@ static void look_proc(struct sim *sim, struct worker *worker, unsigned looks)
         if (sim->now < sim->proc_fails_until && rng_chance(&sim->rng, 700))
                 return;
         if (looks & LOOK_MEMORY)
-                observe_memory(worker, process_bytes(sim, process), sim->now);
+                process->read_bytes = look_memory_of(sim, worker);
         if ((looks & LOOK_THREADS) && worker->beat_pid != 0 && process->runner_alive) {
                 bool witness = worker->threads_witness;
 
                 observe_threads(worker, process_threads(sim, process));
                 sim->shell.pass.unsaved |= worker->threads_witness != witness;
         }
-        if ((looks & LOOK_TITLE) && worker->beat_pid != 0)
-                observe_title(worker, process->booted, process->n_jobs);
+        if ((looks & LOOK_TITLE) && worker->beat_pid != 0) {
+                unsigned busy;
+                bool quiet, known = evidence_title(sim, process, &busy, &quiet);
+
+                observe_title(worker, known, busy, quiet);
+        }
         if (looks & LOOK_BOOT)
-                observe_booted(worker, process->booted && process->runner_alive, sim->now);
+                look_boot(sim, worker);
 }
 
 static void look_memory(struct sim *sim)
 {
-        uint64_t used = 0;
-
+        sim->read_left = MAX(process_bytes_left(sim), MEGABYTE);
+        observe_available_memory(sim->shell.world, sim->read_left);
         for (size_t i = 0; i < sim->n_processes; i++)
-                used += process_bytes(sim, sim->processes[i]);
-        observe_available_memory(sim->shell.world,
-                                 MAX((int64_t)(sim->total_bytes - used), (int64_t)MEGABYTE));
+                sim->processes[i]->held_bytes = process_bytes(sim, sim->processes[i]);
+}
+
+static void look_local(struct sim *sim, struct worker *worker, unsigned looks)
+{
+        struct heartbeat beat;
+
+        if ((looks & LOOK_BEAT) && evidence_local(sim, process_of(worker), &beat))
+                hear(sim, process_of(worker), beat, looks);
 }
 
 static void look(struct sim *sim, bool fast)
@@ -218,6 +276,10 @@ static void look(struct sim *sim, bool fast)
                         if (worker->state == WORKER_GONE)
                                 continue;
                         look_proc(sim, worker, looks);
+                        if (fleet_is_local(sim, i)) {
+                                look_local(sim, worker, looks);
+                                continue;
+                        }
                         process_of(worker)->looks = looks & (LOOK_BEAT | LOOK_WORK_LIST);
                         wanted = wanted || process_of(worker)->looks != 0;
                 }
@@ -247,7 +309,7 @@ static void start(struct sim *sim, const struct action *action)
                                                 process->start, sim->now);
         worker->process = process;
         process->worker = worker;
-        match_owner_added(&sim->fleets[process->fleet].link.match);
+        identify_added(sim, process->fleet);
 }
 
 static int signal_worker(struct sim *sim, const struct worker *worker, int signo)
@@ -256,9 +318,62 @@ static int signal_worker(struct sim *sim, const struct worker *worker, int signo
 
         if (sim->now < sim->proc_fails_until && rng_chance(&sim->rng, 300))
                 return EACCES;
-        if (signo == SIGTSTP && (worker->beat_pid == 0 || !process->booted))
+        /* What has ended gets none, and nobody else in its stead. */
+        if (worker->beat_pid != 0 &&
+            (!process->runner_alive || worker->beat_pid_start != process->runner_start))
+                return ESRCH;
+        bool quiets = signo == process_manners(sim, process)->quiet_signal;
+        process->refused |= quiets && process->uncaught;
+        if (quiets && (worker->beat_pid == 0 || !evidence_catches(process)))
                 return worker->beat_pid == 0 ? ESRCH : ENOTSUP;
         return process_signal(sim, process, signo, worker->beat_pid == 0);
+}
+
+/* Returns whether it is not to be quieted yet, as it may be taking a job. */
+static bool awaits_rest(struct sim *sim, const struct action *action, struct process *process)
+{
+        if (action->kind != ACTION_QUIET)
+                return false;
+        if (!worker_awaits_rest(action->worker, sim->now) || evidence_at_rest(sim, process)) {
+                check_told(sim, action, process);
+                return false;
+        }
+        check_restless(sim, process);
+        observe_quieted(action->worker, action->reason, EAGAIN, sim->now);
+        return true;
+}
+
+static int signal_of(const struct manners *manners, const struct action *action)
+{
+        switch (action_signal(action)) {
+        case ACTION_SIGNAL_QUIET:
+                return manners->quiet_signal;
+        case ACTION_SIGNAL_STOP:
+                return manners->cut_off_signal != 0 && !worker_proven_idle(action->worker)
+                               ? manners->cut_off_signal
+                               : manners->stop_signal;
+        case ACTION_SIGNAL_KILL:
+                return SIGKILL;
+        case ACTION_SIGNAL_NONE:
+                break;
+        }
+        return 0;
+}
+
+static void was_signalled(struct sim *sim, const struct action *action, bool forced)
+{
+        struct process *process = process_of(action->worker);
+
+        check_signalled(sim, action, process);
+        if (action_signal(action) == ACTION_SIGNAL_STOP && process->term_at == 0)
+                process->term_at = sim->now;
+        if (action->kind == ACTION_STOP && process->cut_at == 0)
+                process->cut_at = sim->now;
+        if (action->kind != ACTION_KILL)
+                return;
+        process->kill_at = sim->now;
+        if (process->main_alive && forced)
+                process_kill(sim, process, true);
 }
 
 /* Returns whether anything came of it, as the daemon's execute() does. */
@@ -272,25 +387,26 @@ static bool carry_out(struct sim *sim, const struct action *action)
                 start(sim, action);
                 return true;
         }
-        static const int signals[] = {
-                [ACTION_SIGNAL_NONE] = 0,
-                [ACTION_SIGNAL_QUIET] = SIGTSTP,
-                [ACTION_SIGNAL_STOP] = SIGTERM,
-                [ACTION_SIGNAL_KILL] = SIGKILL,
-        };
-        const int signo = signals[action_signal(action)];
+        const int signo = signal_of(process_manners(sim, process), action);
+        check_unproven(sim, action, process, signo != 0);
+        bool forced = sim->now >= fleet_forced_at(action->fleet);
+        if (signo != 0 && !forced && worker_is_remainder(worker)) {
+                if (evidence_booted(sim, process)) {
+                        observe_booted(worker, true, sim->now);
+                        return false;
+                }
+                check_remainder(sim, process);
+        }
+        if (awaits_rest(sim, action, process))
+                return false;
+        if (action_signal(action) == ACTION_SIGNAL_STOP && worker->succeeded && worker->beat_pid != 0 &&
+            worker->beat_pid != worker->pid)
+                process_end_wrapper(sim, process);
         error = signo != 0 ? signal_worker(sim, worker, signo) : 0;
         tell(sim, "signals %s with %s (%s)%s, %u jobs running", process_name(sim, process), strsignal(signo),
              reason_name(action->reason), error != 0 ? ", which fails" : "", process_jobs(process));
         if (error == 0)
-                check_signalled(sim, action, process);
-        if (error == 0 && signo != SIGTSTP && signo != SIGKILL && process->term_at == 0)
-                process->term_at = sim->now;
-        if (error == 0 && action->kind == ACTION_KILL) {
-                process->kill_at = sim->now;
-                if (process->main_alive)
-                        process_kill(sim, process, true);
-        }
+                was_signalled(sim, action, forced);
         if (shell_dies_here(sim))
                 return false;
         if (action->kind == ACTION_QUIET)

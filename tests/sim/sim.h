@@ -7,19 +7,55 @@
 #include "model/adoption.h"
 #include "model/command.h"
 #include "model/match.h"
+#include "model/memory.h"
 #include "model/observe.h"
 #include "model/pass.h"
 #include "model/rollout.h"
 #include "model/state.h"
 #include "rng.h"
 
-#define FLEETS_MAX   2
-#define JOBS_MAX     5
-#define RECORDS_MAX  4
-#define SCHEDULE_MAX 40
-#define MEGABYTE     ((uint64_t)1 << 20)
+#define FLEETS_MAX    2
+#define JOBS_MAX      5
+#define RECORDS_MAX   4
+#define SCHEDULE_MAX  40
+#define MEGABYTE      ((uint64_t)1 << 20)
+#define MEMORY_PLENTY (1024 * 1024 * MEGABYTE)
+#define CLONES_MAX    256
+/* What waits for a job, and has slept for so long, hardly takes one at the very moment of a signal. */
+#define REST_USEC (3 * USEC_PER_SEC)
+/* Beyond any pid of ours: what is there is none of ours. */
+#define STRANGERS_PID 100000000
 
 struct sim;
+
+/* What workers of one framework do and tell: manners.c. Shares are of 100. */
+struct manners {
+        const char *framework;
+        unsigned weight; /* how many fleets are of it, against those of the others */
+
+        int quiet_signal; /* 0: it has none */
+        int stop_signal;
+        int cut_off_signal; /* the same of one that is not known to be idle; 0: that one */
+        bool wakes;         /* a frozen one is woken to be stopped */
+        bool stop_waits;    /* told to exit it gives its jobs all their time, and does not put them back */
+        bool second_kills;  /* a second stop signal costs its jobs */
+        bool fetch_is_lost; /* the first one does, as it takes one */
+        unsigned uncaught;  /* have no handler for the quiet signal */
+        unsigned bare;      /* nor for the stop signal */
+
+        unsigned jobs_max;
+        bool job_is_child;           /* which may outlive it, with its environment */
+        bool beats_at_change;        /* of its work, besides */
+        bool counts_fetches;         /* as jobs: what it takes is told before it has it */
+        bool quiet_read_late;        /* a round trip after its work state was copied */
+        bool tells_start;            /* some do: when their process was started */
+        usec_t beat_idle, beat_busy; /* 0: as its release has it */
+        usec_t record_life;
+
+        bool shows_boot; /* by its title or threads */
+        bool title_may_lack;
+        unsigned titleless; /* do lack it, and show nothing */
+};
 
 /* How the processes of a release behave, apart from chance. */
 struct release {
@@ -53,26 +89,40 @@ struct process {
         unsigned mark_fleet, mark_index;
         uint64_t mark_generation;
         usec_t launched_at, marked_at;
-        bool titled;   /* that happens once it has booted */
-        bool leftover; /* a job of it left a process behind, which carries its environment */
-        bool detached; /* as a leader of its own */
+        bool titled;      /* that happens once it has booted */
+        bool leftover;    /* a job of it left a process behind, which carries its environment */
+        bool detached;    /* as a leader of its own */
+        bool left_behind; /* it is such a leftover itself, that was taken hold of */
+        bool let_go;      /* it was, or showed nothing of a worker for too long: nobody has to know it */
+        bool unseen;      /* its wrapper was known to have ended before it had booted: it is told from nothing
+                           * that a job may have left behind */
 
         /* The main process, and the runner that beats and runs jobs: the same one unless wrapped. */
         pid_t pid, runner_pid;
         uint64_t start, runner_start;
         bool wrapped, main_alive, runner_alive;
         usec_t wrapper_exit_at;
-        usec_t died_at; /* the last of them */
+        /* A wrapper that starts another runner when one has ended; or one that had started two. */
+        bool restarts, twins;
+        usec_t respawn_at;
+        usec_t forgotten_at; /* the shell learned that the runner which beat has ended; 0: none has */
+        bool knows_end;      /* this runner was told to exit */
+        usec_t died_at;      /* the last of them */
 
         usec_t spawned_at, boot_at, crash_at, hang_until;
         bool booted, frozen, elsewhere, deaf, native_thread;
+        bool uncaught, bare, titleless, tells_start; /* of its manners */
         usec_t booted_at;
+        unsigned host; /* what the host was called as it booted */
+        char name[40]; /* under which it beats; "": none is made yet */
         uint64_t jumped_bytes, leak_per_sec;
 
         usec_t job_at, fetched_until; /* a fetched job is running, but not registered before fetched_until */
         usec_t fetched_job_end;
         usec_t job_end[JOBS_MAX];
         unsigned n_jobs;
+        uint64_t wakes; /* how often it woke up so far, as it takes a job, ends one, or beats */
+        usec_t woken_at;
 
         usec_t quiet_from, quiet_since, threads_gone_at; /* when TSTP is handled; was; idle threads exit */
         bool quiet;
@@ -81,6 +131,9 @@ struct process {
 
         usec_t beat_at, write_at;
         unsigned copied_busy;
+        bool copied_quiet;
+        unsigned title_busy; /* set right before that */
+        bool title_quiet;
         struct record records[RECORDS_MAX]; /* the newest first */
         struct record frozen_record;
         bool listed; /* in the set of identities: a clean exit takes it out, death does not */
@@ -92,10 +145,14 @@ struct process {
         struct record answer;
         bool answered, main_told, runner_told;
         usec_t exit_tell_at;
+        uint64_t slept_wakes; /* it has slept since then, as far as looks could tell */
+        usec_t slept_at;
 
         /* What the invariants are checked against: what was read of it, and done to it. */
         uint64_t read_beat;
         usec_t first_read_at, changed_at;
+        uint64_t held_bytes;    /* as the machine's memory was last read; 0: it was not there */
+        uint64_t read_bytes;    /* the last sample of its own; 0: none was taken since it took jobs */
         bool marked;            /* read since time, Redis and sqmgr are trusted: change is judged from that */
         unsigned trusted_reads; /* changes seen since then */
         bool hung;              /* silent for hang_after, and not heard of since */
@@ -104,6 +161,10 @@ struct process {
         unsigned quiets, stops;
         unsigned told_to_exit; /* how often its runner was */
         usec_t term_at, kill_at;
+        usec_t cut_at;           /* its drain was given up */
+        bool refused;            /* it was seen to catch no quiet signal */
+        bool drains;             /* it got its stop signal as it was quieted */
+        usec_t tried_at, try_at; /* it was to be quieted, and not at rest, first and last in a row */
 };
 
 enum act_kind {
@@ -118,9 +179,11 @@ enum act_kind {
         ACT_CLOCK_STEP,
         ACT_SUSPEND,
         ACT_STALL,
+        ACT_PAUSE,
         ACT_FORK_FAILS,
         ACT_PROC_FAILS,
         ACT_DISK_FULL,
+        ACT_HOST_NAME,
         ACT_SQMGR_KILL,
         ACT_WORKER_KILL,
         ACT_WRAPPER_KILL,
@@ -163,8 +226,9 @@ struct link {
 struct fleet_sim {
         struct fleet_settings settings[2]; /* the ini file, and what a reload would make of it */
         unsigned in_force;
+        const struct manners *manners;
         struct release release, good;
-        struct link link;
+        struct link link;  /* up for good where it needs no Redis */
         unsigned failures; /* of new workers in a row, as the world saw them */
         usec_t failed_at;
         uint64_t failed_generation;
@@ -173,9 +237,11 @@ struct fleet_sim {
         uid_t uid;
         usec_t hour_at;
         unsigned hour_starts, burst_starts;
+        unsigned hour_target; /* the most that were wanted in that hour */
         usec_t burst_at;
         uint64_t reloaded_generation; /* that a reload made, not a restart */
-        /* As last written: what a new sqmgr must go on with. */
+        unsigned held;                /* searches in a row that held its starts, with nothing on its way */
+        bool written;                 /* the rest is so, as last written: what a new sqmgr must go on with */
         uint64_t written_generation;
         enum fleet_order written_order;
         uint64_t written_hash;
@@ -193,9 +259,11 @@ struct shell {
         struct pass pass;
         usec_t wake_at, start_at, stalled_until;
         bool timer_first;
-        struct adoption *adoption; /* NULL: all that lives is known */
-        usec_t search_at;          /* the next, where it goes on */
-        uint8_t *state;            /* the file */
+        struct adoption *adoption;     /* NULL: all that lives is known */
+        usec_t search_at;              /* the next, where it goes on */
+        unsigned hosts, written_hosts; /* names of the host, as bits, that it was seen to have; as the file
+                                        * says */
+        uint8_t *state;                /* the file */
         size_t state_size;
         uint64_t written; /* check_digest() of what it tells */
         bool behind;      /* it could not be written at last */
@@ -208,6 +276,18 @@ struct shell {
         int64_t seen_stepped;
 };
 
+/* A process of another host of our host's name. */
+struct clone {
+        unsigned serial, fleet; /* in whose Redis it beats */
+        pid_t pid;
+        unsigned host;
+        struct rng rng;
+        usec_t next_at, end_at;
+        unsigned busy;
+        bool quiet, listed;
+        struct record record, answer;
+};
+
 struct sim {
         uint64_t seed;
         struct rng rng;
@@ -218,10 +298,14 @@ struct sim {
 
         usec_t suspended_usec;
         int64_t stepped_usec;
+        usec_t paused_at, paused_until; /* the machine, with all that is on it */
         usec_t fork_fails_until, proc_fails_until, disk_full_until;
         uint64_t total_bytes;
-        bool service;   /* sqmgr has a control group in which nothing else is */
-        bool strangers; /* processes of others that look like workers of ours */
+        uint64_t read_left; /* of them, as memory was last read; 0: this sqmgr has not read it */
+        unsigned host;      /* what it is called: it may be renamed */
+        bool service;       /* sqmgr has a control group in which nothing else is */
+        bool strangers;     /* processes of others that look like workers of ours */
+        bool holder;        /* one of which seems to be on its way to its command, for ever */
 
         usec_t down_until, silent_until, slow_until, garbage_until, frozen_until, lags_until;
         usec_t slow_usec;
@@ -236,6 +320,11 @@ struct sim {
         pid_t next_pid;
         struct shell shell;
 
+        bool cloned; /* another host has our name */
+        struct rng clone_rng;
+        struct clone clones[CLONES_MAX];
+        unsigned n_clones;
+
         struct act acts[SCHEDULE_MAX];
         size_t n_acts, next_act;
 
@@ -248,8 +337,17 @@ struct sim {
         struct story *story; /* NULL: nobody listens */
 };
 
+/* What a world and its schedule are made from. */
+struct origin {
+        uint64_t seed;
+        const uint8_t *bytes; /* taken before chance is; borrowed, until the run's end */
+        size_t size;
+};
+
 /* generate.c: the world and its schedule. */
-void sim_open(struct sim *sim, uint64_t seed);
+void sim_open(struct sim *sim, const struct origin *origin);
+/* The first of the bytes are the seed. */
+struct origin origin_of_bytes(const uint8_t *bytes, size_t size);
 void sim_close(struct sim *sim);
 /* world.c: runs it to its end, or to the first violation. */
 void sim_run(struct sim *sim);
@@ -257,15 +355,63 @@ void sim_run(struct sim *sim);
 /* process.c */
 struct process *process_spawn(struct sim *sim, const struct fleet *fleet, unsigned index);
 void process_step(struct sim *sim, struct process *process);
+/* What a job of the process of this serial left behind; NULL: nothing is known of such a one. */
+struct process *process_left_behind(struct sim *sim, pid_t serial, uint64_t start);
 bool process_lives(const struct process *process);
 unsigned process_jobs(const struct process *process);
 unsigned process_threads(const struct sim *sim, const struct process *process);
 uint64_t process_bytes(const struct sim *sim, const struct process *process);
+/* Of the machine, that no process holds. */
+uint64_t process_bytes_left(const struct sim *sim);
+/* Where there is nothing left, the kernel ends the largest. */
+void process_oom(struct sim *sim);
 /* What its framework is like. */
 const struct traits *process_traits(const struct sim *sim, const struct process *process);
+void process_woken(const struct sim *sim, struct process *process);
 /* signo to the runner, or to the whole group. Returns 0 or a positive errno. */
 int process_signal(struct sim *sim, struct process *process, int signo, bool group);
 void process_kill(struct sim *sim, struct process *process, bool main_only);
+/* TERM to the wrapper alone. */
+void process_end_wrapper(struct sim *sim, struct process *process);
+
+/* manners.c */
+const struct manners *manners_choose(struct rng *rng, const struct traits **ret_traits);
+const struct manners *process_manners(const struct sim *sim, const struct process *process);
+/* To a process that was just made. */
+void manners_give(const struct sim *sim, struct process *process);
+void manners_become_quiet(struct sim *sim, struct process *process);
+/* Its stop signal has come so far that it is acted on. */
+void manners_stop(struct sim *sim, struct process *process);
+/* A signal other than KILL, to a runner that lives. */
+void manners_signal(struct sim *sim, struct process *process, int signo);
+
+/* evidence.c: what the core is shown. */
+bool fleet_is_local(const struct sim *sim, unsigned fleet); /* it needs no Redis */
+bool fleet_is_bare(const struct sim *sim, unsigned fleet);  /* nor does it write any heartbeat */
+/* What shows nothing has not booted. */
+bool evidence_denies_boot(const struct sim *sim, const struct process *process);
+bool evidence_booted(const struct sim *sim, const struct process *process);
+bool evidence_catches(const struct process *process); /* the quiet signal */
+/* Returns whether there is a title that tells. */
+bool evidence_title(const struct sim *sim, const struct process *process, unsigned *ret_busy,
+                    bool *ret_quiet);
+/* What the shell adds to a record that was read of a worker. */
+void evidence_complete(struct sim *sim, const struct process *process, struct heartbeat *beat);
+bool evidence_at_rest(struct sim *sim, struct process *process);
+/* The beat of a worker that needs no Redis; false: there is none. */
+bool evidence_local(struct sim *sim, const struct process *process, struct heartbeat *ret);
+
+/* clone.c */
+void clones_open(struct sim *sim);
+/* One of ours begins: there may be one of its pid elsewhere, sooner or later. */
+void clone_of(struct sim *sim, const struct process *process);
+usec_t clones_next_at(const struct sim *sim);
+void clones_step(struct sim *sim);
+/* Redis forgets them; they beat on, or not. */
+void clones_end(struct sim *sim, bool beat_on);
+void clones_serve(struct sim *sim, unsigned fleet);
+/* NULL: it is none. */
+const struct clone *clone_find(const struct sim *sim, unsigned serial);
 
 /* redis.c */
 bool redis_answers(const struct sim *sim);
@@ -294,7 +440,11 @@ void shell_search(struct sim *sim);
 void identify(struct sim *sim, unsigned fleet);
 struct record identify_answer(const struct sim *sim, const struct process *process);
 void identify_forget(struct sim *sim, struct process *process);
-void identify_known(struct process *process, const char *text);
+void identify_known(struct sim *sim, struct process *process, const char *text);
+/* It had not been found: under these names of the host it may beat. */
+void identify_known_hosts(struct sim *sim, const struct process *process, const char *names);
+/* A worker was added. */
+void identify_added(struct sim *sim, unsigned fleet);
 const char *identify_text(const struct worker *worker, void *userdata);
 
 /* acts.c */
@@ -305,7 +455,17 @@ const char *act_text(const struct act *act, char text[static 128]);
 /* check.c */
 unsigned check_number(const struct sim *sim, const struct fleet *fleet);
 void check_action(struct sim *sim, const struct action *action);
+/* Right before a signal that ends what is left of a worker. */
+void check_remainder(struct sim *sim, const struct process *process);
+/* The shell has learned that the runner which beat has ended: what is read from now on is another's. */
+void check_succeeded(struct process *process);
 void check_signalled(struct sim *sim, const struct action *action, struct process *process);
+/* Right before it is quieted. */
+void check_told(struct sim *sim, const struct action *action, const struct process *process);
+/* It is not, since it is not at rest. */
+void check_restless(const struct sim *sim, struct process *process);
+/* One that may be no worker gets no signal, and is let go of only where it is none. */
+void check_unproven(struct sim *sim, const struct action *action, struct process *process, bool signals);
 void check_turn(struct sim *sim);
 /* Time has passed. */
 void check_hung(struct sim *sim);
@@ -315,6 +475,8 @@ void check_adopted(struct sim *sim, const struct process *process, const struct 
 /* One that was found is the worker that it is taken for. */
 void check_found(struct sim *sim, const struct process *process, const struct claimant *claimant,
                  const struct worker *worker);
+/* After a search, which was whole or failed: starts are held where something may be on its way alone. */
+void check_held(struct sim *sim, bool whole);
 /* Of what a new sqmgr must know: another one where anything of it is another. */
 uint64_t check_digest(const struct sim *sim);
 /* What was written is in force again. */

@@ -61,16 +61,16 @@ const char *process_name(const struct sim *sim, const struct process *process)
         return name;
 }
 
-/* Runs the seed without the acts that are left out. Returns true where it fails; then *ret_invariant says
+/* Runs it without the acts that are left out. Returns true where it fails; then *ret_invariant says
  * how. */
-static bool run(uint64_t seed, const bool left_out[static SCHEDULE_MAX], struct story *story,
+static bool run(const struct origin *origin, const bool left_out[static SCHEDULE_MAX], struct story *story,
                 char invariant[static 16])
 {
         struct sim *sim = calloc(1, sizeof(*sim));
 
         if (!sim)
                 abort();
-        sim_open(sim, seed);
+        sim_open(sim, origin);
         sim->story = story;
         for (size_t i = 0; i < sim->n_acts; i++)
                 sim->acts[i].left_out = left_out[i];
@@ -83,7 +83,7 @@ static bool run(uint64_t seed, const bool left_out[static SCHEDULE_MAX], struct 
 }
 
 /* Halves first, then single acts, until nothing more can be left out. */
-static void leave_out(uint64_t seed, bool left_out[static SCHEDULE_MAX], const char *invariant)
+static void leave_out(const struct origin *origin, bool left_out[static SCHEDULE_MAX], const char *invariant)
 {
         char other[16];
         bool shorter = true;
@@ -100,7 +100,7 @@ static void leave_out(uint64_t seed, bool left_out[static SCHEDULE_MAX], const c
                                         changes = changes || !tried[i];
                                         tried[i] = true;
                                 }
-                                if (!changes || !run(seed, tried, NULL, other) ||
+                                if (!changes || !run(origin, tried, NULL, other) ||
                                     strcmp(other, invariant) != 0)
                                         continue;
                                 shorter = shorter || size == 1;
@@ -110,20 +110,21 @@ static void leave_out(uint64_t seed, bool left_out[static SCHEDULE_MAX], const c
         }
 }
 
-static void print_schedule(uint64_t seed, const bool left_out[static SCHEDULE_MAX])
+static void print_schedule(const struct origin *origin, const bool left_out[static SCHEDULE_MAX])
 {
         struct sim *sim = calloc(1, sizeof(*sim));
         char text[128];
 
         if (!sim)
                 abort();
-        sim_open(sim, seed);
+        sim_open(sim, origin);
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 const struct fleet_settings *settings = &sim->fleets[i].settings[0];
 
-                printf("  fleet '%s': %u workers, max_processes %u, surge %u%s, check_interval %u s\n",
-                       settings->name, settings->active_process_count, settings->max_processes,
-                       settings->restart_surge.value, settings->restart_surge.percent ? "%" : "",
+                printf("  fleet '%s' of %s: %u workers, max_processes %u, surge %u%s, check_interval %u s\n",
+                       settings->name, settings->traits->name, settings->active_process_count,
+                       settings->max_processes, settings->restart_surge.value,
+                       settings->restart_surge.percent ? "%" : "",
                        (unsigned)(sim->shell.settings.check_interval / USEC_PER_SEC));
         }
         printf("needed for it:\n");
@@ -135,7 +136,7 @@ static void print_schedule(uint64_t seed, const bool left_out[static SCHEDULE_MA
         free(sim);
 }
 
-void story_explain(uint64_t seed, bool shrink)
+void story_explain(const struct origin *origin, bool shrink)
 {
         struct story *story = calloc(1, sizeof(*story));
         bool left_out[SCHEDULE_MAX] = {false};
@@ -143,24 +144,29 @@ void story_explain(uint64_t seed, bool shrink)
 
         if (!story)
                 abort();
-        if (run(seed, left_out, NULL, invariant)) {
+        if (run(origin, left_out, NULL, invariant)) {
                 if (shrink)
-                        leave_out(seed, left_out, invariant);
-                run(seed, left_out, story, invariant);
-                printf("seed %llu violates %s\n", (unsigned long long)seed, invariant);
-                print_schedule(seed, left_out);
+                        leave_out(origin, left_out, invariant);
+                run(origin, left_out, story, invariant);
+                if (origin->bytes)
+                        printf("the world of these bytes violates %s\n", invariant);
+                else
+                        printf("seed %llu violates %s\n", (unsigned long long)origin->seed, invariant);
+                print_schedule(origin, left_out);
                 printf("the last that happened:\n");
                 size_t n = MIN(story->n, (size_t)LINES_MAX);
                 for (size_t i = story->n - n; i < story->n; i++)
                         printf("%s\n", story->lines[i % LINES_MAX]);
-                printf("replay the whole: tests/sim/sim --seed %llu --verbose\n", (unsigned long long)seed);
+                if (!origin->bytes)
+                        printf("replay the whole: tests/sim/sim --seed %llu --verbose\n",
+                               (unsigned long long)origin->seed);
         } else {
-                printf("seed %llu violates nothing\n", (unsigned long long)seed);
+                printf("seed %llu violates nothing\n", (unsigned long long)origin->seed);
         }
         free(story);
 }
 
-void story_name(uint64_t seed)
+void story_name(const struct origin *origin)
 {
         struct story *story = calloc(1, sizeof(*story));
         const bool left_out[SCHEDULE_MAX] = {false};
@@ -168,12 +174,12 @@ void story_name(uint64_t seed)
 
         if (!story)
                 abort();
-        if (run(seed, left_out, story, invariant))
-                printf("seed %llu violates %s\n", (unsigned long long)seed, story->verdict);
+        if (run(origin, left_out, story, invariant))
+                printf("seed %llu violates %s\n", (unsigned long long)origin->seed, story->verdict);
         free(story);
 }
 
-bool story_tell_all(uint64_t seed)
+bool story_tell_all(const struct origin *origin)
 {
         struct story *story = calloc(1, sizeof(*story));
         bool left_out[SCHEDULE_MAX] = {false};
@@ -182,7 +188,7 @@ bool story_tell_all(uint64_t seed)
         if (!story)
                 abort();
         story->all = true;
-        bool broken = run(seed, left_out, story, invariant);
+        bool broken = run(origin, left_out, story, invariant);
         free(story);
         return broken;
 }

@@ -4,10 +4,10 @@
 
 #include "sim.h"
 
-/* Runs a seed that fails again, leaves out of its schedule what the failure does not need, and tells the
+/* Runs what fails again, leaves out of its schedule what the failure does not need, and tells the
  * rest. */
-void story_explain(uint64_t seed, bool shrink);
-/* Runs a seed that fails again, and tells in one line how. */
-void story_name(uint64_t seed);
-/* Runs a seed and tells everything. Returns true where it fails. */
-bool story_tell_all(uint64_t seed);
+void story_explain(const struct origin *origin, bool shrink);
+/* Runs what fails again, and tells in one line how. */
+void story_name(const struct origin *origin);
+/* Runs it and tells everything. Returns true where it fails. */
+bool story_tell_all(const struct origin *origin);

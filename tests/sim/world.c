@@ -6,6 +6,8 @@
 #define STILL_USEC (5 * USEC_PER_MIN)
 /* The dead are remembered while their heartbeat may be read. */
 #define REMEMBERED_USEC (2 * USEC_PER_MIN)
+/* And what one of their jobs left behind lasts for so long. */
+#define LEFTOVER_USEC (20 * USEC_PER_MIN)
 
 static void forget_dead(struct sim *sim)
 {
@@ -14,8 +16,11 @@ static void forget_dead(struct sim *sim)
         for (size_t i = 0; i < sim->n_processes; i++) {
                 struct process *process = sim->processes[i];
                 bool known = process->worker || process->exit_tell_at != USEC_INFINITY;
+                usec_t remembered = process->leftover ? LEFTOVER_USEC : REMEMBERED_USEC;
 
-                if (process_lives(process) || known || sim->now < process->died_at + REMEMBERED_USEC)
+                if (known || (process->left_behind
+                                      ? !!sim->shell.adoption
+                                      : process_lives(process) || sim->now < process->died_at + remembered))
                         sim->processes[kept++] = process;
                 else
                         free(process);
@@ -31,6 +36,7 @@ static usec_t next_at(const struct sim *sim)
                 at = MIN(at, sim->acts[sim->next_act].at);
         for (size_t i = 0; i < sim->n_processes; i++)
                 at = MIN(at, sim->processes[i]->next_at);
+        at = MIN(at, clones_next_at(sim));
         return MAX(sim->now, MIN(at, shell_next_at(sim)));
 }
 
@@ -49,6 +55,8 @@ static void step(struct sim *sim)
         for (size_t i = 0; i < sim->n_processes; i++)
                 if (sim->processes[i]->next_at <= sim->now)
                         process_step(sim, sim->processes[i]);
+        clones_step(sim);
+        process_oom(sim);
         if (shell_next_at(sim) <= sim->now)
                 shell_step(sim);
 }

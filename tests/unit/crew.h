@@ -3,8 +3,10 @@
  * turns that are counted. */
 #pragma once
 
+#include "base/socket_path.h"
 #include "daemon/run/execute.h"
 #include "daemon/run/hold.h"
+#include "daemon/run/local_beats.h"
 #include "daemon/run/process.h"
 #include "daemon/run/rescue.h"
 #include "io/clock.h"
@@ -45,6 +47,9 @@ static inline void crew_start(sd_event *event, const char *text)
         ck_assert_int_eq(gethostname(crew.links.host_name, sizeof(crew.links.host_name) - 1), 0);
         ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &crew.nofile), 0);
         ck_assert_int_eq(proc_host_open(NULL, NULL, &crew.host), 0);
+        if (crew_settings->socket)
+                crew.status_parent = socket_path_status(crew_settings->socket);
+        ck_assert_int_eq(local_beats_new(&crew.local), 0);
         ck_assert_int_eq(links_make(&crew.links, crew_settings), 0);
         links_join(&crew.links);
 }
@@ -63,6 +68,8 @@ static inline void crew_end(void)
                 }
         rescues_forget(&crew);
         links_end(&crew.links);
+        beats_free(crew.local);
+        free(crew.status_parent);
         proc_host_close(crew.host);
         turn_close(&crew_turn);
         world_free(crew_world);

@@ -37,6 +37,18 @@ static inline void server_directory_remove(void)
         ck_assert_int_eq(rmdir(server_directory), 0);
 }
 
+/* The same of tests that leave more there than the server's own files; and what they left between two. */
+static inline void server_directory_remove_all(void)
+{
+        unit_remove_tree(server_directory);
+}
+
+static inline void server_directory_empty(void)
+{
+        server_directory_remove_all();
+        ck_assert_int_eq(mkdir(server_directory, 0700), 0);
+}
+
 static inline void server_kill(void)
 {
         if (server_pid == 0)

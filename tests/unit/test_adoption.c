@@ -3,13 +3,44 @@
 /* promises: P4 */
 #include "frameworks/sidekiq/format.h"
 #include "model/adoption.h"
+#include "model/plan.h"
 #include "unit.h"
 
 #define NOW     (1000 * USEC_PER_SEC)
+#define STARTED (900 * USEC_PER_SEC)
 #define OURS    "00000000000000aa"
 #define ANOTHER "00000000000000bb"
 #define USER    100
 #define SUBMIT  101
+
+/* Allocations that may still succeed; below 0: all. */
+static int allocations_left = -1;
+
+static bool allocation_fails(void)
+{
+        return allocations_left >= 0 && allocations_left-- == 0;
+}
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size)
+{
+        return allocation_fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__real_realloc(void *before, size_t size);
+void *__wrap_realloc(void *before, size_t size);
+void *__wrap_realloc(void *before, size_t size)
+{
+        return allocation_fails() ? NULL : __real_realloc(before, size);
+}
+
+void *__real_reallocarray(void *before, size_t n, size_t size);
+void *__wrap_reallocarray(void *before, size_t n, size_t size);
+void *__wrap_reallocarray(void *before, size_t n, size_t size)
+{
+        return allocation_fails() ? NULL : __real_reallocarray(before, n, size);
+}
 
 static struct fleet_settings fleet_settings[2];
 static struct fleet_settings *fleet_list[2] = {&fleet_settings[0], &fleet_settings[1]};
@@ -70,7 +101,7 @@ static struct sighting overwritten(pid_t pid)
 }
 
 /* One search in which all that is judged ours is taken. Returns whether all is clear. */
-static bool search(const struct sighting *seen, size_t n)
+static bool search_at(const struct sighting *seen, size_t n, usec_t now)
 {
         const struct claimant *claimant;
 
@@ -78,9 +109,14 @@ static bool search(const struct sighting *seen, size_t n)
         for (size_t i = 0; i < n; i++)
                 ck_assert_int_eq(adoption_see(adoption, &seen[i]), 0);
         adoption_judge(adoption);
-        while ((claimant = adoption_next(adoption, NOW)))
-                ck_assert_ptr_nonnull(adoption_take(adoption, claimant, NOW - USEC_PER_SEC, NOW));
-        return adoption_search_end(adoption, 0, NOW);
+        while ((claimant = adoption_next(adoption, now)))
+                ck_assert_ptr_nonnull(adoption_take(adoption, claimant, NOW - USEC_PER_SEC, now));
+        return adoption_search_end(adoption, 0, now);
+}
+
+static bool search(const struct sighting *seen, size_t n)
+{
+        return search_at(seen, n, NOW);
 }
 #define SEARCH(...)                                                                                          \
         search((const struct sighting[]){__VA_ARGS__},                                                       \
@@ -106,7 +142,7 @@ static const char *adopted(void)
 /* The state tells of this fleet, with a start of index under way; 0: none. */
 static void known(struct fleet *fleet, unsigned index)
 {
-        struct state_worker started = {.worker = {.index = index, .generation = 3}};
+        struct state_worker started = {.worker = {.index = index, .generation = 3, .spawned_at = STARTED}};
         const struct state_fleet saved = {
                 .name = fleet->settings->name,
                 .generation = 3,
@@ -121,7 +157,7 @@ static void known(struct fleet *fleet, unsigned index)
 START_TEST(a_mark_counts_from_who_may_carry_it)
 {
         struct sighting foreign = marked(11, "mail/1"), user = foreign, place = foreign, place2 = foreign;
-        struct sighting fleet = foreign, removed = foreign, moved = foreign;
+        struct sighting fleet = foreign, removed = foreign;
 
         foreign.instance = ANOTHER;
         user.instance = OURS, user.uid = 7;
@@ -131,7 +167,13 @@ START_TEST(a_mark_counts_from_who_may_carry_it)
         removed.worker = "gone/1";
         ck_assert(SEARCH(foreign, user, place, place2, fleet, removed));
         ck_assert_str_eq(adopted(), "");
-        /* In our service, another instance is our own with its state file in another place. */
+}
+END_TEST
+
+START_TEST(in_our_service_another_instance_is_our_own_with_its_state_elsewhere)
+{
+        struct sighting moved = marked(11, "mail/1");
+
         moved.instance = ANOTHER;
         moved.in_service = true;
         ck_assert(SEARCH(moved));
@@ -148,8 +190,64 @@ START_TEST(of_several_of_one_worker_the_leader_counts_then_the_eldest)
         child.parent = child.group = child.session = 20;
         orphan.group = orphan.session = 9;
         younger.start = 99;
+        /* None of the others is passed over: it may be the worker all the same. */
         ck_assert(SEARCH(child, wrapper, orphan, younger, elder));
+        ck_assert_str_eq(adopted(), "mail/1=20 mail/2=30 mail/7=31 mail/8=10");
+        for (size_t i = 0; i < 4; i++)
+                ck_assert(world->fleets[0]->workers[i]->unproven);
+}
+END_TEST
+
+START_TEST(what_has_booted_is_the_worker_before_what_an_elder_one_left_behind)
+{
+        struct sighting elder = marked(10, "mail/1"), live = marked(20, "mail/1");
+        struct sighting wrapper = marked(30, "mail/2"), below = marked(31, "mail/2");
+        struct sighting left = marked(29, "mail/2");
+
+        live.booted_as = below.booted_as = &sidekiq_traits;
+        below.parent = below.group = below.session = 30;
+        ck_assert(SEARCH(elder, live, left, wrapper, below));
         ck_assert_str_eq(adopted(), "mail/1=20 mail/2=30");
+        ck_assert(!world->fleets[0]->workers[0]->unproven);
+        ck_assert(!world->fleets[0]->workers[1]->unproven);
+}
+END_TEST
+
+START_TEST(of_what_has_not_booted_the_last_start_counts)
+{
+        struct sighting elder = marked(10, "mail/1"), live = marked(20, "mail/1");
+
+        elder.started_at = STARTED - 1;
+        live.started_at = STARTED;
+        ck_assert(SEARCH(elder, live));
+        ck_assert_str_eq(adopted(), "mail/1=20");
+        ck_assert(world->fleets[0]->workers[0]->unproven);
+}
+END_TEST
+
+START_TEST(two_that_have_booted_in_one_place_are_both_taken)
+{
+        struct sighting elder = marked(10, "mail/1"), live = marked(20, "mail/1");
+
+        elder.started_at = STARTED - 1;
+        live.started_at = STARTED;
+        elder.booted_as = live.booted_as = &sidekiq_traits;
+        ck_assert(SEARCH(elder, live));
+        ck_assert_str_eq(adopted(), "mail/1=20 mail/7=10");
+}
+END_TEST
+
+START_TEST(one_that_shows_itself_later_is_not_kept_out_by_what_proved_nothing)
+{
+        struct sighting left = marked(10, "mail/1"), live = marked(20, "mail/1"), launching = leader(11);
+
+        launching.launching = true;
+        left.started_at = STARTED - 1;
+        live.started_at = STARTED;
+        ck_assert(!SEARCH(left, launching));
+        ck_assert_str_eq(adopted(), "mail/1=10");
+        ck_assert(SEARCH(left, live));
+        ck_assert_str_eq(adopted(), "mail/1=10 mail/7=20");
 }
 END_TEST
 
@@ -171,6 +269,160 @@ START_TEST(a_known_fleet_takes_back_what_it_was_starting_alone)
 }
 END_TEST
 
+START_TEST(a_start_under_way_is_known_from_those_before_it)
+{
+        struct sighting leftover = marked(10, "mail/2"), right = marked(11, "mail/2");
+
+        known(world->fleets[0], 2);
+        known(world->fleets[1], 0);
+        leftover.generation = right.generation = "3";
+        leftover.started_at = STARTED - 1;
+        right.started_at = STARTED;
+        ck_assert(!SEARCH(leftover));
+        ck_assert_str_eq(adopted(), "");
+        ck_assert(SEARCH(leftover, right));
+        ck_assert_str_eq(adopted(), "mail/2=11");
+        ck_assert_uint_eq(world->fleets[0]->workers[0]->spawned_at, STARTED);
+}
+END_TEST
+
+/* The state names a worker of that start, whose processes have ended meanwhile. */
+static void ended(enum worker_state state, bool quiet_ordered)
+{
+        const struct worker was = {
+                .index = 2,
+                .generation = 3,
+                .pid = 8,
+                .pid_start = 8,
+                .beat_pid = 9,
+                .beat_pid_start = 9,
+                .spawned_at = STARTED,
+                .state = state,
+                .quiet_ordered = quiet_ordered,
+        };
+
+        known(world->fleets[0], 0);
+        known(world->fleets[1], 0);
+        const struct worker *worker = adoption_take_known(adoption, world->fleets[0], &was, 0, 0, NOW);
+        ck_assert_int_eq(worker->state, WORKER_GONE);
+        fleet_reap(world->fleets[0], NULL);
+}
+
+START_TEST(of_a_worker_that_has_ended_what_else_has_booted_takes_its_place)
+{
+        struct sighting left = marked(10, "mail/2"), earlier = left, right = left;
+
+        ended(_i == 0 ? WORKER_ACTIVE : WORKER_QUIET, _i == 1);
+        ck_assert(adoption_needs_search(adoption));
+        left.generation = earlier.generation = right.generation = "3";
+        left.started_at = right.started_at = STARTED;
+        earlier.started_at = STARTED - 1;
+        earlier.pid = 11, right.pid = 12;
+        earlier.booted_as = right.booted_as = &sidekiq_traits;
+        ck_assert(SEARCH(left, earlier, right));
+        ck_assert_str_eq(adopted(), "mail/2=12");
+        const struct worker *worker = world->fleets[0]->workers[0];
+        ck_assert(!worker->unproven);
+        ck_assert_uint_eq(worker->generation, 3);
+        ck_assert_int_eq(worker->quiet_ordered, _i == 1);
+        ck_assert_int_eq(worker->succeeded, _i == 1);
+}
+END_TEST
+
+START_TEST(a_job_whose_worker_has_died_is_finished_and_is_no_worker)
+{
+        struct sighting job = marked(10, "mail/1"), worker = marked(20, "mail/2"),
+                        child = marked(21, "mail/2");
+        struct sighting orphan = marked(22, "mail/2");
+
+        job.booted_as = worker.booted_as = child.booted_as = orphan.booted_as = &sidekiq_traits;
+        job.runs_one_job = child.runs_one_job = orphan.runs_one_job = true;
+        child.parent = 20;
+        /* Of an earlier start, or a later one: the worker has its place. */
+        orphan.started_at = STARTED + (usec_t)_i;
+        worker.started_at = child.started_at = STARTED + 1;
+        ck_assert(SEARCH(job, worker, child, orphan));
+        ck_assert_str_eq(adopted(), "mail/1=10 mail/2=20 mail/7=22");
+        for (size_t i = 0; i < 3; i++) {
+                const struct worker *taken = world->fleets[0]->workers[i];
+
+                ck_assert_int_eq(taken->state, i == 1 ? WORKER_STARTING : WORKER_QUIET);
+                ck_assert_int_eq(taken->reason, i == 1 ? REASON_NONE : REASON_CRASH);
+                ck_assert_int_eq(taken->finishes_job, i != 1);
+                ck_assert(!worker_proven_idle(taken));
+        }
+}
+END_TEST
+
+START_TEST(for_what_a_worker_that_has_ended_left_no_start_is_held)
+{
+        struct sighting launching = leader(11);
+
+        launching.launching = true;
+        ended(WORKER_ACTIVE, false);
+        ck_assert(SEARCH(launching));
+        ck_assert_uint_eq(world->fleets[0]->hold_until, 0);
+        ck_assert_str_eq(adopted(), "");
+}
+END_TEST
+
+/* Its place is given to another start at the very time at which it is given up. */
+START_TEST(a_start_in_the_place_of_one_that_is_given_up_is_told_once)
+{
+        struct sighting launching = leader(50);
+        struct plan plan = {0};
+        struct state *state = NULL;
+        uint8_t *bytes;
+        size_t size;
+
+        launching.launching = true;
+        known(world->fleets[0], 2);
+        known(world->fleets[1], 0);
+        ck_assert(!SEARCH(launching));
+        usec_t now = world->fleets[0]->hold_until;
+        ck_assert_int_eq(plan_make(&plan, world, now), 0);
+        const struct state_source source = {
+                .world = world,
+                .starting = &plan,
+                .underway = adoption->underway,
+                .n_underway = adoption->n_underway,
+                .boot_id = "boot",
+                .now = now,
+        };
+        ck_assert_int_eq(state_pack(&source, &bytes, &size), 0);
+        ck_assert_int_eq(state_unpack(bytes, size, "boot", now, &state), STATE_READ);
+        ck_assert_uint_eq(state->fleets[0].n_workers, 2);
+        ck_assert_uint_eq(state->fleets[0].workers[1].worker.spawned_at, now);
+        state_free(state);
+        free(bytes);
+        plan_free(&plan);
+}
+END_TEST
+
+/* A fleet's user may mark his own processes, and title them. Check's limit of time ends it otherwise. */
+START_TEST(of_thousands_that_claim_one_place_no_more_are_taken_than_a_fleet_could_have)
+{
+        static struct sighting seen[4000];
+
+        for (size_t i = 0; i < ELEMENTSOF(seen); i++) {
+                seen[i] = marked((pid_t)(100 + i), "mail/1");
+                seen[i].booted_as = &sidekiq_traits;
+        }
+        /* A place of its own comes first, however it stands in the line. */
+        seen[3998].worker = "mail/2";
+        seen[3999] = marked(10, "video/1");
+        seen[3999].uid = SUBMIT;
+        for (size_t i = 0; i < 2; i++) {
+                ck_assert(search(seen, ELEMENTSOF(seen)));
+                ck_assert_uint_eq(world->fleets[0]->n_workers, 64);
+                ck_assert_int_eq(world->fleets[0]->workers[1]->pid, 4098);
+                ck_assert_uint_eq(world->fleets[1]->n_workers, 1);
+                ck_assert_ptr_eq(adoption_full(adoption), i == 0 ? world->fleets[0] : NULL);
+                ck_assert_ptr_null(adoption_full(adoption));
+        }
+}
+END_TEST
+
 START_TEST(nothing_is_searched_where_the_state_tells_all)
 {
         known(world->fleets[0], 0);
@@ -185,7 +437,7 @@ START_TEST(starts_are_held_until_two_searches_find_nothing_of_one_that_was_under
         known(world->fleets[1], 0);
         ck_assert(!search(NULL, 0));
         ck_assert_uint_eq(world->fleets[0]->hold_until, NOW + USEC_PER_MIN);
-        ck_assert_uint_eq(world->fleets[1]->hold_until, NOW + USEC_PER_MIN);
+        ck_assert_uint_eq(world->fleets[1]->hold_until, 0);
         ck_assert(search(NULL, 0));
         ck_assert_uint_eq(world->fleets[0]->hold_until, 0);
 }
@@ -204,10 +456,118 @@ START_TEST(one_that_launches_is_waited_for_unless_its_sqmgr_lives)
 }
 END_TEST
 
+START_TEST(one_that_launches_holds_the_fleets_of_its_user)
+{
+        struct sighting launching = leader(10);
+
+        launching.launching = true;
+        ck_assert(!SEARCH(launching, marked(11, "mail/1")));
+        ck_assert_uint_ne(world->fleets[0]->hold_until, 0);
+        ck_assert(world->fleets[0]->unknown);
+        ck_assert_uint_eq(world->fleets[1]->hold_until, 0);
+        ck_assert(!world->fleets[1]->unknown);
+        /* Nothing that comes later is a worker of an earlier sqmgr's of the other one. */
+        struct sighting late = marked(12, "video/1");
+        late.uid = SUBMIT;
+        ck_assert(!SEARCH(launching, late));
+        ck_assert_str_eq(adopted(), "mail/1=11");
+        ck_assert(SEARCH(late));
+        ck_assert_uint_eq(world->fleets[0]->hold_until, 0);
+}
+END_TEST
+
+/* Its before_start may run for as long as the boot_timeout of its own fleet, which may be the longest. */
+START_TEST(one_that_launches_is_waited_for_as_long_as_any_fleet_of_its_user_boots)
+{
+        struct sighting launching = leader(10);
+
+        launching.launching = true;
+        adoption->sought[1].uid = USER;
+        ck_assert(!search_at(&launching, 1, NOW + USEC_PER_MIN));
+        ck_assert_uint_eq(world->fleets[0]->hold_until, NOW + 2 * USEC_PER_MIN);
+        ck_assert_uint_eq(world->fleets[1]->hold_until, NOW + 2 * USEC_PER_MIN);
+        ck_assert(search_at(&launching, 1, NOW + 2 * USEC_PER_MIN));
+        ck_assert_uint_eq(world->fleets[1]->hold_until, 0);
+}
+END_TEST
+
+START_TEST(one_that_waits_for_those_of_its_user_keeps_none_of_another_waiting)
+{
+        struct sighting launching = leader(11), other = overwritten(12);
+
+        launching.launching = true;
+        other.uid = SUBMIT;
+        ck_assert(!SEARCH(overwritten(10), launching, other));
+        ck_assert_str_eq(adopted(), "video/1=12");
+        ck_assert_uint_eq(world->fleets[1]->hold_until, 0);
+        ck_assert(SEARCH(overwritten(10), other));
+        ck_assert_str_eq(adopted(), "mail/1=10 video/1=12");
+}
+END_TEST
+
+START_TEST(fleets_of_one_user_are_clear_together)
+{
+        fleet_settings[1].traits = &sidekiq_traits;
+        adoption->sought[1].uid = USER;
+        known(world->fleets[1], 1);
+        /* It may be of the fleet that is lost, which starts none before that is known. */
+        ck_assert(!SEARCH(overwritten(10)));
+        ck_assert_uint_ne(world->fleets[0]->hold_until, 0);
+        ck_assert(SEARCH(overwritten(10)));
+        ck_assert_str_eq(adopted(), "mail/1=10");
+}
+END_TEST
+
+START_TEST(one_that_launches_and_is_our_users_yet_holds_all)
+{
+        struct sighting launching = leader(10);
+
+        launching.launching = true;
+        launching.uid = 0;
+        ck_assert(!SEARCH(launching));
+        ck_assert_uint_ne(world->fleets[0]->hold_until, 0);
+        ck_assert_uint_ne(world->fleets[1]->hold_until, 0);
+}
+END_TEST
+
+START_TEST(who_may_be_ours_is_told_by_the_user)
+{
+        ck_assert(!adoption_seeks_user(adoption, 0));
+        ck_assert(adoption_seeks_user(adoption, USER));
+        ck_assert(adoption_seeks_user(adoption, SUBMIT));
+        ck_assert(!adoption_seeks_user(adoption, 7));
+}
+END_TEST
+
+/* Passed over, it would be started once more. */
+START_TEST(one_that_memory_was_short_for_is_found_again)
+{
+        const struct sighting seen = marked(10, "mail/1");
+        struct worker *worker = NULL;
+        int failures = -1;
+
+        do {
+                adoption_search_begin(adoption);
+                ck_assert_int_eq(adoption_see(adoption, &seen), 0);
+                adoption_judge(adoption);
+                struct claimant *claimant = adoption_next(adoption, NOW);
+                ck_assert_msg(claimant, "it is passed over after %d failures", failures + 1);
+                allocations_left = ++failures;
+                worker = adoption_take(adoption, claimant, NOW, NOW);
+                allocations_left = -1;
+                ck_assert_uint_eq(adoption->found, !!worker);
+                ck_assert_uint_eq(world->fleets[0]->n_workers, !!worker);
+                (void)adoption_search_end(adoption, worker ? 0 : -ENOMEM, NOW);
+        } while (!worker);
+        ck_assert_int_ge(failures, 3);
+        ck_assert_str_eq(adopted(), "mail/1=10");
+}
+END_TEST
+
 START_TEST(a_search_that_fails_puts_the_end_off)
 {
         adoption_search_begin(adoption);
-        usec_t late = adoption->until - USEC_PER_MSEC;
+        usec_t late = adoption->sought[0].until - USEC_PER_MSEC;
         ck_assert(!adoption_search_end(adoption, -EMFILE, late));
         ck_assert_uint_gt(world->fleets[0]->hold_until, late + 100 * USEC_PER_MSEC);
 }
@@ -293,11 +653,29 @@ int main(void)
 
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_test(cases, a_mark_counts_from_who_may_carry_it);
+        tcase_add_test(cases, in_our_service_another_instance_is_our_own_with_its_state_elsewhere);
         tcase_add_test(cases, of_several_of_one_worker_the_leader_counts_then_the_eldest);
+        tcase_add_test(cases, what_has_booted_is_the_worker_before_what_an_elder_one_left_behind);
+        tcase_add_test(cases, of_what_has_not_booted_the_last_start_counts);
+        tcase_add_test(cases, two_that_have_booted_in_one_place_are_both_taken);
+        tcase_add_test(cases, one_that_shows_itself_later_is_not_kept_out_by_what_proved_nothing);
         tcase_add_test(cases, a_known_fleet_takes_back_what_it_was_starting_alone);
+        tcase_add_test(cases, a_start_under_way_is_known_from_those_before_it);
+        tcase_add_loop_test(cases, of_a_worker_that_has_ended_what_else_has_booted_takes_its_place, 0, 2);
+        tcase_add_loop_test(cases, a_job_whose_worker_has_died_is_finished_and_is_no_worker, 0, 3);
+        tcase_add_test(cases, for_what_a_worker_that_has_ended_left_no_start_is_held);
+        tcase_add_test(cases, a_start_in_the_place_of_one_that_is_given_up_is_told_once);
+        tcase_add_test(cases, of_thousands_that_claim_one_place_no_more_are_taken_than_a_fleet_could_have);
         tcase_add_test(cases, nothing_is_searched_where_the_state_tells_all);
         tcase_add_test(cases, starts_are_held_until_two_searches_find_nothing_of_one_that_was_under_way);
         tcase_add_test(cases, one_that_launches_is_waited_for_unless_its_sqmgr_lives);
+        tcase_add_test(cases, one_that_launches_holds_the_fleets_of_its_user);
+        tcase_add_test(cases, one_that_launches_is_waited_for_as_long_as_any_fleet_of_its_user_boots);
+        tcase_add_test(cases, one_that_waits_for_those_of_its_user_keeps_none_of_another_waiting);
+        tcase_add_test(cases, fleets_of_one_user_are_clear_together);
+        tcase_add_test(cases, one_that_launches_and_is_our_users_yet_holds_all);
+        tcase_add_test(cases, who_may_be_ours_is_told_by_the_user);
+        tcase_add_test(cases, one_that_memory_was_short_for_is_found_again);
         tcase_add_test(cases, a_search_that_fails_puts_the_end_off);
         tcase_add_test(cases, the_control_group_tells_of_a_leader_that_has_booted);
         tcase_add_test(cases, a_place_that_is_told_is_not_given_to_one_that_tells_none);

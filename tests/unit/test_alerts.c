@@ -138,7 +138,8 @@ static void wait_for_end(void)
 static const char input[] =
         "{\"at\":1700000000.0,\"event\":\"crashed\",\"level\":\"error\",\"fleet\":\"web\",\"worker\":\"web/"
         "3\","
-        "\"pid\":77,\"generation\":null,\"reason\":null,\"text\":\"it \\\"happened\\\"\",\"count\":1}\n";
+        "\"pid\":77,\"generation\":null,\"reason\":null,\"text\":\"it "
+        "\\\"happened\\\"\",\"by\":null,\"count\":1}\n";
 
 START_TEST(the_command_gets_the_event_and_nothing_that_is_not_its_own)
 {

@@ -2,169 +2,7 @@
 /* Are the heartbeats of our own workers found and read, at a cost that others do not raise? Run against a
  * real redis-server. */
 /* promises: P5 */
-#include "frameworks/sidekiq/beats.h"
-#include "frameworks/sidekiq/format.h"
-#include "io/clock.h"
-#include "model/world.h"
-#include "redis_server.h"
-
-#define HOST     "vm*1"
-#define WORKERS  20
-#define FOREIGN  10000
-#define IDENTITY HOST ":%d:%012x"
-
-static struct redis_settings settings;
-static struct redis *redis;
-static struct beats *beats;
-
-static const struct settings world_settings = {.check_interval = 5 * USEC_PER_SEC};
-static const struct fleet_settings fleet_settings = {.traits = &sidekiq_traits};
-static struct world world = {.settings = &world_settings};
-static struct fleet fleet = {.world = &world, .settings = &fleet_settings};
-static struct worker workers[WORKERS];
-static struct beats_slot *slots[WORKERS];
-static struct told {
-        unsigned identities, heartbeats;
-        pid_t beat_pid;
-        struct heartbeat beat;
-} told[WORKERS];
-static unsigned n_done, n_asked;
-static pid_t descendant;
-static unsigned short_of_descriptors; /* so many answers more */
-static enum { FREE_NEVER, FREE_AT_IDENTITY, FREE_AT_HEARTBEAT, FREE_AT_DONE } free_at;
-static bool remove_at_heartbeat;
-
-static int is_descendant(pid_t pid, const struct worker *worker, _unused_ void *userdata)
-{
-        n_asked++;
-        if (short_of_descriptors > 0) {
-                short_of_descriptors--;
-                return -EMFILE;
-        }
-        return pid == descendant && worker == &workers[0];
-}
-
-static void on_identity(struct worker *worker, pid_t beat_pid, _unused_ void *userdata)
-{
-        struct told *to = &told[worker - workers];
-
-        to->identities++;
-        to->beat_pid = beat_pid;
-        if (free_at == FREE_AT_IDENTITY)
-                beats = beats_free(beats);
-}
-
-static void on_heartbeat(struct worker *worker, const struct heartbeat *beat, void *userdata)
-{
-        struct told *to = &told[worker - workers];
-
-        ck_assert_ptr_eq(userdata, told);
-        to->heartbeats++;
-        to->beat = *beat;
-        if (remove_at_heartbeat)
-                beats_remove(slots[worker - workers]);
-        if (free_at == FREE_AT_HEARTBEAT)
-                beats = beats_free(beats);
-}
-
-static void on_done(_unused_ struct beats *b, _unused_ void *userdata)
-{
-        n_done++;
-        if (free_at == FREE_AT_DONE)
-                beats = beats_free(beats);
-}
-
-static const struct beats_ops ops = {
-        .is_descendant = is_descendant,
-        .on_identity = on_identity,
-        .on_heartbeat = on_heartbeat,
-        .on_done = on_done,
-};
-
-static int make_beats(const char *namespace)
-{
-        const struct beats_source source = {
-                .redis = redis, .format = &sidekiq_beats, .namespace = namespace, .hostname = HOST};
-
-        return beats_new(&source, &ops, told, &beats);
-}
-
-static bool is_up(void)
-{
-        return redis_state(redis) == REDIS_STATE_CONNECTED;
-}
-
-static void setup(void)
-{
-        loop_start();
-        server_start(0, NULL, NULL);
-        settings = (struct redis_settings){
-                .url = server_url,
-                .connect_timeout = SERVER_PATIENCE,
-                .command_timeout = SERVER_PATIENCE,
-        };
-        ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &redis), 0);
-        ck_assert_int_eq(make_beats(NULL), 0);
-        run_until(is_up());
-}
-
-static void teardown(void)
-{
-        beats = beats_free(beats);
-        redis = redis_free(redis);
-        loop_end();
-}
-
-/* A worker of a pid that no process has: the kernel gives none beyond 4194304. */
-static void spawn(unsigned i)
-{
-        workers[i] = (struct worker){
-                .fleet = &fleet, .pid = 5000000 + (pid_t)i, .spawned_at = clock_now(CLOCK_MONOTONIC)};
-        ck_assert_int_eq(beats_add(beats, &workers[i], &slots[i]), 0);
-}
-
-static void beat_as(unsigned i, unsigned nonce, const char *beat, unsigned busy, bool quiet)
-{
-        pid_t pid = workers[i].pid;
-
-        server_do("SADD processes " IDENTITY, pid, nonce);
-        server_do("HSET " IDENTITY " info %s busy %u beat %s quiet %s", pid, nonce,
-                  "{\"concurrency\":5,\"version\":\"7.0.2\"}", busy, beat, quiet ? "true" : "false");
-}
-
-static int look(unsigned n, unsigned looks)
-{
-        unsigned before = n_done;
-
-        for (unsigned i = 0; i < n; i++)
-                beats_want(slots[i], looks);
-        int r = beats_look(beats);
-        if (r == BEATS_LOOKING)
-                run_until(n_done > before);
-        return r;
-}
-
-/* A walk through the set is not due until ten times the duration of the last has passed. */
-static void look_until_found(unsigned n)
-{
-        for (unsigned i = 0; i < n; i++)
-                while (told[i].identities == 0)
-                        (void)look(n, LOOK_BEAT);
-}
-
-static unsigned calls_of(const char *command)
-{
-        char key[64];
-        unsigned calls = 0;
-
-        redisReply *reply = server_ask("INFO commandstats");
-        snprintf(key, sizeof(key), "cmdstat_%s:calls=", command);
-        const char *at = strstr(reply->str, key);
-        if (at)
-                calls = (unsigned)strtoul(at + strlen(key), NULL, 10);
-        freeReplyObject(reply);
-        return calls;
-}
+#include "beats_bench.h"
 
 START_TEST(finds_a_worker_at_its_first_beat)
 {
@@ -291,9 +129,9 @@ END_TEST
 START_TEST(asks_at_most_twice_for_a_worker_with_many_identities)
 {
         spawn(0);
-        (void)look(1, LOOK_BEAT);
         for (unsigned nonce = 1; nonce <= 50; nonce++)
                 server_do("SADD processes " IDENTITY, workers[0].pid, nonce);
+        (void)look(1, LOOK_BEAT);
         beat_as(0, 77, "1795238801.5", 0, false);
         server_do("CONFIG RESETSTAT");
         unsigned looks = 0;
@@ -304,32 +142,21 @@ START_TEST(asks_at_most_twice_for_a_worker_with_many_identities)
 }
 END_TEST
 
-static void find_a_descendant(void)
+/* Nobody can tell whether a walk is due: where none was it is tried again. */
+START_TEST(a_worker_may_be_removed_during_a_walk)
 {
-        spawn(0);
-        spawn(1);
-        descendant = getpid();
-        (void)look(2, LOOK_BEAT);
-        server_do("SADD processes " HOST ":%d:aaaaaaaaaaaa", (int)descendant);
-        server_do("HSET " HOST ":%d:aaaaaaaaaaaa busy 0 beat 1795238801.5 quiet false", (int)descendant);
-        look_until_found(1);
-        ck_assert_int_eq(told[0].beat_pid, descendant);
-        ck_assert_uint_eq(told[1].identities, 0);
-        ck_assert_ptr_null(beats_info(slots[0]));
-}
-
-START_TEST(finds_a_worker_that_beats_as_a_descendant)
-{
-        find_a_descendant();
-}
-END_TEST
-
-/* What was no answer is asked for again. */
-START_TEST(finds_a_descendant_once_there_are_descriptors_to_ask_with)
-{
-        short_of_descriptors = 3;
-        find_a_descendant();
-        ck_assert_uint_eq(short_of_descriptors, 0);
+        for (unsigned nonce = 1, second = 0, walks = 0; walks == 0; nonce++) {
+                told[0].identities = 0;
+                spawn(0);
+                for (; told[0].identities == 0; (void)look(1, LOOK_BEAT))
+                        beat_at(0, nonce, second++ % 1000, 0);
+                unsigned before = calls_of("sscan"), done = n_done;
+                beats_want(slots[0], LOOK_BEAT | LOOK_OTHERS);
+                ck_assert_int_eq(beats_look(beats), BEATS_LOOKING);
+                beats_remove(slots[0]);
+                run_until(n_done > done);
+                walks = calls_of("sscan") - before;
+        }
 }
 END_TEST
 
@@ -376,10 +203,29 @@ START_TEST(takes_no_heartbeat_from_keys_of_another_kind)
 }
 END_TEST
 
+/* The first worker beats until it is found. */
+static void beat_on(unsigned nonce, unsigned n)
+{
+        for (unsigned second = 905; told[0].identities == 0; second++) {
+                beat_at(0, nonce, second, 3);
+                (void)look(n, LOOK_BEAT);
+        }
+}
+
+static void beat_below(unsigned second)
+{
+        server_do("SADD processes " HOST ":%d:00000000000b", (int)descendant);
+        server_do("HSET " HOST ":%d:00000000000b busy 3 beat 1795238%u.5 quiet false", (int)descendant,
+                  second);
+}
+
 START_TEST(follows_a_sidekiq_that_was_restarted_inside_its_worker)
 {
+        char identity[64];
+
+        descendant = getpid();
         find_all(1);
-        beat_as(0, 2, "1795238900.5", 0, false);
+        beat_below(900);
         ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
         ck_assert_uint_eq(told[0].identities, 1); /* what is known still beats */
         server_do("DEL " IDENTITY, workers[0].pid, 1U);
@@ -387,13 +233,62 @@ START_TEST(follows_a_sidekiq_that_was_restarted_inside_its_worker)
                 ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
         ck_assert_uint_eq(told[0].identities, 1); /* it has not changed yet */
         for (unsigned second = 905; told[0].identities < 2; second++) {
-                char beat[32];
-                snprintf(beat, sizeof(beat), "1795238%u.5", second);
-                beat_as(0, 2, beat, 3, false);
+                beat_below(second);
                 ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
         }
-        ck_assert_str_eq(beats_identity(slots[0]), HOST ":5000000:000000000002");
+        snprintf(identity, sizeof(identity), HOST ":%d:00000000000b", (int)descendant);
+        ck_assert_str_eq(beats_identity(slots[0]), identity);
         ck_assert_uint_eq(told[0].beat.busy, 3);
+}
+END_TEST
+
+/* A process has one identity: where its beat stops, another of its pid is another host's. */
+START_TEST(keeps_the_identity_of_one_that_is_silent)
+{
+        find_all(2);
+        server_do("DEL " IDENTITY, workers[0].pid, 1U);
+        for (unsigned second = 905; calls_of("sscan") < 10 && second < 990; second++) {
+                beat_at(0, 2, second, 3);
+                (void)look(2, LOOK_BEAT);
+        }
+        ck_assert_uint_eq(told[0].identities, 1);
+        ck_assert_str_eq(beats_identity(slots[0]), HOST ":5000000:000000000001");
+}
+END_TEST
+
+/* Two containers of one host name and one pid: what was there while ours booted is the other's, and of two
+ * that came at once none is taken while both beat. */
+START_TEST(takes_no_heartbeat_of_another_host_of_this_name)
+{
+        unsigned second = 100;
+
+        boots = 0;
+        spawn(0);
+        for (; n_boots_asked == 0; second++) {
+                beat_at(0, 1, second, 3);
+                (void)look(1, LOOK_BEAT);
+        }
+        boots = 1;
+        for (; told[0].identities == 0; second++) {
+                beat_at(0, 1, second, 3);
+                beat_at(0, 2, second, 0);
+                (void)look(1, LOOK_BEAT);
+        }
+        ck_assert_str_eq(beats_identity(slots[0]), HOST ":5000000:000000000002");
+        ck_assert(!told[0].ambiguous);
+
+        spawn(1);
+        (void)look(2, LOOK_BEAT);
+        for (; !told[1].ambiguous; second++) {
+                beat_at(1, 1, second, 0);
+                beat_at(1, 2, second, 0);
+                (void)look(2, LOOK_BEAT);
+        }
+        ck_assert_uint_eq(told[1].identities, 0);
+        server_do("SREM processes " IDENTITY, workers[1].pid, 1U);
+        look_until_found(2);
+        ck_assert(!told[1].ambiguous);
+        ck_assert_str_eq(beats_identity(slots[1]), HOST ":5000001:000000000002");
 }
 END_TEST
 
@@ -407,8 +302,7 @@ START_TEST(looks_for_the_successor_of_one_that_is_forgotten)
         for (int i = 0; i < 5; i++)
                 (void)look(1, LOOK_BEAT);
         ck_assert_uint_eq(told[0].identities, 0); /* the dead one's heartbeat is still there */
-        beat_as(0, 2, "1795238900.5", 0, false);
-        look_until_found(1);
+        beat_on(2, 1);
         ck_assert_str_eq(beats_identity(slots[0]), HOST ":5000000:000000000002");
 }
 END_TEST
@@ -439,6 +333,45 @@ START_TEST(keeps_to_identities_of_this_host)
         for (int i = 0; i < 20; i++)
                 (void)look(1, LOOK_BEAT);
         ck_assert_uint_eq(told[0].identities, 0);
+}
+END_TEST
+
+/* Those that run beat under the name of before, new ones under that of now. */
+START_TEST(follows_the_name_of_its_host)
+{
+        find_all(1);
+        spawn(1);
+        host = NULL;
+        (void)look(2, LOOK_BEAT);
+        host = "new";
+        while (calls_of("sscan") < 4)
+                (void)look(2, LOOK_BEAT);
+        server_do("SADD processes new:5000001:00000000000a");
+        server_do("HSET new:5000001:00000000000a busy 0 beat 1795238801.5 quiet false");
+        look_until_found(2);
+        ck_assert_str_eq(beats_identity(slots[1]), "new:5000001:00000000000a");
+
+        /* The old one is started again inside its worker, by a command that had the name handed down. */
+        beats_forget(slots[0]);
+        told[0].identities = 0;
+        beat_on(2, 2);
+        ck_assert_str_eq(beats_identity(slots[0]), HOST ":5000000:000000000002");
+}
+END_TEST
+
+/* Known from before sqmgr began, and lost: it is looked for under the name that it has. */
+START_TEST(looks_for_a_known_worker_under_its_own_name)
+{
+        host = "new";
+        spawn(0);
+        beat_as(0, 1, "1795238801.5", 2, false);
+        ck_assert_int_eq(beats_know(slots[0], HOST ":5000000:000000000001"), 0);
+        ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
+        ck_assert_uint_eq(told[0].heartbeats, 1);
+        beats_forget(slots[0]);
+        server_do("DEL " IDENTITY, workers[0].pid, 1U);
+        beat_on(2, 1);
+        ck_assert_str_eq(beats_identity(slots[0]), HOST ":5000000:000000000002");
 }
 END_TEST
 
@@ -531,6 +464,25 @@ START_TEST(says_nothing_of_a_removed_worker)
 }
 END_TEST
 
+START_TEST(one_that_beat_in_the_background_is_found_once_it_is_the_worker)
+{
+        spawn(0);
+        pid_t script = workers[0].pid;
+        while (calls_of("sscan") == 0)
+                (void)look(1, LOOK_BEAT);
+        workers[0].pid = 6000000;
+        beat_as(0, 1, "1000.5", 0, false);
+        workers[0].pid = script;
+        for (unsigned walks = calls_of("sscan"); calls_of("sscan") < walks + 2;)
+                (void)look(1, LOOK_BEAT);
+        ck_assert_uint_eq(told[0].identities, 0);
+        workers[0].pid = 6000000;
+        beats_moved(slots[0]);
+        look_until_found(1);
+        ck_assert_int_eq(told[0].beat_pid, 6000000);
+}
+END_TEST
+
 int main(void)
 {
         if (server_is_missing())
@@ -547,19 +499,23 @@ int main(void)
         tcase_add_loop_test(tcase, reads_the_work_list_behind_the_beat, 0, 2);
         tcase_add_test(tcase, costs_no_more_for_ten_thousand_foreign_identities);
         tcase_add_test(tcase, asks_at_most_twice_for_a_worker_with_many_identities);
-        tcase_add_test(tcase, finds_a_worker_that_beats_as_a_descendant);
-        tcase_add_test(tcase, finds_a_descendant_once_there_are_descriptors_to_ask_with);
+        tcase_add_test(tcase, a_worker_may_be_removed_during_a_walk);
         tcase_add_loop_test(tcase, takes_no_heartbeat_from_what_is_malformed, 0, ELEMENTSOF(malformed));
         tcase_add_test(tcase, takes_no_heartbeat_from_keys_of_another_kind);
         tcase_add_test(tcase, follows_a_sidekiq_that_was_restarted_inside_its_worker);
+        tcase_add_test(tcase, keeps_the_identity_of_one_that_is_silent);
+        tcase_add_test(tcase, takes_no_heartbeat_of_another_host_of_this_name);
         tcase_add_test(tcase, looks_for_the_successor_of_one_that_is_forgotten);
         tcase_add_test(tcase, reads_a_namespace);
         tcase_add_test(tcase, keeps_to_identities_of_this_host);
+        tcase_add_test(tcase, follows_the_name_of_its_host);
+        tcase_add_test(tcase, looks_for_a_known_worker_under_its_own_name);
         tcase_add_test(tcase, does_not_double_a_look);
         tcase_add_test(tcase, fails_a_look_when_the_server_dies_and_goes_on_after_that);
         tcase_add_loop_test(tcase, can_be_freed_in_every_callback, 0, 3);
         tcase_add_loop_test(tcase, can_be_freed_during_a_look, 0, 2);
         tcase_add_test(tcase, says_nothing_of_a_removed_worker);
+        tcase_add_test(tcase, one_that_beat_in_the_background_is_found_once_it_is_the_worker);
         suite_add_tcase(suite, tcase);
         return unit_main(suite);
 }

@@ -56,6 +56,46 @@ START_TEST(restart_leaves_a_stopped_fleet_stopped)
 }
 END_TEST
 
+/* The texts of the events that are not yet told, and whether each names the operator. */
+static void expect_told(const struct orderer *by, const char *text)
+{
+        ck_assert_uint_gt(t.world->n_events, 0);
+        const struct event *last = &t.world->events[t.world->n_events - 1];
+
+        ck_assert_str_eq(last->text, text);
+        ck_assert(last->by.known == !!by);
+        if (by)
+                ck_assert_uint_eq(last->by.uid, by->uid);
+}
+
+START_TEST(each_order_says_by_whom)
+{
+        static const struct orderer deploy = {.known = true, .uid = 1001, .name = "deploy"},
+                                    unnamed = {.known = true, .uid = 70000};
+
+        t.world->by = &deploy;
+        command_restart(t.world, t.fleet, t.now);
+        expect_told(&deploy,
+                    "fleet 'default': restart to generation 2 by deploy (uid 1001), 2 workers to replace");
+        command_abort(t.world, t.fleet, t.now);
+        expect_told(&deploy, "fleet 'default': restart aborted, deploy (uid 1001) asked for it");
+        command_scale(t.world, t.fleet, 3, t.now);
+        expect_told(&deploy, "fleet 'default': scaled to 3 by deploy (uid 1001)");
+        command_quiet_worker(t.world, test_worker(&t, 1), t.now);
+        expect_told(&deploy, "default/1: quieted by deploy (uid 1001)");
+        command_quiet_fleet(t.world, t.fleet, t.now);
+        expect_told(&deploy, "fleet 'default': quieted by deploy (uid 1001)");
+        t.world->by = &unnamed;
+        command_stop(t.world, t.fleet, false, t.now);
+        expect_told(&unnamed, "fleet 'default': stopped by uid 70000");
+        command_stop(t.world, t.fleet, true, t.now);
+        expect_told(&unnamed, "fleet 'default': stopped at once by uid 70000");
+        t.world->by = NULL;
+        command_start(t.world, t.fleet, t.now);
+        expect_told(NULL, "fleet 'default': started by the operator");
+}
+END_TEST
+
 START_TEST(stop_waits_for_jobs_and_force_does_not)
 {
         test_process(test_worker(&t, 1))->busy = 1;
@@ -115,6 +155,29 @@ START_TEST(quiet_and_stop_abort_a_rollout)
 }
 END_TEST
 
+START_TEST(abort_and_stop_acknowledge_a_restart_that_has_halted)
+{
+        for (unsigned i = 0; i < 2; i++) {
+                command_start(t.world, t.fleet, t.now);
+                t.fleet->rollout =
+                        (struct rollout){.state = ROLLOUT_HALTED, .lines_token = 5, .error = "it failed"};
+                t.fleet->crash.count = 3;
+                command_quiet_fleet(t.world, t.fleet, t.now);
+                ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_HALTED);
+                if (i == 0)
+                        command_abort(t.world, t.fleet, t.now);
+                else
+                        command_stop(t.world, t.fleet, false, t.now);
+                ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_ABORTED);
+                ck_assert_str_eq(t.fleet->rollout.error, "it had halted, and the operator acknowledged that");
+                ck_assert_uint_eq(t.fleet->crash.count, 0);
+                /* They are of what is over. */
+                observe_last_lines(t.fleet, 5, "boom");
+                ck_assert_ptr_null(strstr(t.fleet->rollout.error, "boom"));
+        }
+}
+END_TEST
+
 START_TEST(a_quieted_worker_is_refilled)
 {
         ck_assert_int_eq(command_quiet_worker(t.world, test_worker(&t, 2), t.now), COMMAND_DONE);
@@ -142,21 +205,110 @@ START_TEST(scale_takes_1_to_max_processes)
 }
 END_TEST
 
-START_TEST(max_processes_is_three_times_the_count_in_force)
+START_TEST(max_processes_is_three_times_the_configured_count_whatever_is_in_force)
 {
         ck_assert_uint_eq(fleet_max_processes(t.fleet), 6);
         ck_assert_int_eq(command_scale(t.world, t.fleet, 7, t.now), COMMAND_RANGE);
         ck_assert_int_eq(command_scale(t.world, t.fleet, 4, t.now), COMMAND_DONE);
-        ck_assert_uint_eq(fleet_max_processes(t.fleet), 12);
+        ck_assert_uint_eq(fleet_max_processes(t.fleet), 6);
+        ck_assert_int_eq(command_scale(t.world, t.fleet, 7, t.now), COMMAND_RANGE);
+        /* Given by an older sqmgr, whose maximum followed it. */
+        t.fleet->scale = 9;
+        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 6);
+}
+END_TEST
+
+START_TEST(that_another_count_is_in_force_is_told_with_who_asked_for_it)
+{
+        struct orderer deploy = {.known = true, .uid = 1001, .name = "deploy"};
+        char text[FLEET_SCALED_MAX];
+
+        ck_assert_str_eq(fleet_scaled_text(t.fleet, t.now, text), "");
+        t.world->by = &deploy;
+        command_scale(t.world, t.fleet, 3, t.now);
+        t.world->by = NULL;
+        ck_assert_str_eq(fleet_scaled_text(t.fleet, t.now + 250 * USEC_PER_SEC, text),
+                         "scaled 4min 10s ago by deploy (uid 1001)");
+        /* A state does not tell. */
+        t.fleet->scale_at = 0;
+        ck_assert_str_eq(fleet_scaled_text(t.fleet, t.now, text), "scaled");
+        command_scale(t.world, t.fleet, 2, t.now);
+        ck_assert(!fleet_is_scaled(t.fleet));
+        ck_assert_str_eq(fleet_scaled_text(t.fleet, t.now, text), "");
 }
 END_TEST
 
 START_TEST(a_fleet_scaled_down_can_be_scaled_back)
 {
         ck_assert_int_eq(command_scale(t.world, t.fleet, 1, t.now), COMMAND_DONE);
-        ck_assert_uint_eq(fleet_max_processes(t.fleet), 3);
+        ck_assert_uint_eq(fleet_max_processes(t.fleet), 6);
         ck_assert_int_eq(command_scale(t.world, t.fleet, 6, t.now), COMMAND_DONE);
         ck_assert_uint_eq(fleet_count_in_force(t.fleet), 6);
+}
+END_TEST
+
+/* Another count in the file, read by a reload. */
+static void configure_count(unsigned count)
+{
+        t.fleet_settings.active_process_count = count;
+        t.fleet->scale = 0;
+}
+
+START_TEST(a_count_of_0_switches_a_fleet_off)
+{
+        test_settle(&t);
+        test_process(test_worker(&t, 1))->busy = 1;
+        configure_count(0);
+        test_run(&t, 60);
+        ck_assert_uint_eq(test_counts(&t).live, 1);
+        ck_assert_int_eq(test_worker(&t, 1)->state, WORKER_QUIET);
+        ck_assert_int_eq(test_worker(&t, 1)->reason, REASON_SCALE);
+        test_process(test_worker(&t, 1))->busy = 0;
+        test_run(&t, 60);
+        ck_assert_uint_eq(test_counts(&t).live, 0);
+        ck_assert_uint_eq(t.starts, 2);
+        ck_assert_uint_eq(t.kills, 0);
+        ck_assert_int_eq(fleet_order(t.fleet), ORDER_RUN);
+        ck_assert_uint_ge(fleet_max_processes(t.fleet), 1);
+}
+END_TEST
+
+START_TEST(a_restart_of_a_fleet_that_is_off_is_done_at_once)
+{
+        test_settle(&t);
+        test_process(test_worker(&t, 1))->busy = 1;
+        configure_count(0);
+        ck_assert_int_eq(command_restart(t.world, t.fleet, t.now), COMMAND_DONE);
+        test_run(&t, 30);
+        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        ck_assert_uint_eq(t.starts, 2);
+        test_process(test_worker(&t, 1))->busy = 0;
+        test_run(&t, 60);
+        ck_assert_uint_eq(test_counts(&t).live, 0);
+        ck_assert_int_eq(command_restart(t.world, t.fleet, t.now), COMMAND_DONE);
+        test_tick(&t, 1);
+        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        ck_assert_uint_eq(t.starts, 2);
+}
+END_TEST
+
+START_TEST(a_fleet_that_is_off_is_scaled_up_and_back)
+{
+        configure_count(0);
+        test_run(&t, 90);
+        ck_assert_uint_eq(test_counts(&t).live, 0);
+        unsigned before = t.starts;
+        ck_assert_int_eq(command_scale(t.world, t.fleet, 2, t.now), COMMAND_DONE);
+        test_tick(&t, 1);
+        test_settle(&t);
+        ck_assert_uint_eq(test_counts(&t).ready, 2);
+        ck_assert_int_eq(command_restart(t.world, t.fleet, t.now), COMMAND_DONE);
+        test_run(&t, 90);
+        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        ck_assert_uint_eq(t.starts, before + 4);
+        ck_assert_int_eq(command_scale(t.world, t.fleet, 0, t.now), COMMAND_DONE);
+        test_run(&t, 60);
+        ck_assert_uint_eq(test_counts(&t).live, 0);
 }
 END_TEST
 
@@ -366,17 +518,23 @@ int main(void)
         tcase_add_test(cases, a_quieted_fleet_drains_and_is_not_refilled_until_start);
         tcase_add_test(cases, restart_brings_a_quieted_fleet_back);
         tcase_add_test(cases, restart_leaves_a_stopped_fleet_stopped);
+        tcase_add_test(cases, each_order_says_by_whom);
         tcase_add_test(cases, stop_waits_for_jobs_and_force_does_not);
         tcase_add_test(cases, force_ends_the_booting_and_the_unseen_too);
         tcase_add_test(cases, start_takes_force_back);
         tcase_add_test(cases, a_stopped_fleet_stays_so_through_a_deployment);
         tcase_add_test(cases, quiet_and_stop_abort_a_rollout);
+        tcase_add_test(cases, abort_and_stop_acknowledge_a_restart_that_has_halted);
         tcase_add_test(cases, a_quieted_worker_is_refilled);
         tcase_add_test(cases, scale_takes_1_to_max_processes);
-        tcase_add_test(cases, max_processes_is_three_times_the_count_in_force);
+        tcase_add_test(cases, max_processes_is_three_times_the_configured_count_whatever_is_in_force);
         tcase_add_test(cases, shutdown_drains_and_then_ends_the_rest);
         tcase_add_test(cases, a_second_shutdown_ends_all_now);
         tcase_add_test(cases, shutdown_without_redis_quiets_nothing_and_ends_all_at_the_deadline);
+        tcase_add_test(cases, a_count_of_0_switches_a_fleet_off);
+        tcase_add_test(cases, a_restart_of_a_fleet_that_is_off_is_done_at_once);
+        tcase_add_test(cases, a_fleet_that_is_off_is_scaled_up_and_back);
+        tcase_add_test(cases, that_another_count_is_in_force_is_told_with_who_asked_for_it);
         tcase_add_test(cases, a_fleet_scaled_down_can_be_scaled_back);
         tcase_add_test(cases, force_kills_without_redis_too);
         suite_add_tcase(suite, cases);

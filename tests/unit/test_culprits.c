@@ -105,9 +105,9 @@ START_TEST(the_classes_are_told_with_the_growth_since_the_last_idle_beat)
         ck_assert_uint_eq(first->memory_bytes, MIB(520));
         ck_assert_uint_eq(first->growth_bytes, MIB(212));
         ck_assert_uint_eq(first->growth_usec, 40 * USEC_PER_SEC);
-        ck_assert_uint_eq(first->n_classes, 2);
-        ck_assert_uint_eq(first->classes[0].jobs, 2);
-        ck_assert_uint_eq(first->more_classes, 0);
+        ck_assert_uint_eq(first->classes.n, 2);
+        ck_assert_uint_eq(first->classes.list[0].jobs, 2);
+        ck_assert_uint_eq(first->classes.more, 0);
         ck_assert_uint_eq(t.fleet->culprits[2].at, 0);
 }
 END_TEST
@@ -120,6 +120,24 @@ START_TEST(no_growth_no_memory_and_no_job_are_said_as_they_are)
         ck_assert_str_eq(told_memory("A"), "held 200M, running A");
         ck_assert_uint_eq(t.fleet->culprits[0].growth_bytes, 0);
         ck_assert_ptr_nonnull(strstr(told(CULPRITS_OOM, ""), "at work; it held 200M, running no job"));
+}
+END_TEST
+
+START_TEST(one_whose_index_another_has_by_now_is_a_former_one)
+{
+        char text[CULPRITS_TEXT_MAX], former[128];
+        pid_t pid = worker->pid;
+
+        told_memory("Mail");
+        snprintf(former, sizeof(former), "a former default/1 (pid %d) ", (int)pid);
+        test_exit(&t, worker, 1);
+        ck_assert_ptr_null(
+                strstr(culprits_text(t.fleet, &t.fleet->culprits[0], text, sizeof(text)), "former"));
+        fleet_reap(t.fleet, test_process_free);
+        worker = test_spawn(&t);
+        ck_assert_uint_eq(worker->index, 1);
+        culprits_text(t.fleet, &t.fleet->culprits[0], text, sizeof(text));
+        ck_assert_msg(strncmp(text, former, strlen(former)) == 0, "%s", text);
 }
 END_TEST
 
@@ -138,15 +156,15 @@ START_TEST(the_classes_with_the_most_jobs_come_first_and_the_rest_is_counted)
         ck_assert_str_eq(told_memory("G|F|E|D|C|B|A"), "was running A, B, C, D, E and 2 more");
         ck_assert_str_eq(told_memory("G|G|F|E|E|E|D|C|B|A|A"),
                          "was running E (3), A (2), G (2), B, C and 2 more");
-        ck_assert_uint_eq(t.fleet->culprits[0].n_classes, CULPRITS_CLASSES_MAX);
-        ck_assert_uint_eq(t.fleet->culprits[0].more_classes, 2);
-        ck_assert_str_eq(t.fleet->culprits[0].classes[2].name, "G");
+        ck_assert_uint_eq(t.fleet->culprits[0].classes.n, JOB_CLASSES_MAX);
+        ck_assert_uint_eq(t.fleet->culprits[0].classes.more, 2);
+        ck_assert_str_eq(t.fleet->culprits[0].classes.list[2].name, "G");
 }
 END_TEST
 
 START_TEST(names_of_classes_are_cut_and_made_printable)
 {
-        char classes[4096] = "", expect[CULPRITS_CLASS_MAX];
+        char classes[4096] = "", expect[JOB_CLASS_MAX];
 
         beat(1, 0);
         ck_assert_str_eq(told_memory("A\nB\x1b[31m\xff|\xc3\xa4"), "was running A?B?[31m?, \xc3\xa4");
@@ -168,7 +186,7 @@ START_TEST(names_of_classes_are_cut_and_made_printable)
         for (size_t j = 1; j + 2 < sizeof(expect); j += 2)
                 memcpy(&expect[j], "\xc3\xa4", 2);
         expect[sizeof(expect) - 2] = '?';
-        ck_assert_str_eq(t.fleet->culprits[0].classes[0].name, expect);
+        ck_assert_str_eq(t.fleet->culprits[0].classes.list[0].name, expect);
 }
 END_TEST
 
@@ -191,7 +209,8 @@ START_TEST(the_last_ones_are_kept_the_newest_first_and_outlive_a_reload)
                 (void)told(CULPRITS_MEMORY, class);
         ck_assert_int_eq(world_reload(t.world, &t.settings, t.now), 0);
         for (unsigned i = 0; i < CULPRITS_KEPT; i++)
-                ck_assert_int_eq(t.fleet->culprits[i].classes[0].name[0], 'A' + CULPRITS_KEPT + 1 - (int)i);
+                ck_assert_int_eq(t.fleet->culprits[i].classes.list[0].name[0],
+                                 'A' + CULPRITS_KEPT + 1 - (int)i);
 }
 END_TEST
 
@@ -466,6 +485,7 @@ int main(void)
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_test(cases, the_classes_are_told_with_the_growth_since_the_last_idle_beat);
         tcase_add_test(cases, no_growth_no_memory_and_no_job_are_said_as_they_are);
+        tcase_add_test(cases, one_whose_index_another_has_by_now_is_a_former_one);
         tcase_add_test(cases, an_empty_list_tells_nothing_where_jobs_ran);
         tcase_add_test(cases, the_classes_with_the_most_jobs_come_first_and_the_rest_is_counted);
         tcase_add_test(cases, names_of_classes_are_cut_and_made_printable);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of model/findings.h: what is found, and how grave it is. */
+#include "frameworks/resque/resque.h"
 #include "frameworks/sidekiq/format.h"
 #include "model/findings.h"
 #include "unit.h"
@@ -38,6 +39,16 @@ static const struct {
         const char *expected;
 } redis_cases[] = {
         {{"r", .error = "connection refused"}, "problem Redis r: it cannot be asked: connection refused\n"},
+        {{"r", .error = "memory is short", .left_out = "HGETALL app:a:1:b:work", .n_left_out = 1},
+         "problem Redis r: the reply to 'HGETALL app:a:1:b:work' was too large: it is left out for some "
+         "minutes, for the connection was lost by it\n"
+         "problem Redis r: it cannot be asked: memory is short\n"},
+        {{"r", .info = GOOD "aof_enabled:1\n", .left_out = "SMEMBERS queues", .n_left_out = 2},
+         "problem Redis r: the reply to 'SMEMBERS queues' was too large, and more of them: it is left out "
+         "for "
+         "some minutes, for the connection was lost by it\n"
+         "ok Redis r: it throws nothing away (noeviction)\n"
+         "ok Redis r: it writes all to disk (appendonly)\n"},
         {{"r", .info_error = "NOPERM"},
          "warning Redis r: nothing is known of its settings, since it refuses INFO: NOPERM\n"},
         {{"r", .info = GOOD "aof_enabled:1\r\n", .config_error = "NOPERM"},
@@ -81,7 +92,6 @@ START_TEST(what_redis_tells_is_judged_and_what_it_refuses_is_said)
 END_TEST
 
 static char state_file[] = "/run/state", name[] = "web", user[] = "app", dyno[] = "DYNO=web.1";
-static char sidekiq[] = "sidekiq", t[] = "-t", thirty[] = "30", timeout[] = "--timeout=90", joined[] = "-t60";
 static struct settings settings = {.state_file = state_file};
 static struct fleet_settings fleet_settings;
 static struct world world;
@@ -129,22 +139,24 @@ static void diagnose(bool is_root)
 {
         const struct doctor_machine machine = {.is_root = is_root, .memory_bytes = UINT64_C(4) << 30};
 
-        doctor_fleet(&findings, &machine, &fleet, NULL, 0);
+        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0);
 }
 
 START_TEST(a_fleets_settings_are_judged)
 {
-        char *with_t[] = {sidekiq, t, thirty, NULL}, *with_timeout[] = {sidekiq, timeout, NULL};
-        char *with_joined[] = {sidekiq, joined, NULL}, *without_value[] = {sidekiq, t, NULL};
+        struct worker slow = {.fleet = &fleet, .index = 1}, slower = {.fleet = &fleet, .index = 2};
+        struct worker *workers[] = {&slow, &slower};
         char *environment[] = {dyno, NULL};
 
         diagnose(true);
         expect("ok fleet 'web': its settings and 0 workers\n");
-        fleet_settings.argv = with_t;
+        fleet.workers = workers;
+        fleet.n_workers = ELEMENTSOF(workers);
+        slow.shutdown_usec = 55 * USEC_PER_SEC;
         fleet_settings.memory_threshold = UINT64_C(1) << 30;
         diagnose(true);
         expect("ok fleet 'web': its settings and 0 workers\n");
-        fleet_settings.argv = with_timeout;
+        slower.shutdown_usec = 90 * USEC_PER_SEC;
         fleet_settings.memory_threshold++;
         fleet_settings.environment_list = environment;
         fleet_settings.user = NULL;
@@ -160,36 +172,92 @@ START_TEST(a_fleets_settings_are_judged)
                "matched\n");
         fleet_settings.memory_threshold = 0;
         fleet_settings.environment_list = NULL;
-        fleet_settings.argv = with_joined;
-        diagnose(false);
-        expect("problem fleet 'web': stop_timeout is 1min, but its Sidekiq takes up to 60s (-t) to put its "
-               "jobs "
-               "back: it would be killed meanwhile\n");
-        fleet_settings.argv = without_value;
+        fleet_settings.stop_timeout = 95 * USEC_PER_SEC;
         diagnose(false);
         expect("ok fleet 'web': its settings and 0 workers\n");
+        fleet_settings.stop_timeout = 94 * USEC_PER_SEC;
+        diagnose(false);
+        expect("problem fleet 'web': stop_timeout is 1min 34s, but its Sidekiq takes up to 90s (-t) to put "
+               "its jobs back: it would be killed meanwhile\n");
+}
+END_TEST
+
+START_TEST(a_framework_that_was_never_tried_is_said_to_be)
+{
+        fleet_settings.traits = &resque_traits;
+        diagnose(true);
+        expect("warning fleet 'web': framework 'resque' is untried: the tests of this version run a stand-in "
+               "for Resque\n");
 }
 END_TEST
 
 START_TEST(workers_are_judged)
 {
         const struct doctor_machine machine = {0};
-        struct worker workers[] = {{.fleet = &fleet, .index = 1, .has_beat = true},
-                                   {.fleet = &fleet, .index = 2, .booted = true},
-                                   {.fleet = &fleet, .index = 3, .has_beat = true, .stale_told = true},
-                                   {.fleet = &fleet, .index = 4, .booted = true}};
+        struct worker workers[] = {
+                {.fleet = &fleet, .index = 1, .has_beat = true},
+                {.fleet = &fleet, .index = 2, .booted = true},
+                {.fleet = &fleet, .index = 3, .has_beat = true, .stale_told = true},
+                {.fleet = &fleet, .index = 4, .booted = true},
+                {.fleet = &fleet, .index = 5, .has_beat = true, .succeeded = true},
+                {.fleet = &fleet, .index = 6, .has_beat = true, .ambiguous = true},
+                {.fleet = &fleet, .index = 7, .booted = true, .ambiguous = true},
+                {.fleet = &fleet, .index = 8, .beat_fault = BEAT_FAULT_OWNER},
+                {.fleet = &fleet,
+                 .index = 9,
+                 .has_beat = true,
+                 .stale_told = true,
+                 .beat_fault = BEAT_FAULT_MISSING},
+                {.fleet = &fleet, .index = 10, .has_beat = true, .beat_fault = BEAT_FAULT_CHANGES}};
         struct doctor_worker facts[] = {{.worker = &workers[0], .version = "7.3.2"},
                                         {.worker = &workers[1]},
                                         {.worker = &workers[2], .version = "4.2.10"},
-                                        {.worker = &workers[3], .other_namespace = true}};
+                                        {.worker = &workers[3], .other_namespace = true},
+                                        {.worker = &workers[4]},
+                                        {.worker = &workers[5]},
+                                        {.worker = &workers[6]},
+                                        {.worker = &workers[7]},
+                                        {.worker = &workers[8]},
+                                        {.worker = &workers[9]}};
 
-        doctor_fleet(&findings, &machine, &fleet, facts, 1);
+        doctor_fleet(&findings, &machine, &fleet, facts, 1, T0);
         expect("ok fleet 'web': its settings and 1 worker\n");
-        doctor_fleet(&findings, &machine, &fleet, facts, ELEMENTSOF(facts));
+        doctor_fleet(&findings, &machine, &fleet, facts, ELEMENTSOF(facts), T0);
         expect("problem web/2: it has booted, but its heartbeat is not to be found\n"
                "warning web/3: its heartbeat has stopped\n"
                "problem web/3: it is Sidekiq 4.2.10, which does not know the signal that quiets it\n"
-               "problem web/4: it runs in a pid namespace of its own: its heartbeats cannot be matched\n");
+               "problem web/4: it runs in a pid namespace of its own: its heartbeats cannot be matched\n"
+               "warning web/5: a worker is one Sidekiq: its command has started another one, which takes "
+               "jobs, too\n"
+               "problem web/6: its process title denies what its heartbeat says: that may be another's\n"
+               "problem web/7: several processes beat under its host name and pid: which is its own cannot "
+               "be "
+               "told\n"
+               "problem web/8: its heartbeat does not count: its status file belongs to another user\n"
+               "problem web/9: its heartbeat does not count: its status file is gone\n");
+}
+END_TEST
+
+START_TEST(a_fleet_that_takes_no_jobs_by_an_order_is_told)
+{
+        diagnose(false);
+        expect("ok fleet 'web': its settings and 0 workers\n");
+        fleet.order = ORDER_STOP;
+        diagnose(false);
+        expect("warning fleet 'web': stopped: it takes no jobs\n");
+        fleet.order_at = T0 - 2 * USEC_PER_HOUR;
+        fleet.order_by = (struct orderer){.known = true, .uid = 1001, .name = "deploy"};
+        diagnose(false);
+        ck_assert_str_eq(findings.list[0].remedy, "run 'sqmgrctl start web'");
+        expect("warning fleet 'web': stopped 2h ago by deploy (uid 1001): it takes no jobs\n");
+        fleet.order = ORDER_QUIET;
+        diagnose(false);
+        expect("warning fleet 'web': quieted 2h ago by deploy (uid 1001): it takes no jobs\n");
+        fleet_settings.removed = true;
+        diagnose(false);
+        expect("ok fleet 'web': its settings and 0 workers\n");
+        fleet_settings.removed = false;
+        fleet.order = ORDER_RUN;
 }
 END_TEST
 
@@ -199,16 +267,58 @@ START_TEST(a_crash_loop_is_a_problem)
 
         snprintf(fleet.crash_last, sizeof(fleet.crash_last), "web/1 (pid 7) exited with status 1");
         fleet.crash.count = 2;
-        doctor_fleet(&findings, &machine, &fleet, NULL, 0);
+        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0);
         expect("ok fleet 'web': its settings and 0 workers\n");
         fleet.crash.count = 3;
-        doctor_fleet(&findings, &machine, &fleet, NULL, 0);
-        expect("problem fleet 'web': 3 short lives in a row, the last: web/1 (pid 7) exited with status 1\n");
+        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0);
+        expect("problem fleet 'web': 3 short lives in a row; the last: web/1 (pid 7) exited with status 1\n");
         fleet.order = ORDER_STOP;
-        doctor_fleet(&findings, &machine, &fleet, NULL, 0);
-        expect("ok fleet 'web': its settings and 0 workers\n");
+        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0);
+        expect("warning fleet 'web': stopped: it takes no jobs\n");
         fleet.order = ORDER_RUN;
         fleet.crash.count = 0;
+}
+END_TEST
+
+START_TEST(another_count_than_the_files_is_told)
+{
+        const struct doctor_machine machine = {0};
+
+        fleet.scale = 3;
+        fleet.scale_at = T0 - 5 * USEC_PER_MIN;
+        fleet.scale_by = (struct orderer){.known = true, .uid = 0, .name = "root"};
+        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0);
+        expect("warning fleet 'web': active_process_count is 2, but the count in force is 3: scaled 5min ago "
+               "by root (uid 0)\n");
+        fleet.scale = 2;
+        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0);
+        expect("ok fleet 'web': its settings and 0 workers\n");
+}
+END_TEST
+
+START_TEST(a_fleet_that_recovers_is_no_problem_and_a_halted_restart_is_one)
+{
+        const struct doctor_machine machine = {0};
+        struct worker list[2], *workers[] = {&list[0], &list[1]};
+
+        for (unsigned i = 0; i < 2; i++)
+                list[i] = (struct worker){.fleet = &fleet,
+                                          .index = i + 1,
+                                          .state = WORKER_ACTIVE,
+                                          .active_at = T0 - i * USEC_PER_MIN};
+        fleet.workers = workers;
+        fleet.n_workers = 2;
+        snprintf(fleet.crash_last, sizeof(fleet.crash_last), "web/1 (pid 7) exited with status 1");
+        fleet.crash = (struct backoff){.count = 3, .failed_at = T0 - USEC_PER_SEC};
+        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0 + USEC_PER_SEC);
+        expect("warning fleet 'web': recovering from 3 short lives in a row: over in 59s unless a worker "
+               "dies; the "
+               "last: web/1 (pid 7) exited with status 1\n");
+        /* All are there, of before. */
+        fleet.crash.failed_at = T0 + USEC_PER_SEC;
+        fleet.rollout = (struct rollout){.state = ROLLOUT_HALTED, .error = "3 new workers in a row failed"};
+        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0 + USEC_PER_SEC);
+        expect("problem fleet 'web': its restart halted: 3 new workers in a row failed\n");
 }
 END_TEST
 
@@ -222,8 +332,12 @@ int main(void)
                             ELEMENTSOF(redis_cases));
         tcase_add_test(tests, the_machine_is_judged);
         tcase_add_test(tests, a_fleets_settings_are_judged);
+        tcase_add_test(tests, a_framework_that_was_never_tried_is_said_to_be);
         tcase_add_test(tests, workers_are_judged);
+        tcase_add_test(tests, a_fleet_that_takes_no_jobs_by_an_order_is_told);
         tcase_add_test(tests, a_crash_loop_is_a_problem);
+        tcase_add_test(tests, another_count_than_the_files_is_told);
+        tcase_add_test(tests, a_fleet_that_recovers_is_no_problem_and_a_halted_restart_is_one);
         suite_add_tcase(suite, tests);
         return unit_main(suite);
 }

@@ -34,6 +34,7 @@ START_TEST(what_is_for_another_process_alone_is_not_handed_on)
                                            "LISTEN_FDS=1",
                                            "RUNTIME_DIRECTORY=/r",
                                            "SQMGR_INSTANCE=x",
+                                           "SQMGR_STATUS_DIR=/d",
                                            "SQMGR_SOCKET=/s",
                                            NULL};
         _cleanup_environment_ struct environment environment = {0};
@@ -59,6 +60,8 @@ static const struct {
         {"V=' in $single\\ '", " in $single\\ "},
         {"V=\"a \\\"b\\\" \\$c \\\\ \\n\"", "a \"b\" $c \\ \\n"},
         {"V=1\nV=2", "2"},
+        {"export V=1", "1"},
+        {" export\t V='a b'\nexportV=2\nexport=3", "a b"},
         {"_x9=0\nV==", "="},
 };
 
@@ -74,6 +77,22 @@ START_TEST(reads_values_of_lines)
 }
 END_TEST
 
+START_TEST(a_variable_can_be_taken_out)
+{
+        _cleanup_environment_ struct environment environment = {0};
+
+        environment_remove(&environment, "A");
+        ck_assert_int_eq(environment_set(&environment, "A", "1"), 0);
+        ck_assert_int_eq(environment_set(&environment, "AB", "2"), 0);
+        ck_assert_int_eq(environment_set(&environment, "C", "3"), 0);
+        environment_remove(&environment, "A");
+        ck_assert_uint_eq(environment.n, 2);
+        ck_assert_str_eq(environment.list[0], "AB=2");
+        ck_assert_str_eq(environment.list[1], "C=3");
+        ck_assert_ptr_null(environment.list[2]);
+}
+END_TEST
+
 static const struct {
         const char *text;
         size_t length; /* 0: to the NUL */
@@ -81,7 +100,9 @@ static const struct {
         const char *error;
 } bad_lines[] = {
         {"A=1\n\nB\n", 0, 3, "the line is not NAME=VALUE"},
-        {"export A=1", 0, 1, "the line is not NAME=VALUE"},
+        {"export A", 0, 1, "the line is not NAME=VALUE"},
+        {"export", 0, 1, "the line is not NAME=VALUE"},
+        {"exportA =1", 0, 1, "the line is not NAME=VALUE"},
         {"1A=1", 0, 1, "the line is not NAME=VALUE"},
         {"=1", 0, 1, "the line is not NAME=VALUE"},
         {"A =1", 0, 1, "the line is not NAME=VALUE"},
@@ -200,6 +221,7 @@ int main(void)
 
         tcase_add_test(cases, later_value_replaces_earlier_one);
         tcase_add_test(cases, what_is_for_another_process_alone_is_not_handed_on);
+        tcase_add_test(cases, a_variable_can_be_taken_out);
         tcase_add_loop_test(cases, reads_values_of_lines, 0, ELEMENTSOF(values));
         tcase_add_loop_test(cases, refuses_bad_lines_with_their_number, 0, ELEMENTSOF(bad_lines));
         tcase_add_loop_test(cases, makes_text_printable, 0, ELEMENTSOF(prints));

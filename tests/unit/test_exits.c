@@ -4,10 +4,21 @@
 /* promises: P1 P4 */
 #include "crew.h"
 #include "daemon/run/exits.h"
+#include "daemon/run/signs.h"
 #include "model/observe.h"
 
 static sd_event *event;
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";
+
+/* Where it stands still, the time for what a test waits for does not pass; 0: it goes on. */
+static usec_t standstill;
+
+usec_t __real_clock_now(clockid_t clock);
+usec_t __wrap_clock_now(clockid_t clock);
+usec_t __wrap_clock_now(clockid_t clock)
+{
+        return standstill ?: __real_clock_now(clock);
+}
 
 /* Runs the loop until the condition holds; the test's own time limit ends it otherwise. */
 #define run_until(condition)                                                                                 \
@@ -18,6 +29,7 @@ static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 
 static void setup(void)
 {
+        standstill = 0;
         strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
         ck_assert_ptr_nonnull(mkdtemp(dir));
         signal(SIGPIPE, SIG_IGN);
@@ -67,6 +79,16 @@ static bool act(enum action_kind kind, struct worker *worker)
         return execute_action(&crew, &action, clock_now(CLOCK_MONOTONIC));
 }
 
+static bool has_booted(pid_t pid)
+{
+        struct proc *proc = NULL;
+        bool booted =
+                proc_open(pid, &proc) >= 0 && signs_have_booted(proc, framework_of(framework_traits[0])) > 0;
+
+        proc_close(proc);
+        return booted;
+}
+
 /* An orphan of ours is a zombie first. */
 static bool is_gone(pid_t pid)
 {
@@ -102,10 +124,11 @@ START_TEST(the_sweep_finds_a_worker_before_its_descriptor_is_read)
 {
         struct worker *worker = start("exit 4");
 
-        while (worker->state != WORKER_GONE) {
+        while (!worker->process->heirs) {
                 exits_sweep(&crew);
                 (void)usleep(1000);
         }
+        run_until(worker->state == WORKER_GONE);
         ck_assert(crew_told("status 4"));
         /* The descriptor says so once more, to nobody. */
         size_t told = crew_world->n_events;
@@ -161,6 +184,32 @@ START_TEST(the_sweep_waits_for_children_and_orphans_that_are_no_workers)
 }
 END_TEST
 
+START_TEST(of_a_storm_of_children_some_are_waited_for_at_a_time)
+{
+        enum { N = 300 };
+        unsigned sweeps = 1, left = 0;
+        pid_t pids[N];
+
+        crew_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/true\n");
+        for (size_t i = 0; i < N; i++) {
+                pids[i] = fork();
+                if (pids[i] == 0)
+                        _exit(0);
+        }
+        for (size_t i = 0; i < N; i++)
+                ck_assert_int_eq(waitid(P_PID, (id_t)pids[i], &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+        ck_assert(exits_sweep(&crew));
+        for (size_t i = 0; i < N; i++)
+                left += kill(pids[i], 0) == 0;
+        ck_assert_uint_gt(left, N / 2);
+        while (exits_sweep(&crew))
+                sweeps++;
+        ck_assert_uint_gt(sweeps, 2);
+        for (size_t i = 0; i < N; i++)
+                ck_assert_int_eq(kill(pids[i], 0), -1);
+}
+END_TEST
+
 START_TEST(a_process_that_beats_beside_the_main_one_becomes_the_worker_when_that_exits)
 {
         struct worker *worker = start("(exec sleep 1000) &\n" TELL_PID("child", "$!") "wait");
@@ -208,17 +257,132 @@ START_TEST(a_process_of_another_family_does_not_beat_for_a_worker)
 }
 END_TEST
 
-START_TEST(a_worker_that_goes_to_the_background_is_not_lost)
+/* What leaves a process behind, which tells its pid; and waits until it sleeps: an execve() gives it its name
+ * first, and its title a moment later. */
+#define LEAVES(process) "(" process ") &\n" TELL_PID("child", "$!")
+#define SLEEPS                                                                                               \
+        "until read name </proc/$!/comm && [ $name = sleep ] && grep -q . /proc/$!/cmdline; do "             \
+        "sleep 0.01; done\n"
+
+/* Runs the loop until it is clear what becomes of it, and returns what it left behind. */
+static pid_t see_what_it_left(struct worker *worker)
 {
-        struct worker *worker = start("(exec sleep 1000) &\n" TELL_PID("child", "$!"));
         pid_t main = worker->pid, child;
 
         run_until(worker->pid != main || worker->state == WORKER_GONE);
-        child = read_pid("child");
-        ck_assert_int_eq(worker->state, WORKER_STARTING);
-        ck_assert_int_eq(worker->pid, child);
+        run_until((child = read_pid("child")) > 0);
+        return child;
+}
+
+static void end_orphan(pid_t pid)
+{
+        ck_assert_int_eq(kill(pid, SIGKILL), 0);
+        run_until(is_gone(pid));
+}
+
+/* What it left behind is the worker. Ended first: nothing is left where that is not so. */
+static void is_followed(struct worker *worker)
+{
+        pid_t child = see_what_it_left(worker);
+
+        enum worker_state state = worker->state;
+        pid_t pid = worker->pid;
         ck_assert_int_eq(kill(child, SIGKILL), 0);
         run_until(worker->state == WORKER_GONE);
+        ck_assert_int_eq(state, WORKER_STARTING);
+        ck_assert_int_eq(pid, child);
+}
+
+START_TEST(a_worker_that_goes_to_the_background_is_not_lost)
+{
+        struct worker *worker = start(LEAVES("exec sleep 1000"));
+        is_followed(worker);
+}
+END_TEST
+
+START_TEST(one_that_has_lost_its_mark_and_has_booted_is_not_lost)
+{
+        struct worker *worker = start(LEAVES(
+                "exec env -i X=1 bash -c \"exec -a 'sidekiq 7.3.1 app [0 of 5 busy]' sleep 1000\"") SLEEPS);
+        is_followed(worker);
+}
+END_TEST
+
+START_TEST(one_that_a_command_of_roots_has_run_as_another_user_is_not_lost)
+{
+        if (geteuid() != 0) {
+                puts("skipped: only root can run a process as another user");
+                return;
+        }
+        struct worker *worker = start(LEAVES("exec setpriv --reuid 65534 --clear-groups sleep 1000") SLEEPS);
+        is_followed(worker);
+}
+END_TEST
+
+START_TEST(one_that_is_in_the_midst_of_its_exec_is_waited_for)
+{
+        struct worker *worker = start("marks=$(env | grep ^SQMGR_)\n" LEAVES(
+                "exec env -i /bin/sh -c \"echo >$d/veiled; while [ ! -e $d/go ]; do sleep 0.01; done; "
+                "exec env $(echo $marks) sleep 1000\"") "until [ -e $d/veiled ]; do sleep 0.01; done");
+        pid_t main = worker->pid;
+
+        standstill = clock_now(CLOCK_MONOTONIC);
+        run_until(worker->process->heirs);
+        unit_write_file(dir, "go", "");
+        run_until(worker->pid != main || worker->state == WORKER_GONE);
+        ck_assert_int_eq(worker->state, WORKER_STARTING);
+        ck_assert_int_eq(worker->pid, read_pid("child"));
+}
+END_TEST
+
+/* What is none of its own, and what it left although it failed. */
+static const char *const leftovers[] = {
+        LEAVES("SQMGR_START=1 exec sleep 1000") SLEEPS,
+        LEAVES("SQMGR_WORKER=web/2 exec sleep 1000") SLEEPS,
+        LEAVES("SQMGR_INSTANCE=another exec sleep 1000") SLEEPS,
+        LEAVES("exec env -i sleep 1000") SLEEPS,
+        LEAVES("exec sleep 1000") "exit 1",
+};
+
+START_TEST(what_is_not_of_this_very_start_does_not_become_the_worker)
+{
+        struct worker *worker;
+        pid_t child;
+
+        worker = start(leftovers[_i]);
+        child = see_what_it_left(worker);
+        bool lives = kill(child, 0) == 0;
+        end_orphan(child);
+        ck_assert_int_eq(worker->state, WORKER_GONE);
+        ck_assert(lives);
+}
+END_TEST
+
+START_TEST(what_an_earlier_start_left_does_not_become_the_worker)
+{
+        struct worker *worker = start(LEAVES("exec sleep 1000") "exit 1");
+        pid_t child = see_what_it_left(worker);
+
+        fleet_reap(worker->fleet, process_free);
+        unit_write_file(dir, "script", "exit 0\n");
+        worker = crew_start_worker();
+        ck_assert_ptr_nonnull(worker);
+        run_until(worker->state == WORKER_GONE);
+        end_orphan(child);
+}
+END_TEST
+
+START_TEST(among_many_orphans_the_one_of_this_start_is_found)
+{
+        struct worker *worker =
+                start("i=0; while [ $i -lt 100 ]; do i=$((i + 1)); SQMGR_START=1 sleep 1000 &\n" SLEEPS
+                      "done\n" LEAVES("exec sleep 1000") SLEEPS);
+        pid_t main = worker->pid, child = see_what_it_left(worker);
+
+        pid_t pid = worker->pid;
+        ck_assert_int_eq(kill(-main, SIGKILL), 0);
+        run_until(worker->state == WORKER_GONE);
+        ck_assert_int_eq(pid, child);
 }
 END_TEST
 
@@ -267,7 +431,38 @@ START_TEST(a_worker_that_does_not_beat_is_stopped_with_all_that_it_started)
 }
 END_TEST
 
-START_TEST(of_a_worker_that_beats_beside_its_main_process_the_kill_ends_both)
+START_TEST(a_worker_that_is_gone_has_nobody_elses_group_signalled)
+{
+        struct worker *worker = start("exec sleep 1000");
+        struct proc *main = worker->process->main;
+        pid_t pid = worker->pid, other = fork();
+
+        ck_assert_int_ge(other, 0);
+        if (other == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                (void)setsid();
+                for (;;)
+                        pause();
+        }
+        while (getpgid(other) != other)
+                (void)usleep(1000);
+        ck_assert_int_eq(kill(pid, SIGKILL), 0);
+        ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+        ck_assert_int_eq(proc_signal(main, 0), -ESRCH);
+        /* As if the other one had its pid now. */
+        worker->pid = other;
+        ck_assert(!act(ACTION_STOP, worker));
+        ck_assert_int_eq(worker->signal_error, ESRCH);
+        ck_assert(!act(ACTION_KILL, worker));
+        ck_assert_int_eq(waitpid(other, NULL, WNOHANG), 0);
+        ck_assert_int_eq(kill(other, SIGKILL), 0);
+        ck_assert_int_eq(waitpid(other, NULL, 0), other);
+        worker->pid = pid;
+}
+END_TEST
+
+/* But by the operator's own word. */
+START_TEST(of_a_worker_that_beats_beside_its_main_process_the_kill_ends_what_was_told)
 {
         struct worker *worker =
                 start("trap '' TERM\n(exec sleep 1000) &\n" TELL_PID("child", "$!") "while :; do wait; done");
@@ -275,9 +470,70 @@ START_TEST(of_a_worker_that_beats_beside_its_main_process_the_kill_ends_both)
 
         run_until((child = read_pid("child")) > 0);
         hold_beat(worker, child, clock_now(CLOCK_MONOTONIC));
+        worker->fleet->force = _i == 1;
+        ck_assert(act(ACTION_KILL, worker));
+        if (_i == 0) {
+                run_until(is_gone(child) && worker->beat_pid == 0);
+                ck_assert_int_eq(kill(main, 0), 0);
+                /* What is left has not booted. */
+                ck_assert(act(ACTION_KILL, worker));
+        }
+        run_until(worker->state == WORKER_GONE);
+        run_until(is_gone(main) && is_gone(child));
+}
+END_TEST
+
+/* It may have since the last look. But by the operator's own word. */
+START_TEST(what_is_left_of_a_worker_and_has_booted_is_not_killed)
+{
+        struct worker *worker =
+                start("bash -c \"exec -a 'sidekiq 7.3.1 app [0 of 5 busy]' sleep 1000\" &\n" SLEEPS TELL_PID(
+                        "child", "$!") "while :; do wait; done");
+        pid_t main = worker->pid, child;
+
+        run_until((child = read_pid("child")) > 0);
+        worker->state = WORKER_STOPPING;
+        ck_assert(!act(_i == 0 ? ACTION_STOP : ACTION_KILL, worker));
+        ck_assert(worker->booted);
+        ck_assert_int_eq(kill(child, 0), 0);
+        worker->fleet->force = true;
         ck_assert(act(ACTION_KILL, worker));
         run_until(worker->state == WORKER_GONE);
         run_until(is_gone(main) && is_gone(child));
+}
+END_TEST
+
+/* Its command has left its group, whose number is another user's by now. */
+START_TEST(what_another_user_has_in_a_group_of_that_number_is_none_of_it)
+{
+        if (geteuid() != 0) {
+                puts("skipped: only root can run a process as another user");
+                return;
+        }
+        struct worker *worker = start("exec setpriv --reuid 65534 --clear-groups sleep 1000");
+        pid_t pid = worker->pid, group = worker->process->group, other;
+        uid_t uid = 0;
+
+        while (uid != 65534)
+                ck_assert_int_ge(proc_uid(worker->process->main, &uid), 0);
+        ck_assert_int_ge(other = fork(), 0);
+        if (other == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                (void)setsid();
+                execlp("setpriv", "setpriv", "--reuid", "65533", "--clear-groups", "--pdeathsig", "KILL",
+                       "bash", "-c", "exec -a 'sidekiq 7.3.1 app [0 of 5 busy]' sleep 1000", NULL);
+                _exit(127);
+        }
+        worker->process->group = other;
+        worker->state = WORKER_STOPPING;
+        /* It has booted at last, and keeps no signal from the worker. */
+        run_until(has_booted(other));
+        ck_assert(act(ACTION_KILL, worker));
+        run_until(worker->state == WORKER_GONE);
+        ck_assert_int_eq(worker->pid, pid);
+        ck_assert_int_eq(kill(other, SIGKILL), 0);
+        run_until(is_gone(other));
+        worker->process->group = group;
 }
 END_TEST
 
@@ -345,21 +601,33 @@ int main(void)
         Suite *suite = suite_create("exits");
         TCase *cases = tcase_create("exits");
 
-        tcase_set_timeout(cases, 30);
+        tcase_set_timeout(cases, 120);
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_test(cases, the_status_of_a_worker_that_exits_is_told);
         tcase_add_test(cases, an_exit_has_a_turn_follow);
         tcase_add_test(cases, the_sweep_finds_a_worker_before_its_descriptor_is_read);
         tcase_add_test(cases, a_command_that_cannot_be_run_is_told_with_the_reason);
         tcase_add_test(cases, the_sweep_waits_for_children_and_orphans_that_are_no_workers);
+        tcase_add_test(cases, of_a_storm_of_children_some_are_waited_for_at_a_time);
         tcase_add_test(cases, a_process_that_beats_beside_the_main_one_becomes_the_worker_when_that_exits);
         tcase_add_test(cases, a_worker_whose_beating_process_dies_is_known_not_to_beat);
         tcase_add_test(cases, a_process_of_another_family_does_not_beat_for_a_worker);
         tcase_add_test(cases, a_worker_that_goes_to_the_background_is_not_lost);
+        tcase_add_test(cases, one_that_has_lost_its_mark_and_has_booted_is_not_lost);
+        tcase_add_test(cases, one_that_a_command_of_roots_has_run_as_another_user_is_not_lost);
+        tcase_add_test(cases, one_that_is_in_the_midst_of_its_exec_is_waited_for);
+        tcase_add_loop_test(cases, what_is_not_of_this_very_start_does_not_become_the_worker, 0,
+                            ELEMENTSOF(leftovers));
+        tcase_add_test(cases, what_an_earlier_start_left_does_not_become_the_worker);
+        tcase_add_test(cases, among_many_orphans_the_one_of_this_start_is_found);
         tcase_add_test(cases, a_worker_that_does_not_catch_the_quiet_signal_is_not_sent_it);
         tcase_add_test(cases, a_worker_that_catches_the_quiet_signal_gets_it);
         tcase_add_test(cases, a_worker_that_does_not_beat_is_stopped_with_all_that_it_started);
-        tcase_add_test(cases, of_a_worker_that_beats_beside_its_main_process_the_kill_ends_both);
+        tcase_add_test(cases, a_worker_that_is_gone_has_nobody_elses_group_signalled);
+        tcase_add_loop_test(cases, of_a_worker_that_beats_beside_its_main_process_the_kill_ends_what_was_told,
+                            0, 2);
+        tcase_add_loop_test(cases, what_is_left_of_a_worker_and_has_booted_is_not_killed, 0, 2);
+        tcase_add_test(cases, what_another_user_has_in_a_group_of_that_number_is_none_of_it);
         tcase_add_test(cases, an_adopted_worker_is_watched_though_it_is_no_child);
         tcase_add_test(cases, a_worker_that_cannot_be_watched_does_not_stay);
         suite_add_tcase(suite, cases);

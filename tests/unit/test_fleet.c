@@ -105,20 +105,6 @@ START_TEST(ready_means_active_for_ready_after_and_fresh)
 }
 END_TEST
 
-START_TEST(the_median_worker_bounds_an_extra_one)
-{
-        static const unsigned megabytes[] = {100, 400, 900};
-
-        for (size_t i = 0; i < ELEMENTSOF(megabytes); i++)
-                test_spawn_ready(&t)->memory_bytes = (uint64_t)megabytes[i] << 20;
-        ck_assert(!fleet_lacks_memory(t.fleet));
-        observe_available_memory(t.world, (uint64_t)500 << 20);
-        ck_assert(!fleet_lacks_memory(t.fleet));
-        observe_available_memory(t.world, ((uint64_t)500 << 20) - 1);
-        ck_assert(fleet_lacks_memory(t.fleet));
-}
-END_TEST
-
 START_TEST(the_lowest_free_index_is_taken)
 {
         for (unsigned i = 1; i <= 4; i++)
@@ -148,6 +134,14 @@ START_TEST(workers_and_fleets_are_found_by_exact_name)
         memset(longest, 'x', sizeof(longest));
         memcpy(longest + sizeof(longest) - 3, "/1", 3);
         ck_assert_ptr_null(world_worker(t.world, longest));
+        /* No name is longer than what is compared. */
+        char name[257] = "";
+        memset(name, 'x', sizeof(name) - 1);
+        t.fleet_settings.name = name;
+        snprintf(longest, sizeof(longest), "%s/1", name);
+        ck_assert_ptr_null(world_worker(t.world, longest));
+        name[255] = '\0';
+        ck_assert_ptr_eq(world_worker(t.world, longest + 1), worker);
         ck_assert_ptr_null(world_fleet(t.world, "other"));
 }
 END_TEST
@@ -175,7 +169,7 @@ START_TEST(looks_are_fast_only_in_transition)
         struct worker *worker = test_spawn(&t);
 
         ck_assert(fleet_wants_fast_looks(t.fleet, t.now));
-        ck_assert_uint_eq(worker_looks(worker, true, t.now), LOOK_BEAT);
+        ck_assert_uint_eq(worker_looks(worker, true, t.now), LOOK_BEAT | LOOK_ARGUMENTS);
         test_beat(&t, worker, 100, 0, false);
         ck_assert(!fleet_wants_fast_looks(t.fleet, t.now));
         ck_assert_uint_eq(worker_looks(worker, false, t.now), LOOK_BEAT | LOOK_MEMORY | LOOK_THREADS);
@@ -185,7 +179,8 @@ START_TEST(looks_are_fast_only_in_transition)
         test_beat(&t, worker, 105, 2, true);
         ck_assert(!fleet_wants_fast_looks(t.fleet, t.now));
         test_beat(&t, worker, 110, 0, true);
-        ck_assert_uint_eq(worker_looks(worker, true, t.now), LOOK_BEAT | LOOK_WORK_LIST | LOOK_THREADS);
+        ck_assert_uint_eq(worker_looks(worker, true, t.now),
+                          LOOK_BEAT | LOOK_WORK_LIST | LOOK_THREADS | LOOK_TITLE);
         test_redis(&t, false);
         ck_assert(!fleet_wants_fast_looks(t.fleet, t.now));
         ck_assert_uint_ne(worker_looks(worker, false, t.now) & LOOK_TITLE, 0);
@@ -275,7 +270,6 @@ int main(void)
         tcase_add_test(cases, a_fleet_waits_in_words);
         tcase_add_test(cases, counts_by_state);
         tcase_add_test(cases, ready_means_active_for_ready_after_and_fresh);
-        tcase_add_test(cases, the_median_worker_bounds_an_extra_one);
         tcase_add_test(cases, the_lowest_free_index_is_taken);
         tcase_add_test(cases, workers_and_fleets_are_found_by_exact_name);
         tcase_add_test(cases, events_are_kept_in_order_and_cut_at_their_bound);

@@ -3,6 +3,8 @@
 /* promises: P4 */
 #include "crew.h"
 #include "daemon/run/keep.h"
+#include "daemon/run/search.h"
+#include "model/observe.h"
 #include "model/state.h"
 
 static sd_event *event;
@@ -52,6 +54,7 @@ static struct state *read_state(void)
 START_TEST(the_state_names_the_worker)
 {
         const struct worker *worker = crew_start_worker();
+        char hosts[MATCH_HOSTS_TEXT_MAX];
 
         ck_assert(keeper_save(&keeper, NULL, clock_now(CLOCK_MONOTONIC)));
         struct state *state = read_state();
@@ -60,16 +63,35 @@ START_TEST(the_state_names_the_worker)
         ck_assert_uint_eq(state->fleets[0].n_workers, 1);
         ck_assert_int_eq(state->fleets[0].workers[0].worker.pid, worker->pid);
         ck_assert_uint_eq(state->fleets[0].workers[0].worker.pid_start, worker->pid_start);
+        /* It has not beaten: under which name of this host it will. */
+        snprintf(hosts, sizeof(hosts), "%s ", crew.links.host_name);
+        ck_assert_str_eq(state->fleets[0].workers[0].identity, hosts);
         state_free(state);
 }
 END_TEST
 
-START_TEST(nothing_is_written_while_an_earlier_life_is_looked_for)
+START_TEST(what_is_still_looked_for_is_left_to_the_next_sqmgr_to_find)
 {
-        keeper.search = (struct search *)&keeper; /* any but NULL */
-        ck_assert(!keeper_save(&keeper, NULL, clock_now(CLOCK_MONOTONIC)));
-        ck_assert_ptr_null(read_state());
-        ck_assert_int_eq(keeper.error, 0);
+        struct fleet *fleet = crew_world->fleets[0];
+        struct underway underway = {.fleet = fleet, .start = {.index = 3, .generation = 1}};
+        struct adoption adoption = {.underway = &underway, .n_underway = 1};
+        struct search search = {.adoption = &adoption};
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        /* A start that was under way is so still. */
+        keeper.search = &search;
+        ck_assert(keeper_save(&keeper, NULL, now));
+        struct state *state = read_state();
+        ck_assert_uint_eq(state->fleets[0].n_workers, 1);
+        ck_assert_uint_eq(state->fleets[0].workers[0].worker.index, 3);
+        ck_assert_int_eq(state->fleets[0].workers[0].worker.pid, 0);
+        state_free(state);
+        /* What is not known at all is not told of as if there were nothing. */
+        observe_hold(fleet, now + USEC_PER_SEC, true);
+        ck_assert(keeper_save(&keeper, NULL, now));
+        state = read_state();
+        ck_assert_uint_eq(state->n_fleets, 0);
+        state_free(state);
         keeper.search = NULL;
 }
 END_TEST
@@ -157,14 +179,14 @@ int main(void)
         Suite *suite = suite_create("keep");
         TCase *cases = tcase_create("keep");
 
-        tcase_set_timeout(cases, 30);
+        tcase_set_timeout(cases, 120);
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_test(cases, the_state_names_the_worker);
-        tcase_add_test(cases, nothing_is_written_while_an_earlier_life_is_looked_for);
+        tcase_add_test(cases, what_is_still_looked_for_is_left_to_the_next_sqmgr_to_find);
         tcase_add_test(cases, a_state_that_cannot_be_written_is_tried_again);
         suite_add_tcase(suite, cases);
         cases = tcase_create("turn");
-        tcase_set_timeout(cases, 30);
+        tcase_set_timeout(cases, 120);
         tcase_add_checked_fixture(cases, setup_turn, teardown_turn);
         tcase_add_test(cases, what_is_observed_has_one_turn_follow);
         tcase_add_test(cases, a_change_makes_another_reply_of_the_status);

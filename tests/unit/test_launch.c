@@ -8,7 +8,9 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 /* A fleet with a folder of its own, and how its last launch went. */
@@ -16,6 +18,7 @@ struct bench {
         char dir[64];
         char log[128];
         char *argv[4];
+        char *before[4], *after[4];
         char *environment_list[4];
         char *base_environment[16];
         struct fleet_settings fleet;
@@ -31,6 +34,8 @@ static void bench_open(struct bench *bench)
         *bench = (struct bench){
                 .dir = "/tmp/test_launch.XXXXXX",
                 .argv = {(char *)"/bin/sh", (char *)"-c"},
+                .before = {(char *)"/bin/sh", (char *)"-c"},
+                .after = {(char *)"/bin/sh", (char *)"-c"},
                 .base_environment = {(char *)"PATH=/usr/local/bin:/usr/bin:/bin"},
                 .report = LAUNCH_REPORT_INIT,
         };
@@ -43,11 +48,13 @@ static void bench_open(struct bench *bench)
                 .umask = SETTINGS_UMASK_UNSET,
                 .nice = SETTINGS_NICE_UNSET,
                 .log = bench->log,
+                .boot_timeout = 60 * USEC_PER_SEC,
         };
         bench->request = (struct launch_request){
                 .fleet = &bench->fleet,
                 .index = 3,
                 .generation = 12,
+                .started_at = 77,
                 .instance = "0123abcd",
                 .base_environment = bench->base_environment,
         };
@@ -191,7 +198,7 @@ START_TEST(sets_umask_nice_oom_score_and_file_limit)
         bench.fleet.umask = 027;
         bench.fleet.nice = 7;
         bench.fleet.oom_score_adj = 321;
-        bench.fleet.limit_nofile = 77;
+        bench.fleet.limit_nofile = (char *)"77";
         bench_run_script(&bench, "umask; nice; cat /proc/self/oom_score_adj; ulimit -Sn; ulimit -Hn");
         ck_assert_str_eq(bench.output, "0027\n7\n321\n77\n77\n");
 }
@@ -243,7 +250,7 @@ START_TEST(builds_the_environment_so_that_the_later_source_wins)
         ck_assert_str_eq(bench.output,
                          "A=base\nB=list\nC=of the file\nINVOCATION_ID=abc\nPATH=/usr/bin:/bin\n"
                          "SQMGR_FLEET=mail\nSQMGR_GENERATION=12\nSQMGR_INDEX=3\n"
-                         "SQMGR_INSTANCE=0123abcd\nSQMGR_WORKER=mail/3\n");
+                         "SQMGR_INSTANCE=0123abcd\nSQMGR_START=77\nSQMGR_WORKER=mail/3\n");
 }
 END_TEST
 
@@ -256,9 +263,206 @@ START_TEST(says_what_is_wrong_with_the_environment_file)
         snprintf(expected, sizeof(expected), "cannot read environment_file '%s': No such file or directory",
                  path);
         bench_run_failing(&bench, expected);
-        unit_write_file(bench.dir, "env", "A=1\n\nexport B=2\n");
+        unit_write_file(bench.dir, "env", "A=1\n\nexport B\n");
         snprintf(expected, sizeof(expected), "environment_file %s:3: the line is not NAME=VALUE", path);
         bench_run_failing(&bench, expected);
+}
+END_TEST
+
+static void rehearse(const char *error)
+{
+        free(bench.report.error);
+        bench.report = LAUNCH_REPORT_INIT;
+        ck_assert_int_eq(launch_rehearse(&bench.request, 60 * USEC_PER_SEC, &bench.report), 0);
+        ck_assert_int_eq(bench.report.outcome, error ? LAUNCH_FAILED : LAUNCH_RUNNING);
+        if (error)
+                ck_assert_str_eq(bench.report.error, error);
+        ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+static void run_before(const char *script)
+{
+        bench.before[2] = (char *)script;
+        bench.fleet.before_start_argv = bench.before;
+}
+
+START_TEST(sets_limits_as_systemd_does)
+{
+        cpu_set_t cpus;
+        int last = 0;
+
+        ck_assert_int_eq(sched_getaffinity(0, sizeof(cpus), &cpus), 0);
+        for (int i = 0; i < CPU_SETSIZE; i++)
+                if (CPU_ISSET(i, &cpus))
+                        last = i;
+        char one[16], expected[256];
+        snprintf(one, sizeof(one), "%d", last);
+        bench.fleet.limit_core = (char *)"0";
+        bench.fleet.limit_nofile = (char *)"64:77";
+        bench.fleet.limit_fsize = (char *)"512K:1G";
+        bench.fleet.limit_memlock = (char *)"32K";
+        bench.fleet.limit_stack = (char *)"4M:8M";
+        bench.fleet.limit_nproc = (char *)"4000";
+        bench.fleet.limit_as = (char *)"64T";
+        bench.fleet.cpu_affinity = one;
+        bench_run_script(
+                &bench, "while read -r a b c d e f; do case \"$a $b $c\" in 'Max core file'*) echo core $e;; "
+                        "'Max open files') echo nofile $d $e;; 'Max file size') echo fsize $d $e;; "
+                        "'Max locked memory') echo memlock $d $e;; 'Max stack size') echo stack $d $e;; "
+                        "'Max processes '*) echo nproc $c;; 'Max address space') echo as $d;; esac; done "
+                        "</proc/self/limits; grep Cpus_allowed_list /proc/self/status | cut -f 2");
+        snprintf(expected, sizeof(expected),
+                 "fsize 524288 1073741824\nstack 4194304 8388608\ncore 0\nnproc 4000\nnofile 64 77\n"
+                 "memlock 32768 32768\nas 70368744177664\n%d\n",
+                 last);
+        ck_assert_str_eq(bench.output, expected);
+
+        bench.fleet.cpu_affinity = (char *)"1023";
+        bench.fleet.log = NULL;
+        bench_run_failing(&bench,
+                          "cannot set cpu_affinity to 1023: none of these processors may be used here");
+}
+END_TEST
+
+START_TEST(before_start_comes_first_as_the_worker_does)
+{
+        bench.fleet.directory = bench.dir;
+        run_before("echo before $SQMGR_WORKER $SQMGR_INSTANCE$SQMGR_START; id -u >>made; cut -d ' ' -f 5 "
+                   "/proc/self/stat");
+        if (geteuid() == 0)
+                bench.fleet.user = (char *)"nobody";
+        bench_run_script(&bench, "echo run $SQMGR_INSTANCE; cat made; cut -d ' ' -f 5 /proc/self/stat");
+        char expected[256];
+        snprintf(expected, sizeof(expected), "before mail/3\n%d\nrun 0123abcd\n%u\n%d\n", (int)bench.pid,
+                 geteuid() == 0 ? 65534 : geteuid(), (int)bench.pid);
+        ck_assert_str_eq(bench.output, expected);
+}
+END_TEST
+
+START_TEST(a_before_start_that_fails_is_a_start_that_fails)
+{
+        bench.argv[2] = (char *)"echo run";
+        run_before("echo 'no database'; exit 3");
+        bench_run_failing(&bench, "before_start: '/bin/sh' exited with status 3");
+        ck_assert_str_eq(bench.output, "no database\n");
+        run_before("kill -9 $$");
+        bench_run_failing(&bench, "before_start: '/bin/sh' was killed by signal 9 (SIGKILL)");
+        bench.before[0] = (char *)"/nowhere/x";
+        bench_run_failing(&bench, "before_start: cannot run '/nowhere/x': No such file or directory");
+        ck_assert_str_eq(bench.output, "no database\n");
+        bench.fleet.log = NULL;
+        rehearse("before_start: cannot run '/nowhere/x': No such file or directory");
+}
+END_TEST
+
+/* What it leaves comes to this test. */
+static bool group_is_gone(pid_t group)
+{
+        while (waitpid(-group, NULL, WNOHANG) > 0)
+                ;
+        return kill(-group, 0) < 0 && errno == ESRCH;
+}
+
+START_TEST(a_before_start_has_boot_timeout_and_goes_with_all_of_its)
+{
+        ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+        bench.argv[2] = (char *)"echo run";
+        bench.fleet.boot_timeout = 300 * USEC_PER_MSEC;
+        run_before("trap '' TERM; sleep 1000 & sleep 1000");
+        bench_run(&bench);
+        ck_assert_int_eq(bench.report.outcome, LAUNCH_FAILED);
+        ck_assert_str_eq(bench.report.error,
+                         "before_start: '/bin/sh' did not end within 300ms (boot_timeout)");
+        ck_assert(WIFSIGNALED(bench.status));
+        while (!group_is_gone(bench.pid))
+                (void)usleep(1000);
+        ck_assert_str_eq(bench.output, "");
+}
+END_TEST
+
+/* Told to exit meanwhile, the worker takes it along. */
+START_TEST(a_before_start_does_not_outlive_the_start)
+{
+        struct launched launched;
+
+        ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+        bench.argv[2] = (char *)"echo run";
+        run_before("trap '' TERM; echo begun; exec sleep 1000");
+        ck_assert_int_eq(launch_start(&bench.request, &launched), 0);
+        do
+                (void)usleep(1000);
+        while (fd_read_file(AT_FDCWD, bench.log, bench.output, sizeof(bench.output)) <= 0);
+        ck_assert_int_eq(kill(-launched.pid, SIGTERM), 0);
+        ck_assert_int_eq(waitpid(launched.pid, &bench.status, 0), launched.pid);
+        await_report(launched.report_fd, &bench.report);
+        close_fd(launched.report_fd);
+        while (!group_is_gone(launched.pid))
+                (void)usleep(1000);
+}
+END_TEST
+
+START_TEST(after_exit_is_told_how_the_worker_ended_and_is_bounded)
+{
+        struct launch_end end = {
+                .pid = 4711, .code = "killed", .status = "KILL", .timeout = 60 * USEC_PER_SEC};
+
+        ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+        bench.argv[2] = (char *)"echo run";
+        bench.request.end = &end;
+        run_before("echo before");
+        bench.fleet.after_exit_argv = bench.after;
+        bench.after[2] =
+                (char *)"echo $SQMGR_WORKER $SQMGR_PID $SQMGR_EXIT_CODE $SQMGR_EXIT_STATUS$SQMGR_INSTANCE";
+        bench_run(&bench);
+        ck_assert_int_eq(bench.report.outcome, LAUNCH_RUNNING);
+        ck_assert_str_eq(bench.output, "mail/3 4711 killed KILL\n");
+
+        bench.after[2] = (char *)"exit 3";
+        bench_run_failing(&bench, "after_exit: '/bin/sh' exited with status 3");
+        end.timeout = 300 * USEC_PER_MSEC;
+        bench.after[2] = (char *)"trap '' TERM; sleep 1000 & sleep 1000";
+        bench_run(&bench);
+        ck_assert_str_eq(bench.report.error, "after_exit: '/bin/sh' did not end within 300ms");
+        while (!group_is_gone(bench.pid))
+                (void)usleep(1000);
+}
+END_TEST
+
+START_TEST(a_rehearsal_says_what_would_stop_a_start_and_leaves_nothing)
+{
+        char expected[512], path[128];
+
+        snprintf(path, sizeof(path), "%s/made", bench.dir);
+        bench.argv[2] = (char *)"echo run >made";
+        bench.fleet.directory = bench.dir;
+        rehearse(NULL);
+        ck_assert_int_eq(access(path, F_OK), -1);
+        ck_assert_int_eq(access(bench.log, F_OK), -1);
+
+        bench.argv[0] = (char *)"bnudle";
+        rehearse("cannot run 'bnudle': No such file or directory in PATH '/usr/local/bin:/usr/bin:/bin'");
+        unit_write_file(bench.dir, "bnudle", "");
+        bench.argv[0] = (char *)"./bnudle";
+        rehearse("cannot run './bnudle': Permission denied");
+        bench.argv[0] = (char *)"..";
+        bench.environment_list[0] = (char *)"PATH=/bin";
+        bench.fleet.environment_list = bench.environment_list;
+        rehearse("cannot run '..': Permission denied");
+        bench.argv[0] = (char *)"sh";
+        rehearse(NULL);
+
+        bench.fleet.environment_file = (char *)"bnudle";
+        unit_write_file(bench.dir, "bnudle", "export A=1\nB\n");
+        rehearse("environment_file bnudle:2: the line is not NAME=VALUE");
+        bench.fleet.environment_file = NULL;
+        bench.fleet.log = (char *)"/nowhere/log";
+        rehearse("cannot open log '/nowhere/log': No such file or directory");
+        bench.fleet.log = (char *)"journal";
+        rehearse(NULL);
+        bench.fleet.directory = (char *)"/nowhere";
+        snprintf(expected, sizeof(expected),
+                 "cannot change to directory '/nowhere': No such file or directory");
+        rehearse(expected);
 }
 END_TEST
 
@@ -418,6 +622,7 @@ START_TEST(becomes_the_user_before_it_touches_files)
         bench.fleet.directory = locked;
         snprintf(expected, sizeof(expected), "cannot change to directory '%s': Permission denied", locked);
         bench_run_failing(&bench, expected);
+        rehearse(expected);
         bench.fleet.directory = NULL;
 
         /* A link that the application's user could lay to have root write where it may not itself. */
@@ -428,6 +633,7 @@ START_TEST(becomes_the_user_before_it_touches_files)
         ck_assert_int_eq(symlink("target", bench.log), 0);
         snprintf(expected, sizeof(expected), "cannot open log '%s': Permission denied", bench.log);
         bench_run_failing(&bench, expected);
+        rehearse(expected);
         ck_assert_str_eq(bench.output, "root's\n");
 }
 END_TEST
@@ -558,6 +764,13 @@ int main(void)
         tcase_add_test(cases, gives_the_original_file_limit_though_more_files_are_open);
         tcase_add_test(cases, builds_the_environment_so_that_the_later_source_wins);
         tcase_add_test(cases, says_what_is_wrong_with_the_environment_file);
+        tcase_add_test(cases, sets_limits_as_systemd_does);
+        tcase_add_test(cases, before_start_comes_first_as_the_worker_does);
+        tcase_add_test(cases, a_before_start_that_fails_is_a_start_that_fails);
+        tcase_add_test(cases, a_before_start_has_boot_timeout_and_goes_with_all_of_its);
+        tcase_add_test(cases, a_before_start_does_not_outlive_the_start);
+        tcase_add_test(cases, after_exit_is_told_how_the_worker_ended_and_is_bounded);
+        tcase_add_test(cases, a_rehearsal_says_what_would_stop_a_start_and_leaves_nothing);
         tcase_add_test(cases, resolves_the_directory_anew_at_every_start);
         tcase_add_test(cases, appends_to_the_log_and_reads_back_what_is_new);
         tcase_add_test(cases, keeps_the_output_where_it_is_told_to_inherit);

@@ -145,6 +145,94 @@ START_TEST(short_lives_back_off)
 }
 END_TEST
 
+static const char *crash_text(void)
+{
+        static char text[CRASH_TEXT_MAX];
+
+        return fleet_crash_text(t.fleet, t.now, text, sizeof(text));
+}
+
+static enum crash_state crash_state(void)
+{
+        return fleet_crash_state(t.fleet, t.now);
+}
+
+/* One worker dies as often as makes a loop, and then lives. */
+static void fail_and_live(void)
+{
+        test_settle(&t);
+        ck_assert_int_eq(crash_state(), CRASH_NONE);
+        ck_assert_str_eq(crash_text(), "");
+        t.newborn.die_usec = 100 * USEC_PER_MSEC;
+        test_exit(&t, test_worker(&t, 1), 1);
+        while (t.fleet->crash.count < 3)
+                test_tick(&t, 1);
+        t.newborn.die_usec = USEC_INFINITY;
+}
+
+START_TEST(a_fleet_that_is_whole_again_is_told_to_recover_until_its_row_is_over)
+{
+        fail_and_live();
+        while (test_counts(&t).starting == 0) {
+                ck_assert_int_eq(crash_state(), CRASH_FAILING);
+                test_tick(&t, 1);
+        }
+        ck_assert_int_eq(crash_state(), CRASH_FAILING);
+        while (test_counts(&t).active < 2)
+                test_tick(&t, 1);
+        ck_assert_int_eq(crash_state(), CRASH_RECOVERING);
+        test_run(&t, 50);
+        const char *text = crash_text();
+        ck_assert_msg(strncmp(text,
+                              "recovering from 3 short lives in a row: over in 10s unless a worker dies; the "
+                              "last: default/1 (pid ",
+                              98) == 0,
+                      "%s", text);
+        test_run(&t, 11);
+        ck_assert_int_eq(crash_state(), CRASH_NONE);
+}
+END_TEST
+
+START_TEST(a_fleet_that_fails_says_when_the_next_start_is_and_of_what_the_last_one_died)
+{
+        t.fleet_settings.backoff_min = t.fleet_settings.backoff_max = USEC_PER_HOUR;
+        fail_and_live();
+        t.fleet->crash.next_at = t.now + 30 * USEC_PER_SEC;
+        test_plan(&t);
+        const char *text = crash_text();
+        ck_assert_msg(strstr(text, "3 short lives in a row, the next start in 30s; the last: default/1 (pid"),
+                      "%s", text);
+        /* A long life is not of the row. */
+        test_run(&t, 10);
+        test_exit(&t, test_worker(&t, 2), 1);
+        test_plan(&t);
+        ck_assert_uint_eq(t.fleet->crash.count, 3);
+        ck_assert_msg(strstr(crash_text(), "; since then: default/2 (pid"), "%s", crash_text());
+}
+END_TEST
+
+START_TEST(where_none_is_to_be_started_no_start_is_named)
+{
+        test_settle(&t);
+        t.newborn.die_usec = 100 * USEC_PER_MSEC;
+        command_restart(t.world, t.fleet, t.now);
+        while (t.fleet->rollout.state == ROLLOUT_RUNNING)
+                test_tick(&t, 1);
+        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_HALTED);
+        t.fleet->crash.next_at = t.now + USEC_PER_MIN;
+        test_plan(&t);
+        ck_assert_uint_eq(fleet_next_start_at(t.fleet, t.now), 0);
+        ck_assert_int_eq(crash_state(), CRASH_SETTLED);
+        test_worker(&t, 1)->state = WORKER_QUIET;
+        test_plan(&t);
+        ck_assert_uint_eq(fleet_next_start_at(t.fleet, t.now), t.fleet->crash.next_at);
+        ck_assert_int_eq(crash_state(), CRASH_FAILING);
+        /* Of what, the halted restart tells. */
+        snprintf(t.fleet->rollout.error, sizeof(t.fleet->rollout.error), "the last: %s", t.fleet->crash_last);
+        ck_assert_ptr_null(strstr(crash_text(), "the last"));
+}
+END_TEST
+
 START_TEST(a_crash_loop_is_told_once_until_it_is_over)
 {
         test_settle(&t);
@@ -183,19 +271,50 @@ START_TEST(no_crash_loop_is_told_of_for_want_of_redis_nor_after_a_halt)
 }
 END_TEST
 
-START_TEST(a_worker_active_for_10_s_is_no_short_life)
+START_TEST(a_life_is_short_when_it_ended_before_it_was_ready)
 {
-        struct worker *worker = test_spawn(&t);
+        static const unsigned trials[] = {1, 10, 30, 600};
+        usec_t enough = MAX(trials[_i], 10U) * USEC_PER_SEC;
 
+        t.fleet_settings.ready_after = trials[_i] * USEC_PER_SEC;
+        struct worker *worker = test_spawn(&t);
         test_beat(&t, worker, 100, 0, false);
-        t.now += 10 * USEC_PER_SEC - 1;
+        t.now += enough - 1;
         struct worker *other = test_spawn(&t);
         test_exit(&t, worker, 1);
         ck_assert_uint_eq(t.fleet->crash.count, 1);
         test_beat(&t, other, 100, 0, false);
-        t.now += 10 * USEC_PER_SEC;
+        t.now += enough;
         test_exit(&t, other, 1);
         ck_assert_uint_eq(t.fleet->crash.count, 1);
+}
+END_TEST
+
+START_TEST(after_a_short_trial_an_end_delays_the_next_start_and_is_no_failure_of_the_release)
+{
+        t.fleet_settings.ready_after = 0;
+        command_restart(t.world, t.fleet, t.now);
+        struct worker *worker = test_spawn(&t);
+        test_beat(&t, worker, 100, 0, false);
+        t.now += USEC_PER_SEC;
+        test_exit(&t, worker, 1);
+        ck_assert_uint_eq(t.fleet->crash.count, 1);
+        ck_assert_uint_gt(t.fleet->crash.next_at, t.now);
+        ck_assert_uint_eq(t.fleet->rollout.failures, 0);
+}
+END_TEST
+
+START_TEST(a_row_of_short_lives_goes_on_until_one_is_ready)
+{
+        t.fleet_settings.ready_after = 90 * USEC_PER_SEC;
+        test_exit(&t, test_spawn(&t), 1);
+        test_beat(&t, test_spawn(&t), 100, 0, false);
+        t.now += 90 * USEC_PER_SEC - 1;
+        observe_time(t.world, t.now);
+        ck_assert_uint_eq(t.fleet->crash.count, 1);
+        t.now++;
+        observe_time(t.world, t.now);
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
 }
 END_TEST
 
@@ -332,7 +451,7 @@ START_TEST(the_end_is_told_in_words)
                 {{.known = true, .status = 7}, "exited with status 7 before its first beat, after 0"},
                 {{.known = true, .status = 9, .by_signal = true}, "was killed by signal 9 (SIGKILL)"},
                 {{.known = false}, "exited, status unknown"},
-                {{.launch_error = "cannot run 'x'"}, "cannot run 'x'"},
+                {{.launch_error = "cannot run 'x'"}, ") could not be started: cannot run 'x'"},
                 {{.known = true, .status = 1, .last_lines = "boom\nbang"}, "its last lines: boom|bang"},
         };
 
@@ -344,6 +463,16 @@ START_TEST(the_end_is_told_in_words)
                 ck_assert_int_eq(worker->state, WORKER_GONE);
                 ck_assert_int_eq(worker->reason, REASON_CRASH);
         }
+}
+END_TEST
+
+START_TEST(one_that_never_ran_its_command_had_no_beat_to_wait_for)
+{
+        observe_exit(test_spawn(&t),
+                     &(struct exit_status){.launch_error = "env:2: the line is not NAME=VALUE"}, t.now);
+        const char *text = t.fleet->crash_last;
+        ck_assert_ptr_null(strstr(text, "before its first beat"));
+        ck_assert_str_eq(strchr(text, ')'), ") could not be started: env:2: the line is not NAME=VALUE");
 }
 END_TEST
 
@@ -448,9 +577,15 @@ int main(void)
         tcase_add_test(cases, a_replacement_over_the_threshold_while_it_boots_is_churn);
         tcase_add_test(cases, churn_is_forgotten_after_10_min_without);
         tcase_add_test(cases, short_lives_back_off);
+        tcase_add_test(cases, a_fleet_that_is_whole_again_is_told_to_recover_until_its_row_is_over);
+        tcase_add_test(cases, a_fleet_that_fails_says_when_the_next_start_is_and_of_what_the_last_one_died);
+        tcase_add_test(cases, where_none_is_to_be_started_no_start_is_named);
         tcase_add_test(cases, a_crash_loop_is_told_once_until_it_is_over);
         tcase_add_test(cases, no_crash_loop_is_told_of_for_want_of_redis_nor_after_a_halt);
-        tcase_add_test(cases, a_worker_active_for_10_s_is_no_short_life);
+        tcase_add_loop_test(cases, a_life_is_short_when_it_ended_before_it_was_ready, 0, 4);
+        tcase_add_test(cases,
+                       after_a_short_trial_an_end_delays_the_next_start_and_is_no_failure_of_the_release);
+        tcase_add_test(cases, a_row_of_short_lives_goes_on_until_one_is_ready);
         tcase_add_test(cases, sixty_seconds_of_activity_reset_the_backoff);
         tcase_add_test(cases, redis_coming_back_resets_the_backoff);
         tcase_add_test(cases, restart_and_start_reset_the_backoff);
@@ -458,6 +593,7 @@ int main(void)
         tcase_add_test(cases, an_earlier_backoff_is_reset_where_redis_was_away_at_first);
         tcase_add_test(cases, a_failed_start_backs_off_and_says_why);
         tcase_add_test(cases, the_end_is_told_in_words);
+        tcase_add_test(cases, one_that_never_ran_its_command_had_no_beat_to_wait_for);
         tcase_add_test(cases, last_lines_that_are_too_long_are_cut_between_characters);
         tcase_add_test(cases, last_lines_that_come_later_are_told);
         tcase_add_test(cases, last_lines_of_an_earlier_death_are_not_told);

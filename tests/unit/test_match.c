@@ -1,29 +1,54 @@
 /* SPDX-License-Identifier: MIT */
 /* Is a heartbeat given to the worker that it belongs to, and to no other? */
-/* promises: P1 */
+/* promises: P1 P9 */
 #include "model/match.h"
 #include "unit.h"
 #include <stdio.h>
 #include <string.h>
 
-#define OLD "vm:100:aaaaaaaaaaaa"
-#define NEW "vm:100:bbbbbbbbbbbb"
+#define OLD   "vm:100:aaaaaaaaaaaa"
+#define NEW   "vm:100:bbbbbbbbbbbb"
+#define BELOW "vm:101:dddddddddddd" /* a process below */
+
+#define STALE 100
 
 static struct match match;
 static int owner, other; /* addresses stand for workers */
+static pid_t except;
+static usec_t doubt_at;
+
+static void setup(void)
+{
+        ck_assert_int_eq(match_host_is(&match, "vm", 1), 0);
+}
 
 static void teardown(void)
 {
         match_clear(&match);
+        except = 0;
+        doubt_at = 0;
+}
+
+/* All are of pid 100 but the one below. */
+static void add(const char *identity, usec_t at)
+{
+        const struct match_found found = {
+                .identity = identity,
+                .len = strlen(identity),
+                .host_len = strcspn(identity, ":"),
+                .pid = strcmp(identity, BELOW) == 0 ? 101 : 100,
+        };
+
+        ck_assert_int_eq(match_scan_add(&match, &found, at), 0);
 }
 
 static void scan(usec_t at, const char *first, const char *second)
 {
         match_scan_begin(&match, at);
         if (first)
-                ck_assert_int_eq(match_scan_add(&match, first, strlen(first), 100), 0);
+                add(first, at);
         if (second)
-                ck_assert_int_eq(match_scan_add(&match, second, strlen(second), 100), 0);
+                add(second, at);
         match_scan_end(&match);
 }
 
@@ -60,10 +85,26 @@ static void beat_of(const char *identity, uint64_t beat_usec, usec_t now)
         match_read(find(identity), beat_usec ? &beat : NULL, now);
 }
 
+static const char *decided_since(usec_t spawned_at, usec_t since)
+{
+        const struct match_claim claim = {
+                .owner = &owner,
+                .spawned_at = spawned_at,
+                .since = since,
+                .except = except,
+                .stale_usec = STALE,
+                .doubt_at = doubt_at,
+        };
+        bool ambiguous;
+        struct candidate *candidate = match_decide(&match, &claim, &ambiguous);
+
+        ck_assert(!candidate || !ambiguous);
+        return candidate ? candidate->identity : ambiguous ? "ambiguous" : "none";
+}
+
 static const char *decided(usec_t spawned_at)
 {
-        struct candidate *candidate = match_decide(&match, &owner, spawned_at);
-        return candidate ? candidate->identity : "none";
+        return decided_since(spawned_at, spawned_at);
 }
 
 START_TEST(takes_an_identity_that_appeared_after_the_spawn)
@@ -96,11 +137,11 @@ START_TEST(distrusts_everything_new_after_a_reconnect)
 {
         scan(10, NULL, NULL);
         scan(20, OLD, NULL);
-        match_connected(&match);
-        scan(30, OLD, NEW);
-        own(OLD);
+        match_connected(&match, 25);
+        scan(30, BELOW, NEW);
+        own(BELOW);
         own(NEW);
-        beat_of(OLD, 1000, 30);
+        beat_of(BELOW, 1000, 30);
         beat_of(NEW, 1000, 30);
         ck_assert_str_eq(decided(5), "none");
         beat_of(NEW, 2000, 40);
@@ -108,19 +149,40 @@ START_TEST(distrusts_everything_new_after_a_reconnect)
 }
 END_TEST
 
-START_TEST(distrusts_a_change_that_began_before_the_spawn)
+START_TEST(distrusts_a_change_that_began_before_its_process_ended)
 {
         scan(10, OLD, NULL);
         own(OLD);
         beat_of(OLD, 1000, 10);
-        beat_of(OLD, 2000, 30); /* its last beat, written before it died; then its pid was used again at 20 */
-        ck_assert_str_eq(decided(20), "none");
+        beat_of(OLD, 2000, 30); /* its last beat, written before it died at 20 */
+        ck_assert_str_eq(decided_since(5, 20), "none");
         beat_of(OLD, 3000, 40);
-        ck_assert_str_eq(decided(20), OLD);
+        ck_assert_str_eq(decided_since(5, 20), OLD);
 }
 END_TEST
 
-START_TEST(prefers_the_identity_whose_beat_changes)
+/* Two hosts of one name have processes of one pid, and one Redis. */
+START_TEST(takes_none_of_two_that_beat)
+{
+        scan(10, NULL, NULL);
+        scan(20, OLD, NEW);
+        own(OLD);
+        own(NEW);
+        beat_of(OLD, 1000, 20);
+        ck_assert_str_eq(decided(5), "none"); /* of the other nothing is known yet */
+        beat_of(NEW, 1000, 20);
+        ck_assert_str_eq(decided(5), "none"); /* either may be a dead one's */
+        beat_of(NEW, 2000, 30);
+        ck_assert_str_eq(decided(5), "none");
+        beat_of(OLD, 2000, 40);
+        ck_assert_str_eq(decided(5), "ambiguous");
+        beat_of(NEW, 3000, 50);
+        beat_of(OLD, 3000, 50);
+        ck_assert_str_eq(decided(5), "ambiguous");
+}
+END_TEST
+
+START_TEST(takes_the_one_that_beats_on)
 {
         scan(10, NULL, NULL);
         scan(20, OLD, NEW);
@@ -128,26 +190,231 @@ START_TEST(prefers_the_identity_whose_beat_changes)
         own(NEW);
         beat_of(OLD, 1000, 20);
         beat_of(NEW, 1000, 20);
-        ck_assert_str_eq(decided(5), "none"); /* nobody can tell */
+        beat_of(OLD, 2000, 30);
         beat_of(NEW, 2000, 30);
+        ck_assert_str_eq(decided(5), "ambiguous");
+        beat_of(NEW, 3000, 30 + STALE);
+        beat_of(OLD, 2000, 30 + STALE);
+        ck_assert_str_eq(decided(5), "ambiguous");
+        beat_of(OLD, 2000, 500);
+        beat_of(NEW, 3000, 500);
+        ck_assert_str_eq(decided(5), "ambiguous");
+        match_connected(&match, 600); /* what was away then tells of neither */
+        beat_of(NEW, 4000, 610);
+        ck_assert_str_eq(decided(5), "ambiguous");
+        beat_of(NEW, 5000, 601 + STALE);
         ck_assert_str_eq(decided(5), NEW);
-        beat_of(OLD, 2000, 40);
-        ck_assert_str_eq(decided(5), OLD);
-        beat_of(NEW, 3000, 50);
-        beat_of(OLD, 3000, 50);
-        ck_assert_str_ne(decided(5), "none"); /* both are alive: either will do */
 }
 END_TEST
 
-START_TEST(prefers_the_later_of_two_that_appeared)
+/* The machine was paused, and ours with it: another host's process beat on meanwhile. */
+START_TEST(takes_none_for_ended_that_may_have_slept)
+{
+        scan(10, NULL, NULL);
+        scan(20, OLD, NEW);
+        own(OLD);
+        own(NEW);
+        for (usec_t at = 20; at < 50; at += 10) {
+                beat_of(OLD, 1000 + at, at);
+                beat_of(NEW, 1000 + at, at);
+        }
+        usec_t woken = 1000;
+        beat_of(OLD, 1040, woken);
+        find(NEW)->asked_at = 50; /* an answer that waited all the while */
+        match_read(find(NEW), &(struct heartbeat){.beat_usec = 2000}, woken);
+        ck_assert_str_eq(decided(5), "ambiguous");
+        doubt_at = woken;
+        beat_of(OLD, 1040, woken + STALE);
+        beat_of(NEW, 3000, woken + STALE);
+        ck_assert_str_eq(decided(5), "ambiguous");
+        beat_of(NEW, 4000, woken + STALE + 1);
+        ck_assert_str_eq(decided(5), NEW);
+}
+END_TEST
+
+/* That is no sign of life, and none that it has ended. */
+START_TEST(takes_none_for_ended_whose_clock_went_back)
+{
+        scan(10, OLD, NEW);
+        own(OLD);
+        own(NEW);
+        beat_of(OLD, 9000, 10);
+        beat_of(NEW, 1000, 10);
+        beat_of(OLD, 2000, STALE);
+        beat_of(NEW, 2000, 11 + STALE);
+        ck_assert_str_eq(decided(5), "none");
+        beat_of(OLD, 2000, 2 * STALE);
+        beat_of(NEW, 3000, 2 * STALE);
+        ck_assert_str_eq(decided(5), "none");
+        beat_of(NEW, 4000, 1 + 2 * STALE);
+        ck_assert_str_eq(decided(5), NEW);
+}
+END_TEST
+
+START_TEST(takes_the_one_that_is_left)
+{
+        scan(10, OLD, NEW);
+        own(OLD);
+        own(NEW);
+        for (usec_t at = 10; at < 40; at += 10) {
+                beat_of(OLD, 1000 + at, at);
+                beat_of(NEW, 1000 + at, at);
+        }
+        ck_assert_str_eq(decided(5), "ambiguous");
+        scan(40, NULL, NEW);
+        ck_assert_str_eq(decided(5), NEW);
+}
+END_TEST
+
+START_TEST(waits_for_no_heartbeat_that_has_long_gone)
+{
+        scan(10, OLD, NULL);
+        scan(20, OLD, NEW);
+        own(OLD);
+        own(NEW);
+        beat_of(NEW, 1000, 30);
+        ck_assert_str_eq(decided(5), "none");
+        beat_of(OLD, 0, 30);
+        ck_assert_str_eq(decided(5), NEW);
+}
+END_TEST
+
+START_TEST(waits_for_the_heartbeat_of_one_that_came_of_late)
+{
+        scan(10, NULL, NULL);
+        scan(20, OLD, NEW);
+        own(OLD);
+        own(NEW);
+        beat_of(OLD, 0, 20);
+        beat_of(NEW, 1000, 20);
+        ck_assert_str_eq(decided(5), "none");
+        beat_of(NEW, 2000, 21 + STALE);
+        ck_assert_str_eq(decided(5), NEW);
+}
+END_TEST
+
+/* No heartbeat could be read for a while, as those of a replica that lags: one that is there when they can be
+ * may be the last one of a process that has ended. */
+START_TEST(waits_for_a_change_where_the_other_has_no_heartbeat)
+{
+        scan(10, NULL, NULL);
+        scan(20, OLD, NEW);
+        own(OLD);
+        own(NEW);
+        beat_of(OLD, 0, 21 + STALE);
+        beat_of(NEW, 1000, 21 + STALE);
+        ck_assert_str_eq(decided(5), "none");
+        beat_of(NEW, 1000, 30 + STALE);
+        ck_assert_str_eq(decided(5), "none");
+        beat_of(NEW, 2000, 40 + STALE);
+        ck_assert_str_eq(decided(5), NEW);
+}
+END_TEST
+
+START_TEST(prefers_the_process_whose_beat_changes)
+{
+        scan(10, NULL, NULL);
+        scan(20, OLD, BELOW);
+        own(OLD);
+        own(BELOW);
+        beat_of(OLD, 1000, 20);
+        beat_of(BELOW, 1000, 20);
+        ck_assert_str_eq(decided(5), "none"); /* nobody can tell */
+        beat_of(BELOW, 2000, 30);
+        ck_assert_str_eq(decided(5), BELOW);
+        beat_of(OLD, 2000, 40);
+        ck_assert_str_eq(decided(5), OLD);
+        beat_of(BELOW, 3000, 50);
+        beat_of(OLD, 3000, 50);
+        ck_assert_str_ne(decided(5), "none"); /* both are alive: either will do */
+        except = 100;
+        ck_assert_str_eq(decided(5), BELOW);
+}
+END_TEST
+
+START_TEST(prefers_the_later_process_of_two_that_appeared)
 {
         scan(10, NULL, NULL);
         scan(20, OLD, NULL);
-        scan(30, OLD, NEW);
+        scan(30, OLD, BELOW);
         own(OLD);
-        own(NEW);
+        own(BELOW);
         beat_of(OLD, 1000, 30);
+        beat_of(BELOW, 1000, 30);
+        ck_assert_str_eq(decided(5), BELOW);
+}
+END_TEST
+
+START_TEST(takes_none_that_was_there_before_the_worker)
+{
+        scan(10, OLD, NULL);
+        own(OLD);
+        beat_of(OLD, 1000, 30);
+        beat_of(OLD, 2000, 40);
+        ck_assert_str_eq(decided(11), "none"); /* of a process that had its pid, or has it on another host */
+        ck_assert_str_eq(decided(10), OLD);
+        scan(50, OLD, NEW);
+        own(NEW);
+        beat_of(NEW, 1000, 50);
+        beat_of(OLD, 3000, 51);
+        ck_assert_str_eq(decided(11), "none");
+        beat_of(NEW, 2000, 60);
+        ck_assert_str_eq(decided(11), NEW);
+}
+END_TEST
+
+START_TEST(takes_none_that_was_there_before_its_process_had_booted)
+{
+        scan(10, OLD, BELOW);
+        own(OLD);
+        own(BELOW);
+        match_unbooted(&match, &owner, 100);
+        beat_of(OLD, 1000, 10);
+        beat_of(OLD, 2000, 20);
+        ck_assert_str_eq(decided(5), "none");
+        ck_assert_ptr_eq(match_next_unasked(&match, &owner, 30, NULL), find(BELOW));
+        scan(30, OLD, NEW);
+        own(NEW);
         beat_of(NEW, 1000, 30);
+        beat_of(NEW, 2000, 40);
+        beat_of(OLD, 3000, 50);
+        ck_assert_str_eq(decided(5), NEW);
+        match_owner_removed(&match, &owner); /* the next worker of that pid looks for itself */
+        ck_assert(!find(OLD)->foreign);
+}
+END_TEST
+
+START_TEST(names_each_process_that_may_beat)
+{
+        size_t at = 0;
+
+        scan(10, OLD, BELOW);
+        scan(20, OLD, BELOW);
+        own(OLD);
+        own(BELOW);
+        ck_assert_int_eq(match_pid(&match, &owner, &at), 100);
+        match_unbooted(&match, &owner, 100);
+        ck_assert_int_eq(match_pid(&match, &owner, &at), 101);
+        ck_assert_int_eq(match_pid(&match, &owner, &at), 0);
+        at = 0;
+        ck_assert_int_eq(match_pid(&match, &owner, &at), 101);
+        at = 0;
+        ck_assert_int_eq(match_pid(&match, &other, &at), 0);
+}
+END_TEST
+
+/* Its clock went back by an hour, and then forward by a day: neither says whose it is. */
+START_TEST(knows_it_by_any_clock)
+{
+        scan(10, NULL, NULL);
+        scan(20, NEW, NULL);
+        own(NEW);
+        beat_of(NEW, 10000, 20);
+        beat_of(NEW, 5000, 30);
+        ck_assert_str_eq(decided(5), NEW);
+        beat_of(NEW, 5001, 40);
+        ck_assert_uint_eq(find(NEW)->changed_at, 40);
+        beat_of(NEW, 90000, 50);
         ck_assert_str_eq(decided(5), NEW);
 }
 END_TEST
@@ -200,10 +467,12 @@ START_TEST(wants_a_change_of_one_whose_process_ended)
         ck_assert_str_eq(decided(5), OLD);
         match_distrust(&match, OLD);
         ck_assert_str_eq(decided(5), "none");
-        beat_of(OLD, 1000, 30);
-        ck_assert_str_eq(decided(5), "none");
+        beat_of(OLD, 1500, 30); /* its last one, written since it was known */
+        ck_assert_str_eq(decided_since(5, 25), "none");
+        beat_of(OLD, 1500, 35);
+        ck_assert_str_eq(decided_since(5, 25), "none");
         beat_of(OLD, 2000, 40);
-        ck_assert_str_eq(decided(5), OLD);
+        ck_assert_str_eq(decided_since(5, 25), OLD);
 }
 END_TEST
 
@@ -247,15 +516,147 @@ START_TEST(keeps_many_apart)
                 for (int i = 0; i < 500; i++) {
                         int len = sprintf(identity, "vm:%d:%012x", i * 7919 % 500 + 1, (unsigned)i);
                         identity[len] = '!'; /* what follows is not its own */
-                        ck_assert_int_eq(match_scan_add(&match, identity, (size_t)len, i), 0);
+                        const struct match_found found = {identity, (size_t)len, 2, i};
+                        ck_assert_int_eq(match_scan_add(&match, &found, 10), 0);
                 }
                 match_scan_end(&match);
                 ck_assert_uint_eq(match.n_candidates, 500);
         }
         for (size_t i = 1; i < match.n_candidates; i++)
                 ck_assert_int_lt(strcmp(match.candidates[i - 1]->identity, match.candidates[i]->identity), 0);
-        ck_assert_int_eq(match_scan_add(&match, "vm:1", 4, 1), 0); /* the beginning of others is another */
+        const struct match_found found = {"vm:1", 4, 2, 1};
+        ck_assert_int_eq(match_scan_add(&match, &found, 10), 0); /* the beginning of others is another */
         ck_assert_uint_eq(match.n_candidates, 501);
+}
+END_TEST
+
+/* The names that a scan looks for, one behind the other. */
+static const char *scanned(usec_t at)
+{
+        static char names[256];
+        const char *name;
+        size_t place = 0;
+
+        names[0] = '\0';
+        match_scan_begin(&match, at);
+        while ((name = match_scan_host(&match, &place)))
+                sprintf(names + strlen(names), "%s ", name);
+        match_scan_end(&match);
+        return names;
+}
+
+START_TEST(looks_for_each_name_that_a_worker_may_have)
+{
+        ck_assert_str_eq(scanned(10), "vm ");
+        ck_assert_int_eq(match_host_is(&match, "web", 20), 0);
+        ck_assert_str_eq(scanned(30), "vm web ");
+        ck_assert_int_eq(match_host_was(&match, "image:7", 5, 30), 0);
+        ck_assert_int_eq(match_host_was(&match, "web", 3, 30), 0);
+        ck_assert_str_eq(scanned(40), "vm web image ");
+        match_hosts_forget(&match, 19);
+        ck_assert_str_eq(scanned(50), "vm web image ");
+        match_hosts_forget(&match, 20);
+        ck_assert_str_eq(scanned(60), "web image ");
+        match_hosts_forget(&match, 100);
+        ck_assert_str_eq(scanned(70), "web ");
+}
+END_TEST
+
+#define WEB "web:100:cccccccccccc"
+
+/* What a worker beats under that has not been found is known to the next sqmgr, too: what another host's
+ * process of its pid writes is not all that is seen. */
+START_TEST(hands_on_each_name_that_a_worker_may_have)
+{
+        char names[MATCH_HOSTS_TEXT_MAX], more[MATCH_HOSTS_TEXT_MAX], name[600];
+
+        ck_assert_int_eq(match_host_is(&match, "web", 20), 0);
+        ck_assert_str_eq(match_hosts_since(&match, 20, more), "web ");
+        ck_assert_str_eq(match_hosts_since(&match, 19, names), "vm web ");
+        match_clear(&match);
+        ck_assert_int_eq(match_host_is(&match, "third", 30), 0);
+        ck_assert_int_eq(match_hosts_were(&match, "", 30), 0);
+        ck_assert_str_eq(match_hosts_since(&match, 19, more), "third ");
+        ck_assert_int_eq(match_hosts_were(&match, names, 30), 0);
+        ck_assert_str_eq(match_hosts_since(&match, 19, more), "third vm web ");
+        ck_assert_str_eq(match_hosts_since(&match, 30, more), "third ");
+
+        scan(40, OLD, WEB);
+        own(OLD);
+        own(WEB);
+        for (usec_t at = 40; at < 60; at += 10) {
+                beat_of(OLD, 1000 + at, at);
+                beat_of(WEB, 1000 + at, at);
+        }
+        ck_assert_str_eq(decided(19), "ambiguous");
+
+        /* What has no room is left out whole. */
+        memset(name, 'x', sizeof(name) - 1);
+        name[sizeof(name) - 1] = '\0';
+        match_clear(&match);
+        ck_assert_int_eq(match_host_is(&match, name, 30), 0);
+        name[0] = 'y';
+        ck_assert_int_eq(match_host_was(&match, name, strlen(name), 30), 0);
+        ck_assert_int_eq(match_host_was(&match, "vm", 2, 30), 0);
+        ck_assert_uint_eq(strlen(match_hosts_since(&match, 19, more)), sizeof(name) + 3);
+        ck_assert_str_eq(strchr(more, ' '), " vm ");
+}
+END_TEST
+
+START_TEST(takes_an_old_name_for_workers_of_its_time_alone)
+{
+        scan(10, NULL, NULL);
+        ck_assert_int_eq(match_host_is(&match, "web", 20), 0);
+        scan(30, NULL, NULL);
+        scan(40, NEW, WEB);
+        own(NEW);
+        beat_of(NEW, 1000, 40);
+        ck_assert_str_eq(decided(9), NEW);
+        ck_assert_str_eq(decided(20), "none"); /* another host's, which has our old name */
+        own(WEB);
+        ck_assert_str_eq(decided(9), "none");
+        beat_of(WEB, 1000, 40);
+        ck_assert_str_eq(decided(20), WEB);
+}
+END_TEST
+
+START_TEST(knows_not_who_was_absent_under_a_new_name)
+{
+        scan(10, NULL, NULL);
+        match_scan_begin(&match, 20);
+        ck_assert_int_eq(match_host_is(&match, "web", 20), 0);
+        match_scan_end(&match); /* and the name is looked for from the next scan on */
+        scan(30, WEB, NULL);
+        own(WEB);
+        beat_of(WEB, 1000, 30);
+        ck_assert_str_eq(decided(5), "none");
+        beat_of(WEB, 2000, 40);
+        ck_assert_str_eq(decided(5), WEB);
+}
+END_TEST
+
+START_TEST(takes_a_name_that_comes_back)
+{
+        scan(10, NULL, NULL);
+        ck_assert_int_eq(match_host_is(&match, "web", 20), 0);
+        ck_assert_int_eq(match_host_is(&match, "vm", 30), 0);
+        match_hosts_forget(&match, 100);
+        scan(110, NEW, NULL);
+        own(NEW);
+        beat_of(NEW, 1000, 110);
+        ck_assert_str_eq(decided(10), NEW);
+}
+END_TEST
+
+START_TEST(keeps_the_name_of_now_when_there_are_too_many)
+{
+        char name[] = "a";
+
+        for (usec_t at = 10; at < 20; at++, name[0]++)
+                ck_assert_int_eq(match_host_is(&match, name, at), 0);
+        ck_assert_str_eq(scanned(20), "h i j g ");
+        ck_assert_int_eq(match_host_was(&match, "x", 1, 30), 0);
+        ck_assert_str_eq(scanned(40), "h i j x ");
 }
 END_TEST
 
@@ -264,13 +665,25 @@ int main(void)
         Suite *suite = suite_create("match");
         TCase *tcase = tcase_create("match");
 
-        tcase_add_checked_fixture(tcase, NULL, teardown);
+        tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_add_test(tcase, takes_an_identity_that_appeared_after_the_spawn);
         tcase_add_test(tcase, distrusts_what_the_first_scan_finds_until_its_beat_changes);
         tcase_add_test(tcase, distrusts_everything_new_after_a_reconnect);
-        tcase_add_test(tcase, distrusts_a_change_that_began_before_the_spawn);
-        tcase_add_test(tcase, prefers_the_identity_whose_beat_changes);
-        tcase_add_test(tcase, prefers_the_later_of_two_that_appeared);
+        tcase_add_test(tcase, distrusts_a_change_that_began_before_its_process_ended);
+        tcase_add_test(tcase, takes_none_of_two_that_beat);
+        tcase_add_test(tcase, takes_the_one_that_beats_on);
+        tcase_add_test(tcase, takes_none_for_ended_that_may_have_slept);
+        tcase_add_test(tcase, takes_none_for_ended_whose_clock_went_back);
+        tcase_add_test(tcase, takes_the_one_that_is_left);
+        tcase_add_test(tcase, waits_for_no_heartbeat_that_has_long_gone);
+        tcase_add_test(tcase, waits_for_the_heartbeat_of_one_that_came_of_late);
+        tcase_add_test(tcase, waits_for_a_change_where_the_other_has_no_heartbeat);
+        tcase_add_test(tcase, prefers_the_process_whose_beat_changes);
+        tcase_add_test(tcase, prefers_the_later_process_of_two_that_appeared);
+        tcase_add_test(tcase, takes_none_that_was_there_before_the_worker);
+        tcase_add_test(tcase, takes_none_that_was_there_before_its_process_had_booted);
+        tcase_add_test(tcase, names_each_process_that_may_beat);
+        tcase_add_test(tcase, knows_it_by_any_clock);
         tcase_add_test(tcase, ignores_one_whose_heartbeat_is_gone);
         tcase_add_test(tcase, ignores_what_belongs_to_others);
         tcase_add_test(tcase, forgets_what_later_scans_do_not_find);
@@ -278,6 +691,12 @@ int main(void)
         tcase_add_test(tcase, looks_for_owners_anew_when_workers_come_and_go);
         tcase_add_test(tcase, asks_the_longest_unasked_first);
         tcase_add_test(tcase, keeps_many_apart);
+        tcase_add_test(tcase, looks_for_each_name_that_a_worker_may_have);
+        tcase_add_test(tcase, hands_on_each_name_that_a_worker_may_have);
+        tcase_add_test(tcase, takes_an_old_name_for_workers_of_its_time_alone);
+        tcase_add_test(tcase, knows_not_who_was_absent_under_a_new_name);
+        tcase_add_test(tcase, takes_a_name_that_comes_back);
+        tcase_add_test(tcase, keeps_the_name_of_now_when_there_are_too_many);
         suite_add_tcase(suite, tcase);
         return unit_main(suite);
 }

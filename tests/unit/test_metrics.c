@@ -50,12 +50,13 @@ static char *render(void)
                 {.name = no_text, .size = 8, .latency_known = true},
                 {.name = neither, .size = 9, .latency_known = true}};
         static const struct queues queues = {.list = list, .n = ELEMENTSOF(list), .dead = 3};
-        const struct status_redis redis[] = {{"redis://127.0.0.1:6379/0", NULL, "connected", 0.25, &queues},
-                                             {"unix:///a\\b\"c\nd", NULL, "down", -1, NULL},
-                                             {"redis://b", NULL, "connected", 1, &queues},
-                                             {"redis://b", NULL, "down", 2, &queues},
-                                             {"redis://c", NULL, "connected", 1, NULL},
-                                             {"redis://c", NULL, "connected", 1, &queues}};
+        const struct status_redis redis[] = {
+                {"redis://127.0.0.1:6379/0", NULL, "connected", NULL, 0.25, &queues},
+                {"unix:///a\\b\"c\nd", NULL, "down", NULL, -1, NULL},
+                {"redis://b", NULL, "connected", NULL, 1, &queues},
+                {"redis://b", NULL, "down", NULL, 2, &queues},
+                {"redis://c", NULL, "connected", NULL, 1, NULL},
+                {"redis://c", NULL, "connected", NULL, 1, &queues}};
         const struct status_info info = {
                 .version = "1.2.3", .started_at = T0, .redis = redis, .n_redis = ELEMENTSOF(redis)};
         const struct tick_totals ticks = {.n = 3, .usec = 1500};
@@ -89,6 +90,7 @@ START_TEST(tells_what_the_model_holds)
         observe_started(fleet, 3, REASON_MEMORY, 102, 1, T0);
         world->available_bytes = UINT64_C(8) << 30;
         fleet->rollout.state = ROLLOUT_HALTED;
+        fleet->totals.jobs_cut_off = 4;
         _cleanup_free_ char *text = render();
 
         assert_has(text, "# TYPE sqmgr_info gauge");
@@ -133,6 +135,7 @@ START_TEST(tells_what_the_model_holds)
         assert_has(text, "sqmgr_worker_ends_total{fleet=\"default\",reason=\"crash\"} 1");
         assert_has(text, "sqmgr_worker_ends_total{fleet=\"default\",reason=\"memory\"} 0");
         assert_has(text, "sqmgr_events_total{fleet=\"default\",event=\"crashed\"} 1");
+        assert_has(text, "sqmgr_jobs_cut_off_total{fleet=\"default\"} 4");
         /* What is not known, and who is gone, is left out. */
         ck_assert_ptr_null(strstr(text, "default/2"));
         ck_assert_ptr_null(strstr(text, "memory_bytes{fleet=\"default\",worker=\"default/3\"}"));

@@ -48,21 +48,32 @@ START_TEST(one_idle_beat_is_no_proof)
         struct worker *worker = quiet_worker();
 
         ck_assert(!stops(worker));
-        ck_assert_str_eq(test_waits_for(&t, worker), "waits for 2 more beats to be proven idle");
+        ck_assert_str_eq(test_waits_for(&t, worker), "exits after 2 more idle heartbeats (up to 20s)");
         test_beat(&t, worker, 115, 0, true);
         ck_assert(!stops(worker));
-        ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 more beat to be proven idle");
+        ck_assert_str_eq(test_waits_for(&t, worker), "exits after 1 more idle heartbeat (up to 10s)");
         test_beat(&t, worker, 120, 0, true);
         ck_assert(stops(worker));
 }
 END_TEST
+
+static const struct job_list *some_jobs(size_t n)
+{
+        static struct job jobs[3];
+        static struct job_list list = {.jobs = jobs};
+
+        for (size_t i = 0; i < n; i++)
+                jobs[i].class = (char *)"HardJob";
+        list.n_jobs = n;
+        return &list;
+}
 
 START_TEST(the_oldest_job_is_told_of_one_that_drains_while_it_can_be_running)
 {
         struct worker *worker = test_spawn_ready(&t);
 
         test_beat(&t, worker, 112, 3, false);
-        observe_jobs(worker, 3, 5 * USEC_PER_MIN, t.now);
+        observe_jobs(worker, some_jobs(3), 5 * USEC_PER_MIN, t.now);
         /* Its next job may be another. */
         ck_assert_uint_eq(worker_oldest_job_usec(worker, t.now), 0);
         observe_quieted(worker, REASON_OPERATOR, 0, t.now);
@@ -76,13 +87,13 @@ START_TEST(the_oldest_job_is_told_of_one_that_drains_while_it_can_be_running)
         test_plan(&t);
         ck_assert_str_eq(test_waits_for(&t, worker), "waits for 2 running jobs to finish");
         test_beat(&t, worker, 120, 1, true);
-        observe_jobs(worker, 1, 61500 * USEC_PER_MSEC, t.now);
+        observe_jobs(worker, some_jobs(1), 61500 * USEC_PER_MSEC, t.now);
         test_plan(&t);
         ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 running job to finish, begun 1min 1s ago");
-        observe_jobs(worker, 1, 0, t.now);
+        observe_jobs(worker, some_jobs(1), 0, t.now);
         ck_assert_uint_eq(worker_oldest_job_usec(worker, t.now), 0);
         /* A job from before a suspend may be older than the machine's clock without it. */
-        observe_jobs(worker, 1, USEC_PER_DAY, t.now);
+        observe_jobs(worker, some_jobs(1), USEC_PER_DAY, t.now);
         ck_assert_uint_gt(worker_oldest_job_usec(worker, t.now), 0);
         observe_beat_process(worker, 4711, 99, t.now);
         ck_assert_uint_eq(worker_oldest_job_usec(worker, t.now), 0);
@@ -159,6 +170,8 @@ START_TEST(a_work_list_that_is_not_empty_holds)
                 beat.beat_usec = (115 + i) * USEC_PER_SEC;
                 observe_heartbeat(worker, &beat, t.now);
                 ck_assert(!stops(worker));
+                ck_assert_int_eq(worker->waits_for, WAIT_BEATS);
+                ck_assert_uint_eq(worker->waits_count, 1);
         }
         beat.work_list_empty = true;
         observe_heartbeat(worker, &beat, t.now);
@@ -190,10 +203,12 @@ START_TEST(job_threads_hold_the_proof_for_two_more_beats)
         test_beat(&t, worker, 115, 0, true);
         test_beat(&t, worker, 120, 0, true);
         ck_assert(!stops(worker));
-        ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 job thread to exit, or 2 more beats");
+        ck_assert_str_eq(test_waits_for(&t, worker),
+                         "exits when 1 job thread has ended, or after 2 more idle heartbeats (up to 20s)");
         test_beat(&t, worker, 125, 0, true);
         ck_assert(!stops(worker));
-        ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 job thread to exit, or 1 more beat");
+        ck_assert_str_eq(test_waits_for(&t, worker),
+                         "exits when 1 job thread has ended, or after 1 more idle heartbeat (up to 10s)");
         test_beat(&t, worker, 130, 0, true);
         ck_assert(stops(worker));
 }
@@ -250,7 +265,7 @@ START_TEST(a_proof_needs_redis_and_a_fresh_beat_after_it_is_back)
         ck_assert(!stops(worker));
         test_beat(&t, worker, 120, 0, true);
         ck_assert(!stops(worker));
-        ck_assert_str_eq(test_waits_for(&t, worker), "waits for a fresh beat");
+        ck_assert_str_eq(test_waits_for(&t, worker), "waits for a fresh heartbeat");
         test_beat(&t, worker, 125, 0, true);
         ck_assert(stops(worker));
 }
@@ -351,7 +366,7 @@ START_TEST(after_a_doubt_a_proof_needs_a_fresh_beat)
         t.now += USEC_PER_SEC;
         clocks(t.now, 60 * USEC_PER_SEC, 0, true);
         ck_assert(!stops(worker));
-        ck_assert_str_eq(test_waits_for(&t, worker), "waits for a fresh beat");
+        ck_assert_str_eq(test_waits_for(&t, worker), "waits for a fresh heartbeat");
         t.now += USEC_PER_SEC;
         test_beat(&t, worker, 125, 0, true);
         ck_assert_msg(!stops(worker), "what was read first may be from before the doubt");
@@ -419,7 +434,7 @@ START_TEST(a_stale_worker_is_told_of_once_and_again_when_it_beats)
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         ck_assert(!worker_ready(worker, t.now));
         ck_assert_str_eq(test_waits_for(&t, worker),
-                         "its beat stopped 41s ago: it is kept, and nothing is done to it");
+                         "has had no heartbeat for 41s: it is kept, and nothing is done to it");
         test_beat(&t, worker, 160, 0, false);
         ck_assert_uint_eq(test_events(&t, EVENT_BEATS_AGAIN), 1);
         ck_assert(worker_ready(worker, t.now));
@@ -455,9 +470,13 @@ START_TEST(a_wrapper_whose_beating_process_is_gone_boots_anew)
         struct worker *worker = test_spawn_ready(&t);
 
         observe_beat_process(worker, 555, 1, t.now);
+        test_beat(&t, worker, 115, 3, false);
+        ck_assert_uint_eq(test_counts(&t).busy, 3);
         observe_beat_process(worker, 0, 0, t.now);
         ck_assert_int_eq(worker->state, WORKER_STARTING);
         ck_assert(!worker->has_beat);
+        /* Its jobs have ended with it. */
+        ck_assert_uint_eq(test_counts(&t).busy, 0);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_CRASHED), "its wrapper lives"));
         observe_beat_process(worker, 556, 2, t.now);
         test_beat(&t, worker, 50, 0, false);
@@ -490,6 +509,13 @@ START_TEST(a_quiet_wrapper_whose_beating_process_is_gone_is_stopped)
         test_beat(&t, worker, 115, 3, true);
         ck_assert(!stops(worker));
         observe_beat_process(worker, 0, 0, t.now);
+        ck_assert(!stops(worker)); /* it is not known what is left */
+        ck_assert_uint_eq(worker_looks(worker, false, t.now), LOOK_BEAT | LOOK_BOOT | LOOK_MEMORY);
+        observe_booted(worker, true, t.now);
+        ck_assert(!stops(worker));
+        ck_assert_str_eq(test_waits_for(&t, worker),
+                         "waits for the first heartbeat of another process of its, which has booted");
+        observe_booted(worker, false, t.now); /* that has ended */
         ck_assert(stops(worker));
         test_redis(&t, false);
         ck_assert(!stops(worker));
@@ -615,14 +641,49 @@ START_TEST(the_title_tells_of_jobs_only_while_redis_is_away)
 {
         struct worker *worker = test_spawn_ready(&t);
 
-        observe_title(worker, true, 4);
+        observe_title(worker, true, 4, false);
         ck_assert_uint_eq(worker->busy, 0);
         test_redis(&t, false);
-        observe_title(worker, true, 4);
+        observe_title(worker, true, 4, false);
         ck_assert_uint_eq(worker->busy, 4);
-        observe_title(worker, false, 0);
+        observe_title(worker, false, 0, false);
         ck_assert_uint_eq(worker->busy, 4);
         ck_assert(!worker->title_known);
+}
+END_TEST
+
+START_TEST(arguments_that_give_longer_than_stop_timeout_are_told_once)
+{
+        struct worker *worker = test_spawn(&t), *other = test_spawn(&t);
+
+        observe_shutdown_time(worker, 0);
+        observe_shutdown_time(worker, 55 * USEC_PER_SEC);
+        ck_assert_uint_eq(test_events(&t, EVENT_STOP_TIMEOUT_SHORT), 0);
+        observe_shutdown_time(worker, 90 * USEC_PER_SEC);
+        observe_shutdown_time(worker, 90 * USEC_PER_SEC);
+        observe_shutdown_time(other, 90 * USEC_PER_SEC);
+        ck_assert_uint_eq(test_events(&t, EVENT_STOP_TIMEOUT_SHORT), 1);
+        ck_assert_str_eq(test_event_text(&t, EVENT_STOP_TIMEOUT_SHORT),
+                         "default/1 (pid 100) may take 1min 30s to exit (-t), and would be killed after 1min "
+                         "meanwhile: set stop_timeout to 95s or more");
+        t.fleet_settings.stop_timeout = 105 * USEC_PER_SEC;
+        observe_shutdown_time(other, 100 * USEC_PER_SEC);
+        ck_assert_uint_eq(test_events(&t, EVENT_STOP_TIMEOUT_SHORT), 1);
+        observe_shutdown_time(other, 101 * USEC_PER_SEC);
+        ck_assert_uint_eq(test_events(&t, EVENT_STOP_TIMEOUT_SHORT), 2);
+}
+END_TEST
+
+START_TEST(arguments_with_every_number_are_told_a_few_times_at_most)
+{
+        struct worker *worker = test_spawn(&t);
+
+        for (usec_t shutdown = 1; shutdown <= 86400; shutdown++)
+                observe_shutdown_time(worker, shutdown * USEC_PER_SEC);
+        for (usec_t shutdown = 86400; shutdown > 0; shutdown--)
+                observe_shutdown_time(worker, shutdown * USEC_PER_SEC);
+        ck_assert_uint_ge(test_events(&t, EVENT_STOP_TIMEOUT_SHORT), 2);
+        ck_assert_uint_le(test_events(&t, EVENT_STOP_TIMEOUT_SHORT), 12);
 }
 END_TEST
 
@@ -672,6 +733,8 @@ int main(void)
         tcase_add_test(cases, a_signal_to_a_process_that_is_gone_is_left_to_its_exit);
         tcase_add_test(cases, the_title_tells_of_jobs_only_while_redis_is_away);
         tcase_add_test(cases, a_command_that_goes_to_the_background_leaves_its_worker_behind);
+        tcase_add_test(cases, arguments_that_give_longer_than_stop_timeout_are_told_once);
+        tcase_add_test(cases, arguments_with_every_number_are_told_a_few_times_at_most);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }

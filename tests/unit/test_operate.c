@@ -227,6 +227,23 @@ START_TEST(commands_record_their_orders)
 }
 END_TEST
 
+START_TEST(abort_tells_what_it_ended_and_what_it_acknowledged)
+{
+        client_expect(event, &client, CONTROL("Restart", "{\"fleets\":[\"web\"]}"), NULL);
+        mail->rollout.state = ROLLOUT_HALTED;
+        struct varlink_reply reply = client_call(event, &client, CONTROL("Abort", "{}"));
+        json_t *wanted = json_pack("{s:[s], s:[s]}", "aborted", "web", "acknowledged", "mail");
+        ck_assert(json_equal(reply.parameters, wanted));
+        json_decref(wanted);
+        varlink_reply_free(&reply);
+        reply = client_call(event, &client, CONTROL("Abort", "{}"));
+        wanted = json_pack("{s:[], s:[]}", "aborted", "acknowledged");
+        ck_assert(json_equal(reply.parameters, wanted));
+        json_decref(wanted);
+        varlink_reply_free(&reply);
+}
+END_TEST
+
 START_TEST(reload_tells_what_changed_or_why_not)
 {
         struct varlink_reply reply = client_call(event, &client, CONTROL("Reload", "{}"));
@@ -366,6 +383,24 @@ START_TEST(events_are_kept_told_by_fleet_and_worker_and_followed)
         ck_assert(next_reply(&reply));
         ck_assert(reply.continues);
         expect_events(&reply, 1, "for it");
+        varlink_reply_free(&reply);
+}
+END_TEST
+
+START_TEST(an_order_names_who_called_and_what_comes_later_nobody)
+{
+        world_events_clear(world);
+        client_expect(event, &client, CONTROL("Scale", "{\"fleet\":\"web\",\"count\":2}"), NULL);
+        world_event(world, EVENT_TIME_DOUBT, NULL, NULL, "later");
+        tell_events();
+
+        struct varlink_reply reply = client_call(event, &client, CONTROL("GetEvents", "{}"));
+        json_t *events = json_object_get(reply.parameters, "events");
+        json_t *by = json_object_get(json_array_get(events, 0), "by");
+        ck_assert_uint_eq(json_integer_value(json_object_get(by, "uid")), getuid());
+        if (getuid() == 0)
+                ck_assert_str_eq(json_string_value(json_object_get(by, "name")), "root");
+        ck_assert(json_is_null(json_object_get(json_array_get(events, 1), "by")));
         varlink_reply_free(&reply);
 }
 END_TEST
@@ -629,10 +664,12 @@ int main(void)
         tcase_add_loop_test(tests, bad_calls_are_refused_whole, 0, ELEMENTSOF(refusals));
         tcase_add_test(tests, an_unknown_name_is_answered_with_those_there_are);
         tcase_add_test(tests, commands_record_their_orders);
+        tcase_add_test(tests, abort_tells_what_it_ended_and_what_it_acknowledged);
         tcase_add_test(tests, reload_tells_what_changed_or_why_not);
         tcase_add_test(tests, status_is_rendered_once_for_each_state_of_the_model);
         tcase_add_test(tests, metrics_are_one_text);
         tcase_add_test(tests, events_are_kept_told_by_fleet_and_worker_and_followed);
+        tcase_add_test(tests, an_order_names_who_called_and_what_comes_later_nobody);
         tcase_add_test(tests, a_restart_is_followed_until_all_are_replaced);
         tcase_add_test(tests, who_follows_is_told_whether_more_was_replaced);
         tcase_add_test(tests, who_wants_the_workers_is_told_them_each_second);

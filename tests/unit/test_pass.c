@@ -4,6 +4,14 @@
 #include "world.h"
 
 static struct test_world t;
+static bool memory_is_short;
+
+void *__real_realloc(void *before, size_t size);
+void *__wrap_realloc(void *before, size_t size);
+void *__wrap_realloc(void *before, size_t size)
+{
+        return memory_is_short ? NULL : __real_realloc(before, size);
+}
 
 static void setup(void)
 {
@@ -63,6 +71,21 @@ START_TEST(an_action_that_fails_is_not_tried_again_in_the_same_pass)
 }
 END_TEST
 
+/* The daemon tells, and the next look makes the plan anew. */
+START_TEST(a_plan_for_which_memory_is_short_says_so)
+{
+        struct plan plan = {0};
+
+        memory_is_short = true;
+        ck_assert_int_eq(plan_make(&plan, t.world, t.now), -ENOMEM);
+        ck_assert_uint_eq(plan.n_actions, 0);
+        memory_is_short = false;
+        ck_assert_int_eq(plan_make(&plan, t.world, t.now), 0);
+        ck_assert_uint_eq(plan.n_actions, 2);
+        plan_free(&plan);
+}
+END_TEST
+
 START_TEST(a_look_is_due_after_starts_each_250_ms_while_anything_changes_and_each_interval_else)
 {
         t.pass.look_at = 0;
@@ -96,6 +119,7 @@ int main(void)
         tcase_add_test(cases, where_nothing_changes_nothing_is_saved);
         tcase_add_test(cases, what_could_not_be_saved_is_saved_with_a_later_pass);
         tcase_add_test(cases, an_action_that_fails_is_not_tried_again_in_the_same_pass);
+        tcase_add_test(cases, a_plan_for_which_memory_is_short_says_so);
         tcase_add_test(cases,
                        a_look_is_due_after_starts_each_250_ms_while_anything_changes_and_each_interval_else);
         suite_add_tcase(suite, cases);

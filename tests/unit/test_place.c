@@ -89,6 +89,21 @@ START_TEST(links_are_judged_by_where_they_lead)
 }
 END_TEST
 
+START_TEST(a_link_of_another_user_is_not_safe_wherever_it_leads)
+{
+        char where[256];
+
+        make("a", 0755);
+        ck_assert_int_eq(symlink("a", below("link")), 0);
+        ck_assert_int_eq(place_check(below("link/file"), where, sizeof(where)), PLACE_SAFE);
+        if (geteuid() != 0)
+                return;
+        ck_assert_int_eq(lchown(below("link"), OTHER, (gid_t)-1), 0);
+        ck_assert_int_eq(place_check(below("link/file"), where, sizeof(where)), PLACE_LINK);
+        ck_assert_str_eq(where, below("link"));
+}
+END_TEST
+
 START_TEST(a_directory_of_another_user_is_not_safe)
 {
         char where[256];
@@ -146,6 +161,28 @@ START_TEST(links_in_a_circle_have_an_end)
 
         ck_assert_int_eq(symlink("link", below("link")), 0);
         ck_assert_int_eq(place_check_file(below("link"), where, sizeof(where)), -ELOOP);
+        ck_assert_int_eq(place_check(below("link/file"), where, sizeof(where)), -ELOOP);
+}
+END_TEST
+
+/* As many are followed as by the kernel, which would not find the directory either. */
+START_TEST(a_chain_of_links_has_an_end)
+{
+        char name[16], before[16] = "a", path[32], why[512];
+
+        make("a", 0755);
+        for (unsigned i = 1; i <= 41; i++) {
+                snprintf(name, sizeof(name), "link%u", i);
+                ck_assert_int_eq(symlink(before, below(name)), 0);
+                snprintf(before, sizeof(before), "%s", name);
+                snprintf(path, sizeof(path), "%s/file", name);
+                bool found = access(below(name), F_OK) == 0;
+                int r = place_explain(below(path), why, sizeof(why));
+                ck_assert_msg(r == (found ? PLACE_SAFE : -ELOOP), "%u links: %d", i, r);
+                ck_assert_msg(found || strstr(why, "Too many levels of symbolic links"), "%s", why);
+        }
+        unit_remove_tree(folder);
+        ck_assert_int_eq(mkdir(folder, 0700), 0);
 }
 END_TEST
 
@@ -166,9 +203,11 @@ int main(void)
         tcase_add_checked_fixture(tcase, make_folder, end_folder);
         tcase_add_loop_test(tcase, who_may_write_there_is_told_by_the_modes, 0, ELEMENTSOF(modes));
         tcase_add_test(tcase, links_are_judged_by_where_they_lead);
+        tcase_add_test(tcase, a_link_of_another_user_is_not_safe_wherever_it_leads);
         tcase_add_test(tcase, a_directory_of_another_user_is_not_safe);
         tcase_add_test(tcase, a_file_is_where_no_link_can_be_changed);
         tcase_add_test(tcase, links_in_a_circle_have_an_end);
+        tcase_add_test(tcase, a_chain_of_links_has_an_end);
         tcase_add_test(tcase, what_is_not_there_is_told);
         suite_add_tcase(suite, tcase);
         return unit_main(suite);

@@ -248,7 +248,8 @@ START_TEST(kills_only_what_ignored_its_stop_for_stop_timeout)
         ck_assert_int_eq(worker->state, WORKER_STOPPING);
         test_run(&t, 59);
         ck_assert_uint_eq(t.kills, 0);
-        ck_assert_str_eq(test_waits_for(&t, worker), "waits for it to exit");
+        ck_assert_str_eq(test_waits_for(&t, worker),
+                         "waits for it to exit, killed in 1s (stop_timeout 1min)");
         test_run(&t, 1);
         ck_assert_uint_eq(t.kills, 1);
         ck_assert_ptr_nonnull(
@@ -298,7 +299,8 @@ START_TEST(a_worker_that_never_beats_is_ended_after_boot_timeout)
         test_tick(&t, 1);
         test_run(&t, 119);
         ck_assert_uint_eq(t.stops, 0);
-        ck_assert_str_eq(test_waits_for(&t, test_worker(&t, 1)), "waits for its first beat");
+        ck_assert_str_eq(test_waits_for(&t, test_worker(&t, 1)),
+                         "waits for its first heartbeat, given up in 1s (boot_timeout 2min)");
         test_run(&t, 1);
         ck_assert_uint_eq(t.stops, 2);
         ck_assert_uint_eq(test_events(&t, EVENT_BOOT_TIMEOUT), 2);
@@ -366,7 +368,8 @@ START_TEST(a_worker_that_has_not_beaten_is_quieted_at_its_first_beat)
         test_run(&t, 29);
         ck_assert_uint_eq(t.quiets, 0);
         ck_assert_int_eq(worker->state, WORKER_STARTING);
-        ck_assert_str_eq(test_waits_for(&t, worker), "waits for its first beat");
+        ck_assert_str_eq(test_waits_for(&t, worker),
+                         "waits for its first heartbeat, given up in 1min 31s (boot_timeout 2min)");
         test_run(&t, 2);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_int_eq(worker->reason, REASON_OPERATOR);
@@ -399,7 +402,7 @@ START_TEST(a_stale_worker_is_kept_and_not_counted_as_ready)
         test_run(&t, 120);
         ck_assert_int_eq(stale->state, WORKER_ACTIVE);
         ck_assert(!test_process(stale)->quiet);
-        ck_assert_ptr_nonnull(strstr(test_waits_for(&t, stale), "its beat stopped"));
+        ck_assert_ptr_nonnull(strstr(test_waits_for(&t, stale), "has had no heartbeat for"));
 }
 END_TEST
 
@@ -414,7 +417,7 @@ START_TEST(a_suspend_a_step_or_a_stall_defers_quieting)
                 test_tick(&t, i == 2 ? 30 : 1);
                 ck_assert_uint_eq(test_events(&t, EVENT_TIME_DOUBT), i + 1);
                 ck_assert_uint_eq(t.quiets, quiets);
-                ck_assert_str_eq(test_waits_for(&t, t.fleet->workers[0]), "waits for a fresh beat");
+                ck_assert_str_eq(test_waits_for(&t, t.fleet->workers[0]), "waits for a fresh heartbeat");
                 test_run(&t, 20);
                 ck_assert_uint_eq(t.quiets, quiets + 1);
                 test_run(&t, 60);
@@ -449,8 +452,8 @@ START_TEST(drains_that_hold_every_place_are_named)
         struct worker *drain = test_worker(&t, 1);
         ck_assert_int_eq(drain->state, WORKER_QUIET);
         ck_assert_msg(strstr(test_fleet_waits_for(&t),
-                             "waits for a place: 1 of 3 (max_processes) is held by "
-                             "a draining worker, default/1 (pid 100, 1 running job) for "),
+                             "waits for one of its processes to end: 1 of 3 (max_processes) is draining, "
+                             "default/1 (pid 100, 1 running job) for "),
                       "%s", test_fleet_waits_for(&t));
         ck_assert_uint_eq(test_events(&t, EVENT_PLACES_HELD), 1);
         ck_assert_msg(
@@ -476,7 +479,7 @@ START_TEST(the_longest_drain_is_named_since_it_was_quieted)
         t.now += USEC_PER_MIN;
         test_plan(&t);
         const char *text = test_fleet_waits_for(&t);
-        ck_assert_msg(strstr(text, "2 of 2 (max_processes) are held"), "%s", text);
+        ck_assert_msg(strstr(text, "2 of 2 (max_processes) are draining, default/1"), "%s", text);
         ck_assert_msg(strstr(text, "default/1 (pid 100") && strstr(text, "for 1h 1min"), "%s", text);
 }
 END_TEST
@@ -498,7 +501,8 @@ START_TEST(places_taken_by_no_drain_are_shown)
         test_settle(&t);
         command_restart(t.world, t.fleet, t.now);
         test_tick(&t, 1);
-        ck_assert_str_eq(test_fleet_waits_for(&t), "waits for a place: 2 of 2 (max_processes) are taken");
+        ck_assert_str_eq(test_fleet_waits_for(&t),
+                         "waits for one of its processes to end: 2 of 2 (max_processes) are alive");
         test_run(&t, 2);
         ck_assert_uint_eq(test_events(&t, EVENT_PLACES_HELD), 0);
 }
@@ -569,6 +573,51 @@ START_TEST(wakes_when_a_worker_becomes_ready)
 }
 END_TEST
 
+/* That it would be told to exit by. */
+static enum action_signal signal_of(const struct worker *worker)
+{
+        for (size_t i = 0; i < t.pass.plan.n_actions; i++)
+                if (t.pass.plan.actions[i].kind == ACTION_STOP && t.pass.plan.actions[i].worker == worker)
+                        return action_signal(&t.pass.plan.actions[i]);
+        ck_abort_msg("it is not");
+}
+
+START_TEST(one_that_was_found_and_shows_nothing_gets_no_signal)
+{
+        struct worker *worker = test_spawn(&t);
+
+        worker->unproven = true;
+        ck_assert(worker_looks(worker, false, t.now) & LOOK_BOOT);
+        /* It could come up yet, known to nobody. */
+        t.fleet->force = true;
+        test_plan(&t);
+        ck_assert_uint_eq(test_planned(&t, ACTION_STOP, worker), 0);
+        t.now = worker_boot_deadline(worker);
+        test_plan(&t);
+        ck_assert_uint_eq(test_planned(&t, ACTION_STOP, worker), 1);
+        ck_assert_int_eq(signal_of(worker), ACTION_SIGNAL_NONE);
+        observe_stopped(worker, REASON_OPERATOR, 0, t.now);
+        ck_assert_int_eq(worker->state, WORKER_GONE);
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
+}
+END_TEST
+
+START_TEST(one_that_was_found_and_has_booted_is_a_worker_like_any_other)
+{
+        struct worker *worker = test_spawn(&t);
+
+        worker->unproven = true;
+        observe_booted(worker, true, t.now);
+        ck_assert(!worker->unproven);
+        ck_assert(!worker->booted);
+        ck_assert_uint_eq(test_events(&t, EVENT_ELSEWHERE), 0);
+        t.fleet->force = true;
+        test_plan(&t);
+        ck_assert_uint_eq(test_planned(&t, ACTION_STOP, worker), 1);
+        ck_assert_int_eq(signal_of(worker), ACTION_SIGNAL_STOP);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("plan");
@@ -611,6 +660,8 @@ int main(void)
         tcase_add_test(cases, of_surplus_one_over_memory_leaves_first);
         tcase_add_test(cases, a_worker_quieted_outside_is_replaced_and_stopped_when_idle);
         tcase_add_test(cases, wakes_when_a_worker_becomes_ready);
+        tcase_add_test(cases, one_that_was_found_and_shows_nothing_gets_no_signal);
+        tcase_add_test(cases, one_that_was_found_and_has_booted_is_a_worker_like_any_other);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }

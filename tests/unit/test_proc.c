@@ -386,10 +386,9 @@ END_TEST
 START_TEST(reads_the_environment_of_a_command)
 {
         _cleanup_proc_ struct proc *proc = NULL;
-        _cleanup_free_ char *text = NULL;
+        char text[64];
         char *const environment[] = {(char *)"A=1", (char *)"B=two words", NULL};
         int input[2], output[2];
-        size_t length = 0;
         char byte;
 
         ck_assert_int_eq(pipe2(input, O_CLOEXEC), 0);
@@ -407,9 +406,11 @@ START_TEST(reads_the_environment_of_a_command)
         ck_assert_int_eq(read(output[0], &byte, 1), 1);
         close(output[0]);
         ck_assert_int_eq(proc_open(pid, &proc), 0);
-        ck_assert_int_eq(proc_environment(proc, &text, &length), 0);
-        ck_assert_uint_eq(length, 16);
+        ck_assert_int_eq(proc_environment(proc, text, sizeof(text)), 16);
         ck_assert_int_eq(memcmp(text, "A=1\0B=two words", 16), 0);
+        /* What is cut is left out, for it would say something else. */
+        ck_assert_int_eq(proc_environment(proc, text, 15), 4);
+        ck_assert_int_eq(memcmp(text, "A=1", 4), 0);
         end(pid);
         close(input[0]);
         close(input[1]);
@@ -428,6 +429,109 @@ START_TEST(finds_each_process)
         ck_assert_int_eq(proc_each(find_pid, &pid), 1);
         end(pid);
         ck_assert_int_eq(proc_each(find_pid, &pid), 0);
+}
+END_TEST
+
+struct visits {
+        pid_t pids[16];
+        size_t n;
+        size_t stop_at;
+};
+
+static int visit(pid_t pid, void *userdata)
+{
+        struct visits *visits = userdata;
+
+        ck_assert_uint_lt(visits->n, ELEMENTSOF(visits->pids));
+        visits->pids[visits->n++] = pid;
+        return visits->n == visits->stop_at ? 7 : 0;
+}
+
+static size_t visit_place(const struct visits *visits, pid_t pid)
+{
+        for (size_t i = 0; i < visits->n; i++)
+                if (visits->pids[i] == pid)
+                        return i;
+        ck_abort_msg("process %d was not visited", (int)pid);
+}
+
+static pid_t group;
+
+static void join_group(void)
+{
+        ck_assert_int_eq(setpgid(0, group), 0);
+}
+
+START_TEST(finds_each_process_of_a_group)
+{
+        struct visits visits = {0};
+
+        group = 0;
+        pid_t leader = spawn(join_group), stranger = spawn(join_group);
+        group = leader;
+        pid_t member = spawn(join_group);
+        ck_assert_int_eq(proc_group_each(leader, visit, &visits), 0);
+        ck_assert_uint_eq(visits.n, 2);
+        ck_assert_uint_ne(visit_place(&visits, leader), visit_place(&visits, member));
+        end(leader);
+        visits.n = 0;
+        ck_assert_int_eq(proc_group_each(leader, visit, &visits), 0);
+        ck_assert_uint_eq(visits.n, 1);
+        ck_assert_uint_eq(visit_place(&visits, member), 0);
+        end(stranger);
+        end(member);
+}
+END_TEST
+
+START_TEST(tells_who_runs_the_same_program)
+{
+        _cleanup_proc_ struct proc *self = NULL, *same = NULL, *other = NULL;
+        char *environment[] = {NULL};
+        int output[2];
+        char byte;
+
+        ck_assert_int_eq(pipe2(output, O_CLOEXEC), 0);
+        pid_t pid = spawn(NULL), shell = fork();
+        if (shell == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                dup2(output[1], STDOUT_FILENO);
+                execle("/bin/sh", "sh", "-c", "echo; sleep 1000; :", NULL, environment);
+                _exit(127);
+        }
+        close(output[1]);
+        ck_assert_int_eq(read(output[0], &byte, 1), 1);
+        ck_assert_int_eq(proc_open(getpid(), &self), 0);
+        ck_assert_int_eq(proc_open(pid, &same), 0);
+        ck_assert_int_eq(proc_open(shell, &other), 0);
+        ck_assert_int_eq(proc_runs_same(same, self), 1);
+        ck_assert_int_eq(proc_runs_same(other, self), 0);
+        end(pid);
+        end(shell);
+        ck_assert_int_eq(proc_runs_same(same, self), -ESRCH);
+        close(output[0]);
+}
+END_TEST
+
+static void become_another_unseen(void)
+{
+        if (setresuid(65534, 65534, 65534) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0)
+                _exit(1);
+}
+
+START_TEST(tells_the_user_of_one_whose_files_are_roots)
+{
+        _cleanup_proc_ struct proc *proc = NULL;
+        uid_t uid;
+
+        if (geteuid() != 0) {
+                puts("skipped: only root can run a process as another user");
+                return;
+        }
+        pid_t pid = spawn(become_another_unseen);
+        ck_assert_int_eq(proc_open(pid, &proc), 0);
+        ck_assert_int_eq(proc_uid(proc, &uid), 0);
+        ck_assert_uint_eq(uid, 65534);
+        end(pid);
 }
 END_TEST
 
@@ -492,29 +596,6 @@ static void start_family(void)
         if (pthread_create(&thread, NULL, fork_from_thread, NULL) != 0)
                 _exit(1);
         pthread_barrier_wait(&barrier);
-}
-
-struct visits {
-        pid_t pids[16];
-        size_t n;
-        size_t stop_at;
-};
-
-static int visit(pid_t pid, void *userdata)
-{
-        struct visits *visits = userdata;
-
-        ck_assert_uint_lt(visits->n, ELEMENTSOF(visits->pids));
-        visits->pids[visits->n++] = pid;
-        return visits->n == visits->stop_at ? 7 : 0;
-}
-
-static size_t visit_place(const struct visits *visits, pid_t pid)
-{
-        for (size_t i = 0; i < visits->n; i++)
-                if (visits->pids[i] == pid)
-                        return i;
-        ck_abort_msg("process %d was not visited", (int)pid);
 }
 
 START_TEST(walks_a_process_and_its_descendants)
@@ -658,11 +739,14 @@ int main(void)
         tcase_add_test(cases, title_has_blanks_for_nuls_and_no_padding);
         tcase_add_test(cases, measures_memory);
         tcase_add_test(cases, tells_caught_signals_from_ignored_and_default_ones);
+        tcase_add_test(cases, tells_who_runs_the_same_program);
+        tcase_add_test(cases, tells_the_user_of_one_whose_files_are_roots);
         tcase_add_test(cases, signals_and_tells_the_user);
         tcase_add_test(cases, tells_where_a_process_stands);
         tcase_add_test(cases, reads_the_environment_of_a_command);
         tcase_add_loop_test(cases, reads_back_only_what_the_process_itself_could, 0, ELEMENTSOF(outputs));
         tcase_add_test(cases, finds_each_process);
+        tcase_add_test(cases, finds_each_process_of_a_group);
         tcase_add_test(cases, walks_a_process_and_its_descendants);
         tcase_add_test(cases, scans_all_processes_where_children_are_not_listed);
         suite_add_tcase(suite, cases);

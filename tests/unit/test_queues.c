@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of settings/limits.h, model/queues.h and, against a real Redis, frameworks/sidekiq/queues.h. */
+#include "frameworks/resque/resque_queues.h"
+#include "frameworks/rq/rq_queues.h"
 #include "frameworks/sidekiq/job.h"
 #include "frameworks/sidekiq/queues.h"
 #include "io/clock.h"
@@ -183,6 +185,7 @@ START_TEST(queues_are_watched_where_there_is_any_limit)
 END_TEST
 
 static struct redis *redis;
+static const struct queues_ops *reader;
 static struct queues_read *reading;
 static struct queues *found;
 static char failure[256];
@@ -193,6 +196,7 @@ static void setup(void)
         loop_start();
         n_answers = 0;
         failure[0] = '\0';
+        reader = &sidekiq_queues;
         server_start(0, NULL, NULL);
         server_wait();
         redis = server_connect(SERVER_PATIENCE);
@@ -202,7 +206,7 @@ static void teardown(void)
 {
         found = queues_free(found);
         if (reading)
-                reading = sidekiq_queues.free(reading);
+                reading = reader->free(reading);
         redis = redis_free(redis);
         loop_end();
 }
@@ -213,14 +217,14 @@ static void on_queues(struct queues *queues, const char *error, void *userdata)
         n_answers++;
         found = queues;
         snprintf(failure, sizeof(failure), "%s", error ? error : "");
-        reading = sidekiq_queues.free(reading);
+        reading = reader->free(reading);
 }
 
 static void read_queues(const char *namespace)
 {
         found = queues_free(found);
         n_answers = 0;
-        ck_assert_int_eq(sidekiq_queues.read(redis, namespace, on_queues, &n_answers, &reading), 0);
+        ck_assert_int_eq(reader->read(redis, namespace, on_queues, &n_answers, &reading), 0);
         run_until(n_answers > 0);
         ck_assert_uint_eq(n_answers, 1);
 }
@@ -274,6 +278,60 @@ START_TEST(what_waits_is_read)
 }
 END_TEST
 
+START_TEST(what_waits_for_resque_is_read)
+{
+        reader = &resque_queues;
+        server_do("SADD resque:queues mail default odd");
+        server_do("RPUSH resque:queue:default {} {}");
+        server_do("SET resque:queue:odd x");
+        server_do("RPUSH resque:failed {} {} {}");
+        server_do("SET resque:pause-all-workers false");
+        read_queues(NULL);
+        ck_assert_ptr_nonnull(found);
+        ck_assert_uint_eq(found->n, 3);
+        expect_queue(0, "default", 2, false);
+        expect_queue(1, "mail", 0, false);
+        expect_queue(2, "odd", 0, false);
+        ck_assert(!found->list[0].latency_known);
+        ck_assert(found->list[1].latency_known && found->list[1].latency == 0);
+        ck_assert(!found->list[2].latency_known);
+        ck_assert_uint_eq(found->dead, 3);
+
+        server_do("SADD shop:queues own");
+        server_do("SET shop:pause-all-workers True");
+        read_queues("shop");
+        ck_assert_uint_eq(found->n, 1);
+        expect_queue(0, "own", 0, true);
+        ck_assert_uint_eq(found->dead, 0);
+}
+END_TEST
+
+START_TEST(what_waits_for_rq_is_read)
+{
+        reader = &rq_queues;
+        server_do("SADD rq:queues rq:queue:default rq:queue:mail rq:queue: odd");
+        server_do("RPUSH rq:queue:default a b");
+        server_do("HSET rq:job:a enqueued_at 2026-11-22T10:45:09Z");
+        server_do("ZADD rq:scheduled:default 1 c");
+        server_do("ZADD rq:failed:mail 1 d 2 e");
+        /* RQ knows no namespaces. */
+        read_queues("shop");
+        ck_assert_ptr_nonnull(found);
+        ck_assert_uint_eq(found->n, 2);
+        expect_queue(0, "default", 2, false);
+        expect_queue(1, "mail", 0, false);
+        ck_assert(found->list[0].latency_known && found->list[1].latency_known);
+        ck_assert_uint_eq(found->list[1].latency, 0);
+        ck_assert_uint_eq(found->schedule, 1);
+        ck_assert_uint_eq(found->dead, 2);
+        server_do("SET rq:suspended 1");
+        server_do("DEL rq:job:a");
+        read_queues(NULL);
+        expect_queue(0, "default", 2, true);
+        ck_assert(!found->list[0].latency_known);
+}
+END_TEST
+
 START_TEST(an_empty_redis_has_no_queues)
 {
         read_queues(NULL);
@@ -318,11 +376,11 @@ START_TEST(a_redis_that_hangs_or_goes_away_ends_the_reading)
         redis = redis_free(redis);
         redis = server_connect(300 * USEC_PER_MSEC);
         ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
-        ck_assert_int_eq(sidekiq_queues.read(redis, "", on_queues, &n_answers, &reading), 0);
+        ck_assert_int_eq(reader->read(redis, "", on_queues, &n_answers, &reading), 0);
         run_until(n_answers > 0);
         ck_assert_ptr_null(found);
         ck_assert_str_eq(failure, "Redis went away or did not answer in time");
-        ck_assert_int_eq(sidekiq_queues.read(redis, "", on_queues, &n_answers, &reading), -ENOTCONN);
+        ck_assert_int_eq(reader->read(redis, "", on_queues, &n_answers, &reading), -ENOTCONN);
         ck_assert_ptr_null(reading);
 }
 END_TEST
@@ -330,13 +388,13 @@ END_TEST
 START_TEST(one_that_is_freed_is_not_answered)
 {
         for (int i = 0; i < 2; i++) {
-                ck_assert_int_eq(sidekiq_queues.read(redis, "", on_queues, &n_answers, &reading), 0);
-                reading = sidekiq_queues.free(reading);
+                ck_assert_int_eq(reader->read(redis, "", on_queues, &n_answers, &reading), 0);
+                reading = reader->free(reading);
         }
         read_queues("");
-        ck_assert_int_eq(sidekiq_queues.read(redis, "", on_queues, &n_answers, &reading), 0);
+        ck_assert_int_eq(reader->read(redis, "", on_queues, &n_answers, &reading), 0);
         if (reading)
-                reading = sidekiq_queues.free(reading);
+                reading = reader->free(reading);
         redis = redis_free(redis);
         ck_assert_uint_eq(n_answers, 1);
 }
@@ -361,6 +419,8 @@ int main(void)
         tcase_add_unchecked_fixture(live, server_directory_make, server_directory_remove);
         tcase_add_checked_fixture(live, setup, teardown);
         tcase_add_test(live, what_waits_is_read);
+        tcase_add_test(live, what_waits_for_resque_is_read);
+        tcase_add_test(live, what_waits_for_rq_is_read);
         tcase_add_test(live, an_empty_redis_has_no_queues);
         tcase_add_test(live, a_queue_that_is_no_list_hides_no_other);
         tcase_add_test(live, what_redis_refuses_is_told);

@@ -3,6 +3,7 @@
 /* promises: P5 */
 #include "config.h"
 #include "io/clock.h"
+#include "io/oversized.h"
 #include "io/redis.h"
 #include "io/resolve.h"
 #include "redis_server.h"
@@ -368,6 +369,89 @@ static int let_log_in(int listener)
         return client;
 }
 
+/* Each is in the order in which it was asked. */
+static char replies[64];
+
+static void note_reply(struct redis *r _unused_, const struct redisReply *reply, void *userdata)
+{
+        const char *what = "lost";
+
+        if (reply && reply->type != REDIS_REPLY_ERROR)
+                what = "ok";
+        else if (reply)
+                what = strstr(reply->str, "'GETRANGE big' was too large: it") ? "left" : reply->str;
+        size_t length = strlen(replies);
+
+        snprintf(replies + length, sizeof(replies) - length, "%s%s", (const char *)userdata, what);
+}
+
+/* Asks for what is there and for what is too large, in one. */
+static void ask_for_too_much(void)
+{
+        static const char *const small[] = {"GET", "small"}, *const large[] = {"GETRANGE", "big", "0", "-1"},
+                                 *const part[] = {"GETRANGE", "big", "0", "9"};
+
+        ck_assert_int_eq(redis_command(redis, note_reply, (void *)" ", 2, small, NULL), 0);
+        ck_assert_int_eq(redis_command(redis, note_reply, (void *)" ", 4, large, NULL), 0);
+        ck_assert_int_eq(redis_command(redis, note_reply, (void *)" ", 4, part, NULL), 0);
+        ck_assert_int_eq(redis_command(redis, note_reply, (void *)".", 2, small, NULL), 0);
+        run_until(strchr(replies, '.'));
+}
+
+START_TEST(leaves_out_what_was_too_large)
+{
+        server_start(0, NULL, NULL);
+        server_wait();
+        server_do("SETRANGE big 40000000 x");
+        server_do("SET small 1");
+        start();
+        run_until(is_up());
+        ask_for_too_much();
+        ck_assert_str_eq(replies, " ok lost lost.lost");
+        assert_error("a reply of more than 32 MiB to 'GETRANGE big', which is left out for 5m");
+        ck_assert_str_eq(redis_left_out(redis, 0), "GETRANGE big");
+        ck_assert_ptr_null(redis_left_out(redis, 1));
+
+        run_until(is_up());
+        for (unsigned i = 0; i < 3; i++) {
+                replies[0] = '\0';
+                ask_for_too_much();
+                ck_assert_str_eq(replies, " ok left ok.ok");
+        }
+        ck_assert_uint_eq(redis_connection_count(redis), 2);
+}
+END_TEST
+
+START_TEST(asks_again_for_what_was_too_large_after_a_while)
+{
+        struct oversized oversized = {0};
+        struct question first = question_of(2, (const char *const[]){"GET", "0"}, NULL), last = first;
+
+        oversized_add(&oversized, &first, 1);
+        ck_assert(oversized_has(&oversized, &first));
+        oversized_expire(&oversized, OVERSIZED_USEC);
+        ck_assert(oversized_has(&oversized, &first));
+        oversized_expire(&oversized, OVERSIZED_USEC + 1);
+        ck_assert(!oversized_has(&oversized, &first));
+        /* No more are kept than there is room for: the newest. */
+        for (unsigned i = 0; i <= OVERSIZED_MAX; i++) {
+                char key[16];
+
+                snprintf(key, sizeof(key), "%u\t", i);
+                last = question_of(2, (const char *const[]){"GET", key}, NULL);
+                oversized_add(&oversized, i == 0 ? &first : &last, 1);
+        }
+        ck_assert(!oversized_has(&oversized, &first));
+        ck_assert(oversized_has(&oversized, &last));
+        ck_assert_str_eq(last.text, "GET 128?");
+        ck_assert_uint_ne(question_of(2, (const char *const[]){"a", "bc"}, NULL).hash,
+                          question_of(2, (const char *const[]){"ab", "c"}, NULL).hash);
+        /* Nor is one left out for another whose hash was made to be the same. */
+        first.hash = last.hash;
+        ck_assert(!oversized_has(&oversized, &first));
+}
+END_TEST
+
 START_TEST(survives_a_reply_to_nothing)
 {
         int listener = listen_as_server();
@@ -580,6 +664,8 @@ int main(void)
         tcase_add_test(tcase, notices_a_frozen_server_while_nobody_asks);
         tcase_add_test(tcase, gives_up_a_frozen_server_and_takes_it_back);
         tcase_add_loop_test(tcase, survives_those_who_are_no_redis, 0, ELEMENTSOF(impostors));
+        tcase_add_test(tcase, leaves_out_what_was_too_large);
+        tcase_add_test(tcase, asks_again_for_what_was_too_large_after_a_while);
         tcase_add_test(tcase, survives_a_reply_to_nothing);
         tcase_add_test(tcase, waits_for_the_end_of_a_reply_that_arrives_slowly);
         tcase_add_test(tcase, does_not_wait_for_ever_for_the_end_of_a_reply);

@@ -11,10 +11,15 @@ static const struct golden {
         int columns;
         bool colour, brief;
 } goldens[] = {
-        {"status-piped", "status", 0, false, false},    {"status-80", "status", 80, false, false},
-        {"status-200", "status", 200, false, false},    {"status-60-colour", "status", 60, true, false},
-        {"status-80-brief", "status", 80, false, true}, {"events-piped", "events", 0, false, false},
-        {"events-80", "events", 80, false, false},      {"events-50-colour", "events", 50, true, false},
+        {"status-piped", "status", 0, false, false},
+        {"status-80", "status", 80, false, false},
+        {"status-200", "status", 200, false, false},
+        {"status-60-colour", "status", 60, true, false},
+        {"status-80-brief", "status", 80, false, true},
+        {"events-piped", "events", 0, false, false},
+        {"status-troubled-80-colour", "status-troubled", 80, true, false},
+        {"events-80", "events", 80, false, false},
+        {"events-50-colour", "events", 50, true, false},
 };
 
 static char path[512];
@@ -51,7 +56,7 @@ static char *render(const struct golden *golden)
 
         ck_assert_msg(reply, "'%s' is no JSON", path);
         ck_assert_ptr_nonnull(out);
-        if (strcmp(golden->reply, "status") == 0)
+        if (strncmp(golden->reply, "status", strlen("status")) == 0)
                 ck_assert_int_eq(render_status(out, reply, &view), CTL_DONE);
         json_array_foreach(json_object_get(reply, "events"), i, event) render_event(out, event, &view);
         ck_assert_int_eq(fclose(out), 0);
@@ -84,8 +89,8 @@ END_TEST
 
 START_TEST(no_line_is_longer_than_the_terminal)
 {
-        /* The table takes some, whatever the terminal. */
-        for (int columns = 70; columns < 250; columns++) {
+        /* The table takes some, whatever the terminal, and so does the longest URL. */
+        for (int columns = 44; columns < 250; columns++) {
                 char *text = render(&(struct golden){.reply = "status", .columns = columns});
 
                 for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))

@@ -2,6 +2,7 @@
 /* A restart: new workers first, old ones quieted as they become ready, and a bad release that costs nothing.
  */
 /* promises: P2 P6 P7 P8 */
+#include "settings_text.h"
 #include "world.h"
 
 static struct test_world t;
@@ -64,6 +65,24 @@ START_TEST(each_old_one_is_quieted_as_a_new_one_is_ready)
         ck_assert_int_eq(state(), ROLLOUT_DONE);
         ck_assert_uint_eq(test_counts(&t).outdated, 0);
         ck_assert_uint_eq(test_events(&t, EVENT_ROLLOUT_DONE), 1);
+}
+END_TEST
+
+START_TEST(a_restart_that_is_done_says_how_many_still_drain)
+{
+        test_settle(&t);
+        test_process(test_worker(&t, 1))->busy = 1;
+        test_process(test_worker(&t, 2))->busy = 1;
+        test_run(&t, 6);
+        restart();
+        while (state() == ROLLOUT_RUNNING)
+                test_tick(&t, 1);
+        ck_assert_uint_ge(fleet_draining(t.fleet), 2);
+        char wanted[64];
+        snprintf(wanted, sizeof(wanted), "in force, %u old workers still drain", fleet_draining(t.fleet));
+        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_ROLLOUT_DONE), wanted));
+        test_run(&t, 60);
+        ck_assert_uint_eq(fleet_draining(t.fleet), 2);
 }
 END_TEST
 
@@ -269,6 +288,30 @@ START_TEST(a_release_that_dies_soon_after_its_first_beat_halts)
 }
 END_TEST
 
+/* With the defaults, whenever within them it dies: the old workers are not touched, and another follows none.
+ */
+START_TEST(a_release_that_dies_on_trial_replaces_nobody)
+{
+        static const unsigned lives[] = {1, 9, 10, 11, 15, 25, 29};
+        _cleanup_settings_ struct settings *defaults = read_good("[fleet:a]\ncommand=run");
+
+        ck_assert_ptr_nonnull(defaults);
+        t.fleet_settings.ready_after = defaults->fleets[0]->ready_after;
+        t.fleet_settings.restart_surge = defaults->fleets[0]->restart_surge;
+        test_settle(&t);
+        t.newborn.die_usec = t.newborn.boot_usec + lives[_i] * USEC_PER_SEC;
+        restart();
+        for (unsigned i = 0; i < 600 && state() == ROLLOUT_RUNNING; i++)
+                test_tick(&t, 1);
+        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        test_run(&t, 300);
+        ck_assert_uint_eq(t.quiets, 0);
+        for (unsigned i = 1; i <= 4; i++)
+                ck_assert(worker_ready(test_worker(&t, i), t.now));
+        ck_assert_uint_ge(t.fleet->crash.count, 3);
+}
+END_TEST
+
 START_TEST(a_failure_holds_further_quiets_until_a_new_worker_is_ready)
 {
         test_settle(&t);
@@ -465,6 +508,7 @@ int main(void)
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_test(cases, new_workers_start_at_once);
         tcase_add_test(cases, each_old_one_is_quieted_as_a_new_one_is_ready);
+        tcase_add_test(cases, a_restart_that_is_done_says_how_many_still_drain);
         tcase_add_test(cases, an_old_worker_is_quieted_in_the_tick_in_which_a_new_one_is_ready);
         tcase_add_test(cases, running_jobs_finish_on_the_old_code);
         tcase_add_test(cases, surge_is_a_number_or_a_share_rounded_up);
@@ -474,6 +518,7 @@ int main(void)
         tcase_add_test(cases, a_halt_is_told_with_the_last_lines_of_the_failure_that_it_names);
         tcase_add_test(cases, keeps_old_workers_when_new_ones_never_boot);
         tcase_add_test(cases, a_release_that_dies_soon_after_its_first_beat_halts);
+        tcase_add_loop_test(cases, a_release_that_dies_on_trial_replaces_nobody, 0, 7);
         tcase_add_test(cases, a_failure_holds_further_quiets_until_a_new_worker_is_ready);
         tcase_add_test(cases, failures_with_redis_away_do_not_count);
         tcase_add_test(cases, a_boot_timeout_counts_though_redis_was_away_before);

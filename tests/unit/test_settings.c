@@ -130,14 +130,16 @@ START_TEST(has_defaults)
         ck_assert_uint_eq(f->umask, SETTINGS_UMASK_UNSET);
         ck_assert_int_eq(f->nice, SETTINGS_NICE_UNSET);
         ck_assert_int_eq(f->oom_score_adj, 0);
-        ck_assert_uint_eq(f->limit_nofile, 0);
+        ck_assert_ptr_null(f->limit_nofile);
+        ck_assert_ptr_null(f->limit_core);
+        ck_assert_ptr_null(f->cpu_affinity);
         ck_assert_str_eq(f->log, "inherit");
         ck_assert_ptr_null(f->redis_url);
         ck_assert_uint_eq(f->active_process_count, 1);
         ck_assert_uint_eq(f->max_processes, 0);
         ck_assert_uint_eq(f->restart_surge.value, 100);
         ck_assert(f->restart_surge.percent);
-        ck_assert_uint_eq(f->ready_after, 10 * USEC_PER_SEC);
+        ck_assert_uint_eq(f->ready_after, 30 * USEC_PER_SEC);
         ck_assert_uint_eq(f->boot_timeout, 120 * USEC_PER_SEC);
         ck_assert_uint_eq(f->rollout_timeout, 10 * USEC_PER_MIN);
         ck_assert_uint_eq(f->memory_threshold, 0);
@@ -205,7 +207,7 @@ START_TEST(reads_every_key)
         ck_assert_uint_eq(a->umask, 027);
         ck_assert_int_eq(a->nice, 5);
         ck_assert_int_eq(a->oom_score_adj, -5);
-        ck_assert_uint_eq(a->limit_nofile, 1024);
+        ck_assert_str_eq(a->limit_nofile, "1024");
         ck_assert_str_eq(a->log, "/var/log/a.log");
         ck_assert_str_eq(a->redis_url, "redis://u:secret@h:1/2");
         ck_assert_uint_eq(a->active_process_count, 4);
@@ -237,8 +239,8 @@ END_TEST
 static const struct {
         const char *section, *pair, *error;
 } line_cases[] = {
-#define COUNT_ERROR "must be a number from 1 to 10000"
-        {"fleet:a", "active_process_count=0", "active_process_count = 0: " COUNT_ERROR},
+#define COUNT_ERROR "must be a number from 0 to 10000"
+        {"fleet:a", "active_process_count=10001", "active_process_count = 10001: " COUNT_ERROR},
         {"fleet:a", "active_process_count=-1", "active_process_count = -1: " COUNT_ERROR},
         {"fleet:a", "active_process_count=four", "active_process_count = four: " COUNT_ERROR},
         {"fleet:a",
@@ -246,7 +248,23 @@ static const struct {
         {"fleet:a", "max_processes=0", "max_processes = 0: must be a number from 1 to 30000"},
         {"fleet:a", "nice=20", "nice = 20: must be a number from -20 to 19"},
         {"fleet:a", "oom_score_adj=1001", "oom_score_adj = 1001: must be a number from -1000 to 1000"},
-        {"fleet:a", "limit_nofile=1", "limit_nofile = 1: must be a number from 16 to 1073741824"},
+#define LIMIT_ERROR "must be a number from 16, infinity, or the soft and the hard limit: 1024:65536"
+#define SIZE_ERROR  "must be a size (512M), infinity, or the soft and the hard limit: 0:infinity"
+        {"fleet:a", "limit_nofile=1", "limit_nofile = 1: " LIMIT_ERROR},
+        {"fleet:a", "limit_nofile=4096:1024", "limit_nofile = 4096:1024: " LIMIT_ERROR},
+        {"fleet:a", "limit_nofile=1K", "limit_nofile = 1K: " LIMIT_ERROR},
+        {"fleet:a", "limit_nofile=64:", "limit_nofile = 64:: " LIMIT_ERROR},
+        {"fleet:a", "limit_nofile=infinity:64", "limit_nofile = infinity:64: " LIMIT_ERROR},
+        {"fleet:a", "limit_core=none", "limit_core = none: " SIZE_ERROR},
+        {"fleet:a", "limit_core=25%", "limit_core = 25%: " SIZE_ERROR},
+        {"fleet:a", "limit_core=-1", "limit_core = -1: " SIZE_ERROR},
+        {"fleet:a", "limit_core=18446744073709551615", "limit_core = 18446744073709551615: " SIZE_ERROR},
+#define CPUS_ERROR "must be numbers or ranges of processors, below 1024: 0-3 5"
+        {"fleet:a", "cpu_affinity=all", "cpu_affinity = all: " CPUS_ERROR},
+        {"fleet:a", "cpu_affinity=3-1", "cpu_affinity = 3-1: " CPUS_ERROR},
+        {"fleet:a", "cpu_affinity=1024", "cpu_affinity = 1024: " CPUS_ERROR},
+        {"fleet:a", "cpu_affinity=1-", "cpu_affinity = 1-: " CPUS_ERROR},
+        {"fleet:a", "cpu_affinity=,", "cpu_affinity = ,: " CPUS_ERROR},
         {"fleet:a", "umask=0888", "umask = 0888: must be an octal number from 0 to 0777 (0027)"},
         {"sqmgr", "socket_mode=rw", "socket_mode = rw: must be an octal number from 0 to 0777 (0027)"},
         {"sqmgr", "socket=run/s",
@@ -287,9 +305,16 @@ static const struct {
          "restart_surge = 1111111111111111111111111%: " SURGE_ERROR},
         {"fleet:a", "log=journald",
          "log = journald: must be inherit, journal, or an absolute path: it begins with '/'"},
-        {"fleet:a", "framework=rq", "framework = rq: is not supported by this version: only sidekiq is"},
+        {"fleet:a", "framework=celery",
+         "framework = celery: must be one of sidekiq, native, rq, resque, plain"},
         {"fleet:a", "stop_signal=TERM",
-         "'stop_signal': it is for framework 'plain' only, which this version does not have"},
+         "fleet 'a': 'stop_signal' is for framework 'plain' only, and this is 'sidekiq'"},
+        {"fleet:a", "preset=puma",
+         "fleet 'a': 'preset' is for framework 'plain' only, and this is 'sidekiq'"},
+        {"fleet:a", "heartbeat=redis",
+         "fleet 'a': 'heartbeat' is for framework 'native' only, and this is 'sidekiq'"},
+        {"fleet:a", "rescue_jobs=requeue\nframework=resque",
+         "fleet 'a': 'rescue_jobs' is for workers whose jobs can be put back only, and this is 'resque'"},
         {"fleet:a", "environment=A",
          "environment: word 1 has no '=': write K=V, a value with spaces as K='a b'"},
         {"fleet:a", "environment=A=1 B C=2",
@@ -309,9 +334,11 @@ static const struct {
          "url: not the URL of a Redis: the port must be a number from 1 to 65535"},
 #if !HAVE_TLS
         {"redis", "url=rediss://h",
-         "url: rediss:// (TLS) is not supported by this version: write redis:// or unix://"},
+         "url: rediss:// (TLS) is not supported by this build, whose hiredis has none: write redis:// or "
+         "unix://"},
         {"fleet:a", "redis_url=rediss://h",
-         "redis_url: rediss:// (TLS) is not supported by this version: write redis:// or unix://"},
+         "redis_url: rediss:// (TLS) is not supported by this build, whose hiredis has none: write redis:// "
+         "or unix://"},
 #define NO_TLS "TLS is not supported by this build, whose hiredis has none"
         {"redis", "tls_ca_file=/ca", "'tls_ca_file': " NO_TLS},
         {"redis", "tls_cert_file=/cert", "'tls_cert_file': " NO_TLS},
@@ -386,6 +413,8 @@ static const struct {
          "f:2: command = '': it names no program: write the program, then its arguments\n"},
         {"[fleet:a]\ncommand=a 'b", "f:2: command = a 'b: a single quote is not closed: add the missing ', "
                                     "or write \\' for the character itself\n"},
+        {"[fleet:a]\ncommand=run\nframework=native\nheartbeat=file\nredis_url=redis://h",
+         "f:5: fleet 'a': 'redis_url' is for heartbeats in Redis only, and this is 'native'\n"},
         {"[fleet:a]\ncommand=run\nCommand=run",
          "f:3: 'command' is given twice in this section: first on line 2\n"},
         {"[fleet:a]\ncommand=run\n[fleet:b]\ncommand=run\n[fleet:a]\ncommand=run",
@@ -405,6 +434,12 @@ static const struct {
          "f:3: fleet 'a': stop_timeout = 29s must be at least 30s, or workers are killed while sidekiq still "
          "saves its "
          "jobs\n"},
+        {"[fleet:a]\nstop_timeout=60s\ncommand=sidekiq -t 90",
+         "f:2: fleet 'a': stop_timeout = 1min must be at least 95s, or workers are killed while sidekiq "
+         "still saves its jobs\n"},
+        {"[fleet]\nstop_timeout=60s\n[fleet:a]\ncommand=sh -c 'exec sidekiq -t 56'",
+         "f:2: fleet 'a': stop_timeout = 1min must be at least 61s, or workers are killed while sidekiq "
+         "still saves its jobs\n"},
 #define SENTINELS                                                                                            \
         "must be 'host:port, host:port': names or addresses, IPv6 ones in [], and ports from 1 to 65535\n"
         {"[fleet:a]\ncommand=run\n[redis]\nmaster_name=m\nsentinels=h:0", "f:5: sentinels = h:0: " SENTINELS},
@@ -454,6 +489,30 @@ START_TEST(accepts_a_section_in_parts_and_a_count_without_surge)
         ck_assert_uint_eq(s->n_fleets, 1);
         ck_assert_uint_eq(s->fleets[0]->active_process_count, 3);
         ck_assert_uint_eq(s->fleets[0]->max_processes, 3);
+}
+END_TEST
+
+static const struct {
+        const char *fleet;
+        unsigned seconds;
+} stop_timeouts[] = {
+        {"command=sidekiq", 60},
+        {"command=sidekiq -t 55", 60},
+        {"command=sidekiq -t 56", 61},
+        {"command=bundle exec sidekiq -t 90", 95},
+        {"command=sidekiq -t 90\nstop_timeout=95s", 95},
+        {"command=sidekiq -t 90\nstop_timeout=2min", 120},
+        {"command=sidekiq\nstop_timeout=30s", 30},
+        {"command=sidekiq -t 8\nstop_timeout=13s", 13},
+};
+
+START_TEST(stop_timeout_follows_the_command_unless_it_is_set)
+{
+        char text[256];
+
+        snprintf(text, sizeof(text), "[fleet:a]\n%s", stop_timeouts[_i].fleet);
+        _cleanup_settings_ struct settings *s = read_good(text);
+        ck_assert_uint_eq(s->fleets[0]->stop_timeout, stop_timeouts[_i].seconds * USEC_PER_SEC);
 }
 END_TEST
 
@@ -727,6 +786,8 @@ int main(void)
         tcase_add_loop_test(tests, collects_all_errors_by_line, 0, ELEMENTSOF(file_cases));
         tcase_add_test(tests, accepts_a_section_in_parts_and_a_count_without_surge);
         tcase_add_test(tests, takes_defaults_from_its_surroundings);
+        tcase_add_loop_test(tests, stop_timeout_follows_the_command_unless_it_is_set, 0,
+                            ELEMENTSOF(stop_timeouts));
         tcase_add_test(tests, knows_the_lines_of_keys);
         tcase_add_test(tests, prints_what_it_can_read_again);
         tcase_add_test(tests, shows_signals_and_plain_secrets);

@@ -28,7 +28,7 @@ START_TEST(tells_what_a_reload_changes)
                                "fleet:a environment: none -> *** (outdates)\n"
                                "fleet:a nice: 3 -> sqmgr's own (outdates)\n"
                                "fleet:a limit_nofile: sqmgr's own -> 99 (outdates)\n"
-                               "fleet:a max_processes: 3 x the count in force -> 5\n"
+                               "fleet:a max_processes: 3 x active_process_count -> 5\n"
                                "fleet:a restart_surge: 100% -> 3\n"
                                "fleet:a memory_threshold: 512M -> 1G\n"
                                "fleet:gone *: present -> removed\n"

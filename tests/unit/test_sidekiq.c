@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Are Sidekiq's forms, 5 to 8, read right, and is garbage never taken for one? */
 /* promises: P5 */
+#include "base/words.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/table.h"
 #include "unit.h"
@@ -77,7 +78,7 @@ START_TEST(names_keys)
                 {"app", "vm:1:baa7ee0dd3ef", "workers", "app:vm:1:baa7ee0dd3ef:workers"},
         };
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
-                _cleanup_free_ char *key = sidekiq_key(cases[i].namespace, cases[i].name, cases[i].suffix);
+                _cleanup_free_ char *key = decode_key(cases[i].namespace, cases[i].name, cases[i].suffix);
                 ck_assert_str_eq(key, cases[i].key);
         }
 }
@@ -85,8 +86,8 @@ END_TEST
 
 START_TEST(escapes_the_host_in_patterns)
 {
-        _cleanup_free_ char *plain = sidekiq_identity_pattern("vm");
-        _cleanup_free_ char *odd = sidekiq_identity_pattern("w*b?[1]\\");
+        _cleanup_free_ char *plain = decode_host_pattern("vm");
+        _cleanup_free_ char *odd = decode_host_pattern("w*b?[1]\\");
 
         ck_assert_str_eq(plain, "vm:*");
         ck_assert_str_eq(odd, "w\\*b\\?\\[1\\]\\\\:*");
@@ -128,7 +129,7 @@ START_TEST(reads_beats_to_the_microsecond)
 {
         uint64_t usec = 0;
 
-        bool ok = sidekiq_time_parse(times[_i].text, strlen(times[_i].text), &usec);
+        bool ok = decode_seconds(times[_i].text, strlen(times[_i].text), &usec);
         ck_assert_int_eq(ok, times[_i].usec != 0);
         ck_assert_uint_eq(usec, times[_i].usec);
 }
@@ -380,7 +381,9 @@ START_TEST(has_a_full_row_for_every_framework)
                 ck_assert_ptr_eq(framework->traits, framework_traits[i]);
                 ck_assert_ptr_eq(framework_traits_find(framework_traits[i]->id), framework_traits[i]);
                 ck_assert_ptr_nonnull(framework->traits->name);
-                ck_assert_uint_gt(framework->traits->stale_usec, 0);
+                ck_assert(framework->traits->stale_usec > 0 ||
+                          framework->traits->heartbeat == HEARTBEAT_NONE);
+                ck_assert(!framework->beats == (framework->traits->heartbeat == HEARTBEAT_NONE));
                 ck_assert_int_gt(framework->stop_signal, 0);
         }
         ck_assert_ptr_null(framework_traits_find(UINT32_MAX));
@@ -391,6 +394,53 @@ START_TEST(has_a_full_row_for_every_framework)
         ck_assert_uint_eq(sidekiq_traits.id, 0); /* as all state files have it */
         ck_assert_uint_eq(sidekiq_traits.shutdown_usec, 25 * USEC_PER_SEC);
         ck_assert_uint_eq(sidekiq_traits.stale_usec, 30 * USEC_PER_SEC);
+}
+END_TEST
+
+static const struct {
+        const char *command;
+        unsigned seconds; /* 0: it does not tell */
+        bool title;       /* the title of a process that was started so tells it, too */
+} shutdowns[] = {
+        {"sidekiq", 0, false},
+        {"sidekiq -t 90", 90, true},
+        {"bundle exec sidekiq -C config.yml -t90", 90, true},
+        {"/usr/bin/ruby /opt/bin/sidekiq --timeout 8 -q low", 8, true},
+        {"bin/sidekiq --timeout=120", 120, true},
+        {"flock -t 5 /run/lock sidekiq -t 90", 90, true},
+        {"sidekiq -t 10 -t 90", 90, true},
+        {"bin/work -t 90", 90, false},
+        {"/bin/sh -c 'cd /srv && exec bundle exec sidekiq -t 90'", 90, true},
+        {"/bin/sh -c 'tar -t 90'", 0, false},
+        {"/bin/sh -c \"sidekiq -t $TIMEOUT\"", 0, false},
+        {"sidekiq -t", 0, false},
+        {"sidekiq -t 0", 0, false},
+        {"sidekiq -t 99999999999999", 0, false},
+        {"sidekiq -tx --timeouts=3 --timeout=", 0, false},
+        {"xsidekiq -C t", 0, false},
+};
+
+START_TEST(knows_its_own_shutdown_time_from_a_command_and_from_a_title)
+{
+        _cleanup_words_ char **argv = NULL;
+        const char *error;
+        char title[256] = "";
+
+        ck_assert_int_eq(words_split(shutdowns[_i].command, &argv, &error), 0);
+        ck_assert_uint_eq(sidekiq_traits.command_shutdown_usec(argv), shutdowns[_i].seconds * USEC_PER_SEC);
+        for (size_t i = 0; argv[i]; i++)
+                snprintf(title + strlen(title), sizeof(title) - strlen(title), "%s%s", i > 0 ? " " : "",
+                         argv[i]);
+        ck_assert_uint_eq(sidekiq_traits.title_shutdown_usec(title),
+                          shutdowns[_i].title ? shutdowns[_i].seconds * USEC_PER_SEC : 0);
+}
+END_TEST
+
+START_TEST(a_title_of_anything_tells_no_shutdown_time)
+{
+        ck_assert_uint_eq(sidekiq_traits.title_shutdown_usec(""), 0);
+        ck_assert_uint_eq(sidekiq_traits.title_shutdown_usec("sidekiq 7.0.0 app [0 of 5 busy]"), 0);
+        ck_assert_uint_eq(sidekiq_traits.title_shutdown_usec("sh -c ' sidekiq -t 90"), 0);
 }
 END_TEST
 
@@ -412,6 +462,9 @@ int main(void)
         tcase_add_loop_test(tcase, tells_job_threads_by_their_names, 0, ELEMENTSOF(threads));
         tcase_add_loop_test(tcase, reads_titles_and_tells_booting_from_booted, 0, ELEMENTSOF(titles));
         tcase_add_test(tcase, has_a_full_row_for_every_framework);
+        tcase_add_loop_test(tcase, knows_its_own_shutdown_time_from_a_command_and_from_a_title, 0,
+                            ELEMENTSOF(shutdowns));
+        tcase_add_test(tcase, a_title_of_anything_tells_no_shutdown_time);
         suite_add_tcase(suite, tcase);
         return unit_main(suite);
 }

@@ -28,12 +28,31 @@ START_TEST(is_in_the_services_directory_or_below_the_users)
 }
 END_TEST
 
+static const struct {
+        const char *socket, *status;
+} statuses[] = {
+        {"/run/sqmgr/control.sock", "/run/sqmgr/status"},
+        {"/run/sqmgr/shop.sock", "/run/sqmgr/shop.status"},
+        {"/run/sqmgr/shop", "/run/sqmgr/shop.status"},
+        {"/run/sqmgr/.sock", "/run/sqmgr/.sock.status"},
+        {"/control.sock", "/status"},
+};
+
+START_TEST(has_the_status_directories_beside_it)
+{
+        _cleanup_free_ char *path = socket_path_status(statuses[_i].socket);
+
+        ck_assert_str_eq(path, statuses[_i].status);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("socket_path");
         TCase *cases = tcase_create("all");
 
         tcase_add_loop_test(cases, is_in_the_services_directory_or_below_the_users, 0, ELEMENTSOF(places));
+        tcase_add_loop_test(cases, has_the_status_directories_beside_it, 0, ELEMENTSOF(statuses));
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }

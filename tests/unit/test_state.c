@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What outlives sqmgr: packed and unpacked it is the same, and bytes that were tampered with are refused. */
 /* promises: P4 */
+#include "frameworks/native/native.h"
 #include "frameworks/sidekiq/format.h"
 #include "model/plan.h"
 #include "model/state.h"
@@ -256,6 +257,22 @@ START_TEST(tells_of_a_start_that_was_under_way)
 }
 END_TEST
 
+/* The room of a plan is used again: what stands behind its end is of an earlier one. */
+START_TEST(tells_of_no_start_behind_the_end_of_the_plan)
+{
+        struct action actions[] = {
+                {.kind = ACTION_START, .fleet = t.fleet, .index = 1},
+                {.kind = ACTION_START, .fleet = t.fleet, .index = 2},
+        };
+        const struct plan starting = {.actions = actions, .n_actions = 1, .allocated = 2};
+
+        pack(&starting);
+        const struct state_fleet *saved = unpack(BOOT, t.now);
+        ck_assert_uint_eq(saved->n_workers, 1);
+        ck_assert_uint_eq(saved->workers[0].worker.index, 1);
+}
+END_TEST
+
 START_TEST(a_worker_that_is_gone_is_not_kept)
 {
         test_exit(&t, test_spawn(&t), 0);
@@ -280,6 +297,7 @@ START_TEST(names_what_is_wrong_with_the_bytes)
         pack(NULL);
         ck_assert_int_eq(outcome(bytes, size), STATE_READ);
         ck_assert_int_eq(outcome(bytes, 0), STATE_TRUNCATED);
+        ck_assert_int_eq(outcome(NULL, 0), STATE_TRUNCATED);
         for (size_t length = 1; length < size; length++) {
                 /* Memory of just that size, that a read beyond it is seen. */
                 uint8_t *part = malloc(length);
@@ -288,9 +306,9 @@ START_TEST(names_what_is_wrong_with_the_bytes)
                 ck_assert_int_eq(outcome(part, length), STATE_TRUNCATED);
                 free(part);
         }
-        bytes[8]++; /* the version */
+        bytes[8] = 4; /* the version */
         ck_assert_int_eq(outcome(bytes, size), STATE_NEWER);
-        bytes[8] -= 2;
+        bytes[8] = 0;
         ck_assert_int_eq(outcome(bytes, size), STATE_GARBLED);
         ck_assert_int_eq(outcome((const uint8_t *)"something else", 14), STATE_GARBLED);
 }
@@ -574,13 +592,63 @@ START_TEST(an_adopted_worker_is_judged_by_what_it_does_now)
 }
 END_TEST
 
+START_TEST(one_that_is_unproven_is_so_still_and_an_older_sqmgr_is_told)
+{
+        struct worker *worker = test_spawn(&t);
+
+        pack(NULL);
+        ck_assert_uint_eq(bytes[8], 1);
+        worker->unproven = true;
+        pack(NULL);
+        ck_assert_uint_eq(bytes[8], 2);
+        ck_assert(unpack(BOOT, t.now)->workers[0].worker.unproven);
+        test_beat(&t, worker, 100, 0, false);
+        pack(NULL);
+        ck_assert_uint_eq(bytes[8], 1);
+}
+END_TEST
+
+START_TEST(what_is_left_with_a_job_has_it_still_and_an_older_sqmgr_is_told)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        worker->finishes_job = true;
+        pack(NULL);
+        ck_assert_uint_eq(bytes[8], 2);
+        const struct worker *saved = &unpack(BOOT, t.now)->workers[0].worker;
+        ck_assert(saved->finishes_job);
+        ck_assert_uint_eq(saved->busy, 1);
+}
+END_TEST
+
+/* Without its settings nothing else tells the next one where its workers are heard. */
+START_TEST(heartbeats_in_files_are_so_still_and_an_older_sqmgr_is_told)
+{
+        const struct traits *traits = t.fleet_settings.traits;
+
+        make_history();
+        pack(NULL);
+        ck_assert_uint_eq(unpack(BOOT, t.now)->heartbeat, HEARTBEAT_REDIS);
+        t.fleet_settings.traits = &native_traits;
+        t.fleet_settings.heartbeat = HEARTBEAT_REDIS;
+        pack(NULL);
+        ck_assert_uint_eq(bytes[8], 1);
+        t.fleet_settings.heartbeat = HEARTBEAT_FILE;
+        pack(NULL);
+        ck_assert_uint_eq(bytes[8], 3);
+        ck_assert_uint_eq(unpack(BOOT, t.now)->heartbeat, HEARTBEAT_FILE);
+        ck_assert_uint_eq(state->fleets[0].n_workers, 3);
+        t.fleet_settings.traits = traits;
+}
+END_TEST
+
 START_TEST(starts_wait_until_found_processes_are_known)
 {
         t.fleet->hold_until = t.now + USEC_PER_SEC;
         test_plan(&t);
         ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), 0);
         ck_assert_str_eq(test_fleet_waits_for(&t),
-                         "waits to learn whether processes that it found are its workers");
+                         "waits to learn whether processes that it found are its workers (up to 1s)");
         ck_assert_uint_eq(t.pass.plan.wake_at, t.fleet->hold_until);
         t.now += USEC_PER_SEC;
         test_plan(&t);
@@ -600,6 +668,7 @@ int main(void)
         tcase_add_test(tcase, another_boot_ends_the_workers_and_keeps_the_orders);
         tcase_add_test(tcase, a_scale_lapses_with_the_count_that_it_was_given_for);
         tcase_add_test(tcase, tells_of_a_start_that_was_under_way);
+        tcase_add_test(tcase, tells_of_no_start_behind_the_end_of_the_plan);
         tcase_add_test(tcase, a_worker_that_is_gone_is_not_kept);
         tcase_add_test(tcase, names_what_is_wrong_with_the_bytes);
         tcase_add_test(tcase, a_changed_byte_is_found);
@@ -612,6 +681,9 @@ int main(void)
         tcase_add_test(tcase, adopts_the_one_that_beats_where_its_wrapper_is_gone);
         tcase_add_test(tcase, a_wrapper_without_its_process_has_to_boot_again);
         tcase_add_test(tcase, an_adopted_worker_is_judged_by_what_it_does_now);
+        tcase_add_test(tcase, one_that_is_unproven_is_so_still_and_an_older_sqmgr_is_told);
+        tcase_add_test(tcase, what_is_left_with_a_job_has_it_still_and_an_older_sqmgr_is_told);
+        tcase_add_test(tcase, heartbeats_in_files_are_so_still_and_an_older_sqmgr_is_told);
         tcase_add_test(tcase, starts_wait_until_found_processes_are_known);
         suite_add_tcase(suite, tcase);
         return unit_main(suite);

@@ -2,6 +2,7 @@
 /* The status object, of worlds made by hand. */
 #include "daemon/api/status.h"
 #include "frameworks/sidekiq/format.h"
+#include "model/command.h"
 #include "model/culprits.h"
 #include "unit.h"
 
@@ -18,7 +19,10 @@ static struct fleet_settings fleet_settings = {
         .stop_timeout = 60 * USEC_PER_SEC,
 };
 static struct fleet_settings *fleets[] = {&fleet_settings};
-static struct settings settings = {.check_interval = 5 * USEC_PER_SEC, .fleets = fleets, .n_fleets = 1};
+static struct settings settings = {.check_interval = 5 * USEC_PER_SEC,
+                                   .shutdown_timeout = USEC_PER_MIN,
+                                   .fleets = fleets,
+                                   .n_fleets = 1};
 static struct world *world;
 static struct fleet *fleet;
 
@@ -44,10 +48,16 @@ static struct worker *add_worker(unsigned index, pid_t pid, usec_t now)
 
 static json_t *render(usec_t now)
 {
-        const struct status_redis redis[] = {{"redis://m/0", "10.0.0.7:6379", "connected", 0.12345, NULL},
-                                             {"unix:///run/redis.sock", NULL, "down", -1, NULL}};
-        struct status_info info = {
-                .version = "1.2.3", .pid = 77, .started_at = T0, .redis = redis, .n_redis = 2};
+        const struct status_redis redis[] = {
+                {"redis://m/0", "10.0.0.7:6379", "connected", NULL, 0.12345, NULL},
+                {"unix:///run/redis.sock", NULL, "down", "Connection refused", -1, NULL}};
+        struct status_info info = {.version = "1.2.3",
+                                   .pid = 77,
+                                   .started_at = T0,
+                                   .realtime = 1795258100 * USEC_PER_SEC,
+                                   .world = world,
+                                   .redis = redis,
+                                   .n_redis = 2};
         json_t *status = status_render(&info, world->fleets, world->n_fleets, now);
 
         ck_assert_ptr_nonnull(status);
@@ -68,6 +78,23 @@ static json_t *at(json_t *json, const char *path)
         return json;
 }
 
+START_TEST(a_shutdown_counts_down)
+{
+        command_shutdown(world, T0);
+        json_t *status = render(T0 + USEC_PER_SEC);
+        ck_assert_double_eq(json_real_value(at(status, "shutdown/seconds_left")), 59);
+        ck_assert_str_eq(json_string_value(at(status, "shutdown/text")),
+                         "0 workers left, 0 running jobs, 59s until all are told to exit");
+        json_decref(status);
+        command_shutdown(world, T0);
+        status = render(T0 + USEC_PER_SEC);
+        ck_assert_double_eq(json_real_value(at(status, "shutdown/seconds_left")), 0);
+        ck_assert_str_eq(json_string_value(at(status, "shutdown/text")),
+                         "0 workers left, 0 running jobs, all told to exit");
+        json_decref(status);
+}
+END_TEST
+
 static const struct {
         const char *path;
         json_type type;
@@ -75,13 +102,20 @@ static const struct {
         {"version", JSON_STRING},
         {"pid", JSON_INTEGER},
         {"uptime_seconds", JSON_REAL},
+        {"shutdown", JSON_NULL},
         {"redis/0/url", JSON_STRING},
         {"redis/0/state", JSON_STRING},
+        {"redis/0/error", JSON_NULL},
+        {"redis/1/error", JSON_STRING},
         {"redis/0/rtt_ms", JSON_REAL},
         {"redis/1/rtt_ms", JSON_NULL},
         {"fleets/0/name", JSON_STRING},
         {"fleets/0/framework", JSON_STRING},
         {"fleets/0/target", JSON_INTEGER},
+        {"fleets/0/configured", JSON_INTEGER},
+        {"fleets/0/scaled_by", JSON_NULL},
+        {"fleets/0/scaled_at", JSON_NULL},
+        {"fleets/0/scaled_text", JSON_NULL},
         {"fleets/0/active", JSON_INTEGER},
         {"fleets/0/starting", JSON_INTEGER},
         {"fleets/0/hung", JSON_INTEGER},
@@ -93,13 +127,18 @@ static const struct {
         {"fleets/0/memory_threshold_bytes", JSON_NULL},
         {"fleets/0/state", JSON_STRING},
         {"fleets/0/waits_for", JSON_NULL},
+        {"fleets/0/waits_for_code", JSON_NULL},
         {"fleets/0/rollout/state", JSON_STRING},
         {"fleets/0/rollout/generation", JSON_INTEGER},
         {"fleets/0/rollout/replaced", JSON_INTEGER},
         {"fleets/0/rollout/outdated", JSON_INTEGER},
+        {"fleets/0/rollout/draining", JSON_INTEGER},
         {"fleets/0/rollout/error", JSON_NULL},
         {"fleets/0/crash/count", JSON_INTEGER},
+        {"fleets/0/crash/state", JSON_STRING},
         {"fleets/0/crash/next_start_seconds", JSON_NULL},
+        {"fleets/0/crash/over_seconds", JSON_NULL},
+        {"fleets/0/crash/text", JSON_NULL},
         {"fleets/0/crash/last", JSON_NULL},
         {"fleets/0/culprits", JSON_ARRAY},
         {"fleets/0/workers/0/id", JSON_STRING},
@@ -107,6 +146,7 @@ static const struct {
         {"fleets/0/workers/0/pid", JSON_INTEGER},
         {"fleets/0/workers/0/state", JSON_STRING},
         {"fleets/0/workers/0/ready", JSON_FALSE},
+        {"fleets/0/workers/0/ready_seconds", JSON_NULL},
         {"fleets/0/workers/0/hung", JSON_FALSE},
         {"fleets/0/workers/0/generation", JSON_INTEGER},
         {"fleets/0/workers/0/outdated", JSON_FALSE},
@@ -189,6 +229,23 @@ START_TEST(evidence_is_what_can_be_trusted_now)
 }
 END_TEST
 
+START_TEST(tells_who_asked_for_another_count)
+{
+        struct orderer deploy = {.known = true, .uid = 1001, .name = "deploy"};
+
+        world->by = &deploy;
+        command_scale(world, fleet, 4, T0 + USEC_PER_SEC);
+        json_t *status = render(T0 + 61 * USEC_PER_SEC);
+        ck_assert_int_eq(json_integer_value(at(status, "fleets/0/configured")), 2);
+        ck_assert_int_eq(json_integer_value(at(status, "fleets/0/target")), 4);
+        ck_assert_int_eq(json_integer_value(at(status, "fleets/0/scaled_by/uid")), 1001);
+        ck_assert_double_eq(json_real_value(at(status, "fleets/0/scaled_at")), 1795258040);
+        ck_assert_str_eq(json_string_value(at(status, "fleets/0/scaled_text")),
+                         "scaled 1min ago by deploy (uid 1001)");
+        json_decref(status);
+}
+END_TEST
+
 START_TEST(tells_crashes_and_rollouts)
 {
         add_worker(1, 100, T0)->generation = 1;
@@ -196,16 +253,20 @@ START_TEST(tells_crashes_and_rollouts)
         fleet->generation = 2;
         fleet->rollout = (struct rollout){.state = ROLLOUT_HALTED, .total = 3, .error = "it \xff failed"};
         fleet->crash = (struct backoff){.count = 2, .next_at = T0 + 4 * USEC_PER_SEC};
+        fleet->waits_for = WAIT_BACKOFF;
         strcpy(fleet->crash_last, "exited with status 1");
         json_t *status = render(T0 + USEC_PER_SEC);
 
         ck_assert_str_eq(json_string_value(at(status, "fleets/0/rollout/state")), "halted");
         ck_assert_str_eq(json_string_value(at(status, "fleets/0/rollout/error")), "it ? failed");
         ck_assert_int_eq(json_integer_value(at(status, "fleets/0/rollout/outdated")), 1);
-        ck_assert_int_eq(json_integer_value(at(status, "fleets/0/rollout/replaced")), 2);
+        ck_assert_int_eq(json_integer_value(at(status, "fleets/0/rollout/replaced")), 1);
         ck_assert_int_eq(json_integer_value(at(status, "fleets/0/crash/count")), 2);
         ck_assert_double_eq(json_real_value(at(status, "fleets/0/crash/next_start_seconds")), 3.0);
         ck_assert_str_eq(json_string_value(at(status, "fleets/0/crash/last")), "exited with status 1");
+        ck_assert_str_eq(json_string_value(at(status, "fleets/0/crash/state")), "failing");
+        ck_assert_str_eq(json_string_value(at(status, "fleets/0/crash/text")),
+                         "2 short lives in a row, the next start in 3s; the last: exited with status 1");
         ck_assert(json_is_true(at(status, "fleets/0/workers/0/outdated")));
         json_decref(status);
 }
@@ -272,9 +333,11 @@ int main(void)
         TCase *tests = tcase_create("status");
 
         tcase_add_checked_fixture(tests, setup, teardown);
+        tcase_add_test(tests, a_shutdown_counts_down);
         tcase_add_test(tests, every_field_of_the_contract_has_its_type);
         tcase_add_test(tests, tells_what_the_model_holds);
         tcase_add_test(tests, evidence_is_what_can_be_trusted_now);
+        tcase_add_test(tests, tells_who_asked_for_another_count);
         tcase_add_test(tests, tells_crashes_and_rollouts);
         tcase_add_test(tests, tells_the_last_culprits);
         tcase_add_test(tests, tells_why_a_worker_leaves_and_forgets_those_gone);

@@ -4,10 +4,24 @@
 #include "model/culprits.h"
 #include "model/rescue.h"
 #include "world.h"
+#include <string.h>
 
 static const struct traits quiet_is_stop = {
-        .name = "quiet-is-stop", .quiet_is_stop = true, .stale_usec = 30 * USEC_PER_SEC};
-static const struct traits beats_alone = {.name = "beats-alone", .stale_usec = 30 * USEC_PER_SEC};
+        .name = "quiet-is-stop", .quiet_is_stop = true, .tells_busy = true, .stale_usec = 30 * USEC_PER_SEC};
+static const struct traits quiet_at_rest = {.name = "quiet-at-rest",
+                                            .quiet_is_stop = true,
+                                            .quiet_at_rest = true,
+                                            .tells_busy = true,
+                                            .stale_usec = 30 * USEC_PER_SEC};
+static const struct traits beats_alone = {
+        .name = "beats-alone", .tells_busy = true, .stale_usec = 30 * USEC_PER_SEC};
+
+static const struct traits title_completes = {.name = "title-completes",
+                                              .has_work_list = true,
+                                              .jobs_outlive_it = true,
+                                              .title_completes = true,
+                                              .tells_busy = true,
+                                              .stale_usec = 30 * USEC_PER_SEC};
 
 static struct test_world t;
 static struct worker *worker;
@@ -71,6 +85,60 @@ START_TEST(to_quiet_one_is_to_stop_it)
         expect(ACTION_QUIET, ACTION_SIGNAL_STOP);
         t.fleet_settings.traits = &beats_alone;
         expect(ACTION_QUIET, ACTION_SIGNAL_QUIET);
+}
+END_TEST
+
+/* Tries to quiet it, which its taking jobs forbids. */
+static void quiet_in_vain(void)
+{
+        t.quiet_error = EAGAIN;
+        test_plan(&t);
+        test_execute(&t);
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        ck_assert_int_eq(worker->signal_error, 0);
+}
+
+START_TEST(one_that_may_be_taking_a_job_is_tried_again_but_not_for_ever)
+{
+        t.fleet_settings.traits = &quiet_at_rest;
+        command_quiet_worker(t.world, worker, t.now);
+        ck_assert_uint_eq(worker_looks(worker, true, t.now), 0);
+        for (unsigned i = 0; i < 10; i++) {
+                ck_assert(worker_awaits_rest(worker, t.now));
+                quiet_in_vain();
+                test_plan(&t);
+                ck_assert_str_eq(test_waits_for(&t, worker),
+                                 "is told to exit once it is sure not to be taking a job");
+                ck_assert_uint_ne(worker_looks(worker, true, t.now), 0);
+                beat(1, false);
+        }
+        quiet_in_vain();
+        ck_assert(!worker_awaits_rest(worker, t.now));
+        ck_assert_uint_eq(test_events(&t, EVENT_SIGNAL_REFUSED), 0);
+        t.quiet_error = 0;
+        quiet();
+}
+END_TEST
+
+START_TEST(one_that_was_to_leave_once_is_waited_for_anew)
+{
+        t.fleet_settings.traits = &quiet_at_rest;
+        command_quiet_worker(t.world, worker, t.now);
+        quiet_in_vain();
+        worker->quiet_ordered = false;
+        for (unsigned i = 0; i < 20; i++)
+                beat(0, false);
+        ck_assert_uint_eq(worker_looks(worker, true, t.now), 0);
+        ck_assert(worker_awaits_rest(worker, t.now));
+        worker->quiet_ordered = true;
+        quiet_in_vain();
+        ck_assert(worker_awaits_rest(worker, t.now));
+}
+END_TEST
+
+START_TEST(rest_is_for_those_that_lose_jobs_without)
+{
+        ck_assert(!worker_awaits_rest(worker, t.now));
 }
 END_TEST
 
@@ -157,6 +225,7 @@ START_TEST(a_wrapper_that_outlives_it_is_told_for_itself)
         beat(1, false);
         quiet();
         observe_beat_process(worker, 0, 0, t.now);
+        observe_booted(worker, false, t.now);
         expect(ACTION_STOP, ACTION_SIGNAL_STOP);
 }
 END_TEST
@@ -198,6 +267,132 @@ START_TEST(two_beats_prove_one_idle_that_has_no_work_list)
 }
 END_TEST
 
+/* It wakes up once in a while, and sets its title then. */
+START_TEST(one_whose_title_says_not_yet_that_it_is_quiet_is_looked_at_now_and_then)
+{
+        t.fleet_settings.traits = &title_completes;
+        beat(0, false);
+        quiet();
+        ck_assert_uint_eq(worker_looks(worker, true, t.now), LOOK_BEAT | LOOK_WORK_LIST);
+        beat(0, false);
+        ck_assert_uint_eq(worker_looks(worker, true, t.now), 0);
+        ck_assert_uint_eq(worker_looks(worker, false, t.now), LOOK_BEAT | LOOK_WORK_LIST | LOOK_MEMORY);
+        ck_assert_ptr_null(planned());
+        beat(0, false);
+        beat(0, false);
+        expect(ACTION_QUIET, ACTION_SIGNAL_QUIET);
+        test_execute(&t);
+        beat(0, true);
+        ck_assert_uint_eq(worker_looks(worker, true, t.now), LOOK_BEAT | LOOK_WORK_LIST);
+}
+END_TEST
+
+/* As where somebody pauses the queues for a while. */
+START_TEST(one_that_says_it_is_paused_and_was_not_told_takes_jobs_as_before)
+{
+        const struct heartbeat now = {.beat_usec = 1};
+
+        t.fleet_settings.traits = &title_completes;
+        ck_assert(!heartbeat_complete(worker, &now, 0, true).quiet);
+        beat(0, false);
+        quiet();
+        ck_assert(heartbeat_complete(worker, &now, 0, true).quiet);
+        ck_assert(heartbeat_complete(worker, &now, 1, false).quiet);
+        ck_assert(!heartbeat_complete(worker, &now, 0, false).quiet);
+}
+END_TEST
+
+START_TEST(jobs_that_its_framework_brings_back_itself_are_left_to_it)
+{
+        const struct exit_status killed = {.known = true, .by_signal = true, .status = 9};
+
+        t.fleet_settings.traits = &title_completes;
+        t.fleet_settings.memory_limit = 1;
+        observe_memory(worker, 2, t.now);
+        beat(1, false);
+        beat(1, false);
+        ck_assert(culprits_take(worker));
+        ck_assert(!rescue_is_due(worker, &killed));
+}
+END_TEST
+
+START_TEST(a_job_that_outlives_its_worker_is_finished)
+{
+        const struct exit_status killed = {.known = true, .by_signal = true, .status = 9};
+
+        t.fleet_settings.traits = &title_completes;
+        observe_left_behind(worker, &killed, 777, 3, t.now);
+        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_SEVERAL), "which finishes its job"));
+        ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 1);
+        ck_assert_int_eq(worker->reason, REASON_CRASH);
+        /* Whatever title a job gives itself: its exit is the proof. */
+        for (unsigned i = 0; i < 3; i++) {
+                observe_booted(worker, i == 0, t.now);
+                ck_assert_ptr_null(planned());
+                ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 running job to finish");
+        }
+        t.fleet_settings.drain_timeout = USEC_PER_MIN;
+        t.now += USEC_PER_MIN;
+        expect(ACTION_STOP, ACTION_SIGNAL_STOP);
+        test_exit(&t, worker, 0);
+        ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 1);
+        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_GONE), ", left with a job: crash"));
+}
+END_TEST
+
+/* The wrapper around it ended after it. */
+START_TEST(a_job_that_outlives_worker_and_wrapper_is_finished_beside_another_worker)
+{
+        const struct exit_status killed = {.known = true, .status = 137};
+
+        t.fleet_settings.traits = &title_completes;
+        observe_beat_process(worker, 0, 0, t.now);
+        ck_assert_int_eq(worker->state, WORKER_STARTING);
+        observe_left_behind(worker, &killed, 777, 3, t.now);
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        observe_booted(worker, true, t.now);
+        ck_assert_uint_eq(test_events(&t, EVENT_ELSEWHERE), 0);
+        t.now += t.fleet_settings.boot_timeout;
+        ck_assert_ptr_null(planned());
+        ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 running job to finish");
+        ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), 1);
+}
+END_TEST
+
+/* Of a command that starts several. */
+START_TEST(what_is_left_and_beats_is_a_worker_and_no_job)
+{
+        const struct exit_status killed = {.known = true, .by_signal = true, .status = 9};
+
+        t.fleet_settings.traits = &title_completes;
+        observe_left_behind(worker, &killed, 777, 3, t.now);
+        observe_beat_process(worker, 777, 3, t.now);
+        beat(0, false);
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        ck_assert(!worker->finishes_job);
+}
+END_TEST
+
+/* Two containers of one host name may have the same pids. */
+START_TEST(a_beat_of_another_process_of_its_pid_is_none)
+{
+        struct heartbeat heartbeat = {.quiet = true, .start = worker->beat_pid_start + 1};
+
+        t.fleet_settings.traits = &beats_alone;
+        beat(1, false);
+        for (unsigned i = 0; i < 4; i++) {
+                heartbeat.beat_usec = (uint64_t)(++clock_of_beats * 1e6);
+                t.now += USEC_PER_SEC;
+                observe_heartbeat(worker, &heartbeat, t.now);
+        }
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        ck_assert_uint_eq(worker->busy, 1);
+        heartbeat.start = worker->beat_pid_start;
+        observe_heartbeat(worker, &heartbeat, t.now);
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("traits");
@@ -205,6 +400,9 @@ int main(void)
 
         tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_add_test(tcase, to_quiet_one_is_to_stop_it);
+        tcase_add_test(tcase, one_that_may_be_taking_a_job_is_tried_again_but_not_for_ever);
+        tcase_add_test(tcase, one_that_was_to_leave_once_is_waited_for_anew);
+        tcase_add_test(tcase, rest_is_for_those_that_lose_jobs_without);
         tcase_add_test(tcase, one_that_was_told_is_left_alone_until_it_exits);
         tcase_add_test(tcase, somebody_else_may_have_told_it);
         tcase_add_test(tcase, drain_timeout_ends_it_without_a_second_signal);
@@ -214,6 +412,13 @@ int main(void)
         tcase_add_test(tcase, nothing_is_looked_for_that_proves_nothing);
         tcase_add_test(tcase, its_jobs_are_not_looked_up);
         tcase_add_test(tcase, two_beats_prove_one_idle_that_has_no_work_list);
+        tcase_add_test(tcase, one_whose_title_says_not_yet_that_it_is_quiet_is_looked_at_now_and_then);
+        tcase_add_test(tcase, one_that_says_it_is_paused_and_was_not_told_takes_jobs_as_before);
+        tcase_add_test(tcase, jobs_that_its_framework_brings_back_itself_are_left_to_it);
+        tcase_add_test(tcase, a_job_that_outlives_its_worker_is_finished);
+        tcase_add_test(tcase, a_job_that_outlives_worker_and_wrapper_is_finished_beside_another_worker);
+        tcase_add_test(tcase, what_is_left_and_beats_is_a_worker_and_no_job);
+        tcase_add_test(tcase, a_beat_of_another_process_of_its_pid_is_none);
         suite_add_tcase(suite, tcase);
         return unit_main(suite);
 }

@@ -2,6 +2,7 @@
 /* What every unit test needs: Check, and a main() in one line. */
 #pragma once
 
+#include "../guard.h"
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +15,10 @@
 /* Runs the suite. Returns the exit status for main(). */
 static inline int unit_main(Suite *suite)
 {
+        if (!guard_start()) {
+                fprintf(stderr, "the guard of what tests leave behind could not be started\n");
+                return EXIT_FAILURE;
+        }
         SRunner *runner = srunner_create(suite);
         srunner_run_all(runner, CK_ENV);
         int failed = srunner_ntests_failed(runner);

@@ -61,7 +61,8 @@ struct test_world {
         unsigned evidence_since_doubt;
 };
 
-/* A fleet "default" of count workers with the contract's defaults, no worker yet, Redis up. */
+/* A fleet "default" of count workers with the contract's defaults, but a trial of 10 s, no worker yet, Redis
+ * up. */
 void test_world_open(struct test_world *t, unsigned count);
 void test_world_close(struct test_world *t);
 

@@ -17,7 +17,8 @@
 /* What one Redis answered. */
 struct answers {
         char *url;
-        char *error, *info, *info_error, *save, *config_error; /* as of struct doctor_redis */
+        char *error, *info, *info_error, *save, *config_error, *left_out; /* as of struct doctor_redis */
+        size_t n_left_out;
 };
 
 struct diagnosis {
@@ -42,6 +43,7 @@ static void diagnosis_free(struct diagnosis *diagnosis)
                 free(answers->info_error);
                 free(answers->save);
                 free(answers->config_error);
+                free(answers->left_out);
         }
         free(diagnosis->answers);
         asks_free(diagnosis->asks);
@@ -133,7 +135,7 @@ static int diagnose_fleet(struct findings *findings, const struct doctor_machine
         for (size_t i = 0; i < fleet->n_workers; i++)
                 if (fleet->workers[i]->state != WORKER_GONE)
                         workers[n++] = look_at_worker(fleet->workers[i]);
-        doctor_fleet(findings, machine, fleet, workers, n);
+        doctor_fleet(findings, machine, fleet, workers, n, clock_now(CLOCK_MONOTONIC));
         return 0;
 }
 
@@ -229,6 +231,10 @@ static void ask_redis(struct diagnosis *diagnosis, size_t i, struct redis *redis
         const char *error = redis_error(redis);
 
         set(&answers->url, redis_url_text(redis));
+        if (redis_left_out(redis, 0))
+                set(&answers->left_out, redis_left_out(redis, 0));
+        while (redis_left_out(redis, answers->n_left_out))
+                answers->n_left_out++;
         int r = redis_state(redis) == REDIS_STATE_CONNECTED ? 0 : -ENOTCONN;
         if (r == 0)
                 r = asks_add(diagnosis->asks, redis, i * QUESTIONS + QUESTION_INFO, ELEMENTSOF(info), info,

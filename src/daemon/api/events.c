@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Keeps the last events, and tells new ones to those who follow. */
 #include "daemon/api/events.h"
+#include "daemon/api/status.h"
 #include <stdio.h>
 #include <string.h>
 #include <syslog.h>
@@ -14,6 +15,7 @@ struct entry {
         uint64_t generation;
         enum reason reason;
         char *text;
+        struct orderer by;
 };
 
 struct follower {
@@ -99,6 +101,7 @@ static struct entry entry_of(const struct event *event, usec_t realtime)
                 .generation = event->generation,
                 .reason = event->reason,
                 .text = event->text,
+                .by = event->by,
         };
 }
 
@@ -164,14 +167,14 @@ static json_t *render_entry(const struct entry *entry)
         bool has_reason = entry->reason != REASON_NONE;
         char id[WORKER_ID_MAX];
 
-        return json_pack("{s:f, s:s, s:s, s:o, s:o, s:o, s:o, s:s?, s:o}", "at",
+        return json_pack("{s:f, s:s, s:s, s:o, s:o, s:o, s:o, s:s?, s:o, s:o}", "at",
                          (double)entry->realtime / (double)USEC_PER_SEC, "event",
                          event_kind_name(entry->kind), "level", level_name(event_kind_level(entry->kind)),
                          "fleet", varlink_text(entry->fleet), "worker", varlink_text(entry_worker(entry, id)),
                          "pid", entry->pid > 0 ? json_integer(entry->pid) : json_null(), "generation",
                          entry->generation > 0 ? json_integer((json_int_t)entry->generation) : json_null(),
                          "reason", has_reason ? reason_name(entry->reason) : NULL, "text",
-                         varlink_text(entry->text));
+                         varlink_text(entry->text), "by", status_orderer(&entry->by));
 }
 
 json_t *event_render(const struct event *event, usec_t realtime)
@@ -179,6 +182,29 @@ json_t *event_render(const struct event *event, usec_t realtime)
         struct entry entry = entry_of(event, realtime);
 
         return render_entry(&entry);
+}
+
+uint64_t events_end(const struct events *events)
+{
+        return events->end;
+}
+
+/* A restart that was halted or aborted is told of as such. */
+static bool is_trouble_of(const struct entry *entry, const char *fleet)
+{
+        return event_kind_level(entry->kind) <= LOG_WARNING && entry->kind != EVENT_ROLLOUT_HALTED &&
+               entry->kind != EVENT_ROLLOUT_ABORTED && entry->fleet && strcmp(entry->fleet, fleet) == 0;
+}
+
+int events_add_troubles(const struct events *events, uint64_t since, const char *fleet, json_t *list)
+{
+        for (uint64_t at = MAX(since, first_kept(events)); at < events->end; at++) {
+                const struct entry *entry = &events->ring[at % EVENTS_KEPT];
+
+                if (is_trouble_of(entry, fleet) && json_array_append_new(list, render_entry(entry)) < 0)
+                        return -ENOMEM;
+        }
+        return 0;
 }
 
 /* What the follower has not been told. *ret_any: is there anything? Returns NULL where memory is short. */

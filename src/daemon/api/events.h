@@ -22,6 +22,13 @@ json_t *event_render(const struct event *event, usec_t realtime);
 /* realtime: when it is told, by the wall clock. Lost where memory is short. */
 void events_add(struct events *events, const struct event *event, usec_t realtime);
 
+/* The number of the next event. */
+uint64_t events_end(const struct events *events);
+
+/* Appends to list the warnings and errors of a fleet, from that number on, as GetEvents tells them. Returns 0
+ * or -ENOMEM. */
+int events_add_troubles(const struct events *events, uint64_t since, const char *fleet, json_t *list);
+
 /* Is any kept of this worker (FLEET/INDEX)? */
 bool events_have(const struct events *events, const char *worker);
 

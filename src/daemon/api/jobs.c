@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers what the workers run now: one reading of each Redis that holds some of them, and the call is kept
- * until all are in. */
+/* Answers what the workers run now: one reading of each Redis that holds some of them, and the calls are kept
+ * until all are in. Who asks for the same meanwhile has the same answer. */
 #include "daemon/api/jobs.h"
 #include "daemon/run/process.h"
 #include <stdarg.h>
@@ -9,6 +9,8 @@
 
 /* Names that jobs bring along are cut at this. */
 #define NAME_MAX_BYTES 200
+/* So many readings may be under way: each holds what some workers run. */
+#define QUERIES_MAX 8
 
 struct place {
         const struct traits *traits; /* of its framework */
@@ -28,7 +30,11 @@ struct reading {
 };
 
 struct query {
-        struct call *call;
+        struct jobs_calls *list;
+        struct query *next;
+        char *names; /* of the fleets, a line each: who asks for the same joins */
+        struct call *calls[SERVER_CONNECTIONS_MAX];
+        size_t n_calls;
         struct reading *readings;
         size_t n_readings;
         size_t pending;
@@ -39,6 +45,13 @@ struct query {
 
 static void query_free(struct query *query)
 {
+        struct query **link = &query->list->first;
+
+        while (*link && *link != query)
+                link = &(*link)->next;
+        if (*link)
+                *link = query->next;
+        assert(query->n_calls == 0);
         for (size_t i = 0; i < query->n_readings; i++) {
                 struct reading *reading = &query->readings[i];
 
@@ -49,14 +62,22 @@ static void query_free(struct query *query)
                 free(reading->places);
         }
         free(query->readings);
+        free(query->names);
         json_decref(query->jobs);
         json_decref(query->errors);
         free(query);
 }
 
-static void on_cancelled(struct call *call _unused_, void *userdata)
+static void on_cancelled(struct call *call, void *userdata)
 {
-        query_free(userdata);
+        struct query *query = userdata;
+        size_t i = 0;
+
+        while (query->calls[i] != call)
+                i++;
+        query->calls[i] = query->calls[--query->n_calls];
+        if (query->n_calls == 0)
+                query_free(query);
 }
 
 /* Returns false where memory is short. */
@@ -95,20 +116,29 @@ static json_t *render_job(const struct place *place, const struct job *job)
                                                : json_null());
 }
 
-/* Answers with what could be learned, and frees the query. enough: memory. */
+/* Answers all with what could be learned, and frees the query. enough: memory. */
 static void answer(struct query *query, bool enough)
 {
-        struct call *call = query->call;
         json_t *first = json_array_get(query->errors, 0);
+        _cleanup_free_ char *text = NULL;
+        size_t size = 0;
+        int r = -ENOMEM;
 
-        if (!enough)
-                server_reply(call, NULL, false);
-        else if (first && query->n_read == 0 && json_array_size(query->jobs) == 0)
-                server_reply_error(call, CONTROL_REFUSED,
-                                   json_pack("{s:O, s:[]}", "reason", first, "details"));
-        else
-                server_reply(call, json_pack("{s:O, s:O}", "jobs", query->jobs, "errors", query->errors),
-                             false);
+        if (enough && first && query->n_read == 0 && json_array_size(query->jobs) == 0)
+                r = varlink_encode_error(CONTROL_REFUSED,
+                                         json_pack("{s:O, s:[]}", "reason", first, "details"), &text, &size);
+        else if (enough)
+                r = varlink_encode_reply(
+                        json_pack("{s:O, s:O}", "jobs", query->jobs, "errors", query->errors), false, &text,
+                        &size);
+        while (query->n_calls > 0) {
+                struct call *call = query->calls[--query->n_calls];
+
+                if (r < 0)
+                        server_reply(call, NULL, false);
+                else
+                        server_reply_text(call, text, size);
+        }
         query_free(query);
 }
 
@@ -197,28 +227,76 @@ static bool read_link(struct query *query, const struct link *link, struct fleet
         return true;
 }
 
-void jobs_reply(struct call *call, struct fleet *const *fleets, size_t n_fleets)
+/* To be freed; NULL: memory is short. */
+static char *names_of(struct fleet *const *fleets, size_t n_fleets)
+{
+        char *names = NULL;
+        size_t size;
+        FILE *file = open_memstream(&names, &size);
+
+        if (!file)
+                return NULL;
+        for (size_t i = 0; i < n_fleets; i++)
+                fprintf(file, "%s\n", fleets[i]->settings->name);
+        if (fclose(file) == 0)
+                return names;
+        free(names);
+        return NULL;
+}
+
+static struct query *query_new(struct jobs_calls *list, size_t n_fleets, char *names)
 {
         struct query *query = calloc(1, sizeof(*query));
 
+        if (!query)
+                return NULL;
+        *query = (struct query){
+                .list = list,
+                .jobs = json_array(),
+                .errors = json_array(),
+                .readings = calloc(n_fleets + 1, sizeof(*query->readings)),
+                .names = names,
+        };
+        return query;
+}
+
+void jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *const *fleets, size_t n_fleets)
+{
+        _cleanup_free_ char *names = names_of(fleets, n_fleets);
+        size_t n = 0;
+
+        for (struct query *i = list->first; names && i; i = i->next, n++)
+                if (strcmp(i->names, names) == 0) {
+                        i->calls[i->n_calls++] = call;
+                        server_keep(call, on_cancelled, i);
+                        return;
+                }
+        if (n == QUERIES_MAX) {
+                server_reply_error(
+                        call, CONTROL_REFUSED,
+                        json_pack("{s:s, s:[]}", "reason", "too many wait for this already", "details"));
+                return;
+        }
+        struct query *query = names ? query_new(list, n_fleets, names) : NULL;
         if (!query) {
                 server_reply(call, NULL, false);
                 return;
         }
-        query->call = call;
-        query->jobs = json_array();
-        query->errors = json_array();
-        query->readings = calloc(n_fleets + 1, sizeof(*query->readings));
+        names = NULL;
+        query->calls[query->n_calls++] = call;
         bool enough = query->jobs && query->errors && query->readings;
         for (size_t i = 0; enough && i < n_fleets; i++) {
-                bool seen = false;
+                bool seen = !fleets[i]->link;
 
                 for (size_t j = 0; j < i; j++)
                         seen |= fleets[j]->link == fleets[i]->link;
                 enough = seen || read_link(query, fleets[i]->link, fleets, n_fleets);
         }
-        if (enough && query->pending > 0)
-                server_keep(call, on_cancelled, query);
-        else
+        if (!enough || query->pending == 0) {
                 answer(query, enough);
+                return;
+        }
+        server_keep(call, on_cancelled, query);
+        query->next = list->first;
+        list->first = query;
 }

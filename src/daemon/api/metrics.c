@@ -294,7 +294,7 @@ static double value_memory(const struct worker *worker, usec_t now _unused_)
 
 static double value_busy(const struct worker *worker, usec_t now _unused_)
 {
-        return worker->busy;
+        return worker->fleet->settings->traits->tells_busy ? (double)worker->busy : -1;
 }
 
 static double value_concurrency(const struct worker *worker, usec_t now _unused_)
@@ -304,7 +304,7 @@ static double value_concurrency(const struct worker *worker, usec_t now _unused_
 
 static double value_beat_age(const struct worker *worker, usec_t now)
 {
-        return worker->has_beat ? seconds(usec_sub(now, worker->beat_at)) : -1;
+        return worker_beats(worker) ? seconds(usec_sub(now, worker->beat_at)) : -1;
 }
 
 /* Those of each fleet, by reason. */
@@ -319,6 +319,19 @@ static void put_by_reason(const struct metrics *metrics, const char *name, const
                 for (enum reason reason = 0; reason < _REASON_MAX; reason++)
                         SAMPLE(metrics, name, (double)totals[reason], "fleet", fleet->settings->name,
                                "reason", reason_name(reason), NULL);
+        }
+}
+
+static void put_cut_off(const struct metrics *metrics)
+{
+        family(metrics, "sqmgr_jobs_cut_off_total", "counter",
+               "Jobs that ran in workers as these were told to exit by a time limit or an order.");
+        for (size_t i = 0; i < metrics->world->n_fleets; i++) {
+                const struct fleet *fleet = metrics->world->fleets[i];
+
+                if (fleet->settings->traits->tells_busy)
+                        SAMPLE(metrics, "sqmgr_jobs_cut_off_total", (double)fleet->totals.jobs_cut_off,
+                               "fleet", fleet->settings->name, NULL);
         }
 }
 
@@ -342,8 +355,10 @@ static void put_all(const struct metrics *metrics, const struct status_info *inf
                     const struct tick_totals *ticks)
 {
         put_self(metrics, info, ticks);
-        put_redis(metrics, info);
-        put_queues(metrics, info);
+        if (info->n_redis > 0) {
+                put_redis(metrics, info);
+                put_queues(metrics, info);
+        }
         put_fleets(metrics, "sqmgr_fleet_target_workers", "How many workers should take jobs.", value_target);
         put_fleets(metrics, "sqmgr_fleet_max_processes", "How many processes the fleet may have at once.",
                    value_places);
@@ -371,6 +386,7 @@ static void put_all(const struct metrics *metrics, const struct status_info *inf
                       offsetof(struct fleet_totals, starts));
         put_by_reason(metrics, "sqmgr_worker_ends_total", "Workers that are gone, by why they left.",
                       offsetof(struct fleet_totals, ends));
+        put_cut_off(metrics);
         put_events(metrics);
 }
 

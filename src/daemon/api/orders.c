@@ -28,7 +28,11 @@ void handle_quiet(struct control *control, struct call *call, json_t *parameters
         }
         outcome = fleet ? command_quiet_fleet(world, fleet, now) : command_quiet_worker(world, worker, now);
         handler_changed(control);
-        server_reply(call, json_pack("{s:b}", "leaving", (int)(outcome == COMMAND_LEAVING)), false);
+        bool exits = fleet ? fleet->settings->traits->quiet_is_stop : worker_quiet_is_stop(worker);
+        server_reply(
+                call,
+                json_pack("{s:b, s:b}", "leaving", (int)(outcome == COMMAND_LEAVING), "exits", (int)exits),
+                false);
 }
 
 void handle_stop(struct control *control, struct call *call, json_t *parameters, usec_t now)
@@ -74,7 +78,7 @@ void handle_scale(struct control *control, struct call *call, json_t *parameters
         if (!fleet || handler_refuse_at_shutdown(control, call))
                 return;
         enum command_outcome outcome = COMMAND_RANGE;
-        if (count >= 1 && count <= UINT32_MAX)
+        if (count >= 0 && count <= UINT32_MAX)
                 outcome = command_scale(control->host.world, fleet, (unsigned)count, now);
         if (outcome == COMMAND_REMOVED) {
                 refuse_removed(call, fleet);
@@ -82,9 +86,10 @@ void handle_scale(struct control *control, struct call *call, json_t *parameters
         }
         if (outcome == COMMAND_RANGE) {
                 handler_refuse(call,
-                               "fleet '%s' cannot be scaled to %lld: the count must be from 1 to %u "
+                               "fleet '%s' cannot be scaled to %lld: the count must be from %u to %u "
                                "(max_processes)",
-                               fleet->settings->name, (long long)count, fleet_scale_max(fleet));
+                               fleet->settings->name, (long long)count, fleet_scale_min(fleet),
+                               fleet_max_processes(fleet));
                 return;
         }
         handler_changed(control);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Handles the calls that only read: GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues and GetDiagnosis. */
 #include "daemon/api/handler.h"
+#include "io/clock.h"
 
 #define REDIS_MAX 64
 /* How old a rendered status may grow while nothing changes: its ages go on. */
@@ -14,6 +15,8 @@ static struct status_info status_info(const struct control *control, struct stat
                 .version = host->version,
                 .pid = getpid(),
                 .started_at = host->started_at,
+                .realtime = clock_now(CLOCK_REALTIME),
+                .world = host->world,
                 .redis = redis,
                 .n_redis = host->redis(host->userdata, redis, REDIS_MAX),
         };

@@ -77,18 +77,23 @@ void handle_follow(struct control *control, struct call *call, json_t *parameter
 void handle_abort(struct control *control, struct call *call, json_t *parameters, usec_t now)
 {
         _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
-        _cleanup_json_ json_t *aborted = json_array();
+        _cleanup_json_ json_t *aborted = json_array(), *acknowledged = json_array();
         bool failed = false;
 
         if (!handler_parse_fleets(control, call, parameters, &list))
                 return;
         for (size_t i = 0; i < list.n_fleets; i++) {
                 struct fleet *fleet = list.fleets[i];
+                enum rollout_state state = fleet->rollout.state;
 
-                if (fleet->rollout.state == ROLLOUT_RUNNING)
-                        failed |= json_array_append_new(aborted, varlink_text(fleet->settings->name)) < 0;
+                if (state == ROLLOUT_RUNNING || state == ROLLOUT_HALTED)
+                        failed |= json_array_append_new(state == ROLLOUT_RUNNING ? aborted : acknowledged,
+                                                        varlink_text(fleet->settings->name)) < 0;
                 command_abort(control->host.world, fleet, now);
         }
         handler_changed(control);
-        server_reply(call, failed ? NULL : json_pack("{s:O}", "aborted", aborted), false);
+        server_reply(call,
+                     failed ? NULL
+                            : json_pack("{s:O, s:O}", "aborted", aborted, "acknowledged", acknowledged),
+                     false);
 }

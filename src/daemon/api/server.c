@@ -12,9 +12,7 @@
 #define MESSAGE_TIMEOUT_USEC (10 * USEC_PER_SEC)
 #define ACCEPT_PAUSE_USEC    USEC_PER_SEC
 #define READ_BYTES           ((size_t)16 * 1024)
-/* Those who may only read must not be able to keep out those who may do more. */
-#define READERS_MAX (SERVER_CONNECTIONS_MAX / 2)
-/* More than one whole message is not read ahead of the calls in progress. */
+/* More than one whole message is not read ahead, and next to nothing while a call is in progress. */
 #define INPUT_MAX (VARLINK_CALL_MAX + READ_BYTES)
 /* While this much waits to be read by the peer, its next calls wait; a subscriber that lags by OUTPUT_MAX
  * goes. */
@@ -38,7 +36,7 @@ struct connection {
         struct server *server;
         struct connection *next;
         int fd;
-        enum control_access access;
+        struct room_peer peer;
         sd_event_source *io;
         sd_event_source *deadline; /* made when it is first needed */
         sd_event_source *resume;   /* goes on with what needs no event of the socket */
@@ -67,8 +65,6 @@ struct server {
                        void *userdata);
         void *userdata;
         struct connection *connections;
-        unsigned n_connections;
-        unsigned n_readers; /* of them, with CONTROL_READ */
 };
 
 static const char service_description[] =
@@ -110,9 +106,6 @@ static struct connection *connection_free(struct connection *connection)
         while (*link != connection)
                 link = &(*link)->next;
         *link = connection->next;
-        connection->server->n_connections--;
-        connection->server->n_readers -= connection->access == CONTROL_READ;
-
         if (connection->call.open && connection->call.cancelled)
                 connection->call.cancelled(&connection->call, connection->call.userdata);
         call_end(&connection->call);
@@ -198,15 +191,35 @@ bool call_wants_more(const struct call *call)
         return call->message.more;
 }
 
+/* Is there room for so much more that waits to be read by others than the owner? */
+static bool has_output_room(const struct connection *connection, size_t size)
+{
+        size_t total = size;
+
+        if (connection->peer.access == CONTROL_OWN)
+                return true;
+        for (const struct connection *i = connection->server->connections; i; i = i->next)
+                total += i->peer.access == CONTROL_OWN ? 0 : output_size(i);
+        return total <= ROOM_OUTPUT_MAX;
+}
+
 /* Sends text, made with the outcome r, as the call's reply. */
 static void call_send(struct call *call, int r, const char *text, size_t size, bool continues)
 {
+        static const char no_room[] =
+                "{\"parameters\":{\"reason\":\"too many replies wait to be read: try again "
+                "later\",\"details\":[]},\"error\":\"" CONTROL_REFUSED "\"}";
         struct connection *connection = call->connection;
         bool oneway = call->message.oneway;
 
         assert(call->open);
         if (!continues)
                 call_end(call);
+        if (r >= 0 && !oneway && !has_output_room(connection, size)) {
+                r = continues ? -ENOBUFS : 0;
+                text = no_room;
+                size = sizeof(no_room);
+        }
         if (r < 0) {
                 connection->dead = true;
                 connection_resume(connection);
@@ -329,7 +342,7 @@ static void call_dispatch(struct call *call)
                                    json_pack("{s:s}", "method", message->method));
                 return;
         }
-        if (method->access > connection->access) {
+        if (method->access > connection->peer.access) {
                 const char *group = method->access == CONTROL_OPERATE ? server->group_name : NULL;
 
                 server_reply_error(call, VARLINK_PERMISSION_DENIED,
@@ -339,6 +352,9 @@ static void call_dispatch(struct call *call)
         message->more = message->more && method->more && !message->oneway;
         server->handle(call, method, message->parameters, server->userdata);
         assert(!call->open || call->kept);
+        /* Who keeps the call has taken of it what he needs. As JSON it may be twenty times what was sent. */
+        if (call->open)
+                varlink_call_forget(message);
 }
 
 /* May the next call be taken? */
@@ -404,6 +420,12 @@ static int connection_arm(struct connection *connection, bool wanted)
         return sd_event_source_set_enabled(connection->deadline, SD_EVENT_ONESHOT);
 }
 
+/* How much is read of it by now. */
+static size_t input_max(const struct connection *connection)
+{
+        return connection->call.open ? READ_BYTES : INPUT_MAX;
+}
+
 /* Closes the connection, or waits for what it needs next. */
 static void connection_settle(struct connection *connection)
 {
@@ -411,9 +433,11 @@ static void connection_settle(struct connection *connection)
         bool half = !ready && varlink_input_size(&connection->input) > 0;
         uint32_t events = 0;
 
-        /* Idle connections hold no buffers. */
+        /* Idle connections hold no buffers, and those that wait next to none. */
         if (varlink_input_size(&connection->input) == 0)
                 varlink_input_free(&connection->input);
+        else if (connection->call.open)
+                varlink_input_trim(&connection->input);
         if (connection->hung_up)
                 connection->output_start = connection->output_end = 0;
         bool sent = output_size(connection) == 0;
@@ -424,7 +448,8 @@ static void connection_settle(struct connection *connection)
                 return;
         }
 
-        if (!connection->end && !connection->closing && varlink_input_size(&connection->input) < INPUT_MAX)
+        if (!connection->end && !connection->closing &&
+            varlink_input_size(&connection->input) < input_max(connection))
                 events |= EPOLLIN;
         if (!sent)
                 events |= EPOLLOUT;
@@ -445,10 +470,26 @@ static void connection_advance(struct connection *connection)
         connection_settle(connection);
 }
 
+/* Small calls always have room, so that large ones of some keep out nobody. */
+static bool has_input_room(const struct connection *connection)
+{
+        size_t total = 0;
+
+        if (connection->peer.access == CONTROL_OWN || varlink_input_size(&connection->input) <= READ_BYTES)
+                return true;
+        for (const struct connection *i = connection->server->connections; i; i = i->next)
+                total += i->peer.access == CONTROL_OWN ? 0 : i->input.allocated;
+        return total <= ROOM_INPUT_MAX;
+}
+
 static void connection_receive(struct connection *connection)
 {
         char *room;
 
+        if (!has_input_room(connection)) {
+                connection_refuse(connection, "too many long calls are being sent: try again later");
+                return;
+        }
         if (varlink_input_reserve(&connection->input, READ_BYTES, &room) < 0) {
                 connection->dead = true;
                 return;
@@ -470,7 +511,7 @@ static int on_io(sd_event_source *source _unused_, int fd _unused_, uint32_t rev
                 connection->hung_up = true;
         if (revents & EPOLLOUT)
                 connection_flush(connection);
-        if (!connection->end && varlink_input_size(&connection->input) < INPUT_MAX)
+        if (!connection->end && varlink_input_size(&connection->input) < input_max(connection))
                 connection_receive(connection);
         connection_advance(connection);
         return 0;
@@ -483,14 +524,14 @@ static int on_resume(sd_event_source *source _unused_, void *userdata)
 }
 
 /* Asks the kernel who the peer is. Who cannot be told may only read. */
-static enum control_access peer_access(const struct server *server, int fd)
+static struct room_peer peer_of(const struct server *server, int fd)
 {
         struct ucred credentials;
         socklen_t size = sizeof(credentials);
         _cleanup_free_ gid_t *groups = NULL;
 
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
-                return CONTROL_READ;
+                return (struct room_peer){.uid = (uid_t)-1, .access = CONTROL_READ};
         struct control_peer peer = {.uid = credentials.uid, .gid = credentials.gid};
 
         size = 0;
@@ -501,10 +542,11 @@ static enum control_access peer_access(const struct server *server, int fd)
                         peer.n_groups = size / sizeof(gid_t);
                 }
         }
-        return control_peer_access(&peer, server->uid, server->group);
+        return (struct room_peer){.uid = peer.uid,
+                                  .access = control_peer_access(&peer, server->uid, server->group)};
 }
 
-static int connection_new(struct server *server, int fd, enum control_access access)
+static int connection_new(struct server *server, int fd, struct room_peer peer)
 {
         struct connection *connection = calloc(1, sizeof(*connection));
 
@@ -516,12 +558,10 @@ static int connection_new(struct server *server, int fd, enum control_access acc
                 .server = server,
                 .next = server->connections,
                 .fd = fd,
-                .access = access,
+                .peer = peer,
         };
         connection->call.connection = connection;
         server->connections = connection;
-        server->n_connections++;
-        server->n_readers += access == CONTROL_READ;
 
         int r = sd_event_add_io(server->event, &connection->io, fd, EPOLLIN, on_io, connection);
         if (r >= 0)
@@ -537,13 +577,16 @@ static int connection_new(struct server *server, int fd, enum control_access acc
         return r;
 }
 
-static void refuse_connection(int fd)
+static void refuse_connection(int fd, const char *reason)
 {
-        static const char text[] =
-                "{\"parameters\":{\"reason\":\"there are too many connections already: try again "
-                "later\",\"details\":[]},\"error\":\"" CONTROL_REFUSED "\"}";
+        char text[256];
+        int n = snprintf(text, sizeof(text),
+                         "{\"parameters\":{\"reason\":\"%s\",\"details\":[]},\"error\":\"" CONTROL_REFUSED
+                         "\"}",
+                         reason);
 
-        (void)send(fd, text, sizeof(text), MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n > 0 && (size_t)n < sizeof(text))
+                (void)send(fd, text, (size_t)n + 1, MSG_DONTWAIT | MSG_NOSIGNAL);
         close_fd(fd);
 }
 
@@ -583,11 +626,14 @@ static int on_accept(sd_event_source *source _unused_, int listen_fd, uint32_t r
                         return pause_accepting(server, errno);
                 return 0;
         }
-        enum control_access access = peer_access(server, fd);
-        if (server->n_connections >= SERVER_CONNECTIONS_MAX ||
-            (access == CONTROL_READ && server->n_readers >= READERS_MAX))
-                refuse_connection(fd);
-        else if (connection_new(server, fd, access) == -ENOMEM && server->n_connections == 0)
+        struct room_peer peer = peer_of(server, fd);
+        struct room room = {0};
+        for (const struct connection *i = server->connections; i; i = i->next)
+                room_count(&room, &peer, &i->peer);
+        const char *reason = room_refuses(&room, &peer);
+        if (reason)
+                refuse_connection(fd, reason);
+        else if (connection_new(server, fd, peer) == -ENOMEM && !server->connections)
                 return pause_accepting(server, ENOMEM);
         else
                 server->starved = false;
@@ -611,6 +657,11 @@ size_t server_idle_fds(const struct server *server, int *fds, size_t max)
         return n;
 }
 
+uid_t call_uid(const struct call *call)
+{
+        return call->connection->peer.uid;
+}
+
 int call_fd(const struct call *call)
 {
         return call->connection->fd;
@@ -624,7 +675,7 @@ void server_continue(struct server *server, int fd, json_t *reply)
 
         if (r < 0)
                 close_fd(fd);
-        else if (connection_new(server, fd, peer_access(server, fd)) >= 0 && reply)
+        else if (connection_new(server, fd, peer_of(server, fd)) >= 0 && reply)
                 connection_send(server->connections, text, size);
 }
 

@@ -5,11 +5,11 @@
 
 #include "base/macro.h"
 #include "base/usec.h"
-#include "wire/control.h"
+#include "daemon/api/room.h"
 #include "wire/varlink.h"
 #include <systemd/sd-event.h>
 
-#define SERVER_CONNECTIONS_MAX 256
+#define SERVER_CONNECTIONS_MAX ROOM_CONNECTIONS_MAX
 
 struct server;
 /* One call in progress. It lives until its last reply, or until cancelled; then the pointer is dead. */
@@ -43,6 +43,9 @@ struct server *server_free(struct server *server);
 bool call_wants_reply(const struct call *call);
 /* Did the caller ask for more than one reply? */
 bool call_wants_more(const struct call *call);
+
+/* Who called, as the kernel told when he connected; (uid_t)-1: it did not tell. */
+uid_t call_uid(const struct call *call);
 
 /* Replies; parameters is taken over, and NULL stands for an allocation that failed: the connection is closed
  * then. Where continues is false the call has ended. */

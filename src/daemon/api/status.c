@@ -3,6 +3,7 @@
 #include "daemon/api/status.h"
 #include "frameworks/table.h"
 #include "model/culprits.h"
+#include <string.h>
 
 /* Seconds, to the millisecond: more digits would be noise. */
 static double seconds(usec_t usec)
@@ -17,11 +18,37 @@ static json_t *reason_json(enum reason reason)
 
 static const char *worker_evidence(const struct worker *worker, usec_t now)
 {
+        static const char *const places[] = {
+                [HEARTBEAT_REDIS] = "redis",
+                [HEARTBEAT_FILE] = "file",
+                [HEARTBEAT_NONE] = "proc",
+        };
+
+        static_assert(ELEMENTSOF(places) == _HEARTBEAT_PLACE_MAX, "a word for each");
         if (worker_fresh(worker, now))
-                return "redis";
+                return places[fleet_settings_heartbeat(worker->fleet->settings)];
         if (!worker->fleet->redis_up && worker->title_known)
                 return "title";
         return "none";
+}
+
+/* Null where its framework does not tell. */
+static json_t *jobs_number(const struct worker *worker, unsigned number)
+{
+        return worker->fleet->settings->traits->tells_busy ? json_integer(number) : json_null();
+}
+
+static json_t *beat_age(const struct worker *worker, usec_t now)
+{
+        return worker_beats(worker) ? json_real(seconds(usec_sub(now, worker->beat_at))) : json_null();
+}
+
+/* Until its trial is over; null where that is, or cannot be told. */
+static json_t *ready_in(const struct worker *worker, usec_t now)
+{
+        if (worker->state != WORKER_ACTIVE || !worker_fresh(worker, now) || now >= worker_ready_at(worker))
+                return json_null();
+        return json_real(seconds(worker_ready_at(worker) - now));
 }
 
 static json_t *render_worker(const struct worker *worker, usec_t now)
@@ -31,21 +58,21 @@ static json_t *render_worker(const struct worker *worker, usec_t now)
         char waits_for[256];
 
         worker_waits_for(worker, now, waits_for, sizeof(waits_for));
-        return json_pack("{s:o, s:I, s:I, s:s, s:b, s:b, s:I, s:b, s:I, s:o, s:I, s:I, s:f, s:f, s:o, s:o, "
-                         "s:o, s:s, s:o}",
-                         "id", varlink_text(WORKER_ID(worker)), "index", (json_int_t)worker->index, "pid",
-                         (json_int_t)worker_pid(worker), "state", worker_state_name(worker->state), "ready",
-                         (int)worker_ready(worker, now), "hung", (int)worker->hung, "generation",
-                         (json_int_t)worker->generation, "outdated", (int)worker_outdated(worker), "busy",
-                         (json_int_t)worker->busy, "oldest_job_seconds",
-                         oldest > 0 ? json_real(seconds(oldest)) : json_null(), "concurrency",
-                         (json_int_t)worker->concurrency, "memory_bytes", (json_int_t)worker->memory_bytes,
-                         "uptime_seconds", seconds(usec_sub(now, worker->spawned_at)), "state_seconds",
-                         seconds(usec_sub(now, worker->state_at)), "reason", reason_json(reason),
-                         "reason_text", varlink_text(reason_text(reason)), "waits_for",
-                         varlink_text(waits_for), "evidence", worker_evidence(worker, now),
-                         "beat_age_seconds",
-                         worker->has_beat ? json_real(seconds(usec_sub(now, worker->beat_at))) : json_null());
+        return json_pack(
+                "{s:o, s:I, s:I, s:s, s:b, s:o, s:b, s:I, s:b, s:o, s:o, s:o, s:I, s:f, s:f, s:o, s:o, "
+                "s:o, s:s, s:o, s:s?}",
+                "id", varlink_text(WORKER_ID(worker)), "index", (json_int_t)worker->index, "pid",
+                (json_int_t)worker_pid(worker), "state", worker_state_name(worker->state), "ready",
+                (int)worker_ready(worker, now), "ready_seconds", ready_in(worker, now), "hung",
+                (int)worker->hung, "generation", (json_int_t)worker->generation, "outdated",
+                (int)worker_outdated(worker), "busy", jobs_number(worker, worker->busy), "oldest_job_seconds",
+                oldest > 0 ? json_real(seconds(oldest)) : json_null(), "concurrency",
+                jobs_number(worker, worker->concurrency), "memory_bytes", (json_int_t)worker->memory_bytes,
+                "uptime_seconds", seconds(usec_sub(now, worker->spawned_at)), "state_seconds",
+                seconds(usec_sub(now, worker->state_at)), "reason", reason_json(reason), "reason_text",
+                varlink_text(reason_text(reason)), "waits_for", varlink_text(waits_for), "evidence",
+                worker_evidence(worker, now), "beat_age_seconds", beat_age(worker, now), "waits_for_code",
+                waits_for[0] != '\0' ? wait_code(worker->waits_for) : NULL);
 }
 
 json_t *status_workers(const struct fleet *fleet, usec_t now)
@@ -63,35 +90,50 @@ json_t *status_workers(const struct fleet *fleet, usec_t now)
 
 unsigned status_replaced(const struct fleet *fleet, usec_t now)
 {
-        unsigned outdated = fleet_count(fleet, now).outdated;
+        struct fleet_counts counts = fleet_count(fleet, now);
+        unsigned total = fleet->rollout.total, target = fleet_target(fleet), gone = 0, current = 0;
 
-        return fleet->rollout.total > outdated ? fleet->rollout.total - outdated : 0;
+        gone = total > counts.outdated ? total - counts.outdated : 0;
+        if (fleet->rollout.state == ROLLOUT_DONE)
+                return gone;
+        /* Old ones that died are not replaced by that. */
+        for (size_t i = 0; i < fleet->n_workers; i++)
+                current += fleet->workers[i]->state == WORKER_ACTIVE && !worker_outdated(fleet->workers[i]);
+        return MIN(gone, current + (total > target ? total - target : 0));
 }
 
 static json_t *render_rollout(const struct fleet *fleet, unsigned outdated, usec_t now)
 {
-        return json_pack("{s:s, s:I, s:I, s:I, s:o}", "state", rollout_state_name(fleet->rollout.state),
+        return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "state", rollout_state_name(fleet->rollout.state),
                          "generation", (json_int_t)fleet->generation, "replaced",
-                         (json_int_t)status_replaced(fleet, now), "outdated", (json_int_t)outdated, "error",
+                         (json_int_t)status_replaced(fleet, now), "outdated", (json_int_t)outdated,
+                         "draining", (json_int_t)fleet_draining(fleet), "error",
                          varlink_text(fleet->rollout.error));
 }
 
 static json_t *render_crash(const struct fleet *fleet, usec_t now)
 {
-        bool pending = fleet->crash.count > 0 && fleet->crash.next_at > now;
+        enum crash_state state = fleet_crash_state(fleet, now);
+        usec_t next_at = state == CRASH_NONE ? 0 : fleet_next_start_at(fleet, now);
+        char text[CRASH_TEXT_MAX];
 
-        return json_pack("{s:I, s:o, s:o}", "count", (json_int_t)fleet->crash.count, "next_start_seconds",
-                         pending ? json_real(seconds(fleet->crash.next_at - now)) : json_null(), "last",
-                         varlink_text(fleet->crash_last));
+        fleet_crash_text(fleet, now, text, sizeof(text));
+        return json_pack("{s:I, s:s, s:o, s:o, s:o, s:o}", "count", (json_int_t)fleet->crash.count, "state",
+                         crash_state_name(state), "next_start_seconds",
+                         next_at != 0 ? json_real(seconds(next_at - now)) : json_null(), "over_seconds",
+                         state == CRASH_RECOVERING
+                                 ? json_real(seconds(usec_sub(fleet_recovered_at(fleet), now)))
+                                 : json_null(),
+                         "last", varlink_text(fleet->crash_last), "text", varlink_text(text));
 }
 
-static json_t *render_classes(const struct culprits *culprits)
+static json_t *render_classes(const struct job_classes *list)
 {
         _cleanup_json_ json_t *classes = json_array();
 
-        for (size_t i = 0; i < culprits->n_classes; i++) {
-                json_t *class = json_pack("{s:o, s:I}", "class", varlink_text(culprits->classes[i].name),
-                                          "jobs", (json_int_t)culprits->classes[i].jobs);
+        for (size_t i = 0; i < list->n; i++) {
+                json_t *class = json_pack("{s:o, s:I}", "class", varlink_text(list->list[i].name), "jobs",
+                                          (json_int_t)list->list[i].jobs);
 
                 if (json_array_append_new(classes, class) < 0)
                         return NULL;
@@ -114,7 +156,8 @@ static json_t *render_culprits(const struct fleet *fleet, usec_t now)
                         "memory_bytes", (json_int_t)culprits->memory_bytes, "growth_bytes",
                         (json_int_t)culprits->growth_bytes, "growth_seconds", seconds(culprits->growth_usec),
                         "age_seconds", seconds(usec_sub(now, culprits->at)), "classes",
-                        render_classes(culprits), "more_classes", (json_int_t)culprits->more_classes, "text",
+                        render_classes(&culprits->classes), "more_classes",
+                        (json_int_t)culprits->classes.more, "text",
                         varlink_text(culprits_text(fleet, culprits, text, sizeof(text))));
 
                 if (json_array_append_new(list, entry) < 0)
@@ -123,27 +166,50 @@ static json_t *render_culprits(const struct fleet *fleet, usec_t now)
         return TAKE_PTR(list);
 }
 
-static json_t *render_fleet(const struct fleet *fleet, usec_t now)
+json_t *status_orderer(const struct orderer *by)
+{
+        if (!by->known)
+                return json_null();
+        return json_pack("{s:I, s:o}", "uid", (json_int_t)by->uid, "name", varlink_text(by->name));
+}
+
+/* Since 1970; null where it is not known. */
+static json_t *scaled_at(const struct fleet *fleet, const struct status_info *info, usec_t now)
+{
+        if (!fleet_is_scaled(fleet) || fleet->scale_at == 0)
+                return json_null();
+        return json_real(seconds(usec_sub(info->realtime, usec_sub(now, fleet->scale_at))));
+}
+
+static json_t *render_fleet(const struct fleet *fleet, const struct status_info *info, usec_t now)
 {
         struct fleet_counts counts = fleet_count(fleet, now);
         uint64_t threshold = fleet->settings->memory_threshold;
-        char waits_for[512];
+        char waits_for[512], ordered[FLEET_ORDERED_MAX], scaled[FLEET_SCALED_MAX];
+        bool is_scaled = fleet_is_scaled(fleet);
 
         fleet_waits_for(fleet, now, waits_for, sizeof(waits_for));
         return json_pack(
-                "{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o, "
-                "s:o}",
+                "{s:o, s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, "
+                "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?}",
                 "name", varlink_text(fleet->settings->name), "framework", fleet->settings->traits->name,
-                "target", (json_int_t)fleet_target(fleet), "active", (json_int_t)counts.active, "starting",
-                (json_int_t)counts.starting, "hung", (json_int_t)counts.hung, "quiet",
+                "log", varlink_text(fleet->settings->log ?: "inherit"), "target",
+                (json_int_t)fleet_target(fleet), "configured",
+                (json_int_t)fleet->settings->active_process_count, "scaled_by",
+                is_scaled ? status_orderer(&fleet->scale_by) : json_null(), "scaled_at",
+                scaled_at(fleet, info, now), "scaled_text",
+                varlink_text(fleet_scaled_text(fleet, now, scaled)), "active", (json_int_t)counts.active,
+                "starting", (json_int_t)counts.starting, "hung", (json_int_t)counts.hung, "quiet",
                 (json_int_t)counts.quiet, "stopping", (json_int_t)counts.stopping, "max_processes",
                 (json_int_t)fleet_max_processes(fleet), "generation", (json_int_t)fleet->generation,
                 "memory_bytes", (json_int_t)counts.memory_bytes, "state",
-                fleet_order_name(fleet_order(fleet)), "waits_for", varlink_text(waits_for), "rollout",
-                render_rollout(fleet, counts.outdated, now), "crash", render_crash(fleet, now), "workers",
-                status_workers(fleet, now), "memory_threshold_bytes",
+                fleet_order_name(fleet_order(fleet)), "state_text",
+                varlink_text(fleet_ordered_text(fleet, now, ordered)), "waits_for", varlink_text(waits_for),
+                "rollout", render_rollout(fleet, counts.outdated, now), "crash", render_crash(fleet, now),
+                "workers", status_workers(fleet, now), "memory_threshold_bytes",
                 threshold > 0 ? json_integer((json_int_t)threshold) : json_null(), "culprits",
-                render_culprits(fleet, now));
+                render_culprits(fleet, now), "waits_for_code",
+                waits_for[0] != '\0' ? wait_code(fleet->waits_for) : NULL);
 }
 
 static json_t *render_redis(const struct status_info *info)
@@ -152,9 +218,11 @@ static json_t *render_redis(const struct status_info *info)
 
         for (size_t i = 0; i < info->n_redis; i++) {
                 const struct status_redis *redis = &info->redis[i];
+                bool is_up = strcmp(redis->state, "connected") == 0;
                 double rtt_ms = (double)(int64_t)(redis->rtt_ms * 1000 + 0.5) / 1000;
-                json_t *entry = json_pack("{s:o, s:o, s:s, s:o}", "url", varlink_text(redis->url), "server",
-                                          varlink_text(redis->server), "state", redis->state, "rtt_ms",
+                json_t *entry = json_pack("{s:o, s:o, s:s, s:o, s:o}", "url", varlink_text(redis->url),
+                                          "server", varlink_text(redis->server), "state", redis->state,
+                                          "error", varlink_text(is_up ? NULL : redis->error), "rtt_ms",
                                           redis->rtt_ms < 0 ? json_null() : json_real(rtt_ms));
 
                 if (json_array_append_new(list, entry) < 0)
@@ -163,15 +231,28 @@ static json_t *render_redis(const struct status_info *info)
         return TAKE_PTR(list);
 }
 
+/* Null while it goes on. */
+static json_t *render_shutdown(const struct world *world, usec_t now)
+{
+        usec_t at = world->shutdown_now ? 0 : usec_add(world->shutdown_at, world->settings->shutdown_timeout);
+        char text[128];
+
+        if (!world->shutting_down)
+                return json_null();
+        return json_pack("{s:f, s:s}", "seconds_left", seconds(usec_sub(at, now)), "text",
+                         world_stopping_text(world, now, text, sizeof(text)));
+}
+
 json_t *status_render(const struct status_info *info, struct fleet *const *fleets, size_t n_fleets,
                       usec_t now)
 {
         _cleanup_json_ json_t *list = json_array();
 
         for (size_t i = 0; i < n_fleets; i++)
-                if (json_array_append_new(list, render_fleet(fleets[i], now)) < 0)
+                if (json_array_append_new(list, render_fleet(fleets[i], info, now)) < 0)
                         return NULL;
-        return json_pack("{s:s, s:I, s:f, s:o, s:O}", "version", info->version, "pid", (json_int_t)info->pid,
-                         "uptime_seconds", seconds(usec_sub(now, info->started_at)), "redis",
-                         render_redis(info), "fleets", list);
+        return json_pack("{s:s, s:I, s:f, s:o, s:o, s:O}", "version", info->version, "pid",
+                         (json_int_t)info->pid, "uptime_seconds", seconds(usec_sub(now, info->started_at)),
+                         "shutdown", render_shutdown(info->world, now), "redis", render_redis(info), "fleets",
+                         list);
 }

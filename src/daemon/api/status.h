@@ -11,6 +11,7 @@ struct status_redis {
         const char *url;    /* without passwords */
         const char *server; /* `host:port` of the master in use, where Sentinels named it; NULL else */
         const char *state;  /* "connecting", "connected" or "down" */
+        const char *error;  /* why it is not connected; NULL: there is no error */
         double rtt_ms;      /* below 0: not known */
         const struct queues *queues; /* as they were read of late; NULL: they were not */
 };
@@ -19,6 +20,8 @@ struct status_info {
         const char *version;
         pid_t pid;
         usec_t started_at; /* monotonic: when sqmgr started */
+        usec_t realtime;   /* now, since 1970 */
+        const struct world *world;
         const struct status_redis *redis;
         size_t n_redis;
 };
@@ -28,6 +31,7 @@ json_t *status_render(const struct status_info *info, struct fleet *const *fleet
                       usec_t now);
 
 /* The list of the fleet's workers in it, with the same result. */
+json_t *status_orderer(const struct orderer *by);
 json_t *status_workers(const struct fleet *fleet, usec_t now);
 
 /* How many of the workers that a rollout set out to replace have been: quiet, stopping or gone. */

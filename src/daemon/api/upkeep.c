@@ -45,6 +45,10 @@ void handle_reload(struct control *control, struct call *call, json_t *parameter
 void handle_reexec(struct control *control, struct call *call, json_t *parameters _unused_,
                    usec_t now _unused_)
 {
+        struct world *world = control->host.world;
+        char who[ORDERER_TEXT_MAX];
+
+        world_event(world, EVENT_ORDER, NULL, NULL, "re-exec asked for by %s", orderer_text(world->by, who));
         control->host.reexec(control->host.userdata, call);
 }
 

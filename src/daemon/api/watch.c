@@ -46,6 +46,7 @@ struct watch {
         sd_event_source *timer; /* NULL: nobody wants the workers */
         struct watched *fleets;
         size_t n_fleets;
+        uint64_t events_at; /* the next that was not told */
 };
 
 static void watch_free(struct watch *watch)
@@ -88,8 +89,11 @@ static struct watch *watch_new(struct watch_list *list, struct call *call,
 
         if (!watch)
                 return NULL;
-        *watch = (struct watch){
-                .list = list, .call = call, .drained = request->drained, .workers = request->workers};
+        *watch = (struct watch){.list = list,
+                                .call = call,
+                                .drained = request->drained,
+                                .workers = request->workers,
+                                .events_at = events_end(list->events)};
         watch->fleets = calloc(request->n_fleets + 1, sizeof(*watch->fleets));
         if (!watch->fleets)
                 return NULL;
@@ -148,13 +152,8 @@ static struct told describe(const struct watched *watched, const struct fleet *f
                 .total = fleet->rollout.total,
                 .replaced = status_replaced(fleet, now),
                 .outdated = fleet_count(fleet, now).outdated,
+                .draining = fleet_draining(fleet),
         };
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
-                told.draining += worker_outdated(worker) &&
-                                 (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING);
-        }
         if (!told.stopped)
                 told.state = rollout_outcome(fleet, drained && told.draining > 0, &told.ended);
         if (!told.ended)
@@ -212,18 +211,24 @@ static json_t *render_fleet(const struct watched *watched, const struct fleet *f
         const struct told *told = &watched->told;
         uint64_t superseded = watched->order.superseded;
         uint64_t threshold = workers && fleet ? fleet->settings->memory_threshold : 0;
+        char ordered[FLEET_ORDERED_MAX] = "";
 
-        return json_pack("{s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:o, s:o, s:o}", "name",
-                         varlink_text(watched->name), "generation", (json_int_t)told->generation, "state",
-                         told->stopped ? fleet_order_name(ORDER_STOP) : rollout_state_name(told->state),
-                         "total", (json_int_t)told->total, "replaced", (json_int_t)told->replaced, "outdated",
-                         (json_int_t)told->outdated, "draining", (json_int_t)told->draining, "error",
-                         varlink_text(watched_error(watched, fleet)), "waits_for",
-                         varlink_text(watched->waits_for), "moved", (int)watched->moved, "superseded",
-                         superseded > 0 ? json_integer((json_int_t)superseded) : json_null(), "workers",
-                         workers && fleet ? status_workers(fleet, now) : json_null(),
-                         "memory_threshold_bytes",
-                         threshold > 0 ? json_integer((json_int_t)threshold) : json_null());
+        if (fleet)
+                fleet_ordered_text(fleet, now, ordered);
+
+        return json_pack(
+                "{s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:s?}", "name",
+                varlink_text(watched->name), "generation", (json_int_t)told->generation, "state",
+                told->stopped ? fleet_order_name(ORDER_STOP) : rollout_state_name(told->state), "total",
+                (json_int_t)told->total, "replaced", (json_int_t)told->replaced, "outdated",
+                (json_int_t)told->outdated, "draining", (json_int_t)told->draining, "error",
+                varlink_text(watched_error(watched, fleet)), "waits_for", varlink_text(watched->waits_for),
+                "moved", (int)watched->moved, "superseded",
+                superseded > 0 ? json_integer((json_int_t)superseded) : json_null(), "workers",
+                workers && fleet ? status_workers(fleet, now) : json_null(), "memory_threshold_bytes",
+                threshold > 0 ? json_integer((json_int_t)threshold) : json_null(), "state_text",
+                varlink_text(ordered), "waits_for_code",
+                watched->waits_for[0] != '\0' && fleet ? wait_code(fleet->waits_for) : NULL);
 }
 
 static int add_change(json_t *changes, const char *name, const struct seen *seen, enum worker_state state,
@@ -308,9 +313,10 @@ enum update {
 static int watch_update(struct watch *watch, enum update update, usec_t now, json_t **ret_reply)
 {
         _cleanup_json_ json_t *changes = json_array(), *none = json_array(), *fleets = json_array();
+        _cleanup_json_ json_t *events = json_array();
         bool first = update == UPDATE_FIRST, due = update != UPDATE_MOVED, ended = true;
 
-        if (!changes || !none)
+        if (!changes || !none || !events)
                 return -ENOMEM;
         for (size_t i = 0; i < watch->n_fleets; i++) {
                 struct watched *watched = &watch->fleets[i];
@@ -318,10 +324,12 @@ static int watch_update(struct watch *watch, enum update update, usec_t now, jso
 
                 due = watched_update(watched, fleet, watch->drained, first, now) || due;
                 ended = ended && watched->told.ended;
-                if (compare_workers(watched, fleet, changes) < 0)
+                if (compare_workers(watched, fleet, changes) < 0 ||
+                    events_add_troubles(watch->list->events, watch->events_at, watched->name, events) < 0)
                         return -ENOMEM;
         }
-        due = due || json_array_size(changes) > 0;
+        watch->events_at = events_end(watch->list->events);
+        due = due || json_array_size(changes) > 0 || json_array_size(events) > 0;
         for (size_t i = 0; due && i < watch->n_fleets; i++) {
                 struct watched *watched = &watch->fleets[i];
                 const struct fleet *fleet = world_fleet(watch->list->world, watched->name);
@@ -330,8 +338,9 @@ static int watch_update(struct watch *watch, enum update update, usec_t now, jso
                 if (json_array_append_new(fleets, render_fleet(watched, fleet, watch->workers, now)) < 0)
                         return -ENOMEM;
         }
-        *ret_reply =
-                due ? json_pack("{s:O, s:O}", "fleets", fleets, "changes", first ? none : changes) : NULL;
+        *ret_reply = due ? json_pack("{s:O, s:O, s:O}", "fleets", fleets, "changes", first ? none : changes,
+                                     "events", events)
+                         : NULL;
         return due && !*ret_reply ? -ENOMEM : ended;
 }
 

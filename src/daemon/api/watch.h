@@ -2,6 +2,7 @@
 /* Follows restarts for those who wait for them: tells what moved, and when they have ended. */
 #pragma once
 
+#include "daemon/api/events.h"
 #include "daemon/api/server.h"
 #include "model/world.h"
 #include <systemd/sd-event.h>
@@ -10,6 +11,7 @@
 struct watch_list {
         struct watch *first; /* NULL in the beginning */
         const struct world *world;
+        const struct events *events;
         sd_event *event;
         usec_t (*now)(void *userdata); /* monotonic */
         void *userdata;
@@ -33,5 +35,5 @@ struct watch_request {
 /* Answers how the restarts of these fleets stand. */
 void watch_reply(struct watch_list *list, struct call *call, const struct watch_request *request, usec_t now);
 
-/* Sends what has moved since. */
+/* Sends what has moved since, and what went wrong. */
 void watch_tick(struct watch_list *list, usec_t now);

@@ -86,17 +86,42 @@ static int refuse(const struct reloader *reloader, const struct settings_errors 
         return 1;
 }
 
+/* Where the file's count is not the one in force, which who edits it may wonder at. */
+static void tell_scales(const struct world *world, struct lines *lines)
+{
+        char scaled[FLEET_SCALED_MAX], *line;
+
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                const struct fleet *fleet = world->fleets[i];
+                unsigned count = fleet->settings->active_process_count;
+
+                if (!fleet_is_scaled(fleet))
+                        continue;
+                fleet_scaled_text(fleet, clock_now(CLOCK_MONOTONIC), scaled);
+                if (asprintf(&line,
+                             "fleet '%s': active_process_count is %u, but the count in force is %u: %s",
+                             fleet->settings->name, count, fleet_count_in_force(fleet), scaled) < 0)
+                        line = NULL;
+                (void)lines_add(lines, line);
+        }
+}
+
 int reload_settings(struct reloader *reloader, char ***ret_lines)
 {
         _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
         _cleanup_settings_ struct settings *read = NULL, *merged = NULL;
         _cleanup_lines_ struct lines lines = {0};
         struct links *links = reloader->links;
+        char who[ORDERER_TEXT_MAX];
+        char place[SETTINGS_PLACE_MAX];
 
         if (ini_load(reloader->config_path, framework_traits, &read, &errors, &warnings) < 0)
                 return refuse(reloader, &errors, ret_lines);
         for (size_t i = 0; i < warnings.n; i++)
-                log_warning("%s:%u: %s", reloader->config_path, warnings.list[i].line, warnings.list[i].text);
+                log_warning("%s: %s",
+                            settings_errors_place(&warnings, warnings.list[i].line, reloader->config_path,
+                                                  place, sizeof(place)),
+                            warnings.list[i].text);
         int r = lines_begin(&lines);
         if (r >= 0)
                 r = settings_diff(reloader->settings, read, on_change, &lines);
@@ -110,8 +135,11 @@ int reload_settings(struct reloader *reloader, char ***ret_lines)
                 return r;
 
         /* From here on nothing can fail. */
+        world_event(links->world, EVENT_ORDER, NULL, NULL, "configuration read again by %s, %zu change%s",
+                    orderer_text(links->world->by, who), lines.n, lines.n == 1 ? "" : "s");
         settings_free(reloader->settings);
         reloader->settings = TAKE_PTR(merged);
+        tell_scales(links->world, &lines);
         links_join(links);
         turn_changed(links->turn);
         log_set_level(reloader->settings->log_level);
@@ -131,5 +159,4 @@ void reload_by_signal(struct reloader *reloader)
         for (char **line = lines; line && *line; line++)
                 log_write(r > 0 ? LOG_ERR : LOG_INFO, "reload: %s", *line);
         words_free(lines);
-        turn_arm(reloader->links->turn);
 }

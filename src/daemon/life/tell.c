@@ -22,29 +22,6 @@ void tell_events(struct world *world, struct control *control, struct alerts *al
         world_events_clear(world);
 }
 
-/* How the end comes forward. */
-static void stopping_text(const struct world *world, usec_t now, char *text, size_t size)
-{
-        usec_t left = usec_sub(usec_add(world->shutdown_at, world->settings->shutdown_timeout), now);
-        unsigned workers = 0, jobs = 0;
-
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                struct fleet_counts counts = fleet_count(world->fleets[i], now);
-
-                workers += counts.live;
-                jobs += counts.busy;
-        }
-        int n = snprintf(text, size, "STATUS=Stopping: %u worker%s left, %u running job%s, ", workers,
-                         workers == 1 ? "" : "s", jobs, jobs == 1 ? "" : "s");
-        if (n < 0 || (size_t)n >= size)
-                return;
-        if (world->shutdown_now || left == 0)
-                snprintf(text + n, size - (size_t)n, "all told to exit");
-        else
-                snprintf(text + n, size - (size_t)n, "%llu s until all are told to exit",
-                         (unsigned long long)((left + USEC_PER_SEC - 1) / USEC_PER_SEC));
-}
-
 static void running_text(const struct world *world, usec_t now, char *text, size_t size)
 {
         unsigned target = 0, active = 0, starting = 0, hung = 0, leaving = 0;
@@ -77,14 +54,15 @@ static void extend_stop(const struct settings *settings)
 
 void tell_systemd(struct tell *tell, const struct world *world, usec_t now)
 {
-        char text[sizeof(tell->status_text)];
+        char text[sizeof(tell->status_text)], stopping[128];
 
         if (tell->watchdog_usec > 0 && now >= usec_add(tell->fed_at, tell->watchdog_usec / 4)) {
                 systemd_tell("WATCHDOG=1");
                 tell->fed_at = now;
         }
         if (world->shutting_down) {
-                stopping_text(world, now, text, sizeof(text));
+                (void)snprintf(text, sizeof(text), "STATUS=Stopping: %s",
+                               world_stopping_text(world, now, stopping, sizeof(stopping)));
                 extend_stop(world->settings);
         } else {
                 running_text(world, now, text, sizeof(text));

@@ -3,7 +3,9 @@
  * that are found (daemon/run/search.c). */
 #include "daemon/run/adopt.h"
 #include "base/fd.h"
+#include "daemon/run/after_exit.h"
 #include "daemon/run/hold.h"
+#include "daemon/run/process.h"
 #include "daemon/run/rescue.h"
 #include "daemon/run/search.h"
 #include "frameworks/table.h"
@@ -16,6 +18,8 @@
 
 /* Between two searches for what is not clear yet. */
 #define SEARCH_USEC (100 * USEC_PER_MSEC)
+/* Before anything else is served. */
+#define FIRST_SLICES 32
 
 struct search *adopt_free(struct search *search)
 {
@@ -23,6 +27,7 @@ struct search *adopt_free(struct search *search)
                 return NULL;
         sd_event_source_disable_unref(search->timer);
         adoption_free(search->adoption);
+        free(search->pids);
         free(search);
         return NULL;
 }
@@ -65,15 +70,18 @@ static int adopt_known(struct search *search, struct fleet *fleet, const struct 
         if (!beat && known->beat_pid != 0 && saved->identity[0] != '\0')
                 rescue_begin(search->crew, fleet, known, saved->identity,
                              &(struct exit_status){.known = false});
-        if (worker->state == WORKER_GONE)
+        if (worker->state == WORKER_GONE) {
+                after_exit_begin(search->crew, worker, &(struct exit_status){.known = false});
                 return 0;
+        }
         const char *identity = beat && saved->identity[0] != '\0' ? saved->identity : NULL;
         if (!main)
                 main = TAKE_PTR(beat);
         else if (known->beat_pid == known->pid)
                 beat = proc_close(beat);
         check_user(search, worker, main);
-        return hold_adopted(search->crew, worker, TAKE_PTR(main), TAKE_PTR(beat), identity);
+        r = hold_adopted(search->crew, worker, TAKE_PTR(main), TAKE_PTR(beat), identity);
+        return r < 0 || known->beat_pid != 0 ? r : beats_know_hosts(worker->process->slot, saved->identity);
 }
 
 /* One that is no longer configured: its workers drain. */
@@ -94,6 +102,8 @@ static int add_removed(struct crew *crew, struct settings *settings, const struc
         if (!removed)
                 return -ENOMEM;
         removed->launch_hash = saved->launch_hash;
+        if (traits->heartbeat_chosen)
+                removed->heartbeat = (int)saved->heartbeat;
         if (saved->redis_url[0] != '\0' && !(removed->redis_url = strdup(saved->redis_url)))
                 return -ENOMEM;
         int r = links_make(&crew->links, settings);
@@ -153,14 +163,23 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
         struct keeper *keeper = search->keeper;
         struct turn *turn = search->crew->turn;
         usec_t now = clock_now(CLOCK_MONOTONIC);
+        unsigned found = search->adoption->found;
 
-        int r = MIN(search_run(search, now), 0);
+        int r = search_run(search, now);
+        if (r == SEARCH_GOES_ON) {
+                (void)sd_event_source_set_time(source, now);
+                (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+                return 0;
+        }
         if (r < 0 && r != search->failed)
                 log_error("cannot look for the workers of an earlier sqmgr: %s, none is started meanwhile",
                           strerror(-r));
         search->failed = r;
+        bool done = adoption_search_end(search->adoption, r, now);
         turn_arm(turn);
-        if (!adoption_search_end(search->adoption, r, now)) {
+        if (search->adoption->found != found)
+                turn_changed(turn);
+        if (!done) {
                 (void)sd_event_source_set_time(source, usec_add(now, SEARCH_USEC));
                 (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
                 return 0;
@@ -213,9 +232,12 @@ static int search_new(struct crew *crew, struct keeper *keeper, usec_t now, stru
         return r;
 }
 
-static void tell(const struct adoption *adoption, int outcome, const char *why)
+/* more: the first search has not seen all. */
+static void tell(const struct adoption *adoption, bool more, int outcome, const char *why)
 {
-        const char *still = adoption->launching > 0 ? "; some that begin are waited for" : "";
+        const char *still = more                      ? "; others are still looked for"
+                            : adoption->launching > 0 ? "; some that begin are waited for"
+                                                      : "";
 
         unsigned adopted = adoption->adopted + adoption->found;
         const char *found = adoption->found == 1 ? "worker that was" : "workers that were";
@@ -226,7 +248,7 @@ static void tell(const struct adoption *adoption, int outcome, const char *why)
         else if (outcome != STATEFILE_MISSING)
                 log_warning("the state is lost: %s; adopted %u %s found%s", why, adoption->found, found,
                             still);
-        else if (adoption->found > 0 || adoption->launching > 0)
+        else if (adoption->found > 0 || adoption->launching > 0 || more)
                 log_warning("the state is missing: %s; adopted %u %s found%s", why, adoption->found, found,
                             still);
         else
@@ -238,7 +260,7 @@ int adopt_begin(struct crew *crew, struct keeper *keeper, struct settings *setti
         _cleanup_(adopt_free_pointer) struct search *search = NULL;
         struct state *state = NULL;
         char why[512] = "";
-        bool clear = true;
+        bool clear = true, more = false;
 
         int r = search_new(crew, keeper, now, &search);
         if (r < 0)
@@ -252,14 +274,18 @@ int adopt_begin(struct crew *crew, struct keeper *keeper, struct settings *setti
                 r = continue_state(search, settings, state, now);
         state_free(state);
         if (r >= 0 && adoption_needs_search(search->adoption)) {
-                r = search_run(search, now);
-                clear = r >= 0 && adoption_search_end(search->adoption, 0, now);
+                for (unsigned i = 0; (i == 0 || r == SEARCH_GOES_ON) && i < FIRST_SLICES; i++)
+                        r = search_run(search, now);
+                more = r == SEARCH_GOES_ON;
+                if (more)
+                        adoption_hold(search->adoption);
+                clear = r == SEARCH_WHOLE && adoption_search_end(search->adoption, 0, now);
         }
         if (r < 0) {
                 log_error("cannot take over the workers of an earlier sqmgr: %s", strerror(-r));
                 return r;
         }
-        tell(search->adoption, outcome, why);
+        tell(search->adoption, more, outcome, why);
         if (!clear) {
                 r = search_on(search, now);
                 keeper->search = TAKE_PTR(search);

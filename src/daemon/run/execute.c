@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Carries out what the planner decided, and observes what became of it. */
 #include "daemon/run/execute.h"
+#include "base/fd.h"
 #include "daemon/run/hold.h"
+#include "daemon/run/others.h"
 #include "daemon/run/process.h"
+#include "daemon/run/rest.h"
+#include "daemon/run/status_files.h"
 #include "frameworks/table.h"
 #include "io/log.h"
 #include "model/observe.h"
@@ -16,9 +20,11 @@ static void start(struct crew *crew, const struct action *action, usec_t now)
                 .fleet = fleet->settings,
                 .index = action->index,
                 .generation = fleet->generation,
+                .started_at = now,
                 .instance = crew->instance,
                 .nofile = crew->nofile,
                 .base_environment = environ,
+                .status_parent = status_files_parent(crew, fleet->settings),
         };
         struct launched launched;
         _cleanup_proc_ struct proc *proc = NULL;
@@ -48,7 +54,7 @@ static void start(struct crew *crew, const struct action *action, usec_t now)
         if (!worker || !worker->process)
                 observe_start_failed(fleet, action->index, strerror(-r), now);
         if (worker && !worker->process)
-                observe_exit(worker, &(struct exit_status){.launch_error = "could not be watched"}, now);
+                observe_exit(worker, &(struct exit_status){.launch_error = "it cannot be watched"}, now);
 }
 
 /* Returns 0 or a positive errno. A worker that is not known to beat is signalled with all that it started:
@@ -60,6 +66,10 @@ static int signal_worker(const struct worker *worker, int signo)
 
         if (beating)
                 return -proc_signal(beating, signo);
+        /* Once it has been waited for, its pid may name another's group. */
+        int r = proc_signal(process->main, 0);
+        if (r < 0)
+                return -r;
         if (kill(-worker->pid, signo) == 0)
                 return 0;
         /* It has no group of its own yet, or is a process that we did not start. */
@@ -81,57 +91,99 @@ static int quiet(const struct worker *worker, int signo)
 
 static int stop(const struct worker *worker, const struct framework *framework)
 {
-        int error = signal_worker(worker, framework->stop_signal);
+        const struct process *process = worker->process;
+        int signo = fleet_settings_stop_signal(worker->fleet->settings) ?: worker->stop_signal;
+
+        if (signo == 0 && !worker_proven_idle(worker))
+                signo = framework->cut_off_signal;
+        signo = signo ?: framework->stop_signal;
+
+        /* Its command has started another before. */
+        if (worker->succeeded && process->beat)
+                (void)proc_signal(process->main, signo);
+        int error = signal_worker(worker, signo);
 
         if (error == 0 && framework->wake_signal != 0)
                 (void)signal_worker(worker, framework->wake_signal);
         return error;
 }
 
-static int kill_worker(const struct worker *worker)
+/* The process that was told to exit, and no other: what else the worker started may run jobs. By the
+ * operator's own word all that is known of it. */
+static int kill_worker(const struct worker *worker, bool forced)
 {
         const struct process *process = worker->process;
         int error = signal_worker(worker, SIGKILL);
 
-        if (process_beating(process) != process->main)
+        if (forced && process_beating(process) != process->main)
                 (void)proc_signal(process->main, SIGKILL);
         return error;
 }
 
 /* Returns 0 or a positive errno. */
-static int send_signal(const struct action *action)
+static int send_signal(const struct action *action, bool forced)
 {
         const struct framework *framework = framework_of(action->fleet->settings->traits);
 
         switch (action_signal(action)) {
         case ACTION_SIGNAL_QUIET:
-                return quiet(action->worker, framework->quiet_signal);
+                return quiet(action->worker, action->worker->quiet_signal ?: framework->quiet_signal);
         case ACTION_SIGNAL_STOP:
                 return stop(action->worker, framework);
         case ACTION_SIGNAL_KILL:
-                return kill_worker(action->worker);
+                return kill_worker(action->worker, forced);
         case ACTION_SIGNAL_NONE:
                 break;
         }
         return 0;
 }
 
+/* What is left of a worker gets a signal that ends it only while nothing in it runs jobs: it may have booted
+ * since the last look. Returns whether it may be sent. */
+static bool look_again(const struct action *action, usec_t now)
+{
+        struct worker *worker = action->worker;
+        int r = 0;
+
+        if (worker_is_remainder(worker))
+                r = others_find(worker->process, NULL);
+        if (r > 0)
+                observe_booted(worker, true, now);
+        return r == 0;
+}
+
+/* Returns 0, or EAGAIN where the signal would come as it may be taking a job. */
+static int await_rest(const struct worker *worker, usec_t now)
+{
+        int r = worker_awaits_rest(worker, now) ? rest_look(worker->process, now) : 1;
+
+        return r == 0 || is_shortage(r) ? EAGAIN : 0;
+}
+
 bool execute_action(struct crew *crew, const struct action *action, usec_t now)
 {
         struct worker *worker = action->worker;
+        bool forced = now >= fleet_forced_at(action->fleet);
+        int error;
+
+        if (action_signal(action) != ACTION_SIGNAL_NONE && !forced && !look_again(action, now))
+                return false;
 
         switch (action->kind) {
         case ACTION_START:
                 start(crew, action, now);
                 return true;
         case ACTION_QUIET:
-                observe_quieted(worker, action->reason, send_signal(action), now);
+                error = await_rest(worker, now) ?: send_signal(action, forced);
+                observe_quieted(worker, action->reason, error, now);
+                if (error == EAGAIN)
+                        return false;
                 break;
         case ACTION_STOP:
-                observe_stopped(worker, action->reason, send_signal(action), now);
+                observe_stopped(worker, action->reason, send_signal(action, forced), now);
                 break;
         case ACTION_KILL:
-                observe_killed(worker, send_signal(action), now);
+                observe_killed(worker, send_signal(action, forced), now);
                 break;
         }
         return worker->signal_error == 0;

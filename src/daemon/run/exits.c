@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* The exits of processes: of workers, and of all other children. */
 #include "daemon/run/exits.h"
+#include "daemon/run/after_exit.h"
 #include "daemon/run/heir.h"
 #include "daemon/run/last_words.h"
+#include "daemon/run/others.h"
 #include "daemon/run/rescue.h"
 #include "io/clock.h"
 #include "io/last_lines.h"
 #include "model/observe.h"
 #include <sys/epoll.h>
 #include <sys/wait.h>
+
+/* Children that are waited for in one go: whatever a worker left behind may fork without end. */
+#define SWEEP_MAX 64
 
 static int on_main_exit(sd_event_source *source, int fd, uint32_t events, void *userdata);
 
@@ -26,25 +31,47 @@ static bool promote(struct process *process, usec_t now)
         return true;
 }
 
-/* It went to the background before it beat. Left out of the model, each new start would leave one more
- * behind. */
-static bool inherit(struct process *process)
+/* The last that was known of it is gone, and its command has left another behind that works: nobody else
+ * would look after that one. */
+static bool succeed(struct process *process, const struct exit_status *exit, usec_t now)
 {
         struct worker *worker = process->worker;
+        _cleanup_proc_ struct proc *other = NULL;
         sd_event_source *main_exit = NULL;
 
-        if (worker->state != WORKER_STARTING || process->beat || process->report.outcome == LAUNCH_FAILED)
-                return false;
-        _cleanup_proc_ struct proc *heir = heir_find(process->crew, worker);
-        if (!heir || sd_event_add_io(process->crew->event, &main_exit, proc_pidfd(heir), EPOLLIN,
-                                     on_main_exit, process) < 0)
+        if (!process_is_watched(process) || others_find(process, &other) <= 0 ||
+            sd_event_add_io(process->crew->event, &main_exit, proc_pidfd(other), EPOLLIN, on_main_exit,
+                            process) < 0)
                 return false;
         sd_event_source_disable_unref(process->main_exit);
         proc_close(process->main);
         process->main_exit = main_exit;
-        process->main = TAKE_PTR(heir);
-        observe_inherited(worker, proc_pid(process->main), proc_start_time(process->main));
+        process->main = TAKE_PTR(other);
+        process_forget_beat(process);
+        beats_forget(process->slot);
+        observe_left_behind(worker, exit, proc_pid(process->main), proc_start_time(process->main), now);
         return true;
+}
+
+/* What else of it beat may have ended with it: how, nobody can tell, and who lives keeps its jobs. */
+static void begin_rescue_of_others(const struct process *process)
+{
+        const struct exit_status unknown = {.known = false};
+        struct worker other = *process->worker;
+        char *identity;
+
+        /* It was not told to exit, and what is known of the worker is not true of it. */
+        if (!other.group_told)
+                other.state = WORKER_ACTIVE;
+        other.busy = 0;
+        other.memory_bytes = 0;
+        while ((identity = beats_take_another(process->slot, &other.beat_pid))) {
+                _cleanup_proc_ struct proc *proc = NULL;
+
+                other.beat_pid_start = proc_open(other.beat_pid, &proc) >= 0 ? proc_start_time(proc) : 0;
+                rescue_begin(process->crew, other.fleet, &other, identity, &unknown);
+                free(identity);
+        }
 }
 
 /* exit: of the main process, which need not be the one that ran the jobs. */
@@ -53,6 +80,8 @@ static void begin_rescue(const struct process *process, const struct exit_status
         const struct exit_status unknown = {.known = false};
         const struct worker *worker = process->worker;
 
+        if (process_is_watched(process))
+                begin_rescue_of_others(process);
         rescue_begin(process->crew, worker->fleet, worker, process_identity(process),
                      worker->beat_pid == worker->pid ? exit : &unknown);
 }
@@ -73,21 +102,12 @@ static struct exit_status reap(const struct process *process)
         };
 }
 
-static void exited(struct process *process)
+/* Nothing of it lives on, but what its command may have left behind. */
+static void ended(struct process *process, struct exit_status exit)
 {
-        usec_t now = clock_now(CLOCK_MONOTONIC);
         char lines[LAST_LINES_MAX_BYTES + 1] = "";
         const struct launch_report *report = &process->report;
 
-        if (process->worker->state == WORKER_GONE)
-                return;
-        struct exit_status exit = reap(process);
-        turn_changed(process->crew->turn);
-        if (promote(process, now))
-                return;
-        process_read_report(process);
-        if (inherit(process))
-                return;
         if (report->outcome == LAUNCH_FAILED)
                 exit.launch_error = report->error ?: "it could not be prepared";
         if (report->log_fd >= 0 &&
@@ -96,10 +116,59 @@ static void exited(struct process *process)
         if (!exit.launch_error && !exit.last_lines && !worker_is_told_to_exit(process->worker))
                 exit.lines_token = last_words_read(process->crew, process->worker,
                                                    process->worker->beat_pid ?: process->ended_beat_pid);
-        process->main_exit = sd_event_source_disable_unref(process->main_exit);
         begin_rescue(process, &exit);
+        if (succeed(process, &exit, clock_now(CLOCK_MONOTONIC)))
+                return;
+        process->main_exit = sd_event_source_disable_unref(process->main_exit);
         process_forget_beat(process);
-        observe_exit(process->worker, &exit, now);
+        observe_exit(process->worker, &exit, clock_now(CLOCK_MONOTONIC));
+        after_exit_begin(process->crew, process->worker, &exit);
+}
+
+/* It went to the background before it beat. Left out of the model, each new start would leave one more
+ * behind. */
+static void inherit(struct process *process, struct proc *heir)
+{
+        _cleanup_proc_ struct proc *held = heir;
+        struct worker *worker = process->worker;
+
+        turn_changed(process->crew->turn);
+        if (!held || worker->state != WORKER_STARTING ||
+            sd_event_add_io(process->crew->event, &process->main_exit, proc_pidfd(held), EPOLLIN,
+                            on_main_exit, process) < 0) {
+                ended(process, process->main_status);
+                return;
+        }
+        proc_close(process->main);
+        process->main = TAKE_PTR(held);
+        observe_inherited(worker, proc_pid(process->main), proc_start_time(process->main));
+        beats_moved(process->slot);
+}
+
+/* One that is no child of ours leaves nothing to us. */
+static bool may_leave_an_heir(const struct process *process)
+{
+        return process->worker->state == WORKER_STARTING && !process->beat && process->main_status.known &&
+               process->report.outcome != LAUNCH_FAILED;
+}
+
+static void exited(struct process *process)
+{
+        if (process->worker->state == WORKER_GONE || process->heirs)
+                return;
+        /* Told until it has been waited for. */
+        int r = proc_uid(process->main, &process->uid);
+        process->main_status = reap(process);
+        turn_changed(process->crew->turn);
+        if (promote(process, clock_now(CLOCK_MONOTONIC)))
+                return;
+        process_read_report(process);
+        bool failed = !process->main_status.by_signal && process->main_status.status != 0;
+        if (r < 0 || !may_leave_an_heir(process) || heirs_seek(process, process->uid, failed, inherit) < 0) {
+                ended(process, process->main_status);
+                return;
+        }
+        process->main_exit = sd_event_source_disable_unref(process->main_exit);
 }
 
 static int on_main_exit(sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_,
@@ -149,23 +218,33 @@ int exits_watch_beat(struct process *process, struct proc *beat)
         return 0;
 }
 
+/* It has been, and the pid may be another's. */
+static bool is_waited_for(const struct process *process)
+{
+        return process && process->heirs;
+}
+
 static struct process *find_main(const struct world *world, pid_t pid)
 {
         for (size_t i = 0; i < world->n_fleets; i++) {
                 const struct fleet *fleet = world->fleets[i];
 
                 for (size_t j = 0; j < fleet->n_workers; j++)
-                        if (fleet->workers[j]->state != WORKER_GONE && fleet->workers[j]->pid == pid)
+                        if (fleet->workers[j]->state != WORKER_GONE && fleet->workers[j]->pid == pid &&
+                            !is_waited_for(fleet->workers[j]->process))
                                 return fleet->workers[j]->process;
         }
         return NULL;
 }
 
-void exits_sweep(struct crew *crew)
+bool exits_sweep(struct crew *crew)
 {
         siginfo_t info = {0};
+        unsigned n = 0;
 
         while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+                if (n++ == SWEEP_MAX)
+                        return true;
                 struct process *process = find_main(crew->world, info.si_pid);
 
                 if (process)
@@ -174,4 +253,5 @@ void exits_sweep(struct crew *crew)
                         (void)waitid(P_PID, (id_t)info.si_pid, &info, WEXITED | WNOHANG);
                 info = (siginfo_t){0};
         }
+        return false;
 }

@@ -11,6 +11,6 @@ int exits_watch(struct process *process);
  * Returns 0 or -errno: then nothing is changed. */
 int exits_watch_beat(struct process *process, struct proc *beat);
 
-/* Waits for the children that have exited: workers, others of ours, and orphans that we inherit as subreaper.
- */
-void exits_sweep(struct crew *crew);
+/* Waits for children that have exited: workers, others of ours, and orphans that we inherit as subreaper.
+ * Returns whether there may be more of them, for another call that lets others have their turn first. */
+bool exits_sweep(struct crew *crew);

@@ -2,9 +2,16 @@
 /* What a command leaves behind that goes to the background. */
 #pragma once
 
-#include "daemon/run/crew.h"
-#include "io/proc.h"
+#include "daemon/run/process.h"
 
-/* What lives on of a worker whose process has exited before any of it beat. As subreaper we are its parent
- * now. To be closed; NULL: nothing. */
-struct proc *heir_find(const struct crew *crew, const struct worker *worker);
+struct heirs; /* a search for one */
+
+/* Handed over, to be closed; NULL: there is none. The search is over and freed by then. */
+typedef void (*heir_fn)(struct process *process, struct proc *heir);
+
+/* Looks for what lives on of a worker whose process, which was uid's, has exited before any of it beat: an
+ * orphan that has come to us as the subreaper, of the same user and of that very start. Where failed, as its
+ * exit status says, what it left behind is the worker only if it shows that it has booted. done is called
+ * once, later, unless heirs_free() comes first. Returns 0 or -errno. */
+int heirs_seek(struct process *process, uid_t uid, bool failed, heir_fn done);
+struct heirs *heirs_free(struct heirs *heirs);

@@ -5,6 +5,7 @@
 #include "io/log.h"
 #include "model/observe.h"
 #include <string.h>
+#include <unistd.h>
 
 /* A descriptor to read back what it writes, or -1: what cannot be had of one cannot be had of most that are
  * adopted, and is told once. */
@@ -27,9 +28,14 @@ int hold_started(struct crew *crew, struct worker *worker, struct proc *main, in
 {
         int r = process_new(crew, worker, main, report_fd);
 
-        if (r >= 0)
+        /* A command begins in a session of its own. */
+        if (r >= 0) {
+                worker->process->group = worker->pid;
                 r = exits_watch(worker->process);
-        return r < 0 ? r : beats_add(worker->fleet->link->beats, worker, &worker->process->slot);
+        }
+        struct beats *beats = worker->fleet->link ? worker->fleet->link->beats : crew->local;
+
+        return r < 0 ? r : beats_add(beats, worker, &worker->process->slot);
 }
 
 int hold_adopted(struct crew *crew, struct worker *worker, struct proc *main, struct proc *beat,
@@ -41,6 +47,11 @@ int hold_adopted(struct crew *crew, struct worker *worker, struct proc *main, st
         if (r < 0)
                 return r;
         struct process *process = worker->process;
+        struct proc_place place;
+        /* The process that its command began with may be gone. */
+        process->group = proc_place(main, &place) >= 0 && place.group != getpgrp() ? place.group : 0;
+        /* It is no child of ours: when it has exited nobody can be asked. */
+        (void)proc_uid(main, &process->uid);
         /* A log of its own: its last lines are read back from what it has open. */
         if (worker->fleet->settings->log && worker->fleet->settings->log[0] == '/')
                 process->report.log_fd = open_output(crew, worker, main);

@@ -2,12 +2,15 @@
 /* Writes what the next sqmgr has to know. */
 #include "daemon/run/keep.h"
 #include "daemon/run/process.h"
+#include "daemon/run/search.h"
 #include "io/log.h"
 #include "model/state.h"
 #include <string.h>
 
-static const char *identity_of(const struct worker *worker, void *userdata _unused_)
+static const char *identity_of(const struct worker *worker, void *userdata)
 {
+        if (worker->beat_pid == 0)
+                return process_hosts(worker->process, userdata);
         return process_identity(worker->process);
 }
 
@@ -16,16 +19,19 @@ bool keeper_save(struct keeper *keeper, const struct plan *starting, usec_t now)
         const struct crew *crew = keeper->crew;
         const char *path = crew->world->settings->state_file;
         _cleanup_free_ uint8_t *bytes = NULL;
+        char hosts[MATCH_HOSTS_TEXT_MAX];
         size_t size;
 
-        if (keeper->search)
-                return false;
+        const struct adoption *adoption = keeper->search ? keeper->search->adoption : NULL;
         const struct state_source source = {
                 .world = crew->world,
                 .dead = crew->rescues,
                 .starting = starting,
+                .underway = adoption ? adoption->underway : NULL,
+                .n_underway = adoption ? adoption->n_underway : 0,
                 .boot_id = keeper->boot_id,
                 .identity = identity_of,
+                .userdata = hosts,
                 .now = now,
         };
         int r = state_pack(&source, &bytes, &size);

@@ -11,8 +11,8 @@ struct keeper {
         struct crew *crew; /* not owned */
         char boot_id[BOOT_ID_MAX];
         int error; /* of the last try to write; 0: it is written */
-        /* What an earlier sqmgr left is still looked for, of which the old state tells: nothing is written
-         * meanwhile. NULL: all that lives is known. */
+        /* What an earlier sqmgr left is still looked for, which the state then says. NULL: all that lives is
+         * known. */
         struct search *search;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The connections to Redis: one for each server that fleets name. */
 #include "daemon/run/links.h"
+#include "daemon/run/signs.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
@@ -8,6 +9,7 @@
 #include "model/observe.h"
 #include "settings/redis_url.h"
 #include <string.h>
+#include <unistd.h>
 
 /* server_text: the master, where Sentinels named it; NULL else. */
 static void connected(struct link *link, const char *server_text)
@@ -51,9 +53,51 @@ static void on_redis_state(struct redis *redis, enum redis_state state, const ch
         turn_arm(link->links->turn);
 }
 
+/* It changes while sqmgr runs, where a machine is named late as it boots, say. */
+static const char *host_name(void *userdata)
+{
+        const struct link *link = userdata;
+        struct links *links = link->links;
+        char name[sizeof(links->host_name)] = "";
+
+        if (gethostname(name, sizeof(name) - 1) < 0 || strcmp(name, links->host_name) == 0)
+                return links->host_name;
+        if (links->host_name[0] != '\0')
+                world_event(links->world, EVENT_HOST_NAME, NULL, NULL,
+                            "this host is called '%s' now, and was '%s': workers beat under the name that it "
+                            "had as they booted, and are found under both",
+                            name, links->host_name);
+        memcpy(links->host_name, name, sizeof(name));
+        return links->host_name;
+}
+
 static int is_descendant(pid_t pid, const struct worker *worker, void *userdata _unused_)
 {
         return proc_has_ancestor(pid, worker->pid, worker->pid_start);
+}
+
+static int has_booted(pid_t pid, const struct worker *worker, void *userdata _unused_)
+{
+        const struct framework *framework = framework_of(worker->fleet->settings->traits);
+        _cleanup_proc_ struct proc *proc = NULL;
+
+        if ((!framework->title_parse || framework->title_may_lack) && !framework->thread_is_processor)
+                return 1;
+        int r = proc_open(pid, &proc);
+        return r < 0 ? r : signs_have_booted(proc, framework);
+}
+
+static int has_start(pid_t pid, uint64_t start, void *userdata _unused_)
+{
+        _cleanup_proc_ struct proc *proc = NULL;
+        int r = proc_open(pid, &proc);
+
+        return r < 0 ? r : proc_start_time(proc) == start;
+}
+
+static void on_ambiguous(struct worker *worker, bool ambiguous, void *userdata _unused_)
+{
+        observe_ambiguous(worker, ambiguous);
 }
 
 static void on_identity(struct worker *worker, pid_t pid, void *userdata)
@@ -63,9 +107,28 @@ static void on_identity(struct worker *worker, pid_t pid, void *userdata)
         link->links->found(worker, pid, clock_now(CLOCK_MONOTONIC));
 }
 
+/* Without a title it may run a job. */
+static struct heartbeat completed(const struct worker *worker, const struct heartbeat *beat)
+{
+        struct title title = {.busy = 1};
+        _cleanup_proc_ struct proc *proc = NULL;
+
+        if (proc_open(worker_pid(worker), &proc) >= 0)
+                (void)signs_read_title(proc, framework_of(worker->fleet->settings->traits), &title);
+        return heartbeat_complete(worker, beat, title.busy, title.quiet);
+}
+
 static void on_heartbeat(struct worker *worker, const struct heartbeat *beat, void *userdata _unused_)
 {
-        observe_heartbeat(worker, beat, clock_now(CLOCK_MONOTONIC));
+        const struct heartbeat told =
+                worker->fleet->settings->traits->title_completes ? completed(worker, beat) : *beat;
+
+        observe_heartbeat(worker, &told, clock_now(CLOCK_MONOTONIC));
+}
+
+static void on_others(struct worker *worker, pid_t pid, void *userdata _unused_)
+{
+        observe_others(worker, pid, clock_now(CLOCK_MONOTONIC));
 }
 
 static void on_done(struct beats *beats _unused_, void *userdata)
@@ -120,9 +183,14 @@ static int probe(const struct link *link, const char *namespace)
 static int make_link(struct links *links, const struct framework *framework, const char *url)
 {
         static const struct beats_ops ops = {
+                .host_name = host_name,
                 .is_descendant = is_descendant,
+                .has_booted = has_booted,
+                .has_start = has_start,
+                .on_ambiguous = on_ambiguous,
                 .on_identity = on_identity,
                 .on_heartbeat = on_heartbeat,
+                .on_others = on_others,
                 .on_done = on_done,
         };
         const struct redis_settings *settings = &links->world->settings->redis;
@@ -144,10 +212,9 @@ static int make_link(struct links *links, const struct framework *framework, con
                 .redis = link->redis,
                 .format = framework->beats,
                 .namespace = settings->namespace,
-                .hostname = links->host_name,
         };
         if (r >= 0)
-                r = beats_new(&source, &ops, link, &link->beats);
+                r = redis_beats_new(&source, &ops, link, &link->beats);
         if (r < 0)
                 return r;
         list[links->n++] = TAKE_PTR(link);
@@ -167,10 +234,11 @@ int links_make(struct links *links, const struct settings *settings)
         int r = 0;
 
         for (size_t i = 0; i < settings->n_fleets && r >= 0; i++) {
-                const char *url = fleet_url(links, settings->fleets[i]);
+                const struct fleet_settings *fleet = settings->fleets[i];
+                const struct framework *framework = framework_of(fleet->traits);
+                const char *url = fleet_url(links, fleet);
 
-                const struct framework *framework = framework_of(settings->fleets[i]->traits);
-                if (!find_link(links, framework, url))
+                if (fleet_settings_need_redis(fleet) && !find_link(links, framework, url))
                         r = make_link(links, framework, url);
         }
         return r;
@@ -189,6 +257,13 @@ void links_join(struct links *links)
 
                 if (fleet->link)
                         continue;
+                if (!fleet_settings_need_redis(fleet->settings)) {
+                        /* What it waits for of a Redis is there. */
+                        observe_redis(fleet, true, now);
+                        continue;
+                }
+                /* links_make() has made one for each. */
+                assert(link);
                 fleet->link = link;
                 if (redis_state(link->redis) == REDIS_STATE_CONNECTED)
                         observe_redis(fleet, true, now);

@@ -28,7 +28,7 @@ struct links {
         struct world *world;
         /* The worker was found to beat as process pid. */
         void (*found)(struct worker *worker, pid_t pid, usec_t now);
-        char host_name[256]; /* this machine's, as the workers see it */
+        char host_name[256]; /* this machine's, as the workers see it, when it was last asked; "": never */
         struct link **list;
         size_t n;
 };

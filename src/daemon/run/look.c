@@ -2,7 +2,7 @@
 /* Reads what is due of each worker: /proc at once, Redis by one pipeline whose answers come later. */
 #include "daemon/run/look.h"
 #include "base/fd.h"
-#include "daemon/run/process.h"
+#include "daemon/run/others.h"
 #include "daemon/run/signs.h"
 #include "daemon/run/work_list.h"
 #include "model/observe.h"
@@ -97,23 +97,52 @@ static void look_title(struct worker *worker)
         if (!proc)
                 return;
         bool known = signs_read_title(proc, framework_of(worker->fleet->settings->traits), &title);
-        observe_title(worker, known, title.busy);
+        observe_title(worker, known, title.busy, title.quiet);
 }
 
-static int look_boot_each(pid_t pid, void *userdata)
+/* Until it sets its title. */
+static usec_t shown_shutdown_usec(const struct worker *worker, const struct proc *proc)
 {
-        const struct process *process = userdata;
+        char title[4096];
+
+        return proc_title(proc, title, sizeof(title)) == 0
+                       ? worker->fleet->settings->traits->title_shutdown_usec(title)
+                       : 0;
+}
+
+static int look_arguments_each(pid_t pid, void *userdata)
+{
+        struct worker *worker = userdata;
         _cleanup_proc_ struct proc *proc = NULL;
 
         int r = proc_open(pid, &proc);
         if (r < 0)
                 return is_shortage(r) ? r : 0;
-        return signs_have_booted(proc, framework_of(process->worker->fleet->settings->traits));
+        observe_shutdown_time(worker, shown_shutdown_usec(worker, proc));
+        return 0;
+}
+
+/* A wrapper mostly becomes what it starts; who did not is found in its tree, which costs more to look at. */
+static void look_arguments(struct worker *worker, bool fast)
+{
+        if (fast)
+                observe_shutdown_time(worker, shown_shutdown_usec(worker, worker->process->main));
+        else
+                (void)proc_tree_each(worker->pid, look_arguments_each, worker);
+}
+
+/* Before it is cut off with the jobs that it runs, which are told of then. */
+static bool is_last_look(const struct worker *worker, usec_t now)
+{
+        usec_t at = worker_cut_off(worker).at;
+
+        return worker->state == WORKER_QUIET && at > now &&
+               at <= usec_add(now, worker->fleet->world->settings->check_interval);
 }
 
 static void look_worker(struct worker *worker, bool fast, usec_t now)
 {
-        const struct process *process = worker->process;
+        struct process *process = worker->process;
         unsigned looks = worker_looks(worker, fast, now);
 
         /* One that could not be watched has been killed: its exit comes next. */
@@ -125,16 +154,23 @@ static void look_worker(struct worker *worker, bool fast, usec_t now)
                 look_threads(worker);
         if (looks & LOOK_TITLE)
                 look_title(worker);
+        if (looks & LOOK_ARGUMENTS)
+                look_arguments(worker, fast);
         if (looks & LOOK_BOOT) {
-                int r = proc_tree_each(worker->pid, look_boot_each, worker->process);
+                int r = others_find(process, NULL);
+
+                bool unproven = worker->unproven;
 
                 /* Where the tree cannot be read, nothing is known: it is left alone. */
                 if (r >= 0)
                         observe_booted(worker, r > 0, now);
+                if (worker->unproven != unproven)
+                        turn_changed(process->crew->turn);
         }
-        if (looks & (LOOK_BEAT | LOOK_WORK_LIST))
+        if (looks & (LOOK_BEAT | LOOK_WORK_LIST | LOOK_OTHERS))
                 beats_want(process->slot, looks);
-        if (!fast && (process->crew->turn->pass.n_regular + worker->index) % JOBS_EVERY == 0)
+        if (!fast && ((process->crew->turn->pass.n_regular + worker->index) % JOBS_EVERY == 0 ||
+                      is_last_look(worker, now)))
                 work_list_look(worker);
 }
 
@@ -153,4 +189,5 @@ void look_run(struct crew *crew, bool fast, usec_t now)
         /* What fails is asked again at the next look. */
         for (size_t i = 0; i < crew->links.n; i++)
                 (void)beats_look(crew->links.list[i]->beats);
+        (void)beats_look(crew->local);
 }

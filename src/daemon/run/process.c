@@ -2,6 +2,7 @@
 /* What the shell holds of a worker. */
 #include "daemon/run/process.h"
 #include "base/words.h"
+#include "daemon/run/heir.h"
 #include "frameworks/table.h"
 #include "io/log.h"
 #include <string.h>
@@ -24,8 +25,14 @@ const char *process_identity(const struct process *process)
         return process_is_watched(process) ? beats_identity(process->slot) : NULL;
 }
 
+const char *process_hosts(const struct process *process, char text[static MATCH_HOSTS_TEXT_MAX])
+{
+        return process_is_watched(process) ? beats_hosts(process->slot, text) : NULL;
+}
+
 void process_forget_beat(struct process *process)
 {
+        process->slept_at = 0;
         process->beat_exit = sd_event_source_disable_unref(process->beat_exit);
         process->beat = proc_close(process->beat);
 }
@@ -81,6 +88,7 @@ void process_free(struct process *process)
         words_free(process->long_jobs);
         if (process->slot)
                 beats_remove(process->slot);
+        heirs_free(process->heirs);
         sd_event_source_disable_unref(process->main_exit);
         process_forget_beat(process);
         sd_event_source_disable_unref(process->report_source);

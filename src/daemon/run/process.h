@@ -6,14 +6,20 @@
 #include "daemon/run/crew.h"
 #include "io/launch.h"
 #include "io/proc.h"
+#include "model/observe.h"
 
+struct heirs; /* heir.h */
 struct works;
 
 struct process {
         struct crew *crew;
         struct worker *worker;
         struct proc *main;
-        struct proc *beat; /* the process that beats, where it is another one; NULL else */
+        pid_t group;         /* of all that its command started; 0: not its own, or not known */
+        uid_t uid;           /* main's, when that was last asked; 0 before */
+        struct heirs *heirs; /* main has exited, and what it may have left behind is looked for; NULL else */
+        struct exit_status main_status; /* how it did */
+        struct proc *beat;              /* the process that beats, where it is another one; NULL else */
         struct beats_slot *slot;
         sd_event_source *main_exit; /* of exits.c, as is the next */
         sd_event_source *beat_exit;
@@ -21,6 +27,8 @@ struct process {
         int report_fd;
         struct launch_report report;
         pid_t ended_beat_pid; /* the last process that beat and has ended before main; 0: none has */
+        uint64_t slept_times; /* of the process that beats, see rest.h */
+        usec_t slept_at;      /* since when it is known to be so many; 0: it is not */
         struct works *works;  /* its jobs are being read, see work_list.h; NULL: they are not */
         bool works_culprits;  /* since its memory went over a limit */
         char **long_jobs;     /* ids of those that were told of; NULL-terminated, NULL: none */
@@ -38,6 +46,8 @@ bool process_is_watched(const struct process *process);
 struct proc *process_beating(const struct process *process);
 /* The identity that it beats under; NULL: not known. Takes NULL. */
 const char *process_identity(const struct process *process);
+/* What the next sqmgr must know to find that: see beats_hosts(). NULL: nothing. Takes NULL. */
+const char *process_hosts(const struct process *process, char text[static MATCH_HOSTS_TEXT_MAX]);
 
 /* Reads what has come of the report of its launch. */
 void process_read_report(struct process *process);

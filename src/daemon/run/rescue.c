@@ -87,7 +87,7 @@ static struct fleet *find_fleet(struct rescue *rescue)
 {
         struct fleet *fleet = world_fleet(rescue->crew->world, rescue->dead.fleet);
 
-        if (fleet && fleet->link && fleet->settings->traits->has_work_list &&
+        if (fleet && fleet->link && fleet->settings->traits->can_rescue &&
             (rescue->culprits || !is_off(fleet)))
                 return fleet;
         rescue_free(rescue);
@@ -204,11 +204,25 @@ static void judge(struct rescue *rescue)
         rescue->judged = true;
 }
 
+/* One of several of a worker may outlive the others: its jobs run on. */
+static bool lives_on(const struct rescue *rescue)
+{
+        const struct worker *worker = &rescue->dead.worker.worker;
+        _cleanup_proc_ struct proc *proc = NULL;
+
+        return worker->beat_pid != 0 && proc_open(worker->beat_pid, &proc) >= 0 &&
+               proc_start_time(proc) == worker->beat_pid_start && !proc_has_exited(proc);
+}
+
 static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
         struct rescue *rescue = userdata;
         const struct fleet *fleet;
 
+        if (lives_on(rescue)) {
+                rescue_free(rescue);
+                return 0;
+        }
         judge(rescue);
         fleet = find_fleet(rescue);
         if (!fleet)

@@ -2,7 +2,6 @@
 /* Looks for the workers that the state does not tell of: reads what each process shows, and takes hold of
  * those that are ours. */
 #include "daemon/run/search.h"
-#include "base/environment.h"
 #include "base/fd.h"
 #include "daemon/run/hold.h"
 #include "daemon/run/signs.h"
@@ -11,6 +10,10 @@
 #include "io/log.h"
 #include <string.h>
 #include <unistd.h>
+
+/* What is looked at in one go: a few milliseconds. */
+#define SLICE_PROCESSES 1000
+#define SLICE_BYTES     ((size_t)2 << 20)
 
 /* What cannot be read of a process tells that it is none of ours: it is gone, or another's. But a shortage
  * tells nothing, and a worker that was passed over would be started once more. */
@@ -60,6 +63,20 @@ static bool starts_workers(pid_t pid)
                (strcmp(place.comm, own.comm) == 0 || strcmp(place.comm, LAUNCH_COMM) == 0);
 }
 
+/* Is it the child of a sqmgr's that has not begun its command? Anybody may give himself that name: our
+ * program it must be. Where that is not to be seen it may be one. */
+static bool is_launching(const struct proc *proc, const struct proc_place *place)
+{
+        _cleanup_proc_ struct proc *self = NULL;
+
+        if (strcmp(place->comm, LAUNCH_COMM) != 0)
+                return false;
+        int r = proc_open(getpid(), &self);
+        if (r >= 0)
+                r = proc_runs_same(proc, self);
+        return r != 0 && r != -ESRCH;
+}
+
 /* Whether it is in our control group. Returns 0 or -errno. */
 static int see_service(const struct search *search, const struct proc *proc, struct sighting *sighting)
 {
@@ -81,28 +98,45 @@ static int see_boot(const struct search *search, const struct proc *proc, struct
 
         for (size_t i = 0; i < world->n_fleets; i++) {
                 const struct traits *traits = world->fleets[i]->settings->traits;
-                int r = signs_have_booted(proc, framework_of(traits));
+                bool seen = false;
 
-                if (r > 0)
+                for (size_t j = 0; j < i; j++)
+                        seen |= world->fleets[j]->settings->traits == traits;
+                if (seen)
+                        continue;
+                const struct framework *framework = framework_of(traits);
+                int r = signs_run_jobs(proc, framework);
+
+                if (r > 0) {
                         sighting->booted_as = traits;
+                        /* A worker is started as the leader of its group. */
+                        sighting->runs_one_job =
+                                sighting->group != sighting->pid && signs_have_booted(proc, framework) == 0;
+                }
                 if (r != 0)
                         return MIN(r, 0);
         }
         return 0;
 }
 
-static int see_process(pid_t pid, void *userdata)
+static int see_process(struct search *search, pid_t pid)
 {
-        const struct search *search = userdata;
         _cleanup_proc_ struct proc *proc = NULL;
-        _cleanup_free_ char *text = NULL;
         struct proc_place place;
-        size_t length;
+        struct marks marks;
+        uid_t uid = (uid_t)-1;
 
         if (pid == getpid())
                 return 0;
         int r = proc_open(pid, &proc);
         if (r >= 0 && proc_has_exited(proc))
+                return 0;
+        if (r >= 0)
+                r = proc_uid(proc, &uid);
+        /* Nothing that others run is looked at, so nobody can have us look for long. A child of a sqmgr's is
+         * our own user's at first. */
+        bool ours = r >= 0 && adoption_seeks_user(search->adoption, uid);
+        if (r >= 0 && !ours && uid != geteuid())
                 return 0;
         if (r >= 0)
                 r = proc_place(proc, &place);
@@ -114,27 +148,27 @@ static int see_process(pid_t pid, void *userdata)
                 .group = place.group,
                 .session = place.session,
                 .start = proc_start_time(proc),
-                .launching = strcmp(place.comm, LAUNCH_COMM) == 0,
+                .uid = uid,
+                .launching = is_launching(proc, &place),
         };
+        if (!ours && !sighting.launching)
+                return 0;
         sighting.parent_starts = sighting.launching && starts_workers(place.parent);
-        r = proc_environment(proc, &text, &length);
-        if (r < 0 && is_shortage(r))
-                return r;
-        if (r >= 0) {
-                sighting.instance = environment_find(text, length, "SQMGR_INSTANCE");
-                sighting.worker = environment_find(text, length, "SQMGR_WORKER");
-                sighting.generation = environment_find(text, length, "SQMGR_GENERATION");
-        }
+        ssize_t length = marks_read(proc, search->environment, &marks);
+        if (length < 0 && is_shortage((int)length))
+                return (int)length;
+        search->slice_bytes += MAX(length, (ssize_t)0);
+        sighting.instance = marks.instance;
+        sighting.worker = marks.worker;
+        sighting.generation = marks.generation;
+        sighting.started_at = marks.started_at;
         bool leads = place.session == pid;
         if (!sighting.launching && !sighting.worker && !leads)
                 return 0;
         r = see_service(search, proc, &sighting);
-        if (r >= 0 && sighting.in_service && leads)
+        if (r >= 0 && (sighting.worker || (sighting.in_service && leads)))
                 r = see_boot(search, proc, &sighting);
-        if (r < 0)
-                return r;
-        r = proc_uid(proc, &sighting.uid);
-        return r < 0 ? none_unless_shortage(r) : adoption_see(search->adoption, &sighting);
+        return r < 0 ? r : adoption_see(search->adoption, &sighting);
 }
 
 static int adopt_found(struct search *search, const struct claimant *claimant, usec_t now)
@@ -159,16 +193,68 @@ static int adopt_found(struct search *search, const struct claimant *claimant, u
         return 0;
 }
 
-int search_run(struct search *search, usec_t now)
+static int add_pid(pid_t pid, void *userdata)
+{
+        struct search *search = userdata;
+
+        if (search->n_pids == search->allocated) {
+                size_t allocated = MAX((size_t)1024, 2 * search->allocated);
+                pid_t *pids = reallocarray(search->pids, allocated, sizeof(*pids));
+
+                if (!pids)
+                        return -ENOMEM;
+                search->pids = pids;
+                search->allocated = allocated;
+        }
+        search->pids[search->n_pids++] = pid;
+        return 0;
+}
+
+/* Looks at the next ones. Returns SEARCH_WHOLE, SEARCH_GOES_ON, or -errno. */
+static int see_some(struct search *search)
+{
+        size_t end = MIN(search->n_pids, search->at + SLICE_PROCESSES);
+
+        search->slice_bytes = 0;
+        while (search->at < end && search->slice_bytes < SLICE_BYTES) {
+                int r = see_process(search, search->pids[search->at++]);
+                if (r < 0)
+                        return r;
+        }
+        return search->at < search->n_pids ? SEARCH_GOES_ON : SEARCH_WHOLE;
+}
+
+static int step(struct search *search, usec_t now)
 {
         const struct claimant *claimant;
+        int r = 0;
 
-        adoption_search_begin(search->adoption);
-        int r = proc_each(see_process, search);
-        if (r < 0)
+        if (search->at == search->n_pids) {
+                search->n_pids = search->at = 0;
+                adoption_search_begin(search->adoption);
+                r = proc_each(add_pid, search);
+        }
+        if (r >= 0)
+                r = see_some(search);
+        if (r != SEARCH_WHOLE)
                 return r;
         adoption_judge(search->adoption);
         while (r >= 0 && (claimant = adoption_next(search->adoption, now)))
                 r = adopt_found(search, claimant, now);
+        for (const struct fleet *fleet; (fleet = adoption_full(search->adoption));)
+                log_warning(
+                        "fleet '%s': more processes look like its workers than it can have, those beyond are "
+                        "left alone: see what its user runs",
+                        fleet->settings->name);
+        return r;
+}
+
+int search_run(struct search *search, usec_t now)
+{
+        int r = step(search, now);
+
+        /* The next one begins anew. */
+        if (r < 0)
+                search->at = search->n_pids = 0;
         return r;
 }

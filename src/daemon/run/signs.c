@@ -20,7 +20,7 @@ static bool is_framework_thread(const char *comm, void *userdata)
         return framework->thread_is_processor(comm, NULL);
 }
 
-int signs_have_booted(const struct proc *proc, const struct framework *framework)
+static int look(const struct proc *proc, const struct framework *framework, bool children)
 {
         struct title title;
         char text[4096];
@@ -28,11 +28,21 @@ int signs_have_booted(const struct proc *proc, const struct framework *framework
 
         int r = proc_title(proc, text, sizeof(text));
         if (r == 0 && framework->title_parse && framework->title_parse(text, &title))
-                return 1;
+                return children || !title.maybe_child;
         /* A title that was too long for its room lacks its end. */
         if (!is_shortage(r) && framework->thread_is_processor)
                 r = proc_count_threads(proc, is_framework_thread, (void *)framework, &threads);
         return is_shortage(r) ? r : threads > 0;
+}
+
+int signs_have_booted(const struct proc *proc, const struct framework *framework)
+{
+        return look(proc, framework, false);
+}
+
+int signs_run_jobs(const struct proc *proc, const struct framework *framework)
+{
+        return look(proc, framework, true);
 }
 
 void signs_observe_oom_kills(const struct proc_host *host, struct world *world, usec_t now)

@@ -66,7 +66,7 @@ static void on_works(struct job_list *lists, const char *error, void *userdata)
         process->works = NULL;
         if (error || worker->state == WORKER_GONE)
                 return;
-        observe_jobs(worker, (unsigned)lists[0].n_jobs, job_list_oldest(&lists[0], realtime), now);
+        observe_jobs(worker, &lists[0], job_list_oldest(&lists[0], realtime), now);
         if (process->works_culprits) {
                 culprits_observe(worker->fleet, worker, CULPRITS_MEMORY, &lists[0], now);
                 turn_arm(process->crew->turn);

@@ -2,28 +2,60 @@
 /* What Sidekiq 5 to 8 looks like from outside; see the header. */
 #include "frameworks/sidekiq/format.h"
 #include "base/parse.h"
+#include "base/words.h"
 #include "wire/json.h"
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-static usec_t command_shutdown_usec(char *const *argv)
+#define SHUTDOWN_SECONDS_MAX (USEC_PER_DAY / USEC_PER_SEC)
+
+/* As Sidekiq itself: the last one counts. A wrapper's own options stand before those. */
+static usec_t words_shutdown_usec(char *const *words)
 {
+        usec_t found = 0;
         uint64_t seconds;
 
-        for (; argv && *argv; argv++) {
+        for (; *words; words++) {
                 const char *value = NULL;
 
-                if (strcmp(*argv, "-t") == 0 || strcmp(*argv, "--timeout") == 0)
-                        value = argv[1];
-                else if (strncmp(*argv, "--timeout=", strlen("--timeout=")) == 0)
-                        value = *argv + strlen("--timeout=");
-                else if (strncmp(*argv, "-t", 2) == 0)
-                        value = *argv + 2;
-                if (value && parse_unsigned(value, 1, USEC_PER_DAY, &seconds) == 0)
-                        return seconds * USEC_PER_SEC;
+                if (strcmp(*words, "-t") == 0 || strcmp(*words, "--timeout") == 0)
+                        value = words[1];
+                else if (strncmp(*words, "--timeout=", strlen("--timeout=")) == 0)
+                        value = *words + strlen("--timeout=");
+                else if (strncmp(*words, "-t", 2) == 0)
+                        value = *words + 2;
+                if (value && parse_unsigned(value, 1, SHUTDOWN_SECONDS_MAX, &seconds) == 0)
+                        found = seconds * USEC_PER_SEC;
+        }
+        return found;
+}
+
+/* Of a text in which other commands may stand beside it: only what follows `sidekiq` is its own. */
+static usec_t title_shutdown_usec(const char *title)
+{
+        _cleanup_words_ char **words = NULL;
+        const char *error;
+
+        if (words_split(title, &words, &error) < 0)
+                return 0;
+        for (char **word = words; *word; word++) {
+                const char *slash = strrchr(*word, '/');
+
+                if (strcmp(slash ? slash + 1 : *word, "sidekiq") == 0)
+                        return words_shutdown_usec(word);
         }
         return 0;
+}
+
+static usec_t command_shutdown_usec(char *const *argv)
+{
+        usec_t found = words_shutdown_usec(argv);
+
+        /* `sh -c 'exec sidekiq -t 90'`: a command within a word. */
+        for (; found == 0 && *argv; argv++)
+                if (strchr(*argv, ' '))
+                        found = title_shutdown_usec(*argv);
+        return found;
 }
 
 const struct traits sidekiq_traits = {
@@ -31,12 +63,18 @@ const struct traits sidekiq_traits = {
         .title = "Sidekiq",
         .id = 0,
         .has_work_list = true,
+        .can_rescue = true,
+        .can_dump = true,
+        .tells_busy = true,
         .has_job_threads = true,
+        .has_title = true,
         /* Its -t: so long it waits for its jobs before it puts them back. */
         .shutdown_usec = 25 * USEC_PER_SEC,
         .shutdown_option = "-t",
         .command_shutdown_usec = command_shutdown_usec,
+        .title_shutdown_usec = title_shutdown_usec,
         /* A beat is due every 5 s, or 10 s from 7.0 on. */
+        .beat_usec = 10 * USEC_PER_SEC,
         .stale_usec = 30 * USEC_PER_SEC,
         .host_variable = "DYNO",
         .oldest_version = 5,
@@ -57,30 +95,8 @@ static bool is_digit(char c)
         return c >= '0' && c <= '9';
 }
 
-/* A decimal number of len digits, at most max, without needless zeros in front. */
-static bool parse_count(const char *text, size_t len, unsigned long long max, unsigned long long *ret)
-{
-        unsigned long long value = 0;
-
-        if (len == 0 || len > 18 || (len > 1 && text[0] == '0'))
-                return false;
-        for (const char *end = text + len; text < end; text++) {
-                unsigned digit = (unsigned)*text - '0';
-
-                if (digit > 9)
-                        return false;
-                value = value * 10 + digit;
-        }
-        if (value > max)
-                return false;
-        *ret = value;
-        return true;
-}
-
 bool sidekiq_identity_parse(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid)
 {
-        unsigned long long pid;
-
         if (len < NONCE_DIGITS + 1 || memchr(text, '\0', len))
                 return false;
         const char *nonce = text + len - NONCE_DIGITS;
@@ -91,63 +107,9 @@ bool sidekiq_identity_parse(const char *text, size_t len, size_t *ret_host_len, 
                         return false;
 
         const char *colon = memrchr(text, ':', (size_t)(nonce - 1 - text));
-        if (!colon || colon == text)
-                return false;
-        if (!parse_count(colon + 1, (size_t)(nonce - 1 - (colon + 1)), INT_MAX, &pid) || pid == 0)
+        if (!colon || colon == text || !decode_pid(colon + 1, (size_t)(nonce - 1 - (colon + 1)), ret_pid))
                 return false;
         *ret_host_len = (size_t)(colon - text);
-        *ret_pid = (pid_t)pid;
-        return true;
-}
-
-char *sidekiq_key(const char *namespace, const char *name, const char *suffix)
-{
-        bool prefixed = namespace && *namespace;
-        char *key;
-
-        if (asprintf(&key, "%s%s%s%s%s", prefixed ? namespace : "", prefixed ? ":" : "", name,
-                     suffix ? ":" : "", suffix ? suffix : "") < 0)
-                return NULL;
-        return key;
-}
-
-char *sidekiq_identity_pattern(const char *host)
-{
-        char *pattern = malloc(2 * strlen(host) + sizeof(":*"));
-        char *out = pattern;
-
-        if (!pattern)
-                return NULL;
-        for (; *host; host++) {
-                if (strchr("*?[]^-\\", *host))
-                        *out++ = '\\';
-                *out++ = *host;
-        }
-        memcpy(out, ":*", sizeof(":*"));
-        return pattern;
-}
-
-bool sidekiq_time_parse(const char *text, size_t len, uint64_t *ret_usec)
-{
-        const char *dot = memchr(text, '.', len);
-        size_t whole = dot ? (size_t)(dot - text) : len;
-        unsigned long long seconds;
-        uint64_t fraction = 0;
-
-        /* Up to the year 5138, which leaves a count of microseconds all its room. */
-        if (!parse_count(text, whole, 99999999999ULL, &seconds) || seconds == 0)
-                return false;
-        if (dot) {
-                uint64_t unit = USEC_PER_SEC / 10;
-                if (whole + 1 == len)
-                        return false;
-                for (size_t i = whole + 1; i < len; i++, unit /= 10) {
-                        if (!is_digit(text[i]))
-                                return false;
-                        fraction += unit * (unsigned)(text[i] - '0');
-                }
-        }
-        *ret_usec = seconds * USEC_PER_SEC + fraction;
         return true;
 }
 
@@ -159,11 +121,6 @@ bool sidekiq_stamp_decode(const json_t *stamp, uint64_t *ret_usec)
                 return false;
         *ret_usec = (uint64_t)(at > STAMP_SECONDS_MAX ? at * 1e3 : at * 1e6);
         return true;
-}
-
-static bool field_is(const struct field *field, const char *text)
-{
-        return field->len == strlen(text) && memcmp(field->text, text, field->len) == 0;
 }
 
 enum sidekiq_beat sidekiq_beat_decode(const struct field *busy, const struct field *beat,
@@ -178,16 +135,17 @@ enum sidekiq_beat sidekiq_beat_decode(const struct field *busy, const struct fie
         if (!busy->text || !beat->text || !quiet->text)
                 return SIDEKIQ_BEAT_MALFORMED;
 
-        bool is_quiet = field_is(quiet, "true");
-        if (!is_quiet && !field_is(quiet, "false"))
+        bool is_quiet = decode_field_is(quiet, "true");
+        if (!is_quiet && !decode_field_is(quiet, "false"))
                 return SIDEKIQ_BEAT_MALFORMED;
-        if (!parse_count(busy->text, busy->len, COUNT_MAX, &n_busy) ||
-            !sidekiq_time_parse(beat->text, beat->len, &beat_usec))
+        if (!decode_count(busy->text, busy->len, COUNT_MAX, &n_busy) ||
+            !decode_seconds(beat->text, beat->len, &beat_usec))
                 return SIDEKIQ_BEAT_MALFORMED;
-        if (concurrency->text && !parse_count(concurrency->text, concurrency->len, COUNT_MAX, &n_concurrency))
+        if (concurrency->text &&
+            !decode_count(concurrency->text, concurrency->len, COUNT_MAX, &n_concurrency))
                 return SIDEKIQ_BEAT_MALFORMED;
         /* Nothing is decided by it. */
-        if (rss->text && !parse_count(rss->text, rss->len, RSS_KIB_MAX, &rss_kib))
+        if (rss->text && !decode_count(rss->text, rss->len, RSS_KIB_MAX, &rss_kib))
                 rss_kib = 0;
 
         *ret = (struct heartbeat){
@@ -273,7 +231,7 @@ static bool take_count(const char **text, const char *follow, unsigned *ret)
         unsigned long long value;
         size_t len = strspn(*text, "0123456789");
 
-        if (!parse_count(*text, len, COUNT_MAX, &value) || strncmp(*text + len, follow, strlen(follow)) != 0)
+        if (!decode_count(*text, len, COUNT_MAX, &value) || strncmp(*text + len, follow, strlen(follow)) != 0)
                 return false;
         *text += len + strlen(follow);
         *ret = (unsigned)value;

@@ -3,7 +3,7 @@
  * of its threads. */
 #pragma once
 
-#include "base/field.h"
+#include "frameworks/decode.h"
 #include "frameworks/title.h"
 #include "model/fleet.h"
 #include <jansson.h>
@@ -35,22 +35,11 @@ enum sidekiq_beat {
  * start of text, and the pid. */
 bool sidekiq_identity_parse(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid);
 
-/* `NAMESPACE:NAME`, and `:SUFFIX` where suffix is not NULL; a namespace of NULL or "" is none. To be freed;
- * NULL: out of memory. */
-char *sidekiq_key(const char *namespace, const char *name, const char *suffix);
-
-/* The pattern of SSCAN for the identities of this host, its special characters escaped. To be freed; NULL:
- * out of memory. */
-char *sidekiq_identity_pattern(const char *host);
-
 /* Decodes a heartbeat; concurrency may be missing, and so may rss, of which nonsense counts as missing. Of
  * *ret, the work list stays unknown. *ret is set only for SIDEKIQ_BEAT_DECODED. */
 enum sidekiq_beat sidekiq_beat_decode(const struct field *busy, const struct field *beat,
                                       const struct field *quiet, const struct field *concurrency,
                                       const struct field *rss, struct heartbeat *ret);
-
-/* Epoch seconds with a fraction (`1795238801.0820885`), to microseconds. */
-bool sidekiq_time_parse(const char *text, size_t len, uint64_t *ret_usec);
 
 /* A stamp in JSON: seconds since 1970 up to 7, with a fraction or without, and whole milliseconds from 8.0
  * on. Returns false where it is none. */

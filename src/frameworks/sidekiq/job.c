@@ -24,17 +24,6 @@ static int load_job(const char *text, size_t len, json_t **ret)
         return 0;
 }
 
-/* The member of that name, as a text of its own: -EINVAL where it is no string, or holds a NUL. */
-static int take_text(json_t *object, const char *name, char **ret)
-{
-        json_t *text = json_object_get(object, name);
-
-        if (!json_is_string(text) || strlen(json_string_value(text)) != json_string_length(text))
-                return -EINVAL;
-        *ret = strdup(json_string_value(text));
-        return *ret ? 0 : -ENOMEM;
-}
-
 /* Behind the string that begins at text. */
 static const char *skip_string(const char *text, const char *end)
 {
@@ -124,12 +113,12 @@ int sidekiq_job_decode(struct job *job)
         if (r < 0)
                 return r;
         (void)sidekiq_stamp_decode(json_object_get(root, "run_at"), &job->started_usec);
-        r = take_text(root, "queue", &job->queue);
+        r = json_take_text(root, "queue", &job->queue);
         if (r >= 0)
-                r = take_text(payload, "jid", &job->jid);
+                r = json_take_text(payload, "jid", &job->jid);
         if (r >= 0)
-                r = take_text(payload, "wrapped", &job->class);
-        return r == -EINVAL && job->jid ? take_text(payload, "class", &job->class) : r;
+                r = json_take_text(payload, "wrapped", &job->class);
+        return r == -EINVAL && job->jid ? json_take_text(payload, "class", &job->class) : r;
 }
 
 bool sidekiq_job_enqueued_at(const char *payload, size_t len, uint64_t *ret_usec)

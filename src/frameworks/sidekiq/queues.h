@@ -4,7 +4,4 @@
 
 #include "frameworks/framework.h"
 
-/* Beyond so many queues the others are left out, and counted. */
-#define QUEUES_READ_MAX 1000
-
 extern const struct queues_ops sidekiq_queues;

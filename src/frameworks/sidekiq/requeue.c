@@ -118,14 +118,14 @@ static bool make_keys(const struct requeue_request *request, char *keys[_KEY_MAX
                 working = NULL;
                 return false;
         }
-        keys[KEY_WORK_LIST] = sidekiq_key(namespace, identity, job->old_key ? "workers" : "work");
-        keys[KEY_QUEUE] = sidekiq_key(namespace, "queue", job->queue);
-        keys[KEY_COUNT] = sidekiq_key(namespace, "sqmgr:rescued", job->jid);
-        keys[KEY_DEAD] = sidekiq_key(namespace, "dead", NULL);
-        keys[KEY_QUEUES] = sidekiq_key(namespace, "queues", NULL);
-        keys[KEY_PRIVATE] = sidekiq_key(namespace, private, NULL);
-        keys[KEY_PRIVATE_QUEUES] = sidekiq_key(namespace, identity, "super_queues");
-        keys[KEY_PRIVATE_WORKING] = sidekiq_key(namespace, working, identity);
+        keys[KEY_WORK_LIST] = decode_key(namespace, identity, job->old_key ? "workers" : "work");
+        keys[KEY_QUEUE] = decode_key(namespace, "queue", job->queue);
+        keys[KEY_COUNT] = decode_key(namespace, "sqmgr:rescued", job->jid);
+        keys[KEY_DEAD] = decode_key(namespace, "dead", NULL);
+        keys[KEY_QUEUES] = decode_key(namespace, "queues", NULL);
+        keys[KEY_PRIVATE] = decode_key(namespace, private, NULL);
+        keys[KEY_PRIVATE_QUEUES] = decode_key(namespace, identity, "super_queues");
+        keys[KEY_PRIVATE_WORKING] = decode_key(namespace, working, identity);
         for (size_t i = 0; i < _KEY_MAX; i++)
                 if (!keys[i])
                         return false;

@@ -12,6 +12,7 @@ const struct traits probe_traits = {
         .id = 1000,
         .quiet_is_stop = true,
         .memory_of_tree = true,
+        .tells_busy = true,
         .stale_usec = 10 * USEC_PER_SEC,
 };
 

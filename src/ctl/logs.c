@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* The command `logs`: what workers have written, from wherever their `log` leads, with the caller's own
+ * rights. */
+#include "base/printable.h"
+#include "ctl/client.h"
+#include "ctl/commands.h"
+#include "ctl/exit.h"
+#include "ctl/reply.h"
+#include "ctl/say.h"
+#include "ctl/usage.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LINES_SO_FAR 50
+
+struct source {
+        const struct ctl *ctl;
+        const char *name; /* as it was asked for */
+        size_t fleet_length;
+        json_t *fleet;
+        char **argv; /* the program that reads it, NULL-terminated */
+        size_t n;
+};
+
+static bool is_of_worker(const struct source *source)
+{
+        return source->name[source->fleet_length] != '\0';
+}
+
+static int add(struct source *source, const char *format, ...) _printf_(2, 3);
+static int add(struct source *source, const char *format, ...)
+{
+        va_list arguments;
+        char **larger = reallocarray(source->argv, source->n + 2, sizeof(*larger)), *word;
+
+        if (!larger)
+                return -ENOMEM;
+        source->argv = larger;
+        va_start(arguments, format);
+        int length = vasprintf(&word, format, arguments);
+        va_end(arguments);
+        source->argv[source->n] = length < 0 ? NULL : word;
+        source->argv[source->n + (length >= 0)] = NULL;
+        source->n += length >= 0;
+        return length < 0 ? -ENOMEM : 0;
+}
+
+static int add_beginning(struct source *source, const char *program, const char *follow)
+{
+        uint64_t lines = source->ctl->lines == UINT64_MAX ? LINES_SO_FAR : source->ctl->lines;
+        int r = add(source, "%s", program);
+
+        if (r == 0)
+                r = add(source, "--lines=%ju", (uintmax_t)lines);
+        if (r == 0 && source->ctl->follow)
+                r = add(source, "%s", follow);
+        return r;
+}
+
+/* Each worker writes under a name of its own, one that is gone as well. */
+static int read_by_name(struct source *source)
+{
+        long long places = reply_integer(source->fleet, "max_processes");
+        int r = add_beginning(source, "journalctl", "--follow");
+
+        if (r == 0)
+                r = add(source, "--no-pager");
+        if (r == 0 && is_of_worker(source))
+                return add(source, "--identifier=%s", source->name);
+        for (long long i = 1; i <= places && r == 0; i++)
+                r = add(source, "--identifier=%s/%lld", source->name, i);
+        return r;
+}
+
+/* With `inherit` nothing but their processes tells the lines of workers apart. */
+static int read_by_pid(struct source *source)
+{
+        int r = add_beginning(source, "journalctl", "--follow");
+        size_t i, before;
+        json_t *worker;
+
+        if (r == 0)
+                r = add(source, "--no-pager");
+        if (r == 0)
+                r = add(source, "--boot");
+        before = source->n;
+        json_array_foreach(json_object_get(source->fleet, "workers"), i, worker)
+        {
+                if (r == 0 &&
+                    (!is_of_worker(source) || strcmp(reply_string(worker, "id"), source->name) == 0))
+                        r = add(source, "_PID=%lld", reply_integer(worker, "pid"));
+        }
+        if (r < 0)
+                return r;
+        return source->n > before ? 0 : -ESRCH;
+}
+
+static int read_file(struct source *source, const char *path)
+{
+        int r = add_beginning(source, "tail", "--follow=name");
+
+        if (r == 0 && source->ctl->follow)
+                r = add(source, "--retry");
+        if (r == 0)
+                r = add(source, "--");
+        return r == 0 ? add(source, "%s", path) : r;
+}
+
+static int run(char **argv)
+{
+        execvp(argv[0], argv);
+        return say_error(CTL_FAILED, "cannot run '%s': %s", argv[0], strerrordesc_np(errno));
+}
+
+/* What stands in a file may say anything to a terminal; journalctl knows. */
+static int run_cleaned(char **argv)
+{
+        _cleanup_free_ char *line = NULL;
+        size_t size = 0;
+        ssize_t length;
+        int ends[2], status = 0;
+
+        if (pipe2(ends, O_CLOEXEC) < 0)
+                return say_error(CTL_FAILED, "cannot make a pipe: %s", strerrordesc_np(errno));
+        pid_t pid = fork();
+        if (pid == 0) {
+                if (dup2(ends[1], STDOUT_FILENO) >= 0)
+                        (void)run(argv);
+                _exit(127);
+        }
+        (void)close(ends[1]);
+        FILE *lines = pid < 0 ? NULL : fdopen(ends[0], "r");
+        if (!lines) {
+                (void)close(ends[0]);
+                return say_error(CTL_FAILED, "cannot start '%s': %s", argv[0], strerrordesc_np(errno));
+        }
+        while ((length = getline(&line, &size, lines)) >= 0) {
+                printable_replace(line, (size_t)length, true);
+                if (fwrite(line, 1, (size_t)length, stdout) != (size_t)length || fflush(stdout) != 0)
+                        break;
+        }
+        (void)fclose(lines);
+        return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? CTL_DONE
+                                                                                                : CTL_FAILED;
+}
+
+static int show(struct source *source)
+{
+        const char *log = reply_string(source->fleet, "log");
+        bool inherited = strcmp(log, "inherit") == 0, in_file = log[0] == '/';
+        int r;
+
+        if (log[0] == '\0')
+                return say_error(CTL_FAILED,
+                                 "that sqmgr is older and does not say where its workers write to");
+        if (in_file && is_of_worker(source))
+                (void)say_error(CTL_DONE, "all workers of '%.*s' write to '%s'", (int)source->fleet_length,
+                                source->name, log);
+        if (inherited)
+                (void)say_error(CTL_DONE,
+                                "log = inherit: workers write to where sqmgr does; of that, what is "
+                                "in the journal of those that live");
+        r = in_file ? read_file(source, log) : inherited ? read_by_pid(source) : read_by_name(source);
+        if (r == -ESRCH)
+                return say_error_as("unknown-worker", CTL_USAGE, "'%s' has no process", source->name);
+        if (r < 0)
+                return say_error(CTL_FAILED, "there is too little memory");
+        return in_file ? run_cleaned(source->argv) : run(source->argv);
+}
+
+int ctl_logs(struct ctl *ctl)
+{
+        struct source source = {
+                .ctl = ctl, .name = ctl->arguments[0], .fleet_length = strcspn(ctl->arguments[0], "/")};
+        _cleanup_json_ json_t *reply = NULL;
+
+        if (ctl->json)
+                return usage_error(ctl->command, "lines are printed as they were written, not as JSON");
+        int r = client_call(ctl, "GetStatus",
+                            json_pack("{s:[s%]}", "fleets", source.name, source.fleet_length), &reply);
+        client_close(ctl);
+        if (r != CTL_DONE)
+                return r;
+        source.fleet = json_array_get(json_object_get(reply, "fleets"), 0);
+        r = show(&source);
+        for (size_t i = 0; i < source.n; i++)
+                free(source.argv[i]);
+        free(source.argv);
+        return r;
+}

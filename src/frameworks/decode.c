@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* Decodes what heartbeats of several frameworks have in common. */
+#include "frameworks/decode.h"
+#include "base/usec.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOST_MAX 255
+
+char *decode_key(const char *namespace, const char *name, const char *suffix)
+{
+        bool prefixed = namespace && *namespace;
+        char *key;
+
+        if (asprintf(&key, "%s%s%s%s%s", prefixed ? namespace : "", prefixed ? ":" : "", name,
+                     suffix ? ":" : "", suffix ? suffix : "") < 0)
+                return NULL;
+        return key;
+}
+
+char *decode_host_pattern(const char *host)
+{
+        char *pattern = malloc(2 * strlen(host) + sizeof(":*"));
+        char *out = pattern;
+
+        if (!pattern)
+                return NULL;
+        for (; *host; host++) {
+                if (strchr("*?[]^-\\", *host))
+                        *out++ = '\\';
+                *out++ = *host;
+        }
+        memcpy(out, ":*", sizeof(":*"));
+        return pattern;
+}
+
+bool decode_is_host(const char *text, size_t len)
+{
+        return len > 0 && len <= HOST_MAX && !memchr(text, ':', len) && !memchr(text, '\0', len);
+}
+
+const char *decode_host_pid(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid)
+{
+        const char *colon = memchr(text, ':', len), *end = text + len;
+        const char *second = colon ? memchr(colon + 1, ':', (size_t)(end - colon - 1)) : NULL;
+
+        if (!second || second + 1 == end || !decode_is_host(text, (size_t)(colon - text)) ||
+            !decode_pid(colon + 1, (size_t)(second - colon - 1), ret_pid))
+                return NULL;
+        *ret_host_len = (size_t)(colon - text);
+        return second + 1;
+}
+
+bool decode_seconds(const char *text, size_t len, uint64_t *ret_usec)
+{
+        const char *dot = memchr(text, '.', len);
+        size_t whole = dot ? (size_t)(dot - text) : len;
+        unsigned long long seconds;
+        uint64_t fraction = 0;
+
+        /* Up to the year 5138, which leaves a count of microseconds all its room. */
+        if (!decode_count(text, whole, 99999999999ULL, &seconds) || seconds == 0)
+                return false;
+        if (dot) {
+                uint64_t unit = USEC_PER_SEC / 10;
+                if (whole + 1 == len)
+                        return false;
+                for (size_t i = whole + 1; i < len; i++, unit /= 10) {
+                        if (text[i] < '0' || text[i] > '9')
+                                return false;
+                        fraction += unit * (unsigned)(text[i] - '0');
+                }
+        }
+        *ret_usec = seconds * USEC_PER_SEC + fraction;
+        return true;
+}
+
+/* Reads what stands before a number, '\0' for nothing, and that, of so many digits and at most max. Moves
+ * *text behind it. */
+static bool take_number(const char **text, char before, size_t digits, unsigned max, unsigned *ret)
+{
+        unsigned value = 0;
+
+        if (before != '\0' && *(*text)++ != before)
+                return false;
+        for (; digits > 0; digits--, (*text)++) {
+                if (**text < '0' || **text > '9')
+                        return false;
+                value = 10 * value + (unsigned)(**text - '0');
+        }
+        *ret = value;
+        return value <= max;
+}
+
+/* Days from 1970 on, in the Gregorian calendar: the year begins with March, so that February is its end. */
+static uint64_t days_of(unsigned year, unsigned month, unsigned day)
+{
+        unsigned y = month > 2 ? year : year - 1, m = month > 2 ? month - 3 : month + 9;
+
+        return (uint64_t)365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719468;
+}
+
+static unsigned take_fraction(const char **text)
+{
+        unsigned usec = 0, unit = USEC_PER_SEC / 10;
+
+        if (**text == '.')
+                for ((*text)++; **text >= '0' && **text <= '9'; (*text)++, unit /= 10)
+                        usec += unit * (unsigned)(**text - '0');
+        return usec;
+}
+
+/* By how much the clock that was read is ahead of UTC, in minutes. Nothing may follow. */
+static bool take_zone(const char *text, int *ret)
+{
+        bool behind = text[0] == '-';
+        unsigned hours = 0, minutes = 0;
+
+        if (text[0] == 'Z')
+                text++;
+        else if (text[0] != '\0' && (!take_number(&text, behind ? '-' : '+', 2, 23, &hours) ||
+                                     !take_number(&text, ':', 2, 59, &minutes)))
+                return false;
+        *ret = (behind ? -1 : 1) * (int)(hours * 60 + minutes);
+        return text[0] == '\0';
+}
+
+bool decode_iso8601(const struct field *field, uint64_t *ret_usec)
+{
+        char copy[40];
+        const char *at = copy;
+        unsigned year, month, day, hour, minute, second;
+        int zone;
+
+        if (!field->text || field->len >= sizeof(copy) || memchr(field->text, '\0', field->len))
+                return false;
+        memcpy(copy, field->text, field->len);
+        copy[field->len] = '\0';
+        if (!take_number(&at, '\0', 4, 9999, &year) || !take_number(&at, '-', 2, 12, &month) ||
+            !take_number(&at, '-', 2, 31, &day) || !take_number(&at, 'T', 2, 23, &hour) ||
+            !take_number(&at, ':', 2, 59, &minute) || !take_number(&at, ':', 2, 60, &second) || year < 1970 ||
+            month < 1 || day < 1)
+                return false;
+        unsigned usec = take_fraction(&at);
+        if (!take_zone(at, &zone))
+                return false;
+        int64_t minutes = (int64_t)((days_of(year, month, day) * 24 + hour) * 60 + minute) - zone;
+        if (minutes < 0)
+                return false;
+        *ret_usec = (uint64_t)minutes * USEC_PER_MIN + second * USEC_PER_SEC + usec;
+        return true;
+}

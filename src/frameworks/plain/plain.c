@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* Any process; see the header. */
+#include "frameworks/plain/plain.h"
+
+const struct traits plain_traits = {
+        .name = "plain",
+        .title = "its command",
+        .id = 5,
+        .quiet_is_stop = true,
+        .memory_of_tree = true,
+        .heartbeat = HEARTBEAT_NONE,
+        .stop_chosen = true,
+};

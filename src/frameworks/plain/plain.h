@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+/* Any process: it writes no heartbeat, so that nothing is known of its jobs. */
+#pragma once
+
+#include "settings/traits.h"
+
+extern const struct traits plain_traits;

@@ -1,0 +1,800 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the heartbeats of our own workers from Redis; see the header.
+ *
+ * A look has up to two rounds. The first asks for the heartbeats of the workers whose identity is known and,
+ * where one is not, walks the set of identities. The second asks for the heartbeats of the candidates that
+ * the roster (model/match.h) holds for a worker. Then the roster decides. */
+#include "frameworks/redis_beats.h"
+#include "base/fd.h"
+#include "frameworks/walk.h"
+#include "io/clock.h"
+#include "model/world.h"
+#include <hiredis/hiredis.h>
+#include <signal.h>
+#include <string.h>
+
+/* Commands for one worker in one look. */
+#define COMMANDS_MAX 2
+/* Walks through /proc in one look; what is left waits for the next. */
+#define DESCENDANTS_MAX 512
+/* Processes of one worker that are asked whether they have booted, in one look. */
+#define BOOTS_MAX 64
+/* A walk may take this share of the time. */
+#define SCAN_DUTY 10
+/* A walk that lasts longer is given up: the heartbeats that are known must not wait for it. */
+#define SCAN_MAX_USEC (5 * USEC_PER_SEC)
+/* A heartbeat that is gone or stands still, and what else of its worker beats, is looked for this often. */
+#define RESCAN_USEC (30 * USEC_PER_SEC)
+
+struct redis_slot {
+        struct beats_slot base;
+        unsigned wanted;   /* of the next look */
+        unsigned looks;    /* of this one */
+        unsigned commands; /* asked for it in this look */
+        unsigned pending;  /* of them, without a reply */
+
+        char *identity;         /* NULL: not known */
+        struct beat_info *info; /* owned; NULL: not known */
+        bool beat_missing;      /* the last reading found no heartbeat */
+        usec_t forgotten_at;    /* the process that it was of ended; 0: none has */
+        usec_t changed_at;      /* its beat was last seen to change */
+        struct heartbeat beat;  /* the last reading; beat_usec 0: none */
+        bool beat_waits;        /* for the reading of its work list */
+        usec_t others_scan_at;  /* no walk before this to see what else of it beats; 0: there was none */
+};
+
+struct redis_beats {
+        struct beats base;
+        struct redis *redis;
+        const struct beats_format *format;
+        char *namespace;
+        char *set_key;
+        char *pattern; /* of the identities that the walk under way looks for; NULL: there was none */
+
+        struct redis_slot **slots; /* removed ones too, until nothing refers to them */
+        size_t n_slots;
+        size_t allocated;
+
+        struct match match;
+        uint64_t connection; /* that the roster is of */
+
+        bool looking;
+        bool failed;      /* this look */
+        unsigned pending; /* commands of this look without a reply */
+        usec_t scan_began_at;
+        size_t scan_hosts;   /* of this host's names, places that the walk is done with */
+        usec_t scan_next_at; /* no walk before this */
+        usec_t lost_scan_at; /* no walk for a lost heartbeat before this */
+
+        unsigned entered; /* calls of ours on the stack, and commands that will call us */
+        bool freed;
+};
+
+/* One command that is under way. */
+struct ask {
+        struct redis_beats *beats;
+        struct redis_slot *slot;     /* NULL: the walk */
+        struct candidate *candidate; /* NULL: the slot's own heartbeat */
+};
+
+static struct redis_beats *own(struct beats *beats)
+{
+        return (struct redis_beats *)beats;
+}
+
+static struct redis_slot *own_slot(struct beats_slot *slot)
+{
+        return (struct redis_slot *)slot;
+}
+
+static struct redis_beats *beats_of(const struct redis_slot *slot)
+{
+        return own(slot->base.beats);
+}
+
+static void slot_free(struct redis_slot *slot)
+{
+        free(slot->identity);
+        free(slot->info);
+        free(slot);
+}
+
+static void beats_destroy(struct redis_beats *beats)
+{
+        for (size_t i = 0; i < beats->n_slots; i++)
+                slot_free(beats->slots[i]);
+        free(beats->slots);
+        match_clear(&beats->match);
+        free(beats->namespace);
+        free(beats->set_key);
+        free(beats->pattern);
+        free(beats);
+}
+
+/* Removed slots stay while somebody may still refer to them. */
+static void sweep_slots(struct redis_beats *beats)
+{
+        size_t kept = 0;
+
+        for (size_t i = 0; i < beats->n_slots; i++) {
+                if (beats->slots[i]->base.worker)
+                        beats->slots[kept++] = beats->slots[i];
+                else
+                        slot_free(beats->slots[i]);
+        }
+        beats->n_slots = kept;
+}
+
+static void beats_enter(struct redis_beats *beats)
+{
+        beats->entered++;
+}
+
+static void beats_leave(struct redis_beats *beats)
+{
+        if (--beats->entered > 0)
+                return;
+        if (beats->freed)
+                beats_destroy(beats);
+        else
+                sweep_slots(beats);
+}
+
+static const struct beats_kind redis_kind;
+
+int redis_beats_new(const struct beats_source *source, const struct beats_ops *ops, void *userdata,
+                    struct beats **ret)
+{
+        struct redis_beats *beats = calloc(1, sizeof(*beats));
+        if (!beats)
+                return -ENOMEM;
+        beats->redis = source->redis;
+        beats->format = source->format;
+        beats->base = (struct beats){.kind = &redis_kind, .ops = ops, .userdata = userdata};
+        beats->namespace = strdup(source->namespace ?: "");
+        beats->set_key = source->format->set_key(source->namespace);
+        if (!beats->namespace || !beats->set_key) {
+                beats_destroy(beats);
+                return -ENOMEM;
+        }
+        *ret = &beats->base;
+        return 0;
+}
+
+static void redis_beats_free(struct beats *base)
+{
+        struct redis_beats *beats = own(base);
+
+        if (beats->freed)
+                return;
+        beats->freed = true;
+        for (size_t i = 0; i < beats->n_slots; i++)
+                beats->slots[i]->base.worker = NULL;
+        if (beats->entered == 0)
+                beats_destroy(beats);
+}
+
+/* Returns 0 or -ENOMEM. */
+static int observe_host_name(struct redis_beats *beats)
+{
+        const char *name = beats->base.ops->host_name(beats->base.userdata);
+
+        return name ? match_host_is(&beats->match, name, clock_now(CLOCK_MONOTONIC)) : 0;
+}
+
+static int redis_beats_add(struct beats *base, struct worker *worker, struct beats_slot **ret)
+{
+        struct redis_beats *beats = own(base);
+
+        /* The name that its process has just been given to see: it may have another one at the next walk. */
+        int r = observe_host_name(beats);
+        if (r < 0)
+                return r;
+        if (beats->n_slots == beats->allocated) {
+                size_t allocated = MAX(2 * beats->allocated, 16U);
+                struct redis_slot **slots = reallocarray(beats->slots, allocated, sizeof(beats->slots[0]));
+                if (!slots)
+                        return -ENOMEM;
+                beats->slots = slots;
+                beats->allocated = allocated;
+        }
+        struct redis_slot *slot = calloc(1, sizeof(*slot));
+        if (!slot)
+                return -ENOMEM;
+        slot->base = (struct beats_slot){.beats = base, .worker = worker};
+        beats->slots[beats->n_slots++] = slot;
+        match_owner_added(&beats->match);
+        *ret = &slot->base;
+        return 0;
+}
+
+static struct match *redis_beats_match(struct beats *beats)
+{
+        return &own(beats)->match;
+}
+
+static void slot_lose_identity(struct redis_slot *slot)
+{
+        free(slot->identity);
+        slot->identity = NULL;
+        free(slot->info);
+        slot->info = NULL;
+        slot->beat_missing = false;
+        slot->beat = (struct heartbeat){0};
+        slot->beat_waits = false;
+}
+
+static void redis_beats_remove(struct beats_slot *base)
+{
+        struct redis_slot *slot = own_slot(base);
+        struct redis_beats *beats = beats_of(slot);
+
+        slot->base.worker = NULL;
+        match_owner_removed(&beats->match, slot);
+        if (beats->entered == 0)
+                sweep_slots(beats);
+}
+
+static int redis_beats_know(struct beats_slot *base, const char *identity)
+{
+        struct redis_slot *slot = own_slot(base);
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+        struct redis_beats *beats = beats_of(slot);
+        size_t host_len;
+        pid_t pid;
+
+        char *copy = strdup(identity);
+        if (!copy)
+                return -ENOMEM;
+        slot_lose_identity(slot);
+        slot->identity = copy;
+        slot->changed_at = now;
+        /* Should it be lost, it is looked for under the name that it has. */
+        if (!beats->format->identity_parse(identity, strlen(identity), &host_len, &pid))
+                return 0;
+        return match_host_was(&beats->match, identity, host_len, now);
+}
+
+static void redis_beats_forget(struct beats_slot *base)
+{
+        struct redis_slot *slot = own_slot(base);
+        slot->forgotten_at = clock_now(CLOCK_MONOTONIC);
+        slot->others_scan_at = 0;
+        if (!slot->identity)
+                return;
+        match_distrust(&beats_of(slot)->match, slot->identity);
+        slot_lose_identity(slot);
+}
+
+static const struct beat_info *redis_beats_info(const struct beats_slot *slot)
+{
+        return ((const struct redis_slot *)slot)->info;
+}
+
+static const char *redis_beats_identity(const struct beats_slot *slot)
+{
+        return ((const struct redis_slot *)slot)->identity;
+}
+
+static void redis_beats_want(struct beats_slot *slot, unsigned looks)
+{
+        own_slot(slot)->wanted |= looks & (LOOK_BEAT | LOOK_WORK_LIST | LOOK_OTHERS);
+}
+
+/* Its known heartbeat is gone or stands still: perhaps it goes on under another identity. */
+static bool slot_is_lost(const struct redis_slot *slot, usec_t now)
+{
+        /* Looked for without the margin that evidence is given: before the silent one counts as hung, and
+         * while its work list has not expired either. */
+        return slot->identity &&
+               (slot->beat_missing ||
+                usec_sub(now, slot->changed_at) > slot->base.worker->fleet->settings->traits->stale_usec);
+}
+
+static void look_advance(struct redis_beats *beats);
+
+/* Sends a command of this look, whose keys are freed. Where that fails, so does the look. */
+static bool look_command(struct redis_beats *beats, redis_reply_fn callback, struct ask ask,
+                         const struct beats_command *command)
+{
+        bool sent = false;
+
+        struct ask *copy = malloc(sizeof(*copy));
+        if (copy) {
+                *copy = ask;
+                sent = redis_command(beats->redis, callback, copy, command->argc, command->argv, NULL) == 0;
+        }
+        for (size_t i = 0; i < ELEMENTSOF(command->keys); i++)
+                free(command->keys[i]);
+        if (!sent) {
+                free(copy);
+                beats->failed = true;
+                return false;
+        }
+        beats->pending++;
+        beats_enter(beats);
+        if (ask.slot) {
+                ask.slot->pending++;
+                ask.slot->commands++;
+        }
+        return true;
+}
+
+/* What every reply begins with. Returns what was asked; reply is to be ignored where beats is freed. */
+static struct ask look_reply(void *userdata, const redisReply *reply)
+{
+        struct ask *ask = userdata, copy = *ask;
+
+        free(ask);
+        copy.beats->pending--;
+        if (copy.slot)
+                copy.slot->pending--;
+        if (!reply)
+                copy.beats->failed = true;
+        return copy;
+}
+
+static void look_reply_done(struct redis_beats *beats)
+{
+        if (!beats->freed)
+                look_advance(beats);
+        beats_leave(beats);
+}
+
+static void tell_heartbeat(struct redis_slot *slot, const struct heartbeat *beat)
+{
+        struct redis_beats *beats = beats_of(slot);
+        struct heartbeat told = *beat;
+
+        if (!slot->base.worker || beats->freed)
+                return;
+        if (slot->base.worker->fleet->settings->traits->lives_as_beat)
+                told.beat_usec = slot->changed_at = clock_now(CLOCK_MONOTONIC);
+        beats->base.ops->on_heartbeat(slot->base.worker, &told, beats->base.userdata);
+}
+
+static void on_own_beat(_unused_ struct redis *redis, const redisReply *reply, void *userdata)
+{
+        struct ask ask = look_reply(userdata, reply);
+        struct redis_slot *slot = ask.slot;
+        struct heartbeat beat;
+
+        /* Without its identity it was forgotten meanwhile; without a reply nothing is known. */
+        if (reply && slot->base.worker && slot->identity) {
+                bool found = ask.beats->format->take_beat(reply, &beat, &slot->info);
+                slot->beat_missing = !found;
+                if (found) {
+                        if (beat.beat_usec != slot->beat.beat_usec)
+                                slot->changed_at = clock_now(CLOCK_MONOTONIC);
+                        slot->beat = beat;
+                        slot->beat_waits = slot->pending > 0;
+                        if (!slot->beat_waits)
+                                tell_heartbeat(slot, &beat);
+                }
+        }
+        look_reply_done(ask.beats);
+}
+
+static void on_work_list(_unused_ struct redis *redis, const redisReply *reply, void *userdata)
+{
+        struct ask ask = look_reply(userdata, reply);
+        struct redis_slot *slot = ask.slot;
+
+        if (reply && slot->beat_waits) {
+                struct heartbeat beat = slot->beat;
+                slot->beat_waits = false;
+                ask.beats->format->take_work_list(reply, &beat);
+                tell_heartbeat(slot, &beat);
+        }
+        look_reply_done(ask.beats);
+}
+
+/* Asks for the slot's own heartbeat, or for a candidate's. Returns whether the command is out. */
+static bool ask_heartbeat(struct redis_slot *slot, struct candidate *candidate, redis_reply_fn callback)
+{
+        struct redis_beats *beats = beats_of(slot);
+        const char *identity = candidate ? candidate->identity : slot->identity;
+        bool with_info = beats->format->has_info && (candidate ? !candidate->info : !slot->info);
+        struct ask ask = {.beats = beats, .slot = slot, .candidate = candidate};
+        struct beats_command command;
+
+        if (beats->format->ask_beat(beats->namespace, identity, with_info, &command) < 0) {
+                beats->failed = true;
+                return false;
+        }
+        return look_command(beats, callback, ask, &command);
+}
+
+/* The heartbeat first: a work list read after it is as new or newer, and so never too empty. */
+static void ask_own(struct redis_slot *slot, usec_t now)
+{
+        struct redis_beats *beats = beats_of(slot);
+
+        slot->beat_waits = false;
+        if (!ask_heartbeat(slot, NULL, on_own_beat))
+                return;
+        if (!(slot->looks & LOOK_WORK_LIST) || slot_is_lost(slot, now))
+                return;
+        struct ask ask = {.beats = beats, .slot = slot};
+        struct beats_command command;
+
+        if (beats->format->ask_work_list(beats->namespace, slot->identity, &command) < 0)
+                beats->failed = true;
+        else
+                (void)look_command(beats, on_work_list, ask, &command);
+}
+
+static void on_candidate(_unused_ struct redis *redis, const redisReply *reply, void *userdata)
+{
+        struct ask ask = look_reply(userdata, reply);
+        struct candidate *candidate = ask.candidate;
+        struct heartbeat beat;
+
+        if (reply && !ask.beats->freed) {
+                const struct beats *base = &ask.beats->base;
+                bool found = ask.beats->format->take_beat(reply, &beat, &candidate->info) &&
+                             (beat.start == 0 ||
+                              base->ops->has_start(candidate->pid, beat.start, base->userdata) > 0);
+                match_read(candidate, found ? &beat : NULL, clock_now(CLOCK_MONOTONIC));
+        }
+        look_reply_done(ask.beats);
+}
+
+/* Asks for the candidates of workers that have no identity, or have lost it. */
+static void ask_candidates(struct redis_beats *beats)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        for (size_t i = 0; i < beats->n_slots; i++) {
+                struct redis_slot *slot = beats->slots[i];
+                if (!slot->looks || !slot->base.worker)
+                        continue;
+                if (slot->identity && !slot_is_lost(slot, now) && !(slot->looks & LOOK_OTHERS))
+                        continue;
+                while (slot->commands < COMMANDS_MAX) {
+                        struct candidate *candidate =
+                                match_next_unasked(&beats->match, slot, now, slot->identity);
+                        if (!candidate || !ask_heartbeat(slot, candidate, on_candidate))
+                                break;
+                        candidate->asked_at = now;
+                }
+        }
+}
+
+static struct redis_slot *find_owner(struct redis_beats *beats, pid_t pid, unsigned *budget)
+{
+        for (size_t i = 0; i < beats->n_slots; i++)
+                if (beats->slots[i]->base.worker && beats->slots[i]->base.worker->pid == pid)
+                        return beats->slots[i];
+        /* Most of what lingers in Redis is of processes long dead. */
+        if (kill(pid, 0) < 0 && errno == ESRCH)
+                return NULL;
+        for (size_t i = 0; *budget > 0 && i < beats->n_slots; i++) {
+                struct redis_slot *slot = beats->slots[i];
+                if (!slot->base.worker)
+                        continue;
+                (*budget)--;
+                int r = beats->base.ops->is_descendant(pid, slot->base.worker, beats->base.userdata);
+                if (r > 0)
+                        return slot;
+                if (is_shortage(r))
+                        *budget = 0;
+        }
+        return NULL;
+}
+
+/* Finds out whose process each candidate is that is new. */
+static void resolve_owners(struct redis_beats *beats)
+{
+        /* Enough for one candidate at the least, however many workers there are. */
+        unsigned budget = DESCENDANTS_MAX + (unsigned)beats->n_slots;
+
+        for (size_t i = 0; i < beats->match.n_candidates && !beats->freed; i++) {
+                struct candidate *candidate = beats->match.candidates[i];
+                if (candidate->resolved)
+                        continue;
+                candidate->owner = find_owner(beats, candidate->pid, &budget);
+                /* Where the budget ran out, nobody knows. */
+                candidate->resolved = candidate->owner || budget > 0;
+        }
+}
+
+/* Returns whether there is another name under which identities are to be looked for. Where memory is short,
+ * the look has failed. */
+static bool scan_next_host(struct redis_beats *beats)
+{
+        const char *host = match_scan_host(&beats->match, &beats->scan_hosts);
+
+        if (!host)
+                return false;
+        free(beats->pattern);
+        beats->pattern = beats->format->take_list ? strdup("") : beats->format->identity_pattern(host);
+        beats->failed |= !beats->pattern;
+        return beats->pattern;
+}
+
+static void scan_step(struct redis_beats *beats, const char *cursor);
+
+static int scan_found(const struct match_found *found, void *userdata)
+{
+        struct redis_beats *beats = userdata;
+
+        return match_scan_add(&beats->match, found, clock_now(CLOCK_MONOTONIC));
+}
+
+static void on_scan(_unused_ struct redis *redis, const redisReply *reply, void *userdata)
+{
+        struct ask ask = look_reply(userdata, reply);
+        struct redis_beats *beats = ask.beats;
+
+        if (reply && !beats->freed) {
+                usec_t now = clock_now(CLOCK_MONOTONIC);
+                usec_t took = usec_sub(now, beats->scan_began_at);
+                const char *cursor;
+
+                beats->scan_next_at = now + SCAN_DUTY * took;
+                if (walk_take(beats->format, reply, scan_found, beats, &cursor) < 0 || took > SCAN_MAX_USEC) {
+                        beats->failed = true;
+                } else if (cursor) {
+                        scan_step(beats, cursor);
+                } else if (scan_next_host(beats)) {
+                        scan_step(beats, "0");
+                } else if (!beats->failed) {
+                        match_scan_end(&beats->match);
+                        for (size_t i = 0; i < beats->n_slots; i++)
+                                if (beats->slots[i]->looks & LOOK_OTHERS)
+                                        beats->slots[i]->others_scan_at = now + RESCAN_USEC;
+                        resolve_owners(beats);
+                        ask_candidates(beats);
+                }
+        }
+        look_reply_done(beats);
+}
+
+/* Names that no worker can have any more are looked for no longer. */
+static void forget_host_names(struct redis_beats *beats)
+{
+        usec_t oldest = USEC_INFINITY;
+
+        for (size_t i = 0; i < beats->n_slots; i++)
+                if (beats->slots[i]->base.worker)
+                        oldest = MIN(oldest, beats->slots[i]->base.worker->spawned_at);
+        match_hosts_forget(&beats->match, oldest);
+}
+
+static void scan_begin(struct redis_beats *beats, usec_t now)
+{
+        if (observe_host_name(beats) < 0) {
+                beats->failed = true;
+                return;
+        }
+        forget_host_names(beats);
+        beats->scan_began_at = now;
+        beats->scan_hosts = 0;
+        match_scan_begin(&beats->match, now);
+        if (scan_next_host(beats))
+                scan_step(beats, "0");
+}
+
+static void scan_step(struct redis_beats *beats, const char *cursor)
+{
+        struct beats_command command;
+        struct ask ask = {.beats = beats};
+
+        walk_ask(beats->format, beats->set_key, beats->pattern, cursor, &command);
+        (void)look_command(beats, on_scan, ask, &command);
+}
+
+/* The worker beats under this identity from now on. */
+static void slot_adopt(struct redis_slot *slot, struct candidate *candidate)
+{
+        struct redis_beats *beats = beats_of(slot);
+        struct heartbeat beat = candidate->beat;
+
+        char *identity = strdup(candidate->identity);
+        if (!identity)
+                return;
+        slot_lose_identity(slot);
+        slot->identity = identity;
+        slot->info = TAKE_PTR(candidate->info);
+        slot->beat = beat;
+        slot->changed_at = clock_now(CLOCK_MONOTONIC);
+        beats->base.ops->on_identity(slot->base.worker, candidate->pid, beats->base.userdata);
+        if (slot->identity)
+                tell_heartbeat(slot, &beat);
+}
+
+/* What is of a process that has not booted by now was there before it. Returns false where that cannot be
+ * told. */
+static bool sort_out_unbooted(struct redis_slot *slot)
+{
+        struct redis_beats *beats = beats_of(slot);
+        unsigned budget = BOOTS_MAX;
+        size_t at = 0;
+        pid_t pid;
+
+        while (budget-- > 0 && (pid = match_pid(&beats->match, slot, &at)) != 0) {
+                int r = beats->base.ops->has_booted(pid, slot->base.worker, beats->base.userdata);
+                if (is_shortage(r))
+                        return false;
+                if (r == 0)
+                        match_unbooted(&beats->match, slot, pid);
+        }
+        return true;
+}
+
+/* Under which identity does it beat? */
+static void slot_decide(struct redis_slot *slot)
+{
+        struct redis_beats *beats = beats_of(slot);
+        const struct worker *worker = slot->base.worker;
+        bool ambiguous;
+
+        if (!sort_out_unbooted(slot))
+                return;
+        const struct match_claim claim = {
+                .owner = slot,
+                .spawned_at = worker->spawned_at,
+                .since = MAX(worker->spawned_at, slot->forgotten_at),
+                /* The process that it is of has no other one. */
+                .except = slot->identity ? worker->beat_pid : 0,
+                .stale_usec = worker->fleet->settings->traits->stale_usec,
+                .doubt_at = worker->fleet->world->doubt.since,
+        };
+        struct candidate *candidate = match_decide(&beats->match, &claim, &ambiguous);
+        if (!slot->identity)
+                beats->base.ops->on_ambiguous(slot->base.worker, ambiguous, beats->base.userdata);
+        /* What is known gives way only to one that is seen to beat after it. */
+        if (candidate && (!slot->identity || candidate->changed_at > slot->changed_at))
+                slot_adopt(slot, candidate);
+}
+
+static void look_decide(struct redis_beats *beats)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        for (size_t i = 0; i < beats->n_slots && !beats->freed; i++) {
+                struct redis_slot *slot = beats->slots[i];
+
+                if (slot->looks && slot->base.worker && (!slot->identity || slot_is_lost(slot, now)))
+                        slot_decide(slot);
+        }
+}
+
+static void tell_others(struct redis_beats *beats)
+{
+        for (size_t i = 0; i < beats->n_slots && !beats->freed; i++) {
+                struct redis_slot *slot = beats->slots[i];
+                size_t at = 0;
+
+                if (!(slot->looks & LOOK_OTHERS) || !slot->base.worker || !slot->identity ||
+                    slot->others_scan_at == 0)
+                        continue;
+                const struct candidate *other =
+                        match_other(&beats->match, slot, slot->identity, slot->base.worker->spawned_at, &at);
+                beats->base.ops->on_others(slot->base.worker, other ? other->pid : 0, beats->base.userdata);
+        }
+}
+
+static char *redis_beats_take_another(struct beats_slot *base, pid_t *ret_pid)
+{
+        struct redis_slot *slot = own_slot(base);
+        struct match *match = &beats_of(slot)->match;
+        usec_t since = MAX(slot->base.worker->spawned_at, slot->forgotten_at);
+        size_t at = 0;
+
+        const struct candidate *other = match_other(match, slot, slot->identity, since, &at);
+        if (!other)
+                return NULL;
+        char *identity = strdup(other->identity);
+        *ret_pid = other->pid;
+        match_distrust(match, other->identity);
+        return identity;
+}
+
+/* After each reply: is the look over? */
+static void look_advance(struct redis_beats *beats)
+{
+        if (!beats->looking || beats->pending > 0)
+                return;
+        beats_enter(beats);
+        if (!beats->failed)
+                look_decide(beats);
+        if (!beats->failed)
+                tell_others(beats);
+        beats->looking = false;
+        if (!beats->freed)
+                beats->base.ops->on_done(&beats->base, beats->base.userdata);
+        beats_leave(beats);
+}
+
+/* Moves the wishes to this look. Returns whether there are any. */
+static bool take_wishes(struct redis_beats *beats)
+{
+        bool any = false;
+
+        for (size_t i = 0; i < beats->n_slots; i++) {
+                struct redis_slot *slot = beats->slots[i];
+                if (!beats->looking) {
+                        slot->looks = slot->base.worker ? slot->wanted : 0;
+                        slot->commands = 0;
+                        any = any || slot->looks;
+                }
+                slot->wanted = 0;
+        }
+        return any;
+}
+
+/* Is a walk due, for a worker without an identity or one that has lost it? */
+static bool scan_is_due(struct redis_beats *beats, usec_t now)
+{
+        bool unknown = false, lost = false;
+
+        for (size_t i = 0; i < beats->n_slots; i++) {
+                const struct redis_slot *slot = beats->slots[i];
+                if (!slot->looks)
+                        continue;
+                unknown |= !slot->identity || ((slot->looks & LOOK_OTHERS) && now >= slot->others_scan_at);
+                lost = lost || slot_is_lost(slot, now);
+        }
+        lost = lost && now >= beats->lost_scan_at;
+        if (now < beats->scan_next_at || (!unknown && !lost))
+                return false;
+        if (lost)
+                beats->lost_scan_at = now + RESCAN_USEC;
+        return true;
+}
+
+static int redis_beats_look(struct beats *base)
+{
+        struct redis_beats *beats = own(base);
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+        bool wanted = take_wishes(beats);
+
+        if (beats->looking)
+                return BEATS_BUSY;
+        if (!wanted)
+                return BEATS_NOTHING;
+        if (redis_state(beats->redis) != REDIS_STATE_CONNECTED)
+                return -ENOTCONN;
+        if (beats->connection != redis_connection_count(beats->redis)) {
+                beats->connection = redis_connection_count(beats->redis);
+                match_connected(&beats->match, now);
+        }
+
+        beats_enter(beats);
+        beats->looking = true;
+        beats->failed = false;
+        for (size_t i = 0; i < beats->n_slots; i++)
+                if (beats->slots[i]->looks && beats->slots[i]->identity)
+                        ask_own(beats->slots[i], now);
+        if (scan_is_due(beats, now)) {
+                scan_begin(beats, now);
+        } else {
+                resolve_owners(beats);
+                ask_candidates(beats);
+        }
+
+        int r = BEATS_LOOKING;
+        if (beats->pending == 0) {
+                /* A worker without an identity may have no candidate yet, and the next walk is not due. */
+                beats->looking = false;
+                r = beats->failed ? -ENOMEM : BEATS_NOTHING;
+        }
+        beats_leave(beats);
+        return r;
+}
+
+static const struct beats_kind redis_kind = {
+        .free = redis_beats_free,
+        .add = redis_beats_add,
+        .drop = redis_beats_remove,
+        .want = redis_beats_want,
+        .look = redis_beats_look,
+        .match = redis_beats_match,
+        .know = redis_beats_know,
+        .forget = redis_beats_forget,
+        .info = redis_beats_info,
+        .identity = redis_beats_identity,
+        .take_another = redis_beats_take_another,
+};

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* What an RQ worker looks like from outside; see the header. */
+#include "frameworks/rq/rq.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct traits rq_traits = {
+        .name = "rq",
+        .title = "RQ",
+        .id = 3,
+        .quiet_is_stop = true,
+        .quiet_at_rest = true,
+        .memory_of_tree = true,
+        .tells_busy = true,
+        /* An idle worker beats once in 405 s, and its record is kept for 480 s. */
+        .lives_as_beat = true,
+        .stale_usec = 480 * USEC_PER_SEC,
+};
+
+#define KEY_PREFIX   "rq:worker:"
+#define QUEUE_PREFIX "rq:queue:"
+#define KEY_MAX      1024
+
+static bool begins(const char *text, size_t len, const char *prefix)
+{
+        return len > strlen(prefix) && memcmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_key(const char *text, size_t len)
+{
+        return len <= KEY_MAX && begins(text, len, KEY_PREFIX) && !memchr(text, '\0', len);
+}
+
+char *rq_identity_make(const struct rq_worker *worker, int *ret_error)
+{
+        const struct field *host = &worker->host, *key = &worker->key;
+        char *identity;
+        pid_t pid;
+
+        *ret_error = -EINVAL;
+        if (!host->text || !key->text || !worker->pid.text || !decode_is_host(host->text, host->len) ||
+            !is_key(key->text, key->len) || !decode_pid(worker->pid.text, worker->pid.len, &pid))
+                return NULL;
+        *ret_error = -ENOMEM;
+        if (asprintf(&identity, "%.*s:%d:%.*s", (int)host->len, host->text, (int)pid, (int)key->len,
+                     key->text) < 0)
+                return NULL;
+        return identity;
+}
+
+bool rq_identity_parse(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid)
+{
+        size_t host_len;
+        pid_t pid;
+
+        const char *key = decode_host_pid(text, len, &host_len, &pid);
+        if (!key || !is_key(key, (size_t)(text + len - key)))
+                return false;
+        *ret_host_len = host_len;
+        *ret_pid = pid;
+        return true;
+}
+
+const char *rq_identity_key(const char *identity)
+{
+        size_t host_len;
+        pid_t pid;
+
+        if (!rq_identity_parse(identity, strlen(identity), &host_len, &pid))
+                return NULL;
+        return strchr(identity + host_len + 1, ':') + 1;
+}
+
+bool rq_beat_decode(const struct field *state, const struct field *beat, const struct field *shutdown,
+                    const struct field *death, struct heartbeat *ret)
+{
+        uint64_t beat_usec;
+
+        if (death->text || !decode_iso8601(beat, &beat_usec))
+                return false;
+        *ret = (struct heartbeat){
+                .beat_usec = beat_usec,
+                .busy = decode_field_is(state, "busy"),
+                .concurrency = 1,
+                .quiet = !!shutdown->text,
+        };
+        return true;
+}
+
+size_t rq_queue_name(const struct field *key, const char **ret)
+{
+        if (!key->text || !begins(key->text, key->len, QUEUE_PREFIX) || memchr(key->text, '\0', key->len))
+                return 0;
+        *ret = key->text + strlen(QUEUE_PREFIX);
+        return key->len - strlen(QUEUE_PREFIX);
+}
+
+bool rq_title_parse(const char *title, struct title *ret)
+{
+        static const char listens[] = "rq: Listening on ", forked[] = "rq: Forked ";
+        bool busy = strncmp(title, forked, strlen(forked)) == 0;
+
+        if (!busy && strncmp(title, listens, strlen(listens)) != 0)
+                return false;
+        *ret = (struct title){.busy = busy, .concurrency = 1};
+        return true;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory that is spoken for. */
+#include "model/memory.h"
+
+/* So long after its first beat a worker still grows to its size: it loads what its first jobs need. */
+#define YOUNG_USEC (60 * USEC_PER_SEC)
+
+/* Its memory has been read since it took jobs: before that it shows how far it has booted. */
+static bool is_known(const struct worker *worker)
+{
+        return worker->state == WORKER_ACTIVE && worker->memory_bytes > 0 &&
+               worker->memory_at > worker->active_at;
+}
+
+/* The median by counting: for each candidate, how many are smaller. A fleet is small and this runs only when
+ * an extra process is due, so selection by halving the range of bytes beats sorting a copy. */
+uint64_t memory_expected_bytes(const struct fleet *fleet)
+{
+        uint64_t low = 0, high = 0, most = 0;
+        size_t known = 0;
+
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                most = MAX(most, worker->memory_bytes);
+                if (is_known(worker)) {
+                        high = MAX(high, worker->memory_bytes);
+                        known++;
+                }
+        }
+        if (known == 0)
+                return most;
+        while (low < high) {
+                uint64_t middle = low + (high - low) / 2;
+                size_t within = 0;
+
+                for (size_t i = 0; i < fleet->n_workers; i++)
+                        within += is_known(fleet->workers[i]) && fleet->workers[i]->memory_bytes <= middle;
+                if (within * 2 >= known)
+                        high = middle;
+                else
+                        low = middle + 1;
+        }
+        return low;
+}
+
+/* Not read since it was young, or could come up: it may grow beyond what was read. One that does not beat
+ * comes up for as long as it is not given up, which it is only while Redis is there. */
+static bool is_growing(const struct worker *worker, usec_t now)
+{
+        const struct fleet_settings *settings = worker->fleet->settings;
+        usec_t grown_at = worker_boot_deadline(worker);
+
+        if (worker->state >= WORKER_STOPPING)
+                return false;
+        if (worker->beat_pid != 0)
+                grown_at = usec_add(worker->active_at, MAX(YOUNG_USEC, settings->ready_after));
+        else if (!worker->fleet->redis_up)
+                return true;
+        return (worker->memory_at > 0 ? worker->memory_at : now) <= grown_at;
+}
+
+uint64_t memory_reserved_bytes(const struct world *world, usec_t now)
+{
+        uint64_t reserved = 0;
+
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                const struct fleet *fleet = world->fleets[i];
+                uint64_t expected = 0;
+
+                for (size_t j = 0; j < fleet->n_workers; j++) {
+                        const struct worker *worker = fleet->workers[j];
+
+                        if (!is_growing(worker, now))
+                                continue;
+                        expected = expected > 0 ? expected : memory_expected_bytes(fleet);
+                        reserved += expected - MIN(expected, worker->memory_bytes);
+                }
+        }
+        return reserved;
+}
+
+bool memory_is_short(const struct world *world, uint64_t reserved, uint64_t expected)
+{
+        return world->available_bytes > 0 && world->available_bytes < reserved + expected + expected / 4;
+}
+
+bool memory_lacks(const struct fleet *fleet, usec_t now)
+{
+        const struct world *world = fleet->world;
+
+        return world->available_bytes > 0 &&
+               memory_is_short(world, memory_reserved_bytes(world, now), memory_expected_bytes(fleet));
+}

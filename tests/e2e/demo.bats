@@ -1,0 +1,47 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# contrib/demo/run: what a newcomer sees first, on a narrow terminal and on none, and that nothing is left of it, nor
+# anything else ended.
+# seconds: 110
+# promises: none
+load helpers
+
+# Its folder is one of its own, which its own guard removes: in ours it could go before what runs there.
+is_left() { [ -e "$(grep -oE -m 1 "${TMPDIR:-/tmp}/sqmgr-demo\.[A-Za-z0-9]+" "$1")" ]; } # OUTPUT
+
+@test "demo: on 60 columns it is coloured, fits, shows a halt and its cause, and every job is done once" {
+        in_terminal 60 SQMGR_BUILD="$SQMGR_BUILD" "$top/contrib/demo/run" --once | tee shown.log
+        shown=$(cat shown.log)
+        esc=$'\033'
+        grep -q "$esc\[32mactive" <<<"$shown"
+        # Neither the demo's own lines nor those of sqmgrctl; its live view has other sequences besides.
+        [ "$(longest_line "$(grep -v "$esc\[[KAJ?0-9]*[KAJhl]" <<<"$shown")")" -le 60 ]
+        told=$(tr -s ' \n' ' ' <<<"$shown" | sed "s/$esc\[[0-9;?]*[a-zA-Z]//g" | tr -s ' ')
+        [[ $told == *'over memory_threshold 200M'*'running '*'Import'* ]]
+        [[ $told == *'generation 2 ['*'4 workers replaced and gone'* ]]
+        [[ $told == *'restart halted, the old workers go on;'*'config/database.yml: no such file'* ]]
+        [[ $told == *'generation 4 is in force'*'201 jobs: 201 done, 0 lost, 0 run twice. Never fewer than 4 of 4 '* ]]
+        run ! is_left shown.log
+}
+
+@test "demo: without a terminal it is lines without sequences, and told to end it leaves nothing behind" {
+        launch shown env SQMGR_BUILD="$SQMGR_BUILD" "$top/contrib/demo/run"
+        demo=$!
+        wait_until 60 grep -q 'demo/4 .*active' shown.log
+        is_left shown.log
+        kill "$demo"
+        wait_until 20 not is_left shown.log
+        run ! grep -q $'\033' shown.log
+}
+
+@test "demo: a process that has the number of one of its own since, and that one's children, are left alone" {
+        mkdir -p demo/pids
+        launch other sh -c 'sleep 1000 & echo $! >child; wait'
+        other=$!
+        wait_until 20 test -s child
+        echo 1 >"demo/pids/$other"
+        cd /
+        "$top/contrib/demo/guard" "$folder/demo" </dev/null
+        [ ! -e "$folder/demo" ]
+        alive "$other" "$(<"$folder/child")"
+}

@@ -1,0 +1,45 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# The machine of the tests of the service stands where it is looked for: what is run in it, as root, must not be run in
+# the root around it.
+# seconds: 10
+# promises: none
+load helpers
+
+setup() { folder=$(mktemp -d /tmp/sqmgr-e2e.XXXXXX); }
+teardown() { rm -rf --one-file-system "$folder"; }
+
+# Boots a machine in a chroot: whoever enters it finds its mark. The mounts are in a namespace of their own.
+cat_mark() { # HOW-THE-ROOT-IS-MADE
+        cat >"$folder/boot" <<'END'
+below=$(mktemp -d /tmp/sqmgr-e2e.XXXXXX)
+exec 9> >(exec setsid "$1" "$below" true 3>&- >/dev/null 2>&1)
+machine=$!
+for ((i = 0; i < 600; i++)); do
+        [ ! -e "$below/init" ] && [ ! -e "$below/refused" ] || break
+        sleep 0.1
+done
+echo "$below"
+if [ -e "$below/init" ]; then
+        nsenter -t "$(cat "$below/init")" -m -p -u -i -n -C cat /etc/sqmgr-machine
+else
+        cat "$below/refused"
+fi
+exec 9>&-
+wait "$machine"
+END
+        mkdir "$folder/root"
+        # shellcheck disable=SC2016
+        run --separate-stderr setsid unshare --mount bash -ec "$1"'; exec chroot "$2" bash "$1/boot" "$3"' bash \
+                "$folder" "$folder/root" "$e2e/machine" </dev/null
+        [[ ${lines[1]-} != 'no machine can be made here: '* ]] || skip "${lines[1]}"
+        echo "$output" "$stderr"
+        [ "${#lines[@]}" = 2 ] && [ "${lines[0]}" = "${lines[1]}" ]
+}
+
+@test "in a chroot that is a mount point, what is entered is the machine" {
+        [ $EUID = 0 ] || skip 'not root'
+        unshare --mount true || skip "no machine can be made here: refused is 'unshare --mount'"
+        # shellcheck disable=SC2016
+        cat_mark 'mount --rbind / "$2"'
+}

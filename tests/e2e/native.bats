@@ -1,0 +1,259 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Framework native with real workers, each of which speaks through a file of contrib/heartbeat: Bull's, BullMQ's, Celery's
+# and some of our own.
+# seconds: 130
+# promises: P1 P4 P5
+# shellcheck disable=SC1091,SC2030,SC2031
+load helpers
+. "$BATS_TEST_DIRNAME/native/jobs.bash"
+
+node_command() { echo "env NODE_PATH=$(modules_folder)/node_modules node $native_tests/$1.js work"; } # KIND
+start_load() { # KIND
+        NODE_PATH=$(modules_folder)/node_modules launch workers node "$native_tests/$1.js" load
+        load_pid=$!
+}
+end_load() { # KIND PID
+        redis set "ledger:$1:stop" 1 >/dev/null
+        wait_until 20 gone "$2"
+}
+counts() { redis hlen "ledger:$1:$2"; } # KIND started|done|holders
+has_counted() { [ "$(counts "$1" "$2")" -ge "$3" ]; } # KIND started|done NUMBER
+jobs_of() { redis get "ledger:$1:jobs"; } # KIND
+# Who is gone holds none.
+none_cut_off() { # KIND
+        local holder
+        for holder in $(redis hvals "ledger:$1:holders"); do
+                alive "$holder" || { echo "$1: process $holder is gone and had a job" && return 1; }
+        done
+}
+none_lost() { # KIND: once its load has ended
+        wait_until 60 has_counted "$1" "done" "$(jobs_of "$1")"
+        [ "$(counts "$1" "done")" = "$(jobs_of "$1")" ]
+        [ "$({ redis hvals "ledger:$1:started" && redis hvals "ledger:$1:done"; } | sort -u)" = 1 ]
+}
+ended_what_began() { [ "$(counts "$1" "done")" = "$(counts "$1" started)" ]; } # KIND
+# They are seen together for as long as the new ones' trial takes, at the least.
+has_both_generations() { fleets_are '(.workers | length) == 4'; }
+list_is_empty() { [ "$(redis llen "$1")" = 0 ]; } # LIST
+none_active() { # KIND: by the word of the queue itself
+        wait_until 10 list_is_empty "$1:work:active"
+        list_is_empty "$1:work:wait"
+}
+fleets_are() { sqmgrctl status --json | jq -e "all(.fleets[]; $1)"; }
+all_ready() { fleets_are '.active == .target and .rollout.state != "running" and all(.workers[]; .ready)'; }
+pids_of_all() { sqmgrctl status --json | jq -r '[.fleets[].workers[].pid] | sort | join(" ")'; }
+
+@test "native: Bull and BullMQ under load, restarted again and again: no job is cut off, lost or run twice" {
+        needs_modules
+        start_redis
+        configure <<END
+framework = native
+command = $(node_command bull)
+active_process_count = 2
+
+[fleet:bullmq]
+framework = native
+command = $(node_command bullmq)
+log = $folder/workers.log
+active_process_count = 2
+END
+        start_load bull
+        bull_load=$load_pid
+        start_load bullmq
+        bullmq_load=$load_pid
+        start_sqmgr
+        wait_until 30 all_ready
+        fleets_are '.framework == "native" and all(.workers[]; .concurrency == 5)'
+        rounds=5
+        [ -z "${SQMGR_LONG-}" ] || rounds=50
+        for ((round = 1; round <= rounds; round++)); do
+                old=$(pids_of_all)
+                n_bull=$(counts bull "done") n_bullmq=$(counts bullmq "done")
+                run -0 sqmgrctl restart --wait=drained --timeout 120s
+                # shellcheck disable=SC2086
+                gone $old
+                none_cut_off bull
+                none_cut_off bullmq
+                # The load was there all the while.
+                wait_until 20 has_counted bull "done" $((n_bull + 20))
+                wait_until 20 has_counted bullmq "done" $((n_bullmq + 20))
+        done
+        end_load bull "$bull_load"
+        end_load bullmq "$bullmq_load"
+        none_lost bull
+        none_lost bullmq
+        none_active bull
+        none_active bullmq
+        fleets_are ".generation == $((rounds + 1)) and .crash.count == 0"
+        # Each was told to exit when it was idle, and did.
+        not grep -qE 'SIGKILL|exited with status [1-9]' "$folder/sqmgr.log"
+        [ "$(redis scard sqmgr:workers)" = 4 ]
+}
+
+@test "native: kill -9 of sqmgr and a re-exec in the midst of restarts under load: workers are adopted, no job is lost" {
+        needs_modules
+        start_redis
+        configure <<END
+framework = native
+command = $(node_command bullmq)
+active_process_count = 2
+ready_after = 5s
+END
+        start_load bullmq
+        start_sqmgr
+        wait_until 30 all_ready
+        for round in kill reexec; do
+                old=$(worker_pids)
+                sqmgrctl restart
+                wait_until 30 has_both_generations
+                all=$(worker_pids)
+                if [ $round = kill ]; then
+                        # shellcheck disable=SC2086
+                        record $all
+                        kill -KILL "$sqmgr_pid"
+                        wait "$sqmgr_pid" 2>/dev/null || true
+                        start_sqmgr
+                else
+                        sqmgrctl reexec
+                fi
+                wait_until 60 fleet_is '.rollout.state == "done" and (.workers | length) == 2 and all(.workers[]; .ready)'
+                # shellcheck disable=SC2086
+                gone $old
+                for pid in $(worker_pids); do
+                        [[ " $all " == *" $pid "* ]]
+                done
+                none_cut_off bullmq
+        done
+        fleet_is '.generation == 3 and .crash.count == 0'
+        end_load bullmq "$load_pid"
+        none_lost bullmq
+        none_active bullmq
+}
+
+@test "native: a Celery worker: what it has begun is finished, what waits for its time is done by another, none is run twice" {
+        start_redis
+        celery_jobs() { /usr/bin/python3 -B "$native_tests/celery_app.py" "$@"; }
+        configure <<END
+framework = native
+command = /usr/bin/python3 -B -m celery -A celery_app worker -c 2 --without-mingle --without-gossip
+environment = PYTHONPATH=$native_tests
+active_process_count = 2
+END
+        start_sqmgr
+        wait_until 40 all_ready
+        fleet_is 'all(.workers[]; .concurrency == 2 and .busy == 0)'
+        old=$(worker_pids)
+        celery_jobs 8 0.1 15
+        celery_jobs 160 0.3
+        wait_until 10 fleet_is 'all(.workers[]; .busy > 0)'
+        run -0 sqmgrctl restart --wait=drained --timeout 120s
+        # shellcheck disable=SC2086
+        gone $old
+        [ "$(jobs_of celery)" = 168 ]
+        # On its way from Redis to a worker that ends, Celery may lose one itself: sqmgr.ini(5) says so of plain, too.
+        wait_until 60 has_counted celery "done" 166
+        wait_until 60 ended_what_began celery
+        [ "$({ redis hvals ledger:celery:started && redis hvals ledger:celery:done; } | sort -u)" = 1 ]
+        fleet_is '.generation == 2 and .crash.count == 0'
+        not grep -q Cold "$folder/workers.log"
+}
+
+@test "native: beside Sidekiq in one sqmgr, each with a Redis of its own" {
+        start_redis
+        launch other redis-server --port 0 --unixsocket "$folder/other.sock" --dir "$folder" --save ''
+        other_pid=$!
+        wait_until 10 redis-cli -s "$folder/other.sock" ping
+        for kind in ruby-redis python-redis; do
+                job_folder "$folder/$kind"
+                add_jobs "$folder/$kind" 1 150
+        done
+        configure <<END
+command = $(stub_command)
+active_process_count = 2
+
+[fleet:ruby]
+framework = native
+redis_url = unix://$folder/other.sock
+environment = REDIS_URL=unix://$folder/other.sock
+command = $(native_command ruby-redis "$folder/ruby-redis" 2)
+log = $folder/workers.log
+
+[fleet:python]
+framework = native
+redis_url = unix://$folder/other.sock
+environment = REDIS_URL=unix://$folder/other.sock
+command = $(native_command python-redis "$folder/python-redis" 2)
+log = $folder/workers.log
+END
+        start_sqmgr
+        wait_until 30 all_ready
+        [ "$(redis exists sqmgr:workers)" = 0 ]
+        [ "$(redis-cli -s "$folder/other.sock" exists processes)" = 0 ]
+        for round in 1 2; do
+                old=$(pids_of_all)
+                for kind in ruby-redis python-redis; do
+                        add_jobs "$folder/$kind" $((round * 1000)) 100
+                done
+                run -0 sqmgrctl restart --wait=drained --timeout 120s
+                # shellcheck disable=SC2086
+                gone $old
+        done
+        # Without the one, the other's workers are looked after, and no job waits for it.
+        kill -STOP "$other_pid"
+        add_jobs "$folder/ruby-redis" 5000 50
+        sidekiqs=$(fleet '[.workers[].pid] | join(" ")')
+        run -0 sqmgrctl restart default --wait=drained --timeout 120s
+        # shellcheck disable=SC2086
+        gone $sidekiqs
+        wait_until 30 all_done "$folder/ruby-redis" 400
+        kill -CONT "$other_pid"
+        wait_until 30 all_ready
+        wait_until 30 all_done "$folder/python-redis" 350
+}
+
+@test "native: scripts and C by heartbeat = file, without any Redis: restarts and kill -9 of sqmgr under load" {
+        for kind in shell c; do
+                job_folder "$folder/$kind"
+                add_jobs "$folder/$kind" 1 150
+        done
+        configure <<END
+framework = native
+heartbeat = file
+command = $(native_command shell "$folder/shell")
+active_process_count = 2
+ready_after = 5s
+
+[fleet:c]
+framework = native
+heartbeat = file
+command = $(native_command c "$folder/c")
+active_process_count = 2
+ready_after = 5s
+log = $folder/workers.log
+END
+        start_sqmgr
+        wait_until 30 all_ready
+        sqmgrctl status --json | jq -e '.redis == [] and all(.fleets[].workers[]; .evidence == "file")'
+        for round in calm kill reexec; do
+                old=$(pids_of_all)
+                sqmgrctl restart
+                wait_until 30 has_both_generations
+                if [ $round = kill ]; then
+                        # shellcheck disable=SC2046
+                        record $(pids_of_all)
+                        kill -KILL "$sqmgr_pid"
+                        wait "$sqmgr_pid" 2>/dev/null || true
+                        start_sqmgr
+                elif [ $round = reexec ]; then
+                        sqmgrctl reexec
+                fi
+                wait_until 60 all_ready
+                # shellcheck disable=SC2086
+                wait_until 60 gone $old
+        done
+        fleets_are '.generation == 4 and .crash.count == 0'
+        wait_until 60 all_done "$folder/shell" 150
+        wait_until 30 all_done "$folder/c" 150
+        not grep -q SIGKILL "$folder/sqmgr.log"
+}

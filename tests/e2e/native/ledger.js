@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// What bull.js and bullmq.js share: their Redis, what a job does, and the load. Each job that began and each that was done
+// is counted in `ledger:KIND:started` and `ledger:KIND:done`; `ledger:KIND:holders` has those that run, with the pid.
+"use strict";
+const Redis = require("ioredis");
+
+const path = process.env.REDIS_URL.replace("unix://", "");
+const connection = { path, maxRetriesPerRequest: null, enableReadyCheck: false };
+
+function ledger(kind) {
+  const redis = new Redis({ ...connection });
+  const key = (name) => `ledger:${kind}:${name}`;
+  return {
+    redis,
+    async run(job) {
+      const id = String(job.id);
+      await redis.multi().hincrby(key("started"), id, 1).hset(key("holders"), id, process.pid).exec();
+      await new Promise((resolve) => setTimeout(resolve, 10 + Math.random() * 90));
+      await redis.multi().hincrby(key("done"), id, 1).hdel(key("holders"), id).exec();
+    },
+    // More than the workers do at once wait at any time, until there is a key `ledger:KIND:stop`.
+    async load(add, waiting) {
+      while (!(await redis.exists(key("stop")))) {
+        if ((await waiting()) < 40) {
+          await Promise.all(Array.from({ length: 40 }, add));
+          await redis.incrby(key("jobs"), 40);
+        } else {
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+      }
+      process.exit(0);
+    },
+  };
+}
+
+module.exports = { ledger, connection };

@@ -1,0 +1,215 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Workers of a stand-in for Resque, which Debian does not have (resque_worker.rb): a title alone tells whether one is paused,
+# a pause of all is no order of ours, and a job's child outlives its killed worker.
+# seconds: 80
+# promises: P1 P4
+load helpers
+
+resque_fleet() { # LINE...: further settings
+        start_redis
+        printf '%s\n' 'framework = resque' "command = ruby $e2e/resque_worker.rb work ${room-}" \
+                "environment = INTERVAL=${interval-0.3} HEARTBEAT=${heartbeat-60} TZ=XXX-5:45" \
+                'active_process_count = 2' "$@" | configure
+        start_sqmgr
+        wait_until 30 ready 2
+}
+
+resque_enqueue() { ruby "$e2e/resque_worker.rb" --enqueue "$@"; } # COUNT JOB ARGUMENT...
+title_is() { tr '\0' ' ' <"/proc/$1/cmdline" | grep -q "$2"; } # PID PATTERN
+worker_is() { fleet_is "any(.workers[]; .pid == $1 and ($2))"; } # PID CONDITION
+holding() { redis_has hold:worker; }
+beats() { redis hvals resque:workers:heartbeat; }
+running_jobs_are() { # CONDITION
+        local jobs_json
+        jobs_json=$(sqmgrctl jobs --json) && jq -e ".jobs | $1" <<<"$jobs_json" >/dev/null
+}
+nothing_lost() { # COUNT
+        wait_until 60 has_done "$1"
+        [ "$(jobs_started)" = "$1" ]
+        [ "$(jobs_run_twice)" = 0 ]
+        [ "$(redis llen resque:failed)" = 0 ]
+}
+kill_sqmgr() {
+        kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" 2>/dev/null || true
+}
+
+@test "resque: workers are found, an idle one stays active, and what it runs is told" {
+        resque_fleet
+        fleet_is '.framework == "resque" and all(.workers[]; .concurrency == 1 and .busy == 0)'
+        [ "$(redis scard resque:workers)" = 2 ]
+        written=$(beats)
+        [[ $written == *+05:45* ]]
+        wait_until 20 fleet_is 'all(.workers[]; .uptime_seconds > 8)'
+        [ "$(beats)" = "$written" ]
+        wait_until 20 fleet_is 'all(.workers[]; .ready and .state == "active" and .beat_age_seconds < 5)'
+
+        resque_enqueue 2 hold "$folder/release"
+        wait_until 20 fleet_is 'all(.workers[]; .busy == 1)'
+        resque_enqueue 3 nap 0.1
+        sqmgrctl queues --json | jq -e '.redis[0].queues[0] | .name == "work" and .size == 3 and (.paused | not)'
+        running_jobs_are 'length == 2 and all(.[]; .class == "Hold" and .queue == "work" and .started_at > 1e9)'
+        [ "$(sqmgrctl metrics | grep -c '^sqmgr_worker_busy_threads{.*} 1$')" = 2 ]
+        run -0 sqmgrctl why default/1
+        [[ $output == *active* ]]
+        run sqmgrctl doctor
+        [[ $output == *"framework 'resque' is untried: the tests of this version run a stand-in for Resque"* ]]
+        touch "$folder/release"
+        nothing_lost 5
+        wait_until 20 running_jobs_are 'length == 0'
+}
+
+@test "resque: a restart under load loses no job" {
+        resque_fleet
+        old=$(worker_pids)
+        resque_enqueue 2 nap 4
+        resque_enqueue 80 nap 0.1
+        wait_until 20 has_started 2
+        run -0 sqmgrctl restart --wait=drained --timeout 120s
+        # shellcheck disable=SC2086
+        gone $old
+        nothing_lost 82
+        fleet_is '.generation == 2 and .rollout.state == "done" and .active == 2 and .crash.count == 0'
+        [ "$(grep -c ' paused$' "$folder/workers.log")" -ge 2 ]
+}
+
+@test "resque: memory is the tree's: a worker whose job outgrew the threshold is replaced, and its job ends" {
+        resque_fleet 'memory_threshold = 200M'
+        resque_enqueue 1 leak 250 "$folder/release"
+        wait_until 30 holding
+        worker=$(redis get hold:worker)
+        wait_until 60 worker_is "$worker" '.state == "quiet" and .reason == "memory" and .busy == 1'
+        wait_until 30 ready 2
+        [ "$(jobs_done)" = 0 ]
+        touch "$folder/release"
+        wait_until 60 gone "$worker"
+        nothing_lost 1
+}
+
+@test "resque: a pause of all by another quiets nobody, and a restart goes through it" {
+        resque_fleet
+        old=$(worker_pids)
+        redis set resque:pause-all-workers true
+        for pid in $old; do
+                wait_until 20 title_is "$pid" Paused
+        done
+        before=$(fleet '[.workers[].uptime_seconds] | min')
+        wait_until 20 fleet_is "[.workers[].uptime_seconds] | min > $before + 3"
+        [ "$(worker_pids)" = "$old" ]
+        fleet_is 'all(.workers[]; .state == "active" and .ready)'
+        run -0 sqmgrctl restart --wait=drained --timeout 120s
+        fleet_is '.generation == 2 and .active == 2 and .crash.count == 0'
+        redis del resque:pause-all-workers
+        resque_enqueue 4 nap 0.1
+        nothing_lost 4
+}
+
+@test "resque: one that somebody lets go on is paused again, and drains" {
+        resque_fleet
+        resque_enqueue 2 hold "$folder/release"
+        wait_until 20 fleet_is 'all(.workers[]; .busy == 1)'
+        old=$(worker_pids)
+        sqmgrctl restart
+        wait_until 30 fleet_is '.quiet == 2 and .active == 2'
+        # shellcheck disable=SC2086
+        kill -CONT $old
+        resque_enqueue 40 nap 0.3
+        touch "$folder/release"
+        # shellcheck disable=SC2086
+        wait_until 60 gone $old
+        nothing_lost 42
+        fleet_is '.crash.count == 0'
+}
+
+@test "resque: the job of a worker that was killed goes on, keeps its place, and is no worker" {
+        resque_fleet
+        resque_enqueue 1 hold "$folder/release"
+        wait_until 30 holding
+        worker=$(redis get hold:worker) child=$(redis get hold:child)
+        record "$child"
+        kill -KILL "$worker"
+        wait_until 30 worker_is "$child" '.state == "quiet" and .reason == "crash"'
+        wait_until 30 ready 2
+        fleet_is '(.workers | length) == 3'
+        sqmgrctl events | grep -q "left process $child behind, which finishes its job"
+        # By the state, and by the next program.
+        kill_sqmgr
+        start_sqmgr
+        wait_until 20 ready 2
+        sqmgrctl reexec
+        wait_until 20 ready 2
+        # What a job calls itself is its own.
+        touch "$folder/release.title"
+        wait_until 20 title_is "$child" 'a title of its own'
+        seconds=$(fleet ".workers[] | select(.pid == $child) | .state_seconds")
+        wait_until 20 worker_is "$child" ".state_seconds > $seconds + 2"
+        worker_is "$child" '.state == "quiet" and .busy == 1 and .waits_for_code == "jobs"'
+        fleet_is '(.workers | length) == 3'
+        alive "$child"
+        [ "$(jobs_done)" = 0 ]
+        touch "$folder/release"
+        wait_until 30 gone "$child"
+        wait_until 30 fleet_is '(.workers | length) == 2 and .active == 2'
+        nothing_lost 1
+}
+
+@test "resque: what is cut off ends with its job, which Resque counts as failed" {
+        resque_fleet 'drain_timeout = 2s'
+        resque_enqueue 1 hold "$folder/release"
+        wait_until 30 holding
+        worker=$(redis get hold:worker) child=$(redis get hold:child)
+        record "$child"
+        sqmgrctl restart
+        wait_until 30 gone "$worker" "$child"
+        [ "$(redis llen resque:failed)" = 1 ]
+        wait_until 30 fleet_is '.generation == 2 and .active == 2 and (.workers | length) == 2'
+        [ "$(redis scard resque:workers)" = 2 ]
+}
+
+@test "resque: kill -9 of sqmgr and a re-exec under load: workers are adopted, and go on draining" {
+        resque_fleet
+        resque_enqueue 2 hold "$folder/release"
+        wait_until 30 fleet_is 'all(.workers[]; .busy == 1)'
+        sqmgrctl restart
+        wait_until 30 fleet_is '.quiet == 2 and .active == 2'
+        all=$(worker_pids)
+        # shellcheck disable=SC2086
+        record $all
+        kill_sqmgr
+        start_sqmgr
+        wait_until 20 ready 2
+        [ "$(worker_pids)" = "$all" ]
+        sqmgrctl reexec
+        wait_until 20 ready 2
+        [ "$(worker_pids)" = "$all" ]
+        fleet_is '.quiet == 2 and .generation == 2'
+        touch "$folder/release"
+        wait_until 30 fleet_is '.active == 2 and (.workers | length) == 2'
+        nothing_lost 2
+}
+
+@test "resque: without a state no worker is doubled by its job, and the job of a dead one is none" {
+        # A title that has no room in the command line grows over the environment, which tells whose a process is.
+        room='and words that leave room for what is written over them' heartbeat=1 resque_fleet
+        resque_enqueue 2 hold "$folder/release"
+        wait_until 30 fleet_is 'all(.workers[]; .busy == 1)'
+        all=$(worker_pids)
+        wait_until 30 holding
+        dead=$(redis get hold:worker) child=$(redis get hold:child)
+        # shellcheck disable=SC2046,SC2086
+        record $all $(pgrep -P "${all/ /,}")
+        kill_sqmgr
+        rm "$folder/state"
+        kill -KILL "$dead"
+        start_sqmgr
+        wait_until 30 ready 2
+        wait_until 30 worker_is "$child" '.state == "quiet" and .reason == "crash"'
+        fleet_is '(.workers | length) == 3'
+        for pid in $all; do
+                [ "$pid" = "$dead" ] || worker_is "$pid" '.state == "active"'
+        done
+        touch "$folder/release"
+        nothing_lost 2
+        wait_until 30 fleet_is '(.workers | length) == 2'
+}

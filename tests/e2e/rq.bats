@@ -1,0 +1,137 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Real workers of RQ's: an idle one writes to Redis once in 405 s, a job runs in a child that outlives its killed worker,
+# and a second TERM would end that job.
+# seconds: 90
+# promises: P1 P4
+load helpers
+
+rq_fleet() { # LINE...: further settings
+        start_redis
+        printf '%s\n' 'framework = rq' "command = /usr/bin/rq worker -u unix://$folder/redis.sock work" \
+                "environment = PYTHONPATH=$e2e PYTHONDONTWRITEBYTECODE=1" 'active_process_count = 2' "$@" | configure
+        start_sqmgr
+        wait_until 30 ready 2
+}
+
+rq_enqueue() { PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 "$e2e/rq_app.py" "$@"; } # COUNT JOB ARGUMENT...
+records() { redis sort rq:workers by nosort get '*->last_heartbeat'; }
+worker_is() { fleet_is "any(.workers[]; .pid == $1 and $2)"; } # PID CONDITION
+# Each has written its record for the last time before that.
+wait_for_jobs() { redis info clients | grep -q "^blocked_clients:$1"; } # COUNT
+holding() { redis_has hold:worker; }
+nothing_lost() { # COUNT
+        wait_until 60 has_done "$1"
+        [ "$(jobs_started)" = "$1" ]
+        [ "$(jobs_run_twice)" = 0 ]
+}
+
+@test "rq: workers are found, an idle one stays active, and its queues are read" {
+        rq_fleet
+        fleet_is '.framework == "rq" and all(.workers[]; .concurrency == 1 and .busy == 0)'
+        [ "$(redis scard rq:workers)" = 2 ]
+        wait_until 20 wait_for_jobs 2
+        written=$(records)
+        wait_until 20 fleet_is 'all(.workers[]; .uptime_seconds > 8)'
+        [ "$(records)" = "$written" ]
+        wait_until 20 fleet_is 'all(.workers[]; .ready and .beat_age_seconds < 5)'
+
+        rq_enqueue 3 hold "$folder/release"
+        wait_until 20 fleet_is 'all(.workers[]; .busy == 1)'
+        run -0 sqmgrctl queues --json
+        jq -e '.redis[0].queues[0] | .name == "work" and .size == 1 and .latency_seconds >= 0' <<<"$output"
+        touch "$folder/release"
+        nothing_lost 3
+        wait_until 20 fleet_is 'all(.workers[]; .busy == 0)'
+        run -0 sqmgrctl doctor
+}
+
+@test "rq: a restart under load loses no job, and tells no worker twice" {
+        rq_fleet
+        old=$(worker_pids)
+        rq_enqueue 2 nap 6
+        rq_enqueue 60 nap 0.2
+        wait_until 20 has_started 2
+        run -0 sqmgrctl restart --wait=drained --timeout 120s
+        # shellcheck disable=SC2086
+        gone $old
+        nothing_lost 62
+        fleet_is '.generation == 2 and .rollout.state == "done" and .active == 2 and .crash.count == 0'
+        not grep -q 'Cold shut down' "$folder/workers.log"
+}
+
+@test "rq: memory is the tree's: a worker whose job outgrew the threshold is replaced, and its job ends" {
+        rq_fleet 'memory_threshold = 200M'
+        rq_enqueue 1 leak 250 "$folder/release"
+        wait_until 30 holding
+        worker=$(redis get hold:worker)
+        wait_until 60 worker_is "$worker" '.state == "quiet" and .reason == "memory" and .busy == 1'
+        fleet_is '.active == 2'
+        [ "$(jobs_done)" = 0 ]
+        touch "$folder/release"
+        wait_until 60 gone "$worker"
+        nothing_lost 1
+}
+
+@test "rq: the job of a worker that was killed is left alone, and no worker" {
+        rq_fleet
+        rq_enqueue 1 hold "$folder/release"
+        wait_until 30 holding
+        worker=$(redis get hold:worker) child=$(redis get hold:child)
+        record "$child"
+        kill -KILL "$worker"
+        wait_until 30 fleet_is ".active == 2 and (.workers | length) == 2 and all(.workers[]; .pid != $worker)"
+        not worker_is "$child" true
+        alive "$child"
+        touch "$folder/release"
+        wait_until 30 gone "$child"
+        nothing_lost 1
+}
+
+@test "rq: kill -9 of sqmgr and a re-exec under load: workers are adopted, ready at once, and not told again" {
+        rq_fleet
+        rq_enqueue 2 hold "$folder/release"
+        wait_until 30 fleet_is 'all(.workers[]; .busy == 1)'
+        sqmgrctl restart
+        wait_until 30 fleet_is '.quiet == 2 and .active == 2'
+        all=$(worker_pids)
+        # shellcheck disable=SC2086
+        record $all
+        kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" 2>/dev/null || true
+        start_sqmgr
+        wait_until 20 ready 2
+        [ "$(worker_pids)" = "$all" ]
+        sqmgrctl reexec
+        wait_until 20 ready 2
+        [ "$(worker_pids)" = "$all" ]
+        fleet_is '.quiet == 2 and .generation == 2'
+        touch "$folder/release"
+        wait_until 30 fleet_is '.active == 2 and (.workers | length) == 2'
+        nothing_lost 2
+        not grep -q 'Cold shut down' "$folder/workers.log"
+}
+
+@test "rq: beside Sidekiq in one sqmgr, each with a Redis of its own" {
+        start_redis
+        launch other redis-server --port 0 --unixsocket "$folder/other.sock" --dir "$folder" --save ''
+        wait_until 10 redis-cli -s "$folder/other.sock" ping
+        configure <<END
+command = $(stub_command)
+active_process_count = 2
+
+[fleet:python]
+framework = rq
+redis_url = unix://$folder/other.sock
+command = /usr/bin/rq worker -u unix://$folder/other.sock work
+log = $folder/workers.log
+END
+        start_sqmgr
+        both() { sqmgrctl status --json | jq -e 'all(.fleets[]; .active >= 1 and all(.workers[]; .ready)) and (.redis | length) == 2'; }
+        wait_until 30 both
+        [ "$(redis exists rq:workers)" = 0 ]
+        [ "$(redis-cli -s "$folder/other.sock" exists processes)" = 0 ]
+        run -0 sqmgrctl restart --wait=drained --timeout 120s
+        wait_until 30 both
+        sqmgrctl status --json | jq -e 'all(.fleets[]; .generation == 2)'
+}

@@ -1,0 +1,145 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# A worker is one process that takes jobs. Where its command starts several, or another when one has ended, none that
+# was not told to exit is ended with its jobs, and it is told.
+# seconds: 200
+# promises: P1
+load helpers
+
+stubs() { pgrep -f "^$stub.*$folder" | sort -n; }
+two_stubs() { [ "$(stubs | wc -l)" = 2 ]; }
+told_of_several() { [[ $(sqmgrctl events) == *'takes jobs though'* || $(sqmgrctl events) == *'left process'* ]]; }
+told_of_one_beside_it() { [[ $(sqmgrctl events) == *'beats beside default/1'* ]]; }
+jobs_told_of() { [ "$(sqmgrctl events --json | jq -rs '[.[] | select(.event == "job-lost")] | length')" = "$1" ]; }
+work_lists() { [ "$(redis --scan --pattern '*:work*' | wc -l)" = "$1" ]; }
+# For longer than stop_timeout.
+busy_and_let_be() { # PID
+        fleet_is ".workers[] | select(.pid == $1) | .state == \"quiet\" and .busy == 1 and .state_seconds > 31"
+}
+
+@test "a wrapper that starts it again: the next one is not killed with the one that was told" {
+        start_redis
+        echo "while :; do $(stub_command); sleep 0.1; done" >command.sh
+        configure <<END
+command = /bin/sh $folder/command.sh
+ready_after = 300ms
+stop_timeout = 30s
+END
+        start_sqmgr
+        wait_until 20 ready 1
+        first=$(worker_pids)
+        wrapper=$(awk '/^PPid:/ { print $2 }' "/proc/$first/status")
+        echo 1 >steer/busy
+        echo 0 >"steer/busy.$first"
+        run -0 sqmgrctl quiet default/1
+        wait_until 20 gone "$first"
+        wait_until 20 told_of_several
+        wait_until 20 fleet_is '.workers[] | select(.index == 1) | .state == "quiet" and .busy == 1'
+        second=$(fleet '.workers[] | select(.index == 1) | .pid')
+        [ "$second" != "$first" ]
+        wait_until 60 busy_and_let_be "$second"
+        alive "$second" "$wrapper"
+
+        echo 0 >steer/busy
+        wait_until 20 gone "$second" "$wrapper"
+        wait_until 20 fleet_is '.active == 1 and (.workers | length) == 1'
+        [ "$(stubs)" = "$(worker_pids)" ]
+}
+
+two_at_once() {
+        start_redis
+        echo "$1" >command.sh
+        configure <<END
+command = /bin/sh $folder/command.sh
+ready_after = 300ms
+stop_timeout = 30s
+END
+        start_sqmgr
+        wait_until 20 ready 1
+        wait_until 20 two_stubs
+        first=$(worker_pids)
+        second=$(stubs | grep -vx "$first")
+        wait_until 30 told_of_one_beside_it
+        echo 1 >"steer/busy.$second"
+        run -0 sqmgrctl restart
+        wait_until 20 gone "$first"
+        wait_until 20 told_of_several
+        wait_until 60 busy_and_let_be "$second"
+        alive "$second"
+        # Nor is what it runs taken for what a dead one ran.
+        [[ $(sqmgrctl events) != *'when it died'* ]]
+        jobs_told_of 0
+        echo 0 >"steer/busy.$second"
+        wait_until 20 gone "$second"
+        wait_until 20 fleet_is '.active == 1 and (.workers | length) == 1'
+}
+
+@test "two at once: the other one is not killed with the one that was told" {
+        two_at_once "$(stub_command) & $(stub_command) & wait"
+}
+
+@test "two at once, and no wrapper around them: the one that is left behind is not forgotten" {
+        two_at_once "$(stub_command) & exec $(stub_command)"
+}
+
+@test "two at once: the one that outlives the other and their wrapper while no sqmgr runs is looked after" {
+        start_redis
+        echo "$(stub_command) & $(stub_command) & wait" >command.sh
+        configure <<END
+command = /bin/sh $folder/command.sh
+ready_after = 300ms
+END
+        start_sqmgr
+        wait_until 20 ready 1
+        wait_until 20 two_stubs
+        first=$(worker_pids)
+        second=$(stubs | grep -vx "$first")
+        wrapper=$(awk '/^PPid:/ { print $2 }' "/proc/$first/status")
+        echo 1 >"steer/busy.$second"
+        kill -KILL "$sqmgr_pid"
+        wait_until 10 gone "$sqmgr_pid"
+        kill -KILL "$wrapper" "$first"
+        wait_until 10 gone "$wrapper" "$first"
+        start_sqmgr
+        wait_until 20 fleet_is ".workers | length == 1 and .[0].pid == $second"
+        wait_until 20 fleet_is '.workers[0].state == "active"'
+        [ "$(stubs)" = "$second" ]
+}
+
+@test "two at once that are killed together: the jobs of both are told of" {
+        start_redis
+        echo "$(sidekiq_command 1) & $(sidekiq_command 1) & wait" >command.sh
+        configure <<END
+command = /bin/sh $folder/command.sh
+ready_after = 1s
+END
+        start_sqmgr
+        wait_until 60 ready 1
+        wait_until 60 told_of_one_beside_it
+        first=$(worker_pids)
+        wrapper=$(awk '/^PPid:/ { print $2 }' "/proc/$first/status")
+        enqueue 2 Hold "$folder/release"
+        # Each tells of its job with its next beat.
+        wait_until 30 work_lists 2
+        kill -KILL -- "-$wrapper"
+        wait_until 30 jobs_told_of 2
+        touch "$folder/release"
+}
+
+@test "two at once and stop --force: both are told before they are killed" {
+        start_redis
+        echo "$(stub_command) & $(stub_command) & wait" >command.sh
+        configure <<END
+command = /bin/sh $folder/command.sh
+ready_after = 300ms
+END
+        start_sqmgr
+        wait_until 20 ready 1
+        wait_until 20 two_stubs
+        # shellcheck disable=SC2046
+        set -- $(stubs)
+        run -0 sqmgrctl stop default --force
+        wait_until 20 gone "$@"
+        wait_until 20 fleet_is '(.workers | length) == 0'
+        [[ $(sqmgrctl events) != *"did not exit"* ]]
+}

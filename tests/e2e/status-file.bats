@@ -1,0 +1,273 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Framework native with heartbeats in files: shell scripts that need no Redis, nor is one opened.
+# promises: P1 P4 P5
+# seconds: 90
+load helpers
+
+# Holds a job while busy/PID is there.
+native_command() {
+        mkdir -p "$folder/busy"
+        cat >"$folder/worker.sh" <<'END'
+trap quiet=1 TSTP
+trap stop=1 TERM
+read -r stat </proc/self/stat
+# shellcheck disable=SC2086
+set -- ${stat##*) }
+quiet=0 stop=0 start=${20} n=1000
+while [ $stop = 0 ]; do
+        n=$((n + 1)) busy=0
+        [ ! -e "busy/$$" ] || busy=1
+        printf '%s\n' v=1 "beat=$n" "busy=$busy" "quiet=$quiet" "start=$start" >"$SQMGR_STATUS_DIR/$$.new"
+        mv "$SQMGR_STATUS_DIR/$$.new" "$SQMGR_STATUS_DIR/$$"
+        sleep 0.2 &
+        wait $!
+done
+rm "$SQMGR_STATUS_DIR/$$"
+END
+        echo "/bin/sh $folder/worker.sh"
+}
+
+# Whoever connects to where the Redis would be leaves a trace.
+watch_redis() {
+        launch redis ruby --disable-gems -rsocket -e 'server = UNIXServer.new("redis.sock"); File.write("watched", "")
+                loop { server.accept.close; File.write("asked", "") }'
+        wait_until 10 [ -e "$folder/watched" ]
+}
+
+native_fleet() { # COUNT; more lines come on standard input
+        configure <<END
+framework = native
+heartbeat = file
+command = $(native_command)
+directory = $folder
+active_process_count = $1
+$(cat)
+END
+        start_sqmgr
+        wait_until 20 ready "$1"
+}
+
+other_is() { sqmgrctl status --json | jq -e ".fleets[1] | $1"; }
+status_dir() { echo "$folder/sqmgr.status/$1"; } # FLEET
+busy() { # PID...
+        local pid
+        for pid; do
+                touch "$folder/busy/$pid"
+        done
+}
+idle() { rm "$folder"/busy/*; }
+files() { (cd "$(status_dir default)" && printf '%s\n' [0-9]* | grep -v new | sort | xargs); }
+files_are() { [ "$(files)" = "$(xargs -n 1 <<<"$1" | sort | xargs)" ]; }
+is_empty() { [ -z "$(ls -A "$1")" ]; }
+sqmgr_dies() {
+        # shellcheck disable=SC2046
+        record $(worker_pids)
+        kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" 2>/dev/null || true
+}
+
+@test "no Redis: a worker is busy, quiet, proven idle and stopped; its file goes with it" {
+        watch_redis
+        native_fleet 2 </dev/null
+        fleet_is '[.workers[] | .evidence == "file" and .busy == 0] | all'
+        [ "$(sqmgrctl status --json | jq -c .redis)" = '[]' ]
+        [ "$(stat -c '%a %u' "$folder/sqmgr.status" "$(status_dir default)" | xargs)" = "711 $(id -u) 700 $(id -u)" ]
+        old=$(worker_pids)
+        files_are "$old"
+        # shellcheck disable=SC2086
+        busy $old
+        wait_until 20 fleet_is '[.workers[].busy] == [1, 1]'
+        sqmgrctl restart
+        wait_until 20 fleet_is '.rollout.state == "done" and .quiet == 2 and .active == 2'
+        wait_until 20 fleet_is '[.workers[] | select(.state == "quiet" and .waits_for_code == "jobs")] | length == 2'
+        # shellcheck disable=SC2086
+        alive $old
+        idle
+        # shellcheck disable=SC2086
+        wait_until 20 gone $old
+        wait_until 20 fleet_is '(.workers | length) == 2'
+        wait_until 20 files_are "$(worker_pids)"
+        run sqmgrctl doctor
+        not grep -qi redis <<<"$output"
+        sqmgrctl stop default
+        wait_until 20 fleet_is '(.workers | length) == 0'
+        wait_until 20 [ ! -e "$(status_dir default)" ]
+        not grep -qE 'crash|Redis|killed' "$folder/sqmgr.log"
+        [ ! -e "$folder/asked" ]
+}
+
+@test "kill -9 with and without the state, and re-exec: the file of each worker is found again" {
+        watch_redis
+        native_fleet 2 </dev/null
+        all=$(worker_pids)
+        # shellcheck disable=SC2086
+        busy $all
+        wait_until 20 fleet_is '[.workers[].busy] == [1, 1]'
+        sqmgr_dies
+        start_sqmgr
+        wait_until 20 fleet_is '.active == 2 and ([.workers[] | .evidence == "file" and .busy == 1] | all)'
+        [ "$(worker_pids)" = "$all" ]
+        sqmgr_dies
+        rm "$folder/state"
+        start_sqmgr
+        wait_until 20 fleet_is '.active == 2 and ([.workers[] | .evidence == "file" and .busy == 1] | all)'
+        [ "$(worker_pids)" = "$all" ]
+        run -0 sqmgrctl reexec
+        wait_until 20 fleet_is '.active == 2 and ([.workers[] | .evidence == "file" and .busy == 1] | all)'
+        [ "$(worker_pids)" = "$all" ]
+        sqmgrctl restart
+        wait_until 20 fleet_is '.quiet == 2 and .active == 2'
+        # shellcheck disable=SC2086
+        alive $all
+        idle
+        # shellcheck disable=SC2086
+        wait_until 20 gone $all
+        not grep -qE 'crash|Redis|killed' "$folder/sqmgr.log"
+        [ ! -e "$folder/asked" ]
+}
+
+@test "while sqmgr was dead a worker died, and another fleet was taken out of the ini: both leave nothing behind" {
+        configure <<END
+framework = native
+heartbeat = file
+command = $(native_command)
+directory = $folder
+active_process_count = 2
+[fleet:other]
+framework = native
+heartbeat = file
+command = $(native_command)
+directory = $folder
+END
+        start_sqmgr
+        wait_until 20 ready 2
+        wait_until 20 other_is '.active == 1'
+        other=$(sqmgrctl status --json | jq '.fleets[1].workers[0].pid')
+        busy "$other"
+        record "$other"
+        dead=$(fleet '.workers[0].pid')
+        sqmgr_dies
+        kill -KILL "$dead"
+        wait_until 20 [ ! -e "/proc/$dead" ]
+        touch "$(status_dir default)/$dead"
+        sed -i '/fleet:other/,$d' "$folder/sqmgr.ini"
+        start_sqmgr
+        wait_until 20 ready 2
+        wait_until 20 files_are "$(worker_pids)"
+        # Its job ends first, which only its file tells.
+        wait_until 20 other_is '.workers[0] | .state == "quiet" and .busy == 1'
+        alive "$other"
+        [ -e "$(status_dir other)/$other" ]
+        idle
+        wait_until 20 gone "$other"
+        wait_until 20 [ ! -e "$(status_dir other)" ]
+        [ -e "$(status_dir default)" ]
+}
+
+@test "a file that does not count: the worker is not heard, with the reason" {
+        cat >"$folder/link.sh" <<'END'
+ln -s /etc/passwd "$SQMGR_STATUS_DIR/$$"
+exec sleep 1000
+END
+        configure <<END
+framework = native
+heartbeat = file
+command = /bin/sh $folder/link.sh
+END
+        start_sqmgr
+        wait_until 20 fleet_is '.workers[0].waits_for |
+                startswith("waits for its first heartbeat, but its status file is no regular file, given up in ")'
+        run sqmgrctl doctor
+        grep -q 'its heartbeat does not count: its status file is no regular file' <<<"$output"
+        fleet_is '.starting == 1'
+        pid=$(fleet '.workers[0].pid')
+        kill -KILL "$pid"
+        wait_until 20 fleet_is ".workers[0] | .pid != $pid and .state == \"starting\""
+        [ -s /etc/passwd ]
+}
+
+@test "two users in each other's way" {
+        [ "$(id -u)" = 0 ] || skip 'only root can become another user'
+        native_command >/dev/null
+        mkdir -m 777 "$folder/told"
+        # Says of the other's worker that it is idle, wherever it can.
+        cat >"$folder/forge.sh" <<'END'
+until [ -e told/default ]; do sleep 0.1; done
+told=$PWD/told
+cd "$SQMGR_STATUS_DIR" || exit
+other=$(cat "$told/default")
+start=$(cut -d ' ' -f 22 "/proc/$other/stat")
+for name in "../default/$other" "../default/new" ../new "$other"; do
+        printf '%s\n' v=1 beat=99999999999 busy=0 quiet=1 "start=$start" >"$name" && echo "wrote $name" >>"$told/harm"
+done
+for name in ../default ../other "../default/$other"; do
+        mv "$name" ../gone && echo "moved $name" >>"$told/harm"
+done
+ls ../default && echo 'listed ../default' >>"$told/harm"
+ls .. && echo 'listed ..' >>"$told/harm"
+cd - && touch told/tried && exec /bin/sh worker.sh
+END
+        configure <<END
+framework = native
+heartbeat = file
+command = /bin/sh $folder/worker.sh
+directory = $folder
+log = inherit
+user = nobody
+[fleet:other]
+framework = native
+heartbeat = file
+command = /bin/sh $folder/forge.sh
+directory = $folder
+log = inherit
+user = daemon
+END
+        # One log stands in it already, which the user could not write to.
+        sed -i '/workers.log/d' "$folder/sqmgr.ini"
+        start_sqmgr
+        wait_until 20 ready 1
+        pid=$(fleet '.workers[0].pid')
+        busy "$pid"
+        wait_until 20 fleet_is '.workers[0].busy == 1'
+        sqmgrctl quiet default/1
+        echo "$pid" >"$folder/told/new" && mv "$folder/told/new" "$folder/told/default"
+        wait_until 20 [ -e "$folder/told/tried" ]
+        wait_until 20 other_is '.active == 1'
+        [ "$(stat -c '%a %U' "$(status_dir default)" "$(status_dir other)" | xargs)" = '700 nobody 700 daemon' ]
+        [ "$(cat "$folder/told/harm")" = "wrote $pid" ]
+        grep -q quiet=1 "$(status_dir other)/$pid"
+        fleet_is '.workers[0] | .state == "quiet" and .busy == 1'
+        alive "$pid"
+        idle
+        wait_until 20 gone "$pid"
+}
+
+@test "another user of the fleet: workers of the one before are heard until they have drained" {
+        [ "$(id -u)" = 0 ] || skip 'only root can become another user'
+        native_command >/dev/null
+        configure <<END
+framework = native
+heartbeat = file
+command = /bin/sh $folder/worker.sh
+directory = $folder
+user = nobody
+END
+        sed -i '/workers.log/d' "$folder/sqmgr.ini"
+        start_sqmgr
+        wait_until 20 ready 1
+        old=$(worker_pids)
+        busy "$old"
+        wait_until 20 fleet_is '.workers[0].busy == 1'
+        sed -i 's/^user = nobody/user = daemon/' "$folder/sqmgr.ini"
+        sqmgrctl reload
+        sqmgrctl restart
+        wait_until 20 fleet_is '.rollout.state == "done" and .quiet == 1 and .active == 1'
+        [ "$(stat -c %U "$(status_dir default)" "$(status_dir "default@$(id -u daemon)")" | xargs)" = 'nobody daemon' ]
+        fleet_is '[.workers[].evidence] == ["file", "file"]'
+        alive "$old"
+        idle
+        wait_until 20 gone "$old"
+        sqmgrctl stop default
+        wait_until 20 is_empty "$folder/sqmgr.status"
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* What the targets have in common: each gets bytes, and takes of them what it needs. */
+#pragma once
+
+#include "base/field.h"
+#include "base/macro.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The target, by the name that libFuzzer calls it. Returns 0. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What must be so, whatever the bytes are. */
+#define fuzz_check(what)                                                                                     \
+        do {                                                                                                 \
+                if (!(what)) {                                                                               \
+                        fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what);                   \
+                        abort();                                                                             \
+                }                                                                                            \
+        } while (0)
+
+/* What has not been taken yet. */
+struct input {
+        const uint8_t *at;
+        size_t left;
+};
+
+/* 0 where there is none. */
+static inline uint8_t input_byte(struct input *input)
+{
+        if (input->left == 0)
+                return 0;
+        input->left--;
+        return *input->at++;
+}
+
+/* A copy of so many bytes, or of all that are left, with a NUL behind: who reads beyond it is found out. */
+static inline struct field input_field(struct input *input, size_t size)
+{
+        size_t len = MIN(size, input->left);
+        char *text = malloc(len + 1);
+
+        fuzz_check(text);
+        text[len] = '\0';
+        if (len > 0) {
+                memcpy(text, input->at, len);
+                input->at += len;
+                input->left -= len;
+        }
+        return (struct field){.text = text, .len = len};
+}
+
+/* Up to the next newline, which is taken too. */
+static inline struct field input_line(struct input *input)
+{
+        const uint8_t *newline = input->left > 0 ? memchr(input->at, '\n', input->left) : NULL;
+        struct field line = input_field(input, newline ? (size_t)(newline - input->at) : input->left);
+
+        if (newline)
+                (void)input_byte(input);
+        return line;
+}
+
+static inline void field_free(struct field *field)
+{
+        free((char *)field->text);
+}

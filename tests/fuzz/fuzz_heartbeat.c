@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* What a Sidekiq tells of itself: the fields of its heartbeat, identities, titles and names of threads. Each
+ * line is one of these; `-` is a field that is missing. */
+#include "frameworks/sidekiq/format.h"
+#include "fuzz.h"
+#include "model/match.h"
+
+#define FIELDS 6
+
+static void take_heartbeat(const struct field fields[static FIELDS], struct sidekiq_info *info)
+{
+        struct heartbeat beat;
+
+        if (sidekiq_beat_decode(&fields[0], &fields[1], &fields[2], &fields[3], &fields[4], &beat) ==
+            SIDEKIQ_BEAT_DECODED) {
+                fuzz_check(beat.beat_usec > 0 && beat.busy <= 1000000 && beat.concurrency <= 1000000);
+                fuzz_check(!beat.work_list_known);
+        }
+        if (sidekiq_info_decode(&fields[5], info) < 0)
+                return;
+        fuzz_check(info->n_capsules <= SIDEKIQ_CAPSULES_MAX);
+        for (size_t i = 0; i < info->n_capsules; i++)
+                fuzz_check(strlen(info->capsules[i]) <= SIDEKIQ_COMM_MAX);
+        fuzz_check(strlen(info->version) < sizeof(info->version));
+}
+
+static void take_line(const struct field *line, const struct sidekiq_info *info, struct match *match)
+{
+        struct title title;
+        struct match_found found = {.identity = line->text, .len = line->len};
+
+        if (sidekiq_identity_parse(line->text, line->len, &found.host_len, &found.pid)) {
+                fuzz_check(found.host_len > 0 && found.host_len < line->len &&
+                           line->text[found.host_len] == ':' && found.pid > 0);
+                fuzz_check(match_host_was(match, line->text, found.host_len, 1) == 0);
+                fuzz_check(match_scan_add(match, &found, 1) == 0);
+        }
+        if (sidekiq_title_parse(line->text, &title)) {
+                fuzz_check(strlen(title.version) < sizeof(title.version));
+                fuzz_check(title.busy <= 1000000 && title.concurrency <= 1000000);
+        }
+        (void)sidekiq_thread_is_processor(line->text, info);
+        char *pattern = decode_host_pattern(line->text);
+        fuzz_check(pattern && strlen(pattern) >= strlen(line->text) + 2);
+        free(pattern);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        struct input input = {data, size};
+        struct field lines[FIELDS], fields[FIELDS] = {0};
+        struct sidekiq_info info = {0};
+        struct match match = {0};
+
+        for (size_t i = 0; i < FIELDS; i++) {
+                lines[i] = input_line(&input);
+                if (strcmp(lines[i].text, "-") != 0)
+                        fields[i] = lines[i];
+        }
+        take_heartbeat(fields, &info);
+        match_scan_begin(&match, 1);
+        while (input.left > 0) {
+                struct field line = input_line(&input);
+
+                take_line(&line, &info, &match);
+                field_free(&line);
+        }
+        match_scan_end(&match);
+        for (size_t i = 1; i < match.n_candidates; i++)
+                fuzz_check(strcmp(match.candidates[i - 1]->identity, match.candidates[i]->identity) < 0);
+        match_clear(&match);
+        for (size_t i = 0; i < FIELDS; i++)
+                field_free(&lines[i]);
+        return 0;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* The text of an ini file. Of its reader all is here that needs no file. */
+#include "frameworks/table.h"
+#include "fuzz.h"
+#include "io/ini.c"
+
+static const struct settings_surroundings surroundings = {
+        .frameworks = framework_traits,
+        .memory_total_bytes = UINT64_C(8) << 30,
+        .service_dir = "/run/sqmgr",
+        .runtime_dir = "/run/user/1000",
+};
+
+static struct settings *read_settings(const char *text, size_t length, bool is_root)
+{
+        _cleanup_settings_errors_ struct settings_errors errors = {0};
+        _cleanup_settings_draft_ struct settings_draft *draft = NULL;
+        struct settings_surroundings whose = surroundings;
+
+        whose.is_root = is_root;
+        fuzz_check(settings_draft_new(&whose, &draft) == 0);
+        fuzz_check(read_ini(text, length, 0, draft, &errors) == 0);
+        fuzz_check(settings_draft_finish(draft, &errors) == 0);
+        settings_errors_sort(&errors);
+        char *told = settings_errors_text(&errors, "f");
+        fuzz_check(told && !errors.lost && !told[0] == !settings_errors_any(&errors));
+        free(told);
+        for (size_t i = 1; i < errors.n; i++)
+                fuzz_check(errors.list[i - 1].line <= errors.list[i].line);
+        return settings_errors_any(&errors) ? NULL : settings_draft_take(draft);
+}
+
+static int on_change(const struct settings_change *change, void *userdata _unused_)
+{
+        fuzz_check(change->section && change->old_text && change->new_text);
+        return 0;
+}
+
+/* What is printed of settings is taken again, and means the same. */
+static void check_print(const struct settings *settings, bool is_root)
+{
+        char *text = settings_print(settings);
+        struct settings *again, *merged = NULL;
+
+        fuzz_check(text);
+        again = read_settings(text, strlen(text), is_root);
+        if (again) {
+                char *text_again = settings_print(again);
+
+                fuzz_check(text_again && strcmp(text, text_again) == 0);
+                free(text_again);
+                fuzz_check(settings_diff(settings, again, on_change, NULL) >= 0);
+                fuzz_check(settings_merge(settings, again, &merged) == 0);
+        } else {
+                fputs(text, stderr);
+        }
+        fuzz_check(again);
+        settings_free(merged);
+        settings_free(again);
+        free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        struct input input = {data, size};
+        bool is_root = size % 2 == 1;
+        struct field text = input_field(&input, size);
+        struct settings *settings = read_settings(text.text, text.len, is_root);
+
+        if (settings)
+                check_print(settings, is_root);
+        settings_free(settings);
+        field_free(&text);
+        return 0;
+}

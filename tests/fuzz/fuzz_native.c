@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* What a worker that speaks sqmgr-heartbeat(7) tells of itself: the lines of its file, which are tried as
+ * identities in Redis, too. */
+#include "frameworks/native/native.h"
+#include "fuzz.h"
+#include <signal.h>
+
+static void take_record(const struct field *text)
+{
+        struct field fields[_NATIVE_FIELD_MAX];
+        struct heartbeat beat;
+
+        if (!native_lines(text->text, text->len, fields))
+                return;
+        for (size_t i = 0; i < _NATIVE_FIELD_MAX; i++)
+                fuzz_check(!fields[i].text ||
+                           (fields[i].text > text->text &&
+                            fields[i].text + fields[i].len < text->text + text->len &&
+                            fields[i].text[-1] == '=' && fields[i].text[fields[i].len] == '\n'));
+        if (!native_take_record(text->text, text->len, &beat))
+                return;
+        fuzz_check(beat.beat_usec > 0 && beat.busy <= 1000000 && beat.concurrency <= 1000000);
+        fuzz_check(!beat.work_list_known && beat.rss_bytes == 0);
+        for (const int *never = (const int[]){SIGKILL, SIGSTOP, SIGABRT, SIGSEGV, SIGCHLD, -1}; *never > 0;
+             never++)
+                fuzz_check(beat.quiet_signal != *never && beat.stop_signal != *never);
+        fuzz_check(beat.stop_signal != SIGTSTP && beat.stop_signal != SIGCONT);
+}
+
+static void take_identity(const struct field *line)
+{
+        size_t host_len;
+        pid_t pid;
+
+        if (native_identity_parse(line->text, line->len, &host_len, &pid))
+                fuzz_check(host_len > 0 && host_len < line->len && line->text[host_len] == ':' && pid > 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        struct input input = {data, size}, lines = input;
+        struct field text = input_field(&input, size);
+
+        take_record(&text);
+        field_free(&text);
+        while (lines.left > 0) {
+                struct field line = input_line(&lines);
+
+                take_identity(&line);
+                field_free(&line);
+        }
+        return 0;
+}

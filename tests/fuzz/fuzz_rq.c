@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* What an RQ worker tells of itself. The first lines are the fields of its record, of which `-` is one that
+ * is missing; each line after them is an identity, a title, a time and the key of a queue. */
+#include "frameworks/rq/rq.h"
+#include "fuzz.h"
+
+enum { HOST, PID, KEY, STATE, BEAT, SHUTDOWN, DEATH, _FIELD_MAX };
+
+static void take_record(const struct field fields[static _FIELD_MAX])
+{
+        const struct rq_worker worker = {.host = fields[HOST], .pid = fields[PID], .key = fields[KEY]};
+        struct heartbeat beat;
+        size_t host_len;
+        int error;
+        pid_t pid;
+
+        if (rq_beat_decode(&fields[STATE], &fields[BEAT], &fields[SHUTDOWN], &fields[DEATH], &beat))
+                fuzz_check(beat.beat_usec < UINT64_MAX / 2 && beat.busy <= 1 && beat.concurrency == 1);
+        char *identity = rq_identity_make(&worker, &error);
+        if (!identity)
+                return;
+        fuzz_check(rq_identity_parse(identity, strlen(identity), &host_len, &pid));
+        fuzz_check(host_len == worker.host.len && memcmp(identity, worker.host.text, host_len) == 0);
+        const char *key = rq_identity_key(identity);
+        fuzz_check(key && strlen(key) == worker.key.len && memcmp(key, worker.key.text, worker.key.len) == 0);
+        free(identity);
+}
+
+static void take_line(const struct field *line)
+{
+        const char *name;
+        struct title title;
+        size_t host_len;
+        uint64_t usec;
+        pid_t pid;
+
+        if (rq_identity_parse(line->text, line->len, &host_len, &pid))
+                fuzz_check(host_len > 0 && host_len < line->len && line->text[host_len] == ':' && pid > 0);
+        if (decode_iso8601(line, &usec))
+                fuzz_check(usec < UINT64_MAX / 2);
+        size_t len = rq_queue_name(line, &name);
+        fuzz_check(len == 0 || name + len == line->text + line->len);
+        if (rq_title_parse(line->text, &title))
+                fuzz_check(title.busy <= 1);
+        (void)rq_identity_key(line->text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        struct input input = {data, size};
+        struct field lines[_FIELD_MAX], fields[_FIELD_MAX] = {0};
+
+        for (size_t i = 0; i < _FIELD_MAX; i++) {
+                lines[i] = input_line(&input);
+                if (strcmp(lines[i].text, "-") != 0)
+                        fields[i] = lines[i];
+        }
+        take_record(fields);
+        while (input.left > 0) {
+                struct field line = input_line(&input);
+
+                take_line(&line);
+                field_free(&line);
+        }
+        for (size_t i = 0; i < _FIELD_MAX; i++)
+                field_free(&lines[i]);
+        return 0;
+}

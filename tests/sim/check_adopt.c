@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* The promises of one life after another, checked as those of check.c are: what a new sqmgr must know, and
+ * whom it takes for its workers. */
+#include "sim.h"
+
+void check_held(struct sim *sim, bool whole)
+{
+        const struct adoption *adoption = sim->shell.adoption;
+
+        for (unsigned i = 0; i < sim->n_fleets; i++) {
+                struct fleet_sim *model = &sim->fleets[i];
+                usec_t until = 0;
+                bool begins = sim->holder && sim->fleets[sim->n_fleets - 1].uid == model->uid;
+
+                for (size_t j = 0; j < sim->n_processes && !begins; j++) {
+                        const struct process *process = sim->processes[j];
+
+                        begins = process_lives(process) && sim->now < process->marked_at &&
+                                 sim->fleets[process->mark_fleet].uid == model->uid;
+                }
+                for (size_t j = 0; j < adoption->n_sought; j++)
+                        if (adoption->sought[j].uid == model->uid)
+                                until = MAX(until, adoption->sought[j].until);
+                bool held = sim->shell.world->fleets[i]->hold_until != 0;
+                model->held = whole && held && !begins ? model->held + 1 : 0;
+                if (model->held > 2)
+                        violate(sim, "P8", "the starts of fleet '%s' are held, though nothing is on its way",
+                                model->name);
+                if (whole && held && sim->now >= until)
+                        violate(sim, "P8", "the starts of fleet '%s' are held for ever", model->name);
+        }
+}
+
+void check_unproven(struct sim *sim, const struct action *action, struct process *process, bool signals)
+{
+        const struct worker *worker = action->worker;
+
+        if (signals && process->left_behind)
+                violate(sim, "P1", "what a job left behind is signalled as %s", WORKER_ID(worker));
+        if (signals || !worker->unproven)
+                return;
+        process->let_go = true;
+        if (evidence_booted(sim, process) && action->reason == REASON_BOOT &&
+            process->booted_at <= worker->boot_looked_at)
+                violate(sim, "P4", "%s has booted, and is let go of", process_name(sim, process));
+}
+
+/* Each turn is measured by it: whole words at once. */
+static uint64_t digest(uint64_t hash, const uint64_t *words, size_t n)
+{
+        for (size_t i = 0; i < n; i++) {
+                hash = (hash ^ words[i]) * 0xbf58476d1ce4e5b9U;
+                hash ^= hash >> 29;
+        }
+        return hash;
+}
+
+uint64_t check_digest(const struct sim *sim)
+{
+        uint64_t hash = 1;
+
+        for (unsigned i = 0; i < sim->n_fleets; i++) {
+                const struct fleet *fleet = sim->shell.world->fleets[i];
+                const uint64_t orders[] = {fleet->generation, fleet->order, fleet->force, fleet->scale,
+                                           fleet->rollout.state};
+
+                hash = digest(hash, orders, ELEMENTSOF(orders));
+                for (size_t j = 0; j < fleet->n_workers; j++) {
+                        const struct worker *worker = fleet->workers[j];
+                        const uint64_t known[] = {
+                                worker->index,     worker->generation,         (uint64_t)worker->pid,
+                                worker->pid_start, (uint64_t)worker->beat_pid, worker->beat_pid_start,
+                                worker->state,     worker->threads_witness,    worker->unproven,
+                        };
+
+                        hash = digest(hash, known, ELEMENTSOF(known));
+                }
+        }
+        return hash;
+}
+
+void check_adopted(struct sim *sim, const struct process *process, const struct worker *known,
+                   const struct worker *worker)
+{
+        bool lives = process->main_alive || (process->runner_alive && known->beat_pid == process->runner_pid);
+
+        if (lives && worker->state == WORKER_GONE)
+                violate(sim, "P4", "%s lives, and is taken for gone", process_name(sim, process));
+        if (worker->index != known->index || worker->generation != known->generation)
+                violate(sim, "P4", "%s is adopted as another", process_name(sim, process));
+}
+
+void check_found(struct sim *sim, const struct process *process, const struct claimant *claimant,
+                 const struct worker *worker)
+{
+        if (process->worker)
+                violate(sim, "P4", "%s is adopted twice", process_name(sim, process));
+        if (process->main_alive && claimant->pid != process->pid)
+                violate(sim, "P4", "%s is adopted by what runs below it", process_name(sim, process));
+        if (claimant->index != 0 && (check_number(sim, worker->fleet) != process->mark_fleet ||
+                                     (worker->index != process->mark_index && !claimant->extra) ||
+                                     worker->generation != process->mark_generation))
+                violate(sim, "P4", "%s is adopted as another", process_name(sim, process));
+}
+
+void check_continued(struct sim *sim)
+{
+        for (unsigned i = 0; i < sim->n_fleets; i++) {
+                struct fleet_sim *model = &sim->fleets[i];
+                const struct fleet *fleet = sim->shell.world->fleets[i];
+                bool reloaded =
+                        !fleet->settings->removed && fleet->settings->launch_hash != model->written_hash;
+                bool lapsed = fleet->settings->active_process_count != model->written_for;
+
+                if (!model->written)
+                        continue;
+                enum rollout_state rollout = model->written_rollout;
+                if (fleet->settings->removed && rollout == ROLLOUT_RUNNING)
+                        rollout = ROLLOUT_ABORTED;
+                if (reloaded)
+                        model->reloaded_generation = fleet->generation;
+                if (fleet->generation != model->written_generation + reloaded ||
+                    fleet->order != model->written_order || fleet->rollout.state != rollout ||
+                    fleet->scale != (lapsed ? 0 : model->written_count))
+                        violate(sim, "P4", "fleet '%s' does not go on as it was written",
+                                fleet->settings->name);
+        }
+}
+
+void check_command(struct sim *sim, struct fleet *fleet, bool holds, const char *what)
+{
+        if (!holds)
+                violate(sim, "P8", "fleet '%s': %s had no effect", fleet->settings->name, what);
+}

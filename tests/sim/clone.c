@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* Another host of the same name, as two containers may have: its processes have the pids of ours, and beat in
+ * our Redis. What of them could be told from ours by nobody is left out. */
+#include "sim.h"
+#include <stdio.h>
+#include <string.h>
+
+#define SEC USEC_PER_SEC
+/* Beyond any serial of ours. */
+#define CLONE_SERIAL 0x80000000U
+/* Looks at one that boots come sooner than that. */
+#define LOOK_USEC (500 * USEC_PER_MSEC)
+/* Ours has beaten of late. */
+#define HEARD_USEC (20 * SEC)
+
+static void clone_add(struct sim *sim, struct rng *rng, unsigned fleet, pid_t pid, usec_t at)
+{
+        static const usec_t lives[] = {30 * SEC, 5 * USEC_PER_MIN, USEC_PER_HOUR};
+
+        if (sim->n_clones == CLONES_MAX || fleet_is_local(sim, fleet))
+                return;
+        sim->clones[sim->n_clones] = (struct clone){
+                .serial = CLONE_SERIAL + sim->n_clones,
+                .fleet = fleet,
+                .pid = pid,
+                .host = sim->host,
+                .next_at = at,
+                .end_at = usec_add(at, lives[rng_range(rng, 0, ELEMENTSOF(lives) - 1)]),
+        };
+        sim->clones[sim->n_clones].rng = *rng;
+        sim->n_clones++;
+}
+
+void clones_open(struct sim *sim)
+{
+        struct rng rng = rng_fork(sim->seed, 300);
+
+        sim->clone_rng = rng_fork(sim->seed, 301);
+        sim->cloned = rng_chance(&rng, 250);
+        for (pid_t pid = sim->next_pid; sim->cloned && pid < sim->next_pid + 4; pid++)
+                if (rng_chance(&rng, 500))
+                        clone_add(sim, &rng, (unsigned)rng_range(&rng, 0, sim->n_fleets - 1), pid, sim->now);
+}
+
+void clone_of(struct sim *sim, const struct process *process)
+{
+        static const usec_t spans[] = {SEC, 10 * SEC, 60 * SEC, 300 * SEC};
+        struct rng rng = rng_fork(sim->seed, 2000000 + process->serial);
+        usec_t at = sim->now + rng_range(&rng, 0, spans[rng_range(&rng, 0, ELEMENTSOF(spans) - 1)]);
+
+        if (!sim->cloned || sim->calm || !rng_chance(&rng, 600))
+                return;
+        /* Both are deployed at once. */
+        if (process->boot_at != USEC_INFINITY && rng_chance(&rng, 400))
+                at = MAX(sim->now, usec_sub(process->boot_at, SEC)) + rng_range(&rng, 0, 2 * SEC);
+        clone_add(sim, &rng, process->fleet, process->runner_pid, at);
+}
+
+/* Nothing keeps the looks from coming until then. */
+static bool is_undisturbed(const struct sim *sim, usec_t until)
+{
+        return redis_answers(sim) && sim->now >= MAX(sim->slow_until, sim->proc_fails_until) &&
+               sim->shell.running && sim->now >= sim->shell.stalled_until &&
+               (sim->next_act == sim->n_acts || sim->acts[sim->next_act].at > until);
+}
+
+/* Ours of that pid has booted, and its own beat is not there, or under a name of which nobody can know; or it
+ * may have, before a look shows that this one came first: what beats under its name and pid would be taken
+ * for it. */
+static bool is_alone(const struct sim *sim, const struct clone *clone)
+{
+        usec_t heard = sim->now < sim->paused_until ? sim->paused_at : sim->now;
+
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                const struct process *process = sim->processes[i];
+                const struct record *last = &process->records[0];
+                usec_t boot_at = process->boot_at;
+
+                if (!process->runner_alive || process->runner_pid != clone->pid)
+                        continue;
+                if (!process->booted && evidence_denies_boot(sim, process) &&
+                    (boot_at == USEC_INFINITY ||
+                     (boot_at > usec_add(sim->now, LOOK_USEC) &&
+                      (clone->listed || is_undisturbed(sim, usec_add(boot_at, HEARD_USEC))))))
+                        continue;
+                if (process->booted && !(sim->shell.hosts >> process->host & 1))
+                        return true;
+                if (!process->listed || last->written_at == 0 || heard > last->written_at + HEARD_USEC)
+                        return true;
+        }
+        return false;
+}
+
+static void clone_step(struct sim *sim, struct clone *clone)
+{
+        struct rng *rng = &clone->rng;
+
+        if (sim->now >= clone->end_at) {
+                clone->listed = clone->listed && rng_chance(rng, 500);
+                clone->next_at = USEC_INFINITY;
+                return;
+        }
+        if (!redis_answers(sim) || is_alone(sim, clone)) {
+                clone->next_at = sim->now + SEC;
+                return;
+        }
+        if (rng_chance(rng, 300))
+                clone->busy = (unsigned)rng_range(rng, 0, JOBS_MAX) * rng_chance(rng, 600);
+        clone->quiet = clone->quiet || rng_chance(rng, 50);
+        clone->record = (struct record){
+                .written_at = sim->now,
+                .beat = {.beat_usec = (uint64_t)((int64_t)sim->now + sim->stepped_usec),
+                         .busy = clone->busy,
+                         .concurrency = JOBS_MAX,
+                         .quiet = clone->quiet,
+                         .work_list_known = true,
+                         .work_list_empty = clone->busy == 0},
+        };
+        clone->listed = true;
+        clone->next_at = sim->now + rng_range(rng, 4 * SEC, 10 * SEC);
+}
+
+usec_t clones_next_at(const struct sim *sim)
+{
+        usec_t at = USEC_INFINITY;
+
+        for (unsigned i = 0; i < sim->n_clones; i++)
+                at = MIN(at, sim->clones[i].next_at);
+        return at;
+}
+
+void clones_step(struct sim *sim)
+{
+        for (unsigned i = 0; i < sim->n_clones; i++)
+                if (sim->clones[i].next_at <= sim->now)
+                        clone_step(sim, &sim->clones[i]);
+}
+
+void clones_end(struct sim *sim, bool beat_on)
+{
+        for (unsigned i = 0; i < sim->n_clones; i++) {
+                sim->clones[i].listed = false;
+                sim->clones[i].record = (struct record){0};
+                if (!beat_on)
+                        sim->clones[i].next_at = USEC_INFINITY;
+        }
+}
+
+void clones_serve(struct sim *sim, unsigned fleet)
+{
+        for (unsigned i = 0; i < sim->n_clones; i++) {
+                struct clone *clone = &sim->clones[i];
+                bool stale = sim->now < MAX(sim->frozen_until, MAX(sim->garbage_until, sim->lags_until));
+
+                if (clone->fleet != fleet)
+                        continue;
+                clone->answer = clone->record;
+                if (stale || sim->now - clone->record.written_at > 60 * SEC)
+                        clone->answer.written_at = 0;
+        }
+}
+
+const struct clone *clone_find(const struct sim *sim, unsigned serial)
+{
+        for (unsigned i = 0; i < sim->n_clones; i++)
+                if (sim->clones[i].serial == serial)
+                        return &sim->clones[i];
+        return NULL;
+}

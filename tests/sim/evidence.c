@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* What the core is shown of a worker: as much as /proc and its record tell, by the traits of its framework.
+ */
+#include "sim.h"
+
+#define SEC USEC_PER_SEC
+
+bool fleet_is_local(const struct sim *sim, unsigned fleet)
+{
+        return !fleet_settings_need_redis(&sim->fleets[fleet].settings[0]);
+}
+
+bool fleet_is_bare(const struct sim *sim, unsigned fleet)
+{
+        return !fleet_settings_write_beats(&sim->fleets[fleet].settings[0]);
+}
+
+bool evidence_denies_boot(const struct sim *sim, const struct process *process)
+{
+        const struct manners *manners = process_manners(sim, process);
+
+        return manners->shows_boot && !manners->title_may_lack;
+}
+
+bool evidence_booted(const struct sim *sim, const struct process *process)
+{
+        return process->booted && process->runner_alive && process_manners(sim, process)->shows_boot &&
+               !process->titleless;
+}
+
+bool evidence_catches(const struct process *process)
+{
+        return process->booted && !process->uncaught;
+}
+
+bool evidence_title(const struct sim *sim, const struct process *process, unsigned *ret_busy, bool *ret_quiet)
+{
+        const struct traits *traits = process_traits(sim, process);
+
+        *ret_busy = process->title_busy;
+        *ret_quiet = process->title_quiet;
+        if (!evidence_booted(sim, process))
+                return false;
+        if (traits->has_title)
+                return true;
+        /* It is set as a job begins and ends; and by one that is paused as it would take the next. */
+        *ret_busy = process->n_jobs;
+        *ret_quiet = traits->title_completes && process->quiet && process_jobs(process) == 0 &&
+                     sim->now >= process->threads_gone_at;
+        return true;
+}
+
+void evidence_complete(struct sim *sim, const struct process *process, struct heartbeat *beat)
+{
+        const struct traits *traits = process_traits(sim, process);
+        unsigned busy = 1;
+        bool quiet = false;
+
+        if (traits->lives_as_beat)
+                beat->beat_usec = sim->now;
+        if (!traits->title_completes)
+                return;
+        if ((sim->now < sim->proc_fails_until && rng_chance(&sim->rng, 300)) ||
+            !evidence_title(sim, process, &busy, &quiet)) {
+                busy = 1;
+                quiet = false;
+        }
+        *beat = heartbeat_complete(process->worker, beat, busy, quiet);
+}
+
+/* As rest.c finds it out: it runs a job in a child, or has slept through all looks of the last 3 s. */
+bool evidence_at_rest(struct sim *sim, struct process *process)
+{
+        if (sim->now < sim->proc_fails_until && rng_chance(&sim->rng, 300))
+                return false;
+        if (process->n_jobs > 0)
+                return true;
+        if (process->slept_at == 0 || process->slept_wakes != process->wakes) {
+                process->slept_wakes = process->wakes;
+                process->slept_at = sim->now;
+        }
+        return process->fetched_until == 0 && sim->now >= process->slept_at + REST_USEC;
+}
+
+bool evidence_local(struct sim *sim, const struct process *process, struct heartbeat *ret)
+{
+        const struct record *record = &process->records[0];
+
+        if (!process->runner_alive)
+                return false;
+        if (fleet_is_bare(sim, process->fleet)) {
+                *ret = (struct heartbeat){.beat_usec = sim->now};
+                if (process->worker->has_beat)
+                        return true;
+                return sim->now >= process->launched_at &&
+                       !(sim->now < sim->proc_fails_until && rng_chance(&sim->rng, 700));
+        }
+        *ret = record->beat;
+        return record->written_at != 0;
+}

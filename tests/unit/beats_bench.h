@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* What reads heartbeats, at a real redis-server, with workers that are made up. */
+#pragma once
+
+#include "frameworks/sidekiq/format.h"
+#include "frameworks/sidekiq/heartbeat.h"
+#include "io/clock.h"
+#include "model/world.h"
+#include "redis_server.h"
+
+#define HOST     "vm*1"
+#define WORKERS  20
+#define FOREIGN  10000
+#define IDENTITY HOST ":%d:%012x"
+
+static struct redis_settings settings;
+static struct redis *redis;
+static struct beats *beats;
+
+static const struct settings world_settings = {.check_interval = 5 * USEC_PER_SEC};
+static const struct fleet_settings fleet_settings = {.traits = &sidekiq_traits};
+static struct world world = {.settings = &world_settings};
+static struct fleet fleet = {.world = &world, .settings = &fleet_settings};
+static struct worker workers[WORKERS];
+static struct beats_slot *slots[WORKERS];
+static struct told {
+        unsigned identities, heartbeats;
+        pid_t beat_pid;
+        struct heartbeat beat;
+        unsigned others_looked_for;
+        pid_t other;
+        bool ambiguous;
+} told[WORKERS];
+static unsigned n_done, n_asked, n_boots_asked;
+static int boots = 1;
+static pid_t descendant;
+static const char *host;              /* NULL: it cannot be told */
+static unsigned short_of_descriptors; /* so many answers more */
+static enum { FREE_NEVER, FREE_AT_IDENTITY, FREE_AT_HEARTBEAT, FREE_AT_DONE } free_at;
+static bool remove_at_heartbeat;
+
+static inline const char *host_name(_unused_ void *userdata)
+{
+        return host;
+}
+
+static inline int is_descendant(pid_t pid, const struct worker *worker, _unused_ void *userdata)
+{
+        n_asked++;
+        if (short_of_descriptors > 0) {
+                short_of_descriptors--;
+                return -EMFILE;
+        }
+        return pid == descendant && worker == &workers[0];
+}
+
+/* No process of this world is one: what is so is made up. */
+static inline int has_booted(pid_t pid, const struct worker *worker, _unused_ void *userdata)
+{
+        ck_assert(pid == worker->pid || pid == descendant);
+        n_boots_asked++;
+        return boots;
+}
+
+static inline void on_ambiguous(struct worker *worker, bool ambiguous, _unused_ void *userdata)
+{
+        told[worker - workers].ambiguous = ambiguous;
+}
+
+static inline void on_identity(struct worker *worker, pid_t beat_pid, _unused_ void *userdata)
+{
+        struct told *to = &told[worker - workers];
+
+        worker->beat_pid = beat_pid;
+        to->identities++;
+        to->beat_pid = beat_pid;
+        if (free_at == FREE_AT_IDENTITY)
+                beats = beats_free(beats);
+}
+
+static inline void on_heartbeat(struct worker *worker, const struct heartbeat *beat, void *userdata)
+{
+        struct told *to = &told[worker - workers];
+
+        ck_assert_ptr_eq(userdata, told);
+        to->heartbeats++;
+        to->beat = *beat;
+        if (remove_at_heartbeat)
+                beats_remove(slots[worker - workers]);
+        if (free_at == FREE_AT_HEARTBEAT)
+                beats = beats_free(beats);
+}
+
+static inline void on_others(struct worker *worker, pid_t pid, _unused_ void *userdata)
+{
+        struct told *to = &told[worker - workers];
+
+        to->others_looked_for++;
+        to->other = pid;
+}
+
+static inline void on_done(_unused_ struct beats *b, _unused_ void *userdata)
+{
+        n_done++;
+        if (free_at == FREE_AT_DONE)
+                beats = beats_free(beats);
+}
+
+static const struct beats_ops ops = {
+        .host_name = host_name,
+        .is_descendant = is_descendant,
+        .has_booted = has_booted,
+        .on_ambiguous = on_ambiguous,
+        .on_identity = on_identity,
+        .on_heartbeat = on_heartbeat,
+        .on_others = on_others,
+        .on_done = on_done,
+};
+
+static inline int make_beats(const char *namespace)
+{
+        const struct beats_source source = {.redis = redis, .format = &sidekiq_beats, .namespace = namespace};
+
+        return redis_beats_new(&source, &ops, told, &beats);
+}
+
+static inline bool is_up(void)
+{
+        return redis_state(redis) == REDIS_STATE_CONNECTED;
+}
+
+static inline void setup(void)
+{
+        loop_start();
+        host = HOST;
+        server_start(0, NULL, NULL);
+        settings = (struct redis_settings){
+                .url = server_url,
+                .connect_timeout = SERVER_PATIENCE,
+                .command_timeout = SERVER_PATIENCE,
+        };
+        ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &redis), 0);
+        ck_assert_int_eq(make_beats(NULL), 0);
+        run_until(is_up());
+}
+
+static inline void teardown(void)
+{
+        beats = beats_free(beats);
+        redis = redis_free(redis);
+        loop_end();
+}
+
+/* A worker of a pid that no process has: the kernel gives none beyond 4194304. */
+static inline void spawn(unsigned i)
+{
+        workers[i] = (struct worker){
+                .fleet = &fleet, .pid = 5000000 + (pid_t)i, .spawned_at = clock_now(CLOCK_MONOTONIC)};
+        ck_assert_int_eq(beats_add(beats, &workers[i], &slots[i]), 0);
+}
+
+static inline void beat_as(unsigned i, unsigned nonce, const char *beat, unsigned busy, bool quiet)
+{
+        pid_t pid = workers[i].pid;
+
+        server_do("SADD processes " IDENTITY, pid, nonce);
+        server_do("HSET " IDENTITY " info %s busy %u beat %s quiet %s", pid, nonce,
+                  "{\"concurrency\":5,\"version\":\"7.0.2\"}", busy, beat, quiet ? "true" : "false");
+}
+
+/* Anew at each second. */
+static inline void beat_at(unsigned i, unsigned nonce, unsigned second, unsigned busy)
+{
+        char beat[32];
+
+        snprintf(beat, sizeof(beat), "1795238%03u.5", second);
+        beat_as(i, nonce, beat, busy, false);
+}
+
+static inline int look(unsigned n, unsigned looks)
+{
+        unsigned before = n_done;
+
+        for (unsigned i = 0; i < n; i++)
+                beats_want(slots[i], looks);
+        int r = beats_look(beats);
+        if (r == BEATS_LOOKING)
+                run_until(n_done > before);
+        return r;
+}
+
+/* A walk through the set is not due until ten times the duration of the last has passed. */
+static inline void look_until_found(unsigned n)
+{
+        for (unsigned i = 0; i < n; i++)
+                while (told[i].identities == 0)
+                        (void)look(n, LOOK_BEAT);
+}
+
+static inline unsigned calls_of(const char *command)
+{
+        char key[64];
+        unsigned calls = 0;
+
+        redisReply *reply = server_ask("INFO commandstats");
+        snprintf(key, sizeof(key), "cmdstat_%s:calls=", command);
+        const char *at = strstr(reply->str, key);
+        if (at)
+                calls = (unsigned)strtoul(at + strlen(key), NULL, 10);
+        freeReplyObject(reply);
+        return calls;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* Is nothing done to a worker on the account of beats that may be another's? */
+/* promises: P1 P5 */
+#include "model/observe.h"
+#include "world.h"
+
+static struct test_world t;
+
+static void setup(void)
+{
+        test_world_open(&t, 1);
+}
+
+static void teardown(void)
+{
+        test_world_close(&t);
+}
+
+static struct worker *quiet_worker(void)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        observe_quieted(worker, REASON_OPERATOR, 0, t.now);
+        return worker;
+}
+
+/* One more, of each ten seconds. */
+static void beat(struct worker *worker, bool quiet)
+{
+        static double at = 1000;
+
+        t.now += 10 * USEC_PER_SEC;
+        at += 10;
+        test_beat(&t, worker, at, 0, quiet);
+}
+
+static bool plans(enum action_kind kind, struct worker *worker)
+{
+        test_plan(&t);
+        return test_planned(&t, kind, worker) > 0;
+}
+
+static const struct {
+        bool known, quiet;
+        unsigned busy;
+        bool stops;
+} titles[] = {
+        {.known = false, .stops = true},
+        {.known = false, .busy = 1, .stops = true}, /* what is not known denies nothing */
+        {.known = true, .quiet = true, .stops = true},
+        {.known = true, .quiet = true, .busy = 1, .stops = false},
+        {.known = true, .quiet = false, .stops = false},
+        {.known = true, .quiet = false, .busy = 2, .stops = false},
+};
+
+START_TEST(two_idle_beats_prove_nothing_against_the_title)
+{
+        struct worker *worker = quiet_worker();
+
+        ck_assert_uint_ne(worker_looks(worker, false, t.now) & LOOK_TITLE, 0);
+        beat(worker, true);
+        ck_assert(!plans(ACTION_STOP, worker));
+        observe_title(worker, titles[_i].known, titles[_i].busy, titles[_i].quiet);
+        beat(worker, true);
+        ck_assert(plans(ACTION_STOP, worker) == titles[_i].stops);
+        /* However often it is said. */
+        for (int i = 0; i < 10; i++) {
+                beat(worker, true);
+                observe_title(worker, titles[_i].known, titles[_i].busy, titles[_i].quiet);
+                ck_assert(plans(ACTION_STOP, worker) == titles[_i].stops);
+        }
+        ck_assert_uint_eq(test_events(&t, EVENT_AMBIGUOUS), !titles[_i].stops);
+        ck_assert(worker->ambiguous == !titles[_i].stops);
+        if (!titles[_i].stops)
+                ck_assert_str_eq(test_waits_for(&t, worker),
+                                 "its beat cannot be told from another's: give each machine and container a "
+                                 "host name of its own");
+        observe_title(worker, true, 0, true);
+        ck_assert(plans(ACTION_STOP, worker));
+        ck_assert(!worker->ambiguous);
+}
+END_TEST
+
+START_TEST(a_title_that_was_read_before_the_beat_is_waited_for_in_silence)
+{
+        struct worker *worker = quiet_worker();
+
+        observe_title(worker, true, 1, true);
+        beat(worker, true);
+        beat(worker, true);
+        ck_assert(!plans(ACTION_STOP, worker));
+        ck_assert_str_eq(test_waits_for(&t, worker), "exits after 1 more idle heartbeat (up to 10s)");
+        ck_assert_uint_eq(test_events(&t, EVENT_AMBIGUOUS), 0);
+        observe_title(worker, true, 0, true);
+        ck_assert(plans(ACTION_STOP, worker));
+}
+END_TEST
+
+START_TEST(one_that_is_quiet_by_its_title_is_not_told_again)
+{
+        struct worker *worker = quiet_worker();
+
+        for (int i = 0; i < WORKER_LOUD_BEATS; i++)
+                beat(worker, false);
+        ck_assert(plans(ACTION_QUIET, worker)); /* it has not taken the signal */
+        observe_title(worker, true, 0, true);
+        ck_assert(!plans(ACTION_QUIET, worker));
+        beat(worker, false);
+        observe_title(worker, true, 0, true);
+        ck_assert(worker->ambiguous);
+        ck_assert(!plans(ACTION_QUIET, worker) && !plans(ACTION_STOP, worker));
+        for (int i = 0; i < 2; i++)
+                beat(worker, true); /* it is its own after all */
+        observe_title(worker, true, 0, true);
+        ck_assert(!worker->ambiguous);
+        ck_assert(plans(ACTION_STOP, worker));
+}
+END_TEST
+
+START_TEST(one_of_several_that_beat_under_its_name_gets_no_signal)
+{
+        struct worker *worker = test_spawn(&t);
+
+        observe_ambiguous(worker, false);
+        ck_assert_uint_eq(test_events(&t, EVENT_AMBIGUOUS), 0);
+        for (int i = 0; i < 3; i++)
+                observe_ambiguous(worker, true);
+        ck_assert_uint_eq(test_events(&t, EVENT_AMBIGUOUS), 1);
+        t.now += t.fleet_settings.boot_timeout + USEC_PER_SEC;
+        observe_booted(worker, false, t.now);
+        ck_assert(!plans(ACTION_STOP, worker));
+        ck_assert_uint_eq(test_events(&t, EVENT_BOOT_TIMEOUT), 0);
+        observe_booted(worker, true, t.now);
+        ck_assert_uint_eq(test_events(&t, EVENT_ELSEWHERE), 0);
+        command_quiet_fleet(t.world, t.fleet, t.now);
+        ck_assert(!plans(ACTION_QUIET, worker) && !plans(ACTION_STOP, worker));
+        ck_assert_str_eq(test_waits_for(&t, worker),
+                         "its beat cannot be told from another's: give each machine and container a host "
+                         "name of its own");
+        beat(worker, false);
+        ck_assert(!worker->ambiguous);
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        observe_ambiguous(worker, true); /* what is known to beat is not given up */
+        ck_assert(!worker->ambiguous);
+}
+END_TEST
+
+/* Its clock goes back by hours, and forward by a day, as the host's may: it is the same worker. */
+START_TEST(no_step_of_a_clock_makes_it_another)
+{
+        static const double steps[] = {-7 * 3600.0, 86400.0, -3600.0};
+        struct worker *worker = test_spawn_ready(&t);
+        double at = 1000000;
+
+        for (size_t i = 0; i < ELEMENTSOF(steps); i++) {
+                at += steps[i];
+                for (int j = 0; j < 3; j++) {
+                        t.now += 10 * USEC_PER_SEC;
+                        at += 10;
+                        test_beat(&t, worker, at, 0, false);
+                }
+                ck_assert(worker_fresh(worker, t.now));
+                ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        }
+        ck_assert_uint_eq(test_events(&t, EVENT_AMBIGUOUS), 0);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("ambiguous");
+        TCase *cases = tcase_create("ambiguous");
+
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_loop_test(cases, two_idle_beats_prove_nothing_against_the_title, 0, ELEMENTSOF(titles));
+        tcase_add_test(cases, a_title_that_was_read_before_the_beat_is_waited_for_in_silence);
+        tcase_add_test(cases, one_that_is_quiet_by_its_title_is_not_told_again);
+        tcase_add_test(cases, one_of_several_that_beat_under_its_name_gets_no_signal);
+        tcase_add_test(cases, no_step_of_a_clock_makes_it_another);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* What is told of drains that do not last until their jobs have ended, before and after. */
+#include "world.h"
+#include <syslog.h>
+
+static struct test_world t;
+
+static void setup(void)
+{
+        test_world_open(&t, 1);
+}
+
+static void teardown(void)
+{
+        test_world_close(&t);
+}
+
+/* A worker that drains, its 2 jobs read of it, or not. */
+static struct worker *drain_with_jobs(bool read)
+{
+        static struct job jobs[] = {{.class = (char *)"HardJob"}, {.class = (char *)"MailJob"}};
+        static const struct job_list list = {.jobs = jobs, .n_jobs = 2};
+
+        test_settle(&t);
+        struct worker *worker = test_worker(&t, 1);
+        test_process(worker)->busy = 2;
+        test_run(&t, 6);
+        command_quiet_worker(t.world, worker, t.now);
+        test_run(&t, 10);
+        if (read)
+                observe_jobs(worker, &list, 0, t.now);
+        return worker;
+}
+
+START_TEST(a_drain_that_will_be_cut_off_says_when_and_what_was)
+{
+        t.fleet_settings.drain_timeout = 5 * USEC_PER_MIN;
+        struct worker *worker = drain_with_jobs(true);
+        test_run(&t, (unsigned)((worker->quiet_at + 5 * USEC_PER_MIN - t.now) / USEC_PER_SEC) - 7);
+        ck_assert_str_eq(test_waits_for(&t, worker),
+                         "waits for 2 running jobs, cut off in 7s (drain_timeout 5min)");
+        while (t.stops == 0)
+                test_tick(&t, 1);
+        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_DRAIN_CUT),
+                                     " is cut off after 5min (drain_timeout) with 2 running jobs: HardJob, "
+                                     "MailJob"));
+        ck_assert_uint_eq(t.fleet->totals.jobs_cut_off, 2);
+        ck_assert_int_eq(event_kind_level(EVENT_DRAIN_CUT), LOG_WARNING);
+}
+END_TEST
+
+START_TEST(jobs_that_have_ended_since_they_were_read_may_be_among_those_named)
+{
+        t.fleet_settings.drain_timeout = 5 * USEC_PER_MIN;
+        test_process(drain_with_jobs(true))->busy = 1;
+        test_run(&t, 320);
+        ck_assert_ptr_nonnull(
+                strstr(test_event_text(&t, EVENT_DRAIN_CUT), "with 1 running job, of HardJob, MailJob"));
+}
+END_TEST
+
+START_TEST(a_drain_that_ends_by_itself_is_not_cut_off)
+{
+        t.fleet_settings.drain_timeout = 5 * USEC_PER_MIN;
+        test_process(drain_with_jobs(true))->busy = 0;
+        test_run(&t, 320);
+        ck_assert_uint_eq(t.stops, 1);
+        ck_assert_uint_eq(test_events(&t, EVENT_DRAIN_CUT), 0);
+}
+END_TEST
+
+START_TEST(a_shutdown_that_will_cut_off_says_when_and_what_was)
+{
+        t.settings.shutdown_timeout = USEC_PER_MIN;
+        struct worker *worker = drain_with_jobs(false);
+        char text[128];
+        command_shutdown(t.world, t.now);
+        test_run(&t, 53);
+        ck_assert_str_eq(test_waits_for(&t, worker),
+                         "waits for 2 running jobs, cut off in 7s (shutdown_timeout 1min)");
+        ck_assert_str_eq(world_stopping_text(t.world, t.now, text, sizeof(text)),
+                         "1 worker left, 2 running jobs, 7s until all are told to exit");
+        test_run(&t, 8);
+        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_DRAIN_CUT),
+                                     " is cut off after 1min (shutdown_timeout) with 2 running jobs"));
+}
+END_TEST
+
+START_TEST(by_force_jobs_are_cut_off_as_ordered)
+{
+        drain_with_jobs(false);
+        t.urgent = true;
+        command_stop(t.world, t.fleet, true, t.now);
+        test_tick(&t, 1);
+        ck_assert_ptr_nonnull(
+                strstr(test_event_text(&t, EVENT_DRAIN_CUT), " is cut off as ordered with 2 running jobs"));
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("cut_off");
+        TCase *cases = tcase_create("cut_off");
+
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, a_drain_that_will_be_cut_off_says_when_and_what_was);
+        tcase_add_test(cases, jobs_that_have_ended_since_they_were_read_may_be_among_those_named);
+        tcase_add_test(cases, a_drain_that_ends_by_itself_is_not_cut_off);
+        tcase_add_test(cases, a_shutdown_that_will_cut_off_says_when_and_what_was);
+        tcase_add_test(cases, by_force_jobs_are_cut_off_as_ordered);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of how sqmgr ends and of what it tells systemd (daemon/life/ending.h, tell.h), with a socket that
+ * stands for systemd's. */
+/* promises: P4 */
+#include "base/fd.h"
+#include "crew.h"
+#include "daemon/life/ending.h"
+#include "daemon/life/tell.h"
+#include "model/observe.h"
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static sd_event *event;
+static char dir[] = "/tmp/sqmgr-test-XXXXXX";
+static int notify_fd;
+static char heard[4096]; /* each word of ours to systemd, a line of its own */
+static struct ending ending;
+
+static void setup(void)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        ck_assert_int_ge(sd_event_new(&event), 0);
+        snprintf(address.sun_path, sizeof(address.sun_path), "%s/notify", dir);
+        notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        ck_assert_int_ge(notify_fd, 0);
+        ck_assert_int_eq(bind(notify_fd, (struct sockaddr *)&address, sizeof(address)), 0);
+        ck_assert_int_eq(setenv("NOTIFY_SOCKET", address.sun_path, 1), 0);
+        heard[0] = '\0';
+}
+
+static void teardown(void)
+{
+        ending_forget(&ending);
+        crew_end();
+        event = sd_event_unref(event);
+        close_fd(notify_fd);
+        unit_remove_tree(dir);
+}
+
+static void start(const char *sqmgr_lines)
+{
+        char text[512];
+
+        snprintf(text, sizeof(text),
+                 "[sqmgr]\n%s" CREW_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\nactive_process_count=2\n",
+                 sqmgr_lines);
+        crew_start(event, text);
+        ending = (struct ending){.event = event, .turn = &crew_turn};
+        while (sd_event_run(event, 0) > 0)
+                ;
+}
+
+static const char *hear(void)
+{
+        size_t used = 0;
+
+        for (;;) {
+                ssize_t n = recv(notify_fd, heard + used, sizeof(heard) - used - 2, MSG_DONTWAIT);
+
+                if (n < 0)
+                        break;
+                used += (size_t)n;
+                heard[used++] = '\n';
+        }
+        heard[used] = '\0';
+        return heard;
+}
+
+static bool loop_has_ended(void)
+{
+        while (sd_event_get_state(event) != SD_EVENT_FINISHED && sd_event_run(event, 0) > 0)
+                ;
+        return sd_event_get_state(event) == SD_EVENT_FINISHED;
+}
+
+/* SIGINT asks nobody what is meant. */
+START_TEST(told_to_end_it_drains_its_workers)
+{
+        start("on_stop=drain\n");
+        unsigned turns = crew_turns;
+        ending_request(&ending, SIGINT);
+        ck_assert(crew_world->shutting_down);
+        ck_assert(!crew_world->shutdown_now);
+        ck_assert_uint_eq(fleet_target(crew_world->fleets[0]), 0);
+        ck_assert_str_eq(hear(), "STOPPING=1\n");
+        ck_assert(!loop_has_ended()); /* the workers have not */
+        ck_assert_uint_gt(crew_turns, turns);
+}
+END_TEST
+
+START_TEST(told_twice_it_stops_them_now)
+{
+        start("on_stop=drain\n");
+        ending_request(&ending, SIGINT);
+        crew_settings->on_stop = ON_STOP_LEAVE; /* a reload changes nothing of that */
+        ending_request(&ending, SIGTERM);
+        ck_assert(crew_world->shutdown_now);
+        ck_assert(!loop_has_ended());
+}
+END_TEST
+
+START_TEST(it_leaves_them_where_the_settings_say_so)
+{
+        start("on_stop=leave\n");
+        ending_request(&ending, SIGINT);
+        ck_assert(!crew_world->shutting_down);
+        ck_assert_str_eq(hear(), "STOPPING=1\n");
+        ck_assert(loop_has_ended());
+}
+END_TEST
+
+static struct tell told;
+
+START_TEST(systemd_hears_that_it_is_ready_and_then_how_the_workers_are)
+{
+        start("");
+        told = (struct tell){0};
+        ck_assert_int_eq(unsetenv("WATCHDOG_USEC"), 0);
+        tell_ready(&told);
+        ck_assert_str_eq(hear(), "READY=1\n");
+        tell_systemd(&told, crew_world, 1);
+        ck_assert_str_eq(hear(), "STATUS=0 of 2 workers active, 0 starting, 0 draining\n");
+        /* The same is not said again. */
+        tell_systemd(&told, crew_world, USEC_PER_HOUR);
+        ck_assert_str_eq(hear(), "");
+        crew_world->fleets[0]->scale = 3;
+        tell_systemd(&told, crew_world, USEC_PER_HOUR);
+        ck_assert_str_eq(hear(), "STATUS=0 of 3 workers active, 0 starting, 0 draining\n");
+        ck_assert_uint_eq(tell_wake_at(&told, 1), USEC_INFINITY);
+}
+END_TEST
+
+START_TEST(the_watchdog_is_fed_four_times_as_often_as_it_must_be)
+{
+        char pid[16];
+
+        start("");
+        told = (struct tell){0};
+        snprintf(pid, sizeof(pid), "%d", (int)getpid());
+        ck_assert_int_eq(setenv("WATCHDOG_PID", pid, 1), 0);
+        ck_assert_int_eq(setenv("WATCHDOG_USEC", "20000000", 1), 0);
+        tell_ready(&told);
+        usec_t now = USEC_PER_HOUR;
+        tell_systemd(&told, crew_world, now);
+        ck_assert_ptr_nonnull(strstr(hear(), "WATCHDOG=1\n"));
+        ck_assert_uint_eq(tell_wake_at(&told, now), now + 5 * USEC_PER_SEC);
+        tell_systemd(&told, crew_world, now + 4 * USEC_PER_SEC);
+        ck_assert_str_eq(hear(), "");
+        tell_systemd(&told, crew_world, now + 5 * USEC_PER_SEC);
+        ck_assert_str_eq(hear(), "WATCHDOG=1\n");
+}
+END_TEST
+
+START_TEST(a_drain_has_the_time_that_it_takes)
+{
+        usec_t now = USEC_PER_HOUR;
+
+        start("shutdown_timeout=90s\ncheck_interval=5s\n");
+        told = (struct tell){0};
+        crew_world->shutting_down = true;
+        crew_world->shutdown_at = now;
+        tell_systemd(&told, crew_world, now + 30 * USEC_PER_SEC);
+        ck_assert_str_eq(hear(), "EXTEND_TIMEOUT_USEC=70000000\nSTATUS=Stopping: 0 workers left, 0 running "
+                                 "jobs, 1min until all are told to exit\n");
+        tell_systemd(&told, crew_world, now + 30 * USEC_PER_SEC);
+        ck_assert_str_eq(hear(), "EXTEND_TIMEOUT_USEC=70000000\n");
+        crew_world->shutdown_now = true;
+        tell_systemd(&told, crew_world, now + 31 * USEC_PER_SEC);
+        ck_assert_ptr_nonnull(strstr(hear(), "all told to exit"));
+}
+END_TEST
+
+/* The log has it, whoever follows the events, and alert_command. */
+START_TEST(an_event_is_told_to_all_once)
+{
+        char path[64], text[256], log[1024];
+        struct tick_totals ticks = {0};
+        struct control *control;
+        struct alerts *alerts;
+
+        snprintf(text, sizeof(text), "alert_command=/bin/sh -c 'echo \"$SQMGR_EVENT\" >>%s/alert'\n", dir);
+        start(text);
+        /* As itself: the user that root's is run as need not be there. */
+        free(crew_settings->alert_user);
+        crew_settings->alert_user = NULL;
+        const struct control_host host = {.world = crew_world, .event = event, .ticks = &ticks};
+        const struct alerts_options options = {
+                .event = event, .world = crew_world, .children = &crew.children, .nofile = crew.nofile};
+        ck_assert_int_eq(control_new(&host, &control), 0);
+        ck_assert_int_eq(alerts_new(&options, &alerts), 0);
+        world_event(crew_world, EVENT_CRASH_LOOP, crew_world->fleets[0], NULL, "it broke");
+
+        snprintf(path, sizeof(path), "%s/log", dir);
+        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600), stderr_fd = dup(STDERR_FILENO);
+        ck_assert_int_ge(dup2(fd, STDERR_FILENO), 0);
+        tell_events(crew_world, control, alerts);
+        tell_events(crew_world, control, alerts);
+        ck_assert_int_ge(dup2(stderr_fd, STDERR_FILENO), 0);
+        ssize_t n = pread(fd, log, sizeof(log) - 1, 0);
+        ck_assert_int_gt(n, 0);
+        log[n] = '\0';
+        const char *line = strstr(log, "it broke");
+        ck_assert_ptr_nonnull(line);
+        ck_assert_ptr_null(strstr(line + 1, "it broke"));
+        ck_assert_uint_eq(crew_world->n_events, 0);
+
+        snprintf(path, sizeof(path), "%s/alert", dir);
+        while (access(path, F_OK) < 0)
+                ck_assert_int_ge(sd_event_run(event, 20 * USEC_PER_MSEC), 0);
+        alerts_free(alerts);
+        control_free(control);
+        close_fd(fd);
+        close_fd(stderr_fd);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("ending");
+        TCase *cases = tcase_create("ending");
+
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, told_to_end_it_drains_its_workers);
+        tcase_add_test(cases, told_twice_it_stops_them_now);
+        tcase_add_test(cases, it_leaves_them_where_the_settings_say_so);
+        suite_add_tcase(suite, cases);
+        cases = tcase_create("tell");
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, systemd_hears_that_it_is_ready_and_then_how_the_workers_are);
+        tcase_add_test(cases, the_watchdog_is_fed_four_times_as_often_as_it_must_be);
+        tcase_add_test(cases, a_drain_has_the_time_that_it_takes);
+        tcase_add_test(cases, an_event_is_told_to_all_once);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

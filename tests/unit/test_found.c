@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of which workers are found that the state does not tell of (daemon/run/search.h), with real
+ * processes. These are of a user of their own, as far as one may: other tests have processes, too. */
+/* promises: P4 */
+#include "crew.h"
+#include "daemon/run/search.h"
+#include "io/launch.h"
+#include "model/observe.h"
+
+#define MARKS "SQMGR_INSTANCE=0123456789abcdef SQMGR_WORKER="
+
+static sd_event *event;
+static char dir[] = "/tmp/sqmgr-test-XXXXXX";
+static struct search search;
+static pid_t sought[8];
+static unsigned n_sought;
+
+#define run_until(condition)                                                                                 \
+        do {                                                                                                 \
+                while (!(condition))                                                                         \
+                        ck_assert_int_ge(sd_event_run(event, 20 * USEC_PER_MSEC), 0);                        \
+        } while (0)
+
+/* Some user that nobody else is. */
+static uid_t whose(void)
+{
+        return geteuid() == 0 ? 20000 + (uid_t)getpid() % 40000 : geteuid();
+}
+
+static void setup(void)
+{
+        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        ck_assert_int_eq(chmod(dir, 0777), 0);
+        n_sought = 0;
+        ck_assert_int_ge(sd_event_new(&event), 0);
+        crew_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=2\n");
+        search = (struct search){.crew = &crew};
+        ck_assert_int_eq(adoption_new(crew_world, crew.instance, whose(), &search.adoption), 0);
+        adoption_seek(search.adoption, crew_world->fleets[0], whose(), clock_now(CLOCK_MONOTONIC));
+}
+
+static void teardown(void)
+{
+        search.adoption = adoption_free(search.adoption);
+        /* What they have started, too. */
+        for (unsigned i = 0; i < n_sought; i++)
+                if (kill(-sought[i], SIGKILL) < 0)
+                        (void)kill(sought[i], SIGKILL);
+        crew_end();
+        event = sd_event_unref(event);
+        unit_remove_tree(dir);
+}
+
+/* Starts a process that is this script, as the leader of its session, and waits until that has come to `up`.
+ */
+static pid_t begin(const char *script)
+{
+        char text[1024], name[16], up[80];
+
+        snprintf(name, sizeof(name), "up%u", n_sought);
+        snprintf(text, sizeof(text), "d=%s\nup() { : >$d/%s; }\n%s\n", dir, name, script);
+        snprintf(up, sizeof(up), "%s/%s", dir, name);
+        uid_t uid = whose();
+        pid_t pid = fork();
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0) {
+                if (setsid() < 0 || (geteuid() == 0 && (setgid(uid) < 0 || setuid(uid) < 0)) ||
+                    prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+                        _exit(1);
+                execl("/bin/bash", "bash", "-c", text, (char *)NULL);
+                _exit(127);
+        }
+        sought[n_sought++] = pid;
+        run_until(access(up, F_OK) == 0);
+        return pid;
+}
+
+static usec_t now(void)
+{
+        return clock_now(CLOCK_MONOTONIC);
+}
+
+/* Is this a title yet? Its process says nothing once it has begun its command. */
+static bool is_titled(pid_t pid)
+{
+        _cleanup_proc_ struct proc *proc = NULL;
+        char title[64];
+
+        ck_assert_int_eq(proc_open(pid, &proc), 0);
+        ck_assert_int_eq(proc_title(proc, title, sizeof(title)), 0);
+        return strncmp(title, "sidekiq ", 8) == 0 || strncmp(title, "sleep ", 6) == 0;
+}
+
+static unsigned n_workers(void)
+{
+        return (unsigned)crew_world->fleets[0]->n_workers;
+}
+
+START_TEST(a_process_that_bears_the_mark_is_adopted_and_watched)
+{
+        pid_t pid = begin("up; exec env " MARKS "web/2 SQMGR_GENERATION=7 sleep 1000");
+
+        run_until(is_titled(pid));
+        ck_assert_int_ge(search_run(&search, now()), 0);
+        ck_assert_uint_eq(n_workers(), 1);
+        struct worker *worker = crew_world->fleets[0]->workers[0];
+        ck_assert_int_eq(worker->pid, pid);
+        ck_assert_uint_eq(worker->index, 2);
+        ck_assert_uint_eq(worker->generation, 7);
+        /* It was started just now, and not when the machine was. */
+        ck_assert_uint_lt(usec_sub(now(), worker->spawned_at), USEC_PER_HOUR);
+        ck_assert_int_eq(kill(pid, SIGKILL), 0);
+        run_until(worker->state == WORKER_GONE);
+}
+END_TEST
+
+static const char *const strangers[] = {
+        "SQMGR_INSTANCE=another SQMGR_WORKER=web/1",
+        "SQMGR_INSTANCE=0123456789abcdef",
+        "SQMGR_WORKER=web/1",
+        MARKS "mail/1",
+        MARKS "web/0",
+        MARKS "web",
+};
+
+START_TEST(a_process_of_another_mark_is_left_alone)
+{
+        char script[256];
+
+        snprintf(script, sizeof(script), "up; exec env %s sleep 1000", strangers[_i]);
+        pid_t pid = begin(script);
+        run_until(is_titled(pid));
+        ck_assert_int_ge(search_run(&search, now()), 0);
+        ck_assert_uint_eq(n_workers(), 0);
+        ck_assert_int_eq(kill(pid, 0), 0);
+}
+END_TEST
+
+START_TEST(a_wrapper_is_the_worker_and_not_its_child)
+{
+        pid_t pid = begin("export " MARKS "web/1\nexec bash -c 'sleep 1000 & : >$0; wait' $d/up0");
+
+        ck_assert_int_ge(search_run(&search, now()), 0);
+        ck_assert_uint_eq(n_workers(), 1);
+        ck_assert_int_eq(crew_world->fleets[0]->workers[0]->pid, pid);
+}
+END_TEST
+
+/* It is known by the fleet's user alone, who can put into his environment what he likes. */
+START_TEST(a_process_of_another_user_is_left_alone)
+{
+        pid_t pid = fork();
+
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0) {
+                ck_assert_int_eq(prctl(PR_SET_PDEATHSIG, SIGKILL), 0);
+                execl("/usr/bin/env", "env", "SQMGR_INSTANCE=0123456789abcdef", "SQMGR_WORKER=web/1", "sleep",
+                      "1000", (char *)NULL);
+                _exit(127);
+        }
+        sought[n_sought++] = pid;
+        run_until(is_titled(pid));
+        ck_assert_int_ge(search_run(&search, now()), 0);
+        ck_assert_uint_eq(n_workers(), 0);
+}
+END_TEST
+
+START_TEST(one_that_has_exited_is_no_worker)
+{
+        pid_t pid = begin("export " MARKS "web/1\nexec bash -c ': >$0; exit' $d/up0");
+        siginfo_t info;
+
+        ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+        ck_assert_int_ge(search_run(&search, now()), 0);
+        ck_assert_uint_eq(n_workers(), 0);
+}
+END_TEST
+
+static void be_launching(uid_t uid)
+{
+        if (setsid() < 0 || (geteuid() == 0 && (setgid(uid) < 0 || setuid(uid) < 0)) ||
+            prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_NAME, LAUNCH_COMM) < 0)
+                _exit(1);
+}
+
+/* Starts one that has not begun its command. wrapped: it is the child of nobody's sqmgr, who never waits for
+ * it. */
+static pid_t launch(bool wrapped)
+{
+        uid_t uid = whose();
+        int pair[2];
+        pid_t pid;
+
+        ck_assert_int_eq(pipe2(pair, O_CLOEXEC), 0);
+        pid_t child = fork();
+        ck_assert_int_ge(child, 0);
+        if (child == 0) {
+                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+                if (wrapped) {
+                        (void)prctl(PR_SET_NAME, "another");
+                        pid = fork();
+                        while (pid > 0)
+                                pause();
+                }
+                be_launching(uid);
+                pid = getpid();
+                (void)!write(pair[1], &pid, sizeof(pid));
+                for (;;)
+                        pause();
+        }
+        sought[n_sought++] = child;
+        ck_assert_int_eq(read(pair[0], &pid, sizeof(pid)), sizeof(pid));
+        close(pair[0]);
+        close(pair[1]);
+        return pid;
+}
+
+/* Its sqmgr has died, and it shows neither its mark nor what it will be. */
+START_TEST(one_that_is_launching_is_waited_for_while_it_lives)
+{
+        _cleanup_proc_ struct proc *proc = NULL;
+        pid_t pid = launch(true);
+
+        ck_assert_int_ge(search_run(&search, now()), 0);
+        ck_assert_uint_eq(search.adoption->launching, 1);
+        ck_assert_uint_eq(n_workers(), 0);
+        ck_assert(!adoption_search_end(search.adoption, 0, now()));
+        ck_assert_int_eq(proc_open(pid, &proc), 0);
+        ck_assert_int_eq(kill(pid, SIGKILL), 0);
+        run_until(proc_has_exited(proc));
+        ck_assert_int_ge(search_run(&search, now()), 0);
+        ck_assert_uint_eq(search.adoption->launching, 0);
+}
+END_TEST
+
+/* Here we are that sqmgr. */
+START_TEST(the_child_of_a_living_sqmgr_is_not_waited_for)
+{
+        (void)launch(false);
+        ck_assert_int_ge(search_run(&search, now()), 0);
+        ck_assert_uint_eq(search.adoption->launching, 0);
+}
+END_TEST
+
+static void use_own_service(void)
+{
+        _cleanup_proc_ struct proc *self = NULL;
+
+        ck_assert_int_eq(proc_open(getpid(), &self), 0);
+        ck_assert_int_eq(proc_cgroup(self, search.service, sizeof(search.service)), 0);
+}
+
+#define TITLE "sidekiq 7.3.1 app [2 of 5 busy]"
+
+/* Its title has grown over its environment. */
+START_TEST(in_a_service_a_leader_that_has_booted_is_adopted_without_a_mark)
+{
+        pid_t pid = begin("up; exec -a '" TITLE "' sleep 1000");
+
+        run_until(is_titled(pid));
+        ck_assert_int_ge(search_run(&search, now()), 0);
+        ck_assert_uint_eq(n_workers(), 0); /* in no service of ours */
+        use_own_service();
+        for (unsigned i = 0; i < 2; i++) {
+                ck_assert_int_ge(search_run(&search, now()), 0);
+                (void)adoption_search_end(search.adoption, 0, now());
+        }
+        ck_assert_uint_eq(n_workers(), 1);
+        ck_assert_int_eq(crew_world->fleets[0]->workers[0]->pid, pid);
+}
+END_TEST
+
+START_TEST(in_a_service_nothing_else_is)
+{
+        static const char *const scripts[] = {
+                "up; exec sleep 1000",                         /* it has not booted */
+                "(exec -a '" TITLE "' sleep 1000) & up; wait", /* what has booted leads no session */
+        };
+
+        begin(scripts[_i]);
+        use_own_service();
+        for (unsigned i = 0; i < 3; i++) {
+                ck_assert_int_ge(search_run(&search, now()), 0);
+                (void)adoption_search_end(search.adoption, 0, now());
+        }
+        ck_assert_uint_eq(n_workers(), 0);
+}
+END_TEST
+
+START_TEST(only_a_service_has_a_control_group_that_tells)
+{
+        ck_assert_int_eq(unsetenv("NOTIFY_SOCKET"), 0);
+        ck_assert_int_eq(search_service(&search), 0);
+        ck_assert_str_eq(search.service, "");
+        ck_assert_int_eq(setenv("NOTIFY_SOCKET", "/nonexistent", 1), 0);
+        ck_assert_int_eq(search_service(&search), 0);
+        ck_assert(search.service[0] == '\0' || strstr(search.service, ".service"));
+}
+END_TEST
+
+START_TEST(a_process_is_held_by_its_pid_and_its_start_time)
+{
+        _cleanup_proc_ struct proc *known = NULL, *proc = NULL;
+        pid_t pid = begin("up; exec sleep 1000");
+
+        ck_assert_int_eq(proc_open(pid, &known), 0);
+        uint64_t start = proc_start_time(known);
+        ck_assert_int_eq(search_hold(pid, start + 1, &proc), 0);
+        ck_assert_ptr_null(proc);
+        ck_assert_int_eq(search_hold(0, 0, &proc), 0);
+        ck_assert_ptr_null(proc);
+        ck_assert_int_eq(search_hold(pid, start, &proc), 0);
+        ck_assert_ptr_nonnull(proc);
+        ck_assert_int_eq(proc_pid(proc), pid);
+        proc = proc_close(proc);
+        /* A zombie works no more, whoever has to wait for it. */
+        siginfo_t info;
+        ck_assert_int_eq(kill(pid, SIGKILL), 0);
+        ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+        ck_assert_int_eq(search_hold(pid, start, &proc), 0);
+        ck_assert_ptr_null(proc);
+        ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+        ck_assert_int_eq(search_hold(pid, start, &proc), 0);
+        ck_assert_ptr_null(proc);
+}
+END_TEST
+
+/* One that is passed over would be started once more. */
+START_TEST(a_search_for_which_descriptors_are_short_fails_and_the_next_finds_it)
+{
+        struct rlimit before;
+        pid_t pid = begin("up; exec env " MARKS "web/1 sleep 1000");
+        unsigned failed = 0;
+
+        run_until(is_titled(pid));
+        for (unsigned n = 0; n_workers() == 0 || crew_world->fleets[0]->workers[0]->state == WORKER_GONE;
+             n++) {
+                ck_assert_uint_lt(n, 20);
+                fleet_reap(crew_world->fleets[0], process_free);
+                unit_leave_descriptors(n, &before);
+                int r = search_run(&search, now());
+                ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+                (void)adoption_search_end(search.adoption, MIN(r, 0), now());
+                if (r < 0)
+                        failed++;
+                else
+                        ck_assert_uint_eq(n_workers(), 1);
+        }
+        ck_assert_uint_gt(failed, 0);
+        ck_assert_int_eq(crew_world->fleets[0]->workers[0]->pid, pid);
+        ck_assert(process_is_watched(crew_world->fleets[0]->workers[0]->process));
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("found");
+        TCase *cases = tcase_create("found");
+
+        tcase_set_timeout(cases, 60);
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, a_process_that_bears_the_mark_is_adopted_and_watched);
+        tcase_add_loop_test(cases, a_process_of_another_mark_is_left_alone, 0, ELEMENTSOF(strangers));
+        tcase_add_test(cases, a_wrapper_is_the_worker_and_not_its_child);
+        if (geteuid() == 0)
+                tcase_add_test(cases, a_process_of_another_user_is_left_alone);
+        tcase_add_test(cases, one_that_has_exited_is_no_worker);
+        tcase_add_test(cases, one_that_is_launching_is_waited_for_while_it_lives);
+        tcase_add_test(cases, the_child_of_a_living_sqmgr_is_not_waited_for);
+        tcase_add_test(cases, in_a_service_a_leader_that_has_booted_is_adopted_without_a_mark);
+        tcase_add_loop_test(cases, in_a_service_nothing_else_is, 0, 2);
+        tcase_add_test(cases, only_a_service_has_a_control_group_that_tells);
+        tcase_add_test(cases, a_process_is_held_by_its_pid_and_its_start_time);
+        tcase_add_test(cases, a_search_for_which_descriptors_are_short_fails_and_the_next_finds_it);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

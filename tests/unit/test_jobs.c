@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of how those are answered who ask for the jobs (daemon/api/jobs.h), with a real process, a real
+ * redis-server and clients on a real socket. */
+/* promises: P8 */
+#include "client.h"
+#include "crew.h"
+#include "daemon/api/jobs.h"
+#include "model/observe.h"
+#include "redis_server.h"
+
+#define IDENTITY "host:77:0123456789ab"
+#define GET_JOBS "{\"method\":\"org.sqmgr.Control.GetJobs\",\"parameters\":%s}"
+
+static char path[80];
+static struct server *server;
+static struct jobs_calls calls;
+
+/* The tests ask for one fleet in turn with its index, or with none for all. */
+static void on_call(struct call *call, const struct control_method *method _unused_, json_t *parameters,
+                    void *userdata _unused_)
+{
+        json_int_t one = json_integer_value(json_object_get(parameters, "fleet"));
+
+        if (one > 0)
+                jobs_calls_add(&calls, call, &crew_world->fleets[one - 1], 1);
+        else
+                jobs_calls_add(&calls, call, crew_world->fleets, crew_world->n_fleets);
+}
+
+static void setup(void)
+{
+        const struct server_options options = {
+                .path = path, .mode = 0600, .group = CONTROL_NO_GROUP, .version = "1.2.3", .handle = on_call};
+        char text[1024], error[512] = "";
+        size_t length;
+
+        loop_start();
+        server_start(0, NULL, NULL);
+        server_wait();
+        length = (size_t)snprintf(text, sizeof(text), "[redis]\nurl=%s\n", server_url);
+        for (unsigned i = 1; i <= 10; i++)
+                length += (size_t)snprintf(text + length, sizeof(text) - length,
+                                           "[fleet:f%u]\ncommand=/bin/sleep 1000\n", i);
+        crew_start(event, text);
+        snprintf(path, sizeof(path), "%s/control.sock", server_directory);
+        calls = (struct jobs_calls){0};
+        ck_assert_msg(server_new(event, &options, &server, error, sizeof(error)) == 0, "%s", error);
+
+        struct worker *worker = crew_start_worker();
+        ck_assert_ptr_nonnull(worker->process);
+        run_until(crew_world->fleets[0]->redis_up);
+        hold_beat(worker, worker->pid, clock_now(CLOCK_MONOTONIC));
+        ck_assert_int_eq(beats_know(worker->process->slot, IDENTITY), 0);
+        worker->state = WORKER_ACTIVE;
+}
+
+static void teardown(void)
+{
+        server = server_free(server);
+        ck_assert_ptr_null(calls.first);
+        server_kill(); /* which the crew would wait for, as for any child */
+        crew_end();
+        loop_end();
+        server_directory_empty();
+}
+
+static void put_jobs(unsigned n, size_t size)
+{
+        _cleanup_free_ char *filler = calloc(1, size + 1);
+
+        memset(filler, 'x', size);
+        for (unsigned i = 0; i < n; i++)
+                server_do("HSET " IDENTITY ":work t%u "
+                          "{\"queue\":\"low\",\"payload\":{\"class\":\"%s\",\"jid\":\"j%u\"},\"run_at\":"
+                          "1700000000}",
+                          i, filler, i);
+}
+
+/* How often the server was asked for a work list so far. */
+static long long n_readings(void)
+{
+        redisReply *reply = server_ask("INFO commandstats");
+
+        ck_assert_ptr_nonnull(reply);
+        const char *line = strstr(reply->str, "cmdstat_hgetall:calls=");
+        long long n = line ? strtoll(line + strlen("cmdstat_hgetall:calls="), NULL, 10) : 0;
+        freeReplyObject(reply);
+        return n;
+}
+
+static struct client ask(const char *parameters)
+{
+        struct client client = client_open(path);
+        char text[128];
+
+        snprintf(text, sizeof(text), GET_JOBS, parameters);
+        client_send(&client, text);
+        return client;
+}
+
+/* How many jobs it was told of; -1: an error. */
+static int n_jobs(struct client *client)
+{
+        struct varlink_reply reply = {0};
+
+        ck_assert_int_eq(client_wait(event, client, &reply), 1);
+        int n = reply.error ? -1 : (int)json_array_size(json_object_get(reply.parameters, "jobs"));
+        varlink_reply_free(&reply);
+        return n;
+}
+
+/* Those who ask while Redis is silent. */
+static void take_all(void)
+{
+        while (sd_event_run(event, 0) > 0)
+                ;
+}
+
+START_TEST(one_reading_answers_all_who_ask_meanwhile)
+{
+        struct client clients[20];
+
+        put_jobs(3, 10);
+        ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
+        for (size_t i = 0; i < ELEMENTSOF(clients); i++) {
+                clients[i] = ask(i % 2 == 0 ? "{}" : "{\"fleet\":1}");
+                take_all();
+        }
+        client_end(&clients[4]); /* it is not waited for */
+        take_all();
+        ck_assert_int_eq(kill(server_pid, SIGCONT), 0);
+        for (size_t i = 0; i < ELEMENTSOF(clients); i++) {
+                if (i == 4)
+                        continue;
+                ck_assert_int_eq(n_jobs(&clients[i]), 3);
+                client_end(&clients[i]);
+        }
+        /* A reading has two lists, of the old name and of the new. */
+        ck_assert_int_eq(n_readings(), 2 * 2);
+        struct client late = ask("{}");
+        ck_assert_int_eq(n_jobs(&late), 3);
+        ck_assert_int_eq(n_readings(), 3 * 2);
+        client_end(&late);
+}
+END_TEST
+
+START_TEST(who_asks_for_other_fleets_has_an_answer_of_his_own)
+{
+        put_jobs(3, 10);
+        struct client all = ask("{}"), first = ask("{\"fleet\":1}"), second = ask("{\"fleet\":2}");
+
+        ck_assert_int_eq(n_jobs(&second), 0);
+        ck_assert_int_eq(n_jobs(&first), 3);
+        ck_assert_int_eq(n_jobs(&all), 3);
+        client_end(&all);
+        client_end(&first);
+        client_end(&second);
+}
+END_TEST
+
+START_TEST(the_last_who_goes_takes_the_reading_along)
+{
+        ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
+        struct client one = ask("{}"), two = ask("{}");
+        take_all();
+        client_end(&one);
+        take_all();
+        ck_assert_ptr_nonnull(calls.first);
+        client_end(&two);
+        take_all();
+        ck_assert_ptr_null(calls.first);
+}
+END_TEST
+
+static long peak(void)
+{
+        struct rusage usage;
+
+        ck_assert_int_eq(getrusage(RUSAGE_SELF, &usage), 0);
+        return usage.ru_maxrss / 1024;
+}
+
+/* Work lists of 8 MiB, and a reply of 200 bytes for each of their jobs. */
+START_TEST(many_who_ask_take_little_more_memory_than_one)
+{
+        struct client clients[100];
+
+        put_jobs(4000, 2000);
+        struct client client = ask("{}");
+        ck_assert_int_eq(n_jobs(&client), 4000);
+        client_end(&client);
+        long before = peak();
+        for (size_t i = 0; i < ELEMENTSOF(clients); i++)
+                clients[i] = ask("{}");
+        for (size_t i = 0; i < ELEMENTSOF(clients); i++) {
+                ck_assert_int_eq(n_jobs(&clients[i]), 4000);
+                client_end(&clients[i]);
+        }
+        printf("%ld MiB with one who asks, %ld with %zu\n", before, peak(), ELEMENTSOF(clients));
+#ifndef __SANITIZE_ADDRESS__ /* which keeps what is freed for a while */
+        /* The replies wait for their clients, who are slow here. */
+        ck_assert_int_lt(peak() - before, 200);
+#endif
+}
+END_TEST
+
+int main(void)
+{
+        if (server_is_missing())
+                return 77;
+        Suite *suite = suite_create("jobs");
+        TCase *cases = tcase_create("jobs");
+
+        tcase_set_timeout(cases, 60);
+        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove_all);
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, one_reading_answers_all_who_ask_meanwhile);
+        tcase_add_test(cases, who_asks_for_other_fleets_has_an_answer_of_his_own);
+        tcase_add_test(cases, the_last_who_goes_takes_the_reading_along);
+        tcase_add_test(cases, many_who_ask_take_little_more_memory_than_one);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of what is read back of workers that died (daemon/run/last_words.h) where the journal holds nothing
+ * of them; tests/e2e/journal.bats has lines. */
+#include "crew.h"
+#include "daemon/run/last_words.h"
+#include <unistd.h>
+
+static sd_event *event;
+
+#define run_until(condition)                                                                                 \
+        do {                                                                                                 \
+                while (!(condition))                                                                         \
+                        ck_assert_int_ge(sd_event_run(event, 20 * USEC_PER_MSEC), 0);                        \
+        } while (0)
+
+static void setup(void)
+{
+        ck_assert_int_ge(sd_event_new(&event), 0);
+        crew_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/true\nlog=journal\n"
+                                     "[fleet:own]\ncommand=/bin/true\nlog=/var/log/sqmgr-test\n"
+                                     "[fleet:plain]\ncommand=/bin/true\nlog=inherit\n");
+}
+
+static void teardown(void)
+{
+        last_words_forget(&crew);
+        crew_end();
+        event = sd_event_unref(event);
+}
+
+/* One that nobody has logged as since it was started. */
+static uint64_t read_of(const char *fleet)
+{
+        const struct worker dead = {.fleet = world_fleet(crew_world, fleet),
+                                    .index = 1,
+                                    .pid = getpid(),
+                                    .spawned_at = clock_now(CLOCK_MONOTONIC)};
+
+        return last_words_read(&crew, &dead, 0);
+}
+
+START_TEST(the_answer_ends_the_wait_for_the_lines)
+{
+        struct fleet *web = world_fleet(crew_world, "web");
+        unsigned turns = crew_turns;
+
+        web->lines_token = read_of("web");
+        ck_assert_uint_ne(web->lines_token, 0);
+        run_until(web->lines_token == 0);
+        ck_assert_ptr_null(crew.last_words);
+        run_until(crew_turns > turns);
+}
+END_TEST
+
+START_TEST(each_death_has_an_answer_of_its_own)
+{
+        struct fleet *web = world_fleet(crew_world, "web");
+        uint64_t first = read_of("web");
+
+        web->lines_token = read_of("web");
+        ck_assert_uint_ne(web->lines_token, first);
+        web->lines_token = first;
+        run_until(!crew.last_words);
+        ck_assert_uint_eq(web->lines_token, 0);
+}
+END_TEST
+
+START_TEST(a_log_that_is_no_journal_is_not_read)
+{
+        /* Here stderr is none. */
+        int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+        ck_assert_int_ge(dup2(fd, STDERR_FILENO), 0);
+        ck_assert_uint_eq(read_of("own"), 0);
+        ck_assert_uint_eq(read_of("plain"), 0);
+        ck_assert_ptr_null(crew.last_words);
+        close(fd);
+}
+END_TEST
+
+START_TEST(when_many_die_at_once_some_are_enough)
+{
+        unsigned n = 0;
+
+        while (n < 100 && read_of("web") != 0)
+                n++;
+        ck_assert_uint_eq(n, 4);
+        run_until(!crew.last_words);
+        ck_assert_uint_ne(read_of("web"), 0);
+}
+END_TEST
+
+START_TEST(a_fleet_that_is_gone_by_then_is_not_told)
+{
+        ck_assert_uint_ne(read_of("own"), read_of("web"));
+        crew_settings->fleets[0]->removed = true;
+        world_forget_removed(crew_world);
+        ck_assert_ptr_null(world_fleet(crew_world, "web"));
+        links_join(&crew.links);
+        run_until(!crew.last_words);
+}
+END_TEST
+
+START_TEST(what_is_forgotten_is_not_answered)
+{
+        struct fleet *web = world_fleet(crew_world, "web");
+
+        web->lines_token = read_of("web");
+        last_words_forget(&crew);
+        ck_assert_ptr_null(crew.last_words);
+        /* Its child ends by itself, and nobody hears of it. */
+        ck_assert_int_gt(wait(NULL), 0);
+        while (sd_event_run(event, 0) > 0)
+                ;
+        ck_assert_uint_ne(web->lines_token, 0);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("last_words");
+        TCase *cases = tcase_create("last_words");
+
+        tcase_set_timeout(cases, 60);
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, the_answer_ends_the_wait_for_the_lines);
+        tcase_add_test(cases, each_death_has_an_answer_of_its_own);
+        tcase_add_test(cases, a_log_that_is_no_journal_is_not_read);
+        tcase_add_test(cases, when_many_die_at_once_some_are_enough);
+        tcase_add_test(cases, a_fleet_that_is_gone_by_then_is_not_told);
+        tcase_add_test(cases, what_is_forgotten_is_not_answered);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

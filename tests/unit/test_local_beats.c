@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of what this machine shows of workers that write no heartbeat (daemon/run/local_beats.h), with real
+ * processes. */
+#include "crew.h"
+#include "daemon/run/look.h"
+#include "model/observe.h"
+
+static sd_event *event;
+static char directory[] = "/tmp/sqmgr-test.XXXXXX";
+static struct worker *worker;
+
+static void setup(void)
+{
+        char text[512];
+
+        ck_assert_int_ge(sd_event_new(&event), 0);
+        strcpy(directory + strlen(directory) - 6, "XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(directory));
+        ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+        snprintf(text, sizeof(text),
+                 CREW_REDIS "[fleet:web]\nframework=plain\ncommand=sleep 1000\n"
+                            "before_start=/bin/sh -c 'until [ -e %s/go ]; do sleep 0.02; done'\n",
+                 directory);
+        crew_start(event, text);
+        worker = crew_start_worker();
+        ck_assert_ptr_nonnull(worker);
+}
+
+static void teardown(void)
+{
+        crew_end();
+        event = sd_event_unref(event);
+        unit_remove_tree(directory);
+}
+
+static void look(void)
+{
+        look_run(&crew, false, clock_now(CLOCK_MONOTONIC));
+        ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
+}
+
+static void go(void)
+{
+        unit_write_file(directory, "go", "");
+        while (!worker->has_beat)
+                look();
+}
+
+START_TEST(one_that_runs_its_command_beats_and_not_before)
+{
+        for (unsigned i = 0; i < 20; i++)
+                look();
+        ck_assert(!worker->has_beat);
+        ck_assert_int_eq(worker->state, WORKER_STARTING);
+        go();
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        ck_assert_int_eq(worker->beat_pid, worker->pid);
+        ck_assert(crew_told(" runs"));
+}
+END_TEST
+
+START_TEST(each_look_hears_it_until_it_has_ended)
+{
+        go();
+        usec_t first = worker->beat_at;
+        while (worker->beat_at == first)
+                look();
+        ck_assert(worker_fresh(worker, clock_now(CLOCK_MONOTONIC)));
+        ck_assert_int_eq(kill(worker->pid, SIGKILL), 0);
+        while (worker->state != WORKER_GONE)
+                look();
+        ck_assert(crew_told("was killed by signal 9 (SIGKILL) after "));
+}
+END_TEST
+
+START_TEST(no_redis_is_asked_and_there_are_no_identities)
+{
+        const struct fleet *fleet = crew_world->fleets[0];
+        struct beats_slot *slot = worker->process->slot;
+        pid_t pid;
+
+        ck_assert_uint_eq(crew.links.n, 0);
+        ck_assert_ptr_null(fleet->link);
+        ck_assert(fleet->redis_up);
+        ck_assert_int_eq(beats_know(slot, "host:1:x"), 0);
+        beats_moved(slot);
+        beats_forget(slot);
+        ck_assert_ptr_null(beats_identity(slot));
+        ck_assert_ptr_null(beats_info(slot));
+        ck_assert_ptr_null(beats_take_another(slot, &pid));
+        beats_want(slot, LOOK_BEAT);
+        ck_assert_int_eq(beats_look(crew.local), BEATS_NOTHING);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("local_beats");
+        TCase *tcase = tcase_create("local_beats");
+
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_add_test(tcase, one_that_runs_its_command_beats_and_not_before);
+        tcase_add_test(tcase, each_look_hears_it_until_it_has_ended);
+        tcase_add_test(tcase, no_redis_is_asked_and_there_are_no_identities);
+        suite_add_tcase(suite, tcase);
+        return unit_main(suite);
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of what is read of workers and of the machine (daemon/run/look.h, signs.h), with real processes and a
+ * real redis-server. */
+/* promises: P5 */
+#include "crew.h"
+#include "daemon/run/look.h"
+#include "daemon/run/signs.h"
+#include "model/observe.h"
+#include "redis_server.h"
+
+#define TITLE "sidekiq 7.3.1 app [2 of 5 busy]"
+
+static void setup(void)
+{
+        loop_start();
+        server_start(0, NULL, NULL);
+        server_wait();
+        ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+}
+
+static void teardown(void)
+{
+        server_kill(); /* which the crew would wait for, as for any child */
+        crew_end();
+        loop_end();
+        server_directory_empty();
+}
+
+static struct fleet *web(void)
+{
+        return world_fleet(crew_world, "web");
+}
+
+/* Starts a worker that is this script, and waits until it has come to its end: it says `up` then. */
+static struct worker *start(const char *fleet_lines, const char *script)
+{
+        char text[1024], up[80];
+
+        snprintf(text, sizeof(text), "up() { : >%s/up; }\n%s\n", server_directory, script);
+        unit_write_file(server_directory, "script", text);
+        snprintf(up, sizeof(up), "%s/up", server_directory);
+        ck_assert(unlink(up) == 0 || errno == ENOENT); /* of a test that failed */
+        snprintf(text, sizeof(text), "[redis]\nurl=%s\n[fleet:web]\ncommand=/bin/bash %s/script\n%s",
+                 server_url, server_directory, fleet_lines);
+        crew_start(event, text);
+        struct worker *worker = crew_start_worker();
+        ck_assert_ptr_nonnull(worker->process);
+        run_until(access(up, F_OK) == 0);
+        run_until(web()->redis_up);
+        return worker;
+}
+
+static usec_t now(void)
+{
+        return clock_now(CLOCK_MONOTONIC);
+}
+
+/* The title of a process is its own from its execve() on, which nobody can wait for but by looking. */
+#define look_until(condition, at)                                                                            \
+        do {                                                                                                 \
+                while (!(condition)) {                                                                       \
+                        look_run(&crew, false, at);                                                          \
+                        ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);                        \
+                }                                                                                            \
+        } while (0)
+
+/* It has booted before it beats. */
+static bool has_booted(const struct worker *worker)
+{
+        return signs_have_booted(worker->process->main, framework_of(web()->settings->traits)) > 0;
+}
+
+/* Sidekiq writes one so. */
+static void beat(const struct worker *worker)
+{
+        static unsigned n;
+        char identity[300];
+
+        snprintf(identity, sizeof(identity), "%s:%d:0123456789ab", crew.links.host_name, (int)worker->pid);
+        server_do("HSET %s busy 3 beat %lld.%06u quiet false concurrency 5", identity, (long long)time(NULL),
+                  ++n);
+        server_do("SADD processes %s", identity);
+}
+
+/* What stands there before the first look need not be of this worker, until it is seen to change. */
+static void beat_until_heard(const struct worker *worker)
+{
+        while (!worker->has_beat) {
+                beat(worker);
+                look_run(&crew, false, now());
+                ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
+        }
+}
+
+static struct worker *start_beating(const char *script)
+{
+        struct worker *worker = start("", script);
+
+        run_until(has_booted(worker));
+        beat_until_heard(worker);
+        return worker;
+}
+
+START_TEST(a_look_reads_the_heartbeat_of_a_worker)
+{
+        const struct worker *worker = start_beating("up; exec -a '" TITLE "' sleep 1000");
+
+        ck_assert_int_eq(worker->beat_pid, worker->pid);
+        ck_assert_uint_eq(worker->busy, 3);
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+}
+END_TEST
+
+START_TEST(memory_is_read_at_regular_looks_alone)
+{
+        /* One that executes holds next to nothing for a moment. */
+        const struct worker *worker = start("", "sleep 1000 & up; wait");
+
+        look_run(&crew, true, now());
+        ck_assert_uint_eq(worker->memory_bytes, 0);
+        ck_assert_uint_eq(crew_world->available_bytes, 0);
+        look_run(&crew, false, now());
+        ck_assert_uint_gt(worker->memory_bytes, 100 * 1024);
+        ck_assert_uint_lt(worker->memory_bytes, 1024 * 1024 * 1024);
+        ck_assert_uint_gt(crew_world->available_bytes, 0);
+}
+END_TEST
+
+/* A process and its copy share what it holds: so much that nothing else which comes or goes on the machine,
+ * nor the kernel's counters, which are of about a hundred pages a processor, matters beside it. */
+START_TEST(the_proportional_share_is_asked_where_it_can_decide)
+{
+        static const char script[] = "printf -v held %50000000s; (sleep 1000; :) & up; wait";
+        static const char lines[] = "memory_metric=pss\nmemory_threshold=%s\n";
+        char text[128];
+
+        snprintf(text, sizeof(text), lines, _i == 0 ? "1M" : "1000M");
+        const struct worker *worker = start(text, script);
+        _cleanup_proc_ struct proc *proc = NULL;
+        uint64_t rss, pss;
+
+        ck_assert_int_eq(proc_open(worker->pid, &proc), 0);
+        look_run(&crew, false, now());
+        ck_assert_int_eq(proc_rss_bytes(proc, &rss), 0);
+        ck_assert_int_eq(proc_pss_bytes(proc, &pss), 0);
+        ck_assert_uint_lt(pss + 16 * 1024 * 1024, rss);
+        uint64_t middle = (pss + rss) / 2;
+        if (_i == 0)
+                ck_assert_uint_lt(worker->memory_bytes, middle);
+        else
+                ck_assert_uint_gt(worker->memory_bytes, middle);
+}
+END_TEST
+
+START_TEST(job_threads_of_an_active_worker_are_a_witness_from_then_on)
+{
+        struct worker *worker = start("", "printf processor >/proc/$$/comm; up; sleep 1000 & wait");
+
+        /* Nothing is known of a process that has not beaten. */
+        look_run(&crew, false, now());
+        ck_assert(!worker->threads_known);
+        beat_until_heard(worker);
+        crew_turn.pass.unsaved = false;
+        look_run(&crew, false, now());
+        ck_assert(worker->threads_known);
+        ck_assert(worker->threads_witness);
+        /* The next sqmgr is to know. */
+        ck_assert(crew_turn.pass.unsaved);
+        crew_turn.pass.unsaved = false;
+        look_run(&crew, false, now());
+        ck_assert(!crew_turn.pass.unsaved);
+}
+END_TEST
+
+START_TEST(the_title_of_a_worker_tells_what_it_runs_while_its_beat_does_not)
+{
+        struct worker *worker = start_beating("up; exec -a '" TITLE "' sleep 1000");
+
+        look_run(&crew, false, now());
+        ck_assert(!worker->title_known); /* it beats */
+        server_kill();
+        run_until(!web()->redis_up);
+        look_until(worker->title_known, now());
+        ck_assert_uint_eq(worker->busy, 2);
+}
+END_TEST
+
+START_TEST(what_no_worker_is_called_tells_nothing)
+{
+        const struct worker *worker =
+                start_beating("printf sidekiq.default >/proc/$$/comm; up; sleep 1000 & wait");
+
+        server_kill();
+        run_until(!web()->redis_up);
+        look_run(&crew, false, now());
+        ck_assert(!worker->title_known);
+        ck_assert_uint_eq(worker->busy, 3);
+}
+END_TEST
+
+static const struct {
+        const char *script;
+        bool booted;
+} boots[] = {
+        {"up; exec -a '" TITLE "' sleep 1000", true},
+        /* Whoever wraps it looks like nothing. */
+        {"(exec -a '" TITLE "' sleep 1000) & up; wait", true},
+        {"printf sidekiq.default >/proc/$$/comm; up; sleep 1000 & wait", true},
+        {"up; exec sleep 1000", false},
+};
+
+START_TEST(after_boot_timeout_a_look_finds_out_whether_it_has_booted)
+{
+        struct worker *worker = start("boot_timeout=60s\n", boots[_i].script);
+        usec_t late = usec_add(now(), 61 * USEC_PER_SEC);
+
+        look_run(&crew, false, now());
+        ck_assert_uint_eq(worker->boot_looked_at, 0);
+        if (boots[_i].booted)
+                look_until(worker->booted, late);
+        else
+                look_run(&crew, false, late);
+        ck_assert_uint_eq(worker->boot_looked_at, late);
+        ck_assert(worker->booted == boots[_i].booted);
+        ck_assert(crew_told("its beat is not to be found") == boots[_i].booted);
+}
+END_TEST
+
+/* Without a descriptor for it nobody knows, and a worker that has booted must not be taken for one that has
+ * not. */
+START_TEST(what_cannot_be_found_out_is_not_taken_for_a_worker_that_has_not_booted)
+{
+        struct worker *worker = start("boot_timeout=60s\n", "up; exec sleep 1000");
+        struct rlimit before;
+
+        unit_leave_descriptors(0, &before);
+        look_run(&crew, false, usec_add(now(), 61 * USEC_PER_SEC));
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+        ck_assert_uint_eq(worker->boot_looked_at, 0);
+}
+END_TEST
+
+START_TEST(the_oom_killer_is_noticed_when_it_strikes_again)
+{
+        char proc[80];
+
+        start("", "up; exec sleep 1000");
+        snprintf(proc, sizeof(proc), "%s/proc", server_directory);
+        unit_write_file(server_directory, "proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 800 kB\n");
+        unit_write_file(server_directory, "proc/vmstat", "nr_free_pages 1\noom_kill 7\n");
+        proc_host_close(crew.host);
+        ck_assert_int_eq(proc_host_open(proc, server_directory, &crew.host), 0);
+        look_run(&crew, false, 1000);
+        ck_assert_uint_eq(crew_world->available_bytes, 800 * 1024);
+        ck_assert_uint_eq(crew_world->oom_at, 0); /* it may have struck at any time */
+        unit_write_file(server_directory, "proc/vmstat", "nr_free_pages 1\noom_kill 8\n");
+        look_run(&crew, true, 2000);
+        ck_assert_uint_eq(crew_world->oom_at, 0);
+        look_run(&crew, false, 3000);
+        ck_assert_uint_eq(crew_world->oom_at, 3000);
+}
+END_TEST
+
+int main(void)
+{
+        if (server_is_missing())
+                return 77;
+        Suite *suite = suite_create("look");
+        TCase *cases = tcase_create("look");
+
+        tcase_set_timeout(cases, 60);
+        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove_all);
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, a_look_reads_the_heartbeat_of_a_worker);
+        tcase_add_test(cases, memory_is_read_at_regular_looks_alone);
+        tcase_add_loop_test(cases, the_proportional_share_is_asked_where_it_can_decide, 0, 2);
+        tcase_add_test(cases, job_threads_of_an_active_worker_are_a_witness_from_then_on);
+        tcase_add_test(cases, the_title_of_a_worker_tells_what_it_runs_while_its_beat_does_not);
+        tcase_add_test(cases, what_no_worker_is_called_tells_nothing);
+        tcase_add_loop_test(cases, after_boot_timeout_a_look_finds_out_whether_it_has_booted, 0,
+                            ELEMENTSOF(boots));
+        tcase_add_test(cases, what_cannot_be_found_out_is_not_taken_for_a_worker_that_has_not_booted);
+        tcase_add_test(cases, the_oom_killer_is_noticed_when_it_strikes_again);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/* Are the records of sqmgr-heartbeat(7) read right, and is garbage never taken for one? Redis is a real
+ * redis-server. */
+/* promises: P1 P5 */
+#include "frameworks/native/native.h"
+#include "frameworks/native/native_beats.h"
+#include "frameworks/table.h"
+#include "io/clock.h"
+#include "model/world.h"
+#include "redis_server.h"
+
+#define HOST "vm"
+
+static const struct {
+        const char *identity, *host;
+        pid_t pid;
+} identities[] = {
+        {"vm:15756", "vm", 15756},
+        {"fe80::1:42", "fe80::1", 42},
+        {"a:2147483647", "a", 2147483647},
+        {"", NULL, 0},
+        {"vm", NULL, 0},
+        {":15756", NULL, 0},
+        {"vm:", NULL, 0},
+        {"vm:0", NULL, 0},
+        {"vm:01", NULL, 0},
+        {"vm:-1", NULL, 0},
+        {"vm: 1", NULL, 0},
+        {"vm:1 ", NULL, 0},
+        {"vm:2147483648", NULL, 0},
+        {"vm:99999999999999999999", NULL, 0},
+};
+
+START_TEST(takes_identities_apart_from_the_right)
+{
+        const char *text = identities[_i].identity;
+        size_t host_len = 0;
+        pid_t pid = 0;
+
+        ck_assert_int_eq(native_identity_parse(text, strlen(text), &host_len, &pid), !!identities[_i].host);
+        ck_assert_int_eq(pid, identities[_i].pid);
+        if (identities[_i].host)
+                ck_assert_int_eq(strncmp(text, identities[_i].host, host_len), 0);
+        ck_assert_uint_eq(host_len, identities[_i].host ? strlen(identities[_i].host) : 0);
+}
+END_TEST
+
+#define BEAT "v=1\nbeat=1795341600.25\n"
+
+static const struct {
+        const char *text;
+        struct heartbeat expect; /* beat_usec 0: none */
+} records[] = {
+        {BEAT "busy=2\nquiet=0\n", {.beat_usec = 1795341600250000, .busy = 2}},
+        {"quiet=1\nbusy=0\nbeat=7\nv=1\n", {.beat_usec = 7000000, .quiet = true}},
+        {BEAT "busy=0\nquiet=1\nstart=182736\nconcurrency=5\nversion=1.0\ntag=a=b\nother=\n\xff=\x01\n",
+         {.beat_usec = 1795341600250000, .quiet = true, .start = 182736, .concurrency = 5}},
+        {BEAT "busy=0\nquiet=1\nquiet_sig=USR1\nresume_sig=USR2\nstop_sig=INT\n",
+         {.beat_usec = 1795341600250000, .quiet = true, .quiet_signal = SIGUSR1, .stop_signal = SIGINT}},
+        {BEAT "busy=0\nquiet=1\nquiet_sig=WINCH\nresume_sig=\nstop_sig=QUIT\n",
+         {.beat_usec = 1795341600250000, .quiet = true, .quiet_signal = SIGWINCH, .stop_signal = SIGQUIT}},
+        {BEAT "busy=0\nquiet=1\nquiet_sig=TERM\nstop_sig=TERM\n",
+         {.beat_usec = 1795341600250000, .quiet = true, .quiet_signal = SIGTERM, .stop_signal = SIGTERM}},
+        {"", {0}},
+        {"\n", {0}},
+        {"v=1\n", {0}},
+        {"beat=7\nbusy=0\nquiet=0\n", {0}}, /* each that is required */
+        {"v=1\nbusy=0\nquiet=0\n", {0}},
+        {"v=1\nbeat=7\nquiet=0\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\n", {0}},
+        {"v=2\nbeat=7\nbusy=0\nquiet=0\n", {0}}, /* of another version */
+        {"v=\nbeat=7\nbusy=0\nquiet=0\n", {0}},
+        {"v=1.0\nbeat=7\nbusy=0\nquiet=0\n", {0}},
+        {"v=1\r\nbeat=7\r\nbusy=0\r\nquiet=0\r\n", {0}}, /* of another form */
+        {"v=1\nbeat=7\nbusy=0\nquiet=0", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\n\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\nwords\n", {0}},
+        {"v = 1\nbeat=7\nbusy=0\nquiet=0\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\nbusy=0\n", {0}},
+        {"v=1\nv=1\nbeat=7\nbusy=0\nquiet=0\n", {0}},
+        {"v=1\nbeat=0\nbusy=0\nquiet=0\n", {0}}, /* numbers */
+        {"v=1\nbeat=-7\nbusy=0\nquiet=0\n", {0}},
+        {"v=1\nbeat=1e9\nbusy=0\nquiet=0\n", {0}},
+        {"v=1\nbeat=999999999999\nbusy=0\nquiet=0\n", {0}},
+        {"v=1\nbeat=7\nbusy=-1\nquiet=0\n", {0}},
+        {"v=1\nbeat=7\nbusy=1000001\nquiet=0\n", {0}},
+        {"v=1\nbeat=7\nbusy=18446744073709551616\nquiet=0\n", {0}},
+        {"v=1\nbeat=7\nbusy=\nquiet=0\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=2\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=true\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\nstart=0\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\nstart=\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\nstart=x\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\nconcurrency=many\n", {0}},
+        {BEAT "busy=0\nquiet=1\nquiet_sig=KILL\n", {0}}, /* signals */
+        {BEAT "busy=0\nquiet=1\nquiet_sig=STOP\n", {0}},
+        {BEAT "busy=0\nquiet=1\nquiet_sig=ABRT\n", {0}},
+        {BEAT "busy=0\nquiet=1\nquiet_sig=\n", {0}},
+        {BEAT "busy=0\nquiet=1\nquiet_sig=SIGTSTP\n", {0}},
+        {BEAT "busy=0\nquiet=1\nquiet_sig=tstp\n", {0}},
+        {BEAT "busy=0\nquiet=1\nquiet_sig=20\n", {0}},
+        {BEAT "busy=0\nquiet=1\nresume_sig=KILL\n", {0}},
+        {BEAT "busy=0\nquiet=1\nstop_sig=KILL\n", {0}},
+        {BEAT "busy=0\nquiet=1\nstop_sig=STOP\n", {0}},
+        {BEAT "busy=0\nquiet=1\nstop_sig=TSTP\n", {0}},
+        {BEAT "busy=0\nquiet=1\nstop_sig=CONT\n", {0}},
+        {BEAT "busy=0\nquiet=1\nstop_sig=\n", {0}},
+        {BEAT "busy=0\nquiet=1\nstop_sig=TERMINATE\n", {0}},
+};
+
+static void expect_beat(const struct heartbeat *beat, const struct heartbeat *expect)
+{
+        ck_assert_uint_eq(beat->beat_usec, expect->beat_usec);
+        ck_assert_uint_eq(beat->busy, expect->busy);
+        ck_assert_int_eq(beat->quiet, expect->quiet);
+        ck_assert_uint_eq(beat->start, expect->start);
+        ck_assert_uint_eq(beat->concurrency, expect->concurrency);
+        ck_assert_int_eq(beat->quiet_signal, expect->quiet_signal);
+        ck_assert_int_eq(beat->stop_signal, expect->stop_signal);
+        ck_assert(!beat->work_list_known);
+}
+
+/* A copy that ends where the text does: who reads beyond is found out. */
+START_TEST(takes_a_record_or_leaves_it)
+{
+        size_t len = strlen(records[_i].text);
+        _cleanup_free_ char *text = malloc(MAX(len, 1U));
+        struct heartbeat beat = {0};
+
+        memcpy(text, records[_i].text, len);
+        bool taken = native_take_record(text, len, &beat);
+        ck_assert_int_eq(taken, records[_i].expect.beat_usec != 0);
+        expect_beat(&beat, &records[_i].expect);
+}
+END_TEST
+
+START_TEST(takes_no_value_with_a_nul)
+{
+        static const char text[] = "v=1\nbeat=7\nbusy=0\0\nquiet=0\n";
+        struct heartbeat beat;
+
+        ck_assert(!native_take_record(text, sizeof(text) - 1, &beat));
+}
+END_TEST
+
+START_TEST(has_its_row)
+{
+        const struct framework *native = framework_of(&native_traits);
+
+        ck_assert_uint_eq(native_traits.id, 2); /* as all state files have it */
+        ck_assert_int_eq(native->quiet_signal, SIGTSTP);
+        ck_assert_int_eq(native->stop_signal, SIGTERM);
+        /* CONT would have it take jobs again. */
+        ck_assert_int_eq(native->wake_signal, 0);
+        ck_assert(native->take_record == native_take_record);
+        ck_assert_uint_eq(native_traits.stale_usec, 30 * USEC_PER_SEC);
+        ck_assert(native_traits.uncaught_is_stop && native_traits.memory_of_tree);
+}
+END_TEST
+
+static struct redis *redis;
+static struct beats *beats;
+static const struct settings world_settings = {.check_interval = 5 * USEC_PER_SEC};
+static const struct fleet_settings fleet_settings = {.traits = &native_traits};
+static struct world world = {.settings = &world_settings};
+static struct fleet fleet = {.world = &world, .settings = &fleet_settings};
+static struct worker worker;
+static struct beats_slot *slot;
+static struct heartbeat told; /* the last one */
+static unsigned n_told, n_done;
+static uint64_t process_start; /* of the processes of this world */
+
+static const char *host_name(_unused_ void *userdata)
+{
+        return HOST;
+}
+
+static int never(_unused_ pid_t pid, _unused_ const struct worker *of, _unused_ void *userdata)
+{
+        return 0;
+}
+
+static int always(_unused_ pid_t pid, _unused_ const struct worker *of, _unused_ void *userdata)
+{
+        return 1;
+}
+
+static int has_start(pid_t pid, uint64_t start, _unused_ void *userdata)
+{
+        ck_assert_int_eq(pid, worker.pid);
+        return start == process_start;
+}
+
+static void on_ambiguous(_unused_ struct worker *of, bool ambiguous, _unused_ void *userdata)
+{
+        ck_assert(!ambiguous);
+}
+
+static void on_identity(struct worker *of, pid_t pid, _unused_ void *userdata)
+{
+        of->beat_pid = pid;
+        of->beat_pid_start = process_start;
+}
+
+static void on_heartbeat(_unused_ struct worker *of, const struct heartbeat *beat, _unused_ void *userdata)
+{
+        told = *beat;
+        n_told++;
+}
+
+static void on_done(_unused_ struct beats *of, _unused_ void *userdata)
+{
+        n_done++;
+}
+
+static const struct beats_ops ops = {
+        .host_name = host_name,
+        .is_descendant = never,
+        .has_booted = always,
+        .has_start = has_start,
+        .on_ambiguous = on_ambiguous,
+        .on_identity = on_identity,
+        .on_heartbeat = on_heartbeat,
+        .on_done = on_done,
+};
+
+static void setup(void)
+{
+        loop_start();
+        n_told = n_done = 0;
+        server_start(0, NULL, NULL);
+        redis = server_connect(SERVER_PATIENCE);
+        const struct beats_source source = {.redis = redis, .format = &native_beats, .namespace = "app"};
+        ck_assert_int_eq(redis_beats_new(&source, &ops, NULL, &beats), 0);
+        /* No process has this pid. */
+        worker = (struct worker){
+                .fleet = &fleet, .pid = 5000000, .pid_start = 77, .spawned_at = clock_now(CLOCK_MONOTONIC)};
+        process_start = worker.pid_start;
+        ck_assert_int_eq(beats_add(beats, &worker, &slot), 0);
+}
+
+static void teardown(void)
+{
+        beats = beats_free(beats);
+        redis = redis_free(redis);
+        loop_end();
+}
+
+static void look(void)
+{
+        unsigned before = n_done;
+
+        beats_want(slot, LOOK_BEAT);
+        if (beats_look(beats) == BEATS_LOOKING)
+                run_until(n_done > before);
+}
+
+static void beat(const char *at, const char *more)
+{
+        server_do("SADD app:sqmgr:workers " HOST ":5000000 other:1 " HOST ":0 x");
+        server_do("HSET app:sqmgr:worker:" HOST ":5000000 v 1 busy 2 quiet 0 beat %s", at);
+        if (more)
+                server_do("HSET app:sqmgr:worker:" HOST ":5000000 start %s", more);
+}
+
+static void look_until_told(void)
+{
+        while (n_told == 0)
+                look();
+}
+
+START_TEST(reads_a_worker_in_redis)
+{
+        beat("100.5", NULL);
+        server_do("HSET app:sqmgr:worker:" HOST ":5000000 stop_sig USR2 concurrency 3");
+        look();
+        /* It was there before the worker, for all that is known. */
+        ck_assert_uint_eq(n_told, 0);
+        beat("105.5", NULL);
+        look_until_told();
+        ck_assert_str_eq(beats_identity(slot), HOST ":5000000");
+        expect_beat(&told,
+                    &(struct heartbeat){
+                            .beat_usec = 105500000, .busy = 2, .concurrency = 3, .stop_signal = SIGUSR2});
+        /* One that names what is not to be sent does not count. */
+        n_told = 0;
+        server_do("HSET app:sqmgr:worker:" HOST ":5000000 stop_sig KILL beat 106");
+        look();
+        ck_assert_uint_eq(n_told, 0);
+        server_do("HDEL app:sqmgr:worker:" HOST ":5000000 stop_sig");
+        look_until_told();
+        ck_assert_int_eq(told.stop_signal, 0);
+}
+END_TEST
+
+/* Another container of this host name has a worker of the same pid: both write one hash. */
+START_TEST(takes_no_record_that_says_it_is_of_another_process)
+{
+        look();
+        beat("100.5", "78");
+        for (unsigned i = 0; i < 5; i++)
+                look();
+        beat("105.5", "78");
+        for (unsigned i = 0; i < 5; i++)
+                look();
+        ck_assert_uint_eq(n_told, 0);
+        ck_assert_ptr_null(beats_identity(slot));
+
+        beat("104.25", "77");
+        look_until_told();
+        ck_assert_uint_eq(told.start, 77);
+}
+END_TEST
+
+START_TEST(takes_keys_of_another_kind_for_none)
+{
+        server_do("SET app:sqmgr:worker:" HOST ":5000000 x");
+        server_do("SADD app:sqmgr:workers " HOST ":5000000");
+        for (unsigned i = 0; i < 3; i++)
+                look();
+        ck_assert_uint_eq(n_told, 0);
+        server_do("DEL app:sqmgr:worker:" HOST ":5000000");
+        beat("100.5", NULL);
+        look();
+        beat("105.5", NULL);
+        look_until_told();
+}
+END_TEST
+
+int main(void)
+{
+        if (server_is_missing())
+                return 77;
+        Suite *suite = suite_create("native");
+        TCase *format = tcase_create("format"), *read = tcase_create("redis");
+
+        tcase_add_loop_test(format, takes_identities_apart_from_the_right, 0, ELEMENTSOF(identities));
+        tcase_add_loop_test(format, takes_a_record_or_leaves_it, 0, ELEMENTSOF(records));
+        tcase_add_test(format, takes_no_value_with_a_nul);
+        tcase_add_test(format, has_its_row);
+        suite_add_tcase(suite, format);
+        tcase_set_timeout(read, 60);
+        tcase_add_unchecked_fixture(read, server_directory_make, server_directory_remove);
+        tcase_add_checked_fixture(read, setup, teardown);
+        tcase_add_test(read, reads_a_worker_in_redis);
+        tcase_add_test(read, takes_no_record_that_says_it_is_of_another_process);
+        tcase_add_test(read, takes_keys_of_another_kind_for_none);
+        suite_add_tcase(suite, read);
+        return unit_main(suite);
+}

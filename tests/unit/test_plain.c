@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: MIT */
+/* Framework plain: what its settings mean, what becomes of a worker that tells nothing of its jobs, and what
+ * is shown of it. */
+/* promises: P1 P4 P7 */
+#include "daemon/api/metrics.h"
+#include "daemon/api/status.h"
+#include "frameworks/plain/plain.h"
+#include "model/findings.h"
+#include "model/state.h"
+#include "settings_text.h"
+#include "world.h"
+#include <signal.h>
+
+#define FLEET "[fleet:a]\ncommand=run\nframework=plain\n"
+
+static const struct {
+        const char *key, *value, *why;
+} useless[] = {
+        {"heartbeat", "redis", "framework 'native'"},
+        {"redis_url", "redis://h", "heartbeats in Redis"},
+        {"hang_after", "1min", "workers that beat"},
+        {"hang_action", "kill", "workers that beat"},
+        {"rescue_jobs", "requeue", "workers whose jobs can be put back"},
+        {"rescue_limit", "1", "workers whose jobs can be put back"},
+        {"job_warn_after", "1h", "workers that list their jobs"},
+        {"stuck_job_action", "dump", "workers that tell what their threads are at"},
+};
+
+START_TEST(what_would_do_nothing_is_refused)
+{
+        _cleanup_free_ char *errors = NULL;
+        char text[256], expected[256];
+
+        snprintf(text, sizeof(text), FLEET "%s=%s\n", useless[_i].key, useless[_i].value);
+        snprintf(expected, sizeof(expected), "f:4: fleet 'a': '%s' is for %s only, and this is 'plain'\n",
+                 useless[_i].key, useless[_i].why);
+        ck_assert_ptr_null(read_settings(&root_surroundings, text, &errors));
+        ck_assert_str_eq(errors, expected);
+}
+END_TEST
+
+START_TEST(what_all_fleets_are_given_is_for_the_others)
+{
+        char text[1024] = "[fleet]\npreset=huey\nstop_signal=USR1\nstop_timeout=40s\n";
+
+        for (size_t i = 0; i < ELEMENTSOF(useless); i++)
+                snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s=%s\n", useless[i].key,
+                         useless[i].value);
+        strcat(text, FLEET "[fleet:b]\ncommand=run\n");
+        _cleanup_settings_ struct settings *settings = read_good(text);
+
+        ck_assert(!fleet_settings_need_redis(settings->fleets[0]));
+        ck_assert(fleet_settings_need_redis(settings->fleets[1]));
+        ck_assert_int_eq(fleet_settings_stop_signal(settings->fleets[0]), SIGUSR1);
+        ck_assert_int_eq(fleet_settings_stop_signal(settings->fleets[1]), 0);
+        ck_assert(!settings->fleets[0]->stop_bounded);
+        ck_assert(!settings->fleets[1]->stop_bounded);
+        ck_assert_uint_eq(settings->fleets[1]->stop_timeout, 40 * USEC_PER_SEC);
+}
+END_TEST
+
+/* stop: in seconds. */
+static const struct {
+        const char *all, *own;
+        int signal;
+        unsigned stop;
+        bool bounded;
+} stops[] = {
+        {"", "", 0, 60, false},
+        {"", "stop_timeout=2s", 0, 2, true},
+        {"stop_timeout=2s", "", 0, 2, false},
+        {"", "preset=celery", SIGTERM, 60, false},
+        {"stop_timeout=2s", "preset=celery", SIGTERM, 2, false},
+        {"", "preset=huey", SIGINT, 60, false},
+        {"", "preset=huey\nstop_signal=QUIT", SIGQUIT, 60, false},
+        {"", "preset=dramatiq", SIGTERM, 660, true},
+        {"stop_timeout=2s", "preset=dramatiq", SIGTERM, 660, true},
+        {"stop_timeout=2s\nstop_signal=INT", "preset=dramatiq\nstop_timeout=5s", SIGINT, 5, true},
+        {"preset=dramatiq", "", SIGTERM, 660, true},
+};
+
+START_TEST(its_own_section_says_how_it_is_stopped_then_the_preset)
+{
+        char text[256];
+
+        snprintf(text, sizeof(text), "[fleet]\n%s\n" FLEET "%s\n", stops[_i].all, stops[_i].own);
+        _cleanup_settings_ struct settings *settings = read_good(text);
+        const struct fleet_settings *fleet = settings->fleets[0];
+
+        ck_assert_int_eq(fleet_settings_stop_signal(fleet), stops[_i].signal);
+        ck_assert_uint_eq(fleet->stop_timeout, stops[_i].stop * USEC_PER_SEC);
+        ck_assert_int_eq(fleet->stop_bounded, stops[_i].bounded);
+}
+END_TEST
+
+START_TEST(a_reload_says_anew_how_it_is_stopped)
+{
+        _cleanup_settings_ struct settings *old = read_good(FLEET "preset=huey"), *merged = NULL;
+        _cleanup_settings_ struct settings *new = read_good(FLEET "stop_signal=QUIT\nstop_timeout=3s");
+
+        ck_assert_int_eq(settings_merge(old, new, &merged), 0);
+        ck_assert_int_eq(fleet_settings_stop_signal(merged->fleets[0]), SIGQUIT);
+        ck_assert_uint_eq(merged->fleets[0]->stop_timeout, 3 * USEC_PER_SEC);
+        ck_assert(merged->fleets[0]->stop_bounded);
+}
+END_TEST
+
+START_TEST(until_its_framework_is_another_it_is_stopped_as_before)
+{
+        _cleanup_settings_ struct settings *plain = read_good(FLEET "preset=huey\nstop_timeout=2s");
+        _cleanup_settings_ struct settings *sidekiq = read_good("[fleet:a]\ncommand=run\n");
+        _cleanup_settings_ struct settings *there = NULL, *back = NULL;
+
+        ck_assert_int_eq(settings_merge(sidekiq, plain, &there), 0);
+        ck_assert(!there->fleets[0]->stop_bounded);
+        ck_assert_uint_eq(there->fleets[0]->stop_timeout, 60 * USEC_PER_SEC);
+        ck_assert_int_eq(settings_merge(plain, sidekiq, &back), 0);
+        ck_assert_int_eq(fleet_settings_stop_signal(back->fleets[0]), SIGINT);
+        ck_assert_uint_eq(back->fleets[0]->stop_timeout, 2 * USEC_PER_SEC);
+}
+END_TEST
+
+static struct test_world t;
+static struct worker *worker;
+
+static void setup(void)
+{
+        test_world_open(&t, 1);
+        t.fleet_settings.traits = &plain_traits;
+        t.fleet_settings.heartbeat = HEARTBEAT_UNSET;
+        worker = test_spawn_ready(&t);
+}
+
+static void teardown(void)
+{
+        test_world_close(&t);
+}
+
+/* Its process runs, seconds later: that is all that is ever seen of it. */
+static void runs(unsigned seconds)
+{
+        t.now += seconds * USEC_PER_SEC;
+        observe_heartbeat(worker, &(struct heartbeat){.beat_usec = t.now}, t.now);
+}
+
+/* What the next plan has for the worker, which is carried out; -1: nothing. */
+static int done(enum action_signal *ret_signal)
+{
+        const struct plan *plan = &t.pass.plan;
+
+        test_plan(&t);
+        for (size_t i = 0; i < plan->n_actions; i++) {
+                const struct action *action = &plan->actions[i];
+
+                if (action->worker != worker)
+                        continue;
+                *ret_signal = action_signal(action);
+                if (action->kind == ACTION_QUIET)
+                        observe_quieted(worker, action->reason, 0, t.now);
+                else if (action->kind == ACTION_STOP)
+                        observe_stopped(worker, action->reason, 0, t.now);
+                else
+                        observe_killed(worker, 0, t.now);
+                return (int)action->kind;
+        }
+        return -1;
+}
+
+static void tell(void)
+{
+        enum action_signal signal;
+
+        command_quiet_worker(t.world, worker, t.now);
+        ck_assert_int_eq(done(&signal), ACTION_QUIET);
+        ck_assert_int_eq(signal, ACTION_SIGNAL_STOP);
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+}
+
+static void ended(void)
+{
+        enum action_signal signal;
+
+        ck_assert_int_eq(done(&signal), ACTION_STOP);
+        ck_assert_int_eq(signal, ACTION_SIGNAL_NONE);
+        ck_assert_int_eq(done(&signal), ACTION_KILL);
+        ck_assert_int_eq(signal, ACTION_SIGNAL_KILL);
+}
+
+START_TEST(its_story_speaks_of_no_beats_and_no_jobs)
+{
+        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_ACTIVE), "default/1 (pid 100) runs"));
+        tell();
+        ck_assert_str_eq(test_event_text(&t, EVENT_QUIET), "default/1 (pid 100) is told to exit: operator");
+        test_exit(&t, worker, 0);
+        struct worker *next = test_spawn(&t);
+        test_plan(&t);
+        ck_assert_str_eq(test_waits_for(&t, next),
+                         "waits until its command runs, given up in 2min (boot_timeout 2min)");
+        t.now += USEC_PER_SEC;
+        test_exit(&t, next, 3);
+        ck_assert_str_eq(test_event_text(&t, EVENT_CRASHED),
+                         "default/2 (pid 101) exited with status 3 after 1s");
+        next = test_spawn(&t);
+        observe_stopped(next, REASON_BOOT, 0, t.now);
+        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_BOOT_TIMEOUT),
+                                     "did not run its command within boot_timeout"));
+}
+END_TEST
+
+START_TEST(one_that_was_told_is_left_alone_for_ever)
+{
+        enum action_signal signal;
+
+        tell();
+        for (unsigned i = 0; i < 24; i++) {
+                runs(3600);
+                ck_assert_int_eq(done(&signal), -1);
+                ck_assert_str_eq(test_waits_for(&t, worker), "waits for it to exit");
+        }
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+}
+END_TEST
+
+START_TEST(within_its_own_stop_timeout_it_must_exit)
+{
+        enum action_signal signal;
+
+        t.fleet_settings.stop_bounded = true;
+        t.fleet_settings.stop_timeout = 20 * USEC_PER_SEC;
+        tell();
+        runs(5);
+        ck_assert_int_eq(done(&signal), -1);
+        ck_assert_str_eq(test_waits_for(&t, worker), "waits for it to exit, killed in 15s (stop_timeout)");
+        runs(15);
+        ended();
+        ck_assert_str_eq(test_event_text(&t, EVENT_KILLED),
+                         "default/1 (pid 100) did not exit within 20s (stop_timeout) and is killed");
+}
+END_TEST
+
+/* Of drain_timeout and stop_timeout; seconds. */
+static const struct {
+        unsigned drain, stop, ends;
+} both[] = {{10, 20, 20}, {30, 20, 30}};
+
+START_TEST(the_longer_of_both_times_counts)
+{
+        enum action_signal signal;
+        char text[128];
+
+        t.fleet_settings.stop_bounded = true;
+        t.fleet_settings.drain_timeout = both[_i].drain * USEC_PER_SEC;
+        t.fleet_settings.stop_timeout = both[_i].stop * USEC_PER_SEC;
+        tell();
+        ck_assert_int_eq(done(&signal), -1);
+        snprintf(text, sizeof(text), "waits for it to exit, killed in %us (drain_timeout and stop_timeout)",
+                 both[_i].ends);
+        ck_assert_str_eq(test_waits_for(&t, worker), text);
+        runs(both[_i].ends - 1);
+        (void)done(&signal);
+        ck_assert_int_eq(done(&signal), -1);
+        runs(1);
+        while (done(&signal) == ACTION_STOP)
+                ck_assert_int_eq(signal, ACTION_SIGNAL_NONE);
+        ck_assert_uint_eq(test_events(&t, EVENT_KILLED), 1);
+}
+END_TEST
+
+START_TEST(at_a_shutdown_it_is_told_once_and_has_its_time)
+{
+        enum action_signal signal;
+
+        t.fleet_settings.stop_bounded = true;
+        t.fleet_settings.stop_timeout = 90 * USEC_PER_SEC;
+        command_shutdown(t.world, t.now);
+        ck_assert_int_eq(done(&signal), ACTION_QUIET);
+        ck_assert_int_eq(signal, ACTION_SIGNAL_STOP);
+        runs(60); /* shutdown_timeout */
+        ck_assert_int_eq(done(&signal), ACTION_STOP);
+        ck_assert_int_eq(signal, ACTION_SIGNAL_NONE);
+        char text[128];
+        ck_assert_str_eq(world_stopping_text(t.world, t.now, text, sizeof(text)),
+                         "1 worker left, all told to exit");
+        runs(29);
+        ck_assert_int_eq(done(&signal), -1);
+        runs(1);
+        ck_assert_int_eq(done(&signal), ACTION_KILL);
+}
+END_TEST
+
+/* With all that it had started, while its command was not seen to run: that it does then is no sign of
+ * another one, which had not been told. */
+START_TEST(one_that_was_told_before_it_ran_is_not_told_again)
+{
+        enum action_signal signal;
+
+        worker = test_spawn(&t);
+        t.now += t.fleet_settings.boot_timeout;
+        observe_stopped(worker, REASON_BOOT, 0, t.now);
+        for (unsigned i = 0; i < 10; i++) {
+                runs(5);
+                ck_assert_int_eq(worker->state, WORKER_STOPPING);
+                ck_assert_int_eq(done(&signal), -1);
+        }
+}
+END_TEST
+
+/* It is beyond doubt from its first moment on: there is no Redis that could be away. */
+START_TEST(a_release_that_dies_young_halts_its_restart)
+{
+        t.newborn.boot_usec = 0;
+        t.newborn.die_usec = 2 * USEC_PER_SEC;
+        ck_assert_int_eq(command_restart(t.world, t.fleet, t.now), COMMAND_DONE);
+        test_run(&t, 60);
+        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_HALTED);
+        ck_assert_uint_eq(t.quiets, 0);
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        ck_assert_uint_ge(test_events(&t, EVENT_CRASHED), 3);
+}
+END_TEST
+
+START_TEST(one_that_dies_young_is_started_again_later_and_later)
+{
+        t.newborn.boot_usec = 0;
+        t.newborn.die_usec = 2 * USEC_PER_SEC;
+        test_exit(&t, worker, 1);
+        test_run(&t, 60);
+        ck_assert_uint_ge(t.fleet->crash.count, FLEET_CRASH_LOOP);
+        ck_assert_uint_lt(t.starts, 20);
+        ck_assert_uint_ge(test_events(&t, EVENT_CRASH_LOOP), 1);
+        t.newborn.die_usec = USEC_INFINITY;
+        t.now = t.fleet->crash.next_at;
+        test_settle(&t);
+}
+END_TEST
+
+/* What the state has of the worker, whose process lives, in the place of the world's own. */
+static void adopt(uint64_t version)
+{
+        const struct state_source source = {.world = t.world, .boot_id = "boot", .now = t.now};
+        struct state *state = NULL;
+        uint8_t *bytes = NULL;
+        size_t size;
+
+        ck_assert_int_eq(state_pack(&source, &bytes, &size), 0);
+        ck_assert_uint_eq(bytes[8], version);
+        ck_assert_int_eq(state_unpack(bytes, size, "boot", t.now, &state), STATE_READ);
+        const struct worker *known = &state->fleets[0].workers[0].worker;
+        test_exit(&t, worker, 0);
+        fleet_reap(t.fleet, test_process_free);
+        worker = observe_adopted(t.fleet, known, known->pid_start, known->beat_pid_start, t.now);
+        ck_assert_ptr_nonnull(worker);
+        state_free(state);
+        free(bytes);
+}
+
+START_TEST(the_next_sqmgr_does_not_tell_it_again)
+{
+        enum action_signal signal;
+
+        t.fleet_settings.stop_bounded = true;
+        tell();
+        runs(5);
+        adopt(1);
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        ck_assert_int_eq(done(&signal), -1);
+        for (unsigned i = 0; i < 5; i++) {
+                runs(5);
+                ck_assert_int_eq(done(&signal), -1);
+        }
+        ck_assert_str_eq(test_waits_for(&t, worker), "waits for it to exit, killed in 30s (stop_timeout)");
+        ck_assert_uint_eq(test_events(&t, EVENT_SEVERAL), 0);
+        runs(30);
+        ended();
+}
+END_TEST
+
+static const struct traits may_catch = {
+        .name = "may-catch", .uncaught_is_stop = true, .tells_busy = true, .stale_usec = USEC_PER_MIN};
+
+START_TEST(one_that_would_die_of_being_quieted_is_told_to_exit)
+{
+        enum action_signal signal;
+
+        t.fleet_settings.traits = &may_catch;
+        command_quiet_worker(t.world, worker, t.now);
+        test_plan(&t);
+        ck_assert_uint_eq(test_planned(&t, ACTION_QUIET, worker), 1);
+        ck_assert_int_eq(action_signal(&t.pass.plan.actions[0]), ACTION_SIGNAL_QUIET);
+        observe_quieted(worker, REASON_OPERATOR, ENOTSUP, t.now);
+        ck_assert_uint_eq(test_events(&t, EVENT_QUIET_UNCAUGHT), 1);
+        adopt(2);
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        runs(5);
+        runs(5);
+        ck_assert_int_eq(done(&signal), ACTION_QUIET);
+        ck_assert_int_eq(signal, ACTION_SIGNAL_STOP);
+        ck_assert_str_eq(test_event_text(&t, EVENT_QUIET),
+                         "default/1 (pid 100) is told to exit: operator, 0 running");
+        ck_assert_int_eq(done(&signal), -1);
+        /* That of the next one is known, and told no more. */
+        observe_quieted(test_spawn_ready(&t), REASON_OPERATOR, ENOTSUP, t.now);
+        ck_assert_uint_eq(test_events(&t, EVENT_QUIET_UNCAUGHT), 1);
+        ck_assert_uint_eq(test_events(&t, EVENT_SIGNAL_REFUSED), 0);
+}
+END_TEST
+
+static char *metrics(void)
+{
+        const struct status_info info = {.version = "1", .world = t.world};
+        const struct tick_totals ticks = {0};
+
+        return metrics_render(&info, &ticks, t.world, t.now);
+}
+
+START_TEST(what_it_does_not_tell_is_shown_as_unknown)
+{
+        const struct status_info info = {.version = "1", .world = t.world};
+        _cleanup_json_ json_t *status = status_render(&info, t.world->fleets, 1, t.now);
+        json_t *shown = json_array_get(
+                json_object_get(json_array_get(json_object_get(status, "fleets"), 0), "workers"), 0);
+        _cleanup_free_ char *text = metrics();
+
+        ck_assert_uint_eq(json_array_size(json_object_get(status, "redis")), 0);
+        ck_assert(json_is_null(json_object_get(shown, "busy")));
+        ck_assert(json_is_null(json_object_get(shown, "concurrency")));
+        ck_assert(json_is_null(json_object_get(shown, "beat_age_seconds")));
+        ck_assert_str_eq(json_string_value(json_object_get(shown, "evidence")), "proc");
+        ck_assert_ptr_nonnull(strstr(text, "sqmgr_fleet_ready_workers{fleet=\"default\"} 1\n"));
+        ck_assert_ptr_null(strstr(text, "sqmgr_worker_busy_threads{"));
+        ck_assert_ptr_null(strstr(text, "sqmgr_worker_beat_age_seconds{"));
+        ck_assert_ptr_null(strstr(text, "sqmgr_jobs_cut_off_total{"));
+        ck_assert_ptr_null(strstr(text, "sqmgr_redis_up"));
+        ck_assert_ptr_null(strstr(text, "sqmgr_queue_jobs"));
+}
+END_TEST
+
+START_TEST(places_that_it_holds_are_told_of_without_jobs)
+{
+        t.fleet_settings.max_processes = 1;
+        tell();
+        runs(5);
+        test_plan(&t);
+        ck_assert_str_eq(
+                test_fleet_waits_for(&t),
+                "waits for one of its processes to end: 1 of 1 (max_processes) is draining, default/1 "
+                "(pid 100) for 5s");
+}
+END_TEST
+
+START_TEST(the_doctor_asks_for_no_heartbeat)
+{
+        struct findings findings = {0};
+        const struct doctor_machine machine = {0};
+        const struct doctor_worker facts = {.worker = worker, .other_namespace = true};
+
+        t.fleet->order = ORDER_STOP;
+        doctor_fleet(&findings, &machine, t.fleet, &facts, 1, t.now);
+        ck_assert_uint_eq(findings.n, 1);
+        ck_assert_str_eq(findings.list[0].text, "stopped: it starts no worker");
+        findings_clear(&findings);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("plain");
+        TCase *settings = tcase_create("settings"), *model = tcase_create("model");
+
+        tcase_add_loop_test(settings, what_would_do_nothing_is_refused, 0, ELEMENTSOF(useless));
+        tcase_add_test(settings, what_all_fleets_are_given_is_for_the_others);
+        tcase_add_loop_test(settings, its_own_section_says_how_it_is_stopped_then_the_preset, 0,
+                            ELEMENTSOF(stops));
+        tcase_add_test(settings, a_reload_says_anew_how_it_is_stopped);
+        tcase_add_test(settings, until_its_framework_is_another_it_is_stopped_as_before);
+        suite_add_tcase(suite, settings);
+
+        tcase_add_checked_fixture(model, setup, teardown);
+        tcase_add_test(model, its_story_speaks_of_no_beats_and_no_jobs);
+        tcase_add_test(model, one_that_was_told_is_left_alone_for_ever);
+        tcase_add_test(model, within_its_own_stop_timeout_it_must_exit);
+        tcase_add_loop_test(model, the_longer_of_both_times_counts, 0, ELEMENTSOF(both));
+        tcase_add_test(model, at_a_shutdown_it_is_told_once_and_has_its_time);
+        tcase_add_test(model, one_that_was_told_before_it_ran_is_not_told_again);
+        tcase_add_test(model, a_release_that_dies_young_halts_its_restart);
+        tcase_add_test(model, one_that_dies_young_is_started_again_later_and_later);
+        tcase_add_test(model, the_next_sqmgr_does_not_tell_it_again);
+        tcase_add_test(model, one_that_would_die_of_being_quieted_is_told_to_exit);
+        tcase_add_test(model, what_it_does_not_tell_is_shown_as_unknown);
+        tcase_add_test(model, places_that_it_holds_are_told_of_without_jobs);
+        tcase_add_test(model, the_doctor_asks_for_no_heartbeat);
+        suite_add_tcase(suite, model);
+        return unit_main(suite);
+}

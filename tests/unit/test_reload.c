@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of how the settings of a running sqmgr are read again (daemon/life/reload.h), with real files. */
+/* promises: P10 */
+#include "base/words.h"
+#include "crew.h"
+#include "daemon/life/reload.h"
+#include <unistd.h>
+
+#define BEFORE CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=1\n"
+
+static sd_event *event;
+static char dir[] = "/tmp/sqmgr-test-XXXXXX";
+static char path[64], log_path[64];
+static struct reloader reloader;
+static char **lines;
+
+static void setup(void)
+{
+        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        snprintf(path, sizeof(path), "%s/ini", dir);
+        snprintf(log_path, sizeof(log_path), "%s/log", dir);
+        ck_assert_int_ge(sd_event_new(&event), 0);
+        crew_start(event, BEFORE);
+        reloader = (struct reloader){.config_path = path, .settings = crew_settings, .links = &crew.links};
+        lines = NULL;
+        while (sd_event_run(event, 0) > 0)
+                ;
+}
+
+static void teardown(void)
+{
+        words_free(lines);
+        crew_settings = reloader.settings;
+        crew_end();
+        event = sd_event_unref(event);
+        unit_remove_tree(dir);
+}
+
+static int reload(const char *text)
+{
+        unit_write_file(dir, "ini", text);
+        crew_turn.pass.unsaved = false;
+        return reload_settings(&reloader, &lines);
+}
+
+START_TEST(what_changed_is_told_and_in_force)
+{
+        ck_assert_int_eq(reload(CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=3\n"), 0);
+        ck_assert_str_eq(lines[0], "[fleet:web] active_process_count: 1 -> 3");
+        ck_assert_ptr_null(lines[1]);
+        ck_assert_uint_eq(fleet_target(world_fleet(crew_world, "web")), 3);
+        ck_assert_ptr_eq(crew_world->settings, reloader.settings);
+        ck_assert(crew_turn.pass.unsaved);
+}
+END_TEST
+
+START_TEST(a_file_that_says_the_same_changes_nothing)
+{
+        uint64_t generation = crew_world->fleets[0]->generation;
+
+        ck_assert_int_eq(reload(BEFORE), 0);
+        ck_assert_ptr_null(lines[0]);
+        ck_assert_uint_eq(crew_world->fleets[0]->generation, generation);
+}
+END_TEST
+
+START_TEST(what_does_not_reach_all_says_so)
+{
+        ck_assert_int_eq(reload("[sqmgr]\nstate_file=/nonexistent/state\n" CREW_REDIS
+                                "[fleet:web]\ncommand=/bin/false\nactive_process_count=1\n"),
+                         0);
+        ck_assert_ptr_nonnull(strstr(lines[0], "state_file"));
+        ck_assert_ptr_nonnull(strstr(lines[0], "(not in force: restart sqmgr itself, its workers live on)"));
+        ck_assert_str_ne(reloader.settings->state_file, "/nonexistent/state");
+        ck_assert_str_eq(lines[1], "[fleet:web] command: /bin/true -> /bin/false (for new workers: 'sqmgrctl "
+                                   "restart' puts it into effect)");
+}
+END_TEST
+
+START_TEST(fleets_come_and_go)
+{
+        ck_assert_int_eq(reload(CREW_REDIS "[fleet:mail]\ncommand=/bin/true\n"
+                                           "redis_url=unix:///nonexistent/other\n"),
+                         0);
+        ck_assert_ptr_nonnull(lines[0]);
+        ck_assert_ptr_nonnull(lines[1]);
+        ck_assert_ptr_null(lines[2]);
+        ck_assert_str_eq(lines[0], "[fleet:web]: removed, its workers are drained");
+        ck_assert_str_eq(lines[1], "[fleet:mail]: added, its workers are started");
+        const struct fleet *mail = world_fleet(crew_world, "mail"), *web = world_fleet(crew_world, "web");
+        ck_assert_ptr_nonnull(mail->link);
+        ck_assert_ptr_ne(mail->link, web->link);
+        ck_assert_uint_eq(crew.links.n, 2);
+        ck_assert_uint_eq(fleet_target(web), 0);
+}
+END_TEST
+
+static const char *const bad[] = {
+        BEFORE "active_process_count=-1\n",
+        BEFORE "colour=red\n",
+        BEFORE "[fleet:mail]\n",
+        "",
+};
+
+START_TEST(a_file_with_anything_wrong_is_refused_whole)
+{
+        const struct settings *before = reloader.settings;
+
+        ck_assert_int_eq(reload(bad[_i]), 1);
+        ck_assert_ptr_nonnull(lines[0]);
+        for (char **line = lines; *line; line++)
+                ck_assert_msg(strncmp(*line, path, strlen(path)) == 0, "%s", *line);
+        ck_assert_ptr_eq(reloader.settings, before);
+        ck_assert_ptr_eq(crew_world->settings, before);
+        ck_assert_uint_eq(crew_world->n_fleets, 1);
+        ck_assert_uint_eq(fleet_target(crew_world->fleets[0]), 1);
+        ck_assert(!crew_turn.pass.unsaved);
+}
+END_TEST
+
+START_TEST(a_file_that_is_not_there_is_refused)
+{
+        const struct settings *before = reloader.settings;
+
+        ck_assert_int_eq(reload_settings(&reloader, &lines), 1);
+        ck_assert_ptr_nonnull(strstr(lines[0], "No such file"));
+        ck_assert_ptr_eq(reloader.settings, before);
+}
+END_TEST
+
+static void reload_told_by_signal(const char *text, char *log, size_t size)
+{
+        int fd = open(log_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), stderr_fd = dup(STDERR_FILENO);
+
+        unit_write_file(dir, "ini", text);
+        ck_assert_int_ge(dup2(fd, STDERR_FILENO), 0);
+        reload_by_signal(&reloader);
+        ck_assert_int_ge(dup2(stderr_fd, STDERR_FILENO), 0);
+        ssize_t n = pread(fd, log, size - 1, 0);
+        ck_assert_int_ge(n, 0);
+        log[n] = '\0';
+        close(fd);
+        close(stderr_fd);
+}
+
+START_TEST(the_log_tells_what_a_signal_has_changed)
+{
+        char log[2048];
+
+        reload_told_by_signal(CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=2\n", log,
+                              sizeof(log));
+        ck_assert_ptr_nonnull(strstr(log, "reload: [fleet:web] active_process_count: 1 -> 2"));
+        ck_assert_uint_eq(fleet_target(crew_world->fleets[0]), 2);
+        unsigned turns = crew_turns;
+        while (crew_turns == turns)
+                ck_assert_int_ge(sd_event_run(event, USEC_PER_SEC), 0);
+}
+END_TEST
+
+START_TEST(the_log_tells_why_a_signal_has_changed_nothing)
+{
+        char log[2048];
+
+        reload_told_by_signal(bad[0], log, sizeof(log));
+        ck_assert_ptr_nonnull(strstr(log, "is refused, the old settings stay in force"));
+        ck_assert_ptr_nonnull(strstr(log, "active_process_count"));
+        ck_assert_uint_eq(fleet_target(crew_world->fleets[0]), 1);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("reload");
+        TCase *cases = tcase_create("reload");
+
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, what_changed_is_told_and_in_force);
+        tcase_add_test(cases, a_file_that_says_the_same_changes_nothing);
+        tcase_add_test(cases, what_does_not_reach_all_says_so);
+        tcase_add_test(cases, fleets_come_and_go);
+        tcase_add_loop_test(cases, a_file_with_anything_wrong_is_refused_whole, 0, ELEMENTSOF(bad));
+        tcase_add_test(cases, a_file_that_is_not_there_is_refused);
+        tcase_add_test(cases, the_log_tells_what_a_signal_has_changed);
+        tcase_add_test(cases, the_log_tells_why_a_signal_has_changed_nothing);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

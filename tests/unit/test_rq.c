@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+/* Are RQ's forms, 1.0 to 2, read right, and is garbage never taken for one? */
+/* promises: P5 */
+#include "frameworks/rq/rq.h"
+#include "frameworks/rq/rq_beats.h"
+#include "frameworks/table.h"
+#include "unit.h"
+#include <hiredis/hiredis.h>
+#include <signal.h>
+#include <string.h>
+
+static struct field field(const char *text)
+{
+        return (struct field){.text = text, .len = text ? strlen(text) : 0};
+}
+
+static const struct {
+        const char *host, *pid, *key;
+        const char *identity; /* NULL: that is no worker */
+} workers[] = {
+        {"vm", "42", "rq:worker:6f0f", "vm:42:rq:worker:6f0f"},
+        {"vm", "42", "rq:worker:a:b c", "vm:42:rq:worker:a:b c"},
+        {"web-1.example.org", "2147483647", "rq:worker:x", "web-1.example.org:2147483647:rq:worker:x"},
+        {NULL, "42", "rq:worker:6f0f", NULL},
+        {"vm", NULL, "rq:worker:6f0f", NULL},
+        {"vm", "42", NULL, NULL},
+        {"", "42", "rq:worker:6f0f", NULL},
+        {"fe80::1", "42", "rq:worker:6f0f", NULL},
+        {"vm", "", "rq:worker:6f0f", NULL},
+        {"vm", "0", "rq:worker:6f0f", NULL},
+        {"vm", "-1", "rq:worker:6f0f", NULL},
+        {"vm", "042", "rq:worker:6f0f", NULL},
+        {"vm", "42 ", "rq:worker:6f0f", NULL},
+        {"vm", "2147483648", "rq:worker:6f0f", NULL},
+        {"vm", "99999999999999999999", "rq:worker:6f0f", NULL},
+        {"vm", "42", "", NULL},
+        {"vm", "42", "rq:worker:", NULL},
+        {"vm", "42", "rq:workers", NULL},
+        {"vm", "42", "RQ:worker:x", NULL},
+};
+
+START_TEST(makes_identities)
+{
+        const struct rq_worker worker = {
+                .host = field(workers[_i].host),
+                .pid = field(workers[_i].pid),
+                .key = field(workers[_i].key),
+        };
+        size_t host_len = 99;
+        int error;
+        pid_t pid = 99;
+
+        _cleanup_free_ char *identity = rq_identity_make(&worker, &error);
+        if (!workers[_i].identity) {
+                ck_assert_ptr_null(identity);
+                ck_assert_int_eq(error, -EINVAL);
+                return;
+        }
+        ck_assert_str_eq(identity, workers[_i].identity);
+        ck_assert(rq_identity_parse(identity, strlen(identity), &host_len, &pid));
+        ck_assert_uint_eq(host_len, strlen(workers[_i].host));
+        ck_assert_int_eq(pid, atoi(workers[_i].pid));
+        ck_assert_str_eq(rq_identity_key(identity), workers[_i].key);
+}
+END_TEST
+
+START_TEST(refuses_what_holds_a_nul_or_is_too_long)
+{
+        static char host[257], key[2000] = "rq:worker:";
+        int error;
+
+        memset(host, 'h', sizeof(host) - 1);
+        memset(key + strlen(key), 'k', sizeof(key) - strlen(key) - 1);
+        const struct field pid = field("42"), good_host = field("vm"), good_key = field("rq:worker:x");
+        const struct rq_worker bad[] = {
+                {.host = {"v\0m", 3}, .pid = pid, .key = good_key},
+                {.host = good_host, .pid = {"4\0", 2}, .key = good_key},
+                {.host = good_host, .pid = pid, .key = {"rq:worker:\0x", 12}},
+                {.host = field(host), .pid = pid, .key = good_key},
+                {.host = good_host, .pid = pid, .key = field(key)},
+        };
+        for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
+                ck_assert_ptr_null(rq_identity_make(&bad[i], &error));
+                ck_assert_int_eq(error, -EINVAL);
+        }
+}
+END_TEST
+
+START_TEST(takes_nothing_else_for_an_identity)
+{
+        static const char *const others[] = {"",
+                                             ":",
+                                             "::",
+                                             "vm",
+                                             "vm:42",
+                                             "vm:42:",
+                                             "vm:42:x",
+                                             ":42:rq:worker:x",
+                                             "vm::rq:worker:x",
+                                             "vm:0:rq:worker:x",
+                                             "vm:042:rq:worker:x",
+                                             "vm:x:rq:worker:x",
+                                             "vm:42:rq:worker:",
+                                             "vm:15756:baa7ee0dd3ef",
+                                             "rq:worker:x",
+                                             "vm:2147483648:rq:worker:x"};
+        size_t len = 99;
+        pid_t pid;
+
+        for (size_t i = 0; i < ELEMENTSOF(others); i++) {
+                ck_assert(!rq_identity_parse(others[i], strlen(others[i]), &len, &pid));
+                ck_assert_ptr_null(rq_identity_key(others[i]));
+        }
+        ck_assert_uint_eq(len, 99);
+}
+END_TEST
+
+static const struct {
+        const char *text;
+        uint64_t usec; /* 0: it is no time */
+} times[] = {
+        {"2026-11-22T10:45:09.123456Z", 1795344309123456},
+        {"2026-11-22T10:45:09Z", 1795344309000000},
+        {"2026-11-22T10:45:09", 1795344309000000},
+        {"2026-11-22T10:45:09.5", 1795344309500000},
+        {"2026-11-22T10:45:09.123456+00:00", 1795344309123456},
+        {"2026-11-22T10:45:09.123456789Z", 1795344309123456},
+        {"2026-11-22T11:45:09.123456+01:00", 1795344309123456},
+        {"2026-11-22T16:30:09+05:45", 1795344309000000},
+        {"2026-11-22T01:15:09-09:30", 1795344309000000},
+        {"2026-11-23T00:45:09+14:00", 1795344309000000},
+        {"1970-01-01T00:00:01Z", 1000000},
+        {"2000-02-29T00:00:00Z", 951782400000000},
+        {"2100-03-01T00:00:00Z", 4107542400000000},
+        {"9999-12-31T23:59:60Z", 253402300800000000},
+        {NULL, 0},
+        {"", 0},
+        {"now", 0},
+        {"1795344309", 0},
+        {"2026-11-22", 0},
+        {"2026-11-22 10:45:09", 0},
+        {"2026-11-22T10:45", 0},
+        {"2026-11-22T10:45:09+0100", 0},
+        {"2026-11-22T10:45:09+01", 0},
+        {"2026-11-22T10:45:09+24:00", 0},
+        {"2026-11-22T10:45:09+01:60", 0},
+        {"2026-11-22T10:45:09+01:00Z", 0},
+        {"2026-11-22T10:45:09 01:00", 0},
+        {"1970-01-01T00:59:00+01:00", 0},
+        {"2026-11-22T10:45:09.1x", 0},
+        {"2026-11-22T10:45:09Z ", 0},
+        {"2026-13-22T10:45:09Z", 0},
+        {"2026-00-22T10:45:09Z", 0},
+        {"2026-11-00T10:45:09Z", 0},
+        {"2026-11-32T10:45:09Z", 0},
+        {"2026-11-22T24:45:09Z", 0},
+        {"2026-11-22T10:60:09Z", 0},
+        {"2026-11-22T10:45:61Z", 0},
+        {"1969-12-31T23:59:59Z", 0},
+        {"-026-11-22T10:45:09Z", 0},
+        {"2026-11-22T10:45:09.123456123456123456123456Z", 0},
+};
+
+START_TEST(reads_times)
+{
+        const struct field text = field(times[_i].text);
+        uint64_t usec = 7;
+
+        ck_assert_int_eq(decode_iso8601(&text, &usec), times[_i].usec != 0);
+        ck_assert_uint_eq(usec, times[_i].usec ?: 7);
+}
+END_TEST
+
+START_TEST(refuses_a_time_with_a_nul_in_it)
+{
+        uint64_t usec;
+
+        ck_assert(!decode_iso8601(&(struct field){"2026-11-22T10:45:09\0Z", 21}, &usec));
+}
+END_TEST
+
+#define AT "2026-11-22T10:45:09.000000Z"
+
+static const struct {
+        const char *state, *beat, *shutdown, *death;
+        bool taken;
+        unsigned busy;
+        bool quiet;
+} records[] = {
+        {"idle", AT, NULL, NULL, true, 0, false},
+        {"started", AT, NULL, NULL, true, 0, false},
+        {"suspended", AT, NULL, NULL, true, 0, false},
+        {"busy", AT, NULL, NULL, true, 1, false},
+        {"busy", AT, AT, NULL, true, 1, true},
+        {"busy", AT, "soon", NULL, true, 1, true},
+        /* Of a Redis that lost its data. */
+        {NULL, AT, NULL, NULL, true, 0, false},
+        {"", AT, NULL, NULL, true, 0, false},
+        {"BUSY", AT, NULL, NULL, true, 0, false},
+        {"busyness", AT, NULL, NULL, true, 0, false},
+        {NULL, NULL, NULL, NULL, false, 0, false},
+        {"busy", NULL, NULL, NULL, false, 0, false},
+        {"busy", "lately", NULL, NULL, false, 0, false},
+        {"idle", AT, NULL, AT, false, 0, false},
+        {"idle", AT, NULL, "", false, 0, false},
+};
+
+START_TEST(reads_records)
+{
+        const struct field state = field(records[_i].state), beat = field(records[_i].beat);
+        const struct field shutdown = field(records[_i].shutdown), death = field(records[_i].death);
+        struct heartbeat heartbeat = {.busy = 99};
+
+        ck_assert_int_eq(rq_beat_decode(&state, &beat, &shutdown, &death, &heartbeat), records[_i].taken);
+        if (!records[_i].taken) {
+                ck_assert_uint_eq(heartbeat.busy, 99);
+                return;
+        }
+        ck_assert_uint_eq(heartbeat.beat_usec, 1795344309000000);
+        ck_assert_uint_eq(heartbeat.busy, records[_i].busy);
+        ck_assert_uint_eq(heartbeat.concurrency, 1);
+        ck_assert_int_eq(heartbeat.quiet, records[_i].quiet);
+        ck_assert(!heartbeat.work_list_known);
+}
+END_TEST
+
+START_TEST(knows_a_worker_by_its_title)
+{
+        static const struct {
+                const char *title;
+                bool taken;
+                unsigned busy;
+        } titles[] = {
+                {"rq: Listening on high,default", true, 0},
+                {"rq: Forked 4711 at 1795344309.1", true, 1},
+                /* The process of a job, which may outlive its worker. */
+                {"rq: Processing app.send from default since 1795344309.1", false, 0},
+                {"rq: Listening", false, 0},
+                {"rq:", false, 0},
+                {"", false, 0},
+                {"/usr/bin/python3 /usr/bin/rq worker", false, 0},
+                {"vi rq: Listening on x", false, 0},
+        };
+        struct title title;
+
+        for (size_t i = 0; i < ELEMENTSOF(titles); i++) {
+                ck_assert_int_eq(rq_title_parse(titles[i].title, &title), titles[i].taken);
+                if (titles[i].taken)
+                        ck_assert_uint_eq(title.busy, titles[i].busy);
+        }
+}
+END_TEST
+
+START_TEST(names_queues)
+{
+        static const struct {
+                const char *key, *name;
+        } queues[] = {
+                {"rq:queue:default", "default"},
+                {"rq:queue:a:b", "a:b"},
+                {"rq:queue:", NULL},
+                {"default", NULL},
+                {"", NULL},
+                {NULL, NULL},
+        };
+        const char *name;
+
+        for (size_t i = 0; i < ELEMENTSOF(queues); i++) {
+                const struct field key = field(queues[i].key);
+                size_t len = rq_queue_name(&key, &name);
+
+                ck_assert_uint_eq(len, queues[i].name ? strlen(queues[i].name) : 0);
+                if (len > 0)
+                        ck_assert_mem_eq(name, queues[i].name, len);
+        }
+        ck_assert_uint_eq(rq_queue_name(&(struct field){"rq:queue:\0x", 11}, &name), 0);
+}
+END_TEST
+
+/* A reply of texts, of which NULL is nil, as hiredis would make it. */
+struct reply {
+        redisReply all, each[32];
+        redisReply *list[32];
+};
+
+static const redisReply *reply_of(struct reply *reply, const char *const texts[], size_t n)
+{
+        *reply = (struct reply){.all = {.type = REDIS_REPLY_ARRAY, .elements = n}};
+        for (size_t i = 0; i < n; i++) {
+                reply->each[i] = (redisReply){.type = REDIS_REPLY_NIL};
+                if (texts[i])
+                        reply->each[i] = (redisReply){
+                                .type = REDIS_REPLY_STRING, .str = (char *)texts[i], .len = strlen(texts[i])};
+                reply->list[i] = &reply->each[i];
+        }
+        reply->all.element = reply->list;
+        return &reply->all;
+}
+
+static char found_all[256];
+static int found_result;
+
+static int found(const struct match_found *one, void *userdata)
+{
+        ck_assert_ptr_eq(userdata, found_all);
+        strncat(found_all, one->identity, one->len);
+        strcat(found_all, " ");
+        return found_result;
+}
+
+START_TEST(takes_the_list_apart)
+{
+        static const char *const list[] = {
+                "rq:worker:a", "vm",  "1", "rq:worker:expired", NULL, NULL, "garbage", "vm", "2",
+                "rq:worker:b", "vm2", "x", "rq:worker:c",       "vm", "3",
+        };
+        struct reply reply;
+
+        found_all[0] = '\0';
+        found_result = 0;
+        ck_assert_int_eq(rq_beats.take_list(reply_of(&reply, list, ELEMENTSOF(list)), found, found_all), 0);
+        ck_assert_str_eq(found_all, "vm:1:rq:worker:a vm:3:rq:worker:c ");
+
+        found_all[0] = '\0';
+        found_result = -ENOMEM;
+        ck_assert_int_eq(rq_beats.take_list(&reply.all, found, found_all), -ENOMEM);
+        ck_assert_str_eq(found_all, "vm:1:rq:worker:a ");
+        ck_assert_int_eq(rq_beats.take_list(reply_of(&reply, list, 0), found, found_all), 0);
+        ck_assert_int_eq(rq_beats.take_list(reply_of(&reply, list, 4), found, found_all), -EBADMSG);
+        ck_assert_int_eq(rq_beats.take_list(&(redisReply){.type = REDIS_REPLY_INTEGER}, found, found_all),
+                         -EBADMSG);
+}
+END_TEST
+
+static void expect_words(const struct beats_command *command, const char *words)
+{
+        char all[256] = "";
+
+        for (int i = 0; i < command->argc; i++) {
+                strcat(all, command->argv[i]);
+                strcat(all, " ");
+        }
+        ck_assert_str_eq(all, words);
+}
+
+START_TEST(asks_for_the_list_and_for_a_record)
+{
+        _cleanup_free_ char *key = rq_beats.set_key("app");
+        struct beats_command command;
+
+        /* A namespace is redis-namespace's, which RQ does not know. */
+        ck_assert_str_eq(key, "rq:workers");
+        rq_beats.ask_list(key, &command);
+        expect_words(&command, "SORT rq:workers BY nosort GET # GET *->hostname GET *->pid ");
+        ck_assert_int_eq(rq_beats.ask_beat("app", "vm:42:rq:worker:a:b", true, &command), 0);
+        expect_words(&command, "HMGET rq:worker:a:b state last_heartbeat shutdown_requested_date death ");
+        free(command.keys[0]);
+        ck_assert_int_eq(rq_beats.ask_beat(NULL, "garbage", false, &command), 0);
+        expect_words(&command, "HMGET garbage state last_heartbeat shutdown_requested_date death ");
+        free(command.keys[0]);
+}
+END_TEST
+
+START_TEST(takes_a_record)
+{
+        static const char *const record[] = {"busy", AT, NULL, NULL, "more"};
+        struct heartbeat beat;
+        struct beat_info *info = NULL;
+        struct reply reply;
+
+        ck_assert(rq_beats.take_beat(reply_of(&reply, record, 4), &beat, &info));
+        ck_assert_uint_eq(beat.busy, 1);
+        ck_assert_ptr_null(info);
+        ck_assert(!rq_beats.take_beat(reply_of(&reply, record, 3), &beat, &info));
+        ck_assert(!rq_beats.take_beat(reply_of(&reply, record, 5), &beat, &info));
+        reply_of(&reply, record, 4);
+        reply.each[1].type = REDIS_REPLY_INTEGER;
+        ck_assert(!rq_beats.take_beat(&reply.all, &beat, &info));
+        ck_assert(!rq_beats.take_beat(&(redisReply){.type = REDIS_REPLY_NIL}, &beat, &info));
+}
+END_TEST
+
+START_TEST(has_a_row_of_its_own)
+{
+        const struct framework *row = framework_of(framework_traits_find(3));
+
+        ck_assert_str_eq(row->traits->name, "rq");
+        ck_assert(row->traits->quiet_is_stop && row->traits->lives_as_beat && row->traits->memory_of_tree);
+        ck_assert_int_eq(row->quiet_signal, 0);
+        ck_assert_int_eq(row->stop_signal, SIGTERM);
+        ck_assert_int_eq(row->wake_signal, 0);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("rq");
+        TCase *tests = tcase_create("rq");
+
+        tcase_add_loop_test(tests, makes_identities, 0, ELEMENTSOF(workers));
+        tcase_add_test(tests, refuses_what_holds_a_nul_or_is_too_long);
+        tcase_add_test(tests, takes_nothing_else_for_an_identity);
+        tcase_add_loop_test(tests, reads_times, 0, ELEMENTSOF(times));
+        tcase_add_test(tests, refuses_a_time_with_a_nul_in_it);
+        tcase_add_loop_test(tests, reads_records, 0, ELEMENTSOF(records));
+        tcase_add_test(tests, knows_a_worker_by_its_title);
+        tcase_add_test(tests, names_queues);
+        tcase_add_test(tests, takes_the_list_apart);
+        tcase_add_test(tests, asks_for_the_list_and_for_a_record);
+        tcase_add_test(tests, takes_a_record);
+        tcase_add_test(tests, has_a_row_of_its_own);
+        suite_add_tcase(suite, tests);
+        return unit_main(suite);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of the search for workers that no state tells of (daemon/run/search.h) with real processes. */
+/* promises: P4 P8 */
+#include "crew.h"
+#include "daemon/run/search.h"
+#include "io/launch.h"
+#include "model/observe.h"
+
+static sd_event *event;
+static struct search search;
+static pid_t read_of[4096]; /* whose environment was read */
+static size_t n_read;
+static pid_t parent;
+static unsigned slices; /* that the last search took */
+static char dir[] = "/tmp/sqmgr-test-XXXXXX";
+
+ssize_t __real_proc_environment(const struct proc *proc, char *text, size_t size);
+ssize_t __wrap_proc_environment(const struct proc *proc, char *text, size_t size);
+
+ssize_t __wrap_proc_environment(const struct proc *proc, char *text, size_t size)
+{
+        ck_assert_uint_le(size, 128 * 1024);
+        ck_assert_uint_lt(n_read, ELEMENTSOF(read_of));
+        read_of[n_read++] = proc_pid(proc);
+        return __real_proc_environment(proc, text, size);
+}
+
+/* Whose the fleet's workers are: another's than ours where that can be, and nobody's who has processes in
+ * another test. */
+static uid_t user(void)
+{
+        static pid_t program;
+
+        if (program == 0)
+                program = getpid();
+        return geteuid() == 0 ? 60000 + (uid_t)program % 5000 : geteuid();
+}
+
+static void setup(void)
+{
+        n_read = 0;
+        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        ck_assert_int_eq(chmod(dir, 0755), 0);
+        ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+        ck_assert_int_ge(sd_event_new(&event), 0);
+        crew_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/true\n");
+        search = (struct search){.crew = &crew};
+        ck_assert_int_eq(adoption_new(crew_world, crew.instance, geteuid(), &search.adoption), 0);
+        adoption_seek(search.adoption, crew_world->fleets[0], user(), clock_now(CLOCK_MONOTONIC));
+}
+
+static void teardown(void)
+{
+        search.adoption = adoption_free(search.adoption);
+        free(search.pids);
+        crew_end();
+        event = sd_event_unref(event);
+        unit_remove_tree(dir);
+}
+
+/* A process of this user: a program with that environment, or with NULL our own under the name of one that
+ * launches. Its parent is nobody's sqmgr, and ends it with itself. */
+static pid_t spawn(uid_t uid, const char *program, char *const environment[])
+{
+        static char name[] = "sleep", seconds[] = "1000";
+        char *const argv[] = {name, seconds, NULL};
+        int pair[2];
+        pid_t pid;
+
+        ck_assert_int_eq(pipe2(pair, O_CLOEXEC), 0);
+        parent = fork();
+        ck_assert_int_ge(parent, 0);
+        if (parent == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                prctl(PR_SET_NAME, "another");
+                pid = fork();
+                if (pid > 0)
+                        close_fd(pair[1]);
+                while (pid > 0)
+                        pause();
+                if (setsid() < 0 || (geteuid() == 0 && setresuid(uid, uid, uid) < 0) ||
+                    prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_NAME, LAUNCH_COMM) < 0)
+                        _exit(1);
+                pid = getpid();
+                (void)!write(pair[1], &pid, sizeof(pid));
+                if (program)
+                        execve(program, argv, environment);
+                (void)!write(pair[1], &pid, sizeof(pid));
+                for (;;)
+                        pause();
+        }
+        close_fd(pair[1]);
+        ck_assert_int_eq(read(pair[0], &pid, sizeof(pid)), sizeof(pid));
+        /* Until it runs the program. */
+        if (program)
+                ck_assert_int_eq(read(pair[0], &pid, sizeof(pid)), 0);
+        close_fd(pair[0]);
+        return pid;
+}
+
+static void end(void)
+{
+        ck_assert_int_eq(kill(parent, SIGKILL), 0);
+        while (waitpid(-1, NULL, 0) > 0)
+                ;
+}
+
+static void run(void)
+{
+        int r = SEARCH_GOES_ON;
+
+        for (slices = 0; r == SEARCH_GOES_ON; slices++)
+                r = search_run(&search, clock_now(CLOCK_MONOTONIC));
+        ck_assert_int_eq(r, SEARCH_WHOLE);
+}
+
+START_TEST(of_other_users_nothing_is_read)
+{
+        char instance[] = "SQMGR_INSTANCE=0123456789abcdef", worker[] = "SQMGR_WORKER=web/2";
+        char *const marked[] = {instance, worker, NULL};
+        pid_t ours = spawn(user(), "/bin/sleep", marked);
+        struct stat status;
+        char path[64];
+        bool found = false;
+
+        run();
+        ck_assert_uint_eq(crew_world->fleets[0]->n_workers, 1);
+        ck_assert_int_eq(crew_world->fleets[0]->workers[0]->pid, ours);
+        ck_assert_uint_eq(crew_world->fleets[0]->workers[0]->index, 2);
+        for (size_t i = 0; i < n_read; i++) {
+                found |= read_of[i] == ours;
+                snprintf(path, sizeof(path), "/proc/%d", (int)read_of[i]);
+                if (stat(path, &status) == 0)
+                        ck_assert_uint_eq(status.st_uid, user());
+        }
+        ck_assert(found);
+        end();
+}
+END_TEST
+
+START_TEST(large_environments_are_read_a_few_at_a_time_and_the_first_of_each)
+{
+        enum { N = 40, LONG = 100 * 1024 };
+        char instance[] = "SQMGR_INSTANCE=0123456789abcdef", worker[] = "SQMGR_WORKER=web/2";
+        static char large[LONG], larger[LONG];
+        char *const late[] = {large, larger, instance, worker, NULL};
+        char *const soon[] = {instance, worker, large, larger, NULL};
+        pid_t parents[N];
+
+        memset(large, 'a', LONG - 1);
+        large[1] = '=';
+        memset(larger, 'b', LONG - 1);
+        larger[1] = '=';
+        for (size_t i = 0; i < N; i++) {
+                (void)spawn(user(), "/bin/sleep", late);
+                parents[i] = parent;
+        }
+        pid_t ours = spawn(user(), "/bin/sleep", soon);
+        run();
+        ck_assert_uint_gt(slices, 1);
+        ck_assert_uint_eq(crew_world->fleets[0]->n_workers, 1);
+        ck_assert_int_eq(crew_world->fleets[0]->workers[0]->pid, ours);
+        for (size_t i = 0; i < N; i++)
+                ck_assert_int_eq(kill(parents[i], SIGKILL), 0);
+        end();
+}
+END_TEST
+
+START_TEST(who_has_the_name_of_one_that_launches_must_run_our_program)
+{
+        char program[64];
+
+        (void)spawn(user(), NULL, NULL);
+        run();
+        ck_assert_uint_eq(search.adoption->launching, 1);
+        end();
+
+        snprintf(program, sizeof(program), "%s/" LAUNCH_COMM, dir);
+        ck_assert_int_eq(symlink("/bin/sleep", program), 0);
+        (void)spawn(user(), program, (char *[]){NULL});
+        run();
+        ck_assert_uint_eq(search.adoption->launching, 0);
+        end();
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("search");
+        TCase *cases = tcase_create("search");
+
+        tcase_set_timeout(cases, 120);
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, of_other_users_nothing_is_read);
+        tcase_add_test(cases, large_environments_are_read_a_few_at_a_time_and_the_first_of_each);
+        tcase_add_test(cases, who_has_the_name_of_one_that_launches_must_run_our_program);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/* What becomes of a worker that has more than one process which takes jobs? */
+/* promises: P1 */
+#include "model/observe.h"
+#include "world.h"
+
+static struct test_world t;
+
+static void setup(void)
+{
+        test_world_open(&t, 2);
+}
+
+static void teardown(void)
+{
+        test_world_close(&t);
+}
+
+static struct worker *quiet_worker(void)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        observe_quieted(worker, REASON_OPERATOR, 0, t.now);
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        return worker;
+}
+
+static bool stops(struct worker *worker)
+{
+        test_plan(&t);
+        return test_planned(&t, ACTION_STOP, worker) > 0;
+}
+
+/* Told to exit, and its process that beat did. */
+static struct worker *told_wrapper(void)
+{
+        struct worker *worker = quiet_worker();
+
+        observe_beat_process(worker, 555, 1, t.now);
+        observe_stopped(worker, REASON_OPERATOR, 0, t.now);
+        t.now += USEC_PER_SEC;
+        observe_beat_process(worker, 0, 0, t.now);
+        ck_assert_int_eq(worker->state, WORKER_STOPPING);
+        return worker;
+}
+
+static bool kills(struct worker *worker)
+{
+        test_plan(&t);
+        return test_planned(&t, ACTION_KILL, worker) > 0;
+}
+
+START_TEST(a_wrapper_that_stays_is_told_before_it_is_killed)
+{
+        struct worker *worker = told_wrapper();
+
+        observe_booted(worker, false, t.now);
+        ck_assert(!stops(worker) && !kills(worker));
+        t.now += t.fleet_settings.stop_timeout;
+        ck_assert(!stops(worker) && !kills(worker)); /* it is looked at once more */
+        observe_booted(worker, false, t.now);
+        ck_assert(stops(worker) && !kills(worker));
+        observe_stopped(worker, REASON_OPERATOR, 0, t.now);
+        ck_assert(!stops(worker) && !kills(worker));
+        t.now += t.fleet_settings.stop_timeout;
+        observe_booted(worker, false, t.now);
+        ck_assert(!stops(worker) && kills(worker));
+}
+END_TEST
+
+START_TEST(what_has_booted_in_it_since_is_neither_told_nor_killed)
+{
+        struct worker *worker = told_wrapper();
+
+        for (unsigned i = 0; i < 5; i++) {
+                t.now += t.fleet_settings.stop_timeout;
+                observe_booted(worker, true, t.now);
+                ck_assert(!stops(worker) && !kills(worker));
+        }
+        t.fleet->force = true; /* the operator's word */
+        ck_assert(stops(worker));
+        observe_stopped(worker, REASON_OPERATOR, 0, t.now);
+        t.now += t.fleet_settings.stop_timeout;
+        ck_assert(kills(worker));
+}
+END_TEST
+
+/* It begins to beat before anybody could tell it. */
+START_TEST(by_force_too_what_is_started_next_is_told_before_it_is_killed)
+{
+        struct traits traits = *t.fleet_settings.traits;
+        struct worker *worker = _i % 2 == 0 ? told_wrapper() : quiet_worker();
+
+        traits.quiet_is_stop = _i > 1;
+        t.fleet_settings.traits = &traits;
+        command_stop(t.world, t.fleet, true, t.now);
+        observe_beat_process(worker, 0, 0, t.now);
+        observe_beat_process(worker, 556, 2, t.now);
+        test_beat(&t, worker, 500, 1, false);
+        t.now += t.fleet_settings.stop_timeout;
+        ck_assert(stops(worker) && !kills(worker));
+        ck_assert_int_eq(action_signal(&t.pass.plan.actions[0]), ACTION_SIGNAL_STOP);
+        observe_stopped(worker, REASON_OPERATOR, 0, t.now);
+        ck_assert(!stops(worker) && !kills(worker));
+        t.now += t.fleet_settings.stop_timeout;
+        ck_assert(kills(worker));
+}
+END_TEST
+
+/* A second signal costs some their jobs. */
+START_TEST(by_force_none_is_told_again_with_its_group)
+{
+        struct worker *worker = test_spawn(&t);
+
+        command_stop(t.world, t.fleet, true, t.now);
+        observe_stopped(worker, REASON_OPERATOR, 0, t.now);
+        observe_beat_process(worker, worker->pid, worker->pid_start, t.now);
+        for (unsigned i = 0; i < 2 * WORKER_LOUD_BEATS; i++) {
+                t.now += USEC_PER_SEC;
+                test_beat(&t, worker, 500 + i, 1, false);
+                ck_assert_int_eq(worker->state, WORKER_STOPPING);
+                ck_assert(!stops(worker));
+        }
+        t.now += t.fleet_settings.stop_timeout;
+        ck_assert(kills(worker));
+}
+END_TEST
+
+/* A framework whose beats do not say whether it is quiet: while it runs a job it is taken at our word. */
+START_TEST(what_is_started_next_is_not_quiet_at_our_word)
+{
+        const struct heartbeat beat = {.beat_usec = 500, .busy = 1};
+        struct worker *worker = quiet_worker();
+
+        observe_beat_process(worker, 555, 1, t.now);
+        ck_assert(heartbeat_complete(worker, &beat, 1, false).quiet);
+        ck_assert(!heartbeat_complete(worker, &beat, 0, false).quiet); /* it says so itself by then */
+        if (_i > 0)
+                observe_stopped(worker, REASON_OPERATOR, 0, t.now);
+        observe_beat_process(worker, 0, 0, t.now);
+        if (_i > 1)
+                observe_stopped(worker, REASON_OPERATOR, 0, t.now);
+        observe_beat_process(worker, 556, 2, t.now);
+        for (unsigned i = 0; i < WORKER_LOUD_BEATS; i++) {
+                struct heartbeat next = heartbeat_complete(worker, &beat, 1, false);
+
+                ck_assert(!next.quiet);
+                next.beat_usec += i;
+                t.now += USEC_PER_SEC;
+                observe_heartbeat(worker, &next, t.now);
+        }
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+}
+END_TEST
+
+START_TEST(what_takes_jobs_in_it_is_a_worker_again)
+{
+        struct worker *worker = told_wrapper();
+
+        observe_beat_process(worker, 556, 2, t.now);
+        test_beat(&t, worker, 500, 1, false);
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        ck_assert(worker->succeeded);
+        ck_assert_uint_eq(test_events(&t, EVENT_SEVERAL), 1);
+        t.now += t.fleet_settings.stop_timeout;
+        ck_assert(!stops(worker) && !kills(worker));
+}
+END_TEST
+
+/* It was told with all of it, and writes the beat of before. */
+START_TEST(one_that_was_told_as_it_began_to_beat_is_not_taken_for_another)
+{
+        struct worker *worker = test_spawn(&t);
+
+        t.now += t.fleet_settings.boot_timeout;
+        observe_stopped(worker, REASON_BOOT, 0, t.now);
+        observe_beat_process(worker, worker->pid, worker->pid_start, t.now);
+        for (unsigned i = 0; i < 3; i++) {
+                ck_assert_int_eq(worker->state, WORKER_STOPPING);
+                t.now += USEC_PER_SEC;
+                test_beat(&t, worker, 500 + i, 1, false);
+        }
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+}
+END_TEST
+
+START_TEST(one_that_is_left_behind_leaves_and_is_replaced)
+{
+        const struct exit_status killed = {.known = true, .by_signal = true, .status = 9};
+        struct worker *worker = test_spawn_ready(&t);
+
+        test_plan(&t);
+        unsigned planned = test_planned(&t, ACTION_START, NULL);
+        observe_left_behind(worker, &killed, 777, 3, t.now);
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        ck_assert_int_eq(worker->pid, 777);
+        ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 1);
+        ck_assert_uint_eq(test_events(&t, EVENT_SEVERAL), 1);
+        observe_booted(worker, true, t.now);
+        ck_assert(!stops(worker));
+        ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), planned + 1);
+}
+END_TEST
+
+START_TEST(what_beats_beside_it_is_looked_for_when_it_is_ready_and_told_once)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        ck_assert(!(worker_looks(worker, false, worker_ready_at(worker) - 1) & LOOK_OTHERS));
+        t.now += USEC_PER_HOUR; /* while Redis was away, say */
+        ck_assert(worker_looks(worker, false, t.now) & LOOK_OTHERS);
+        observe_others(worker, 0, t.now);
+        t.now += 30 * USEC_PER_SEC;
+        ck_assert(worker_looks(worker, false, t.now) & LOOK_OTHERS);
+        ck_assert_uint_eq(test_events(&t, EVENT_SEVERAL), 0);
+        observe_others(worker, 777, t.now);
+        observe_others(worker, 777, t.now);
+        ck_assert_uint_eq(test_events(&t, EVENT_SEVERAL), 1);
+        t.now += 30 * USEC_PER_SEC;
+        ck_assert(!(worker_looks(worker, false, t.now) & LOOK_OTHERS));
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("several");
+        TCase *cases = tcase_create("several");
+
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, a_wrapper_that_stays_is_told_before_it_is_killed);
+        tcase_add_test(cases, what_has_booted_in_it_since_is_neither_told_nor_killed);
+        tcase_add_loop_test(cases, by_force_too_what_is_started_next_is_told_before_it_is_killed, 0, 4);
+        tcase_add_test(cases, by_force_none_is_told_again_with_its_group);
+        tcase_add_loop_test(cases, what_is_started_next_is_not_quiet_at_our_word, 0, 3);
+        tcase_add_test(cases, what_takes_jobs_in_it_is_a_worker_again);
+        tcase_add_test(cases, one_that_was_told_as_it_began_to_beat_is_not_taken_for_another);
+        tcase_add_test(cases, one_that_is_left_behind_leaves_and_is_replaced);
+        tcase_add_test(cases, what_beats_beside_it_is_looked_for_when_it_is_ready_and_told_once);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

@@ -1,0 +1,695 @@
+/* SPDX-License-Identifier: MIT */
+/* Directories that workers write to, with real ones: what their users put there harms nobody, and is never
+ * taken for a record. */
+/* promises: P5 */
+#include "base/fd.h"
+#include "io/status_dir.h"
+#include "unit.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define USER  12345 /* users that need not exist */
+#define OTHER 12346
+#define PID   4711
+
+static char folder[64], parent[80];
+static uid_t user;
+static struct status_dir dir;
+static char name[STATUS_NAME_MAX], text[STATUS_FILE_MAX_BYTES + 1];
+static size_t length;
+
+static bool is_root(void)
+{
+        return geteuid() == 0;
+}
+
+static void setup(void)
+{
+        strcpy(folder, "/tmp/sqmgr-test.XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(folder));
+        ck_assert_int_eq(chmod(folder, 0755), 0);
+        snprintf(parent, sizeof(parent), "%s/status", folder);
+        user = is_root() ? USER : geteuid();
+        dir = STATUS_DIR_NONE;
+}
+
+static void setup_made(void)
+{
+        setup();
+        ck_assert_int_eq(status_dir_make(parent, "web", user, getegid(), &dir, name), 0);
+}
+
+static void teardown(void)
+{
+        status_dir_close(&dir);
+        unit_remove_tree(folder);
+}
+
+/* The path of something below folder, valid until some more were asked for. */
+static const char *below(const char *path)
+{
+        static char paths[4][256];
+        static unsigned n;
+
+        n = (n + 1) % ELEMENTSOF(paths);
+        snprintf(paths[n], sizeof(paths[n]), "%s/%s", folder, path);
+        return paths[n];
+}
+
+static bool exists(const char *path)
+{
+        struct stat status;
+
+        return lstat(below(path), &status) == 0;
+}
+
+static struct stat stat_of(const char *path)
+{
+        struct stat status;
+
+        ck_assert_int_eq(lstat(below(path), &status), 0);
+        return status;
+}
+
+static unsigned count(const char *path)
+{
+        _cleanup_closedir_ DIR *list = opendir(below(path));
+        unsigned n = 0;
+
+        ck_assert_ptr_nonnull(list);
+        for (const struct dirent *entry; (entry = readdir(list));)
+                n += entry->d_name[0] != '.';
+        return n;
+}
+
+/* As the fleet's user has it. */
+static void put(const char *path, const char *contents)
+{
+        unit_write_file(folder, path, contents);
+        ck_assert_int_eq(chown(below(path), user, (gid_t)-1), 0);
+}
+
+static enum beat_fault read_it(void)
+{
+        length = 12345;
+        return status_file_read(&dir, PID, text, &length);
+}
+
+static int make_for(uid_t uid, const char *fleet)
+{
+        status_dir_close(&dir);
+        return status_dir_make(parent, fleet, uid, getegid(), &dir, name);
+}
+
+/* Where it is made. */
+
+START_TEST(is_made_whole_whatever_the_umask)
+{
+        mode_t before = umask(0077);
+
+        ck_assert_int_eq(make_for(user, "web"), 0);
+        (void)umask(before);
+        ck_assert_str_eq(name, "web");
+        ck_assert_uint_eq(dir.owner, user);
+        ck_assert_uint_eq(stat_of("status").st_mode & 07777, 0711);
+        ck_assert_uint_eq(stat_of("status").st_uid, geteuid());
+        ck_assert_uint_eq(stat_of("status/web").st_mode & 07777, 0700);
+        ck_assert_uint_eq(stat_of("status/web").st_uid, user);
+        ck_assert_uint_eq(count("status"), 1);
+}
+END_TEST
+
+START_TEST(is_found_again_by_the_next_start_and_by_who_reads)
+{
+        put("status/web/4711", "x");
+        ck_assert_int_eq(make_for(user, "web"), 0);
+        ck_assert_int_eq(read_it(), BEAT_FAULT_NONE);
+        status_dir_close(&dir);
+        ck_assert_int_eq(status_dir_open(parent, "web", user, &dir), 0);
+        ck_assert_int_eq(read_it(), BEAT_FAULT_NONE);
+        status_dir_close(&dir);
+        ck_assert_int_eq(status_dir_open(parent, "we", user, &dir), -ENOENT);
+        ck_assert_int_eq(dir.fd, -1);
+}
+END_TEST
+
+/* Those of the one it had before beat on in theirs. */
+START_TEST(another_user_of_the_fleet_has_another_one)
+{
+        if (!is_root())
+                return;
+        put("status/web/4711", "x");
+        ck_assert_int_eq(make_for(OTHER, "web"), 0);
+        ck_assert_str_eq(name, "web@12346");
+        ck_assert_uint_eq(dir.owner, OTHER);
+        ck_assert_int_eq(read_it(), BEAT_FAULT_MISSING);
+        ck_assert_int_eq(make_for(OTHER, "web"), 0);
+        ck_assert_uint_eq(count("status"), 2);
+        status_dir_close(&dir);
+        ck_assert_int_eq(status_dir_open(parent, "web", OTHER, &dir), 0);
+        ck_assert_uint_eq(dir.owner, OTHER);
+        status_dir_close(&dir);
+        ck_assert_int_eq(status_dir_open(parent, "web", user, &dir), 0);
+        ck_assert_uint_eq(dir.owner, user);
+        ck_assert_int_eq(make_for(user, "web"), 0);
+        ck_assert_str_eq(name, "web");
+}
+END_TEST
+
+START_TEST(a_name_of_dots_is_no_place)
+{
+        ck_assert_int_eq(make_for(user, ".."), 0);
+        ck_assert_int_eq(strncmp(name, "..@", 3), 0);
+        ck_assert_int_eq(make_for(user, "."), 0);
+        ck_assert_int_eq(strncmp(name, ".@", 2), 0);
+        ck_assert_uint_eq(stat_of("").st_uid, geteuid());
+        status_dir_close(&dir);
+        ck_assert_int_eq(status_dir_open(parent, ".", user, &dir), 0);
+        ck_assert_uint_eq(dir.owner, user);
+}
+END_TEST
+
+START_TEST(many_that_make_it_at_once_make_one)
+{
+        enum { MAKERS = 8 };
+        int gate[2], status;
+
+        ck_assert_int_eq(pipe(gate), 0);
+        for (unsigned i = 0; i < MAKERS; i++) {
+                char byte;
+
+                if (fork() != 0)
+                        continue;
+                (void)close(gate[1]);
+                _exit(read(gate[0], &byte, 1) == 0 && make_for(user, "web") == 0 ? 0 : 1);
+        }
+        (void)close(gate[0]);
+        (void)close(gate[1]);
+        for (unsigned i = 0; i < MAKERS; i++) {
+                ck_assert_int_gt(wait(&status), 0);
+                ck_assert_int_eq(status, 0);
+        }
+        ck_assert_uint_eq(count("status"), 1);
+        ck_assert_uint_eq(stat_of("status/web").st_uid, user);
+}
+END_TEST
+
+START_TEST(what_a_killed_one_left_is_no_obstacle)
+{
+        char left[32];
+
+        snprintf(left, sizeof(left), "status/@%d", (int)getpid());
+        ck_assert_int_eq(mkdir(parent, 0711), 0);
+        ck_assert_int_eq(mkdir(below(left), 0700), 0);
+        ck_assert_int_eq(make_for(user, "web"), 0);
+        ck_assert(!exists(left));
+}
+END_TEST
+
+static const struct {
+        const char *path; /* below folder; "": that itself */
+        mode_t mode;
+} writable[] = {{"", 0775}, {"", 0757}, {"", 01777}, {"status", 0731}, {"status", 0713}};
+
+START_TEST(none_is_made_or_read_where_others_may_write)
+{
+        ck_assert_int_eq(mkdir(parent, 0711), 0);
+        ck_assert_int_eq(chmod(below(writable[_i].path), writable[_i].mode), 0);
+        ck_assert_int_eq(make_for(user, "web"), -EPERM);
+        ck_assert_int_eq(status_dir_open(parent, "web", user, &dir), -EPERM);
+        ck_assert_int_eq(status_dirs_tidy(parent, NULL, NULL), -EPERM);
+        ck_assert_uint_eq(count("status"), 0);
+        ck_assert_uint_eq(stat_of(writable[_i].path).st_mode & 07777, writable[_i].mode);
+}
+END_TEST
+
+START_TEST(none_is_made_or_read_in_another_users)
+{
+        if (!is_root())
+                return;
+        ck_assert_int_eq(mkdir(parent, 0711), 0);
+        ck_assert_int_eq(chown(below(_i == 0 ? "" : "status"), OTHER, (gid_t)-1), 0);
+        ck_assert_int_eq(make_for(user, "web"), -EPERM);
+        ck_assert_int_eq(status_dir_open(parent, "web", user, &dir), -EPERM);
+        ck_assert_uint_eq(count("status"), 0);
+}
+END_TEST
+
+START_TEST(a_parent_that_is_a_link_leads_nowhere)
+{
+        ck_assert_int_eq(mkdir(below("elsewhere"), 0711), 0);
+        ck_assert_int_eq(symlink("elsewhere", parent), 0);
+        ck_assert_int_eq(make_for(user, "web"), -ENOTDIR);
+        ck_assert_int_eq(status_dir_open(parent, "web", user, &dir), -ENOTDIR);
+        ck_assert_uint_eq(count("elsewhere"), 0);
+}
+END_TEST
+
+START_TEST(one_that_is_swapped_for_a_link_leads_nowhere)
+{
+        ck_assert_int_eq(rename(below("status/web"), below("elsewhere")), 0);
+        ck_assert_int_eq(symlink("../elsewhere", below("status/web")), 0);
+        put("elsewhere/4711", "x");
+        status_dir_close(&dir);
+        ck_assert_int_eq(status_dir_open(parent, "web", user, &dir), -ENOTDIR);
+        ck_assert_int_eq(make_for(user, "web"), -ENOTDIR);
+        ck_assert_uint_eq(count("elsewhere"), 1);
+}
+END_TEST
+
+START_TEST(what_is_no_directory_is_left_alone)
+{
+        ck_assert_int_eq(mkdir(parent, 0711), 0);
+        unit_write_file(folder, "status/web", "x");
+        ck_assert_int_eq(make_for(user, "web"), -ENOTDIR);
+        ck_assert(S_ISREG(stat_of("status/web").st_mode));
+}
+END_TEST
+
+START_TEST(one_that_belongs_to_nobody_we_know_is_not_used)
+{
+        if (!is_root())
+                return;
+        ck_assert_int_eq(make_for(OTHER, "web"), 0);
+        ck_assert_int_eq(rename(below("status/web@12346"), below("status/web@12345")), 0);
+        ck_assert_int_eq(make_for(user, "web"), -EPERM);
+}
+END_TEST
+
+START_TEST(nothing_is_made_above_the_parent)
+{
+        snprintf(parent, sizeof(parent), "%s/none/status", folder);
+        ck_assert_int_eq(make_for(user, "web"), -ENOENT);
+        ck_assert(!exists("none"));
+        ck_assert_int_eq(status_dirs_tidy(parent, NULL, NULL), -ENOENT);
+}
+END_TEST
+
+/* What stands in it. */
+
+START_TEST(reads_the_file_of_that_process)
+{
+        char full[STATUS_FILE_MAX_BYTES + 1];
+
+        put("status/web/4711", "v=1\n");
+        put("status/web/47", "other");
+        ck_assert_int_eq(read_it(), BEAT_FAULT_NONE);
+        ck_assert_uint_eq(length, 4);
+        ck_assert_str_eq(text, "v=1\n");
+        put("status/web/4711", "");
+        ck_assert_int_eq(read_it(), BEAT_FAULT_NONE);
+        ck_assert_uint_eq(length, 0);
+        memset(full, 'x', sizeof(full));
+        full[STATUS_FILE_MAX_BYTES] = '\0';
+        put("status/web/4711", full);
+        ck_assert_int_eq(read_it(), BEAT_FAULT_NONE);
+        ck_assert_uint_eq(length, STATUS_FILE_MAX_BYTES);
+        status_file_remove(&dir, PID);
+        ck_assert(!exists("status/web/4711"));
+        ck_assert(exists("status/web/47"));
+        status_file_remove(&dir, PID);
+        ck_assert_int_eq(read_it(), BEAT_FAULT_MISSING);
+}
+END_TEST
+
+START_TEST(follows_no_link)
+{
+        put("status/web/other", "v=1\n");
+        ck_assert_int_eq(symlink(_i == 0   ? "other"
+                                 : _i == 1 ? "/etc/passwd"
+                                 : _i == 2 ? "nothing"
+                                           : "4711",
+                                 below("status/web/4711")),
+                         0);
+        ck_assert_int_eq(read_it(), BEAT_FAULT_KIND);
+        status_file_remove(&dir, PID);
+        ck_assert(exists("status/web/other"));
+}
+END_TEST
+
+START_TEST(waits_for_nobody_at_a_pipe)
+{
+        ck_assert_int_eq(mkfifo(below("status/web/4711"), 0666), 0);
+        ck_assert_int_eq(read_it(), BEAT_FAULT_KIND);
+}
+END_TEST
+
+START_TEST(a_directory_is_no_file)
+{
+        ck_assert_int_eq(mkdir(below("status/web/4711"), 0700), 0);
+        ck_assert_int_eq(read_it(), BEAT_FAULT_KIND);
+}
+END_TEST
+
+START_TEST(a_socket_is_no_file)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        snprintf(address.sun_path, sizeof(address.sun_path), "%s", below("status/web/4711"));
+        ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+        ck_assert_int_eq(read_it(), BEAT_FAULT_KIND);
+}
+END_TEST
+
+/* /dev/zero, which never ends. */
+START_TEST(a_device_is_no_file)
+{
+        if (mknod(below("status/web/4711"), S_IFCHR | 0666, 1 << 8 | 5) < 0)
+                return;
+        enum beat_fault fault = read_it();
+        ck_assert(fault == BEAT_FAULT_KIND || fault == BEAT_FAULT_UNREADABLE); /* nodev */
+}
+END_TEST
+
+START_TEST(a_file_of_another_user_does_not_count)
+{
+        if (!is_root())
+                return;
+        put("status/web/4711", "v=1\n");
+        ck_assert_int_eq(chown(below("status/web/4711"), OTHER, (gid_t)-1), 0);
+        ck_assert_int_eq(read_it(), BEAT_FAULT_OWNER);
+        ck_assert_int_eq(chown(below("status/web/4711"), 0, (gid_t)-1), 0);
+        ck_assert_int_eq(read_it(), BEAT_FAULT_OWNER);
+}
+END_TEST
+
+START_TEST(a_hard_link_to_anothers_file_does_not_count)
+{
+        if (!is_root())
+                return;
+        unit_write_file(folder, "secret", "v=1\n");
+        ck_assert_int_eq(link(below("secret"), below("status/web/4711")), 0);
+        ck_assert_int_eq(read_it(), BEAT_FAULT_OWNER);
+        status_file_remove(&dir, PID);
+        ck_assert(exists("secret"));
+}
+END_TEST
+
+START_TEST(a_large_file_is_not_read)
+{
+        put("status/web/4711", "");
+        ck_assert_int_eq(truncate(below("status/web/4711"),
+                                  _i == 0 ? (off_t)STATUS_FILE_MAX_BYTES + 1 : (off_t)1 << 40),
+                         0);
+        ck_assert_int_eq(read_it(), BEAT_FAULT_SIZE);
+}
+END_TEST
+
+/* He would be given 45 s to let go of it, in which we would wait. */
+START_TEST(waits_for_nobody_who_holds_a_lease)
+{
+        put("status/web/4711", "v=1\n");
+        ck_assert_int_eq(chown(below("status/web/4711"), geteuid(), (gid_t)-1), 0);
+        ck_assert_ptr_ne(signal(SIGIO, SIG_IGN), SIG_ERR);
+        _cleanup_close_ int fd = open(below("status/web/4711"), O_RDWR | O_CLOEXEC);
+        if (fcntl(fd, F_SETLEASE, F_WRLCK) < 0)
+                return;
+        ck_assert_int_eq(read_it(), BEAT_FAULT_UNREADABLE);
+}
+END_TEST
+
+/* FUSE lets anybody mount what answers when it likes, onto what is his own. */
+START_TEST(enters_no_mount)
+{
+        int status;
+
+        put("status/web/4711", "v=1\n");
+        pid_t pid = fork();
+        if (pid == 0) {
+                const char *place = below(_i == 0 ? "status/web/4711" : "status/web");
+
+                if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+                    (_i == 0 ? mount(place, place, NULL, MS_BIND, NULL)
+                             : mount("none", place, "tmpfs", 0, "size=1m")) < 0)
+                        _exit(77);
+                status_dir_close(&dir);
+                int r = status_dir_open(parent, "web", user, &dir);
+                if (_i == 0)
+                        _exit(r == 0 && read_it() == BEAT_FAULT_KIND ? 0 : 1);
+                _exit(r == -EXDEV && make_for(user, "web") == -EXDEV ? 0 : 1);
+        }
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || (WEXITSTATUS(status) == 77)));
+}
+END_TEST
+
+/* Its length tells which it was, and no other was ever whole. */
+START_TEST(one_that_changes_meanwhile_is_read_later)
+{
+        pid_t pid;
+        unsigned n_read = 0, n_changes = 0;
+
+        put("status/web/4711", "");
+        pid = fork();
+        if (pid == 0) {
+                static char contents[4000];
+                _cleanup_close_ int fd = open(below("status/web/4711"), O_WRONLY | O_CLOEXEC);
+
+                for (;;) {
+                        memset(contents, 'a', sizeof(contents));
+                        if (ftruncate(fd, 0) < 0 || pwrite(fd, contents, 4000, 0) < 0 ||
+                            ftruncate(fd, 0) < 0 || pwrite(fd, contents, 100, 0) < 0)
+                                _exit(1);
+                }
+        }
+        while (n_changes == 0 || n_read == 0) {
+                enum beat_fault fault = read_it();
+
+                ck_assert(fault == BEAT_FAULT_NONE || fault == BEAT_FAULT_CHANGES);
+                n_changes += fault == BEAT_FAULT_CHANGES;
+                n_read += fault == BEAT_FAULT_NONE;
+                if (fault == BEAT_FAULT_NONE)
+                        ck_assert(length == 0 || length == 100 || length == 4000);
+        }
+        ck_assert_int_eq(kill(pid, SIGKILL), 0);
+        ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+END_TEST
+
+/* More than are looked at in one go. */
+static void put_many(void)
+{
+        char path[64];
+
+        put("status/web/0", "");
+        for (unsigned i = 1; i < 1500; i++) {
+                snprintf(path, sizeof(path), "status/web/%u", 100000 + i);
+                ck_assert_int_eq(link(below("status/web/0"), below(path)), 0);
+        }
+}
+
+START_TEST(many_names_hide_none)
+{
+        put_many();
+        put("status/web/4711", "v=1\n");
+        ck_assert_int_eq(read_it(), BEAT_FAULT_NONE);
+        ck_assert_uint_eq(length, 4);
+}
+END_TEST
+
+/* What is taken away. */
+
+/* A pid that no process has. */
+static pid_t gone(void)
+{
+        pid_t pid = fork();
+
+        if (pid == 0)
+                _exit(0);
+        ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+        return pid;
+}
+
+static const char *file_of(pid_t pid)
+{
+        static char path[64];
+
+        snprintf(path, sizeof(path), "status/web/%d", (int)pid);
+        return path;
+}
+
+static void make_old(const char *path)
+{
+        const struct timespec times[2] = {{.tv_sec = time(NULL) - 7200}, {.tv_sec = time(NULL) - 7200}};
+
+        ck_assert_int_eq(utimensat(AT_FDCWD, below(path), times, AT_SYMLINK_NOFOLLOW), 0);
+}
+
+START_TEST(sweeps_what_the_dead_have_left)
+{
+        pid_t dead = gone();
+
+        put(file_of(dead), "v=1\n");
+        put(file_of(getpid()), "v=1\n");
+        put("status/web/new.1", "");
+        put("status/web/new.2", "");
+        put("status/web/99999999999999999999", "");
+        make_old("status/web/new.2");
+        make_old(file_of(getpid()));
+        status_dir_sweep(&dir);
+        ck_assert(!exists(file_of(dead)));
+        ck_assert(exists(file_of(getpid())));
+        ck_assert(exists("status/web/new.1"));
+        ck_assert(!exists("status/web/new.2"));
+        ck_assert(!exists("status/web/99999999999999999999"));
+}
+END_TEST
+
+START_TEST(sweeps_links_and_not_what_they_lead_to)
+{
+        pid_t dead = gone();
+
+        put("precious", "x");
+        ck_assert_int_eq(symlink("../../precious", below(file_of(dead))), 0);
+        ck_assert_int_eq(mkdir(below("status/web/old"), 0700), 0);
+        make_old("status/web/old");
+        status_dir_sweep(&dir);
+        ck_assert(!exists(file_of(dead)));
+        ck_assert(exists("precious"));
+        ck_assert(exists("status/web/old"));
+        status_dir_close(&dir);
+        status_dir_sweep(&dir);
+}
+END_TEST
+
+static bool keeps(const char *fleet, void *userdata)
+{
+        ck_assert_ptr_null(strchr(fleet, '@'));
+        return strcmp(fleet, userdata) == 0;
+}
+
+static void tidy_but(const char *fleet)
+{
+        ck_assert_int_eq(status_dirs_tidy(parent, keeps, (void *)fleet), 0);
+}
+
+START_TEST(tidies_what_no_fleet_needs)
+{
+        put("status/web/4711", "x");
+        put("status/web/x", "x");
+        ck_assert_int_eq(mkdir(below("status/web/empty"), 0700), 0);
+        ck_assert_int_eq(make_for(user, "other"), 0);
+        put("status/other/4711", "x");
+        ck_assert_int_eq(mkdir(below("status/other@7"), 0700), 0);
+        ck_assert_int_eq(mkdir(below("status/web@7"), 0700), 0);
+        tidy_but("other");
+        ck_assert(!exists("status/web") && !exists("status/web@7"));
+        ck_assert(exists("status/other/4711") && exists("status/other@7"));
+        tidy_but("");
+        ck_assert_uint_eq(count("status"), 0);
+}
+END_TEST
+
+START_TEST(tidies_nothing_beyond_it)
+{
+        put("elsewhere/precious", "x");
+        put("status/web/deep/precious", "x");
+        ck_assert_int_eq(symlink("../../elsewhere", below("status/web/4711")), 0);
+        ck_assert_int_eq(symlink("../elsewhere", below("status/link")), 0);
+        put("status/file", "x");
+        tidy_but("");
+        ck_assert(exists("elsewhere/precious"));
+        ck_assert(exists("status/web/deep/precious"));
+        ck_assert(exists("status/link") && exists("status/file"));
+        ck_assert(!exists("status/web/4711"));
+}
+END_TEST
+
+/* What else has the parent's name beside the socket is an application's, say. */
+START_TEST(tidies_none_that_is_not_as_it_was_made)
+{
+        ck_assert_int_eq(mkdir(below("status/pages"), 0755), 0);
+        ck_assert_int_eq(chmod(below("status/pages"), 0755), 0);
+        put("status/pages/precious", "x");
+        tidy_but("");
+        ck_assert(exists("status/pages/precious"));
+        ck_assert(!exists("status/web"));
+}
+END_TEST
+
+START_TEST(tidies_a_large_one_bit_by_bit)
+{
+        put_many();
+        tidy_but("");
+        ck_assert(exists("status/web"));
+        unsigned left = count("status/web");
+        ck_assert(left > 0 && left < 1500);
+        while (exists("status/web")) {
+                tidy_but("");
+                ck_assert_uint_lt(exists("status/web") ? count("status/web") : 0, left);
+                left = exists("status/web") ? count("status/web") : 0;
+        }
+}
+END_TEST
+
+START_TEST(tidies_none_that_a_start_is_making)
+{
+        char own[32], dead[32];
+
+        snprintf(own, sizeof(own), "status/@%d", (int)getpid());
+        snprintf(dead, sizeof(dead), "status/@%d", (int)gone());
+        ck_assert_int_eq(mkdir(below(own), 0700), 0);
+        ck_assert_int_eq(mkdir(below(dead), 0700), 0);
+        tidy_but("");
+        ck_assert(exists(own));
+        ck_assert(!exists(dead));
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("status_dir");
+        TCase *places = tcase_create("places"), *files = tcase_create("files"),
+              *sweeping = tcase_create("sweeping");
+
+        tcase_add_checked_fixture(places, setup, teardown);
+        tcase_add_test(places, is_made_whole_whatever_the_umask);
+        tcase_add_test(places, a_name_of_dots_is_no_place);
+        tcase_add_test(places, many_that_make_it_at_once_make_one);
+        tcase_add_test(places, what_a_killed_one_left_is_no_obstacle);
+        tcase_add_loop_test(places, none_is_made_or_read_where_others_may_write, 0, ELEMENTSOF(writable));
+        tcase_add_loop_test(places, none_is_made_or_read_in_another_users, 0, 2);
+        tcase_add_test(places, a_parent_that_is_a_link_leads_nowhere);
+        tcase_add_test(places, what_is_no_directory_is_left_alone);
+        tcase_add_test(places, nothing_is_made_above_the_parent);
+        suite_add_tcase(suite, places);
+
+        tcase_add_checked_fixture(files, setup_made, teardown);
+        tcase_add_test(files, is_found_again_by_the_next_start_and_by_who_reads);
+        tcase_add_test(files, another_user_of_the_fleet_has_another_one);
+        tcase_add_test(files, one_that_is_swapped_for_a_link_leads_nowhere);
+        tcase_add_test(files, one_that_belongs_to_nobody_we_know_is_not_used);
+        tcase_add_test(files, reads_the_file_of_that_process);
+        tcase_add_loop_test(files, follows_no_link, 0, 4);
+        tcase_add_test(files, waits_for_nobody_at_a_pipe);
+        tcase_add_test(files, a_directory_is_no_file);
+        tcase_add_test(files, a_socket_is_no_file);
+        tcase_add_test(files, a_device_is_no_file);
+        tcase_add_test(files, a_file_of_another_user_does_not_count);
+        tcase_add_test(files, a_hard_link_to_anothers_file_does_not_count);
+        tcase_add_loop_test(files, a_large_file_is_not_read, 0, 2);
+        tcase_add_test(files, waits_for_nobody_who_holds_a_lease);
+        tcase_add_loop_test(files, enters_no_mount, 0, 2);
+        tcase_add_test(files, one_that_changes_meanwhile_is_read_later);
+        tcase_add_test(files, many_names_hide_none);
+        suite_add_tcase(suite, files);
+
+        tcase_add_checked_fixture(sweeping, setup_made, teardown);
+        tcase_add_test(sweeping, sweeps_what_the_dead_have_left);
+        tcase_add_test(sweeping, sweeps_links_and_not_what_they_lead_to);
+        tcase_add_test(sweeping, tidies_what_no_fleet_needs);
+        tcase_add_test(sweeping, tidies_nothing_beyond_it);
+        tcase_add_test(sweeping, tidies_none_that_is_not_as_it_was_made);
+        tcase_add_test(sweeping, tidies_a_large_one_bit_by_bit);
+        tcase_add_test(sweeping, tidies_none_that_a_start_is_making);
+        suite_add_tcase(suite, sweeping);
+        return unit_main(suite);
+}

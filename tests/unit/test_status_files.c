@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: MIT */
+/* Whose heartbeat a file is, with real processes: the test writes in their place. */
+/* promises: P1 P4 P5 */
+#include "base/fd.h"
+#include "crew.h"
+#include "daemon/run/look.h"
+#include "daemon/run/status_files.h"
+#include "model/observe.h"
+
+static sd_event *event;
+static char directory[] = "/tmp/sqmgr-test.XXXXXX";
+static struct worker *worker;
+static unsigned beats;
+
+static void open_directory(void)
+{
+
+        ck_assert_int_ge(sd_event_new(&event), 0);
+        strcpy(directory + strlen(directory) - 6, "XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(directory));
+        ck_assert_int_eq(chmod(directory, 0711), 0);
+        ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+}
+
+static void start_fleet(const char *lines)
+{
+        char text[768];
+
+        snprintf(text, sizeof(text),
+                 "[sqmgr]\nsocket=%s/control.sock\n" CREW_REDIS
+                 "[fleet:web]\nframework=native\nheartbeat=file\n%s\n",
+                 directory, lines);
+        crew_start(event, text);
+        beats = 1000;
+        worker = crew_start_worker();
+        ck_assert_ptr_nonnull(worker);
+}
+
+static void setup(void)
+{
+        open_directory();
+        start_fleet("command=sleep 1000");
+}
+
+static void teardown(void)
+{
+        crew_end();
+        event = sd_event_unref(event);
+        unit_remove_tree(directory);
+}
+
+static void look(void)
+{
+        look_run(&crew, false, clock_now(CLOCK_MONOTONIC));
+        ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
+}
+
+static const char *path_of(pid_t pid)
+{
+        static char path[64];
+
+        snprintf(path, sizeof(path), "status/web/%d", (int)pid);
+        return path;
+}
+
+static const char *full_path_of(pid_t pid)
+{
+        static char path[128];
+
+        snprintf(path, sizeof(path), "%s/%s", directory, path_of(pid));
+        return path;
+}
+
+static bool is_made(void)
+{
+        char path[64];
+
+        snprintf(path, sizeof(path), "%s/status/web", directory);
+        return access(path, F_OK) == 0;
+}
+
+/* Until its directory is there, and was looked into. */
+static void wait_until_made(void)
+{
+        while (!is_made())
+                look();
+        look();
+}
+
+static uint64_t start_of(pid_t pid)
+{
+        _cleanup_proc_ struct proc *proc = NULL;
+
+        ck_assert_int_eq(proc_open(pid, &proc), 0);
+        return proc_start_time(proc);
+}
+
+static void write_record(pid_t pid, const char *rest, uint64_t start)
+{
+        char text[256];
+
+        snprintf(text, sizeof(text), "v=1\nbeat=%u\n%sstart=%ju\n", ++beats, rest, (uintmax_t)start);
+        unit_write_file(directory, path_of(pid), text);
+}
+
+static void beat(pid_t pid, unsigned busy, bool quiet)
+{
+        char text[64];
+
+        snprintf(text, sizeof(text), "busy=%u\nquiet=%d\n", busy, quiet);
+        write_record(pid, text, start_of(pid));
+}
+
+static const char *waits_for(void)
+{
+        static char text[256];
+
+        worker->waits_for = worker->has_beat ? WAIT_STALE : WAIT_FIRST_BEAT;
+        return worker_waits_for(worker, clock_now(CLOCK_MONOTONIC), text, sizeof(text));
+}
+
+static void look_in_vain(enum beat_fault fault)
+{
+        look();
+        look();
+        ck_assert(!worker->has_beat);
+        ck_assert_int_eq(worker->beat_fault, fault);
+}
+
+START_TEST(its_beats_are_heard)
+{
+        wait_until_made();
+        look_in_vain(BEAT_FAULT_NONE);
+        beat(worker->pid, 2, false);
+        look();
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        ck_assert_int_eq(worker->beat_pid, worker->pid);
+        ck_assert_uint_eq(worker->busy, 2);
+        beat(worker->pid, 1, false);
+        look();
+        ck_assert_uint_eq(worker->busy, 1);
+        ck_assert(worker_fresh(worker, clock_now(CLOCK_MONOTONIC)));
+        usec_t at = worker->beat_at;
+        look();
+        ck_assert_uint_eq(worker->beat_at, at);
+        beat(worker->pid, 0, true);
+        look();
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        ck_assert_ptr_null(worker->fleet->link);
+        ck_assert_uint_eq(crew.links.n, 0);
+}
+END_TEST
+
+/* Of an adopted worker it may be what it wrote before it hung. */
+START_TEST(what_is_there_at_first_counts_once_it_changes)
+{
+        while (!is_made())
+                ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
+        beat(worker->pid, 0, false);
+        look_in_vain(BEAT_FAULT_NONE);
+        beats -= 2;
+        beat(worker->pid, 0, false);
+        look_in_vain(BEAT_FAULT_NONE);
+        beats += 2;
+        beat(worker->pid, 0, false);
+        look();
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+}
+END_TEST
+
+START_TEST(no_other_process_speaks_for_it)
+{
+        wait_until_made();
+        beat(getpid(), 0, true);
+        beat(1, 0, true);
+        look_in_vain(BEAT_FAULT_NONE);
+        /* Nor under its name. */
+        write_record(worker->pid, "busy=0\nquiet=0\n", worker->pid_start + 1);
+        look_in_vain(BEAT_FAULT_START);
+        ck_assert_ptr_nonnull(strstr(waits_for(),
+                                     "waits for its first heartbeat, but 'start' in its status file is "
+                                     "missing, or another process's, given up in "));
+        beat(worker->pid, 0, false);
+        look();
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        beat(worker->pid, 3, false);
+        write_record(worker->pid, "busy=7\nquiet=1\n", worker->pid_start + 1);
+        look();
+        ck_assert_int_eq(worker->beat_fault, BEAT_FAULT_START);
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        ck_assert_uint_eq(worker->busy, 0);
+}
+END_TEST
+
+START_TEST(no_garbage_counts)
+{
+        wait_until_made();
+        unit_write_file(directory, path_of(worker->pid), "v=2\nbeat=1\nbusy=0\nquiet=0\n");
+        look_in_vain(BEAT_FAULT_RECORD);
+        unit_write_file(directory, path_of(worker->pid), "v=1\nbeat=1\nbusy=0\nquiet=0\n");
+        look_in_vain(BEAT_FAULT_START);
+        unit_write_file(directory, path_of(worker->pid), "");
+        look_in_vain(BEAT_FAULT_RECORD);
+        beat(worker->pid, 0, false);
+        look();
+        ck_assert(worker->has_beat);
+        unit_write_file(directory, path_of(worker->pid), "rubbish");
+        look();
+        ck_assert_int_eq(worker->beat_fault, BEAT_FAULT_RECORD);
+        ck_assert_ptr_nonnull(strstr(waits_for(),
+                                     ", its status file is no record of sqmgr-heartbeat(7): it is "
+                                     "kept, and nothing is done to it"));
+        ck_assert_int_eq(unlink(full_path_of(worker->pid)), 0);
+        look();
+        ck_assert_int_eq(worker->beat_fault, BEAT_FAULT_MISSING);
+        beat(worker->pid, 4, false);
+        look();
+        ck_assert_int_eq(worker->beat_fault, BEAT_FAULT_NONE);
+        ck_assert_uint_eq(worker->busy, 4);
+}
+END_TEST
+
+START_TEST(a_link_in_its_place_is_told_of)
+{
+        wait_until_made();
+        ck_assert_int_eq(symlink("/etc/passwd", full_path_of(worker->pid)), 0);
+        look_in_vain(BEAT_FAULT_KIND);
+        ck_assert_ptr_nonnull(strstr(waits_for(), ", but its status file is no regular file, given up in "));
+        observe_stopped(worker, REASON_BOOT, 0, clock_now(CLOCK_MONOTONIC));
+        ck_assert(crew_told(
+                "did not beat within boot_timeout: its status file is no regular file, it is ended"));
+}
+END_TEST
+
+START_TEST(without_its_directory_it_is_not_heard)
+{
+        char from[128], to[128];
+
+        wait_until_made();
+        beat(worker->pid, 0, false);
+        look();
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        snprintf(from, sizeof(from), "%s/status/web", directory);
+        snprintf(to, sizeof(to), "%s/elsewhere", directory);
+        ck_assert_int_eq(rename(from, to), 0);
+        ck_assert_int_eq(symlink(to, from), 0);
+        beat(worker->pid, 5, false);
+        look();
+        ck_assert_int_eq(worker->beat_fault, BEAT_FAULT_PLACE);
+        ck_assert_uint_eq(worker->busy, 0);
+        ck_assert_int_eq(unlink(from), 0);
+        ck_assert_int_eq(rename(to, from), 0);
+        look();
+        ck_assert_int_eq(worker->beat_fault, BEAT_FAULT_NONE);
+        ck_assert_uint_eq(worker->busy, 5);
+}
+END_TEST
+
+static void end_of(pid_t pid)
+{
+        ck_assert_int_eq(kill(pid, SIGKILL), 0);
+}
+
+static void reap(void)
+{
+        while (worker->state != WORKER_GONE)
+                look();
+        fleet_reap(crew_world->fleets[0], process_free);
+}
+
+/* Its parent may be a folder of somebody else's. */
+START_TEST(what_an_earlier_one_left_is_tidied_only_where_a_fleet_has_such)
+{
+        ck_assert(!crew.status_untidy);
+        crew_settings->fleets[0]->heartbeat = HEARTBEAT_REDIS;
+        status_files_begin(&crew);
+        ck_assert(!crew.status_untidy);
+        crew_settings->fleets[0]->heartbeat = HEARTBEAT_FILE;
+        status_files_begin(&crew);
+        ck_assert(crew.status_untidy);
+}
+END_TEST
+
+START_TEST(its_file_goes_with_it_and_the_directory_with_the_last)
+{
+        wait_until_made();
+        pid_t pid = worker->pid;
+        beat(pid, 0, false);
+        look();
+        ck_assert_int_eq(worker->beat_pid, pid);
+        crew.status_untidy = true;
+        status_files_tidy(&crew);
+        ck_assert(!crew.status_untidy && is_made());
+        end_of(pid);
+        reap();
+        ck_assert_int_lt(access(full_path_of(pid), F_OK), 0);
+        ck_assert(crew.status_untidy && is_made());
+        status_files_tidy(&crew);
+        ck_assert(!is_made());
+}
+END_TEST
+
+/* So does what sqmgr leaves behind as it ends: the next one reads on. */
+START_TEST(the_file_of_one_that_lives_on_stays)
+{
+        wait_until_made();
+        beat(worker->pid, 0, false);
+        look();
+        process_free(TAKE_PTR(worker->process));
+        ck_assert_int_eq(access(full_path_of(worker->pid), F_OK), 0);
+        ck_assert(!crew.status_untidy);
+}
+END_TEST
+
+/* A wrapper, and so many that beat not, once they may. */
+static void setup_crowd(void)
+{
+        char line[256];
+
+        open_directory();
+        snprintf(line, sizeof(line),
+                 "command=/bin/sh -c 'until [ -e %s/go ]; do sleep 0.02; done; "
+                 "for i in $(seq 150); do sleep 1000 & done; wait'",
+                 directory);
+        start_fleet(line);
+}
+
+/* They come after the first search: what that finds on its way counts once it changes. */
+static pid_t last_child(void)
+{
+        wait_until_made();
+        unit_write_file(directory, "go", "");
+        for (;;) {
+                _cleanup_free_ pid_t *pids = NULL;
+                size_t n;
+
+                ck_assert_int_eq(proc_children(worker->pid, &pids, &n), 0);
+                if (n == 150)
+                        return pids[n - 1];
+                (void)sd_event_run(event, 10 * USEC_PER_MSEC);
+        }
+}
+
+START_TEST(one_of_many_is_found_a_few_at_a_time)
+{
+        pid_t pid = last_child();
+        unsigned looks = 0;
+
+        beat(pid, 0, false);
+        for (; !worker->has_beat; looks++)
+                look();
+        ck_assert_uint_gt(looks, 1);
+        ck_assert_int_eq(worker->beat_pid, pid);
+        ck_assert_int_ne(worker->pid, pid);
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+}
+END_TEST
+
+START_TEST(another_takes_up_the_beat_of_one_that_has_ended)
+{
+        pid_t pid = last_child();
+        beat(pid, 0, false);
+        while (!worker->has_beat)
+                look();
+        uint64_t start = start_of(pid);
+        /* The wrapper does not wait for it meanwhile: it is there, and dead. */
+        ck_assert_int_eq(kill(worker->pid, SIGSTOP), 0);
+        end_of(pid);
+        while (worker->beat_pid != 0)
+                look();
+        ck_assert_int_lt(access(full_path_of(pid), F_OK), 0);
+        ck_assert_int_eq(worker->state, WORKER_STARTING);
+        /* The dead do not speak. */
+        write_record(pid, "busy=0\nquiet=0\n", start);
+        look();
+        look();
+        look();
+        ck_assert(!worker->has_beat);
+        ck_assert_int_eq(kill(worker->pid, SIGCONT), 0);
+        beat(worker->pid, 0, false);
+        while (!worker->has_beat)
+                look();
+        ck_assert_int_eq(worker->beat_pid, worker->pid);
+}
+END_TEST
+
+static const char *own_file(const char *name)
+{
+        static char text[256], path[160];
+
+        snprintf(path, sizeof(path), "%s/status/web/%s", directory, name);
+        while (fd_read_file(AT_FDCWD, path, text, sizeof(text)) < 0 || !strchr(text, '\n'))
+                look();
+        return text;
+}
+
+#define NOTES "/bin/sh -c 'echo $SQMGR_STATUS_DIR >$SQMGR_STATUS_DIR/note; exec sleep 1000'"
+
+/* Whatever its own environment says. */
+START_TEST(a_worker_finds_its_directory_in_its_environment)
+{
+        char expected[128];
+
+        start_fleet("command=" NOTES "\nenvironment=SQMGR_STATUS_DIR=/elsewhere");
+        snprintf(expected, sizeof(expected), "%s/status/web\n", directory);
+        ck_assert_str_eq(own_file("note"), expected);
+}
+END_TEST
+
+START_TEST(it_is_the_fleets_users_who_clears_it_with_each_start)
+{
+        struct stat status;
+        char path[128];
+
+        start_fleet(geteuid() == 0 ? "user=nobody\ncommand=" NOTES : "command=" NOTES);
+        (void)own_file("note");
+        snprintf(path, sizeof(path), "%s/status/web", directory);
+        ck_assert_int_eq(stat(path, &status), 0);
+        ck_assert_uint_eq(status.st_uid, geteuid() == 0 ? 65534 : geteuid());
+        ck_assert_uint_eq(status.st_mode & 07777, 0700);
+        pid_t pid = worker->pid;
+        unit_write_file(directory, path_of(pid), "its last words");
+        end_of(pid);
+        reap();
+        worker = crew_start_worker();
+        while (access(full_path_of(pid), F_OK) == 0)
+                look();
+}
+END_TEST
+
+static const char *rehearse(void)
+{
+        static struct launch_report report;
+        const struct launch_request request = {
+                .fleet = crew_world->fleets[0]->settings,
+                .index = 1,
+                .generation = 1,
+                .instance = "",
+                .nofile = crew.nofile,
+                .base_environment = environ,
+                .status_parent = crew.status_parent,
+        };
+
+        free(report.error);
+        report = LAUNCH_REPORT_INIT;
+        ck_assert_int_eq(launch_rehearse(&request, 60 * USEC_PER_SEC, &report), 0);
+        return report.error ?: "";
+}
+
+static void expect_end(const char *error)
+{
+        reap();
+        ck_assert_msg(crew_told(error), "not told: %s", error);
+}
+
+START_TEST(where_others_may_write_none_starts)
+{
+        ck_assert_int_eq(chmod(directory, 0777), 0);
+        start_fleet("command=sleep 1000");
+        expect_end("/status/web': what is there may be changed by others, or is theirs: move it away");
+        ck_assert(!is_made());
+}
+END_TEST
+
+START_TEST(where_the_user_cannot_get_none_starts)
+{
+        if (geteuid() != 0) {
+                start_fleet("command=sleep 1000");
+                return;
+        }
+        ck_assert_int_eq(chmod(directory, 0700), 0);
+        start_fleet("command=sleep 1000\nuser=nobody");
+        expect_end("': Permission denied, let others pass there (chmod o+x)");
+        ck_assert_ptr_nonnull(strstr(rehearse(), "cannot get to the status directory below '"));
+        ck_assert_int_eq(chmod(directory, 0711), 0);
+        ck_assert_str_eq(rehearse(), "");
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("status_files");
+        TCase *one = tcase_create("one"), *crowd = tcase_create("crowd"), *starts = tcase_create("starts");
+
+        tcase_add_checked_fixture(one, setup, teardown);
+        tcase_add_test(one, its_beats_are_heard);
+        tcase_add_test(one, what_is_there_at_first_counts_once_it_changes);
+        tcase_add_test(one, no_other_process_speaks_for_it);
+        tcase_add_test(one, no_garbage_counts);
+        tcase_add_test(one, a_link_in_its_place_is_told_of);
+        tcase_add_test(one, without_its_directory_it_is_not_heard);
+        tcase_add_test(one, what_an_earlier_one_left_is_tidied_only_where_a_fleet_has_such);
+        tcase_add_test(one, its_file_goes_with_it_and_the_directory_with_the_last);
+        tcase_add_test(one, the_file_of_one_that_lives_on_stays);
+        suite_add_tcase(suite, one);
+
+        tcase_add_checked_fixture(crowd, setup_crowd, teardown);
+        tcase_add_test(crowd, one_of_many_is_found_a_few_at_a_time);
+        tcase_add_test(crowd, another_takes_up_the_beat_of_one_that_has_ended);
+        suite_add_tcase(suite, crowd);
+
+        tcase_add_checked_fixture(starts, open_directory, teardown);
+        tcase_add_test(starts, a_worker_finds_its_directory_in_its_environment);
+        tcase_add_test(starts, it_is_the_fleets_users_who_clears_it_with_each_start);
+        tcase_add_test(starts, where_others_may_write_none_starts);
+        tcase_add_test(starts, where_the_user_cannot_get_none_starts);
+        suite_add_tcase(suite, starts);
+        return unit_main(suite);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of the reading of what workers run (daemon/run/work_list.h), with real processes and a real
+ * redis-server. */
+/* promises: P1 */
+#include "crew.h"
+#include "daemon/run/work_list.h"
+#include "model/observe.h"
+#include "redis_server.h"
+
+#define IDENTITY "host:77:0123456789ab"
+
+static void setup(void)
+{
+        loop_start();
+        server_start(0, NULL, NULL);
+        server_wait();
+}
+
+static void teardown(void)
+{
+        server_kill(); /* which the crew would wait for, as for any child */
+        crew_end();
+        loop_end();
+        server_directory_empty();
+}
+
+static usec_t now(void)
+{
+        return clock_now(CLOCK_MONOTONIC);
+}
+
+static bool exists(const char *name)
+{
+        char path[80];
+
+        snprintf(path, sizeof(path), "%s/%s", server_directory, name);
+        return access(path, F_OK) == 0;
+}
+
+/* A worker that is this script, and beats: it is known under IDENTITY, and busy. */
+static struct worker *start(const char *fleet_lines, const char *script)
+{
+        char text[1024];
+
+        snprintf(text, sizeof(text), "up() { : >%s/$1; }\n%s\n", server_directory, script);
+        unit_write_file(server_directory, "script", text);
+        snprintf(text, sizeof(text), "[redis]\nurl=%s\n[fleet:web]\ncommand=/bin/sh %s/script\n%s",
+                 server_url, server_directory, fleet_lines);
+        crew_start(event, text);
+        struct worker *worker = crew_start_worker();
+        ck_assert_ptr_nonnull(worker->process);
+        run_until(exists("up") && crew_world->fleets[0]->redis_up);
+        hold_beat(worker, worker->pid, now());
+        ck_assert_int_eq(beats_know(worker->process->slot, IDENTITY), 0);
+        worker->state = WORKER_ACTIVE;
+        worker->has_beat = true;
+        worker->busy = 1;
+        return worker;
+}
+
+/* It runs this job for so long. */
+static void put_job(const char *jid, long long seconds)
+{
+        char text[256];
+
+        snprintf(text, sizeof(text),
+                 "{\"queue\":\"low\",\"payload\":\"{\\\"class\\\":\\\"Hard\\\",\\\"jid\\\":\\\"%s\\\","
+                 "\\\"args\\\":[]}\",\"run_at\":%lld}",
+                 jid, (long long)time(NULL) - seconds);
+        server_do("HSET " IDENTITY ":work %s %s", jid, text);
+}
+
+static bool reads(const struct worker *worker)
+{
+        return worker->process->works;
+}
+
+static unsigned told(enum event_kind kind)
+{
+        unsigned n = 0;
+
+        for (size_t i = 0; i < crew_world->n_events; i++)
+                n += crew_world->events[i].kind == kind;
+        return n;
+}
+
+START_TEST(the_jobs_of_one_that_drains_are_read)
+{
+        struct worker *worker = start("", "up up; exec sleep 1000");
+
+        put_job("j1", 100);
+        put_job("j2", 5);
+        worker->state = _i == 0 ? WORKER_QUIET : WORKER_STOPPING;
+        work_list_look(worker);
+        run_until(!reads(worker));
+        ck_assert_uint_eq(worker->jobs_read, 2);
+        usec_t oldest = usec_sub(now(), worker->oldest_job_at);
+        ck_assert_uint_ge(oldest, 99 * USEC_PER_SEC);
+        ck_assert_uint_lt(oldest, 200 * USEC_PER_SEC);
+}
+END_TEST
+
+START_TEST(what_nobody_wants_to_know_is_not_read)
+{
+        struct worker *worker = start("job_warn_after=none low=none\n", "up up; exec sleep 1000");
+
+        work_list_look(worker); /* it does not drain, and there is no limit */
+        ck_assert(!reads(worker));
+        worker->state = WORKER_QUIET;
+        worker->busy = 0;
+        work_list_look(worker);
+        ck_assert(!reads(worker));
+        worker->busy = 1;
+        work_list_look(worker);
+        ck_assert(reads(worker));
+}
+END_TEST
+
+START_TEST(one_reading_is_under_way_at_a_time)
+{
+        struct worker *worker = start("", "up up; exec sleep 1000");
+
+        worker->state = WORKER_QUIET;
+        work_list_look(worker);
+        const struct works *first = worker->process->works;
+        work_list_look(worker);
+        ck_assert_ptr_eq(worker->process->works, first);
+        run_until(!reads(worker));
+        work_list_look(worker);
+        ck_assert(reads(worker));
+}
+END_TEST
+
+START_TEST(a_long_job_is_told_of_once)
+{
+        struct worker *worker = start("job_warn_after=60s other=1s\n", "up up; exec sleep 1000");
+
+        put_job("j1", 100);
+        put_job("j2", 5);
+        while (sd_event_run(event, 0) > 0)
+                ;
+        for (unsigned i = 0; i < 3; i++) {
+                unsigned turns = crew_turns;
+
+                work_list_look(worker);
+                run_until(!reads(worker));
+                ck_assert_uint_eq(told(EVENT_JOB_LONG), 1);
+                if (i == 0)
+                        run_until(crew_turns > turns); /* it is told before the loop sleeps again */
+        }
+        ck_assert(crew_told("Hard j1 (queue low)"));
+        put_job("j3", 61);
+        work_list_look(worker);
+        run_until(!reads(worker));
+        ck_assert_uint_eq(told(EVENT_JOB_LONG), 2);
+        ck_assert(crew_told("Hard j3 (queue low)"));
+}
+END_TEST
+
+START_TEST(a_worker_with_a_stuck_job_writes_what_it_is_at)
+{
+        struct worker *worker = start("job_warn_after=60s\nstuck_job_action=dump\n",
+                                      "trap 'up dump' TTIN; up up; while :; do sleep 0.01; done");
+
+        put_job("j1", 100);
+        work_list_look(worker);
+        run_until(exists("dump"));
+        ck_assert(crew_told("is in the worker's log"));
+}
+END_TEST
+
+/* To it the signal would be a stop. */
+START_TEST(one_that_does_not_catch_the_signal_is_not_sent_it)
+{
+        struct worker *worker = start("job_warn_after=60s\nstuck_job_action=dump\n",
+                                      "trap 'up stopped' TERM; up up; while :; do sleep 0.01; done");
+
+        put_job("j1", 100);
+        work_list_look(worker);
+        run_until(told(EVENT_JOB_LONG) > 0);
+        ck_assert(!crew_told("is in the worker's log"));
+        ck_assert_int_eq(kill(worker->pid, SIGTERM), 0);
+        run_until(exists("stopped"));
+}
+END_TEST
+
+START_TEST(what_one_ran_whose_memory_went_over_a_limit_is_told)
+{
+        struct worker *worker = start("memory_limit=1M\n", "up up; exec sleep 1000");
+
+        put_job("j1", 5);
+        worker->breach = BREACH_LIMIT;
+        worker->breach_at = now();
+        work_lists_turn(crew_world);
+        ck_assert(!reads(worker)); /* it may have stood in the list of before */
+        worker->beat_at = worker->beat_after = now();
+        work_lists_turn(crew_world);
+        ck_assert(reads(worker));
+        run_until(!reads(worker));
+        ck_assert_uint_eq(worker->fleet->culprits[0].classes.n, 1);
+        ck_assert_str_eq(worker->fleet->culprits[0].classes.list[0].name, "Hard");
+        work_lists_turn(crew_world);
+        ck_assert(!reads(worker));
+}
+END_TEST
+
+START_TEST(what_could_not_be_read_changes_nothing)
+{
+        struct worker *worker = start("job_warn_after=60s\n", "up up; exec sleep 1000");
+
+        server_do("SET " IDENTITY ":work x");
+        worker->jobs_read = 7;
+        work_list_look(worker);
+        run_until(!reads(worker));
+        ck_assert_uint_eq(worker->jobs_read, 7);
+        ck_assert_uint_eq(told(EVENT_JOB_LONG), 0);
+}
+END_TEST
+
+START_TEST(what_one_ran_that_is_gone_is_not_told)
+{
+        struct worker *worker = start("job_warn_after=60s\n", "up up; exec sleep 1000");
+
+        put_job("j1", 100);
+        work_list_look(worker);
+        worker->state = WORKER_GONE;
+        run_until(!reads(worker));
+        ck_assert_uint_eq(told(EVENT_JOB_LONG), 0);
+        worker->state = WORKER_ACTIVE; /* the crew ends it */
+}
+END_TEST
+
+int main(void)
+{
+        if (server_is_missing())
+                return 77;
+        Suite *suite = suite_create("work_list");
+        TCase *cases = tcase_create("work_list");
+
+        tcase_set_timeout(cases, 60);
+        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove_all);
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_loop_test(cases, the_jobs_of_one_that_drains_are_read, 0, 2);
+        tcase_add_test(cases, what_nobody_wants_to_know_is_not_read);
+        tcase_add_test(cases, one_reading_is_under_way_at_a_time);
+        tcase_add_test(cases, a_long_job_is_told_of_once);
+        tcase_add_test(cases, a_worker_with_a_stuck_job_writes_what_it_is_at);
+        tcase_add_test(cases, one_that_does_not_catch_the_signal_is_not_sent_it);
+        tcase_add_test(cases, what_one_ran_whose_memory_went_over_a_limit_is_told);
+        tcase_add_test(cases, what_could_not_be_read_changes_nothing);
+        tcase_add_test(cases, what_one_ran_that_is_gone_is_not_told);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}
