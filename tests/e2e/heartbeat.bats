@@ -189,7 +189,9 @@ idle_for_good() { # KIND...
         done
         for kind in $in_redis $in_files; do
                 echo "# $kind"
-                # One is told to end without having been asked to take no more, while its jobs run.
+                # One is told to end without having been asked to take no more, while its jobs run; by its first record
+                # it can be.
+                wait_until 30 field_is "$kind" quiet 0
                 wait_until 30 has_in "$folder/$kind/done" 60
                 kill -TERM "${pid[$kind]}"
                 ends "$kind"

@@ -190,7 +190,6 @@ static void take_jobs(unsigned thread)
 
 static void *processor(void *number)
 {
-        prctl(PR_SET_NAME, "processor");
         if (ledger >= 0) {
                 take_jobs((unsigned)(uintptr_t)number);
                 return NULL;
@@ -473,6 +472,9 @@ int main(int argc, char **argv)
         for (unsigned i = 0; i < options.concurrency; i++) {
                 if (pthread_create(&thread, NULL, processor, (void *)(uintptr_t)i) != 0)
                         return EXIT_FAILURE;
+                /* Not by itself, which may be later than the first beat: what beats has shown that it booted,
+                 * as Sidekiq has by its title. */
+                pthread_setname_np(thread, "processor");
                 pthread_detach(thread);
         }
         return work();
