@@ -12,6 +12,9 @@ PATH=$SQMGR_BUILD:$PATH
 stub=$SQMGR_BUILD/tests/stub/stub-worker
 app=$e2e/app.rb
 
+# shellcheck source=contrib/demo/parts.bash
+. "$top/contrib/demo/parts.bash"
+
 setup() {
         folder=$(mktemp -d /tmp/sqmgr-e2e.XXXXXX)
         chmod 755 "$folder"
@@ -82,16 +85,7 @@ unused_port() { # ADDRESS
         echo "$port"
 }
 
-redis() { redis-cli -s "$folder/redis.sock" "$@"; }
 redis_has() { [ "$(redis exists "$1")" = 1 ]; } # KEY
-redis_answers() { [ "$(redis ping 2>/dev/null)" = PONG ]; }
-
-start_redis() {
-        launch redis redis-server --port 0 --unixsocket "$folder/redis.sock" --dir "$folder" --save '' \
-                --appendonly yes
-        redis_pid=$!
-        wait_until 10 redis_answers
-}
 
 # The fleet's lines come on standard input; `sqmgr_lines` and `redis_lines` may hold more for those sections, and
 # `redis_url` another Redis. No test waits for the default of ready_after.
@@ -141,23 +135,6 @@ make_group() { # BYTES
 sidekiq_command() { echo "sidekiq -r $app -c ${1:-5}"; }
 stub_command() { echo "$stub -u $folder/redis.sock -b 200 -d $folder/steer"; }
 
-start_sqmgr() {
-        launch sqmgr sqmgr -c "$folder/sqmgr.ini"
-        sqmgr_pid=$!
-        wait_until 10 sqmgrctl ping
-}
-
-# jq 1.6 is content with no input at all, so the command before it has its say first.
-fleet() {
-        local status_json
-        status_json=$(sqmgrctl status --json) && jq -r ".fleets[0] | $1" <<<"$status_json"
-}
-fleet_is() {
-        local status_json
-        status_json=$(sqmgrctl status --json) && jq -e ".fleets[0] | $1" <<<"$status_json" >/dev/null
-}
-worker_pids() { fleet '[.workers[].pid] | sort | join(" ")'; }
-ready() { fleet_is "[.workers[] | select(.ready)] | length == $1"; }
 redis_state_is() { [ "$(sqmgrctl status --json | jq -r '.redis[0].state')" = "$1" ]; }
 
 alive() { # PID...: all of them

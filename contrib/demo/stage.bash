@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+# What contrib/demo/run and contrib/examples/run share: a folder of their own, what is started there, and that all of it
+# ends with them, in whatever way.
+# shellcheck shell=bash
+
+stage=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
+top=$(cd "$stage/../.." && pwd -P)
+
+# shellcheck source=contrib/demo/parts.bash
+. "$stage/parts.bash"
+
+# Bash cannot trap a signal that it found ignored, as a script's background commands find SIGINT.
+with_signals() { # ARGUMENT...: the script's own
+        [ -n "${SQMGR_DEMO_SIGNALS-}" ] || SQMGR_DEMO_SIGNALS=default exec env --default-signal=HUP,INT,TERM "$0" "$@"
+}
+
+bold='' plain=''
+if [ -t 1 ] && [ "${TERM:-dumb}" != dumb ] && [ -z "${NO_COLOR-}" ]; then
+        bold=$'\033[1m' plain=$'\033[0m'
+fi
+
+say() { printf '%s\n' "$*"; }
+
+title() { # LINE...: below 60 columns each
+        say
+        printf "$bold%s$plain\n" "$@"
+}
+
+fail() {
+        printf '%s: %s\n' "${0##*/contrib/}" "$*" >&2
+        tail -n 15 "$folder/sqmgr.log" "$folder/workers.log" >&2 2>/dev/null
+        exit 1
+}
+
+# SQMGR_BUILD names a build to use; without it, sqmgr is built.
+build() { # SET...: what of contrib/setup is needed
+        if [ -n "${SQMGR_BUILD-}" ]; then
+                PATH=$SQMGR_BUILD:$PATH
+                return
+        fi
+        "$top/contrib/setup" build "$@" || exit 1
+        local cache=$top/build
+        if ! mkdir -p "$cache" 2>/dev/null || [ ! -w "$cache" ]; then
+                cache=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/sqmgr/$(cksum <<<"$top" | cut -d' ' -f1)
+        fi
+        say "Building sqmgr in $cache/demo"
+        local output
+        if ! output=$("$top/contrib/build" "$cache/demo" bin 2>&1); then
+                printf '%s\n' "$output" >&2
+                exit 1
+        fi
+        PATH=$cache/demo/bin:$PATH
+}
+
+# What is shown may have hidden the cursor.
+leave() {
+        if [ -n "${shown-}" ] && kill -KILL "$shown" 2>/dev/null && [ -n "$bold" ]; then
+                printf '\033[?7h\033[?25h'
+        fi
+        cd / && exec 9>&- && wait "$guard"
+}
+
+# The folder holds sockets, whose paths are short: 107 bytes.
+make_folder() {
+        local base=${TMPDIR:-/tmp}
+        [ ${#base} -le 70 ] || base=/tmp
+        folder=$(mktemp -d "$base/sqmgr-demo.XXXXXX") || exit 1
+        mkdir "$folder/pids"
+        exec 9> >(exec setsid "$stage/guard" "$folder" >/dev/null 2>&1)
+        guard=$!
+        trap leave EXIT
+        trap 'exit 129' HUP
+        trap 'exit 130' INT
+        trap 'exit 143' TERM
+        cd "$folder" || exit 1
+        export SQMGR_SOCKET=$folder/sqmgr.sock REDIS_URL=unix://$folder/redis.sock
+}
+
+launch() { # NAME COMMAND...: in a session of its own, out of reach of the terminal's signals; sets $!
+        local name=$1
+        shift
+        setsid "$stage/launch" "$folder" "$@" </dev/null >>"$folder/$name.log" 2>&1 9>&- &
+}
+
+wait_until() { # SECONDS CONDITION...
+        local deadline=$((SECONDS + $1))
+        shift
+        until "$@" >/dev/null 2>&1; do
+                [ -z "${sqmgr_pid-}" ] || kill -0 "$sqmgr_pid" 2>/dev/null || fail 'sqmgr has ended'
+                [ $SECONDS -lt $deadline ] || return 1
+                sleep 0.2 9>&-
+        done
+}
+
+# In the background, so that a signal to the script need not wait for its end: for `guard`, too.
+begin() { # ARGUMENT...: sqmgrctl, as somebody would run it
+        say
+        say "$bold\$ sqmgrctl $*$plain"
+        "$stage/launch" "$folder" sqmgrctl "$@" </dev/null 9>&- &
+        shown=$!
+}
+show() { begin "$@" && wait "$shown"; }
+finish() { kill "$shown" 2>/dev/null && wait "$shown" 2>/dev/null; }
+
+# Until Ctrl-C.
+stay() {
+        say 'The fleet runs on until Ctrl-C. In another terminal:'
+        say "  PATH=$(dirname "$(command -v sqmgrctl)"):\$PATH"
+        say "  export SQMGR_SOCKET=$SQMGR_SOCKET"
+        say '  sqmgrctl status --watch'
+        say '  sqmgrctl restart --wait'
+        while sleep 1 9>&-; do
+                kill -0 "$sqmgr_pid" 2>/dev/null || fail 'sqmgr has ended'
+        done
+}
