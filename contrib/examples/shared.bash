@@ -16,10 +16,7 @@ take_example() { # NAME
 }
 
 start_example() { # NAME
-        take_example "$1"
-        start_redis
-        prepare
-        start_sqmgr
+        take_example "$1" && start_redis && prepare && start_sqmgr
 }
 
 postgres_answers() { pg_isready -q; }
@@ -30,8 +27,9 @@ start_postgres() {
         programs=$(printf '%s\n' /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
         export PGHOST=$folder/pg/socket PGUSER=postgres PGDATABASE=postgres
         mkdir -p "$PGHOST" && chmod 700 "$folder/pg"
-        # It refuses to run as root.
+        # It refuses to run as root, and has to reach its own folder.
         if [ "$(id -u)" = 0 ]; then
+                chmod a+x "$folder"
                 as_server=(setpriv --reuid nobody --regid nogroup --clear-groups --)
                 chown -R nobody:nogroup "$folder/pg"
         fi
