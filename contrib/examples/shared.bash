@@ -36,9 +36,10 @@ start_postgres() {
         "${as_server[@]}" "$programs/initdb" -D "$folder/pg/data" -U postgres -A trust -E UTF8 --locale=C.UTF-8 --no-sync \
                 >"$folder/postgres.log" 2>&1 || return 1
         launch postgres "${as_server[@]}" "$programs/postgres" -D "$folder/pg/data" -k "$PGHOST" -c listen_addresses= \
-                -c fsync=off -c max_connections=200
+                -c fsync=off -c max_connections=200 -c dynamic_shared_memory_type=mmap
         postgres_pid=$!
         wait_until 20 postgres_answers
-        # Its shared memory would outlive one that is killed: marked now, it goes with the last process that uses it.
+        # Its shared memory would outlive one that is killed. What is in files is in the folder; the other, marked now, goes
+        # with the last process that uses it.
         ipcrm -m "$(awk 'NR == 7 { print $2 }' "$folder/pg/data/postmaster.pid")"
 }

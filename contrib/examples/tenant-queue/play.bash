@@ -4,7 +4,8 @@
 
 sql() { psql -XAtqc "$1"; }
 is_true() { [ "$(sql "select $1")" = t ]; } # SQL-CONDITION
-in_app() { (cd "$folder/app" && ruby -r ./report.rb -e "$1"); } # RUBY
+# Sidekiq 7 tells on standard output that it connects.
+in_app() { (cd "$folder/app" && ruby -r ./report.rb -e 'Sidekiq.logger.level = Logger::ERROR' -e "$1"); } # RUBY
 
 prepare() {
         start_postgres && psql -Xq -v ON_ERROR_STOP=1 -f "$example/schema.sql" \

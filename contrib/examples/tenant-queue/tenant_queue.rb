@@ -77,11 +77,16 @@ class TenantQueue
     watch&.kill&.join
   end
 
+  # What was ended by another is not ended twice.
   def finish(tenant, job, attempt, outcome, statistics, error)
     locked(tenant) do
-      rows("update runs set ended = clock_timestamp(), outcome = $3 where job = $1 and attempt = $2", job, attempt, outcome)
-      rows(<<~SQL, job, outcome, statistics && JSON.generate(statistics), error)
-        update jobs set state = $2, ended_at = clock_timestamp(), statistics = $3, error = $4 where id = $1
+      rows(<<~SQL, job, attempt, outcome, statistics && JSON.generate(statistics), error)
+        with run as (
+          update runs set ended = clock_timestamp(), outcome = $3
+          where job = $1 and attempt = $2 and ended is null
+          returning ended
+        )
+        update jobs set state = $3, ended_at = run.ended, statistics = $4, error = $5 from run where id = $1
       SQL
     end
     queue_next_job(tenant)
