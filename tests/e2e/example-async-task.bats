@@ -1,0 +1,17 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# The example async-task: Sidekiq and PostgreSQL through restarts and workers that are killed with their jobs.
+# seconds: 40
+# promises: none
+# shellcheck disable=SC1091,SC2034
+load helpers
+. "$BATS_TEST_DIRNAME/../../contrib/examples/shared.bash"
+
+say() { echo "# $*" >&3; }
+
+@test "async-task: every job ends once, whoever puts it back, and none goes backward" {
+        # 24 workers are killed, and more than 10,000 jobs run.
+        [ -z "${SQMGR_LONG-}" ] || rounds=8 letters=250 rows=500000
+        start_example async-task
+        play
+}
