@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// Items of one key are worked on one after the other, in their order; those of different keys beside each other. For
+// each key that has items there is one Bull job, or one run, and it has the key's token; see ordered.lua.
+"use strict";
+const fs = require("fs");
+const path = require("path");
+const { setTimeout: sleep } = require("timers/promises");
+const Queue = require("bull");
+const Redis = require("ioredis");
+
+const lua = fs.readFileSync(path.join(__dirname, "ordered.lua"), "utf8");
+
+const url = process.env.REDIS_URL || "redis://127.0.0.1:6379";
+const connect = () => new Redis(url, { maxRetriesPerRequest: null, enableReadyCheck: false });
+
+class Ordered {
+  // lockTime, in ms, is how long a worker may be silent before its keys are revived.
+  constructor(name, lockTime) {
+    Object.assign(this, { name, lockTime, redis: connect() });
+    this.redis.defineCommand("ordered", { numberOfKeys: 0, lua });
+    this.queue = new Queue(name, {
+      createClient: (type) => (type === "client" ? this.redis : connect()),
+      settings: { lockDuration: lockTime, stalledInterval: lockTime },
+      // As long as Bull has a job, that key is not revived.
+      defaultJobOptions: { removeOnComplete: true, removeOnFail: true },
+    });
+  }
+
+  act(...words) {
+    return this.redis.ordered(this.name, this.queue.toKey(""), this.lockTime, ...words);
+  }
+
+  async enqueue(key, item) {
+    await this.schedule(key, await this.act("enqueue", key, JSON.stringify(item)));
+  }
+
+  // Who dies before this, with the token, leaves a key without a job: it is revived.
+  async schedule(key, token) {
+    if (token) await this.queue.add({ key, token }, { jobId: `${key}#${token}` });
+  }
+
+  // What work() throws ends the run without a word, as a death does: the item is run again once the lock has expired.
+  async run({ key, token }, work) {
+    const started = await this.act("start", key, token, process.pid);
+    if (!started) return;
+    const [mine, item] = started;
+    const lost = new AbortController();
+    let working = true;
+    const renew = async () => {
+      const kept = await this.act("renew", key, mine).catch(() => true);
+      if (!kept) lost.abort();
+      else if (working) timer = setTimeout(renew, this.lockTime / 3);
+    };
+    let timer = setTimeout(renew, this.lockTime / 3);
+    try {
+      await work(JSON.parse(item), { key, token: mine, signal: lost.signal });
+    } catch (error) {
+      if (!lost.signal.aborted) throw error;
+    } finally {
+      working = false;
+      clearTimeout(timer);
+    }
+    if (!lost.signal.aborted) await this.schedule(key, await this.act("done", key, mine));
+  }
+
+  // In each worker, so that there is none whose death matters.
+  async keepReviving() {
+    for (;;) {
+      await sleep(this.lockTime / 2);
+      try {
+        for (const [key, token] of await this.act("revive")) await this.schedule(key, token);
+      } catch (error) {
+        console.error("revive:", error.message);
+      }
+    }
+  }
+}
+
+module.exports = { Ordered };

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// One worker: five keys at a time. What an item asks for here is to wait, `ms` milliseconds.
+"use strict";
+const { setTimeout: sleep } = require("timers/promises");
+const { Heartbeat, drainBull } = require("./sqmgr-heartbeat.js");
+const { Ordered } = require("./ordered.js");
+
+// `signal` says that the key was lost: stop, another has this item. What is written elsewhere bears `token`, so that
+// whoever keeps it can refuse a lower one than it has seen of `key`.
+async function work(item, { key, token, signal }) {
+  await sleep(item.ms, undefined, { signal });
+}
+
+const bookings = new Ordered("bookings", Number(process.env.LOCK_TIME || 30000));
+const { queue, redis } = bookings;
+const beat = new Heartbeat({
+  redis,
+  tag: "bookings",
+  concurrency: 5,
+  onQuiet: () => drainBull(queue),
+  onStop: () => queue.close(true),
+});
+
+queue.on("error", (error) => console.error("bull:", error.message));
+queue.on("failed", (job, error) => console.error(`${job.data.key}: ${error.stack}`));
+queue.process(5, beat.job((job) => bookings.run(job.data, work)));
+bookings.keepReviving();
+beat.start().then(() => process.exit(0));
