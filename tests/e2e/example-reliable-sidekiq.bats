@@ -23,3 +23,83 @@ say() { echo "# $*" >&3; }
         # Nobody was cut off but by kill -9.
         [ "$(sqmgrctl events --json | jq -s '[.[] | select(.event | IN("killed", "drain-cut", "hung"))] | length')" = 0 ]
 }
+
+with_outbox() { # RUBY
+        ruby -r "$examples/reliable-sidekiq/outbox" -r "$examples/reliable-sidekiq/scheduler" -e '
+                Redis.silence_deprecations = true if defined?(Redis) && Redis.respond_to?(:silence_deprecations=)
+                Sidekiq.configure_client { |config| config.redis = {url: ENV["REDIS_URL"], reconnect_attempts: 0} }
+                OUTBOX = Outbox.new("outbox", limit: Integer(ENV.fetch("LIMIT", 1 << 20))).install
+                class Work
+                  include Sidekiq::Job
+                end' -e "$1"
+}
+arguments_in_order() { redis --raw lrange queue:default 0 -1 | jq '.args[0]' | tac | paste -sd' '; }
+
+@test "reliable sidekiq: what waits is bounded and told of once, outlives its process, and is pushed in order" {
+        LIMIT=2000 run -0 with_outbox 'n = 0
+                begin
+                  loop { Work.perform_async(n += 1) }
+                rescue Outbox::Full => error
+                  puts error.message, n - 1
+                end'
+        count=${lines[-1]}
+        [ "$count" -gt 3 ]
+        [ "${lines[-2]}" = 'Redis takes no jobs, and outbox is full' ]
+        [ "$(grep -c 'they wait in outbox' <<<"$output")" = 1 ]
+
+        # Cut short by a crash.
+        sed -i '$ s/......$//' outbox
+        truncate -s -1 outbox
+        with_outbox "Work.perform_async($count)"
+        start_redis
+        run -0 with_outbox "OUTBOX.drain; Work.perform_async($((count + 1)))"
+        [[ $output == *"Redis takes jobs again, $count that waited are pushed"* ]]
+        [ "$(arguments_in_order)" = "$(seq -s' ' $((count + 1)))" ]
+}
+
+@test "reliable sidekiq: a job that is due while Redis is full stays where it is until there is room" {
+        start_redis
+        redis zadd retry 1 '{"class":"Work","jid":"j","queue":"default","args":[1],"retry_count":0}'
+        redis config set maxmemory 1
+        run ! with_outbox 'Scheduler.new.enqueue_jobs'
+        [[ $output == *OOM* ]]
+        [ "$(redis zcard retry)" = 1 ]
+        redis config set maxmemory 0
+        with_outbox 'Scheduler.new.enqueue_jobs'
+        [ "$(redis zcard retry)" = 0 ]
+        [ "$(redis lindex queue:default 0 | jq -c '[.retry_count, .args[0], .enqueued_at > 0]')" = '[0,1,true]' ]
+        [ "$(redis smembers queues)" = default ]
+}
+
+judge() { # EVENT...: of one job of class Work
+        local event
+        for event; do
+                echo "0.0 $event 0123456789abcdef01234567 mail Work x 1"
+        done >ledger
+        run ruby "$examples/reliable-sidekiq/judge.rb" ledger rescued
+}
+
+@test "reliable sidekiq: the ledger is judged by every run: none lost, each further one explained" {
+        : >rescued
+        judge sent pushed begun 'done'
+        [ "$status" = 0 ]
+        judge sent pushed begun
+        [ "$status" = 1 ]
+        [[ $output == *'is lost'* ]]
+        judge sent pushed begun begun 'done'
+        [ "$status" = 1 ]
+        [[ $output == *'was run 2 times, of which 1 are explained'* ]]
+        judge sent refused sent pushed begun begun 'done'
+        [ "$status" = 1 ]
+        judge sent pushed sent begun begun 'done'
+        [ "$status" = 0 ]
+        judge sent pushed begun failed dead
+        [ "$status" = 1 ]
+        [[ $output == *'died'* ]]
+        echo 'Work 0123456789abcdef01234567 (queue mail) was running in weighted/1 (pid 2), which was killed: it is put back' >rescued
+        judge sent pushed begun begun 'done'
+        [ "$status" = 0 ]
+        # What was never promised may be missing.
+        judge sent refused
+        [ "$status" = 0 ]
+}

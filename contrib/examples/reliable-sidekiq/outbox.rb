@@ -58,7 +58,8 @@ class Outbox
   end
 
   def keep(jobs, reason)
-    lines = jobs.map { |job| "#{JSON.generate(job)}\n" }.join
+    # A line that a crash has cut short shall not spoil the next one.
+    lines = "\n#{to_lines(jobs)}"
     locked do
       raise Full, "Redis takes no jobs, and #{@path} is full" if (File.size?(@path) || 0) + lines.bytesize > @limit
 
@@ -105,7 +106,11 @@ class Outbox
     [job["queue"], job.key?("at")]
   end
 
-  # A line cut short by a crash was promised to nobody.
+  def to_lines(jobs)
+    jobs.map { |job| "#{JSON.generate(job)}\n" }.join
+  end
+
+  # One that is cut short was promised to nobody.
   def parse(line)
     JSON.parse(line)
   rescue JSON::ParserError
@@ -113,7 +118,7 @@ class Outbox
   end
 
   def replace(jobs)
-    write("#{@path}.new", "w", jobs.map { |job| "#{JSON.generate(job)}\n" }.join)
+    write("#{@path}.new", "w", to_lines(jobs))
     File.rename("#{@path}.new", @path)
     File.open(File.dirname(@path), &:fsync)
   end

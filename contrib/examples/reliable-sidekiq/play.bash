@@ -2,8 +2,8 @@
 # A day of trouble: a master with its replica and three Sentinels, a client that pushes, and what befalls them.
 # shellcheck shell=bash disable=SC2154
 
-rounds=1
-[ -z "${SQMGR_LONG-}" ] || rounds=6
+rounds=1 scale=1
+[ -z "${SQMGR_LONG-}" ] || rounds=6 scale=5
 
 # An address each in the loopback network, so that the ports are the usual ones. Writes need a replica that follows.
 start_node() { # NAME OPTION...
@@ -105,7 +105,8 @@ client() { # ORDER WORD...
 lines() { awk -v event="$1" -v argument="$2" '$2 == event && $6 == argument' "$folder/ledger"; } # EVENT ARGUMENT
 has() { [ "$(lines "$1" "$2" | wc -l)" -ge "$3" ]; }                                          # EVENT ARGUMENT COUNT
 jids() { lines "$1" "$2" | cut -d' ' -f3 | sort -u | wc -l; }                                 # EVENT ARGUMENT
-outbox_is_empty() { [ ! -s "$folder/outbox" ]; }
+jobs_wait() { [ -s "$folder/outbox" ]; }
+outbox_is_empty() { ! jobs_wait; }
 no_job_waits() {
         outbox_is_empty &&
                 awk '$2 == "pushed" { open[$3] } $2 == "done" || $2 == "dead" { ended[$3] }
@@ -136,12 +137,6 @@ occupy() { # NAME
         wait_until 60 has begun "$held" 2
 }
 
-# A job that always fails is retried, and dies.
-fail_jobs() { # NAME
-        client push 3 Broken critical "broken-$1"
-        wait_until 60 has failed "broken-$1" 3
-}
-
 # kill -9, of a worker whose job was in a heartbeat.
 crash() {
         local before
@@ -153,14 +148,16 @@ crash() {
 }
 
 # The master dies while the client pushes and the replica lags, and is the replica when it is back.
-fail_over() {
+fail_over() { # NAME
         local before told
-        before="$(pids_of strict) $(pids_of weighted)" told=$(says 'no replica confirms')
-        wait_until 30 is_copied "$master"
+        before=$(deeds)
+        wait_for_sentinels
+        wait_until 60 outbox_is_empty
+        wait_until 60 is_copied "$master"
         client load Work critical "load-$1"
         wait_until 60 has pushed "load-$1" 5
         kill -STOP "${node_pids[$replica]}"
-        wait_until 60 says_more 'no replica confirms' "$told"
+        wait_until 60 jobs_wait
         kill -KILL "${node_pids[$master]}"
         kill -CONT "${node_pids[$replica]}"
         be_patient 1000
@@ -173,14 +170,12 @@ fail_over() {
         wait_until 60 says_more 'Redis takes jobs again' "$told"
         client rest
         wait_until 60 status_is ".redis[0] | .state == \"connected\" and .server == \"$(address_of "$master"):6379\""
-        [ "$(pids_of strict) $(pids_of weighted)" = "$before" ]
+        [ "$(deeds)" = "$before" ]
 }
 
 # Redis has no memory left: what runs goes on, what is pushed waits, and the client dies with it.
-fill() {
+fill() { # NAME
         local before beats told
-        # Those that failed are due, and will die where Redis can keep no dead.
-        wait_until 60 nothing_is_retried
         wait_until 60 outbox_is_empty
         before=$(deeds) beats=$(says 'heartbeat: .*OOM') told=$(says 'Redis takes no jobs')
         node "$master" config set maxmemory 1 >/dev/null
@@ -198,39 +193,38 @@ fill() {
         [ -s "$folder/outbox" ]
         node "$master" config set maxmemory 0 >/dev/null
         wait_until 60 says_more 'Redis takes jobs again' "$told"
-        wait_until 120 no_job_waits
         [ "$(deeds)" = "$before" ]
 }
-nothing_is_retried() { sqmgrctl queues --json | jq -e '.redis[0].retry == 0' >/dev/null; }
 
 # No worker takes jobs while a deployment begins; what runs ends on the old code; what has piled up shows the order.
 #
-# Weighted: as long as cleanup has jobs it comes first in at least one fetch of six, so that all 120 of mail come before
+# Weighted, with 120 jobs a queue: as long as cleanup has jobs it comes first in at least one fetch of six, so that all 120 of mail come before
 # its first with a probability of (5/6)^120 = 3e-10 at most. Of those fetches that take from mail or cleanup mail has
 # three of four, so that cleanup's last comes before mail's last with that of 120 or more of 239 at 1/4: below 1e-15.
-deploy() {
-        local queue old
+deploy() { # NAME
+        local queue old pid
         occupy "deploy-$1"
         old="$(pids_of strict) $(pids_of weighted)"
         sqmgrctl quiet strict
         sqmgrctl quiet weighted
         wait_until 60 status_is 'all(.fleets[].workers[]; .state == "quiet")'
         for queue in low default critical; do
-                client push 40 Work $queue "pile-$1"
+                client push $((40 * scale)) Work $queue "pile-$1"
         done
         for queue in cleanup sync mail; do
-                client push 120 Work $queue "pile-$1"
+                client push $((120 * scale)) Work $queue "pile-$1"
         done
         wait_until 60 outbox_is_empty
         wait_until 60 alerted '.event == "queue-over"'
         [ "$(jids begun "pile-$1")" = 0 ]
         sqmgrctl restart --wait --timeout 300s
-        wait_until 60 has 'done' "pile-$1" "$(jids pushed "pile-$1")"
         [ "$(jids 'done' "$held")" = 0 ]
         touch "$held"
-        wait_until 60 no_job_waits
-        # shellcheck disable=SC2086
-        wait_until 120 exited $old
+        wait_until 120 no_job_waits
+        for pid in $old; do
+                wait_until 120 exited "$pid"
+                lines 'done' "$held" | grep -q " $pid$"
+        done
         wait_until 60 all_ready
         lines begun "pile-$1" | cut -d' ' -f4 | awk '/critical|default|low/' | uniq >"$folder/strict"
         [ "$(paste -sd' ' "$folder/strict")" = 'critical default low' ]
@@ -239,12 +233,7 @@ deploy() {
                 "$(grep -nFx mail "$folder/weighted" | tail -n 1 | cut -d: -f1)" ]
         [ "$(tail -n 1 "$folder/weighted")" = cleanup ]
 }
-exited() { # PID...
-        local pid
-        for pid; do
-                [ ! -e "/proc/$pid" ] || return 1
-        done
-}
+exited() { [ ! -e "/proc/$1" ]; } # PID
 
 alarms_were_raised() {
         alerted '.event == "crashed" and .fleet == "weighted"' && alerted '.event == "job-rescued"' &&
@@ -259,9 +248,9 @@ day() {
         local round
         wait_until 60 all_ready
         for ((round = 1; round <= rounds; round++)); do
-                say '06:00 three jobs fail for good, two run long'
-                fail_jobs $round
+                say '06:00 each worker has a long job, and jobs wait that will fail for good'
                 occupy "day-$round"
+                client push 3 Broken critical "broken-$round"
                 say '09:00 kill -9 of a worker'
                 crash
                 say '11:00 the master dies under load, and comes back as the replica'
