@@ -11,11 +11,13 @@ create temporary table note (name text, tenant integer, token text, event text, 
 \copy note from 'app/work'
 create temporary view held as select *, tstzrange(claimed, ended) as during from runs;
 create temporary view work as
-    select name, tenant, token, min(at) filter (where event = 'begin') as began, min(at) filter (where event = 'end') as ended
+    select name, tenant, token, min(at) filter (where event = 'begin') as began,
+        min(at) filter (where event = 'end') as ended
     from note group by name, tenant, token;
 -- A job waits from the time when it was asked for, or when its run died, until it is claimed next.
 create temporary view queued as
-    select id, tenant, attempt, tstzrange(coalesce(lag(ended) over (partition by id order by attempt), queued_at), claimed) as during
+    select id, tenant, attempt,
+        tstzrange(coalesce(lag(ended) over (partition by id order by attempt), queued_at), claimed) as during
     from (
         select jobs.id, jobs.tenant, runs.attempt, queued_at, claimed, ended from jobs join runs on runs.job = jobs.id
         union all
@@ -26,7 +28,8 @@ select 'lost: job ' || id || ' is ' || state from jobs where state not in ('succ
 
 -- The most are held at a time at which one was claimed.
 select 'slots: tenant ' || one.tenant || ' held ' || count(*) || ' as job ' || one.job || ' was claimed'
-from runs as one join tenants on tenants.id = one.tenant join held on held.tenant = one.tenant and held.during @> one.claimed
+from runs as one join tenants on tenants.id = one.tenant
+    join held on held.tenant = one.tenant and held.during @> one.claimed
 group by one.tenant, slots, one.job, one.attempt having count(*) > slots;
 
 select 'slots: tenant ' || one.tenant || ' had ' || count(*) || ' at work as ' || one.name || ' began'
@@ -39,7 +42,8 @@ select 'order: job ' || runs.job || ' was claimed while job ' || queued.id || ' 
 from runs join queued on queued.tenant = runs.tenant and queued.id < runs.job and queued.during @> runs.claimed;
 
 select 'once: runs ' || one.attempt || ' and ' || other.attempt || ' of job ' || one.job || ' overlap'
-from held as one join held as other on other.job = one.job and other.attempt > one.attempt and other.during && one.during;
+from held as one
+    join held as other on other.job = one.job and other.attempt > one.attempt and other.during && one.during;
 
 select 'once: ' || one.name || ' began again at ' || other.began || ', and ended at ' || one.ended
 from work as one join work as other on other.name = one.name and other.began >= one.began and other.token <> one.token

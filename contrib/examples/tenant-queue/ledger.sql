@@ -13,9 +13,11 @@ select count(*) as died, count(*) filter (where found_by = 'its message') as fou
     count(*) filter (where found_by = 'the sweep') as found_by_sweep
 from runs where outcome = 'died';
 
-select tenant, date_trunc('milliseconds', percentile_disc(0.5) within group (order by claimed - queued_at)) as waited_for_slot,
+select tenant,
+    date_trunc('milliseconds', percentile_disc(0.5) within group (order by claimed - queued_at)) as waited_for_slot,
     date_trunc('milliseconds', max(claimed - queued_at)) as longest,
     date_trunc('milliseconds', percentile_disc(0.5) within group (order by started - claimed)) as waited_for_worker,
     date_trunc('milliseconds', max(started - claimed)) as longest
-from runs join jobs using (tenant) where id = job and runs.attempt = 1
+from runs join jobs using (tenant)
+where id = job and runs.attempt = 1
 group by tenant order by tenant;

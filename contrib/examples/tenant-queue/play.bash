@@ -37,12 +37,15 @@ kill_one_at_work() {
                         continue
                 fi
                 kill -KILL "$pid"
-                wait_until 60 holds_no_run "$pid" && is_true "count(*) > 0 from runs where pid = $pid and outcome = 'died'"
+                wait_until 60 holds_no_run "$pid" &&
+                        is_true "count(*) > 0 from runs where pid = $pid and outcome = 'died'"
                 return
         done
         return 1
 }
-kill_the_sweep() { kill -KILL "$(sqmgrctl status --json | jq '.fleets[] | select(.name == "sweep") | .workers[0].pid')"; }
+kill_the_sweep() { # It is the second fleet.
+        kill -KILL "$(sqmgrctl status --json | jq '.fleets[1].workers[0].pid')"
+}
 
 trouble() { # KILLS RESTARTS
         local n

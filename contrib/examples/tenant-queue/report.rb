@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The application: a tenant's reports. It notes what it does in the file `work`, with which the queue's own word of it is
-# compared.
+# The application: a tenant's reports. It notes what it does in the file `work`, with which the queue's own word of it
+# is compared.
 require "securerandom"
 require_relative "tenant_queue"
 

@@ -56,8 +56,10 @@ create view waits as
     select tenants.id as tenant, slots,
         (select count(*) from runs where tenant = tenants.id and ended is null) as taken,
         (select count(*) from jobs where tenant = tenants.id and state = 'queued') as for_slot,
-        (select clock_timestamp() - min(queued_at) from jobs where tenant = tenants.id and state = 'queued') as slot_wait,
+        (select clock_timestamp() - min(queued_at) from jobs where tenant = tenants.id and state = 'queued')
+            as slot_wait,
         (select count(*) from runs where tenant = tenants.id and started is null) as for_worker,
-        (select clock_timestamp() - min(claimed) from runs where tenant = tenants.id and started is null) as worker_wait
+        (select clock_timestamp() - min(claimed) from runs where tenant = tenants.id and started is null)
+            as worker_wait
     from tenants
     order by id;

@@ -116,7 +116,8 @@ class TenantQueue
   # Mends what a death can have left behind at any point: a run that nobody holds, a claim that was never pushed or
   # whose message was lost, a slot that nobody filled. A message too many does no harm: its attempt has begun.
   def sweep
-    begun, waiting = rows("select job, attempt, started from runs where ended is null").partition { |run| run["started"] }
+    runs = rows("select job, attempt, started from runs where ended is null")
+    begun, waiting = runs.partition { |run| run["started"] }
     begun.each { |run| take_over(run["job"].to_i, run["attempt"].to_i, "the sweep") }
     queued = Sidekiq::Queue.new("tenants").map(&:jid)
     waiting.map { |run| [run["job"].to_i, run["attempt"].to_i] }.each do |run|
@@ -161,7 +162,8 @@ class TenantQueue
       returning id, attempt
     SQL
     run = [job["id"].to_i, job["attempt"].to_i]
-    rows("insert into runs (job, attempt, tenant, slot) values ($1, $2, $3, $4)", *run, tenant, ((1..slots).to_a - taken).first)
+    slot = ((1..slots).to_a - taken).first
+    rows("insert into runs (job, attempt, tenant, slot) values ($1, $2, $3, $4)", *run, tenant, slot)
     run
   end
 
