@@ -40,9 +40,12 @@ class Ordered {
   }
 
   // What work() throws ends the run without a word, as a death does: the item is run again once the lock has expired.
-  async run({ key, token }, work) {
+  async run(job, work) {
+    const { key, token } = job.data;
+    // Given to a worker as it froze, done by another and removed since, a job of Bull's comes back without data.
+    if (!key) return job.releaseLock().catch(() => {}).then(() => job.remove());
     const started = await this.act("start", key, token, process.pid);
-    if (!started) return;
+    if (!started) return undefined;
     const [mine, item] = started;
     const lost = new AbortController();
     let working = true;
@@ -60,7 +63,7 @@ class Ordered {
       working = false;
       clearTimeout(timer);
     }
-    if (!lost.signal.aborted) await this.schedule(key, await this.act("done", key, mine));
+    return lost.signal.aborted ? undefined : this.schedule(key, await this.act("done", key, mine));
   }
 
   // In each worker, so that there is none whose death matters.

@@ -26,13 +26,12 @@ all_done() { [ "$(redis exists bookings:fence)" = 0 ]; }
 
 # What became of each run so far: PID running, PID done, PID cut-off (another has its key) or PID refused (it knows).
 runs() {
-        redis lrange bookings:ledger 0 -1 | jq -nr 'reduce inputs as $row ({};
-                ($row.token | tostring) as $token | .has[$row.key] as $run |
-                if $row.event == "start" then .has[$row.key] = $token | .runs[$token] = [$row.pid, "running"]
-                elif $row.event == "done" then .has[$row.key] = null | .runs[$token][1] = "done"
-                elif $row.event == "revive" and $run then .has[$row.key] = null | .runs[$run][1] = "cut-off"
-                elif $row.event == "refused" and .runs[$token][1] == "cut-off" then .runs[$token][1] = "refused"
-                else . end) | .runs // {} | .[] | join(" ")'
+        redis lrange bookings:ledger 0 -1 | jq -r '"\(.event) \(.key) \(.token) \(.pid)"' | awk '
+                $1 == "start" { has[$2] = $3; pid[$3] = $4; state[$3] = "running" }
+                $1 == "done" { state[$3] = "done"; delete has[$2] }
+                $1 == "revive" && $2 in has { state[has[$2]] = "cut-off"; delete has[$2] }
+                $1 == "refused" && state[$3] == "cut-off" { state[$3] = "refused" }
+                END { for (token in pid) print pid[token], state[token] }'
 }
 busy_pid() { runs | awk '$2 == "running" { pid = $1 } END { print pid; exit !pid }'; }
 pid_has() { runs | grep -qx "$1 $2"; } # PID STATE
@@ -40,7 +39,7 @@ pid_has_no() { ! pid_has "$@"; }
 
 # What it was seen to run may have ended meanwhile: stopped, it ends no more.
 stop_a_busy_worker() { # sets busy_pid
-        busy_pid=$(busy_pid) && kill -STOP "$busy_pid" || return 1
+        busy_pid=$(busy_pid) && [[ " $(worker_pids) " == *" $busy_pid "* ]] && kill -STOP "$busy_pid" || return 1
         pid_has "$busy_pid" running || { kill -CONT "$busy_pid" && return 1; }
 }
 its_keys_are_taken_over() { wait_until 20 pid_has_no "$busy_pid" running && pid_has "$busy_pid" cut-off; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One worker: five keys at a time. What an item asks for here is to wait, `ms` milliseconds.
+// One worker: five keys at a time. What an item asks for here is to wait, `ms` milliseconds, or to fail, with `error`.
 "use strict";
 const { setTimeout: sleep } = require("timers/promises");
 const { Heartbeat, drainBull } = require("./sqmgr-heartbeat.js");
@@ -8,6 +8,7 @@ const { Ordered } = require("./ordered.js");
 // `signal` says that the key was lost: stop, another has this item. What is written elsewhere bears `token`, so that
 // whoever keeps it can refuse a lower one than it has seen of `key`.
 async function work(item, { key, token, signal }) {
+  if (item.error) throw new Error(item.error);
   await sleep(item.ms, undefined, { signal });
 }
 
@@ -23,6 +24,6 @@ const beat = new Heartbeat({
 
 queue.on("error", (error) => console.error("bull:", error.message));
 queue.on("failed", (job, error) => console.error(`${job.data.key}: ${error.stack}`));
-queue.process(5, beat.job((job) => bookings.run(job.data, work)));
+queue.process(5, beat.job((job) => bookings.run(job, work)));
 bookings.keepReviving();
 beat.start().then(() => process.exit(0));
