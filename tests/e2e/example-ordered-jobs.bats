@@ -70,6 +70,13 @@ every_promise_was_kept() {
         fleet_is ".generation == $((2 * rounds + 1))"
 }
 
+@test "ordered jobs: it asks npm for what it is tested with" {
+        for name in bull ioredis; do
+                [ "$(jq -r ".dependencies.$name" "$examples/ordered-jobs/package.json")" = \
+                        "$(jq -r ".packages[\"node_modules/$name\"].version" "$native_tests/package-lock.json")" ]
+        done
+}
+
 @test "ordered jobs: all that Bull had is lost: every key is revived" {
         needs_modules
         take_example ordered-jobs
