@@ -4,6 +4,7 @@
 
 prepare() {
         . "$top/tests/e2e/native/modules.bash"
+        has_modules || { echo "Bull is missing: 'contrib/setup examples' has it from npm" >&2 && return 1; }
         NODE_PATH=$(modules_folder)/node_modules
         export NODE_PATH LOCK_TIME=2000
         cp "$top/contrib/heartbeat/sqmgr-heartbeat.js" "$folder/app"
