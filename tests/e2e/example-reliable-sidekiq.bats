@@ -71,6 +71,12 @@ arguments_in_order() { redis --raw lrange queue:default 0 -1 | jq '.args[0]' | t
         [ "$(redis smembers queues)" = default ]
 }
 
+@test "reliable sidekiq: the thread that moves due jobs outlives that Redis is away as it begins" {
+        with_outbox 'config = [Sidekiq.default_configuration] if Sidekiq.respond_to?(:default_configuration)
+                poller = Sidekiq::Scheduled::Poller.new(*config)
+                poller.send(:cleanup) if poller.respond_to?(:cleanup, true)'
+}
+
 judge() { # EVENT...: of one job of class Work
         local event
         for event; do

@@ -4,6 +4,7 @@
 # Redis does not take back, since it is full or fails over, is lost.
 require "json"
 require "sidekiq"
+require "sidekiq/scheduled"
 
 class Scheduler
   MOVE = <<~LUA
@@ -44,3 +45,16 @@ class Scheduler
     redis.call("EVAL", MOVE, 3, set, "queues", "queue:#{job["queue"]}", text, pushed, job["queue"])
   end
 end
+
+# Where Redis is away as it begins, the thread of Sidekiq 7 that calls this dies. No retry is moved then, and the process
+# dies of that error, with the jobs it runs, once it is told to take no more.
+module Scheduler::Survives
+  private
+
+  def cleanup
+    super
+  rescue => error
+    Sidekiq.logger.warn("scheduler: #{error.message}")
+  end
+end
+Sidekiq::Scheduled::Poller.prepend(Scheduler::Survives) if Sidekiq::Scheduled::Poller.private_method_defined?(:cleanup)
