@@ -122,7 +122,7 @@ oom_kills() { sed -n 's/^oom_kill //p' /proc/vmstat; }
 @test "culprits: a worker that somebody kills did not run out of memory" {
         start_redis
         configure_fleet 'rescue_jobs = report'
-        before=$(oom_kills)
+        kills=$(oom_kills)
         start_sqmgr
         wait_until 60 ready 1
         enqueue 1 Hold "$folder/release"
@@ -130,7 +130,7 @@ oom_kills() { sed -n 's/^oom_kill //p' /proc/vmstat; }
         kill -KILL "$(worker_pids)"
         wait_until 20 told job-lost 1
         # Where somebody else on this machine did meanwhile, it may have.
-        told culprits 0 || [ "$(oom_kills)" != "$before" ]
+        told culprits 0 || [ "$(oom_kills)" != "$kills" ]
 }
 
 @test "culprits: after an OOM kill the classes are named, from the one reading that rescue_jobs has, or none" {
