@@ -198,9 +198,10 @@ fill() { # NAME
 
 # No worker takes jobs while a deployment begins; what runs ends on the old code; what has piled up shows the order.
 #
-# Weighted, with 120 jobs a queue: as long as cleanup has jobs it comes first in at least one fetch of six, so that all 120 of mail come before
-# its first with a probability of (5/6)^120 = 3e-10 at most. Of those fetches that take from mail or cleanup mail has
-# three of four, so that cleanup's last comes before mail's last with that of 120 or more of 239 at 1/4: below 1e-15.
+# Weighted, with 120 jobs a queue: as long as cleanup has jobs it comes first in at least one fetch of six, so that all
+# 120 of mail come before its first with a probability of (5/6)^120 = 3e-10 at most. Of those fetches that take from mail
+# or cleanup mail has three of four, so that cleanup's last comes before mail's last with that of 120 or more of 239 at
+# 1/4: below 1e-15.
 deploy() { # NAME
         local queue old pid
         occupy "deploy-$1"
