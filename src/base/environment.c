@@ -6,24 +6,52 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Takes entry, also where it fails. */
-static int environment_take(struct environment *environment, char *entry)
+/* The list grows by so many. */
+#define LIST_STEP  64
+#define TEXT_BYTES ((size_t)4096)
+
+/* Entries stand close together, and none is given back alone. Most environments are built in the child of a
+ * fork, where each page that is written to is copied first: small pieces would lie scattered over many. */
+struct environment_text {
+        struct environment_text *next;
+        size_t size, used;
+        char bytes[];
+};
+
+static char *environment_room(struct environment *environment, size_t size)
+{
+        struct environment_text *text = environment->texts;
+
+        if (!text || size > text->size - text->used) {
+                size_t room = MAX(size, TEXT_BYTES);
+
+                text = malloc(sizeof(*text) + room);
+                if (!text)
+                        return NULL;
+                *text = (struct environment_text){.next = environment->texts, .size = room};
+                environment->texts = text;
+        }
+        text->used += size;
+        return text->bytes + text->used - size;
+}
+
+static int environment_add(struct environment *environment, char *entry)
 {
         size_t name_length = (size_t)(strchr(entry, '=') - entry);
 
         for (size_t i = 0; i < environment->n; i++)
                 if (strncmp(environment->list[i], entry, name_length + 1) == 0) {
-                        free(environment->list[i]);
                         environment->list[i] = entry;
                         return 0;
                 }
 
-        char **larger = reallocarray(environment->list, environment->n + 2, sizeof(char *));
-        if (!larger) {
-                free(entry);
-                return -ENOMEM;
+        if (environment->n % LIST_STEP == 0) {
+                char **larger =
+                        reallocarray(environment->list, environment->n + LIST_STEP + 1, sizeof(char *));
+                if (!larger)
+                        return -ENOMEM;
+                environment->list = larger;
         }
-        environment->list = larger;
         environment->list[environment->n++] = entry;
         environment->list[environment->n] = NULL;
         return 0;
@@ -31,11 +59,13 @@ static int environment_take(struct environment *environment, char *entry)
 
 int environment_set(struct environment *environment, const char *name, const char *value)
 {
-        char *entry;
+        size_t size = strlen(name) + strlen(value) + 2;
+        char *entry = environment_room(environment, size);
 
-        if (asprintf(&entry, "%s=%s", name, value) < 0)
+        if (!entry)
                 return -ENOMEM;
-        return environment_take(environment, entry);
+        snprintf(entry, size, "%s=%s", name, value);
+        return environment_add(environment, entry);
 }
 
 int environment_put(struct environment *environment, const char *entry)
@@ -43,10 +73,12 @@ int environment_put(struct environment *environment, const char *entry)
         if (entry[0] == '=' || !strchr(entry, '='))
                 return 0;
 
-        char *copy = strdup(entry);
+        size_t size = strlen(entry) + 1;
+        char *copy = environment_room(environment, size);
         if (!copy)
                 return -ENOMEM;
-        return environment_take(environment, copy);
+        memcpy(copy, entry, size);
+        return environment_add(environment, copy);
 }
 
 /* A process that found one of these would speak in the name of the other, or be taken for a worker. */
@@ -76,9 +108,7 @@ void environment_remove(struct environment *environment, const char *name)
         size_t length = strlen(name), kept = 0;
 
         for (size_t i = 0; i < environment->n; i++)
-                if (strncmp(environment->list[i], name, length) == 0 && environment->list[i][length] == '=')
-                        free(environment->list[i]);
-                else
+                if (strncmp(environment->list[i], name, length) != 0 || environment->list[i][length] != '=')
                         environment->list[kept++] = environment->list[i];
         environment->n = kept;
         if (environment->list)
@@ -192,8 +222,10 @@ int environment_put_lines(struct environment *environment, const char *text, siz
 
 void environment_done(struct environment *environment)
 {
-        for (size_t i = 0; i < environment->n; i++)
-                free(environment->list[i]);
+        for (struct environment_text *text = environment->texts, *next; text; text = next) {
+                next = text->next;
+                free(text);
+        }
         free(environment->list);
         *environment = (struct environment){0};
 }

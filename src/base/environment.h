@@ -7,6 +7,7 @@
 struct environment {
         char **list; /* owned, NULL-terminated; NULL while empty */
         size_t n;
+        struct environment_text *texts; /* owned; what stands in the list points into them */
 };
 
 /* Sets name to value; an earlier value is replaced. Returns 0 or -ENOMEM. */

@@ -369,6 +369,32 @@ static void render_troubles(FILE *out, json_t *fleet, const struct view *view)
         }
 }
 
+/* What workers are forked from, or why they are not. */
+static void render_template(FILE *out, json_t *template, const struct view *view)
+{
+        const char *refused = reply_string(template, "refused"), *state = reply_string(template, "state");
+        json_t *kept = json_object_get(template, "kept_generation");
+        char memory[FORMAT_MAX + 2] = ", ", text[1024];
+        int n = 0;
+
+        if (refused[0] != '\0') {
+                snprintf(text, sizeof(text), "template: none, workers boot separately: %s", refused);
+                render_trouble(out, text, YELLOW, view);
+                return;
+        }
+        if (!json_is_object(template))
+                return;
+        format_size((uint64_t)reply_integer(template, "memory_bytes"), memory + 2, FORMAT_MAX);
+        n = snprintf(text, sizeof(text), "template: %s, generation %lld%s", state[0] != '\0' ? state : "none",
+                     reply_integer(template, "generation"),
+                     reply_integer(template, "memory_bytes") > 0 ? memory : "");
+        if (json_is_integer(kept))
+                snprintf(text + n, sizeof(text) - (size_t)n, "; that of generation %lld is kept",
+                         (long long)json_integer_value(kept));
+        fprintf(out, "%*s", TEXT_INDENT, "");
+        text_print_wrapped(out, text, TEXT_INDENT, TEXT_INDENT, view->columns);
+}
+
 /* What ran in workers whose memory ran out. */
 static void render_culprits(FILE *out, json_t *list, const struct view *view)
 {
@@ -393,6 +419,7 @@ static int render_fleet(FILE *out, json_t *fleet, const struct view *view)
                 return say_error(CTL_FAILED, "there is too little memory");
         text_print_wrapped(out, summary, 0, TEXT_INDENT, view->columns);
         render_troubles(out, fleet, view);
+        render_template(out, json_object_get(fleet, "template"), view);
         int r = render_workers(out, json_object_get(fleet, "workers"),
                                reply_integer(fleet, "memory_threshold_bytes"), view);
         if (!view->brief)

@@ -184,9 +184,10 @@ static void print_evidence(const struct story *story, const struct view *view)
         const char *evidence = reply_string(worker, "evidence");
         char span[FORMAT_MAX], size[FORMAT_MAX], text[256];
 
-        snprintf(text, sizeof(text), "  process %lld, generation %lld%s, started %s ago",
+        snprintf(text, sizeof(text), "  process %lld, generation %lld%s, %s %s ago",
                  reply_integer(worker, "pid"), reply_integer(worker, "generation"),
                  reply_is_true(worker, "outdated") ? " (outdated)" : "",
+                 reply_is_true(worker, "forked") ? "forked" : "started",
                  reply_seconds(worker, "uptime_seconds", span));
         text_print_wrapped(stdout, text, 0, 4, view->columns);
         if (json_is_null(json_object_get(worker, "busy")))

@@ -16,11 +16,14 @@
 #include "daemon/run/look.h"
 #include "daemon/run/rescue.h"
 #include "daemon/run/status_files.h"
+#include "daemon/run/templates.h"
 #include "daemon/run/work_list.h"
 #include "daemon/service.h"
 #include "io/clock.h"
 #include "io/host.h"
 #include "io/log.h"
+#include "model/template.h"
+#include <limits.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -54,7 +57,7 @@ struct supervisor {
 static bool anything_lives(const struct world *world)
 {
         for (size_t i = 0; i < world->n_fleets; i++)
-                if (world->fleets[i]->n_workers > 0)
+                if (world->fleets[i]->n_workers > 0 || fleet_has_templates(world->fleets[i]))
                         return true;
         return false;
 }
@@ -232,6 +235,7 @@ static void end_crew(struct crew *crew)
 
         last_words_forget(crew);
         after_exits_forget(crew);
+        templates_forget(crew);
         for (size_t i = 0; world && i < world->n_fleets; i++)
                 for (size_t j = 0; j < world->fleets[i]->n_workers; j++)
                         process_free(world->fleets[i]->workers[j]->process);
@@ -239,6 +243,8 @@ static void end_crew(struct crew *crew)
         links_end(&crew->links);
         beats_free(crew->local);
         free(crew->status_parent);
+        free(crew->preload_script);
+        free(crew->handed);
         proc_host_close(crew->host);
 }
 
@@ -317,11 +323,41 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         supervisor->service.queue_calls.reading = &supervisor->queue_reading;
 }
 
+/* As it was installed; of one that was not, as it stands among its sources. NULL: memory is short. */
+static char *preload_script(void)
+{
+        char program[PATH_MAX];
+        char *script = NULL;
+
+        ssize_t n =
+                access(PRELOAD_SCRIPT, F_OK) == 0 ? 0 : readlink("/proc/self/exe", program, sizeof(program));
+        char *slash = n > 0 ? memrchr(program, '/', (size_t)n) : NULL;
+        if (!slash)
+                return strdup(PRELOAD_SCRIPT);
+        if (asprintf(&script, "%.*s/src/preload/sqmgr-preload.rb", (int)(slash - program), program) < 0)
+                return NULL;
+        return script;
+}
+
+/* Those that the image before has left, for adopt.c. */
+static int take_templates(struct crew *crew, const struct handover *handover)
+{
+        crew->handed = calloc(handover->n_templates + 1, sizeof(*crew->handed));
+        if (!crew->handed)
+                return -ENOMEM;
+        memcpy(crew->handed, handover->templates, handover->n_templates * sizeof(*crew->handed));
+        crew->n_handed = handover->n_templates;
+        return 0;
+}
+
 static int open_crew(struct crew *crew)
 {
         name_instance(crew);
         crew->status_parent = socket_path_status(crew->world->settings->socket);
         if (!crew->status_parent)
+                return -ENOMEM;
+        crew->preload_script = preload_script();
+        if (!crew->preload_script)
                 return -ENOMEM;
         status_files_begin(crew);
         int r = launch_raise_nofile(&crew->nofile);
@@ -379,7 +415,8 @@ int supervisor_new(const struct invocation *invocation, struct settings *setting
             (r = world_new(settings, seed, &supervisor->world)) < 0)
                 return r;
         compose(supervisor, invocation);
-        if ((r = open_crew(&supervisor->crew)) < 0 || (r = add_signals(supervisor)) < 0 ||
+        if ((r = open_crew(&supervisor->crew)) < 0 || (r = take_templates(&supervisor->crew, handover)) < 0 ||
+            (r = add_signals(supervisor)) < 0 ||
             (r = turn_open(&supervisor->turn, supervisor->event, supervisor->world, on_turn, supervisor)) <
                     0 ||
             (r = begin_alerts(supervisor)) < 0 || (r = service_start(&supervisor->service, handover)) < 0)

@@ -53,6 +53,13 @@ int beats_know_hosts(struct beats_slot *slot, const char *names)
         return match ? match_hosts_were(match, names, clock_now(CLOCK_MONOTONIC)) : 0;
 }
 
+usec_t beats_walked_at(const struct beats_slot *slot)
+{
+        const struct match *match = match_of(slot);
+
+        return match ? match_scanned_at(match) : USEC_INFINITY;
+}
+
 void beats_forget(struct beats_slot *slot)
 {
         if (slot->beats->kind->forget)

@@ -64,6 +64,10 @@ int beats_know(struct beats_slot *slot, const char *identity);
 const char *beats_hosts(const struct beats_slot *slot, char text[static MATCH_HOSTS_TEXT_MAX]);
 int beats_know_hosts(struct beats_slot *slot, const char *names);
 
+/* When the last walk began that went through all identities under which it could beat; 0: there was none
+ * since the last connect, USEC_INFINITY: there is nothing to walk. */
+usec_t beats_walked_at(const struct beats_slot *slot);
+
 /* The process that beat is gone while the worker lives: look for its successor. */
 void beats_forget(struct beats_slot *slot);
 

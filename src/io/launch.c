@@ -6,7 +6,6 @@
 #include "base/printable.h"
 #include "io/clock.h"
 #include "io/launch_message.h"
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -24,8 +23,6 @@ int launch_start(const struct launch_request *request, struct launched *ret)
                 return -errno;
         _cleanup_close_ int parent_end = pair[0];
         _cleanup_close_ int child_end = pair[1];
-        if (fcntl(parent_end, F_SETFL, O_NONBLOCK) < 0)
-                return -errno;
 
         sigfillset(&all);
         int r = pthread_sigmask(SIG_SETMASK, &all, &before);

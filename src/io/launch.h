@@ -20,6 +20,13 @@ struct launch_end {
         usec_t timeout;
 };
 
+/* A template is to be started, from which workers are forked. */
+/* Its command begins once "go" has come by the socket. */
+struct launch_template {
+        int fd;             /* its socket; for the child alone */
+        const char *script; /* the Ruby file that makes its command one; no blank in it */
+};
+
 struct launch_request {
         const struct fleet_settings *fleet;
         unsigned index;
@@ -31,11 +38,12 @@ struct launch_request {
         const char *status_parent;     /* where status directories are; NULL: it needs none */
         bool rehearsal;                /* see launch_rehearse() */
         const struct launch_end *end;  /* its after_exit is run, and not the worker; NULL else */
+        const struct launch_template *template; /* it becomes one of these, and not a worker; NULL else */
 };
 
 struct launched {
         pid_t pid;     /* a child: to be waited for */
-        int report_fd; /* owned; non-blocking; for launch_report_read() */
+        int report_fd; /* owned; for launch_report_read() */
 };
 
 /* The name (comm) that the child has until its command runs: whoever finds it so waits for that. */

@@ -36,6 +36,7 @@ struct child {
         const struct launch_request *request;
         const struct fleet_settings *fleet;
         int report_fd;
+        int template_fd;  /* for its command; -1: none */
         const char *step; /* what is run, where it is not the command: "before_start: "; else "" */
         struct environment environment;
         struct status_dir status;          /* where its heartbeats go; none: in no file */
@@ -112,19 +113,33 @@ static void child_reset_signals(const struct child *child)
                 child_fail(child, "cannot unblock signals: %m");
 }
 
-/* Closes sqmgr's descriptors at once: with many of them open, none would be free below the worker's own
- * limit. */
-static void child_close_inherited(const struct child *child)
+static void child_close_range(const struct child *child, int first, unsigned last)
 {
-        unsigned kept = (unsigned)child->report_fd;
+        int r = fd_close_range((unsigned)first, last, false);
 
-        int r = fd_close_range(STDERR_FILENO + 1, kept - 1, false);
-        if (r == 0)
-                r = fd_close_range(kept + 1, UINT_MAX, false);
         if (r < 0) {
                 errno = -r;
                 child_fail(child, "cannot close sqmgr's descriptors: %m");
         }
+}
+
+/* Closes sqmgr's descriptors at once: with many of them open, none would be free below the worker's own
+ * limit. */
+static void child_close_inherited(struct child *child)
+{
+        const struct launch_template *template = child->request->template;
+        int first = template ? MIN(template->fd, child->report_fd) : child->report_fd;
+        int last = template ? MAX(template->fd, child->report_fd) : child->report_fd;
+
+        child_close_range(child, STDERR_FILENO + 1, (unsigned)first - 1);
+        child_close_range(child, first + 1, (unsigned)last - 1);
+        child_close_range(child, last + 1, UINT_MAX);
+        if (!template)
+                return;
+        child->template_fd = fcntl(template->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        if (child->template_fd < 0)
+                child_fail(child, "cannot keep the template's socket: %m");
+        close_fd(template->fd);
 }
 
 static void child_set_oom_score_adj(const struct child *child)
@@ -308,13 +323,21 @@ static void child_set_identity(struct child *child)
         const struct launch_request *request = child->request;
         const char *fleet = child->fleet->name;
         struct environment *environment = &child->environment;
-        char index[16], generation[24], started[24], directory[PATH_MAX];
+        char index[16], generation[24], started[24], worker[WORKER_ID_MAX], directory[PATH_MAX];
 
         snprintf(index, sizeof(index), "%u", request->index);
         snprintf(generation, sizeof(generation), "%ju", (uintmax_t)request->generation);
         snprintf(started, sizeof(started), "%ju", (uintmax_t)request->started_at);
+        worker_id(fleet, request->index, worker);
+        /* What it says of each worker that is forked is written into the room that these leave, which is
+         * where /proc shows it. */
+        if (request->template) {
+                snprintf(index, sizeof(index), "%10s", "");
+                snprintf(started, sizeof(started), "%20s", "");
+                snprintf(worker, sizeof(worker), "%s/%-10s", fleet, "template");
+        }
         if (environment_set(environment, "SQMGR_FLEET", fleet) < 0 ||
-            environment_set(environment, "SQMGR_WORKER", WORKER_ID_OF(fleet, request->index)) < 0 ||
+            environment_set(environment, "SQMGR_WORKER", worker) < 0 ||
             environment_set(environment, "SQMGR_INDEX", index) < 0 ||
             environment_set(environment, "SQMGR_GENERATION", generation) < 0 ||
             environment_set(environment, "SQMGR_START", started) < 0 ||
@@ -324,6 +347,27 @@ static void child_set_identity(struct child *child)
                 return;
         snprintf(directory, sizeof(directory), "%s/%s", request->status_parent, child->status_name);
         if (environment_set(environment, "SQMGR_STATUS_DIR", directory) < 0)
+                child_fail_memory(child);
+}
+
+/* In front of what the application has Ruby load. */
+static void child_set_template(struct child *child)
+{
+        struct environment *environment = &child->environment;
+        const char *options = environment_get(environment, "RUBYOPT");
+        _cleanup_free_ char *all = NULL;
+        char fd[16];
+
+        snprintf(fd, sizeof(fd), "%d", child->template_fd);
+        if (asprintf(&all, "-r%s%s%s", child->request->template->script, options ? " " : "", options ?: "") <
+            0) {
+                all = NULL;
+                child_fail_memory(child);
+        }
+        if (environment_set(environment, "RUBYOPT", all) < 0 ||
+            environment_set(environment, "SQMGR_TEMPLATE", fd) < 0 ||
+            (child->fleet->preload_compact &&
+             environment_set(environment, "SQMGR_PRELOAD_COMPACT", "yes") < 0))
                 child_fail_memory(child);
 }
 
@@ -363,16 +407,27 @@ static void child_send_log(const struct child *child, int fd)
         child_send(child, &message, fd);
 }
 
+static const char *child_journal_name(const struct child *child, char text[static WORKER_ID_MAX])
+{
+        const char *fleet = child->fleet->name;
+
+        if (!child->request->template)
+                return worker_id(fleet, child->request->index, text);
+        snprintf(text, WORKER_ID_MAX, "%s/template", fleet);
+        return text;
+}
+
 static void child_open_output(const struct child *child)
 {
         const struct fleet_settings *fleet = child->fleet;
+        char name[WORKER_ID_MAX];
         int fd;
 
         if (!fleet->log || strcmp(fleet->log, "inherit") == 0)
                 return;
         if (strcmp(fleet->log, "journal") == 0) {
                 /* A stream takes no field of ours: its identifier says which worker writes. */
-                fd = sd_journal_stream_fd(WORKER_ID_OF(fleet->name, child->request->index), LOG_INFO, true);
+                fd = sd_journal_stream_fd(child_journal_name(child, name), LOG_INFO, true);
                 if (fd < 0) {
                         errno = -fd;
                         child_fail(child,
@@ -467,6 +522,9 @@ static _Noreturn void child_execute(const struct child *child, char *const *argv
                 errno = -r;
                 child_fail(child, "cannot close sqmgr's descriptors: %m");
         }
+        if (child->template_fd >= 0 && argv == child->fleet->argv &&
+            fcntl(child->template_fd, F_SETFD, 0) < 0)
+                child_fail(child, "cannot hand on the template's socket: %m");
         environ = child->environment.list; /* execvp() takes PATH from here */
         execvp(argv[0], argv);
 
@@ -576,12 +634,23 @@ static _Noreturn void child_run_after(struct child *child)
         _exit(0);
 }
 
+/* Nothing of its command runs before it was tried to write the state that tells of it: what does not let
+ * itself be made a template would be a worker that the next sqmgr does not know. */
+static void child_await_word(const struct child *child)
+{
+        char word[16];
+
+        if (recv(child->template_fd, word, sizeof(word), 0) <= 0)
+                _exit(0);
+}
+
 _Noreturn void launch_child_run(const struct launch_request *request, int report_fd)
 {
         struct child child = {
                 .request = request,
                 .fleet = request->fleet,
                 .report_fd = report_fd,
+                .template_fd = -1,
                 .step = "",
                 .status = STATUS_DIR_NONE,
         };
@@ -592,6 +661,8 @@ _Noreturn void launch_child_run(const struct launch_request *request, int report
                 child_fail(&child, "cannot make a session: %m");
         child_reset_signals(&child);
         child_close_inherited(&child);
+        if (request->template)
+                child_await_word(&child);
         child_set_limits(&child);
 
         const struct passwd *user = child_become_user(&child);
@@ -619,5 +690,7 @@ _Noreturn void launch_child_run(const struct launch_request *request, int report
         if (request->end)
                 child_run_after(&child);
         child_run_before(&child);
+        if (request->template)
+                child_set_template(&child);
         child_execute(&child, child.fleet->argv);
 }

@@ -210,7 +210,7 @@ int proc_place(const struct proc *proc, struct proc_place *ret)
                 return (int)length;
         const char *begin = strchr(text, '('), *end = strrchr(text, ')');
         if (!begin || !end || end < begin ||
-            sscanf(end + 1, " %*c %d %d %d", &place.parent, &place.group, &place.session) != 3)
+            sscanf(end + 1, " %c %d %d %d", &place.state, &place.parent, &place.group, &place.session) != 4)
                 return -EBADMSG;
         snprintf(place.comm, sizeof(place.comm), "%.*s", (int)(end - begin - 1), begin + 1);
         *ret = place;
@@ -278,19 +278,37 @@ int proc_rss_bytes(struct proc *proc, uint64_t *ret_bytes)
         return 0;
 }
 
-int proc_pss_bytes(const struct proc *proc, uint64_t *ret_bytes)
+/* The sum of these over all that it has mapped, in bytes. */
+static int smaps_sum(const struct proc *proc, const char *const fields[static 2], uint64_t *ret_bytes)
 {
         char text[4096];
-        uint64_t kib;
+        uint64_t kib, sum = 0;
 
         ssize_t length = proc_read_file(proc, "smaps_rollup", text, sizeof(text));
         if (length < 0)
                 return (int)length;
-        int r = procfile_number(text, "Pss:", 10, &kib);
-        if (r < 0)
-                return r;
-        *ret_bytes = kib * 1024;
+        for (size_t i = 0; i < 2 && fields[i]; i++) {
+                int r = procfile_number(text, fields[i], 10, &kib);
+                if (r < 0)
+                        return r;
+                sum += kib;
+        }
+        *ret_bytes = sum * 1024;
         return 0;
+}
+
+int proc_pss_bytes(const struct proc *proc, uint64_t *ret_bytes)
+{
+        static const char *const fields[2] = {"Pss:"};
+
+        return smaps_sum(proc, fields, ret_bytes);
+}
+
+int proc_private_bytes(const struct proc *proc, uint64_t *ret_bytes)
+{
+        static const char *const fields[2] = {"Private_Clean:", "Private_Dirty:"};
+
+        return smaps_sum(proc, fields, ret_bytes);
 }
 
 int proc_title(const struct proc *proc, char *title, size_t size)

@@ -37,6 +37,7 @@ int proc_runs_same(const struct proc *proc, const struct proc *other);
 
 /* Where it stands among the others, from one reading. */
 struct proc_place {
+        char state; /* as ps shows it: 'R', 'S', 'D', 'T', ... */
         pid_t parent;
         pid_t group;
         pid_t session;
@@ -64,6 +65,9 @@ int proc_rss_bytes(struct proc *proc, uint64_t *ret_bytes);
 
 /* The process's proportional share of memory: walks its page tables, which takes milliseconds. */
 int proc_pss_bytes(const struct proc *proc, uint64_t *ret_bytes);
+
+/* What of its memory it shares with no other process: costs as much. */
+int proc_private_bytes(const struct proc *proc, uint64_t *ret_bytes);
 
 /* The title, as `ps` shows it: the command line with blanks between the words, its padding trimmed; "" for
  * one that has exited. Cut at size - 1 bytes; the bytes are the process's own (see base/printable.h). */

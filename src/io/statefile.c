@@ -10,7 +10,9 @@
 /* It is written beside its place and moved there; the one before is kept there for its room. */
 #define BESIDE ".new"
 
-static int check_trust(int fd, const char *path, char *why, size_t why_size)
+#define STAT_BLOCK_BYTES 512 /* of st_blocks, whatever the file system's are */
+
+static int check_trust(int fd, const char *path, struct stat *ret_status, char *why, size_t why_size)
 {
         struct stat status;
 
@@ -32,6 +34,7 @@ static int check_trust(int fd, const char *path, char *why, size_t why_size)
                          (unsigned)status.st_mode & 07777);
                 return STATEFILE_MODE;
         }
+        *ret_status = status;
         return STATEFILE_READ;
 }
 
@@ -74,13 +77,14 @@ int statefile_read(const char *path, const char *boot_id, usec_t now, struct sta
                    size_t why_size)
 {
         _cleanup_free_ char *text = NULL;
+        struct stat status;
         size_t length;
 
         /* Without O_NONBLOCK a pipe in its place would hold us for ever. */
         _cleanup_close_ int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
         if (fd < 0)
                 return refuse_open(errno, path, why, why_size);
-        int r = check_trust(fd, path, why, why_size);
+        int r = check_trust(fd, path, &status, why, why_size);
         if (r != STATEFILE_READ)
                 return r;
         r = fd_read_whole(fd, STATE_BYTES_MAX, &text, &length);
@@ -99,21 +103,22 @@ int statefile_read(const char *path, const char *boot_id, usec_t now, struct sta
 }
 
 /* Opens the file that is written beside the state: the state before the last one where that is to be trusted,
- * for its room is there whatever has become of the disk; else a new one. Returns it or -errno. */
-static int open_beside(const char *beside)
+ * for its room is there whatever has become of the disk; else a new one, of which *ret_status is all 0.
+ * Returns it or -errno. */
+static int open_beside(const char *beside, struct stat *ret_status)
 {
         char why[256];
-        struct stat status;
 
         _cleanup_close_ int fd = open(beside, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-        if (fd >= 0 && check_trust(fd, beside, why, sizeof(why)) == STATEFILE_READ &&
-            fstat(fd, &status) == 0 && status.st_nlink == 1)
+        if (fd >= 0 && check_trust(fd, beside, ret_status, why, sizeof(why)) == STATEFILE_READ &&
+            ret_status->st_nlink == 1)
                 return TAKE_FD(fd);
         /* What could not be looked at may be to be trusted: its room stays for a later try. */
         if (fd < 0 && is_shortage(-errno))
                 return -errno;
         if (unlink(beside) < 0 && errno != ENOENT)
                 return -errno;
+        *ret_status = (struct stat){0};
         int new_fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
         return new_fd < 0 ? -errno : new_fd;
 }
@@ -135,20 +140,23 @@ static int put_in_place(const char *beside, const char *path)
 int statefile_write(const char *path, const uint8_t *bytes, size_t size)
 {
         _cleanup_free_ char *beside = NULL;
+        struct stat before = {0};
 
         if (asprintf(&beside, "%s" BESIDE, path) < 0) {
                 beside = NULL;
                 return -ENOMEM;
         }
-        _cleanup_close_ int fd = open_beside(beside);
+        _cleanup_close_ int fd = open_beside(beside, &before);
         if (fd < 0)
                 return fd;
         int r = fd_write_all(fd, bytes, size);
+        if (r == 0 && before.st_size > (off_t)size && ftruncate(fd, (off_t)size) < 0)
+                r = -errno;
         /* The umask may have taken our own rights. */
-        if (r == 0 && (ftruncate(fd, (off_t)size) < 0 || fchmod(fd, 0600) < 0))
+        if (r == 0 && (before.st_mode & 07777) != 0600 && fchmod(fd, 0600) < 0)
                 r = -errno;
         /* With twice as many workers it has room still: a restart has that many. */
-        if (r == 0)
+        if (r == 0 && before.st_blocks * STAT_BLOCK_BYTES < (off_t)(2 * size))
                 (void)fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)(2 * size));
         return r == 0 ? put_in_place(beside, path) : r;
 }

@@ -318,6 +318,13 @@ static bool is_known(const struct adoption *adoption, const struct claimant *cla
                             (worker->beat_pid == claimant->pid && worker->beat_pid_start == claimant->start))
                                 return true;
                 }
+        for (size_t i = 0; i < world->n_fleets; i++)
+                for (size_t j = 0; j < TEMPLATES_MAX; j++) {
+                        const struct template *template = &world->fleets[i]->templates[j];
+
+                        if (template->pid == claimant->pid && template->pid_start == claimant->start)
+                                return true;
+                }
         return false;
 }
 

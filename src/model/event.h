@@ -34,6 +34,13 @@ struct world;
         X("5d477ad320074d14b700ba9ce03c0a96", EVENT_CRASH_LOOP, "crash-loop", ERR, EVENT_NONE) \
         /* of one that has crashed, which were read back later */ \
         X("9dea328e8e9646b492aa0a7dec099546", EVENT_LAST_LINES, "last-lines", ERR, EVENT_NONE) \
+        /* of a fleet with preload */ \
+        X("90d0765aba4e40a4a3d69b76ef43d16a", EVENT_TEMPLATE_LOADING, "template-loading", INFO, EVENT_NONE) \
+        X("10458b96f6b243c1b518a1f7c7896478", EVENT_TEMPLATE_READY, "template-ready", INFO, EVENT_NONE) \
+        /* it died, did not load, or did not fork */ \
+        X("47b4c15e5ddb451eb28eb8be45a7732a", EVENT_TEMPLATE_FAILED, "template-failed", ERR, EVENT_TEMPLATE_READY) \
+        /* workers boot separately */ \
+        X("4a32b391efdc4d378275fcc5faa002db", EVENT_PRELOAD_REFUSED, "preload-refused", WARNING, EVENT_TEMPLATE_READY) \
         X("c38f400a3ed74ed1abce87602dc8379c", EVENT_BOOT_TIMEOUT, "boot-timeout", ERR, EVENT_NONE) \
         /* its command, which a wrapper hid, takes longer to exit than stop_timeout */ \
         X("0951212501544247ab4f14248bd91fba", EVENT_STOP_TIMEOUT_SHORT, "stop-timeout-short", WARNING, EVENT_NONE) \

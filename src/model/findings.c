@@ -2,6 +2,7 @@
 /* Judges the surroundings. */
 #include "model/findings.h"
 #include "base/parse.h"
+#include "model/template.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -302,6 +303,22 @@ static void check_scale(struct findings *findings, const struct fleet *fleet, co
             fleet_count_in_force(fleet), fleet_scaled_text(fleet, now, scaled));
 }
 
+static void check_preload(struct findings *findings, const struct fleet *fleet, const char *about)
+{
+        const char *refused = fleet_preload_refused(fleet);
+
+        if (!fleet->settings->preload || fleet_target(fleet) == 0)
+                return;
+        if (refused[0] != '\0')
+                add(findings, FINDING_WARNING, about,
+                    "mend that and run 'sqmgrctl restart', or set preload = no: see sqmgr.ini(5)",
+                    "preload: its workers boot separately: %s", refused);
+        else if (fleet_target(fleet) == 1)
+                add(findings, FINDING_WARNING, about,
+                    "set preload = no, unless a quick replacement is worth that",
+                    "preload: its one worker shares with nobody, and the template costs memory besides it");
+}
+
 static void check_lives(struct findings *findings, const struct fleet *fleet, usec_t now, const char *about)
 {
         enum crash_state state = fleet_crash_state(fleet, now);
@@ -336,6 +353,7 @@ void doctor_fleet(struct findings *findings, const struct doctor_machine *machin
         check_scale(findings, fleet, about, now);
         check_settings(findings, machine, fleet, about);
         check_lives(findings, fleet, now, about);
+        check_preload(findings, fleet, about);
         for (size_t i = 0; i < n_workers; i++)
                 check_worker(findings, &workers[i]);
         if (findings->n == before)

@@ -375,6 +375,9 @@ unsigned worker_looks(const struct worker *worker, bool fast, usec_t now)
 
 bool fleet_wants_fast_looks(const struct fleet *fleet, usec_t now)
 {
+        for (size_t i = 0; i < TEMPLATES_MAX; i++)
+                if (fleet->templates[i].fork.index != 0)
+                        return true;
         if (!fleet->redis_up)
                 return false;
         for (size_t i = 0; i < fleet->n_workers; i++)
@@ -383,17 +386,60 @@ bool fleet_wants_fast_looks(const struct fleet *fleet, usec_t now)
         return false;
 }
 
+struct worker *fleet_add_worker(struct fleet *fleet, const struct worker *model)
+{
+        if (fleet->n_workers == fleet->workers_allocated) {
+                size_t allocated = MAX((size_t)8, 2 * fleet->workers_allocated);
+                struct worker **workers = realloc(fleet->workers, allocated * sizeof(struct worker *));
+
+                if (!workers)
+                        return NULL;
+                fleet->workers = workers;
+                fleet->workers_allocated = allocated;
+        }
+        struct worker *worker = calloc(1, sizeof(*worker));
+        if (!worker)
+                return NULL;
+        *worker = *model;
+        worker->fleet = fleet;
+        size_t at = fleet->n_workers;
+        while (at > 0 && fleet->workers[at - 1]->index > worker->index) {
+                fleet->workers[at] = fleet->workers[at - 1];
+                at--;
+        }
+        fleet->workers[at] = worker;
+        fleet->n_workers++;
+        return worker;
+}
+
+static bool is_forked_for(const struct fleet *fleet, unsigned index)
+{
+        for (size_t i = 0; i < TEMPLATES_MAX; i++)
+                if (fleet->templates[i].fork.index == index)
+                        return true;
+        return false;
+}
+
+unsigned fleet_next_index(const struct fleet *fleet, unsigned index, size_t *at)
+{
+        do {
+                for (index++; *at < fleet->n_workers && fleet->workers[*at]->index <= index; (*at)++)
+                        index += fleet->workers[*at]->index == index;
+        } while (is_forked_for(fleet, index));
+        return index;
+}
+
 unsigned fleet_free_index(const struct fleet *fleet)
 {
-        unsigned index = 1;
+        size_t at = 0;
 
-        for (size_t i = 0; i < fleet->n_workers && fleet->workers[i]->index == index; i++)
-                index++;
-        return index;
+        return fleet_next_index(fleet, 0, &at);
 }
 
 bool fleet_has_place(const struct fleet *fleet, unsigned index)
 {
+        if (is_forked_for(fleet, index))
+                return true;
         for (size_t i = 0; i < fleet->n_workers; i++)
                 if (fleet->workers[i]->state != WORKER_GONE && fleet->workers[i]->index == index)
                         return true;

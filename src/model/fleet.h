@@ -43,6 +43,9 @@ enum wait {
         WAIT_MEMORY,       /* fleet: too little memory for an extra process */
         WAIT_BACKOFF,      /* fleet: the next start after a crash, or a replacement over its threshold */
         WAIT_ADOPTION,     /* fleet: processes were found that may be its workers */
+        WAIT_TEMPLATE,     /* fleet: the template of its generation is not ready */
+        WAIT_FORK,         /* fleet: memory or processes are too short to fork one */
+        WAIT_STATE,        /* forked, and not written into the state yet */
         _WAIT_MAX,
 };
 
@@ -99,8 +102,9 @@ enum breach { BREACH_NONE, BREACH_THRESHOLD, BREACH_LIMIT };
 struct fleet;
 struct world;
 
-struct process; /* the shell's: a worker's descriptors and event sources */
-struct link;    /* the shell's: a connection to Redis */
+struct process;          /* the shell's: a worker's descriptors and event sources */
+struct template_process; /* the same of a template */
+struct link;             /* the shell's: a connection to Redis */
 
 struct worker {
         struct fleet *fleet;
@@ -111,6 +115,8 @@ struct worker {
         uint64_t pid_start; /* field 22 of /proc/PID/stat */
         pid_t beat_pid;     /* the process that beats: the same, or a descendant; 0: not known */
         uint64_t beat_pid_start;
+        bool forked;    /* from a template: what it holds is shared in part */
+        bool awaits_go; /* and it does nothing before it is told to go on */
 
         enum worker_state state;
         enum reason reason;      /* why it leaves, or is to leave; REASON_NONE while it stays */
@@ -163,6 +169,7 @@ struct worker {
 
         uint64_t memory_bytes; /* 0: not known */
         usec_t memory_at;      /* when it was read; 0: never */
+        uint64_t own_bytes;    /* what it does not share, of one that was forked; 0: not known */
         unsigned over_samples; /* in a row over memory_threshold */
         bool over_threshold;   /* three in a row were: sticks */
         bool over_limit;
@@ -224,6 +231,62 @@ struct backoff {
         bool loop_told;
 };
 
+enum template_state {
+        TEMPLATE_NONE,    /* this place is free */
+        TEMPLATE_LOADING, /* it loads the application */
+        TEMPLATE_READY,   /* it can be forked */
+        TEMPLATE_ENDING,  /* it was told to end */
+        _TEMPLATE_STATE_MAX,
+};
+
+/* The old one, from which workers come back while a new one is tried, and that. */
+#define TEMPLATES_MAX 2
+
+/* A process with the application loaded: see model/template.h. */
+struct template
+{
+        struct fleet *fleet;
+        enum template_state state;
+        uint64_t generation;
+        pid_t pid;          /* the process started; pid and start time name it for good */
+        uint64_t pid_start; /* field 22 of /proc/PID/stat */
+        pid_t serving_pid;  /* the one that forks: the same, or a descendant; 0: it has not come so far, and
+                             * could turn out to be a worker */
+        uint64_t serving_start;
+        usec_t started_at;
+        usec_t state_at;
+        bool lost;             /* an earlier sqmgr's, with which nobody speaks */
+        usec_t boot_looked_at; /* when it was last looked whether it works; 0: never */
+        usec_t killed_at;
+        uint64_t memory_bytes; /* 0: not known */
+
+        /* The fork that was asked for, one at a time. */
+        struct {
+                unsigned index; /* of its worker; 0: there is none */
+                enum reason reason;
+                usec_t asked_at;
+                usec_t waited;  /* of the time since, as far as it counts */
+                usec_t seen_at; /* up to when that was counted */
+        } fork;
+
+        struct template_process *process; /* what the shell holds of it; NULL: nothing, or not yet */
+};
+
+#define PRELOAD_REFUSED_MAX 512
+
+/* What is known of a fleet's templates as such. */
+struct preload {
+        char refused[PRELOAD_REFUSED_MAX]; /* why workers of this generation boot separately; "": they need
+                                              not */
+        uint64_t refused_generation;
+        unsigned failures;       /* loads and forks that failed in a row */
+        uint64_t lines_token;    /* of a load that failed, whose last lines are still being read; 0: there is
+                                    none */
+        uint64_t template_bytes; /* what one that was ready held at last; 0: not known */
+        usec_t slowest_fork;     /* so far, in time that counts; 0: there was none */
+        usec_t retry_at;         /* memory or processes were short: no fork before this; 0: they are not */
+};
+
 enum culprits_cause {
         CULPRITS_MEMORY, /* it went over memory_threshold or memory_limit */
         CULPRITS_OOM,    /* it died while the kernel's OOM killer was at work */
@@ -250,6 +313,7 @@ struct fleet_totals {
         uint64_t ends[_REASON_MAX];   /* by the worker's reason */
         uint64_t events[_EVENT_MAX];
         uint64_t jobs_cut_off; /* that ran in workers as these were told to exit */
+        uint64_t template_loads, template_failures, forks;
 };
 
 struct fleet {
@@ -258,6 +322,8 @@ struct fleet {
         struct worker **workers;               /* owned, ordered by index */
         size_t n_workers;
         size_t workers_allocated;
+        struct template templates[TEMPLATES_MAX];
+        struct preload preload;
 
         uint64_t generation;    /* from 1 */
         enum fleet_order order; /* see fleet_order() */
@@ -483,9 +549,14 @@ unsigned worker_looks(const struct worker *worker, bool fast, usec_t now);
 /* Something is in transition: look about 4 times a second. */
 bool fleet_wants_fast_looks(const struct fleet *fleet, usec_t now);
 
+/* Puts a copy of model in its place. Returns it, or NULL where memory is short. */
+struct worker *fleet_add_worker(struct fleet *fleet, const struct worker *model);
+
+/* The next free index after this one, whose search is at *at, 0 at first, of the workers. */
+unsigned fleet_next_index(const struct fleet *fleet, unsigned index, size_t *at);
 /* The lowest free index from 1. */
 unsigned fleet_free_index(const struct fleet *fleet);
-/* Is there a worker in this one? */
+/* Is there a worker in this one, or one that is being forked for it? */
 bool fleet_has_place(const struct fleet *fleet, unsigned index);
 
 /* Forgets the workers that are gone; release is called with what the shell holds of each, where that is set.

@@ -243,6 +243,14 @@ void match_scan_end(struct match *match)
                         match->hosts[i].scan_done_at = match->scan_at;
 }
 
+usec_t match_scanned_at(const struct match *match)
+{
+        for (size_t i = 0; i < MATCH_HOSTS_MAX; i++)
+                if (match->hosts[i].name && match->hosts[i].ended_at == 0)
+                        return match->hosts[i].scan_done_at;
+        return 0;
+}
+
 void match_owner_added(struct match *match)
 {
         for (size_t i = 0; i < match->n_candidates; i++)

@@ -100,6 +100,8 @@ void match_scan_begin(struct match *match, usec_t now);
 const char *match_scan_host(const struct match *match, size_t *at);
 int match_scan_add(struct match *match, const struct match_found *found, usec_t now);
 void match_scan_end(struct match *match);
+/* When the last whole scan for the name that this host has now began, since the last connect; 0: none did. */
+usec_t match_scanned_at(const struct match *match);
 
 /* A worker was added: whose process a candidate is must be looked for again where it was nobody's. */
 void match_owner_added(struct match *match);

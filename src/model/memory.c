@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory that is spoken for. */
 #include "model/memory.h"
+#include "model/template.h"
 
 /* So long after its first beat a worker still grows to its size: it loads what its first jobs need. */
 #define YOUNG_USEC (60 * USEC_PER_SEC)
@@ -10,6 +11,12 @@ static bool is_known(const struct worker *worker)
 {
         return worker->state == WORKER_ACTIVE && worker->memory_bytes > 0 &&
                worker->memory_at > worker->active_at;
+}
+
+/* What the machine has less by it. */
+static uint64_t taken_bytes(const struct worker *worker)
+{
+        return worker->own_bytes > 0 ? worker->own_bytes : worker->memory_bytes;
 }
 
 /* The median by counting: for each candidate, how many are smaller. A fleet is small and this runs only when
@@ -22,9 +29,9 @@ uint64_t memory_expected_bytes(const struct fleet *fleet)
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 const struct worker *worker = fleet->workers[i];
 
-                most = MAX(most, worker->memory_bytes);
+                most = MAX(most, taken_bytes(worker));
                 if (is_known(worker)) {
-                        high = MAX(high, worker->memory_bytes);
+                        high = MAX(high, taken_bytes(worker));
                         known++;
                 }
         }
@@ -35,7 +42,7 @@ uint64_t memory_expected_bytes(const struct fleet *fleet)
                 size_t within = 0;
 
                 for (size_t i = 0; i < fleet->n_workers; i++)
-                        within += is_known(fleet->workers[i]) && fleet->workers[i]->memory_bytes <= middle;
+                        within += is_known(fleet->workers[i]) && taken_bytes(fleet->workers[i]) <= middle;
                 if (within * 2 >= known)
                         high = middle;
                 else
@@ -60,6 +67,17 @@ static bool is_growing(const struct worker *worker, usec_t now)
         return (worker->memory_at > 0 ? worker->memory_at : now) <= grown_at;
 }
 
+/* The same of templates that load. */
+static uint64_t reserved_by_templates(const struct fleet *fleet)
+{
+        uint64_t expected = fleet_template_bytes(fleet), reserved = 0;
+
+        for (size_t i = 0; i < TEMPLATES_MAX; i++)
+                if (fleet->templates[i].state == TEMPLATE_LOADING)
+                        reserved += expected - MIN(expected, fleet->templates[i].memory_bytes);
+        return reserved;
+}
+
 uint64_t memory_reserved_bytes(const struct world *world, usec_t now)
 {
         uint64_t reserved = 0;
@@ -68,13 +86,14 @@ uint64_t memory_reserved_bytes(const struct world *world, usec_t now)
                 const struct fleet *fleet = world->fleets[i];
                 uint64_t expected = 0;
 
+                reserved += reserved_by_templates(fleet);
                 for (size_t j = 0; j < fleet->n_workers; j++) {
                         const struct worker *worker = fleet->workers[j];
 
                         if (!is_growing(worker, now))
                                 continue;
                         expected = expected > 0 ? expected : memory_expected_bytes(fleet);
-                        reserved += expected - MIN(expected, worker->memory_bytes);
+                        reserved += expected - MIN(expected, taken_bytes(worker));
                 }
         }
         return reserved;

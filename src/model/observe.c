@@ -3,6 +3,7 @@
 #include "model/observe.h"
 #include "base/parse.h"
 #include "model/backoff.h"
+#include "model/failure.h"
 #include "model/rollout.h"
 #include <stdio.h>
 #include <string.h>
@@ -102,7 +103,7 @@ static void loop_observe_time(struct fleet *fleet, usec_t now)
 /* A place that a boot takes, or a drain without jobs, is soon free again. */
 static bool wait_may_last(const struct fleet *fleet)
 {
-        if (fleet->waits_for == WAIT_MEMORY || fleet->waits_for == WAIT_HUNG)
+        if (fleet->waits_for == WAIT_MEMORY || fleet->waits_for == WAIT_FORK || fleet->waits_for == WAIT_HUNG)
                 return true;
         for (size_t i = 0; i < fleet->n_workers && fleet->waits_for == WAIT_PLACES; i++) {
                 const struct worker *worker = fleet->workers[i];
@@ -142,33 +143,6 @@ void observe_time(struct world *world, usec_t now)
         }
 }
 
-/* Puts a copy of model in its place. NULL: memory is short. */
-static struct worker *fleet_add_worker(struct fleet *fleet, const struct worker *model)
-{
-        if (fleet->n_workers == fleet->workers_allocated) {
-                size_t allocated = MAX((size_t)8, 2 * fleet->workers_allocated);
-                struct worker **workers = realloc(fleet->workers, allocated * sizeof(struct worker *));
-
-                if (!workers)
-                        return NULL;
-                fleet->workers = workers;
-                fleet->workers_allocated = allocated;
-        }
-        struct worker *worker = calloc(1, sizeof(*worker));
-        if (!worker)
-                return NULL;
-        *worker = *model;
-        worker->fleet = fleet;
-        size_t at = fleet->n_workers;
-        while (at > 0 && fleet->workers[at - 1]->index > worker->index) {
-                fleet->workers[at] = fleet->workers[at - 1];
-                at--;
-        }
-        fleet->workers[at] = worker;
-        fleet->n_workers++;
-        return worker;
-}
-
 struct worker *observe_started(struct fleet *fleet, unsigned index, enum reason started_for, pid_t pid,
                                uint64_t pid_start, usec_t now)
 {
@@ -182,7 +156,15 @@ struct worker *observe_started(struct fleet *fleet, unsigned index, enum reason 
                 .spawned_at = now,
                 .state_at = now,
         };
-        struct worker *worker = fleet_add_worker(fleet, &model);
+
+        return observe_started_as(fleet, &model);
+}
+
+struct worker *observe_started_as(struct fleet *fleet, const struct worker *model)
+{
+        enum reason started_for = model->started_for;
+        struct worker *worker = fleet_add_worker(fleet, model);
+
         if (!worker)
                 return NULL;
         fleet->totals.starts[started_for]++;
@@ -190,8 +172,8 @@ struct worker *observe_started(struct fleet *fleet, unsigned index, enum reason 
                 fleet->crash.freed--;
 
         char name[300];
-        world_event(fleet->world, EVENT_STARTED, fleet, worker, "%s started%s%s",
-                    worker_event_name(worker, name),
+        world_event(fleet->world, EVENT_STARTED, fleet, worker, "%s %s%s%s", worker_event_name(worker, name),
+                    model->forked ? "was forked" : "started",
                     started_for != REASON_NONE ? ", to replace one that leaves: " : "",
                     started_for != REASON_NONE ? reason_name(started_for) : "");
         return worker;
@@ -212,29 +194,14 @@ struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, 
                 observe_promoted(worker, now);
         else if (known->beat_pid != 0 && !beat_lives)
                 observe_beat_process(worker, 0, 0, now);
+        /* It lives: so it was told to go on before its sqmgr ended, or has seen that by now. */
+        worker->awaits_go = false;
         /* What ran then has been told. */
         if (known->reason == REASON_MEMORY)
                 worker->breach = BREACH_LIMIT;
         else if (known->over_threshold)
                 worker->breach = BREACH_THRESHOLD;
         return worker;
-}
-
-static void fleet_back_off(struct fleet *fleet, usec_t now)
-{
-        backoff_fail(&fleet->crash, fleet->settings->backoff_min, fleet->settings->backoff_max,
-                     &fleet->random, now);
-}
-
-/* A life that ended too soon. Those of a time without Redis say nothing of the release. */
-static void fleet_observe_failure(struct fleet *fleet, uint64_t generation, usec_t spawned_at,
-                                  bool short_life, usec_t now)
-{
-        if (short_life)
-                fleet_back_off(fleet, now);
-        fleet->crash_last_apart = !short_life;
-        if (generation == fleet->generation && fleet->redis_up && fleet->redis_at <= spawned_at)
-                rollout_observe_failure(fleet, now);
 }
 
 void observe_start_failed(struct fleet *fleet, unsigned index, const char *why, usec_t now)
@@ -246,7 +213,7 @@ void observe_start_failed(struct fleet *fleet, unsigned index, const char *why, 
                  WORKER_ID_OF(fleet->settings->name, index), why);
         world_event(fleet->world, EVENT_START_FAILED, fleet, NULL, "%s", fleet->crash_last);
         fleet->lines_token = 0;
-        fleet_observe_failure(fleet, fleet->generation, now, true, now);
+        failure_observe(fleet, fleet->generation, now, true, now);
 }
 
 static bool is_short_life(const struct worker *worker, usec_t life)
@@ -261,9 +228,9 @@ static void observe_life(const struct worker *worker, usec_t life, usec_t now)
 
         /* It ended before it was ready. */
         if (life == 0 || life < fleet->settings->ready_after)
-                fleet_observe_failure(fleet, worker->generation, worker->spawned_at, true, now);
+                failure_observe(fleet, worker->generation, worker->spawned_at, true, now);
         else if (is_short_life(worker, life))
-                fleet_back_off(fleet, now);
+                failure_back_off(fleet, now);
 }
 
 /* Back to a worker that has not beaten: its beating process has gone while a wrapper around it lives. */
@@ -566,6 +533,11 @@ void observe_memory(struct worker *worker, uint64_t bytes, usec_t now)
                 worker_observe_over_threshold(worker, now);
 }
 
+void observe_own_memory(struct worker *worker, uint64_t bytes)
+{
+        worker->own_bytes = bytes;
+}
+
 /* True where the signal went out; else books why it did not, and tells it once. */
 static bool worker_observe_signal(struct worker *worker, const char *what, int error)
 {
@@ -667,7 +639,7 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
         fleet->lines_token = 0;
         world_event(fleet->world, EVENT_BOOT_TIMEOUT, fleet, worker, "%s, it is ended", fleet->crash_last);
         /* boot_timeout counts time with Redis up alone: that it was away earlier is no excuse. */
-        fleet_observe_failure(fleet, worker->generation, now, never_beat, now);
+        failure_observe(fleet, worker->generation, now, never_beat, now);
 }
 
 void observe_killed(struct worker *worker, int error, usec_t now)
@@ -737,13 +709,33 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
                 observe_life(worker, beaten ? life : 0, now);
 }
 
+/* It ended before it was told to go on, and has done nothing. Where nobody could see that, it was its sqmgr
+ * that ended. */
+static void worker_observe_unborn(struct worker *worker, const struct exit_status *exit, const char *how,
+                                  usec_t now)
+{
+        struct fleet *fleet = worker->fleet;
+        char name[300];
+
+        worker->reason = REASON_CRASH;
+        if (!exit->known)
+                return;
+        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s %s as it was forked",
+                 worker_event_name(worker, name), how);
+        fleet->lines_token = 0;
+        world_event(fleet->world, EVENT_START_FAILED, fleet, worker, "%s", fleet->crash_last);
+        failure_observe(fleet, worker->generation, worker->spawned_at, true, now);
+}
+
 void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
         char how[1100], name[300];
 
         exit_status_text(exit, how, sizeof(how));
-        if (worker_is_told_to_exit(worker) || worker->finishes_job) {
+        if (worker->awaits_go && worker->state == WORKER_STARTING)
+                worker_observe_unborn(worker, exit, how, now);
+        else if (worker_is_told_to_exit(worker) || worker->finishes_job) {
                 world_event(fleet->world, EVENT_GONE, fleet, worker, "%s %s, %s: %s",
                             worker_event_name(worker, name), how,
                             worker->finishes_job ? "left with a job" : "as told",

@@ -26,6 +26,8 @@ void observe_failover(struct fleet *fleet, const char *from, const char *to);
  * caller ends the process. */
 struct worker *observe_started(struct fleet *fleet, unsigned index, enum reason started_for, pid_t pid,
                                uint64_t pid_start, usec_t now);
+/* The same of what is not all new: a copy of model, whose process lives. */
+struct worker *observe_started_as(struct fleet *fleet, const struct worker *model);
 /* A worker known from before sqmgr began (model/state.h). pid_start and beat_pid_start are the start times of
  * the processes that have its pids now, 0 where there is none: only one that started when it did is still the
  * worker. Where neither is, the worker is gone: state WORKER_GONE. Returns NULL where memory is short. */
@@ -59,6 +61,9 @@ void observe_booted(struct worker *worker, bool booted, usec_t now);
 void observe_shutdown_time(struct worker *worker, usec_t shutdown);
 /* One regular sample, not one of the fast looks. */
 void observe_memory(struct worker *worker, uint64_t bytes, usec_t now);
+
+/* What it holds and shares with no other process. */
+void observe_own_memory(struct worker *worker, uint64_t bytes);
 
 /* Its work list was read: it holds these jobs, and the oldest has been running for so long, in microseconds;
  * 0: that is not told. */

@@ -20,15 +20,24 @@ enum pass_look pass_look(struct pass *pass, usec_t now)
         return PASS_LOOK_REGULAR;
 }
 
+/* There is what the state does not tell of yet. */
+static bool has_news(const struct pass *pass)
+{
+        return pass->unsaved || pass->world->n_events > 0;
+}
+
 /* Returns whether anything came of it. */
 static bool run_round(struct pass *pass, const struct pass_ops *ops, usec_t now, void *userdata)
 {
-        bool starts = plan_has_starts(&pass->plan), changed = false;
+        bool starts = plan_has(&pass->plan, ACTION_START), saved = true, changed = false;
 
-        if (starts)
-                pass->unsaved = !ops->save(&pass->plan, now, userdata);
+        /* Of one that has come forward since the last pass an event tells, and no state yet. */
+        if (starts || (has_news(pass) && plan_has(&pass->plan, ACTION_GO)))
+                pass->unsaved = !(saved = ops->save(&pass->plan, now, userdata));
         for (size_t i = 0; i < pass->plan.n_actions; i++)
-                changed |= ops->execute(&pass->plan.actions[i], now, userdata);
+                /* What was started would be found without the state, too; what was only forked can wait. */
+                if (saved || pass->plan.actions[i].kind != ACTION_GO)
+                        changed |= ops->execute(&pass->plan.actions[i], now, userdata);
         pass->unsaved |= changed;
         /* A look before the new processes can have booted shows which heartbeats are older than they. */
         if (changed && starts)
@@ -52,7 +61,7 @@ int pass_run(struct pass *pass, const struct pass_ops *ops, const struct pass_cl
                 r = plan_make(&pass->plan, world, now) < 0 ? -ENOMEM : r;
                 more = run_round(pass, ops, now, userdata);
         }
-        if (pass->unsaved || world->n_events > 0)
+        if (has_news(pass))
                 pass->unsaved = !ops->save(NULL, now, userdata);
         return r;
 }

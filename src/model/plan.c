@@ -4,6 +4,7 @@
 #include "model/plan.h"
 #include "model/memory.h"
 #include "model/rollout.h"
+#include "model/template.h"
 #include <limits.h>
 
 /* What one fleet's plan works with. */
@@ -20,6 +21,7 @@ struct round {
         uint64_t expected_bytes; /* of a worker, where expected_known */
         bool expected_known;
         bool starts;     /* there is a start in this very plan */
+        bool forks;      /* a fork is asked for, or was */
         bool hang_ended; /* one that hangs is being ended, to find out whether another beats */
         bool fails;      /* a new worker is given up in this very plan */
         int error;
@@ -43,6 +45,10 @@ enum action_signal action_signal(const struct action *action)
         case ACTION_KILL:
                 return ACTION_SIGNAL_KILL;
         case ACTION_START:
+        case ACTION_GO:
+        case ACTION_LOAD:
+        case ACTION_TEMPLATE_END:
+        case ACTION_TEMPLATE_KILL:
                 break;
         }
         return ACTION_SIGNAL_NONE;
@@ -54,13 +60,10 @@ static void wake(struct round *round, usec_t at)
                 round->plan->wake_at = MIN(round->plan->wake_at, at);
 }
 
-static void act(struct round *round, enum action_kind kind, struct worker *worker, unsigned index,
-                enum reason reason)
+static void add(struct round *round, struct action action)
 {
         struct plan *plan = round->plan;
 
-        if (worker && worker->signal_error != 0)
-                worker->waits_for = WAIT_SIGNAL;
         if (plan->n_actions == plan->allocated) {
                 size_t allocated = MAX((size_t)16, 2 * plan->allocated);
                 struct action *actions = realloc(plan->actions, allocated * sizeof(*actions));
@@ -72,8 +75,16 @@ static void act(struct round *round, enum action_kind kind, struct worker *worke
                 plan->actions = actions;
                 plan->allocated = allocated;
         }
-        plan->actions[plan->n_actions++] = (struct action){
-                .kind = kind, .fleet = round->fleet, .worker = worker, .index = index, .reason = reason};
+        action.fleet = round->fleet;
+        plan->actions[plan->n_actions++] = action;
+}
+
+static void act(struct round *round, enum action_kind kind, struct worker *worker, unsigned index,
+                enum reason reason)
+{
+        if (worker && worker->signal_error != 0)
+                worker->waits_for = WAIT_SIGNAL;
+        add(round, (struct action){.kind = kind, .worker = worker, .index = index, .reason = reason});
 }
 
 /* What must come before anything may be done to it on the word of its beats (P5, P9). */
@@ -147,6 +158,26 @@ static void count_workers(struct round *round)
                 round->keepers += worker->wanted_out == REASON_NONE && !worker_hangs(worker);
                 round->starting_outdated +=
                         worker->state == WORKER_STARTING && worker->wanted_out == REASON_RESTART;
+        }
+}
+
+/* A fork that was asked for is a worker that starts. */
+static void count_forks(struct round *round)
+{
+        const struct fleet *fleet = round->fleet;
+
+        for (size_t i = 0; i < TEMPLATES_MAX; i++) {
+                const struct template *template = &fleet->templates[i];
+                bool outdated =
+                        template->generation < fleet->generation && fleet->rollout.state == ROLLOUT_RUNNING;
+
+                if (!template_forks(template))
+                        continue;
+                round->forks = true;
+                round->live++;
+                round->starting++;
+                round->starting_outdated += outdated;
+                round->keepers += !outdated;
         }
 }
 
@@ -278,6 +309,8 @@ static uint64_t reserved_bytes(struct round *round)
         plan->reserved_known = true;
         plan->reserved_bytes = memory_reserved_bytes(round->fleet->world, round->now);
         for (size_t i = 0; i < plan->n_actions; i++) {
+                if (plan->actions[i].kind == ACTION_LOAD)
+                        plan->reserved_bytes += fleet_template_bytes(plan->actions[i].fleet);
                 if (plan->actions[i].kind != ACTION_START)
                         continue;
                 if (plan->actions[i].fleet != fleet)
@@ -302,6 +335,30 @@ static bool lacks_memory(struct round *round)
                memory_is_short(world, reserved_bytes(round), expected_bytes(round));
 }
 
+/* Returns whether a worker may be started now, and where it is to be forked sets *ret_template. Each template
+ * makes one at a time. */
+static bool choose_template(struct round *round, struct template **ret_template)
+{
+        struct fleet *fleet = round->fleet;
+        struct template *template =
+                fleet_template_to_fork(fleet, round->active + round->starting < round->target);
+
+        *ret_template = template;
+        if (!template) {
+                fleet->waits_for = fleet_preloads(fleet) ? WAIT_TEMPLATE : WAIT_NONE;
+                return fleet->waits_for == WAIT_NONE;
+        }
+        if (template_forks(template))
+                return false;
+        if (round->now < fleet->preload.retry_at) {
+                wake(round, fleet->preload.retry_at);
+                fleet->waits_for = WAIT_FORK;
+                return false;
+        }
+        round->forks = true;
+        return true;
+}
+
 /* Rule 1. */
 static void plan_starts(struct round *round)
 {
@@ -320,6 +377,7 @@ static void plan_starts(struct round *round)
         wake(round, fleet->churn.next_at);
         while (round->keepers < round->target && taken < ceiling) {
                 bool extra = taken >= round->target;
+                struct template *template;
 
                 if (round->now < fleet->hold_until)
                         fleet->waits_for = WAIT_ADOPTION;
@@ -329,11 +387,13 @@ static void plan_starts(struct round *round)
                         fleet->waits_for = WAIT_PLACES;
                 else if (lacks_memory(round))
                         fleet->waits_for = WAIT_MEMORY;
-                if (fleet->waits_for != WAIT_NONE)
+                if (fleet->waits_for != WAIT_NONE || !choose_template(round, &template))
                         return;
-                for (index++; at < fleet->n_workers && fleet->workers[at]->index <= index; at++)
-                        index += fleet->workers[at]->index == index;
-                act(round, ACTION_START, NULL, index, extra ? reason : REASON_NONE);
+                index = fleet_next_index(fleet, index, &at);
+                add(round, (struct action){.kind = ACTION_START,
+                                           .template = template,
+                                           .index = index,
+                                           .reason = extra ? reason : REASON_NONE});
                 if (round->plan->reserved_known)
                         round->plan->reserved_bytes += expected_bytes(round);
                 round->starts = true;
@@ -341,6 +401,8 @@ static void plan_starts(struct round *round)
                 round->keepers++;
                 taken++;
                 freed--;
+                if (template)
+                        return;
         }
         if (round->keepers < round->target && held > 0)
                 fleet->waits_for = WAIT_PLACES;
@@ -348,6 +410,73 @@ static void plan_starts(struct round *round)
                 fleet->waits_for = WAIT_HUNG;
         else if (round->keepers < round->target && round->now < fleet->churn.next_at)
                 fleet->waits_for = WAIT_BACKOFF;
+}
+
+/* One more of these is loaded only where memory is left for it, unless a worker that the count lacks waits
+ * for it, or nothing is left that takes jobs. */
+static bool lacks_memory_to_load(struct round *round)
+{
+        const struct fleet *fleet = round->fleet;
+
+        return round->live >= round->target && round->active + round->starting + round->hung > 0 &&
+               memory_is_short(fleet->world, reserved_bytes(round), fleet_template_bytes(fleet));
+}
+
+static enum wait load_wait(struct round *round)
+{
+        const struct fleet *fleet = round->fleet;
+
+        if (round->now < fleet->hold_until)
+                return WAIT_ADOPTION;
+        if (round->now < fleet->crash.next_at)
+                return WAIT_BACKOFF;
+        return lacks_memory_to_load(round) ? WAIT_MEMORY : WAIT_NONE;
+}
+
+/* One that loads may be a worker, of which that is only not seen yet: it has the time that a worker has to
+ * show it. */
+static bool template_is_due(struct round *round, const struct template *template)
+{
+        const struct fleet *fleet = round->fleet;
+        usec_t deadline = template_boot_deadline(template);
+
+        if (!template_is_kept(template))
+                return true;
+        if (template_forks(template) && template->fork.waited >= fleet_fork_patience(fleet))
+                return true;
+        if (template->state != TEMPLATE_LOADING || !fleet->redis_up)
+                return false;
+        wake(round, deadline);
+        return round->now >= deadline && template->boot_looked_at >= deadline;
+}
+
+/* What starts wait for is told by plan_starts(), but not what a template waits for. */
+static void plan_templates(struct round *round)
+{
+        struct fleet *fleet = round->fleet;
+
+        for (size_t i = 0; i < TEMPLATES_MAX; i++) {
+                struct template *template = &fleet->templates[i];
+
+                if (template->state == TEMPLATE_ENDING) {
+                        wake(round, template_kill_at(template));
+                        if (round->now >= template_kill_at(template))
+                                add(round,
+                                    (struct action){.kind = ACTION_TEMPLATE_KILL, .template = template});
+                } else if (template_lives(template) && template_is_due(round, template)) {
+                        add(round, (struct action){.kind = ACTION_TEMPLATE_END, .template = template});
+                }
+        }
+        if (!fleet_wants_template(fleet))
+                return;
+        enum wait wait = load_wait(round);
+        if (wait != WAIT_NONE && (fleet->waits_for == WAIT_TEMPLATE || fleet->waits_for == WAIT_NONE))
+                fleet->waits_for = wait;
+        if (wait != WAIT_NONE)
+                return;
+        add(round, (struct action){.kind = ACTION_LOAD});
+        if (round->plan->reserved_known)
+                round->plan->reserved_bytes += fleet_template_bytes(fleet);
 }
 
 /* Why this worker, wanted out, may not be quieted now; WAIT_NONE: it may. */
@@ -364,6 +493,9 @@ static enum wait quiet_wait(struct round *round, struct worker *worker)
         if (worker->wanted_out == REASON_RESTART) {
                 if (rollout_is_held(round->fleet) || round->fails)
                         return WAIT_RELEASE;
+                const struct template *template = fleet_template(round->fleet);
+                if (fleet_preloads(round->fleet) && (!template || template->state != TEMPLATE_READY))
+                        return WAIT_TEMPLATE;
                 if (round->surge == 0 && round->starting == 0 && round->draining_for_restart == 0 &&
                     needed > 0)
                         needed--;
@@ -486,6 +618,11 @@ static void plan_boot(struct round *round, struct worker *worker)
 {
         usec_t deadline = worker_boot_deadline(worker);
 
+        if (worker->awaits_go) {
+                worker->waits_for = WAIT_STATE;
+                act(round, ACTION_GO, worker, worker->index, REASON_NONE);
+                return;
+        }
         if (!round->fleet->redis_up) {
                 worker->waits_for = WAIT_REDIS;
                 return;
@@ -551,20 +688,25 @@ static int plan_fleet(struct plan *plan, struct fleet *fleet, usec_t now)
         };
 
         count_workers(&round);
+        count_forks(&round);
         choose_surplus(&round);
         plan_starts(&round);
+        plan_templates(&round);
         plan_each(&round);
-        if (!fleet->redis_up && fleet->waits_for == WAIT_NONE && round.live > 0)
+        /* A shortage lasts until a fork has succeeded. */
+        if (fleet->waits_for == WAIT_NONE && round.forks && fleet->preload.retry_at != 0)
+                fleet->waits_for = WAIT_FORK;
+        else if (!fleet->redis_up && fleet->waits_for == WAIT_NONE && round.live > 0)
                 fleet->waits_for = WAIT_REDIS;
         else if (fleet->waits_for == WAIT_NONE && rollout_is_held(fleet))
                 fleet->waits_for = WAIT_RELEASE;
         return round.error;
 }
 
-bool plan_has_starts(const struct plan *plan)
+bool plan_has(const struct plan *plan, enum action_kind kind)
 {
         for (size_t i = 0; i < plan->n_actions; i++)
-                if (plan->actions[i].kind == ACTION_START)
+                if (plan->actions[i].kind == kind)
                         return true;
         return false;
 }

@@ -5,23 +5,29 @@
 #include "model/world.h"
 
 enum action_kind {
-        ACTION_START, /* a worker of `index`, in the fleet's generation */
+        ACTION_START, /* a worker of `index`, in the fleet's generation, or forked from `template` */
+        ACTION_GO,    /* one that was forked: it may be what it is, once that is in the state */
         ACTION_QUIET,
         ACTION_STOP,
         ACTION_KILL,
+        ACTION_LOAD,          /* a template of the fleet's generation */
+        ACTION_TEMPLATE_END,  /* `template` */
+        ACTION_TEMPLATE_KILL, /* one that was told to end, and did not */
 };
 
 struct action {
         enum action_kind kind;
         struct fleet *fleet;
-        struct worker *worker; /* NULL for ACTION_START */
+        struct worker *worker;     /* NULL for a start, and what is done with templates */
+        struct template *template; /* that is forked or ended; NULL: none is */
         unsigned index;
         enum reason reason; /* for ACTION_START: why an extra one, or REASON_NONE */
 };
 
 /* What an action sends to its worker. */
 enum action_signal {
-        ACTION_SIGNAL_NONE, /* it is a start; or the worker has its stop signal, which is never sent twice */
+        ACTION_SIGNAL_NONE, /* it begins something, or is of a template; or the worker has its stop signal,
+                             * which is never sent twice */
         ACTION_SIGNAL_QUIET,
         ACTION_SIGNAL_STOP,
         ACTION_SIGNAL_KILL,
@@ -43,6 +49,6 @@ struct plan {
  * fleet's verdict (wanted_out, waits_for). Returns 0 or -ENOMEM; then plan holds the actions that found room.
  */
 int plan_make(struct plan *plan, struct world *world, usec_t now);
-/* Is there a start among its actions? */
-bool plan_has_starts(const struct plan *plan);
+/* Is there one of this kind among its actions? */
+bool plan_has(const struct plan *plan, enum action_kind kind);
 void plan_free(struct plan *plan);

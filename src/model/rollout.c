@@ -4,6 +4,7 @@
 #include "base/parse.h"
 #include "model/backoff.h"
 #include "model/memory.h"
+#include "model/template.h"
 #include "model/world.h"
 #include <stdio.h>
 
@@ -22,6 +23,7 @@ void rollout_start(struct fleet *fleet, usec_t now)
         };
         backoff_reset(&fleet->crash);
         backoff_reset(&fleet->churn);
+        fleet->preload.failures = 0;
         world_event(fleet->world, EVENT_ROLLOUT_STARTED, fleet, NULL,
                     "fleet '%s': restart to generation %llu by %s, %u worker%s to replace",
                     fleet->settings->name, (unsigned long long)fleet->generation,
@@ -32,6 +34,7 @@ void rollout_start(struct fleet *fleet, usec_t now)
 void rollout_outdate(struct fleet *fleet, usec_t now)
 {
         fleet->generation++;
+        fleet->preload.failures = 0;
         if (fleet->rollout.state != ROLLOUT_RUNNING)
                 return;
         fleet->rollout.total = MAX(fleet->rollout.total, fleet_count(fleet, now).outdated);
@@ -135,6 +138,9 @@ static void stuck_text(const struct fleet *fleet, unsigned live, char *text, siz
                                                                        : "does not run its command yet");
                 return;
         }
+        const struct template *template = fleet_template(fleet);
+        if (template && template->state == TEMPLATE_LOADING)
+                snprintf(text, size, ": its template has not loaded the application");
 }
 
 /* A restart does not wait for workers that hang: those are quieted when they beat again. Returns how many. */
@@ -185,7 +191,7 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
         /* Held by what is no fault of the release: the clock stands still. */
         if (!fleet->redis_up || fleet->redis_at > rollout->progress_at ||
             fleet->world->doubt.since > rollout->progress_at || fleet_places_held(fleet) ||
-            memory_lacks(fleet, now))
+            fleet->waits_for == WAIT_FORK || fleet->waits_for == WAIT_MEMORY || memory_lacks(fleet, now))
                 rollout->progress_at = now;
         if (now < usec_add(rollout->progress_at, timeout))
                 return;

@@ -5,6 +5,7 @@
 #include "model/fleet.h"
 #include "model/memory.h"
 #include "model/observe.h"
+#include "model/template.h"
 #include "model/world.h"
 #include "wire/control.h"
 #include <stdio.h>
@@ -138,6 +139,9 @@ static const char *const wait_codes[] = {
         [WAIT_MEMORY] = "memory",
         [WAIT_BACKOFF] = "backoff",
         [WAIT_ADOPTION] = "adoption",
+        [WAIT_TEMPLATE] = "template",
+        [WAIT_FORK] = "fork",
+        [WAIT_STATE] = "state",
 };
 static_assert(ELEMENTSOF(wait_codes) == _WAIT_MAX, "a word for each wait");
 
@@ -303,7 +307,14 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
         case WAIT_MEMORY:
         case WAIT_BACKOFF:
         case WAIT_ADOPTION:
+        case WAIT_FORK:
         case _WAIT_MAX:
+                break;
+        case WAIT_TEMPLATE:
+                snprintf(text, size, "waits for the template of the new generation");
+                break;
+        case WAIT_STATE:
+                snprintf(text, size, "waits to be written into the state file");
                 break;
         case WAIT_FIRST_BEAT:
                 return first_beat_text(worker, now, text, size);
@@ -431,17 +442,33 @@ static void memory_text(const struct fleet *fleet, usec_t now, char *text, size_
         const struct world *world = fleet->world;
         char available[FORMAT_MAX], reserved_text[FORMAT_MAX];
         uint64_t reserved = memory_reserved_bytes(world, now);
+        const char *what = fleet_wants_template(fleet) ? "template" : "median worker";
 
         format_size(world->available_bytes, available, sizeof(available));
         format_size(reserved, reserved_text, sizeof(reserved_text));
         if (reserved == 0)
-                snprintf(text, size, "waits for memory: %s available is less than 1.25 x its median worker",
-                         available);
+                snprintf(text, size, "waits for memory: %s available is less than 1.25 x its %s", available,
+                         what);
         else
                 snprintf(text, size,
                          "waits for memory: %s available, less %s that workers which start still grow by, is "
-                         "less than 1.25 x its median worker",
-                         available, reserved_text);
+                         "less than 1.25 x its %s",
+                         available, reserved_text, what);
+}
+
+static void template_text(const struct fleet *fleet, usec_t now, char *text, size_t size)
+{
+        const struct template *template = fleet_template(fleet);
+        char span[FORMAT_MAX], left[FORMAT_MAX];
+
+        if (!template) {
+                snprintf(text, size, "waits for its template");
+                return;
+        }
+        usec_t age = usec_sub(now, template->started_at);
+        snprintf(text, size, "waits for its template: it has been loading for %s, given up in %s",
+                 format_duration(age - age % USEC_PER_SEC, span, sizeof(span)),
+                 left_text(template_boot_deadline(template), now, left));
 }
 
 const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, size_t size)
@@ -471,6 +498,15 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
                 break;
         case WAIT_RELEASE:
                 snprintf(text, size, "waits for a new worker to prove itself: the last one failed");
+                break;
+        case WAIT_TEMPLATE:
+                template_text(fleet, now, text, size);
+                break;
+        case WAIT_FORK:
+                snprintf(text, size,
+                         "waits for memory or processes to fork a worker: see limit_nproc, and what its "
+                         "control "
+                         "group allows");
                 break;
         case WAIT_ADOPTION:
                 snprintf(text, size,

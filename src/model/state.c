@@ -6,15 +6,17 @@
 #include "model/plan.h"
 #include "model/record.h"
 #include "model/rollout.h"
+#include "model/template.h"
 #include "settings/redis_url.h"
 #include <string.h>
 
 /* Magic, version, length and checksum of the payload. */
 #define STATE_MAGIC   "sqmgr.st"
-#define STATE_VERSION 3
-/* All that there is is told by the former, too, while no heartbeat stands elsewhere than the framework's do,
- * and by the latter while no worker has a flag that came with the former: an older sqmgr can go on with that.
- */
+#define STATE_VERSION 4
+/* All that there is is told by the first, too, while no fleet has to do with templates; by the second while
+ * no heartbeat stands elsewhere than the framework's do, either; and by the third while no worker has a flag
+ * that came with the second: an older sqmgr can go on with that. */
+#define STATE_VERSION_CHOSEN 3
 #define STATE_VERSION_PLACES 2
 #define STATE_VERSION_PROVEN 1
 #define STATE_HEADER_SIZE    (sizeof(STATE_MAGIC) - 1 + 4 + 8 + 8)
@@ -47,6 +49,8 @@ static const struct record_field worker_flag_fields[] = {
         RECORD_FIELD(NUMBER, struct worker, unproven),
         RECORD_FIELD(NUMBER, struct worker, quiet_uncaught),
         RECORD_FIELD(NUMBER, struct worker, finishes_job),
+        RECORD_FIELD(NUMBER, struct worker, forked),
+        RECORD_FIELD(NUMBER, struct worker, awaits_go),
 };
 static const struct record worker_flags = RECORD(worker_flag_fields);
 
@@ -104,6 +108,29 @@ static const struct record_field dead_fields[] = {
 };
 static const struct record dead_record = RECORD(dead_fields);
 
+static const struct record_field template_fields[] = {
+        RECORD_RANGE(struct template, state, TEMPLATE_LOADING, _TEMPLATE_STATE_MAX - 1),
+        RECORD_RANGE(struct template, generation, 1, UINT64_MAX - 1),
+        RECORD_RANGE(struct template, pid, 1, INT32_MAX),
+        RECORD_FIELD(NUMBER, struct template, pid_start),
+        RECORD_RANGE(struct template, serving_pid, 0, INT32_MAX),
+        RECORD_FIELD(NUMBER, struct template, serving_start),
+        RECORD_FIELD(TIME, struct template, started_at),
+        RECORD_FIELD(TIME, struct template, state_at),
+        RECORD_FIELD(NUMBER, struct template, memory_bytes),
+};
+static const struct record template_record = RECORD(template_fields);
+
+/* Its templates follow: their number, and each one's record. */
+static const struct record_field preload_fields[] = {
+        RECORD_FIELD(ARRAY, struct preload, refused),
+        RECORD_FIELD(NUMBER, struct preload, refused_generation),
+        RECORD_FIELD(NUMBER, struct preload, failures),
+        RECORD_FIELD(NUMBER, struct preload, slowest_fork),
+        RECORD_FIELD(NUMBER, struct preload, template_bytes),
+};
+static const struct record preload_record = RECORD(preload_fields);
+
 /* The starts of the plan that are this fleet's, from the place at on: the next one, or NULL. */
 static const struct action *next_start(const struct plan *plan, size_t *at, const struct fleet *fleet)
 {
@@ -149,12 +176,29 @@ static const struct worker *next_underway(const struct state_source *source, siz
         return NULL;
 }
 
+/* One that is under way. */
+static void pack_start(struct record_writer *writer, unsigned index, uint64_t generation,
+                       enum reason started_for, usec_t at)
+{
+        const struct worker worker = {
+                .index = index,
+                .generation = generation,
+                .started_for = started_for,
+                .spawned_at = at,
+                .state_at = at,
+        };
+
+        pack_worker(writer, &worker, NULL);
+}
+
 static void pack_workers(struct record_writer *writer, const struct state_source *source,
                          const struct fleet *fleet)
 {
         const struct worker *underway;
         uint64_t n = 0;
 
+        for (size_t i = 0; i < TEMPLATES_MAX; i++)
+                n += template_forks(&fleet->templates[i]);
         for (size_t at = 0; next_start(source->starting, &at, fleet);)
                 n++;
         for (size_t at = 0; next_underway(source, &at, fleet);)
@@ -170,17 +214,18 @@ static void pack_workers(struct record_writer *writer, const struct state_source
         }
         for (size_t at = 0; (underway = next_underway(source, &at, fleet));)
                 pack_worker(writer, underway, NULL);
-        const struct action *start;
-        for (size_t at = 0; (start = next_start(source->starting, &at, fleet));) {
-                const struct worker worker = {
-                        .index = start->index,
-                        .generation = fleet->generation,
-                        .started_for = start->reason,
-                        .spawned_at = source->now,
-                        .state_at = source->now,
-                };
-                pack_worker(writer, &worker, NULL);
+        for (size_t i = 0; i < TEMPLATES_MAX; i++) {
+                const struct template *template = &fleet->templates[i];
+
+                if (template_forks(template))
+                        pack_start(writer, template->fork.index, template->generation, template->fork.reason,
+                                   template->fork.asked_at);
         }
+        const struct action *start;
+        for (size_t at = 0; (start = next_start(source->starting, &at, fleet));)
+                pack_start(writer, start->index,
+                           start->template ? start->template->generation : fleet->generation, start->reason,
+                           source->now);
 }
 
 static int compare_places(const void *left, const void *right)
@@ -285,6 +330,21 @@ static int unpack_dead(struct record_reader *reader, struct state *state)
         return 0;
 }
 
+/* Anything of it has to do with templates. */
+static bool has_templates(const struct world *world)
+{
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                const struct fleet *fleet = world->fleets[i];
+
+                if (fleet_preload_refused(fleet)[0] != '\0' || fleet_has_templates(fleet))
+                        return true;
+                for (size_t j = 0; j < fleet->n_workers; j++)
+                        if (fleet->workers[j]->forked)
+                                return true;
+        }
+        return false;
+}
+
 static bool has_chosen(const struct world *world)
 {
         for (size_t i = 0; i < world->n_fleets; i++) {
@@ -296,12 +356,46 @@ static bool has_chosen(const struct world *world)
         return false;
 }
 
-/* Of each fleet, in their order, where some are not the framework's. */
+/* Of each fleet, in their order. */
 static void pack_heartbeats(struct record_writer *writer, const struct world *world)
 {
-        for (size_t i = 0; has_chosen(world) && i < world->n_fleets; i++)
+        for (size_t i = 0; i < world->n_fleets; i++)
                 if (!world->fleets[i]->unknown)
                         record_write_number(writer, fleet_settings_heartbeat(world->fleets[i]->settings));
+}
+
+/* The same. */
+static void pack_templates(struct record_writer *writer, const struct world *world)
+{
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                const struct fleet *fleet = world->fleets[i];
+                uint64_t n = 0;
+
+                if (fleet->unknown)
+                        continue;
+                record_write(writer, &preload_record, &fleet->preload);
+                for (size_t j = 0; j < TEMPLATES_MAX; j++)
+                        n += template_lives(&fleet->templates[j]);
+                record_write_number(writer, n);
+                for (size_t j = 0; j < TEMPLATES_MAX; j++)
+                        if (template_lives(&fleet->templates[j]))
+                                record_write(writer, &template_record, &fleet->templates[j]);
+        }
+}
+
+static int unpack_templates(struct record_reader *reader, struct state *state)
+{
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && reader->left > 0 && i < state->n_fleets; i++) {
+                struct state_fleet *fleet = &state->fleets[i];
+
+                r = record_read(reader, &preload_record, &fleet->preload);
+                fleet->n_templates = record_read_number(reader, 0, TEMPLATES_MAX);
+                for (size_t j = 0; r == 0 && j < fleet->n_templates; j++)
+                        r = record_read(reader, &template_record, &fleet->templates[j]);
+        }
+        return r;
 }
 
 static void unpack_heartbeats(struct record_reader *reader, struct state *state)
@@ -313,8 +407,10 @@ static void unpack_heartbeats(struct record_reader *reader, struct state *state)
 
 static uint64_t version_of(const struct world *world)
 {
-        if (has_chosen(world))
+        if (has_templates(world))
                 return STATE_VERSION;
+        if (has_chosen(world))
+                return STATE_VERSION_CHOSEN;
         for (size_t i = 0; i < world->n_fleets; i++)
                 for (size_t j = 0; j < world->fleets[i]->n_workers; j++)
                         if (world->fleets[i]->workers[j]->unproven ||
@@ -372,12 +468,16 @@ int state_pack(const struct state_source *source, uint8_t **ret, size_t *ret_siz
                 if (!world->fleets[i]->unknown)
                         pack_fleet(&writer, source, world->fleets[i]);
         pack_dead(&writer, source->dead);
-        pack_heartbeats(&writer, world);
+        uint64_t version = version_of(world);
+        if (version >= STATE_VERSION_CHOSEN)
+                pack_heartbeats(&writer, world);
+        if (version >= STATE_VERSION)
+                pack_templates(&writer, world);
         if (writer.failed || writer.size > STATE_BYTES_MAX) {
                 free(writer.bytes);
                 return writer.failed ? -ENOMEM : -EFBIG;
         }
-        pack_header(writer.bytes, writer.size, version_of(world));
+        pack_header(writer.bytes, writer.size, version);
         *ret = writer.bytes;
         *ret_size = writer.size;
         return 0;
@@ -427,6 +527,7 @@ static void drop_workers(struct state *state)
 
                 while (fleet->n_workers > 0)
                         free(fleet->workers[--fleet->n_workers].identity);
+                fleet->n_templates = 0;
         }
         free_dead(state);
 }
@@ -461,6 +562,9 @@ int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t 
         if (r < 0)
                 return r;
         unpack_heartbeats(&reader, state);
+        r = unpack_templates(&reader, state);
+        if (r < 0)
+                return r;
         if (reader.wrong || reader.left > 0)
                 return STATE_GARBLED;
         if (!same_boot)
@@ -480,6 +584,7 @@ void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, 
         fleet->churn = saved->churn;
         memcpy(fleet->crash_last, saved->crash_last, sizeof(fleet->crash_last));
         fleet->random = saved->random;
+        fleet->preload = saved->preload;
         fleet->continued = true;
         if (fleet->settings->removed)
                 rollout_abort(fleet, "the fleet is no longer configured");

@@ -50,6 +50,10 @@ struct state_fleet {
         char crash_last[CRASH_LAST_MAX];
         uint64_t random;
 
+        struct preload preload;
+        struct template templates[TEMPLATES_MAX]; /* of each, what outlives a sqmgr */
+        size_t n_templates;
+
         struct state_worker *workers; /* ordered by index, each place once */
         size_t n_workers;
 };

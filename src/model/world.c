@@ -2,6 +2,7 @@
 /* Makes, finds and frees the model's parts. */
 #include "model/world.h"
 #include "model/rollout.h"
+#include "model/template.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -126,7 +127,7 @@ void world_forget_removed(struct world *world)
         for (size_t i = 0; i < world->n_fleets; i++) {
                 struct fleet *fleet = world->fleets[i];
 
-                if (fleet->settings->removed && fleet->n_workers == 0)
+                if (fleet->settings->removed && fleet->n_workers == 0 && !fleet_has_templates(fleet))
                         fleet_free(fleet);
                 else
                         world->fleets[kept++] = fleet;

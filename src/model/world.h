@@ -49,7 +49,7 @@ struct world *world_free(struct world *world);
  * Returns 0, or -ENOMEM: then nothing is changed. */
 int world_reload(struct world *world, const struct settings *settings, usec_t now);
 
-/* Forgets the removed fleets that have no workers. No event may tell of them any more. */
+/* Forgets the removed fleets that have no workers and no templates. No event may tell of them any more. */
 void world_forget_removed(struct world *world);
 
 /* The fleet of that name, or NULL. */

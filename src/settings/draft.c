@@ -307,6 +307,9 @@ static int inherit_fleet(const struct settings_draft *draft, struct draft_fleet 
                 else
                         r = set_fallback(draft, key, fleet->settings);
         }
+        /* What is inherited is for other fleets, and outdates none of this one. */
+        if (!fleet->settings->traits->can_preload)
+                fleet->settings->preload = fleet->settings->preload_compact = 0;
         if (r == 0)
                 r = fleet_settings_derive(fleet->settings);
         if (r == 0)
@@ -328,6 +331,8 @@ static void check_framework(const struct settings_draft *draft, const struct dra
                 {"heartbeat", s->traits->heartbeat_chosen, "framework 'native'"},
                 {"preset", s->traits->stop_chosen, "framework 'plain'"},
                 {"stop_signal", s->traits->stop_chosen, "framework 'plain'"},
+                {"preload", s->traits->can_preload, "framework 'sidekiq'"},
+                {"preload_compact", s->traits->can_preload, "framework 'sidekiq'"},
                 {"redis_url", fleet_settings_need_redis(s), "heartbeats in Redis"},
                 {"hang_after", fleet_settings_write_beats(s), "workers that beat"},
                 {"hang_action", fleet_settings_write_beats(s), "workers that beat"},

@@ -61,6 +61,8 @@ static const struct settings_choice preset_names[] = {
 };
 static_assert(ELEMENTSOF(preset_names) == _PRESET_MAX + 1, "a name for each");
 
+static const struct settings_choice yes_no[] = {{"no", 0}, {"yes", 1}, {0}};
+
 static const int heartbeat_unset = HEARTBEAT_UNSET, preset_unset = PRESET_NONE;
 static const mode_t umask_unset = SETTINGS_UMASK_UNSET;
 static const int nice_unset = SETTINGS_NICE_UNSET;
@@ -139,6 +141,11 @@ const struct settings_key settings_keys[] = {
         {FLEET(preset), .type = SETTINGS_CHOICE, .unset = "none", .unset_value = &preset_unset,
          .choices = preset_names, .reload = SETTINGS_APPLIED,
          .help = "what a plain worker is, whose stop_signal and stop_timeout are known"},
+        {FLEET(preload), .type = SETTINGS_CHOICE, .fallback = "no", .choices = yes_no,
+         .reload = SETTINGS_OUTDATES,
+         .help = "load the application once, in a template, and fork the workers from it"},
+        {FLEET(preload_compact), .type = SETTINGS_CHOICE, .fallback = "no", .choices = yes_no,
+         .reload = SETTINGS_OUTDATES, .help = "compact the template's heap before workers are forked"},
         {FLEET(directory), .type = SETTINGS_PATH, .unset = "sqmgr's own", .reload = SETTINGS_OUTDATES,
          .help = "where workers start, resolved anew each time"},
         {FLEET(user), .type = SETTINGS_TEXT, .unset = "sqmgr's own", .reload = SETTINGS_OUTDATES,

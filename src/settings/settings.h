@@ -62,6 +62,8 @@ struct fleet_settings {
         const struct traits *traits; /* of its framework; static */
         int heartbeat;               /* enum heartbeat_place; HEARTBEAT_UNSET: the framework's */
         int preset;                  /* see settings/presets.h */
+        int preload;                 /* workers are forked from a template: 0 or 1 */
+        int preload_compact;         /* whose heap is compacted before: the same */
         char *directory;
         char *user;
         char *group;

@@ -45,6 +45,7 @@ struct traits {
         bool stop_chosen;
         bool jobs_outlive_it;  /* it runs each job in a child, which goes on where it is killed */
         bool uncaught_is_stop; /* one that does not catch the quiet signal is stopped in its place */
+        bool can_preload;      /* its workers can be forked from a process with the application loaded */
 
         usec_t beat_usec;  /* between two beats it has at most so long; 0: it promises nothing */
         usec_t stale_usec; /* a beat unchanged for longer is no evidence */

@@ -7,6 +7,7 @@ require_relative "figures"
 require_relative "place"
 require_relative "supervisors"
 require_relative "rows"
+require_relative "preload"
 
 options = { build: ".", rows: ROWS.keys, supervisors: SUPERVISORS.keys, out: nil, workers: 1000, seconds: 60 }
 OptionParser.new do |parser|

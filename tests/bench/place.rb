@@ -60,12 +60,12 @@ class Place
 
   def forget_times = File.write(times_file, "")
 
-  def wait(seconds, what)
+  def wait(seconds, what, pause: 0.02)
     deadline = now + (seconds * 1_000_000_000)
     until (result = yield)
       raise Failed, "waited #{seconds} s in vain for #{what}" if now > deadline
 
-      sleep 0.02
+      sleep pause
     end
     result
   end
@@ -74,12 +74,11 @@ class Place
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
-  # One command of Redis over its own protocol, inline; of the reply the first line, or the whole text.
+  # One command of Redis over its own protocol, inline; of the reply the first line, the whole text, or a list of these.
   def redis(command)
     UNIXSocket.open(redis_socket) do |socket|
       socket.write("#{command}\r\n")
-      line = socket.gets.chomp
-      line.start_with?("$") ? socket.read(line[1..].to_i) : line[1..]
+      reply(socket)
     end
   rescue SystemCallError, IOError
     nil
@@ -124,6 +123,16 @@ class Place
   end
 
   private
+
+  def reply(socket)
+    line = socket.gets.chomp
+    rest = line[1..]
+    case line[0]
+    when "$" then rest == "-1" ? nil : socket.read(rest.to_i + 2).chomp
+    when "*" then Array.new(rest.to_i) { reply(socket) }
+    else rest
+    end
+  end
 
   def kill(pid)
     Process.kill(:KILL, pid)

@@ -12,6 +12,7 @@ ROWS = {
   "9" => { title: "status", run: :row_status },
   "10" => { title: "one plan", run: :row_plan },
   "hosts" => { title: "one Redis for many hosts", run: :row_hosts },
+  "preload" => { title: "workers forked from a loaded application", run: :row_preload },
 }.freeze
 
 class Bench

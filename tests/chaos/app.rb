@@ -11,10 +11,10 @@ class ChaosJob
   sidekiq_options retry: false
 
   LEDGER = File.open(File.join(ENV.fetch("CHAOS"), "ledger"), "a")
-  START_TIME = File.read("/proc/self/stat").rpartition(")").last.split[19]
 
   def perform(seconds)
-    run = format("%s %d.%s.%s", jid, Process.pid, START_TIME, SecureRandom.hex(6))
+    start_time = File.read("/proc/self/stat").rpartition(")").last.split[19]
+    run = format("%s %d.%s.%s", jid, Process.pid, start_time, SecureRandom.hex(6))
     LEDGER.syswrite("started #{run}\n")
     sleep seconds
     LEDGER.syswrite("done #{run}\n")

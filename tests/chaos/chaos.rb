@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# The chaos test: sqmgr with a fleet of real Sidekiq and one of stub workers under load, while workers, Redis and sqmgr
-# are killed and frozen, and restarted, scaled and reloaded on top, as the seed has it. At the end the ledger must be
+# The chaos test: sqmgr with fleets of real Sidekiq, one of them forked from a template, and one of stub workers under
+# load, while workers, templates, Redis and sqmgr are killed and frozen, and restarted, scaled and reloaded on top, as
+# the seed has it. At the end the ledger must be
 # balanced: every job was done, and none was cut off or ran twice save those whose worker the test itself killed.
 # Usage: chaos.rb FOLDER TOP STUB SECONDS SEED
 require "json"
@@ -57,7 +58,9 @@ class Chaos
   include Faults
 
   THREADS = 4
-  FLEETS = { "sidekiq" => { count: 2, max: 6 }, "stub" => { count: 3, max: 9 } }.freeze
+  FLEETS = {
+    "sidekiq" => { count: 2, max: 6 }, "forked" => { count: 2, max: 6 }, "stub" => { count: 3, max: 9 }
+  }.freeze
   ANSWER_SECONDS = 30    # within which sqmgr answers, whatever goes on
   UNKNOWN_SECONDS = 20   # for which it may not know of a process: one that it is just about to start or to adopt
   SETTLE_SECONDS = 240
@@ -105,7 +108,8 @@ class Chaos
   Violated = Class.new(StandardError)
 
   def now = Time.now.to_f
-  def workers = Worker.all("CHAOS=#{@folder}")
+  def workers = Worker.all("CHAOS=#{@folder}").select(&:works?)
+  def templates = Worker.all("CHAOS=#{@folder}").select(&:template?)
 
   def say(text)
     puts(format("# %6.1f %s %s", monotonic - @begun, Time.now.strftime("%T"), text))
@@ -140,13 +144,15 @@ class Chaos
      "--aof-timestamp-enabled", "yes"]
   end
 
-  def configure(interval: "500ms", ready_after: "1s", surge: "100%", counts: {}, max_age: "1d")
+  def configure(interval: "500ms", ready_after: "1s", surge: "100%", counts: {}, max_age: "1d", preload: "yes")
     common = "directory = #{@folder}\nenvironment = CHAOS=#{@folder}\nlog = #{@folder}/workers.log\n" \
              "ready_after = #{ready_after}\nrestart_surge = #{surge}\nbackoff_min = 200ms\nbackoff_max = 3s\n"
     text = "[sqmgr]\nsocket = #{@folder}/sqmgr.sock\ncheck_interval = #{interval}\nlog_level = debug\n" \
            "[redis]\nurl = unix://#{@folder}/redis.sock\n[fleet]\n#{common}"
+    sidekiq = "sidekiq -r #{@top}/tests/chaos/app.rb -c #{THREADS} -t 1"
     commands = {
-      "sidekiq" => "sidekiq -r #{@top}/tests/chaos/app.rb -c #{THREADS} -t 1",
+      "sidekiq" => sidekiq,
+      "forked" => "#{sidekiq}\npreload = #{preload}",
       "stub" => "#{@stub} -u #{@folder}/redis.sock -b 200 -c #{THREADS} -t 0 -j #{@folder}/ledger\nmax_age = #{max_age}"
     }
     FLEETS.each do |name, fleet|
@@ -335,6 +341,8 @@ class Chaos
 
   def converged?
     return false unless @status
+    forked = @status["fleets"].find { |fleet| fleet["name"] == "forked" }
+    return false unless forked.dig("template", "state") == "ready" && forked["workers"].all? { |worker| worker["forked"] }
     @status["fleets"].all? do |fleet|
       workers, rollout, count = fleet["workers"], fleet["rollout"], FLEETS[fleet["name"]][:count]
       fleet["state"] == "running" && fleet["target"] == count && workers.size == count &&
@@ -348,6 +356,9 @@ class Chaos
     known = @status["fleets"].flat_map { |fleet| fleet["workers"].map { |worker| worker["pid"] } }.sort
     living = workers.map { |worker| worker.life.pid }.sort
     violated("sqmgr knows of processes #{known}, those that live are #{living}") if known != living
+    template = @status["fleets"].map { |fleet| fleet.dig("template", "pid") }.compact
+    living = templates.map { |process| process.life.pid }
+    violated("sqmgr knows of the template #{template}, those that live are #{living}") if template != living
   end
 
   # One that failed before the ledger was closed tells what stands in it.

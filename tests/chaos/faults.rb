@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# What the chaos test does to workers, Redis and sqmgr. Each fault gets three numbers from 0 to 1, which with its name
+# What the chaos test does to workers, templates, Redis and sqmgr. Each fault gets three numbers from 0 to 1, which with its name
 # are all that the seed decides.
 module Faults
   WEIGHTS = {
-    kill_worker: 4, stop_worker: 4, kill_redis: 2, stop_redis: 3, kill_sqmgr: 5, stop_sqmgr: 2,
+    kill_worker: 4, stop_worker: 4, kill_template: 2, stop_template: 2, kill_redis: 2, stop_redis: 3, kill_sqmgr: 5, stop_sqmgr: 2,
     restart: 5, abort: 1, scale: 2, quiet_worker: 2, quiet_fleet: 1, reload: 3, reexec: 2
   }.freeze
   REPLY_SECONDS = 2 # from the end of a fault to the last job that it may have cost
@@ -28,7 +28,7 @@ module Faults
     from = @stopped_since.fetch(worker.life, now)
     ledger.deaths[worker.life] = now
     return ledger.deaths.delete(worker.life) unless worker.life.signal(:KILL)
-    disturb(from, now, worker.fleet == "sidekiq" ? 1 : 0)
+    disturb(from, now, worker.fleet == "stub" ? 0 : 1)
     ledger.read_runs
     say("kill -9 of #{worker}, which ran #{ledger.running_in(worker.life)} jobs")
   end
@@ -40,6 +40,19 @@ module Faults
     @stopped_since[worker.life] ||= now
     say(format("SIGSTOP of %s for %.1f s", worker, seconds))
     later(seconds) { say("SIGCONT of #{worker}") if worker.life.signal(:CONT) }
+  end
+
+  def kill_template(which, *)
+    template = pick(templates, which) or return say("no template to kill")
+    say("kill -9 of #{template}") if template.life.signal(:KILL)
+  end
+
+  def stop_template(which, how_long, *)
+    template = pick(templates, which) or return say("no template to stop")
+    return unless template.life.signal(:STOP)
+    seconds = 1 + 14 * how_long
+    say(format("SIGSTOP of %s for %.1f s", template, seconds))
+    later(seconds) { say("SIGCONT of #{template}") if template.life.signal(:CONT) }
   end
 
   def kill_redis(pause, how_long, *)
@@ -80,7 +93,7 @@ module Faults
     resume_later(sqmgr, seconds)
   end
 
-  def restart(which, *) = order("restart", *[[], ["sidekiq"], ["stub"]][which * 3])
+  def restart(which, *) = order("restart", *[[], ["sidekiq"], ["forked"], ["stub"]][which * 4])
   def abort(*) = order("abort")
 
   def scale(which, count, *)
@@ -103,7 +116,8 @@ module Faults
   def reload(count, other, how)
     configure(
       interval: %w[300ms 500ms 1s][other * 3], ready_after: %w[200ms 1s 3s][how * 3], surge: %w[100% 1 0][count * 3],
-      counts: { "sidekiq" => 2 + (2 * other).floor, "stub" => 2 + (3 * count).floor }, max_age: %w[15s 1d][how * 2]
+      counts: { "sidekiq" => 2 + (2 * other).floor, "forked" => 2 + (2 * how).floor, "stub" => 2 + (3 * count).floor },
+      max_age: %w[15s 1d][how * 2], preload: %w[yes yes no][other * 3]
     )
     return order("reload") if how < 0.5 || !sqmgr.answers
     say("SIGHUP of sqmgr")
@@ -134,6 +148,6 @@ module Faults
     ledger.disturbances << { from: from.floor - 1, to: to.ceil + REPLY_SECONDS, fetches: fetches }
   end
 
-  def sidekiq_workers = workers.count { |worker| worker.fleet == "sidekiq" }
+  def sidekiq_workers = workers.count { |worker| worker.fleet != "stub" }
   def pick(list, number) = list[(list.size * number).floor]
 end

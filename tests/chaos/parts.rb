@@ -30,9 +30,13 @@ Life = Struct.new(:pid, :start) do
   end
 end
 
-Worker = Struct.new(:life, :place) do
+Worker = Struct.new(:life, :place, :title) do
   def fleet = place[%r{\A[^/]+}]
   def to_s = "#{place} (pid #{life.pid})"
+
+  # What is forked has that title until it may do anything.
+  def template? = place.end_with?("/template")
+  def works? = !template? && title != "sqmgr-template"
 
   # All that carry the mark. They lived at one moment: each was seen, and each still lived after the last was seen.
   def self.all(mark)
@@ -40,7 +44,8 @@ Worker = Struct.new(:life, :place) do
       environ = File.binread("/proc/#{name}/environ").split("\0")
       next unless environ.include?(mark) && (place = environ.grep(/\ASQMGR_WORKER=/).first)
       life = Life.of(name.to_i)
-      new(life, place.delete_prefix("SQMGR_WORKER=")) if life
+      title = File.binread("/proc/#{name}/cmdline").delete("\0").strip
+      new(life, place.delete_prefix("SQMGR_WORKER=").strip, title) if life
     rescue SystemCallError
       nil
     end

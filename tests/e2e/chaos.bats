@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Chaos: workers, Redis and sqmgr killed and frozen at random under load, and the ledger balanced at the end.
+# Chaos: workers, templates, Redis and sqmgr killed and frozen at random under load, and the ledger balanced at the end.
 # `make chaos MINUTES=N SEED=S` is the long form; the seed replays the faults, though not what else the machine does.
 # seconds: 150
 # promises: P1 P3 P4 P5 P8 P9

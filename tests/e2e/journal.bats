@@ -152,3 +152,17 @@ END
         told_with_an_entry() { sqmgrctl restart && journal_has 'entries were lost here'; }
         wait_until 20 told_with_an_entry
 }
+
+@test "preloaded, log = journal: each worker has a stream of its own" {
+        local worker stand=(python3 "$e2e/preload_stand.py")
+        start_redis
+        start_journal
+        export PRELOAD=$top/src/preload/sqmgr-preload.rb
+        launch stand nsenter -t "$journal_pid" -m --wdns="$folder" "${stand[@]}" serve sidekiq -r "$app" -c 1
+        wait_until 10 test -S stand
+        "${stand[@]}" ready
+        worker=$("${stand[@]}" fork SQMGR_WORKER=default/1 log=journal)
+        "${stand[@]}" go "$worker"
+        wait_until 20 journal_has "pid=$worker .*Running in ruby" -t default/1 _PID="$worker" PRIORITY=6
+        run ! grep "pid=$worker" stand.log
+}

@@ -249,3 +249,44 @@ boot_anew() {
         [ "$status" = 0 ]
         wait_until 60 has_ended
 }
+
+# Of this process, by this name.
+journal_has() { # PID IDENTIFIER TEXT
+        entries "_PID=$1" "SYSLOG_IDENTIFIER=$2" >"$folder/entries" &&
+                jq -e --arg text "$3" 'any(.[]; .MESSAGE | contains($text))' "$folder/entries"
+}
+
+@test "preload: what each fork says is its own in the journal, and a restart of the service leaves them" {
+        configure <<<$'active_process_count = 2\npreload = yes\nlog = journal'
+        start_service 2
+        before=$(worker_pids)
+        for index in 1 2; do
+                pid=$(fleet ".workers[$index - 1].pid")
+                wait_until 20 journal_has "$pid" "default/$index" 'Running in ruby'
+                # All that it said.
+                entries "_PID=$pid" | jq -e --arg id "default/$index" 'all(.[]; .SYSLOG_IDENTIFIER == $id and ._SYSTEMD_UNIT == "sqmgr.service")'
+        done
+        entries SYSLOG_IDENTIFIER=default/template >"$folder/entries"
+        template=$(fleet .template.pid)
+        jq -e --arg pids "$before" 'all(.[]; ._PID as $pid | $pids | split(" ") | index($pid) | not)' "$folder/entries"
+
+        victim=${before%% *}
+        in_machine kill -ABRT "$victim"
+        wait_until 20 logged "(pid $victim) was killed by signal 6"
+        wait_until 30 ready 2
+        [ "$(fleet .template.pid)" = "$template" ]
+        before=$(worker_pids)
+        unit restart sqmgr
+        wait_until 60 fleet_is '.template.state == "ready"'
+        same_workers "$before"
+        fleet_is 'all(.workers[]; .forked)'
+        unit kill --kill-whom=main -s KILL sqmgr
+        wait_until 20 unit_is sqmgr NRestarts 1
+        wait_until 60 fleet_is '.template.state == "ready"'
+        same_workers "$before"
+        fleet_is 'all(.workers[]; .forked)'
+        unit stop sqmgr
+        app_count_is 0
+        in_machine pgrep -u app >"$folder/left" || true
+        [ ! -s "$folder/left" ]
+}

@@ -41,6 +41,10 @@ static const char *const act_names[] = {
         [ACT_SCALE] = "operator: scale",
         [ACT_RELOAD] = "operator: reload with other settings",
         [ACT_SHUTDOWN] = "sqmgr is told to end",
+        [ACT_TEMPLATE_KILL] = "a template is killed by somebody",
+        [ACT_TEMPLATE_FREEZE] = "a template is frozen by somebody",
+        [ACT_FORK_LACKS] = "no template can be forked",
+        [ACT_FORK_KILLS_SQMGR] = "sqmgr is to be killed as it has a template forked",
 };
 static_assert(ELEMENTSOF(act_names) == _ACT_MAX, "every act has a name");
 
@@ -147,6 +151,8 @@ static void act_on_host(struct sim *sim, const struct act *act)
                         sim->processes[i]->hang_until = MAX(sim->processes[i]->hang_until, sim->paused_until);
                 if (shell->running)
                         shell->stalled_until = sim->paused_until;
+                else
+                        shell->start_at = MAX(shell->start_at, sim->paused_until);
                 break;
         case ACT_FORK_FAILS:
                 sim->fork_fails_until = sim->now + act->a;
@@ -183,7 +189,9 @@ static void act_on_worker(struct sim *sim, const struct act *act)
                 process_kill(sim, process, false);
                 break;
         case ACT_WRAPPER_KILL:
-                if (process->wrapped)
+                /* What is below one that was started as a template is not known before it serves, and has no
+                 * mark to be found by. */
+                if (process->wrapped && (process->mark_index != 0 || process->as_template.loaded))
                         process_kill(sim, process, true);
                 break;
         case ACT_WORKER_HANG:
@@ -316,6 +324,8 @@ void act_apply(struct sim *sim, const struct act *act)
                 act_on_worker(sim, act);
         } else if (act->kind <= ACT_RELEASE_GOOD) {
                 act_release(sim, act);
+        } else if (act->kind > ACT_SHUTDOWN) {
+                template_befalls(sim, act);
         } else if (act->kind == ACT_RELOAD) {
                 reload(sim, (unsigned)(act->a % sim->n_fleets), (unsigned)(act->b % 2));
         } else if (sim->shell.running) {
@@ -340,9 +350,10 @@ void act_calm(struct sim *sim)
         clones_end(sim, false);
         sim->down_until = sim->silent_until = sim->slow_until = sim->garbage_until = 0;
         sim->frozen_until = sim->lags_until = sim->fork_fails_until = sim->proc_fails_until = 0;
+        sim->fork_lacks_until = 0;
         sim->disk_full_until = sim->paused_until = 0;
         sim->total_bytes = MEMORY_PLENTY;
-        shell->kill_in = -1;
+        shell->kill_in = shell->kill_forking = -1;
         shell->stalled_until = 0;
         if (!shell->running)
                 shell_start(sim);
@@ -355,6 +366,8 @@ void act_calm(struct sim *sim)
                         process->crash_at = USEC_INFINITY;
                 process->next_at = sim->now;
                 process->release.late_beats = process->release.slow_trips = 0;
+                if (process->is_template)
+                        template_repair(sim, process);
                 /* That it drains is seen by nobody who does not know it. */
                 if (fleet_is_bare(sim, process->fleet) &&
                     (process->stopping || process->term_from != USEC_INFINITY))

@@ -15,6 +15,7 @@ bool shell_save(struct sim *sim, const struct plan *starting)
         size_t size;
 
         shell->behind = sim->now < sim->disk_full_until;
+        templates_begin(sim);
         if (shell->behind)
                 return false;
         const struct state_source source = {
@@ -58,6 +59,7 @@ void shell_die(struct sim *sim)
                 sim->processes[i]->looks = 0;
                 sim->processes[i]->answered = false;
                 sim->processes[i]->slept_at = sim->processes[i]->tried_at = 0;
+                template_orphaned(sim, sim->processes[i]);
         }
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 match_clear(&sim->fleets[i].link.match);
@@ -67,7 +69,7 @@ void shell_die(struct sim *sim)
         shell->search_at = USEC_INFINITY;
         shell->world = world_free(shell->world);
         shell->running = shell->dying = false;
-        shell->kill_in = -1;
+        shell->kill_in = shell->kill_forking = -1;
         shell->start_at = sim->now + shell->down_usec;
 }
 
@@ -153,9 +155,11 @@ static void adopt_known(struct sim *sim, struct fleet *fleet, const struct state
         struct process *process = find_known(sim, known);
         uint64_t start = process ? start_of(sim, known->pid) : 0;
         uint64_t beat_start = process && known->beat_pid != 0 ? start_of(sim, known->beat_pid) : 0;
+        unsigned failures = check_failures(fleet);
         struct worker *worker =
                 adoption_take_known(sim->shell.adoption, fleet, known, start, beat_start, sim->now);
 
+        check_unborn(sim, known, worker, failures);
         if (!process)
                 return;
         tell(sim, "adopts %s as %s", process_name(sim, process), worker_state_name(worker->state));
@@ -196,7 +200,7 @@ static void see_process(struct sim *sim, const struct process *process, bool los
         snprintf(mark, sizeof(mark), "%s/%u", sim->fleets[process->mark_fleet].name, process->mark_index);
         snprintf(generation, sizeof(generation), "%llu", (unsigned long long)process->mark_generation);
         /* That the state is lost, and a moment between two names is met, is too much. */
-        if (sim->now >= (lost ? process->launched_at : process->marked_at) &&
+        if (sim->now >= (lost ? process->launched_at : process->marked_at) && process->mark_index != 0 &&
             !(process->titled && process->booted)) {
                 sighting.instance = "ours";
                 sighting.worker = mark;
@@ -333,6 +337,7 @@ static void continue_state(struct sim *sim, const struct state *state)
                         continue;
                 if (adoption_continue_fleet(sim->shell.adoption, fleet, saved, sim->now) < 0)
                         abort();
+                templates_adopt(sim, fleet, saved);
                 for (size_t j = 0; j < saved->n_workers; j++)
                         if (saved->workers[j].worker.pid != 0)
                                 adopt_known(sim, fleet, &saved->workers[j]);
@@ -356,6 +361,7 @@ static void adopt(struct sim *sim)
                 check_continued(sim);
         }
         state_free(state);
+        template_unknown(sim, outcome == STATE_READ);
         if (adoption_needs_search(shell->adoption))
                 shell_search(sim);
         else

@@ -106,20 +106,15 @@ static unsigned count_ready(const struct sim *sim, unsigned fleet, const struct 
         return ready;
 }
 
-/* Nobody has to know of it. */
-static bool is_nobodys(const struct process *process)
-{
-        return process->left_behind || process->let_go || process->unseen;
-}
-
 static unsigned count_living(const struct sim *sim, unsigned fleet)
 {
         unsigned living = 0;
 
         for (size_t i = 0; i < sim->n_processes; i++)
                 living += sim->processes[i]->fleet == fleet && process_lives(sim->processes[i]) &&
-                          (sim->processes[i]->worker || !is_nobodys(sim->processes[i]));
-        return living;
+                          (sim->processes[i]->worker || !check_is_nobodys(sim->processes[i]));
+        /* A fork that was asked for is one more. */
+        return living + check_forking(sim, fleet, 0);
 }
 
 static unsigned draining_for_restart(const struct fleet *fleet, const struct worker *except)
@@ -149,6 +144,10 @@ static uint64_t known_size(const struct sim *sim, unsigned fleet)
         uint64_t base = sim->fleets[fleet].good.base_bytes;
         bool known = false;
 
+        /* What one does not share with its template at least. */
+        if (sim->fleets[fleet].preloads)
+                base /= 4;
+
         for (size_t i = 0; i < sim->n_processes; i++) {
                 const struct process *process = sim->processes[i];
                 const struct worker *worker = process->worker;
@@ -173,7 +172,7 @@ static void check_memory(struct sim *sim, const struct fleet *fleet, unsigned nu
 
                 any |= process->fleet == number && process->worker && process->worker->state <= WORKER_ACTIVE;
                 /* One that was told to exit grows no more. */
-                if (process->runner_alive && !is_nobodys(process) &&
+                if (process->runner_alive && !check_is_nobodys(process) &&
                     !(process->worker && process->worker->state == WORKER_STOPPING))
                         promised += known_size(sim, process->fleet) -
                                     MIN(known_size(sim, process->fleet), process->held_bytes);
@@ -192,7 +191,8 @@ static void check_memory(struct sim *sim, const struct fleet *fleet, unsigned nu
 static void check_start(struct sim *sim, const struct action *action)
 {
         const struct fleet *fleet = action->fleet;
-        unsigned number = check_number(sim, fleet), living = count_living(sim, number), trying = 0, hung = 0;
+        unsigned number = check_number(sim, fleet), living = count_living(sim, number);
+        unsigned trying = check_forking(sim, number, fleet->generation), hung = 0;
         struct fleet_sim *model = &sim->fleets[number];
 
         /* One that still boots and is outdated already takes no place of the surge (P6). */
@@ -205,7 +205,7 @@ static void check_start(struct sim *sim, const struct action *action)
         }
         for (size_t i = 0; i < sim->n_processes; i++)
                 if (process_lives(sim->processes[i]) && !sim->processes[i]->worker &&
-                    !is_nobodys(sim->processes[i]) && !is_sought(sim, sim->processes[i]))
+                    !check_is_nobodys(sim->processes[i]) && !is_sought(sim, sim->processes[i]))
                         violate(sim, "P4", "a start while %s lives and is not known",
                                 process_name(sim, sim->processes[i]));
         if (living >= fleet_max_processes(fleet))
@@ -217,7 +217,17 @@ static void check_start(struct sim *sim, const struct action *action)
         if (hung > 0 && model->heard_since == 0 && trying > usec_sub(target_of(sim, fleet), hung))
                 violate(sim, "P5", "a start with %u hung, %u trying and none heard of", hung, trying);
         check_memory(sim, fleet, number);
+        check_fork(sim, action);
         model->gap_since = sim->now;
+        /* A fork counts as it comes forward. */
+        if (!action->template)
+                check_flapping(sim, fleet);
+}
+
+void check_flapping(struct sim *sim, const struct fleet *fleet)
+{
+        struct fleet_sim *model = &sim->fleets[check_number(sim, fleet)];
+
         if (sim->now >= model->hour_at + USEC_PER_HOUR) {
                 model->hour_at = sim->now;
                 model->hour_starts = 0;
@@ -269,6 +279,10 @@ static void check_replaced(struct sim *sim, const struct action *action, const s
         if (ready < needed)
                 violate(sim, "P2", "%s is quieted for %s with %u others ready, %u are needed",
                         process_name(sim, process), reason_name(action->reason), ready, needed);
+        if (action->reason == REASON_RESTART && check_preloads(sim, process->fleet) &&
+            !check_template(sim, process->fleet, true))
+                violate(sim, "P7", "%s is quieted for a restart before its template is ready",
+                        process_name(sim, process));
         forgive_failures(sim, process->fleet);
         if (action->reason == REASON_RESTART && model->failures > 0 &&
             model->failed_generation == fleet->generation)
@@ -429,7 +443,7 @@ void check_action(struct sim *sim, const struct action *action)
                 check_quiet(sim, action, process);
         else if (action->kind == ACTION_STOP)
                 check_stop(sim, action, process);
-        else
+        else if (action->kind == ACTION_KILL)
                 check_kill(sim, action, process);
 }
 
@@ -537,7 +551,7 @@ static void check_processes(struct sim *sim)
         for (size_t i = 0; i < sim->n_processes; i++) {
                 const struct process *process = sim->processes[i];
 
-                if (process_lives(process) && !process->worker && !is_nobodys(process) &&
+                if (process_lives(process) && !process->worker && !check_is_nobodys(process) &&
                     !is_sought(sim, process))
                         violate(sim, "P4", "%s lives and is forgotten", process_name(sim, process));
         }
@@ -584,7 +598,8 @@ static void check_rollout(struct sim *sim, unsigned number)
         if (model->failures >= 3 && model->failed_generation == fleet->generation)
                 violate(sim, "P7", "%u new workers failed in a row, and the restart goes on",
                         model->failures);
-        bool calm = model->link.up && !rollout_is_held(fleet) && sim->now >= sim->proc_fails_until + SEC;
+        bool calm = model->link.up && !rollout_is_held(fleet) && sim->now >= sim->proc_fails_until + SEC &&
+                    (!check_preloads(sim, number) || check_template(sim, number, true));
         for (size_t i = 0; i < fleet->n_workers && calm && !due; i++) {
                 const struct worker *worker = fleet->workers[i];
                 const struct process *process = worker->process;
@@ -647,7 +662,13 @@ static void check_gaps(struct sim *sim, unsigned number)
 {
         struct fleet_sim *model = &sim->fleets[number];
         const struct fleet *fleet = sim->shell.world->fleets[number];
-        unsigned trying = 0, heard = 0;
+        unsigned trying = check_forking(sim, number, 0), heard = 0;
+        /* For a fork, or for a template that loads or makes room for another. */
+        bool waits = trying > 0 ||
+                     (check_preloads(sim, number) && !check_template(sim, number, true) &&
+                      !check_template(sim, number, false) && check_living_templates(sim, number) > 0);
+        bool short_of_memory = count_living(sim, number) >= target_of(sim, fleet) &&
+                               (memory_lacks(fleet, sim->now) || check_load_lacks_memory(sim, number));
 
         for (size_t i = 0; i < sim->n_processes; i++) {
                 const struct process *process = sim->processes[i];
@@ -658,9 +679,9 @@ static void check_gaps(struct sim *sim, unsigned number)
                 heard += has_evidence(sim, process);
         }
         if (trying >= target_of(sim, fleet) || heard == 0 ||
-            count_living(sim, number) >= fleet_max_processes(fleet) || memory_lacks(fleet, sim->now) ||
+            count_living(sim, number) >= fleet_max_processes(fleet) || short_of_memory ||
             sim->now < fleet->hold_until || sim->now < sim->fork_fails_until ||
-            sim->now < fleet->crash.next_at ||
+            sim->now < fleet->crash.next_at || waits || sim->now < sim->fork_lacks_until ||
             (fleet_surge(fleet) == 0 && draining_for_restart(fleet, NULL) > 0))
                 model->gap_since = sim->now;
         else if (sim->now > model->gap_since + 30 * SEC)
@@ -680,6 +701,7 @@ void check_turn(struct sim *sim)
                 check_rollout(sim, i);
                 check_gaps(sim, i);
         }
+        check_templates(sim);
 }
 
 static bool fleet_settled(struct sim *sim, unsigned number, char *why, size_t size)
@@ -692,6 +714,11 @@ static bool fleet_settled(struct sim *sim, unsigned number, char *why, size_t si
                  fleet->settings->name, living, ready, target, rollout_state_name(fleet->rollout.state));
         if (living != target || ready != target || fleet->rollout.state == ROLLOUT_RUNNING)
                 return false;
+        if (!check_templates_settled(sim, number)) {
+                snprintf(why, size, "the templates of fleet '%s' are not as they are to be",
+                         fleet->settings->name);
+                return false;
+        }
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 const struct worker *worker = fleet->workers[i];
 
@@ -699,7 +726,8 @@ static bool fleet_settled(struct sim *sim, unsigned number, char *why, size_t si
                 if (fleet->rollout.state == ROLLOUT_DONE && worker->generation != fleet->generation &&
                     fleet->generation != sim->fleets[number].reloaded_generation)
                         return false;
-                if (worker->over_threshold || worker->over_limit)
+                if (worker->over_threshold || worker->over_limit ||
+                    (worker->quiet_ordered && worker->state <= WORKER_ACTIVE))
                         return false;
         }
         return true;

@@ -55,6 +55,21 @@ static uint64_t digest(uint64_t hash, const uint64_t *words, size_t n)
         return hash;
 }
 
+static uint64_t digest_templates(uint64_t hash, const struct fleet *fleet)
+{
+        for (size_t i = 0; i < TEMPLATES_MAX; i++) {
+                const struct template *template = &fleet->templates[i];
+                const uint64_t known[] = {
+                        template->state,      (uint64_t) template->pid,         template->pid_start,
+                        template->generation, (uint64_t) template->serving_pid, template->serving_start,
+                };
+
+                if (template_lives(template))
+                        hash = digest(hash, known, ELEMENTSOF(known));
+        }
+        return hash ^ fleet->preload.refused_generation;
+}
+
 uint64_t check_digest(const struct sim *sim)
 {
         uint64_t hash = 1;
@@ -65,8 +80,12 @@ uint64_t check_digest(const struct sim *sim)
                                            fleet->rollout.state};
 
                 hash = digest(hash, orders, ELEMENTSOF(orders));
+                hash = digest_templates(hash, fleet);
                 for (size_t j = 0; j < fleet->n_workers; j++) {
                         const struct worker *worker = fleet->workers[j];
+
+                        if (worker->state == WORKER_GONE)
+                                continue;
                         const uint64_t known[] = {
                                 worker->index,     worker->generation,         (uint64_t)worker->pid,
                                 worker->pid_start, (uint64_t)worker->beat_pid, worker->beat_pid_start,

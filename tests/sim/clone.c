@@ -78,6 +78,9 @@ static bool is_alone(const struct sim *sim, const struct clone *clone)
 
                 if (!process->runner_alive || process->runner_pid != clone->pid)
                         continue;
+                /* A fork boots at once, and nobody looks whether a template has that works. */
+                if (!process->booted && (process->forked || process->is_template))
+                        return true;
                 if (!process->booted && evidence_denies_boot(sim, process) &&
                     (boot_at == USEC_INFINITY ||
                      (boot_at > usec_add(sim->now, LOOK_USEC) &&

@@ -127,7 +127,7 @@ static enum act_kind make_kind(struct rng *rng)
         /* A restart is where most can go wrong. */
         if (rng_chance(rng, 180))
                 return ACT_RESTART;
-        return (enum act_kind)rng_range(rng, 0, _ACT_MAX - 1);
+        return (enum act_kind)rng_range(rng, 0, ACT_SHUTDOWN);
 }
 
 static void make_schedule(struct sim *sim)
@@ -224,9 +224,10 @@ void sim_open(struct sim *sim, const struct origin *origin)
                 .fleets = shell->fleet_list,
                 .n_fleets = sim->n_fleets,
         };
-        shell->kill_in = -1;
+        shell->kill_in = shell->kill_forking = -1;
         shell->start_at = sim->now;
         make_schedule(sim);
+        templates_open(sim);
         clones_open(sim);
 }
 

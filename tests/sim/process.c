@@ -48,9 +48,16 @@ uint64_t process_bytes(const struct sim *sim, const struct process *process)
         /* As it boots it grows to its size; one that never does comes as far. */
         usec_t age = sim->now - process->spawned_at;
         usec_t span = process->boot_at != USEC_INFINITY ? process->boot_at - process->spawned_at : 30 * SEC;
-        if (!process->booted && age < span)
+        if (!process->booted && !process->forked && age < span)
                 bytes = MAX(process->release.base_bytes / MEGABYTE * age / span * MEGABYTE, MEGABYTE);
         return bytes;
+}
+
+uint64_t process_own_bytes(const struct sim *sim, const struct process *process)
+{
+        uint64_t bytes = process_bytes(sim, process);
+
+        return bytes - MIN(bytes, process->shared_bytes);
 }
 
 uint64_t process_bytes_left(const struct sim *sim)
@@ -58,7 +65,7 @@ uint64_t process_bytes_left(const struct sim *sim)
         uint64_t used = 0;
 
         for (size_t i = 0; i < sim->n_processes; i++)
-                used += process_bytes(sim, sim->processes[i]);
+                used += process_own_bytes(sim, sim->processes[i]);
         return sim->total_bytes - MIN(sim->total_bytes, used);
 }
 
@@ -72,7 +79,7 @@ void process_oom(struct sim *sim)
                 struct process *process = sim->processes[i];
 
                 if (process->runner_alive &&
-                    (!largest || process_bytes(sim, process) > process_bytes(sim, largest)))
+                    (!largest || process_own_bytes(sim, process) > process_own_bytes(sim, largest)))
                         largest = process;
         }
         if (!largest)
@@ -102,14 +109,14 @@ static pid_t new_pid(struct sim *sim, struct rng *rng)
         return sim->next_pid++;
 }
 
-static void process_mark(const struct sim *sim, struct process *process, const struct fleet *fleet)
+static void process_mark(const struct sim *sim, struct process *process, uint64_t generation)
 {
         struct rng *rng = &process->rng;
         usec_t launch = rng_range(rng, 0, (rng_chance(rng, 100) ? 5 * SEC : 50 * MSEC));
 
         process->mark_fleet = process->fleet;
         process->mark_index = process->index;
-        process->mark_generation = fleet->generation;
+        process->mark_generation = generation;
         process->launched_at = MIN(process->boot_at, sim->now + launch);
         process->marked_at = MIN(process->boot_at, process->launched_at + rng_range(rng, 0, 90 * MSEC));
         process->titled = sim->service && !process->wrapped && rng_chance(rng, 500);
@@ -168,15 +175,31 @@ struct process *process_left_behind(struct sim *sim, pid_t serial, uint64_t star
         return process;
 }
 
-struct process *process_spawn(struct sim *sim, const struct fleet *fleet, unsigned index)
+/* When it boots, or fails at it. */
+static void choose_boot(struct sim *sim, struct process *process)
+{
+        const struct release *release = &process->release;
+        struct rng *rng = &process->rng;
+
+        process->boot_at = sim->now + rng_range(rng, release->boot_min, release->boot_max);
+        if (rng_chance(rng, release->never_boots * 10))
+                process->boot_at = USEC_INFINITY;
+        else if (rng_chance(rng, release->crashes_booting * 10))
+                process->crash_at = sim->now + rng_range(rng, 0, process->boot_at - sim->now);
+        else if (rng_chance(rng, release->crashes_young * 10))
+                process->crash_at =
+                        process->boot_at + rng_range(rng, 0, (rng_chance(rng, 300) ? 120 : 40) * SEC);
+}
+
+static struct process *spawn(struct sim *sim, unsigned fleet, unsigned index, uint64_t generation,
+                             const struct release *release)
 {
         struct process *process = new_process(sim);
-        const struct release *release = &sim->fleets[check_number(sim, fleet)].release;
         struct rng *rng = &process->rng;
         process->serial = sim->serial++;
         *rng = rng_fork(sim->seed, 1000 + process->serial);
         process->release = *release;
-        process->fleet = check_number(sim, fleet);
+        process->fleet = fleet;
         process->index = index;
         process->pid = process->runner_pid = new_pid(sim, rng);
         process->start = process->runner_start = sim->now;
@@ -189,30 +212,58 @@ struct process *process_spawn(struct sim *sim, const struct fleet *fleet, unsign
         }
         process->main_alive = process->runner_alive = true;
         process->spawned_at = sim->now;
-        process->boot_at = sim->now + rng_range(rng, release->boot_min, release->boot_max);
         process->crash_at = process->job_at = process->quiet_from = process->term_from = USEC_INFINITY;
         process->stop_by = process->exit_at = process->beat_at = process->write_at = USEC_INFINITY;
         process->wrapper_exit_at = process->exit_tell_at = process->respawn_at = USEC_INFINITY;
-        if (rng_chance(rng, release->never_boots * 10))
-                process->boot_at = USEC_INFINITY;
-        else if (rng_chance(rng, release->crashes_booting * 10))
-                process->crash_at = sim->now + rng_range(rng, 0, process->boot_at - sim->now);
-        else if (rng_chance(rng, release->crashes_young * 10))
-                process->crash_at =
-                        process->boot_at + rng_range(rng, 0, (rng_chance(rng, 300) ? 120 : 40) * SEC);
+        choose_boot(sim, process);
         process->elsewhere = rng_chance(rng, release->elsewhere * 10);
         process->deaf = rng_chance(rng, release->deaf * 10);
         process->native_thread = rng_chance(rng, release->native_thread * 10);
         process->leak_per_sec = release->leak_per_sec / 2 + rng_range(rng, 0, release->leak_per_sec);
         process->next_at = MIN(process->boot_at, process->crash_at);
-        process_mark(sim, process, fleet);
+        process_mark(sim, process, generation);
         struct rng manners = rng_fork(sim->seed, 1000000 + process->serial);
         manners_give(sim, process);
         process->restarts = process->wrapped && rng_chance(&manners, 250);
         process->twins = process->restarts && rng_chance(&manners, 400);
         sim->processes[sim->n_processes++] = process;
+        return process;
+}
+
+struct process *process_spawn(struct sim *sim, const struct fleet *fleet, unsigned index)
+{
+        unsigned number = check_number(sim, fleet);
+        struct process *process = spawn(sim, number, index, fleet->generation, &sim->fleets[number].release);
+
         clone_of(sim, process);
         return process;
+}
+
+struct process *process_fork(struct sim *sim, const struct template_process *from)
+{
+        struct release release = from->process->release;
+
+        release.wrapped = 0;
+        release.boot_min = 50 * MSEC;
+        release.boot_max = SEC;
+        release.never_boots /= 4;
+        release.crashes_booting /= 4;
+        struct process *process = spawn(sim, from->process->fleet, from->index, from->generation, &release);
+        process->forked = process->awaits_go = true;
+        process->shared_bytes = release.base_bytes / 4 * 3;
+        process->spawned_at = from->asked_at;
+        process->boot_at = process->crash_at = process->next_at = USEC_INFINITY;
+        process->launched_at = process->marked_at = sim->now;
+        clone_of(sim, process);
+        return process;
+}
+
+void process_go(struct sim *sim, struct process *process)
+{
+        process->awaits_go = false;
+        if (process->crash_at == USEC_INFINITY)
+                choose_boot(sim, process);
+        process->next_at = sim->now;
 }
 
 /* What the dead runner wrote stays in Redis, as its own. */
@@ -297,6 +348,13 @@ static void wrapper_dies(struct sim *sim, struct process *process)
         process->main_alive = false;
         process->wrapper_exit_at = process->respawn_at = USEC_INFINITY;
         tell_exit(sim, process);
+}
+
+void process_exits(struct sim *sim, struct process *process, const char *how)
+{
+        if (process->runner_alive)
+                runner_dies(sim, process, how);
+        process->next_at = sim->now;
 }
 
 void process_kill(struct sim *sim, struct process *process, bool main_only)
@@ -423,7 +481,7 @@ static void step_beat(struct sim *sim, struct process *process)
 static bool step_end(struct sim *sim, struct process *process)
 {
         if (sim->now >= process->crash_at) {
-                runner_dies(sim, process, "crashes");
+                runner_dies(sim, process, process->awaits_go ? "ends unborn" : "crashes");
                 return true;
         }
         if (sim->now >= process->term_from && !process->stopping)
@@ -452,7 +510,12 @@ static usec_t next_of(const struct sim *sim, const struct process *process)
         usec_t beat_at = process->write_at != USEC_INFINITY   ? process->write_at
                          : fleet_is_bare(sim, process->fleet) ? USEC_INFINITY
                                                               : process->beat_at;
-        at = MIN(at, process->booted ? MIN(beat_at, process->job_at) : process->boot_at);
+        if (process->booted)
+                at = MIN(at, MIN(beat_at, process->job_at));
+        else if (!process->as_template.loaded)
+                at = MIN(at, process->boot_at);
+        if (process->is_template)
+                at = MIN(at, template_next_at(process));
         if (process->fetched_until != 0)
                 at = MIN(at, process->fetched_until);
         for (unsigned i = 0; i < process->n_jobs; i++)
@@ -463,6 +526,23 @@ static usec_t next_of(const struct sim *sim, const struct process *process)
         return MAX(at, sim->now + 1);
 }
 
+static void step_runner(struct sim *sim, struct process *process)
+{
+        if (!process->booted && !process->as_template.loaded && sim->now >= process->boot_at) {
+                process->booted = true;
+                process->booted_at = process->beat_at = sim->now;
+                process->host = sim->host;
+                if (fleet_is_bare(sim, process->fleet))
+                        process->job_at = sim->now;
+        }
+        if (sim->now >= process->quiet_from)
+                manners_become_quiet(sim, process);
+        if (process->booted)
+                step_jobs(sim, process);
+        if (!step_end(sim, process) && process->booted && !fleet_is_bare(sim, process->fleet))
+                step_beat(sim, process);
+}
+
 void process_step(struct sim *sim, struct process *process)
 {
         if (!process->runner_alive) {
@@ -471,19 +551,10 @@ void process_step(struct sim *sim, struct process *process)
                 else if (process->main_alive && sim->now >= process->respawn_at)
                         respawn(sim, process);
         } else if (!process->frozen && sim->now >= process->hang_until) {
-                if (!process->booted && sim->now >= process->boot_at) {
-                        process->booted = true;
-                        process->booted_at = process->beat_at = sim->now;
-                        process->host = sim->host;
-                        if (fleet_is_bare(sim, process->fleet))
-                                process->job_at = sim->now;
-                }
-                if (sim->now >= process->quiet_from)
-                        manners_become_quiet(sim, process);
-                if (process->booted)
-                        step_jobs(sim, process);
-                if (!step_end(sim, process) && process->booted && !fleet_is_bare(sim, process->fleet))
-                        step_beat(sim, process);
+                if (process->is_template)
+                        template_step(sim, process);
+                if (process->runner_alive)
+                        step_runner(sim, process);
         }
         process->next_at = next_of(sim, process);
 }

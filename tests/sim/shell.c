@@ -30,8 +30,11 @@ usec_t shell_next_at(const struct sim *sim)
                 else if (link->asked)
                         at = MIN(at, link->answer_at);
         }
-        for (size_t i = 0; i < sim->n_processes; i++)
+        for (size_t i = 0; i < sim->n_processes; i++) {
                 at = MIN(at, sim->processes[i]->exit_tell_at);
+                if (sim->processes[i]->is_template)
+                        at = MIN(at, template_tells_at(sim->processes[i]));
+        }
         return MIN(served, MAX(at, shell->stalled_until));
 }
 
@@ -69,6 +72,12 @@ static void link_ask(struct sim *sim, unsigned fleet)
         usec_t trip = redis_trip(sim, &sim->rng);
         link->served_at = sim->now + trip / 2;
         link->answer_at = sim->now + trip;
+}
+
+void shell_ask(struct sim *sim, unsigned fleet)
+{
+        if (sim->fleets[fleet].link.up && !sim->fleets[fleet].link.asked)
+                link_ask(sim, fleet);
 }
 
 static void link_serve(struct sim *sim, unsigned fleet)
@@ -172,6 +181,8 @@ static void exit_step(struct sim *sim, struct process *process)
         const struct exit_status status = {.known = true, .status = 1};
 
         process->exit_tell_at = USEC_INFINITY;
+        if (process->is_template)
+                template_exit_step(sim, process);
         if (!worker || worker->state == WORKER_GONE)
                 return;
         sim->shell.pass.unsaved = true;
@@ -247,7 +258,7 @@ static void look_memory(struct sim *sim)
         sim->read_left = MAX(process_bytes_left(sim), MEGABYTE);
         observe_available_memory(sim->shell.world, sim->read_left);
         for (size_t i = 0; i < sim->n_processes; i++)
-                sim->processes[i]->held_bytes = process_bytes(sim, sim->processes[i]);
+                sim->processes[i]->held_bytes = process_own_bytes(sim, sim->processes[i]);
 }
 
 static void look_local(struct sim *sim, struct worker *worker, unsigned looks)
@@ -265,10 +276,10 @@ static void look(struct sim *sim, bool fast)
         if (!fast)
                 look_memory(sim);
         for (unsigned i = 0; i < sim->n_fleets; i++) {
-                const struct fleet *fleet = shell->world->fleets[i];
-                struct link *link = &sim->fleets[i].link;
+                struct fleet *fleet = shell->world->fleets[i];
                 bool wanted = false;
 
+                template_looks(sim, fleet, fast);
                 for (size_t j = 0; j < fleet->n_workers; j++) {
                         struct worker *worker = fleet->workers[j];
                         unsigned looks = worker_looks(worker, fast, sim->now);
@@ -283,8 +294,8 @@ static void look(struct sim *sim, bool fast)
                         process_of(worker)->looks = looks & (LOOK_BEAT | LOOK_WORK_LIST);
                         wanted = wanted || process_of(worker)->looks != 0;
                 }
-                if (wanted && link->up && !link->asked)
-                        link_ask(sim, i);
+                if (wanted)
+                        shell_ask(sim, i);
         }
 }
 
@@ -383,6 +394,12 @@ static bool carry_out(struct sim *sim, const struct action *action)
         struct process *process = worker ? process_of(worker) : NULL;
         int error;
 
+        if (action->kind == ACTION_GO)
+                return template_go(sim, action);
+        if (action->kind == ACTION_START && action->template)
+                return template_fork(sim, action);
+        if (!worker && action->kind != ACTION_START)
+                return template_act(sim, action);
         if (action->kind == ACTION_START) {
                 start(sim, action);
                 return true;
@@ -449,9 +466,13 @@ static void observe_disturbance(struct sim *sim)
 
 static bool all_gone(const struct world *world)
 {
-        for (size_t i = 0; i < world->n_fleets; i++)
+        for (size_t i = 0; i < world->n_fleets; i++) {
                 if (world->fleets[i]->n_workers > 0)
                         return false;
+                for (size_t j = 0; j < TEMPLATES_MAX; j++)
+                        if (template_lives(&world->fleets[i]->templates[j]))
+                                return false;
+        }
         return world->shutting_down;
 }
 
@@ -526,6 +547,7 @@ static void timer_step(struct sim *sim)
 
 static bool input_step(struct sim *sim)
 {
+        const struct shell *shell = &sim->shell;
         bool any = false;
 
         if (sim->now >= sim->shell.search_at) {
@@ -533,9 +555,15 @@ static bool input_step(struct sim *sim)
                 any = true;
         }
         for (size_t i = 0; i < sim->n_processes; i++) {
-                if (sim->now < sim->processes[i]->exit_tell_at)
+                struct process *process = sim->processes[i];
+
+                if (process->is_template && sim->now >= template_tells_at(process)) {
+                        template_tells(sim, process);
+                        any = true;
+                }
+                if (sim->now < process->exit_tell_at || !shell->running)
                         continue;
-                exit_step(sim, sim->processes[i]);
+                exit_step(sim, process);
                 any = true;
         }
         for (unsigned i = 0; i < sim->n_fleets; i++) {

@@ -9,6 +9,7 @@
 #include "model/match.h"
 #include "model/memory.h"
 #include "model/observe.h"
+#include "model/observe_template.h"
 #include "model/pass.h"
 #include "model/rollout.h"
 #include "model/state.h"
@@ -67,6 +68,7 @@ struct release {
         usec_t beat_interval, shutdown_usec;
         usec_t job_gap; /* mean time between two jobs of a process */
         unsigned long_jobs, endless_jobs;
+        unsigned unhooked, unsafe; /* of 100: loaded as a template, it goes on to work, or cannot be forked */
         usec_t long_max;
         uint64_t base_bytes, leak_per_sec;
 };
@@ -77,7 +79,30 @@ struct record {
         struct heartbeat beat;
 };
 
-/* One worker's process, or a wrapper and the process under it. */
+/* What becomes of a fork that was asked for. */
+enum fork_fate { FORK_MADE, FORK_STICKS, FORK_DIES, FORK_LACKS };
+
+/* One that was started to be a template: what the shell holds of it, too. */
+struct template_process {
+        struct process *process;   /* whose part this is */
+        struct template *template; /* NULL: not known to sqmgr */
+        uint64_t generation;
+        bool unhooked, unsafe;
+        bool awaits_word; /* its command is not begun before it was tried to write the state */
+        bool connected;   /* sqmgr has the other end of its channel */
+        bool loaded, ready;
+        usec_t ready_tell_at; /* that it is ready gets through to sqmgr */
+        usec_t ended_at;      /* by sqmgr's word; 0: it was not */
+
+        /* The fork that sqmgr has asked for. */
+        unsigned index; /* 0: none */
+        enum fork_fate fate;
+        usec_t asked_at, fork_at;
+        struct process *fork; /* made, and not come forward; NULL: there is none */
+        usec_t fork_tell_at;  /* it comes forward, or that it failed gets through */
+};
+
+/* One worker's process, or a wrapper and the process under it; or a template's. */
 struct process {
         unsigned serial, fleet, index;
         struct release release;
@@ -165,6 +190,11 @@ struct process {
         bool refused;            /* it was seen to catch no quiet signal */
         bool drains;             /* it got its stop signal as it was quieted */
         usec_t tried_at, try_at; /* it was to be quieted, and not at rest, first and last in a row */
+
+        bool is_template; /* until it is known to be a worker */
+        struct template_process as_template;
+        bool forked, awaits_go; /* from a template; and it does nothing yet */
+        uint64_t shared_bytes;
 };
 
 enum act_kind {
@@ -202,6 +232,11 @@ enum act_kind {
         ACT_SCALE,
         ACT_RELOAD,
         ACT_SHUTDOWN,
+        /* In a world with templates, in the place of some of the others. */
+        ACT_TEMPLATE_KILL,
+        ACT_TEMPLATE_FREEZE,
+        ACT_FORK_LACKS,
+        ACT_FORK_KILLS_SQMGR,
         _ACT_MAX,
 };
 
@@ -240,8 +275,13 @@ struct fleet_sim {
         unsigned hour_target; /* the most that were wanted in that hour */
         usec_t burst_at;
         uint64_t reloaded_generation; /* that a reload made, not a restart */
-        unsigned held;                /* searches in a row that held its starts, with nothing on its way */
-        bool written;                 /* the rest is so, as last written: what a new sqmgr must go on with */
+        bool preloads;                /* by any of its settings */
+        usec_t load_since;            /* a template is due; 0: none is */
+        usec_t slowest_fork;
+        unsigned troubles; /* of templates since the last fork that came forward */
+        bool excused;      /* one could not be forked, or was a worker: it was seen by sqmgr */
+        unsigned held;     /* searches in a row that held its starts, with nothing on its way */
+        bool written;      /* the rest is so, as last written: what a new sqmgr must go on with */
         uint64_t written_generation;
         enum fleet_order written_order;
         uint64_t written_hash;
@@ -269,6 +309,7 @@ struct shell {
         bool behind;      /* it could not be written at last */
         int kill_in;      /* steps; < 0: never */
         unsigned kill_fate;
+        int kill_forking; /* steps from the next fork on; < 0: never */
         usec_t down_usec;
         unsigned deaths;
         usec_t trusted_at; /* the last disturbance of time ended, or sqmgr began */
@@ -299,7 +340,7 @@ struct sim {
         usec_t suspended_usec;
         int64_t stepped_usec;
         usec_t paused_at, paused_until; /* the machine, with all that is on it */
-        usec_t fork_fails_until, proc_fails_until, disk_full_until;
+        usec_t fork_fails_until, fork_lacks_until, proc_fails_until, disk_full_until;
         uint64_t total_bytes;
         uint64_t read_left; /* of them, as memory was last read; 0: this sqmgr has not read it */
         unsigned host;      /* what it is called: it may be renamed */
@@ -354,6 +395,10 @@ void sim_run(struct sim *sim);
 
 /* process.c */
 struct process *process_spawn(struct sim *sim, const struct fleet *fleet, unsigned index);
+/* From a template, for this place, asked for at asked_at: it waits for process_go(). */
+struct process *process_fork(struct sim *sim, const struct template_process *from);
+void process_go(struct sim *sim, struct process *process);
+void process_exits(struct sim *sim, struct process *process, const char *how);
 void process_step(struct sim *sim, struct process *process);
 /* What a job of the process of this serial left behind; NULL: nothing is known of such a one. */
 struct process *process_left_behind(struct sim *sim, pid_t serial, uint64_t start);
@@ -361,6 +406,8 @@ bool process_lives(const struct process *process);
 unsigned process_jobs(const struct process *process);
 unsigned process_threads(const struct sim *sim, const struct process *process);
 uint64_t process_bytes(const struct sim *sim, const struct process *process);
+/* The same without what it shares with its template. */
+uint64_t process_own_bytes(const struct sim *sim, const struct process *process);
 /* Of the machine, that no process holds. */
 uint64_t process_bytes_left(const struct sim *sim);
 /* Where there is nothing left, the kernel ends the largest. */
@@ -373,6 +420,31 @@ int process_signal(struct sim *sim, struct process *process, int signo, bool gro
 void process_kill(struct sim *sim, struct process *process, bool main_only);
 /* TERM to the wrapper alone. */
 void process_end_wrapper(struct sim *sim, struct process *process);
+
+/* template.c: templates as processes, and what the shell does with them */
+void templates_open(struct sim *sim);
+void template_step(struct sim *sim, struct process *process);
+usec_t template_next_at(const struct process *process);
+/* Something of it gets through to sqmgr then. */
+usec_t template_tells_at(const struct process *process);
+void template_tells(struct sim *sim, struct process *process);
+/* One that was started as a template has ended, or its wrapper has. */
+void template_exit_step(struct sim *sim, struct process *process);
+void template_looks(struct sim *sim, struct fleet *fleet, bool fast);
+/* These are as on_action(). */
+bool template_act(struct sim *sim, const struct action *action);
+bool template_fork(struct sim *sim, const struct action *action);
+bool template_go(struct sim *sim, const struct action *action);
+/* sqmgr has died: all channels are closed. */
+void template_orphaned(struct sim *sim, struct process *process);
+void templates_adopt(struct sim *sim, struct fleet *fleet, const struct state_fleet *saved);
+/* Calm: what it has loaded is as good as any. */
+void template_repair(struct sim *sim, struct process *process);
+/* The state was written, or could not be: those that were started begin. */
+void templates_begin(struct sim *sim);
+/* The state was read, or not, and all that it names has been taken over. */
+void template_unknown(struct sim *sim, bool read);
+void template_befalls(struct sim *sim, const struct act *act);
 
 /* manners.c */
 const struct manners *manners_choose(struct rng *rng, const struct traits **ret_traits);
@@ -429,6 +501,8 @@ void shell_step(struct sim *sim);
 void shell_turn(struct sim *sim);
 void shell_start(struct sim *sim);
 void shell_die(struct sim *sim);
+/* Asks a fleet's Redis what is to be looked at, where it is there and nothing was asked yet. */
+void shell_ask(struct sim *sim, unsigned fleet);
 /* One step on the way of a pass; true where sqmgr was killed at it, or before. */
 bool shell_dies_here(struct sim *sim);
 /* Writes the state file; starting: as state_pack() takes it. Returns whether it was written. */
@@ -453,6 +527,8 @@ void act_calm(struct sim *sim);
 const char *act_text(const struct act *act, char text[static 128]);
 
 /* check.c */
+/* One more was started: there is an end to it. */
+void check_flapping(struct sim *sim, const struct fleet *fleet);
 unsigned check_number(const struct sim *sim, const struct fleet *fleet);
 void check_action(struct sim *sim, const struct action *action);
 /* Right before a signal that ends what is left of a worker. */
@@ -488,6 +564,38 @@ void check_distrust(struct sim *sim, unsigned fleet);
 void check_death(struct sim *sim, struct process *process);
 /* Calm: has everything settled? Where it must have, and has not, that is a violation. */
 bool check_settled(struct sim *sim, bool must);
+
+/* check_template.c */
+/* Nobody has to know of this process. */
+bool check_is_nobodys(const struct process *process);
+/* How many forks of this fleet, from this generation on, were asked for and have not come forward. */
+unsigned check_forking(const struct sim *sim, unsigned fleet, uint64_t generation);
+/* How many processes of templates live, or are taken for alive. */
+unsigned check_living_templates(const struct sim *sim, unsigned fleet);
+/* Its template is to be loaded, and takes more than is left. */
+bool check_load_lacks_memory(const struct sim *sim, unsigned fleet);
+/* Its workers are to be forked, as far as the world knows. */
+bool check_preloads(const struct sim *sim, unsigned fleet);
+/* The template of this generation that is ready and known to sqmgr; newest false: the oldest before it. */
+const struct template_process *check_template(const struct sim *sim, unsigned fleet, bool newest);
+/* A start: it is forked from the right one, once. */
+void check_fork(struct sim *sim, const struct action *action);
+/* Right before it may go on. */
+void check_go(struct sim *sim, const struct process *process);
+/* Right before it is told to end; and before it is killed for that it did not. */
+void check_template_end(struct sim *sim, const struct template_process *template);
+void check_template_kill(struct sim *sim, const struct template_process *template);
+/* A worker that is known to have waited for the word to go on: failures were told of its fleet before it was
+ * taken over. */
+void check_unborn(struct sim *sim, const struct worker *known, const struct worker *worker,
+                  unsigned failures);
+unsigned check_failures(const struct fleet *fleet);
+/* Something went wrong with it; fails: the release itself, as far as can be known. */
+void check_template_trouble(struct sim *sim, const struct template_process *template, bool fails);
+/* Its fork is a worker from now on. */
+void check_hello(struct sim *sim, const struct process *process);
+void check_templates(struct sim *sim);
+bool check_templates_settled(const struct sim *sim, unsigned fleet);
 
 /* story.c */
 void violate(struct sim *sim, const char *invariant, const char *format, ...) _printf_(3, 4);

@@ -15,7 +15,8 @@ static void forget_dead(struct sim *sim)
 
         for (size_t i = 0; i < sim->n_processes; i++) {
                 struct process *process = sim->processes[i];
-                bool known = process->worker || process->exit_tell_at != USEC_INFINITY;
+                bool known = process->worker || process->as_template.template ||
+                             process->exit_tell_at != USEC_INFINITY;
                 usec_t remembered = process->leftover ? LEFTOVER_USEC : REMEMBERED_USEC;
 
                 if (known || (process->left_behind

@@ -3,6 +3,7 @@
 /* promises: P4 */
 #include "frameworks/sidekiq/format.h"
 #include "model/adoption.h"
+#include "model/observe_template.h"
 #include "model/plan.h"
 #include "unit.h"
 
@@ -140,9 +141,10 @@ static const char *adopted(void)
 }
 
 /* The state tells of this fleet, with a start of index under way; 0: none. */
-static void known(struct fleet *fleet, unsigned index)
+static void known_of(struct fleet *fleet, unsigned index, uint64_t generation)
 {
-        struct state_worker started = {.worker = {.index = index, .generation = 3, .spawned_at = STARTED}};
+        struct state_worker started = {
+                .worker = {.index = index, .generation = generation, .spawned_at = STARTED}};
         const struct state_fleet saved = {
                 .name = fleet->settings->name,
                 .generation = 3,
@@ -152,6 +154,11 @@ static void known(struct fleet *fleet, unsigned index)
         };
 
         ck_assert_int_eq(adoption_continue_fleet(adoption, fleet, &saved, NOW), 0);
+}
+
+static void known(struct fleet *fleet, unsigned index)
+{
+        known_of(fleet, index, 3);
 }
 
 START_TEST(a_mark_counts_from_who_may_carry_it)
@@ -631,6 +638,81 @@ START_TEST(a_start_under_way_is_found_by_the_control_group_once_all_is_clear)
 }
 END_TEST
 
+/* After a halt it is forked from the template of the old generation. */
+START_TEST(a_fork_under_way_is_known_by_the_generation_of_its_template)
+{
+        struct sighting new = marked(10, "mail/2"), old = marked(11, "mail/2");
+
+        known_of(world->fleets[0], 2, 2);
+        known(world->fleets[1], 0);
+        new.generation = "3";
+        old.generation = "2";
+        new.started_at = old.started_at = STARTED;
+        ck_assert(!SEARCH(new));
+        ck_assert_str_eq(adopted(), "");
+        ck_assert(SEARCH(new, old));
+        ck_assert_str_eq(adopted(), "mail/2=11");
+        ck_assert_uint_eq(world->fleets[0]->workers[0]->generation, 2);
+        ck_assert_uint_eq(world->fleets[0]->generation, 3);
+}
+END_TEST
+
+START_TEST(the_mark_of_a_template_is_none_of_a_worker)
+{
+        struct sighting template = marked(10, "mail/template  "), grown = marked(11, "mail/template");
+
+        template.booted_as = &sidekiq_traits;
+        ck_assert(SEARCH(template, grown));
+        ck_assert_str_eq(adopted(), "");
+}
+END_TEST
+
+START_TEST(a_template_that_the_state_names_is_no_start_that_was_under_way)
+{
+        const struct template loading = {.state = TEMPLATE_LOADING,
+                                         .generation = 3,
+                                         .pid = 10,
+                                         .pid_start = 10,
+                                         .started_at = STARTED,
+                                         .state_at = STARTED};
+
+        known(world->fleets[0], 2);
+        known(world->fleets[1], 0);
+        ck_assert_ptr_nonnull(template_observe_adopted(world->fleets[0], &loading, false, 10, 0));
+        ck_assert(!SEARCH(overwritten(10)));
+        ck_assert(SEARCH(overwritten(10)));
+        ck_assert_str_eq(adopted(), "");
+}
+END_TEST
+
+/* It has seen that its sqmgr ended, and has done nothing. */
+START_TEST(a_fork_that_was_not_told_to_go_on_and_has_ended_is_no_crash)
+{
+        const struct worker waited = {.index = 2,
+                                      .generation = 3,
+                                      .pid = 8,
+                                      .pid_start = 8,
+                                      .spawned_at = STARTED,
+                                      .forked = true,
+                                      .awaits_go = true};
+
+        known(world->fleets[0], 0);
+        known(world->fleets[1], 0);
+        world->fleets[0]->redis_up = true;
+        world->fleets[0]->rollout.state = ROLLOUT_RUNNING;
+        const struct worker *worker = adoption_take_known(adoption, world->fleets[0], &waited, 0, 0, NOW);
+        ck_assert_int_eq(worker->state, WORKER_GONE);
+        ck_assert_uint_eq(world->fleets[0]->rollout.failures, 0);
+        ck_assert_uint_eq(world->fleets[0]->crash.count, 0);
+        ck_assert_uint_eq(world->n_events, 0);
+        fleet_reap(world->fleets[0], NULL);
+        /* One that lives was told. */
+        worker = adoption_take_known(adoption, world->fleets[0], &waited, 8, 0, NOW);
+        ck_assert_int_eq(worker->state, WORKER_STARTING);
+        ck_assert(worker->forked && !worker->awaits_go);
+}
+END_TEST
+
 START_TEST(with_the_state_lost_the_workers_tell_the_generation)
 {
         struct sighting old = marked(10, "mail/1"), new = marked(11, "mail/2"), untold = marked(12, "mail/3");
@@ -682,6 +764,10 @@ int main(void)
         tcase_add_test(cases, one_that_tells_no_place_waits_for_those_that_launch);
         tcase_add_test(cases, nobody_is_adopted_twice);
         tcase_add_test(cases, a_start_under_way_is_found_by_the_control_group_once_all_is_clear);
+        tcase_add_test(cases, a_fork_under_way_is_known_by_the_generation_of_its_template);
+        tcase_add_test(cases, the_mark_of_a_template_is_none_of_a_worker);
+        tcase_add_test(cases, a_template_that_the_state_names_is_no_start_that_was_under_way);
+        tcase_add_test(cases, a_fork_that_was_not_told_to_go_on_and_has_ended_is_no_crash);
         tcase_add_test(cases, with_the_state_lost_the_workers_tell_the_generation);
         suite_add_tcase(suite, cases);
         return unit_main(suite);

@@ -26,6 +26,34 @@ START_TEST(later_value_replaces_earlier_one)
 }
 END_TEST
 
+START_TEST(holds_many_entries_and_long_ones)
+{
+        _cleanup_environment_ struct environment environment = {0};
+        char name[16], value[6001];
+
+        for (size_t i = 0; i < 1000; i++) {
+                snprintf(name, sizeof(name), "N%zu", i);
+                memset(value, 'a' + (int)(i % 26), sizeof(value) - 1);
+                value[i * 6] = '\0';
+                ck_assert_int_eq(environment_set(&environment, name, value), 0);
+        }
+        for (size_t i = 0; i < 1000; i += 2) {
+                snprintf(name, sizeof(name), "N%zu", i);
+                environment_remove(&environment, name);
+        }
+        ck_assert_int_eq(environment_set(&environment, "N1", "one"), 0);
+        ck_assert_uint_eq(environment.n, 500);
+        ck_assert_ptr_null(environment.list[500]);
+        ck_assert_str_eq(environment_get(&environment, "N1"), "one");
+        for (size_t i = 3; i < 1000; i += 2) {
+                snprintf(name, sizeof(name), "N%zu", i);
+                memset(value, 'a' + (int)(i % 26), sizeof(value) - 1);
+                value[i * 6] = '\0';
+                ck_assert_str_eq(environment_get(&environment, name), value);
+        }
+}
+END_TEST
+
 START_TEST(what_is_for_another_process_alone_is_not_handed_on)
 {
         static const char *const list[] = {"A=1",
@@ -220,6 +248,7 @@ int main(void)
         TCase *cases = tcase_create("all");
 
         tcase_add_test(cases, later_value_replaces_earlier_one);
+        tcase_add_test(cases, holds_many_entries_and_long_ones);
         tcase_add_test(cases, what_is_for_another_process_alone_is_not_handed_on);
         tcase_add_test(cases, a_variable_can_be_taken_out);
         tcase_add_loop_test(cases, reads_values_of_lines, 0, ELEMENTSOF(values));

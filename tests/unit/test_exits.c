@@ -110,6 +110,37 @@ START_TEST(the_status_of_a_worker_that_exits_is_told)
 }
 END_TEST
 
+/* Each time we are woken meanwhile may keep it from the processor on its way to the command. */
+START_TEST(what_a_start_reports_is_read_once_it_is_complete)
+{
+        char text[1024];
+
+        snprintf(text, sizeof(text), "d=%s\n" TELL_PID("before", "$$") "read go <$d/go\n", dir);
+        unit_write_file(dir, "before", text);
+        snprintf(text, sizeof(text), "%s/go", dir);
+        ck_assert_int_eq(mkfifo(text, 0600), 0);
+        snprintf(text, sizeof(text),
+                 CREW_REDIS
+                 "[fleet:web]\ncommand=/bin/sleep 1000\nlog=%s/log\nbefore_start=/bin/sh %s/before\n",
+                 dir, dir);
+        crew_start(event, text);
+        const struct worker *worker = crew_start_worker();
+        ck_assert_ptr_nonnull(worker);
+        const struct process *process = worker->process;
+
+        run_until(read_pid("before") != 0);
+        while (sd_event_run(event, 0) > 0)
+                ;
+        /* It has been sent. */
+        ck_assert_int_eq(process->report.log_fd, -1);
+        ck_assert_int_eq(process->report.outcome, LAUNCH_PENDING);
+        unit_write_file(dir, "go", "go\n");
+        run_until(process->report.outcome == LAUNCH_RUNNING);
+        ck_assert_int_ge(process->report.log_fd, 0);
+        ck_assert_int_eq(process->report_fd, -1);
+}
+END_TEST
+
 START_TEST(an_exit_has_a_turn_follow)
 {
         struct worker *worker = start("exit 0");
@@ -604,6 +635,7 @@ int main(void)
         tcase_set_timeout(cases, 120);
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_test(cases, the_status_of_a_worker_that_exits_is_told);
+        tcase_add_test(cases, what_a_start_reports_is_read_once_it_is_complete);
         tcase_add_test(cases, an_exit_has_a_turn_follow);
         tcase_add_test(cases, the_sweep_finds_a_worker_before_its_descriptor_is_read);
         tcase_add_test(cases, a_command_that_cannot_be_run_is_told_with_the_reason);

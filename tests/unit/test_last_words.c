@@ -31,12 +31,11 @@ static void teardown(void)
 /* One that nobody has logged as since it was started. */
 static uint64_t read_of(const char *fleet)
 {
-        const struct worker dead = {.fleet = world_fleet(crew_world, fleet),
-                                    .index = 1,
-                                    .pid = getpid(),
-                                    .spawned_at = clock_now(CLOCK_MONOTONIC)};
+        const struct last_words_of dead = {.fleet = world_fleet(crew_world, fleet),
+                                           .pids = {getpid()},
+                                           .since = clock_now(CLOCK_MONOTONIC)};
 
-        return last_words_read(&crew, &dead, 0);
+        return last_words_read(&crew, &dead);
 }
 
 START_TEST(the_answer_ends_the_wait_for_the_lines)

@@ -248,6 +248,141 @@ START_TEST(the_fleets_of_a_host_share_its_memory)
 }
 END_TEST
 
+/* What it shares with its template and its siblings is there once. */
+START_TEST(of_one_that_was_forked_its_own_memory_counts)
+{
+        settle();
+        for (unsigned i = 1; i <= 4; i++)
+                observe_own_memory(test_worker(&t, i), (10 + i) * MB);
+        ck_assert_uint_eq(memory_expected_bytes(t.fleet), 12 * MB);
+        observe_memory(test_spawn(&t), 149 * MB, t.now);
+        ck_assert_uint_eq(memory_reserved_bytes(t.world, t.now), 0);
+        observe_own_memory(test_worker(&t, 5), 2 * MB);
+        ck_assert_uint_eq(memory_reserved_bytes(t.world, t.now), 10 * MB);
+        available(25);
+        ck_assert(!memory_lacks(t.fleet, t.now));
+        available(24);
+        ck_assert(memory_lacks(t.fleet, t.now));
+}
+END_TEST
+
+/* The same of templates, of 150M; workers are taken to share nothing. */
+static void settle_preloaded(void)
+{
+        test_preload(&t);
+        settle();
+        ck_assert_uint_eq(fleet_template_bytes(t.fleet), 150 * MB);
+}
+
+START_TEST(what_a_template_grows_to_is_spoken_for_while_it_loads)
+{
+        test_preload(&t);
+        test_tick(&t, 1);
+        ck_assert_uint_eq(memory_reserved_bytes(t.world, t.now), 0);
+        settle();
+        /* Of the next, in the same place, it is known. */
+        t.newborn_template.memory_bytes = 30 * MB;
+        test_template_exit(&t, fleet_template(t.fleet));
+        ck_assert_uint_eq(fleet_template_bytes(t.fleet), 150 * MB);
+        test_tick(&t, 0.1);
+        ck_assert_int_eq(fleet_template(t.fleet)->state, TEMPLATE_LOADING);
+        ck_assert_uint_eq(memory_reserved_bytes(t.world, t.now), 150 * MB);
+        test_tick(&t, 0.1);
+        ck_assert_uint_eq(memory_reserved_bytes(t.world, t.now), 120 * MB);
+        test_load(&t);
+        ck_assert_uint_eq(memory_reserved_bytes(t.world, t.now), 0);
+        /* It is as large as it was seen to be at last. */
+        test_tick(&t, 1);
+        ck_assert_uint_eq(fleet_template_bytes(t.fleet), 30 * MB);
+}
+END_TEST
+
+START_TEST(a_template_of_unknown_size_is_taken_to_be_as_large_as_a_worker)
+{
+        settle();
+        test_preload(&t);
+        ck_assert_uint_eq(fleet_template_bytes(t.fleet), 149 * MB);
+        available(180);
+        test_plan(&t);
+        ck_assert_uint_eq(test_planned(&t, ACTION_LOAD, NULL), 0);
+        ck_assert_int_eq(t.fleet->waits_for, WAIT_MEMORY);
+        available(200);
+        test_plan(&t);
+        ck_assert_uint_eq(test_planned(&t, ACTION_LOAD, NULL), 1);
+}
+END_TEST
+
+/* Its workers share nearly all, so each of them would fit. */
+START_TEST(a_restart_that_waits_for_memory_to_load_does_not_halt)
+{
+        settle_preloaded();
+        for (unsigned i = 1; i <= 4; i++)
+                observe_own_memory(test_worker(&t, i), 5 * MB);
+        available(100);
+        ck_assert(!memory_lacks(t.fleet, t.now));
+        command_restart(t.world, t.fleet, t.now);
+        test_run(&t, 1200);
+        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_RUNNING);
+        ck_assert_uint_eq(t.loads, 1);
+        ck_assert_str_eq(test_fleet_waits_for(&t),
+                         "waits for memory: 100M available is less than 1.25 x its template");
+        available(200);
+        test_run(&t, 120);
+        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+}
+END_TEST
+
+START_TEST(a_template_that_a_missing_worker_waits_for_is_loaded_whatever_memory_there_is)
+{
+        settle_preloaded();
+        available(10);
+        test_template_exit(&t, fleet_template(t.fleet));
+        test_plan(&t);
+        ck_assert_uint_eq(test_planned(&t, ACTION_LOAD, NULL), 0);
+        ck_assert_int_eq(t.fleet->waits_for, WAIT_MEMORY);
+        test_exit(&t, test_worker(&t, 2), 1);
+        test_plan(&t);
+        ck_assert_uint_eq(test_planned(&t, ACTION_LOAD, NULL), 1);
+}
+END_TEST
+
+START_TEST(templates_of_the_fleets_of_a_host_share_its_memory)
+{
+        static char names[3][3] = {"f0", "f1", "f2"};
+        struct fleet_settings fleets[3], *list[3];
+        struct settings settings = t.settings;
+        struct world *world;
+        struct plan plan = {0};
+
+        for (size_t i = 0; i < 3; i++) {
+                fleets[i] = t.fleet_settings;
+                fleets[i].name = names[i];
+                fleets[i].active_process_count = 1;
+                fleets[i].preload = 1;
+                list[i] = &fleets[i];
+        }
+        settings.fleets = list;
+        settings.n_fleets = 3;
+        ck_assert_int_eq(world_new(&settings, 1, &world), 0);
+        for (unsigned i = 0; i < 3; i++) {
+                struct fleet *fleet = world->fleets[i];
+
+                observe_redis(fleet, true, t.now);
+                ck_assert_ptr_nonnull(
+                        observe_started(fleet, 1, REASON_NONE, (pid_t)(100 + i), 1, t.now - USEC_PER_HOUR));
+                observe_memory(fleet->workers[0], 100 * MB, t.now);
+        }
+        observe_available_memory(world, 100 * MB + 125 * MB);
+        ck_assert_int_eq(plan_make(&plan, world, t.now), 0);
+        ck_assert_uint_eq(plan.n_actions, 2);
+        ck_assert_ptr_eq(plan.actions[0].fleet, world->fleets[0]);
+        ck_assert_ptr_eq(plan.actions[1].fleet, world->fleets[1]);
+        ck_assert_int_eq(world->fleets[2]->waits_for, WAIT_MEMORY);
+        plan_free(&plan);
+        world_free(world);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("memory");
@@ -263,6 +398,12 @@ int main(void)
         tcase_add_test(cases, what_may_come_up_without_redis_is_spoken_for);
         tcase_add_test(cases, the_size_of_one_that_boots_is_no_size);
         tcase_add_test(cases, the_fleets_of_a_host_share_its_memory);
+        tcase_add_test(cases, of_one_that_was_forked_its_own_memory_counts);
+        tcase_add_test(cases, what_a_template_grows_to_is_spoken_for_while_it_loads);
+        tcase_add_test(cases, a_template_of_unknown_size_is_taken_to_be_as_large_as_a_worker);
+        tcase_add_test(cases, a_restart_that_waits_for_memory_to_load_does_not_halt);
+        tcase_add_test(cases, a_template_that_a_missing_worker_waits_for_is_loaded_whatever_memory_there_is);
+        tcase_add_test(cases, templates_of_the_fleets_of_a_host_share_its_memory);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }

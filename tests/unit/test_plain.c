@@ -17,6 +17,8 @@ static const struct {
         const char *key, *value, *why;
 } useless[] = {
         {"heartbeat", "redis", "framework 'native'"},
+        {"preload", "yes", "framework 'sidekiq'"},
+        {"preload_compact", "yes", "framework 'sidekiq'"},
         {"redis_url", "redis://h", "heartbeats in Redis"},
         {"hang_after", "1min", "workers that beat"},
         {"hang_action", "kill", "workers that beat"},

@@ -121,8 +121,13 @@ END_TEST
 
 START_TEST(hashes_what_a_worker_is_started_from)
 {
-        static const char *const others[] = {"command=y\n", "command=x\nuser=a\n", "command=x\ngroup=a\n",
-                                             "command=x\nenvironment=A=1\n", "command=x\nlog=journal\n"};
+        static const char *const others[] = {"command=y\n",
+                                             "command=x\nuser=a\n",
+                                             "command=x\ngroup=a\n",
+                                             "command=x\nenvironment=A=1\n",
+                                             "command=x\nlog=journal\n",
+                                             "command=x\npreload=yes\n",
+                                             "command=x\npreload_compact=yes\n"};
         _cleanup_settings_ struct settings *a = read_good("[fleet:a]\ncommand=x\n");
         _cleanup_settings_ struct settings *same =
                 read_good("[fleet:b]\nactive_process_count=3\nlog=inherit\nmax_age=1d\ncommand=x\n");
@@ -136,6 +141,45 @@ START_TEST(hashes_what_a_worker_is_started_from)
                 _cleanup_settings_ struct settings *other = read_good(text);
                 ck_assert_uint_ne(hash, other->fleets[0]->launch_hash);
         }
+}
+END_TEST
+
+START_TEST(preloading_is_for_those_that_can)
+{
+        static const char *const others[] = {"native", "rq", "resque", "plain"};
+        static const char *const keys[] = {"preload", "preload_compact"};
+
+        for (size_t i = 0; i < ELEMENTSOF(others) * ELEMENTSOF(keys); i++) {
+                const char *other = others[i / 2], *key = keys[i % 2];
+                _cleanup_free_ char *errors = NULL;
+                char text[128], expected[128];
+
+                snprintf(text, sizeof(text), "[fleet:a]\ncommand=run\nframework=%s\n%s=no\n", other, key);
+                snprintf(expected, sizeof(expected),
+                         "f:4: fleet 'a': '%s' is for framework 'sidekiq' only, and this is '%s'\n", key,
+                         other);
+                ck_assert_ptr_null(read_settings(&root_surroundings, text, &errors));
+                ck_assert_str_eq(errors, expected);
+        }
+        _cleanup_settings_ struct settings *inherited =
+                read_good("[fleet]\npreload=yes\npreload_compact=yes\n[fleet:a]\ncommand=run\n"
+                          "framework=resque\n[fleet:b]\ncommand=run\n[fleet:c]\ncommand=run\npreload=no\n");
+        ck_assert(!inherited->fleets[0]->traits->can_preload);
+        ck_assert(inherited->fleets[1]->preload && inherited->fleets[1]->preload_compact);
+        ck_assert(!inherited->fleets[2]->preload);
+        _cleanup_settings_ struct settings *defaults = read_good("[fleet:a]\ncommand=run\n");
+        ck_assert(!defaults->fleets[0]->preload && !defaults->fleets[0]->preload_compact);
+}
+END_TEST
+
+START_TEST(takes_yes_and_no_alone)
+{
+        _cleanup_free_ char *errors = NULL;
+
+        ck_assert_ptr_null(read_settings(
+                &root_surroundings, "[fleet:a]\ncommand=run\npreload=true\npreload_compact=1\n", &errors));
+        ck_assert_str_eq(errors, "f:3: preload = true: must be one of no, yes\n"
+                                 "f:4: preload_compact = 1: must be one of no, yes\n");
 }
 END_TEST
 
@@ -162,6 +206,8 @@ int main(void)
         tcase_add_test(tests, tells_what_a_fleet_that_comes_back_cannot_change);
         tcase_add_test(tests, adds_a_fleet_that_is_not_configured);
         tcase_add_test(tests, hashes_what_a_worker_is_started_from);
+        tcase_add_test(tests, preloading_is_for_those_that_can);
+        tcase_add_test(tests, takes_yes_and_no_alone);
         tcase_add_test(tests, keeps_every_key_of_a_cross_check_reloadable);
         suite_add_tcase(suite, tests);
         return unit_main(suite);

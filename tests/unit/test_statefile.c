@@ -246,6 +246,33 @@ START_TEST(keeps_the_room_of_the_one_before)
 }
 END_TEST
 
+START_TEST(keeps_room_for_twice_as_many)
+{
+        static const uint8_t large[100000];
+        struct stat status;
+
+        for (unsigned i = 0; i < 4; i++) {
+                ck_assert_int_eq(statefile_write(path, large, i < 2 ? sizeof(large) / 4 : sizeof(large)), 0);
+                ck_assert_int_eq(stat(path, &status), 0);
+                ck_assert_uint_eq((size_t)status.st_size, i < 2 ? sizeof(large) / 4 : sizeof(large));
+                ck_assert_uint_ge((size_t)status.st_blocks * 512, (size_t)status.st_size * 2);
+        }
+}
+END_TEST
+
+START_TEST(is_its_owner_s_alone_though_the_one_before_could_be_read)
+{
+        struct stat status;
+
+        for (unsigned i = 0; i < 3; i++) {
+                ck_assert_int_eq(statefile_write(path, bytes, size), 0);
+                ck_assert_int_eq(stat(path, &status), 0);
+                ck_assert_uint_eq(status.st_mode & 07777, 0600);
+                ck_assert_int_eq(chmod(path, 0644), 0);
+        }
+}
+END_TEST
+
 START_TEST(keeps_that_room_for_want_of_a_descriptor)
 {
         struct rlimit before;
@@ -315,6 +342,8 @@ int main(void)
         tcase_add_test(cases, leaves_the_old_file_where_the_new_one_cannot_be_written);
         tcase_add_test(cases, is_not_lost_for_want_of_a_descriptor);
         tcase_add_test(cases, keeps_the_room_of_the_one_before);
+        tcase_add_test(cases, keeps_room_for_twice_as_many);
+        tcase_add_test(cases, is_its_owner_s_alone_though_the_one_before_could_be_read);
         tcase_add_test(cases, keeps_that_room_for_want_of_a_descriptor);
         tcase_add_test(cases, writes_into_no_file_beside_that_others_can_have_open);
         tcase_add_test(cases, names_the_boot);

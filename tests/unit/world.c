@@ -6,6 +6,7 @@
 #define TEST_START_USEC (1000 * USEC_PER_SEC)
 #define TEST_WALL_USEC  ((int64_t)1700000000 * (int64_t)USEC_PER_SEC)
 #define TEST_BEAT_USEC  (5 * USEC_PER_SEC)
+#define TEST_SCRIPT     "sqmgr-preload.rb"
 
 void test_world_open(struct test_world *t, unsigned count)
 {
@@ -28,6 +29,10 @@ void test_world_open(struct test_world *t, unsigned count)
                 .newborn = {.boot_usec = 3 * USEC_PER_SEC,
                             .die_usec = USEC_INFINITY,
                             .memory_bytes = (uint64_t)200 << 20},
+                .newborn_template = {.load_usec = 5 * USEC_PER_SEC,
+                                     .die_usec = USEC_INFINITY,
+                                     .fork_usec = 50 * USEC_PER_MSEC,
+                                     .memory_bytes = (uint64_t)150 << 20},
                 .next_pid = 100,
         };
         t->fleet_list[0] = &t->fleet_settings;
@@ -42,9 +47,12 @@ void test_world_open(struct test_world *t, unsigned count)
 
 void test_world_close(struct test_world *t)
 {
-        for (size_t i = 0; i < t->world->n_fleets; i++)
+        for (size_t i = 0; i < t->world->n_fleets; i++) {
                 for (size_t j = 0; j < t->world->fleets[i]->n_workers; j++)
                         free(t->world->fleets[i]->workers[j]->process);
+                for (size_t j = 0; j < TEMPLATES_MAX; j++)
+                        free(t->world->fleets[i]->templates[j].process);
+        }
         pass_end(&t->pass);
         t->world = world_free(t->world);
 }
@@ -78,19 +86,25 @@ struct fleet_counts test_counts(const struct test_world *t)
         return fleet_count(t->fleet, t->now);
 }
 
-static struct worker *start(struct test_world *t, unsigned index, enum reason reason)
+/* Of a worker that is there. */
+static struct worker *give_process(struct test_world *t, struct worker *worker)
 {
-        pid_t pid = t->next_pid++;
-        struct worker *worker = observe_started(t->fleet, index, reason, pid, (uint64_t)pid * 7, t->now);
         struct process *process = malloc(sizeof(*process));
 
         ck_assert_ptr_nonnull(worker);
         ck_assert_ptr_nonnull(process);
         *process = t->newborn;
         process->started_at = t->now;
-        process->next_beat_at = usec_add(t->now, process->boot_usec);
+        process->next_beat_at = worker->awaits_go ? USEC_INFINITY : usec_add(t->now, process->boot_usec);
         worker->process = process;
         return worker;
+}
+
+static struct worker *start(struct test_world *t, unsigned index, enum reason reason)
+{
+        pid_t pid = t->next_pid++;
+
+        return give_process(t, observe_started(t->fleet, index, reason, pid, (uint64_t)pid * 7, t->now));
 }
 
 struct worker *test_spawn(struct test_world *t)
@@ -129,6 +143,76 @@ struct worker *test_spawn_ready(struct test_world *t)
 void test_exit(struct test_world *t, struct worker *worker, int status)
 {
         observe_exit(worker, &(struct exit_status){.known = true, .status = status}, t->now);
+}
+
+void test_preload(struct test_world *t)
+{
+        t->fleet_settings.preload = 1;
+}
+
+struct template *test_template(struct test_world *t, uint64_t generation)
+{
+        for (size_t i = 0; i < TEMPLATES_MAX; i++)
+                if (template_lives(&t->fleet->templates[i]) &&
+                    t->fleet->templates[i].generation == generation)
+                        return &t->fleet->templates[i];
+        return NULL;
+}
+
+unsigned test_templates(const struct test_world *t)
+{
+        unsigned n = 0;
+
+        for (size_t i = 0; i < TEMPLATES_MAX; i++)
+                n += template_lives(&t->fleet->templates[i]);
+        return n;
+}
+
+struct template *test_load(struct test_world *t)
+{
+        for (unsigned i = 0; i < 300; i++) {
+                struct template *template = fleet_template(t->fleet);
+
+                if (template && template->state == TEMPLATE_READY)
+                        return template;
+                test_tick(t, 1);
+        }
+        ck_abort_msg("no template is ready");
+}
+
+unsigned test_forked(const struct test_world *t)
+{
+        unsigned n = 0;
+
+        for (size_t i = 0; i < t->fleet->n_workers; i++)
+                n += t->fleet->workers[i]->forked;
+        return n;
+}
+
+struct template_process *test_template_process(const struct template *template)
+{
+        return template->process;
+}
+
+struct worker *test_hello(struct test_world *t, struct template *template)
+{
+        pid_t pid = t->next_pid++;
+
+        return give_process(t, template_observe_hello(template, pid, (uint64_t)pid * 7, t->now));
+}
+
+static void template_exit(struct test_world *t, struct template *template, int status)
+{
+        struct template_process *process = template->process;
+        const struct exit_status exit = {.known = true, .status = status, .last_lines = process->last_lines};
+
+        template_observe_exit(template, &exit, TEST_SCRIPT, t->now);
+        free(process);
+}
+
+void test_template_exit(struct test_world *t, struct template *template)
+{
+        template_exit(t, template, 1);
 }
 
 /* Of the promises' own notion of ready, built on what could be read alone. */
@@ -213,7 +297,32 @@ static void check_start(const struct test_world *t, const struct action *action)
                 ck_assert_uint_ne(t->fleet->workers[i]->index, action->index);
                 live += t->fleet->workers[i]->state != WORKER_GONE;
         }
+        for (size_t i = 0; i < TEMPLATES_MAX; i++) {
+                ck_assert_uint_ne(t->fleet->templates[i].fork.index, action->index);
+                live += template_forks(&t->fleet->templates[i]);
+        }
         ck_assert_msg(live < fleet_max_processes(t->fleet), "P3: started beyond max_processes");
+}
+
+static void check_load(const struct test_world *t)
+{
+        const struct fleet *fleet = t->fleet;
+
+        ck_assert_uint_lt(test_templates(t), TEMPLATES_MAX);
+        for (size_t i = 0; i < TEMPLATES_MAX; i++)
+                ck_assert_msg(fleet->templates[i].state == TEMPLATE_NONE ||
+                                      fleet->templates[i].state == TEMPLATE_ENDING ||
+                                      fleet->templates[i].lost ||
+                                      fleet->templates[i].generation != fleet->generation,
+                              "a second template of this generation");
+}
+
+static void check_template_end(const struct test_world *t, const struct template *template)
+{
+        const struct template_process *process = template->process;
+
+        ck_assert_msg(!process->works || t->now < usec_add(process->started_at, process->load_usec),
+                      "P1: ended as a template, though it works");
 }
 
 void test_plan(struct test_world *t)
@@ -231,6 +340,64 @@ unsigned test_planned(const struct test_world *t, enum action_kind kind, const s
         return n;
 }
 
+static void load(struct test_world *t)
+{
+        pid_t pid = t->next_pid++;
+        struct template_process *process;
+
+        check_load(t);
+        t->loads++;
+        if (t->load_error) {
+                template_observe_start_failed(t->fleet, t->load_error, t->now);
+                return;
+        }
+        ck_assert_ptr_nonnull(process = malloc(sizeof(*process)));
+        *process = t->newborn_template;
+        process->started_at = t->now;
+        template_observe_started(t->fleet, pid, (uint64_t)pid * 7, t->now)->process = process;
+}
+
+/* Returns whether anything came of it. */
+static bool execute_template(struct test_world *t, const struct action *action)
+{
+        struct template *template = action->template;
+
+        switch (action->kind) {
+        case ACTION_START:
+                check_start(t, action);
+                t->starts++;
+                template_observe_fork_asked(template, action->index, action->reason, t->ask_error, t->now);
+                break;
+        case ACTION_GO:
+                ck_assert(action->worker->awaits_go);
+                t->gos++;
+                test_process(action->worker)->next_beat_at =
+                        usec_add(t->now, test_process(action->worker)->boot_usec);
+                template_observe_go(action->worker, t->now);
+                break;
+        case ACTION_LOAD:
+                load(t);
+                break;
+        case ACTION_TEMPLATE_END:
+                check_template_end(t, template);
+                t->template_ends++;
+                template->process->ending = true;
+                template_observe_ended(template, t->now);
+                break;
+        case ACTION_TEMPLATE_KILL:
+                ck_assert_int_eq(template->state, TEMPLATE_ENDING);
+                t->template_kills++;
+                template->process->killed = true;
+                template_observe_killed(template, t->now);
+                break;
+        case ACTION_QUIET:
+        case ACTION_STOP:
+        case ACTION_KILL:
+                ck_abort_msg("an action on a worker");
+        }
+        return true;
+}
+
 /* Returns whether anything came of it. */
 static bool execute(struct test_world *t, const struct action *action)
 {
@@ -238,6 +405,8 @@ static bool execute(struct test_world *t, const struct action *action)
 
         switch (action->kind) {
         case ACTION_START:
+                if (action->template)
+                        return execute_template(t, action);
                 check_start(t, action);
                 t->starts++;
                 if (t->start_error)
@@ -263,6 +432,11 @@ static bool execute(struct test_world *t, const struct action *action)
                 process->killed = process->killed || t->kill_error == 0;
                 observe_killed(action->worker, t->kill_error, t->now);
                 break;
+        case ACTION_GO:
+        case ACTION_LOAD:
+        case ACTION_TEMPLATE_END:
+        case ACTION_TEMPLATE_KILL:
+                return execute_template(t, action);
         }
         return action->worker->signal_error == 0;
 }
@@ -280,6 +454,8 @@ static bool on_save(const struct plan *starting, _unused_ usec_t now, void *user
 
         t->saves++;
         t->starts_saved = starting;
+        for (size_t i = 0; i < t->fleet->n_workers && !t->save_fails; i++)
+                test_process(t->fleet->workers[i])->saved = true;
         return !t->save_fails;
 }
 
@@ -288,6 +464,8 @@ static bool on_action(const struct action *action, _unused_ usec_t now, void *us
         struct test_world *t = userdata;
 
         ck_assert_msg(action->kind != ACTION_START || t->starts_saved, "P4: started before it was saved");
+        ck_assert_msg(action->kind != ACTION_GO || test_process(action->worker)->saved,
+                      "P4: told to go on before it was saved");
         return execute(t, action);
 }
 
@@ -310,6 +488,47 @@ static void process_live(struct test_world *t, struct worker *worker)
         process->busy_written = process->busy_copied;
         process->beat_usec = (uint64_t)((int64_t)t->now + TEST_WALL_USEC + t->stepped_usec);
         process->next_beat_at = t->now + TEST_BEAT_USEC;
+}
+
+static void fork_live(struct test_world *t, struct template *template)
+{
+        const struct template_process *process = template->process;
+
+        if (process->held || t->now < usec_add(template->fork.asked_at, process->fork_usec))
+                template_observe_fork_waits(template, process->held, t->now);
+        else if (process->fork_error != 0 || process->fork_fails)
+                template_observe_fork_failed(template, process->fork_error,
+                                             process->fork_fails ?: strerrordesc_np(process->fork_error),
+                                             t->now);
+        else
+                test_hello(t, template);
+}
+
+/* What a template's process does by itself up to now. */
+static void template_live(struct test_world *t, struct template *template)
+{
+        struct template_process *process = template->process;
+
+        if (process->killed || (process->ending && !process->deaf)) {
+                template_exit(t, template, 0);
+                return;
+        }
+        if (t->now >= usec_add(process->started_at, process->die_usec)) {
+                template_exit(t, template, 1);
+                return;
+        }
+        template_observe_memory(template, process->memory_bytes);
+        bool loaded = !process->held && t->now >= usec_add(process->started_at, process->load_usec);
+        if (template->state == TEMPLATE_LOADING && loaded && !process->works)
+                template_observe_ready(template, template->pid, template->pid_start, process->unsafe, t->now);
+        else if (template->state == TEMPLATE_LOADING) {
+                struct worker *worker = template_observe_booted(template, loaded && process->works, t->now);
+                if (worker) {
+                        give_process(t, worker);
+                        free(process);
+                }
+        } else if (template_forks(template))
+                fork_live(t, template);
 }
 
 static void process_read(struct test_world *t, struct worker *worker, unsigned looks)
@@ -361,6 +580,9 @@ void test_tick(struct test_world *t, double seconds)
         };
         for (size_t i = 0; i < fleet->n_workers; i++)
                 process_live(t, fleet->workers[i]);
+        for (size_t i = 0; i < TEMPLATES_MAX; i++)
+                if (fleet->templates[i].process)
+                        template_live(t, &fleet->templates[i]);
         fleet_reap(fleet, test_process_free);
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 struct process *process = test_process(fleet->workers[i]);
@@ -371,6 +593,8 @@ void test_tick(struct test_world *t, double seconds)
         ck_assert_int_eq(pass_run(&t->pass, &ops, &clocks, t), 0);
 
         unsigned live = test_counts(t).live;
+        for (size_t i = 0; i < TEMPLATES_MAX; i++)
+                live += template_forks(&fleet->templates[i]);
         ck_assert_msg(live <= fleet_max_processes(fleet), "P3: %u processes live", live);
 }
 

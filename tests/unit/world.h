@@ -7,6 +7,7 @@
 #include "model/backoff.h"
 #include "model/command.h"
 #include "model/observe.h"
+#include "model/observe_template.h"
 #include "model/pass.h"
 #include "model/rollout.h"
 #include "unit.h"
@@ -24,6 +25,7 @@ struct process {
         bool native_thread; /* a thread of a job's that never goes */
         uint64_t memory_bytes;
         bool stopping, killed;
+        bool saved; /* the state has told of it */
 
         usec_t next_beat_at;
         unsigned busy_copied; /* its work state, copied before the beat is written, as Sidekiq does */
@@ -35,6 +37,23 @@ struct process {
         uint64_t beat_read;
         usec_t beat_changed_at, first_read_at;
         unsigned idle_reads; /* distinct beats in a row that were read: quiet, 0 busy */
+};
+
+/* How a template's process behaves. */
+struct template_process {
+        usec_t started_at;
+        usec_t load_usec;       /* from its start until it is ready; USEC_INFINITY: never */
+        usec_t die_usec;        /* from its start to its death by itself; USEC_INFINITY: none */
+        usec_t fork_usec;       /* from a request until the fork is there; USEC_INFINITY: never */
+        int fork_error;         /* what a fork fails with; 0: none does */
+        const char *fork_fails; /* why it fails of its own; NULL: it does not */
+        const char *unsafe;     /* why it cannot be forked; NULL: it can */
+        const char *last_lines; /* what it says as it dies; NULL: nothing */
+        bool works;             /* once it has loaded it is a worker */
+        bool held;              /* it is stopped, or waits for a disk */
+        bool deaf;              /* ignores being told to end */
+        uint64_t memory_bytes;
+        bool ending, killed;
 };
 
 struct test_world {
@@ -50,12 +69,16 @@ struct test_world {
         int64_t stepped_usec;  /* the wall clock's steps so far */
         bool redis_up;
         struct process newborn; /* how the next processes behave */
+        struct template_process newborn_template;
         int quiet_error, stop_error, kill_error;
         const char *start_error;
-        bool urgent; /* an order of the operator's was given that does not wait for others to be ready */
+        const char *load_error;
+        int ask_error; /* a template cannot be asked for a fork */
+        bool urgent;   /* an order of the operator's was given that does not wait for others to be ready */
         pid_t next_pid;
         unsigned starts, quiets, stops, kills; /* actions so far */
-        unsigned saves;                        /* of the state, so far */
+        unsigned loads, gos, template_ends, template_kills;
+        unsigned saves; /* of the state, so far */
         bool save_fails;
         bool starts_saved; /* the last of them told of starts to come */
         unsigned evidence_since_doubt;
@@ -86,6 +109,21 @@ struct process *test_process(const struct worker *worker);
 /* For fleet_reap(). */
 void test_process_free(struct process *process);
 struct fleet_counts test_counts(const struct test_world *t);
+
+/* The fleet preloads from now on, as after its configuration was made so. */
+void test_preload(struct test_world *t);
+/* Of those that live, that of the generation; NULL: there is none. */
+struct template *test_template(struct test_world *t, uint64_t generation);
+unsigned test_templates(const struct test_world *t);
+/* Runs until that of the present generation is ready. */
+struct template *test_load(struct test_world *t);
+/* How many workers were forked. */
+unsigned test_forked(const struct test_world *t);
+struct template_process *test_template_process(const struct template *template);
+/* One that was forked is there; it waits to be told to go on. */
+struct worker *test_hello(struct test_world *t, struct template *template);
+/* An end by itself. */
+void test_template_exit(struct test_world *t, struct template *template);
 
 /* Plans, carries nothing out. */
 void test_plan(struct test_world *t);

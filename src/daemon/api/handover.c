@@ -11,7 +11,8 @@
 
 #define VARIABLE "SQMGR_REEXEC"
 /* A kind's name and a number each. */
-#define TEXT_MAX (size_t)(16 * (2 * SERVER_CONNECTIONS_MAX + 1))
+#define TEXT_MAX (size_t)(16 * (2 * SERVER_CONNECTIONS_MAX + 1) + 40 * HANDOVER_TEMPLATES_MAX)
+#define TEMPLATE "template-" /* and the pid of its command */
 
 static int put_fd(char **at, const char *end, const char *kind, int fd)
 {
@@ -36,6 +37,12 @@ int handover_put(const struct handover *handover)
                 r = put_fd(&at, end, "idle", handover->idle[i]);
         for (size_t i = 0; i < handover->n_callers && r == 0; i++)
                 r = put_fd(&at, end, "caller", handover->callers[i]);
+        for (size_t i = 0; i < handover->n_templates && r == 0; i++) {
+                char kind[32];
+
+                snprintf(kind, sizeof(kind), TEMPLATE "%d", (int)handover->templates[i].pid);
+                r = put_fd(&at, end, kind, handover->templates[i].fd);
+        }
         if (r == 0 && setenv(VARIABLE, text, true) < 0)
                 r = -errno;
         return r;
@@ -48,6 +55,8 @@ void handover_undo(const struct handover *handover)
                 (void)fcntl(handover->idle[i], F_SETFD, FD_CLOEXEC);
         for (size_t i = 0; i < handover->n_callers; i++)
                 (void)fcntl(handover->callers[i], F_SETFD, FD_CLOEXEC);
+        for (size_t i = 0; i < handover->n_templates; i++)
+                (void)fcntl(handover->templates[i].fd, F_SETFD, FD_CLOEXEC);
         (void)unsetenv(VARIABLE);
 }
 
@@ -59,6 +68,8 @@ static bool has_fd(const struct handover *handover, int fd)
                 has |= handover->idle[i] == fd;
         for (size_t i = 0; i < handover->n_callers; i++)
                 has |= handover->callers[i] == fd;
+        for (size_t i = 0; i < handover->n_templates; i++)
+                has |= handover->templates[i].fd == fd;
         return has;
 }
 
@@ -83,6 +94,10 @@ static void take_fd(struct handover *handover, const char *word)
         else if (length == strlen("caller") && strncmp(word, "caller", length) == 0 &&
                  handover->n_callers < SERVER_CONNECTIONS_MAX)
                 handover->callers[handover->n_callers++] = fd;
+        else if (strncmp(word, TEMPLATE, strlen(TEMPLATE)) == 0 &&
+                 handover->n_templates < HANDOVER_TEMPLATES_MAX)
+                handover->templates[handover->n_templates++] =
+                        (struct template_handed){(pid_t)strtol(word + strlen(TEMPLATE), NULL, 10), fd};
 }
 
 void handover_take(struct handover *ret)

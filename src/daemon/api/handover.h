@@ -4,6 +4,10 @@
 #pragma once
 
 #include "daemon/api/server.h"
+#include "daemon/run/templates.h"
+
+/* Of those beyond, other templates are loaded. */
+#define HANDOVER_TEMPLATES_MAX 256
 
 struct handover {
         int listen_fd;                    /* 0: none */
@@ -11,6 +15,8 @@ struct handover {
         size_t n_idle;
         int callers[SERVER_CONNECTIONS_MAX]; /* those that wait for the next image to answer */
         size_t n_callers;
+        struct template_handed templates[HANDOVER_TEMPLATES_MAX];
+        size_t n_templates;
         bool taken; /* there was an image before */
 };
 

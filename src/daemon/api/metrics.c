@@ -2,6 +2,7 @@
 /* Renders the model as text for Prometheus. */
 #include "daemon/api/metrics.h"
 #include "base/printable.h"
+#include "model/template.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -335,6 +336,71 @@ static void put_cut_off(const struct metrics *metrics)
         }
 }
 
+static double template_ready(const struct fleet *fleet)
+{
+        const struct template *template = fleet_template(fleet);
+
+        return template && template->state == TEMPLATE_READY;
+}
+
+static double template_refused(const struct fleet *fleet)
+{
+        return fleet_preload_refused(fleet)[0] != '\0';
+}
+
+static double template_memory(const struct fleet *fleet)
+{
+        const struct template *template = fleet_template(fleet);
+
+        return template ? (double)template->memory_bytes : 0;
+}
+
+static double template_loads(const struct fleet *fleet)
+{
+        return (double)fleet->totals.template_loads;
+}
+
+static double template_failures(const struct fleet *fleet)
+{
+        return (double)fleet->totals.template_failures;
+}
+
+static double template_forks_total(const struct fleet *fleet)
+{
+        return (double)fleet->totals.forks;
+}
+
+/* Of the fleets that are preloaded, where there are any. */
+static void put_templates(const struct metrics *metrics)
+{
+        static const struct {
+                const char *name, *type, *help;
+                double (*value)(const struct fleet *fleet);
+        } numbers[] = {
+                {"sqmgr_template_ready", "gauge", "1 where workers can be forked from the fleet's template.",
+                 template_ready},
+                {"sqmgr_template_refused", "gauge", "1 where workers boot separately in spite of preload.",
+                 template_refused},
+                {"sqmgr_template_memory_bytes", "gauge", "Memory that the template holds.", template_memory},
+                {"sqmgr_template_loads_total", "counter", "Templates started.", template_loads},
+                {"sqmgr_template_failures_total", "counter",
+                 "Templates that did not load, died or did not fork.", template_failures},
+                {"sqmgr_template_forks_total", "counter", "Workers forked.", template_forks_total},
+        };
+        const struct world *world = metrics->world;
+        bool any = false;
+
+        for (size_t i = 0; i < world->n_fleets; i++)
+                any |= world->fleets[i]->settings->preload != 0;
+        for (size_t k = 0; any && k < ELEMENTSOF(numbers); k++) {
+                family(metrics, numbers[k].name, numbers[k].type, numbers[k].help);
+                for (size_t i = 0; i < world->n_fleets; i++)
+                        if (world->fleets[i]->settings->preload)
+                                SAMPLE(metrics, numbers[k].name, numbers[k].value(world->fleets[i]), "fleet",
+                                       world->fleets[i]->settings->name, NULL);
+        }
+}
+
 static void put_events(const struct metrics *metrics)
 {
         const struct world *world = metrics->world;
@@ -387,6 +453,7 @@ static void put_all(const struct metrics *metrics, const struct status_info *inf
         put_by_reason(metrics, "sqmgr_worker_ends_total", "Workers that are gone, by why they left.",
                       offsetof(struct fleet_totals, ends));
         put_cut_off(metrics);
+        put_templates(metrics);
         put_events(metrics);
 }
 

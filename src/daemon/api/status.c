@@ -3,6 +3,7 @@
 #include "daemon/api/status.h"
 #include "frameworks/table.h"
 #include "model/culprits.h"
+#include "model/template.h"
 #include <string.h>
 
 /* Seconds, to the millisecond: more digits would be noise. */
@@ -60,7 +61,7 @@ static json_t *render_worker(const struct worker *worker, usec_t now)
         worker_waits_for(worker, now, waits_for, sizeof(waits_for));
         return json_pack(
                 "{s:o, s:I, s:I, s:s, s:b, s:o, s:b, s:I, s:b, s:o, s:o, s:o, s:I, s:f, s:f, s:o, s:o, "
-                "s:o, s:s, s:o, s:s?}",
+                "s:o, s:s, s:o, s:b, s:s?}",
                 "id", varlink_text(WORKER_ID(worker)), "index", (json_int_t)worker->index, "pid",
                 (json_int_t)worker_pid(worker), "state", worker_state_name(worker->state), "ready",
                 (int)worker_ready(worker, now), "ready_seconds", ready_in(worker, now), "hung",
@@ -71,7 +72,8 @@ static json_t *render_worker(const struct worker *worker, usec_t now)
                 "uptime_seconds", seconds(usec_sub(now, worker->spawned_at)), "state_seconds",
                 seconds(usec_sub(now, worker->state_at)), "reason", reason_json(reason), "reason_text",
                 varlink_text(reason_text(reason)), "waits_for", varlink_text(waits_for), "evidence",
-                worker_evidence(worker, now), "beat_age_seconds", beat_age(worker, now), "waits_for_code",
+                worker_evidence(worker, now), "beat_age_seconds", beat_age(worker, now), "forked",
+                (int)worker->forked, "waits_for_code",
                 waits_for[0] != '\0' ? wait_code(worker->waits_for) : NULL);
 }
 
@@ -181,6 +183,23 @@ static json_t *scaled_at(const struct fleet *fleet, const struct status_info *in
         return json_real(seconds(usec_sub(info->realtime, usec_sub(now, fleet->scale_at))));
 }
 
+/* The one that workers are, or are to be, forked from; null where there is none. */
+static json_t *render_template(const struct fleet *fleet)
+{
+        const char *refused = fleet_preload_refused(fleet);
+        const struct template *template = fleet_template(fleet), *kept = fleet_template_kept(fleet);
+
+        if (!fleet->settings->preload || (!template && !kept && refused[0] == '\0'))
+                return json_null();
+        return json_pack("{s:o, s:s?, s:I, s:I, s:o, s:o}", "pid",
+                         template ? json_integer(template_pid(template)) : json_null(), "state",
+                         template ? template_state_name(template->state) : NULL, "generation",
+                         (json_int_t)fleet->generation, "memory_bytes",
+                         (json_int_t)(template ? template->memory_bytes : 0), "refused",
+                         varlink_text(refused), "kept_generation",
+                         kept ? json_integer((json_int_t)kept->generation) : json_null());
+}
+
 static json_t *render_fleet(const struct fleet *fleet, const struct status_info *info, usec_t now)
 {
         struct fleet_counts counts = fleet_count(fleet, now);
@@ -191,7 +210,7 @@ static json_t *render_fleet(const struct fleet *fleet, const struct status_info 
         fleet_waits_for(fleet, now, waits_for, sizeof(waits_for));
         return json_pack(
                 "{s:o, s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, "
-                "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?}",
+                "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?}",
                 "name", varlink_text(fleet->settings->name), "framework", fleet->settings->traits->name,
                 "log", varlink_text(fleet->settings->log ?: "inherit"), "target",
                 (json_int_t)fleet_target(fleet), "configured",
@@ -208,7 +227,7 @@ static json_t *render_fleet(const struct fleet *fleet, const struct status_info 
                 "rollout", render_rollout(fleet, counts.outdated, now), "crash", render_crash(fleet, now),
                 "workers", status_workers(fleet, now), "memory_threshold_bytes",
                 threshold > 0 ? json_integer((json_int_t)threshold) : json_null(), "culprits",
-                render_culprits(fleet, now), "waits_for_code",
+                render_culprits(fleet, now), "template", render_template(fleet), "waits_for_code",
                 waits_for[0] != '\0' ? wait_code(fleet->waits_for) : NULL);
 }
 

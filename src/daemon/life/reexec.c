@@ -106,6 +106,8 @@ static int replace_image(const struct preflight *preflight)
         handover.n_idle = server_idle_fds(reexec->server, handover.idle, ELEMENTSOF(handover.idle));
         for (size_t i = 0; i < preflight->n_calls; i++)
                 handover.callers[handover.n_callers++] = call_fd(preflight->calls[i]);
+        handover.n_templates =
+                templates_hand(reexec->crew, handover.templates, ELEMENTSOF(handover.templates));
         int r = handover_put(&handover);
         if (r == 0 && getrlimit(RLIMIT_NOFILE, &raised) == 0 &&
             setrlimit(RLIMIT_NOFILE, &reexec->crew->nofile) == 0) {

@@ -8,6 +8,7 @@
 #include "daemon/run/process.h"
 #include "daemon/run/rescue.h"
 #include "daemon/run/search.h"
+#include "daemon/run/templates.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
@@ -123,6 +124,8 @@ static int continue_fleet(struct search *search, struct fleet *fleet, const stru
 {
         int r = adoption_continue_fleet(search->adoption, fleet, saved, now);
 
+        if (r >= 0)
+                r = templates_adopt(search->crew, fleet, saved);
         for (size_t i = 0; r >= 0 && i < saved->n_workers; i++)
                 if (saved->workers[i].worker.pid != 0)
                         r = adopt_known(search, fleet, &saved->workers[i], now);

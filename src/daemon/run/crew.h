@@ -9,10 +9,11 @@
 #include "model/world.h"
 #include <sys/resource.h>
 
-struct proc_host;  /* io/host.h */
-struct state_dead; /* model/state.h */
-struct last_words; /* last_words.c */
-struct after_exit; /* after_exit.c */
+struct proc_host;       /* io/host.h */
+struct state_dead;      /* model/state.h */
+struct last_words;      /* last_words.c */
+struct after_exit;      /* after_exit.c */
+struct template_handed; /* templates.h */
 
 struct crew {
         sd_event *event; /* not owned; nor are turn and world */
@@ -29,6 +30,9 @@ struct crew {
         struct state_dead *rescues;     /* of rescue.c: they are written into the state */
         struct last_words *last_words;  /* those that are being read */
         struct after_exit *after_exits; /* those that run */
-        uint64_t lines_token;           /* the last that was given */
-        bool lines_missed;              /* those of a worker that was adopted: that was told */
+        char *preload_script;           /* the Ruby file of templates; owned */
+        struct template_handed *handed; /* sockets that the image before left; owned */
+        size_t n_handed;
+        uint64_t lines_token; /* the last that was given */
+        bool lines_missed;    /* those of a worker that was adopted: that was told */
 };

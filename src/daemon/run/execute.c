@@ -7,6 +7,7 @@
 #include "daemon/run/process.h"
 #include "daemon/run/rest.h"
 #include "daemon/run/status_files.h"
+#include "daemon/run/templates.h"
 #include "frameworks/table.h"
 #include "io/log.h"
 #include "model/observe.h"
@@ -171,8 +172,20 @@ bool execute_action(struct crew *crew, const struct action *action, usec_t now)
 
         switch (action->kind) {
         case ACTION_START:
-                start(crew, action, now);
+                if (!action->template) {
+                        start(crew, action, now);
+                        return true;
+                }
+                templates_execute(crew, action, now);
+                return false;
+        case ACTION_LOAD:
+        case ACTION_TEMPLATE_END:
+        case ACTION_TEMPLATE_KILL:
+                templates_execute(crew, action, now);
                 return true;
+        case ACTION_GO:
+                templates_go(worker, now);
+                return false;
         case ACTION_QUIET:
                 error = await_rest(worker, now) ?: send_signal(action, forced);
                 observe_quieted(worker, action->reason, error, now);

@@ -105,6 +105,12 @@ static struct exit_status reap(const struct process *process)
 /* Nothing of it lives on, but what its command may have left behind. */
 static void ended(struct process *process, struct exit_status exit)
 {
+        const struct worker *worker = process->worker;
+        const struct last_words_of whose = {
+                .fleet = worker->fleet,
+                .pids = {worker->pid, worker->beat_pid ?: process->ended_beat_pid},
+                .since = worker->spawned_at,
+        };
         char lines[LAST_LINES_MAX_BYTES + 1] = "";
         const struct launch_report *report = &process->report;
 
@@ -113,9 +119,8 @@ static void ended(struct process *process, struct exit_status exit)
         if (report->log_fd >= 0 &&
             last_lines_of_log(report->log_fd, report->log_start_bytes, lines, sizeof(lines)) == 0)
                 exit.last_lines = lines;
-        if (!exit.launch_error && !exit.last_lines && !worker_is_told_to_exit(process->worker))
-                exit.lines_token = last_words_read(process->crew, process->worker,
-                                                   process->worker->beat_pid ?: process->ended_beat_pid);
+        if (!exit.launch_error && !exit.last_lines && !worker_is_told_to_exit(worker))
+                exit.lines_token = last_words_read(process->crew, &whose);
         begin_rescue(process, &exit);
         if (succeed(process, &exit, clock_now(CLOCK_MONOTONIC)))
                 return;

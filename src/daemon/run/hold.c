@@ -5,10 +5,11 @@
 #include "io/log.h"
 #include "model/observe.h"
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-/* A descriptor to read back what it writes, or -1: what cannot be had of one cannot be had of most that are
- * adopted, and is told once. */
+/* A descriptor to read back what it writes, or -1: what cannot be had of one cannot be had of most, and is
+ * told once. */
 static int open_output(struct crew *crew, const struct worker *worker, const struct proc *main)
 {
         int fd = proc_open_output(main);
@@ -16,8 +17,7 @@ static int open_output(struct crew *crew, const struct worker *worker, const str
         if (fd >= 0 || fd == -ESRCH || crew->lines_missed)
                 return MAX(fd, -1);
         crew->lines_missed = true;
-        log_info("%s (pid %d) was adopted, and what it wrote last will not be told: %s", WORKER_ID(worker),
-                 (int)worker->pid,
+        log_info("%s (pid %d): what it wrote last will not be told: %s", WORKER_ID(worker), (int)worker->pid,
                  fd == -EACCES   ? "its log is open for writing only"
                  : fd == -ENODEV ? "its standard output is no file of this machine"
                                  : strerrordesc_np(-fd));
@@ -36,6 +36,35 @@ int hold_started(struct crew *crew, struct worker *worker, struct proc *main, in
         struct beats *beats = worker->fleet->link ? worker->fleet->link->beats : crew->local;
 
         return r < 0 ? r : beats_add(beats, worker, &worker->process->slot);
+}
+
+/* Where what it writes goes to can be read back, from where it stands. */
+static void hold_output(struct crew *crew, const struct worker *worker, const struct proc *main)
+{
+        struct launch_report *report = &worker->process->report;
+        struct stat st;
+
+        if (!worker->fleet->settings->log || worker->fleet->settings->log[0] != '/')
+                return;
+        report->log_fd = open_output(crew, worker, main);
+        if (report->log_fd >= 0 && fstat(report->log_fd, &st) == 0)
+                report->log_start_bytes = (uint64_t)st.st_size;
+}
+
+int hold_forked(struct crew *crew, struct worker *worker, struct proc *main, int go_fd)
+{
+        _cleanup_close_ int held = go_fd;
+        struct proc_place place;
+        int r = hold_started(crew, worker, main, -1);
+
+        if (r < 0)
+                return r;
+        struct process *process = worker->process;
+        if (proc_place(main, &place) < 0 || place.group != worker->pid)
+                process->group = 0;
+        process->go_fd = TAKE_FD(held);
+        hold_output(crew, worker, main);
+        return 0;
 }
 
 int hold_adopted(struct crew *crew, struct worker *worker, struct proc *main, struct proc *beat,

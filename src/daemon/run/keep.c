@@ -3,6 +3,7 @@
 #include "daemon/run/keep.h"
 #include "daemon/run/process.h"
 #include "daemon/run/search.h"
+#include "daemon/run/templates.h"
 #include "io/log.h"
 #include "model/state.h"
 #include <string.h>
@@ -37,6 +38,7 @@ bool keeper_save(struct keeper *keeper, const struct plan *starting, usec_t now)
         int r = state_pack(&source, &bytes, &size);
         if (r == 0)
                 r = statefile_write(path, bytes, size);
+        templates_begin(crew);
         if (r == keeper->error)
                 return r == 0;
         keeper->error = r;

@@ -3,7 +3,7 @@
 #include "daemon/run/last_words.h"
 #include "io/journal.h"
 #include "io/log.h"
-#include "model/observe.h"
+#include "model/observe_template.h"
 #include <string.h>
 
 /* When many die at once, the lines of some tell enough. */
@@ -39,8 +39,10 @@ static void on_lines(const char *text, void *userdata)
         struct fleet *fleet = world_fleet(crew->world, lines->fleet);
         struct last_words **link = &crew->last_words;
 
-        if (fleet)
+        if (fleet) {
+                template_observe_last_lines(fleet, lines->token, text, crew->preload_script);
                 observe_last_lines(fleet, lines->token, text);
+        }
         turn_arm(crew->turn);
         while (*link != lines)
                 link = &(*link)->next;
@@ -54,18 +56,18 @@ static bool writes_to_journal(const struct fleet_settings *settings)
         return strcmp(settings->log, "journal") == 0;
 }
 
-uint64_t last_words_read(struct crew *crew, const struct worker *worker, pid_t beat_pid)
+uint64_t last_words_read(struct crew *crew, const struct last_words_of *of)
 {
-        const char *name = worker->fleet->settings->name;
+        const char *name = of->fleet->settings->name;
         struct journal_query query = {
-                .pids = {worker->pid, beat_pid != worker->pid ? beat_pid : 0},
-                .since = worker->spawned_at,
+                .pids = {of->pids[0], of->pids[1] != of->pids[0] ? of->pids[1] : 0},
+                .since = of->since,
         };
         unsigned n = 0;
 
         for (const struct last_words *i = crew->last_words; i; i = i->next)
                 n++;
-        if (n >= READS_MAX || !writes_to_journal(worker->fleet->settings))
+        if (n >= READS_MAX || !writes_to_journal(of->fleet->settings))
                 return 0;
         size_t size = strlen(name) + 1;
         struct last_words *lines = calloc(1, sizeof(*lines) + size);

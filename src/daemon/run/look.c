@@ -4,12 +4,15 @@
 #include "base/fd.h"
 #include "daemon/run/others.h"
 #include "daemon/run/signs.h"
+#include "daemon/run/templates.h"
 #include "daemon/run/work_list.h"
 #include "model/observe.h"
 
 /* What a worker runs is read at each so manieth regular look, of others at other ones: the work list is two
  * commands, and no look may take more than two for each worker. */
 #define JOBS_EVERY 3
+/* The same of what one that was forked does not share, which is dear to read. */
+#define OWN_MEMORY_EVERY 12
 
 static bool is_job_thread(const char *comm, void *userdata)
 {
@@ -74,6 +77,15 @@ static void look_memory(struct worker *worker, usec_t now)
         if (is_shortage(r))
                 return;
         observe_memory(worker, bytes, now);
+}
+
+static void look_own_memory(struct worker *worker)
+{
+        const struct proc *proc = process_beating(worker->process);
+        uint64_t bytes;
+
+        if (proc && proc_private_bytes(proc, &bytes) == 0)
+                observe_own_memory(worker, bytes);
 }
 
 static void look_threads(struct worker *worker)
@@ -169,6 +181,9 @@ static void look_worker(struct worker *worker, bool fast, usec_t now)
         }
         if (looks & (LOOK_BEAT | LOOK_WORK_LIST | LOOK_OTHERS))
                 beats_want(process->slot, looks);
+        if (!fast && worker->forked && worker->state == WORKER_ACTIVE &&
+            (process->crew->turn->pass.n_regular + worker->index) % OWN_MEMORY_EVERY == 0)
+                look_own_memory(worker);
         if (!fast && ((process->crew->turn->pass.n_regular + worker->index) % JOBS_EVERY == 0 ||
                       is_last_look(worker, now)))
                 work_list_look(worker);
@@ -186,6 +201,7 @@ void look_run(struct crew *crew, bool fast, usec_t now)
         for (size_t i = 0; i < world->n_fleets; i++)
                 for (size_t j = 0; j < world->fleets[i]->n_workers; j++)
                         look_worker(world->fleets[i]->workers[j], fast, now);
+        templates_look(crew, fast, now);
         /* What fails is asked again at the next look. */
         for (size_t i = 0; i < crew->links.n; i++)
                 (void)beats_look(crew->links.list[i]->beats);

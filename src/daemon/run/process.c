@@ -71,12 +71,15 @@ int process_new(struct crew *crew, struct worker *worker, struct proc *main, int
                 .worker = worker,
                 .main = main,
                 .report_fd = report_fd,
+                .go_fd = -1,
                 .report = LAUNCH_REPORT_INIT,
         };
         worker->process = process;
         if (report_fd < 0)
                 return 0;
-        return sd_event_add_io(crew->event, &process->report_source, report_fd, EPOLLIN, on_report, process);
+        /* All of it is read at once when the child has no more to say: woken for each message, we would keep
+         * it from the processor on its way to the command. */
+        return sd_event_add_io(crew->event, &process->report_source, report_fd, EPOLLHUP, on_report, process);
 }
 
 void process_free(struct process *process)
@@ -94,6 +97,7 @@ void process_free(struct process *process)
         sd_event_source_disable_unref(process->report_source);
         proc_close(process->main);
         close_fd(process->report_fd);
+        close_fd(process->go_fd);
         close_fd(process->report.log_fd);
         free(process->report.error);
         free(process);

@@ -25,6 +25,7 @@ struct process {
         sd_event_source *beat_exit;
         sd_event_source *report_source;
         int report_fd;
+        int go_fd; /* the socket of one that was forked, and waits to be told to go on; -1: none */
         struct launch_report report;
         pid_t ended_beat_pid; /* the last process that beat and has ended before main; 0: none has */
         uint64_t slept_times; /* of the process that beats, see rest.h */
@@ -35,7 +36,8 @@ struct process {
 };
 
 /* Takes main and report_fd over, whatever it returns: 0 or -errno; worker->process stays NULL only where
- * memory was short. The report of its launch is read as it comes; report_fd: -1 where there is none. */
+ * memory was short. The report of its launch is read once it is complete; report_fd: -1 where there is none.
+ */
 int process_new(struct crew *crew, struct worker *worker, struct proc *main, int report_fd);
 /* For fleet_reap(); takes NULL. */
 void process_free(struct process *process);

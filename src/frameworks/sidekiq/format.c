@@ -65,6 +65,7 @@ const struct traits sidekiq_traits = {
         .has_work_list = true,
         .can_rescue = true,
         .can_dump = true,
+        .can_preload = true,
         .tells_busy = true,
         .has_job_threads = true,
         .has_title = true,

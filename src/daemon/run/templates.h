@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Templates as processes: starts them, speaks with them, takes hold of what they fork, and sees to their end.
+ * Who speaks is of a fleet's user's making: what he says counts only where the kernel bears it out, and what
+ * is not expected of him ends his template. */
+#pragma once
+
+#include "daemon/run/crew.h"
+#include "model/plan.h"
+#include "model/state.h"
+
+/* Carries out what is to be done with templates, and a start that is to be forked. */
+void templates_execute(struct crew *crew, const struct action *action, usec_t now);
+/* A worker that was forked may go on. */
+void templates_go(struct worker *worker, usec_t now);
+
+/* The state tells of those that were started, or it could not be written: their commands begin. */
+void templates_begin(const struct crew *crew);
+
+/* Looks at those of all fleets that something is due of. */
+void templates_look(struct crew *crew, bool fast, usec_t now);
+
+/* Takes over those that an earlier sqmgr had, as the state says. Returns 0 or -errno. */
+int templates_adopt(struct crew *crew, struct fleet *fleet, const struct state_fleet *saved);
+
+/* The socket of a template that is left to the next image of sqmgr, named by the pid of its command. */
+struct template_handed {
+        pid_t pid;
+        int fd;
+};
+/* Those that can be left. Returns how many, at most max. */
+size_t templates_hand(const struct crew *crew, struct template_handed *ret, size_t max);
+
+/* Lets go of all: those that serve end by themselves. */
+void templates_forget(struct crew *crew);

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* The sockets to a template and to the workers that it forks. */
+#include "io/template_socket.h"
+#include "base/fd.h"
+#include "base/parse.h"
+#include "base/printable.h"
+#include "model/fleet.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* More descriptors than that are not even made ours by the kernel. */
+#define STRAY_FDS_MAX 8
+
+int template_socket_pair(int *ret_ours, int *ret_theirs)
+{
+        int pair[2], yes = 1;
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return -errno;
+        _cleanup_close_ int ours = pair[0];
+        _cleanup_close_ int theirs = pair[1];
+        if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0 ||
+            setsockopt(ours, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) < 0)
+                return -errno;
+        *ret_ours = TAKE_FD(ours);
+        *ret_theirs = TAKE_FD(theirs);
+        return 0;
+}
+
+/* Closes what came along. Returns whether there was any. */
+static bool close_strays(const struct cmsghdr *item)
+{
+        size_t n = (item->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+        for (size_t i = 0; i < n; i++) {
+                int fd;
+
+                memcpy(&fd, CMSG_DATA(item) + i * sizeof(int), sizeof(int));
+                close_fd(fd);
+        }
+        return n > 0;
+}
+
+int template_socket_receive(int fd, struct template_message *ret)
+{
+        union {
+                struct cmsghdr header;
+                char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(STRAY_FDS_MAX * sizeof(int))];
+        } control;
+        struct iovec data = {.iov_base = ret->text, .iov_len = TEMPLATE_MESSAGE_MAX};
+        struct msghdr header = {
+                .msg_iov = &data,
+                .msg_iovlen = 1,
+                .msg_control = &control,
+                .msg_controllen = sizeof(control),
+        };
+        struct ucred sender = {.uid = (uid_t)-1};
+        bool strays = false;
+        ssize_t n;
+
+        do
+                n = recvmsg(fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return -errno;
+        for (struct cmsghdr *item = CMSG_FIRSTHDR(&header); item; item = CMSG_NXTHDR(&header, item)) {
+                if (item->cmsg_level != SOL_SOCKET)
+                        continue;
+                if (item->cmsg_type == SCM_RIGHTS)
+                        strays |= close_strays(item);
+                else if (item->cmsg_type == SCM_CREDENTIALS && item->cmsg_len == CMSG_LEN(sizeof(sender)))
+                        memcpy(&sender, CMSG_DATA(item), sizeof(sender));
+        }
+        if (strays || (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+                return -EBADMSG;
+        if (n == 0)
+                return 0;
+        ret->length = (size_t)n;
+        ret->text[n] = '\0';
+        ret->pid = sender.pid;
+        ret->uid = sender.uid;
+        return 1;
+}
+
+const char *template_message_word(const struct template_message *message, size_t *at)
+{
+        const char *word = message->text + *at;
+
+        if (*at >= message->length)
+                return NULL;
+        *at += strlen(word) + 1;
+        return word;
+}
+
+bool template_message_is(const struct template_message *message, const char *word)
+{
+        size_t at = 0;
+        const char *first = template_message_word(message, &at);
+
+        return first && strcmp(first, word) == 0;
+}
+
+static const char *value_of(const char *word, const char *name)
+{
+        size_t length = strlen(name);
+
+        return strncmp(word, name, length) == 0 && word[length] == '=' ? word + length + 1 : NULL;
+}
+
+/* Adds what there is room for. */
+static void append(char *text, size_t size, const char *more)
+{
+        size_t length = strlen(text);
+
+        snprintf(text + length, size - length, "%s%s", length > 0 ? ", " : "", more);
+        printable_replace(text, strlen(text), false);
+}
+
+bool template_message_ready(const struct template_message *message, struct template_ready *ret)
+{
+        const char *word, *value;
+        bool known = false;
+        size_t at = 0;
+
+        *ret = (struct template_ready){0};
+        if (!template_message_is(message, "ready"))
+                return false;
+        while ((word = template_message_word(message, &at))) {
+                if ((value = value_of(word, "version")))
+                        known = strcmp(value, "1") == 0;
+                else if ((value = value_of(word, "unsafe")))
+                        append(ret->unsafe, sizeof(ret->unsafe), value);
+                else if ((value = value_of(word, "thread")))
+                        append(ret->threads, sizeof(ret->threads), value);
+        }
+        return known;
+}
+
+bool template_message_error(struct template_message *message, int *ret_errno, const char **ret_text)
+{
+        const char *word, *value;
+        uint64_t number = 0;
+        size_t at = 0;
+
+        *ret_errno = 0;
+        *ret_text = "";
+        if (!template_message_is(message, "error"))
+                return false;
+        (void)template_message_word(message, &at);
+        while ((word = template_message_word(message, &at))) {
+                if ((value = value_of(word, "errno")) && parse_unsigned(value, 1, INT16_MAX, &number) == 0)
+                        *ret_errno = (int)number;
+                else
+                        *ret_text = word;
+        }
+        printable_replace((char *)*ret_text, strlen(*ret_text), false);
+        return true;
+}
+
+static int send_words(int fd, const char *text, size_t length, int passed_fd)
+{
+        union {
+                struct cmsghdr header;
+                char space[CMSG_SPACE(sizeof(int))];
+        } control = {0};
+        struct iovec data = {.iov_base = (void *)text, .iov_len = length};
+        struct msghdr header = {.msg_iov = &data, .msg_iovlen = 1};
+        ssize_t n;
+
+        if (passed_fd >= 0) {
+                header.msg_control = &control;
+                header.msg_controllen = sizeof(control);
+                struct cmsghdr *item = CMSG_FIRSTHDR(&header);
+                item->cmsg_level = SOL_SOCKET;
+                item->cmsg_type = SCM_RIGHTS;
+                item->cmsg_len = CMSG_LEN(sizeof(int));
+                memcpy(CMSG_DATA(item), &passed_fd, sizeof(int));
+        }
+        do
+                n = sendmsg(fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
+        while (n < 0 && errno == EINTR);
+        return n < 0 ? -errno : 0;
+}
+
+int template_socket_fork(int fd, const struct template_fork *fork, int worker_fd)
+{
+        const char *log = fork->log && strcmp(fork->log, "inherit") != 0 ? fork->log : NULL;
+        char text[TEMPLATE_MESSAGE_MAX];
+        int n = snprintf(text, sizeof(text),
+                         "fork%cSQMGR_WORKER=%s%cSQMGR_INDEX=%u%cSQMGR_GENERATION=%ju%cSQMGR_START=%ju", '\0',
+                         WORKER_ID_OF(fork->fleet, fork->index), '\0', fork->index, '\0',
+                         (uintmax_t)fork->generation, '\0', (uintmax_t)fork->started_at);
+
+        if (n > 0 && log)
+                n += snprintf(text + n, sizeof(text) - (size_t)n, "%clog=%s", '\0', log);
+        if (n < 0 || (size_t)n >= sizeof(text))
+                return -ENAMETOOLONG;
+        return send_words(fd, text, (size_t)n, worker_fd);
+}
+
+int template_socket_go(int fd)
+{
+        return send_words(fd, "go", strlen("go"), -1);
+}

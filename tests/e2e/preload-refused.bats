@@ -1,0 +1,131 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# What cannot be forked boots separately, and is told of; a template that means harm does none.
+# seconds: 60
+# promises: P1 P4 P8
+load preload
+
+first_template() { sed -n "s/.*the template of fleet 'default' (pid \([0-9]*\)) loads the application.*/\1/p" sqmgr.log | head -n 1; }
+refused_like() { fleet .template.refused | grep -q "$1"; }
+
+@test "refused: a command that loses RUBYOPT on its way is a worker, takes jobs, and is never killed" {
+        start_redis
+        make_jobs
+        make_release 1
+        configure_preload 'active_process_count = 2' 'command = env -u RUBYOPT sidekiq -r ./app.rb -c 1'
+        sed -i '/^command = sidekiq/d' sqmgr.ini
+        enqueue 1 Hold "$folder/release"
+        start_sqmgr
+        wait_until 60 ready 2
+        first=$(first_template)
+        fleet_is "any(.workers[]; .pid == $first)"
+        fleet_is 'all(.workers[]; .forked | not)'
+        told preload-refused 1
+        template_is '.pid == null and .state == null'
+        refused_like 'its command went on to work instead of waiting to be forked, and is worker default/'
+        sqmgrctl status | grep -q 'template: none, workers boot separately: its command went on'
+        run sqmgrctl doctor
+        [[ $output == *'preload: its workers boot separately: its command went on'* ]]
+        sqmgrctl metrics | grep -qx 'sqmgr_template_refused{fleet="default"} 1'
+        touch release
+        wait_until 20 has_done 1
+        # Each for itself from now on.
+        kill_worker "$first" 2
+        [ "$(releases 2)" = 1:2 ]
+        told preload-refused 1
+        all_are_known
+        # What is mended is tried anew.
+        set_line command 'sidekiq -r ./app.rb -c 1'
+        sqmgrctl reload
+        run -0 sqmgrctl restart --wait --timeout 120s
+        fleet_is '.template.state == "ready" and .template.refused == null and all(.workers[] | select(.state == "active"); .forked)'
+}
+
+@test "refused: where the command does not see the Ruby file it boots separately" {
+        unshare -m true 2>/dev/null || skip 'this machine lets nobody have a mount namespace'
+        cat >elsewhere <<'END'
+#!/bin/sh
+file=${RUBYOPT#-r}
+[ -z "$file" ] || mount -t tmpfs none "${file%/*}" || exit
+exec sidekiq -r ./app.rb -c 1
+END
+        chmod 755 elsewhere
+        start_redis
+        make_jobs
+        make_release 1
+        configure_preload 'active_process_count = 2' "command = unshare -m $folder/elsewhere"
+        sed -i '/^command = sidekiq/d' sqmgr.ini
+        start_sqmgr
+        wait_until 60 ready 2
+        told preload-refused 1
+        refused_like "its command does not see '.*sqmgr-preload.rb' where it runs"
+        fleet_is '.crash.count == 0 and all(.workers[]; .forked | not)'
+        [ "$(releases 2)" = 1:2 ]
+}
+
+@test "refused: a socket that the application leaves open is named, and the next release is forked again" {
+        start_redis
+        make_jobs
+        make_release 1 "require 'socket'; SOCKET = UNIXSocket.new('$folder/redis.sock')"
+        configure_preload 'active_process_count = 2'
+        start_sqmgr
+        wait_until 60 ready 2
+        told preload-refused 1
+        refused_like "its application leaves socket [0-9]* to $folder/redis.sock open, which all workers would share"
+        fleet_is 'all(.workers[]; .forked | not)'
+        wait_until 20 all_are_known
+        old=$(worker_pids)
+        make_release 2
+        run -0 sqmgrctl restart --wait=drained --timeout 120s
+        # shellcheck disable=SC2086
+        gone $old
+        fleet_is '.template.refused == null and all(.workers[]; .forked)'
+        run sqmgrctl doctor
+        [[ $output != *'boot separately'* ]]
+}
+
+fds() { find "/proc/$sqmgr_pid/fd" -type l | wc -l; }
+fds_are() { [ "$(fds)" = "$1" ]; }
+fleets_are() { [ "$(sqmgrctl status --json | jq '.fleets | length')" = "$1" ]; }
+log_has() { grep -qE "$1" sqmgr.log; }
+
+@test "refused: a template that does not keep to what is agreed is ended, and harms no other fleet" {
+        start_fleet 2
+        old=$(worker_pids) template=$(template)
+        echo "${old%% *}" >victim
+        echo 1 >init
+        cp sqmgr.ini harmless.ini
+        descriptors=$(fds)
+        declare -A said=(
+                [twice]='it said something that was not asked for' [garbage]='it said something that was not asked for'
+                [oversized]='what it says is none of ours' [fds]='what it says is none of ours'
+                [many-fds]='what it says is none of ours' [flood]='it said something that was not asked for'
+                [closes]='it has hung up'
+                [hello-itself]='what says that it was forked is none of its forks'
+                [hello-of-victim]='what says that it was forked is none of its forks'
+                [hello-of-init]='what says that it was forked is none of its forks'
+                [older]='what says that it was forked is none of its forks'
+                [worker-garbage]='what its fork says is none of ours' [worker-fds]='what its fork says is none of ours'
+                [worker-oversized]='what its fork says is none of ours'
+                [worker-stays]='did not fork within' [mute]='did not fork within'
+                [worker-error]='could not be forked: .\[31m'
+        )
+        for how in "${!said[@]}"; do
+                printf '%s\n' "[fleet:$how]" "command = /usr/bin/python3 $e2e/preload_hostile.py $how" \
+                        "directory = $folder" 'preload = yes' 'backoff_min = 60s' "log = $folder/hostile.log"
+        done >>sqmgr.ini
+        sqmgrctl reload
+        for how in "${!said[@]}"; do
+                wait_until 60 log_has "($how/1|fleet '$how').*${said[$how]}"
+        done
+        # sqmgr is as it was, and so is the fleet beside them.
+        [ "$(worker_pids)" = "$old" ]
+        kill_worker "${old##* }" 2
+        [ "$(template)" = "$template" ]
+        [ "$(releases 2)" = 1:2 ]
+        cp harmless.ini sqmgr.ini
+        sqmgrctl reload
+        wait_until 60 fleets_are 1
+        wait_until 20 fds_are "$descriptors"
+        alive "$sqmgr_pid"
+}

@@ -1,0 +1,212 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Templates and sqmgr die, freeze and run short: no worker is touched, none is unknown, and there are as many as before.
+# seconds: 75
+# promises: P1 P3 P4 P8
+# shellcheck disable=SC2030,SC2031
+load preload
+
+@test "preload: a template that is killed is replaced, its workers go on, and another fork is made" {
+        start_fleet 3
+        old=$(worker_pids) template=$(template)
+        enqueue 1 Hold "$folder/release"
+        wait_until 20 has_started 1
+        kill -KILL "$template"
+        wait_until 60 other_template_than "$template"
+        [ "$(worker_pids)" = "$old" ]
+        told template-failed 1
+        sqmgrctl events | grep -q "the template of fleet 'default' (pid $template) was killed by signal 9"
+        sqmgrctl metrics | grep -qx 'sqmgr_template_failures_total{fleet="default"} 1'
+        touch release
+        wait_until 20 has_done 1
+        kill_worker "${old%% *}" 3
+        fleet_is 'all(.workers[]; .forked) and .template.refused == null'
+        all_are_known
+}
+
+# Workers, and the template that is kept.
+all_are_known_but_one() {
+        local workers
+        # shellcheck disable=SC2086
+        workers=$(worker_pids) && [ "$(without "$(marked_pids)" $workers | wc -w)" = 1 ]
+}
+
+@test "preload: a template that does not come to its end of loading is given up, three times, and says so" {
+        make_jobs
+        make_release 1
+        start_fleet 2 'boot_timeout = 2s'
+        old=$(worker_pids)
+        make_release 2 'sleep'
+        run -1 sqmgrctl restart --wait --timeout 120s
+        [[ $output == *'did not load the application within boot_timeout'* ]]
+        [ "$(worker_pids)" = "$old" ]
+        fleet_is '.rollout.state == "halted" and .template.kept_generation == 1'
+        wait_until 20 all_are_known_but_one
+}
+
+@test "preload: after a kill -9 of sqmgr a frozen template is found and ended, others end by themselves" {
+        start_fleet 3
+        old=$(worker_pids) template=$(template)
+        enqueue 3 Hold "$folder/release"
+        wait_until 20 has_started 3
+        kill_sqmgr
+        wait_until 10 gone "$template"
+        start_sqmgr
+        wait_until 60 other_template_than "$template"
+        [ "$(worker_pids)" = "$old" ]
+        frozen=$(template)
+        kill -STOP "$frozen"
+        kill_sqmgr
+        alive "$frozen"
+        start_sqmgr
+        wait_until 20 gone "$frozen"
+        wait_until 60 template_ready
+        [ "$(worker_pids)" = "$old" ]
+        fleet_is 'all(.workers[]; .forked)'
+        kill_worker "${old%% *}" 3
+        touch release
+        wait_until 20 has_done 2
+        [ "$(jobs_started)" = 3 ]
+        [ "$(jobs_run_twice)" = 0 ]
+        all_are_known
+}
+
+loads_begun() { [ "$(wc -l <loading)" = "$1" ]; }
+
+@test "preload: kill -9 of sqmgr in a restart whose template loads: the next loads another, and it ends done" {
+        start_fleet 2
+        old=$(worker_pids)
+        make_release 2 "File.write('$folder/loading', \"#{Process.pid}\\n\", mode: 'a')
+                sleep 0.05 until File.exist?('$folder/load')"
+        sqmgrctl restart
+        wait_until 30 loads_begun 1
+        kill_sqmgr
+        start_sqmgr
+        wait_until 30 loads_begun 2
+        [ "$(worker_pids)" = "$old" ]
+        template_is '.state == "loading" and .generation == 2'
+        touch load
+        wait_until 60 fleet_is '.rollout.state == "done" and .active == 2'
+        [ "$(releases 2)" = 2:2 ]
+        wait_until 20 gone "$(head -n 1 loading)"
+        told template-failed 0
+        # shellcheck disable=SC2086
+        wait_until 60 gone $old
+        wait_until 20 all_are_known
+}
+
+# Each worker notes that it begins.
+noting='Sidekiq.configure_server { |config| config.on(:startup) { File.write("../began", "#{Process.pid}\n", mode: "a") } }'
+began() { sort -un began | xargs; }
+was_known() { grep -qx "$1" known || grep -qE "default/[0-9]+ \(pid $1\) " sqmgr.log; } # PID
+queue_is_empty() { [ "$(redis llen queue:default)" = 0 ]; }
+
+@test "preload: kill -9 of sqmgr while forks are asked for, again and again: no worker that was not known" {
+        make_jobs
+        make_release 1 "$noting"
+        start_fleet 4
+        enqueue 200 Sleep 0.3
+        for round in {1..15}; do
+                read -r -a pids <<<"$(worker_pids)"
+                # Of as many as are there by now.
+                kill -KILL "${pids[@]:0:$((1 + round % 3))}" || true
+                [ $((round % 4)) = 0 ] || sleep "0.$(((round * 37) % 40))"
+                kill_sqmgr
+                start_sqmgr
+                worker_pids | tr ' ' '\n' >>known
+                [ "$(fleet '.workers | length')" -le 4 ]
+                [ "$(marked_pids | wc -w)" -le 6 ]
+                [ $((round % 3)) != 0 ] || wait_until 60 ready 4
+        done
+        wait_until 60 ready 4
+        wait_until 60 template_ready
+        wait_until 20 all_are_known
+        [ "$(fleet '.workers | length')" = 4 ]
+        # Each that began was told of as a worker.
+        for pid in $(began); do
+                was_known "$pid" || { echo "nobody knew $pid" && false; }
+        done
+        wait_until 60 queue_is_empty
+        [ "$(jobs_run_twice)" = 0 ]
+        echo "# 15 rounds: $(began | wc -w) workers began, $(marked_pids | wc -w) processes at the end" >&3
+}
+
+@test "preload: where the state cannot be written a fork waits, does nothing, and goes on once it can" {
+        unshare -m true 2>/dev/null || skip 'this machine lets nobody have a mount namespace'
+        mkdir "$folder/state"
+        # shellcheck disable=SC2034
+        sqmgr_lines="state_file = $folder/state/state"
+        start_redis
+        make_jobs
+        make_release 1 "$noting"
+        configure_preload 'active_process_count = 2'
+        launch sqmgr unshare -m sh -c "mount -t tmpfs -o size=80k,mode=755 none $folder/state && exec sqmgr -c $folder/sqmgr.ini"
+        sqmgr_pid=$!
+        wait_until 60 ready 2
+        old=$(worker_pids)
+        disk=/proc/$sqmgr_pid/root$folder/state
+        # Where it would write is a directory, and not empty.
+        rm -f "$disk/state.new"
+        mkdir -p "$disk/state.new/taken"
+        kill -KILL "${old%% *}"
+        wait_until 20 fleet_is 'any(.workers[]; .waits_for_code == "state")'
+        grep -q 'cannot write the state file' sqmgr.log
+        new=$(fleet '.workers[] | select(.waits_for_code == "state") | .pid')
+        sqmgrctl why "$(fleet '.workers[] | select(.waits_for_code == "state") | .id')" | grep -q 'waits to be written into the state file'
+        # It has done nothing while another one takes a job, and has it.
+        enqueue 1 Hold "$folder/release"
+        wait_until 20 has_started 1
+        [ "$(began)" = "$old" ]
+        fleet_is ".workers[] | select(.pid == $new) | .waits_for_code == \"state\" and .state == \"starting\""
+        rmdir "$disk/state.new/taken" "$disk/state.new"
+        wait_until 30 ready 2
+        [ "$(worker_pids | tr ' ' '\n' | grep -cx "$new")" = 1 ]
+        grep -q 'is written again' sqmgr.log
+        touch release
+        all_are_known
+}
+
+reexecs_are() { [ "$(grep -c 'has taken over' sqmgr.log)" = "$1" ]; }
+
+@test "preload: a re-exec keeps the template, and forks go on" {
+        start_fleet 3
+        old=$(worker_pids) template=$(template)
+        run -0 sqmgrctl reexec
+        [ "$(template)" = "$template" ]
+        [ "$(worker_pids)" = "$old" ]
+        kill_worker "${old%% *}" 3
+        [ "$(template)" = "$template" ]
+        kill -USR2 "$sqmgr_pid"
+        wait_until 20 reexecs_are 2
+        kill_worker "$(fleet '.workers[0].pid')" 3
+        [ "$(template)" = "$template" ]
+        fleet_is 'all(.workers[]; .forked)'
+        alive "${old##* }"
+        told template-failed 0
+        count=$(find "/proc/$sqmgr_pid/fd" -type l | wc -l)
+        run -0 sqmgrctl reexec
+        wait_until 20 ready 3
+        [ "$(find "/proc/$sqmgr_pid/fd" -type l | wc -l)" -le $((count + 2)) ]
+        [ "$(template)" = "$template" ]
+        all_are_known
+        # It is still its child, whose end is known.
+        kill -KILL "$template"
+        wait_until 20 grep -q "the template of fleet 'default' (pid $template) was killed by signal 9" sqmgr.log
+        wait_until 60 template_ready
+}
+
+job_shown() { [ "$(sqmgrctl jobs --json | jq '.jobs | length')" = 1 ]; }
+
+@test "preload: the job of a fork that is killed is put back" {
+        start_fleet 2 'rescue_jobs = requeue'
+        enqueue 1 Hold "$folder/release"
+        wait_until 20 has_started 1
+        wait_until 30 job_shown
+        pid=$(sqmgrctl jobs --json | jq '.jobs[0].pid')
+        fleet_is ".workers[] | select(.pid == $pid) | .forked"
+        kill_worker "$pid" 2
+        wait_until 20 told job-rescued 1
+        touch release
+        wait_until 30 has_done 1
+        [ "$(redis hvals ledger:started)" = 2 ]
+}

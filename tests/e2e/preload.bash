@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+# What the tests of preload share: an application in releases, and what is known of templates and forks.
+# shellcheck shell=bash disable=SC2034,SC2154
+load helpers
+
+# A release is a file that says which, and loads these: what asks for jobs loads them alone.
+make_jobs() {
+        cat "$e2e/app.rb" - >"$folder/jobs.rb" <<'END'
+
+class Tell
+  include Counted
+
+  def perform(path)
+    counted do
+      Sidekiq.redis { |redis| redis.rpush("told", "#{RELEASE} #{Process.pid} #{ENV["FLAVOUR"]}".strip) }
+      wait_for(path)
+    end
+  end
+end
+END
+        app=$folder/jobs.rb
+}
+make_release() { # NAME [LINE]
+        mkdir "$folder/$1"
+        printf '%s\n' "RELEASE = \"$1\"" "${2-}" 'require_relative "../jobs"' >"$folder/$1/app.rb"
+        ln -sfn "$1" "$folder/current"
+}
+
+# One thread each: so as many jobs at a time as there are workers are in one each.
+configure_preload() { # LINE...
+        configure <<END
+command = sidekiq -r ./app.rb -c 1
+directory = $folder/current
+preload = yes
+ready_after = 300ms
+backoff_min = 200ms
+backoff_max = 1s
+max_processes = 9
+environment = SQMGR_MARK=$folder ${flavour:+FLAVOUR=$flavour}
+$(printf '%s\n' "$@")
+END
+}
+
+start_fleet() { # COUNT [LINE...]
+        start_redis
+        make_jobs
+        [ -e "$folder/current" ] || make_release 1
+        configure_preload "active_process_count = $1" "${@:2}"
+        start_sqmgr
+        wait_until 60 ready "$1"
+}
+
+# The line of the fleet's is that from now on.
+set_line() { # KEY VALUE
+        sed -i "/^$1 = /d" "$folder/sqmgr.ini"
+        echo "$1 = $2" >>"$folder/sqmgr.ini"
+}
+
+# What each of so many workers runs, with its pid, in the order of these.
+tell_all() { # COUNT
+        local go
+        go=$(mktemp -u "$folder/go.XXXXXX")
+        redis del told >/dev/null
+        # Sidekiq 7 says to whom it connects.
+        enqueue "$1" Tell "$go" >/dev/null
+        wait_until 30 told_are "$1"
+        redis lrange told 0 -1 | sort -k2,2n
+        touch "$go"
+}
+told_are() { [ "$(redis llen told)" = "$1" ]; }
+all_done() { [ "$(jobs_done)" = "$(jobs_started)" ]; }
+releases() { tell_all "$1" | cut -d' ' -f1 | sort | uniq -c | awk '{ print $2 ":" $1 }' | xargs; } # COUNT
+
+template() { fleet .template.pid; }
+template_is() { fleet_is ".template | $1"; }
+template_ready() { template_is '.state == "ready"'; }
+other_template_than() { template_is ".state == \"ready\" and .pid != $1"; }
+forks() { sqmgrctl metrics | awk '$1 ~ /^sqmgr_template_forks_total/ { print $2 }'; }
+told() { # EVENT COUNT
+        local events
+        events=$(sqmgrctl events --json) &&
+                [ "$(jq -rs "[.[] | select(.event == \"$1\")] | length" <<<"$events")" = "$2" ]
+}
+
+parent_of() { awk '/^PPid:/ { print $2 }' "/proc/$1/status"; }
+session_of() { ps -o sid= "$1" | xargs; }
+mark_of() { tr '\0' '\n' <"/proc/$1/environ" | sed -n "s/^$2=//p"; } # PID NAME
+
+# All processes of the fleet's that live, wrappers, templates and workers, by the mark that they carry.
+marked_pids() {
+        local environ
+        while read -r environ; do
+                environ=${environ#/proc/}
+                ! alive "${environ%/environ}" || echo "${environ%/environ}"
+        done < <(grep -slzFx "SQMGR_MARK=$folder" /proc/[0-9]*/environ) | sort -n | xargs
+}
+# Of these none is unknown to sqmgr.
+all_are_known() {
+        local known
+        known=$(fleet '[.workers[].pid, .template.pid // empty] | sort | join(" ")') && [ "$(marked_pids)" = "$known" ]
+}
+
+kill_sqmgr() {
+        # shellcheck disable=SC2046
+        record $(marked_pids)
+        kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" 2>/dev/null || true
+}
+
+# Waits until another is in its place, and there are so many.
+kill_worker() { # PID COUNT
+        kill -KILL "$1"
+        wait_until 30 fleet_is "all(.workers[]; .pid != $1)"
+        wait_until 30 ready "$2"
+}
+
+# The words of the first that are none of the others.
+without() { # WORDS WORD...
+        local word
+        for word in $1; do
+                [[ " ${*:2} " == *" $word "* ]] || echo "$word"
+        done | xargs
+}

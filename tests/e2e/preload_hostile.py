@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""A template that does not keep to what is agreed.
+
+Usage: preload_hostile.py HOW, as preload-refused.bats names them; hello-of-FILE: the pid that stands in a file
+"""
+import array
+import os
+import socket
+import struct
+import sys
+import time
+
+how = sys.argv[1]
+READY = b"ready\0version=1"
+
+
+def send(channel, message, fds=(), pid=None):
+    controls = []
+    if fds:
+        controls.append((socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds)))
+    if pid:
+        controls.append((socket.SOL_SOCKET, socket.SCM_CREDENTIALS, struct.pack("3i", pid, os.getuid(), os.getgid())))
+    channel.sendmsg([message], controls)
+
+
+def the_end():
+    while True:
+        time.sleep(1000)
+
+
+# It is no worker either, once it has been refused as a template.
+control = socket.socket(fileno=int(os.environ.get("SQMGR_TEMPLATE") or sys.exit(1)))
+older = os.fork() if how == "older" else None
+if older == 0:
+    the_end()
+time.sleep(0.1)  # so that what is asked for now is seen to be younger
+send(control, READY)
+
+if how == "twice":
+    send(control, READY)
+elif how == "garbage":
+    send(control, b"\xff\xfe\0\0\0fork me")
+elif how == "oversized":
+    send(control, b"x" * 4097)
+elif how == "fds":
+    send(control, READY, [0, 1, 2])
+elif how == "many-fds":
+    send(control, READY, [0] * 200)
+elif how == "flood":
+    while True:
+        control.send(READY)
+elif how == "closes":
+    control.close()
+    the_end()
+else:
+    message, fds, _, _ = socket.recv_fds(control, 4096, 4)
+    worker = socket.socket(fileno=fds[0])
+    if how == "hello-itself":
+        send(worker, b"hello")
+    elif how.startswith("hello-of-"):
+        # Root may say so of any process.
+        send(worker, b"hello", pid=int(open(how.removeprefix("hello-of-")).read()))
+    elif how == "older":
+        send(worker, b"hello", pid=older)
+    elif how == "worker-garbage":
+        send(worker, b"go")
+    elif how == "worker-fds":
+        send(worker, b"hello", [0, 1, 2])
+    elif how == "worker-oversized":
+        send(worker, b"error\0" + b"x" * 5000)
+    elif how == "worker-stays":
+        # A child that remains its own.
+        if os.fork() == 0:
+            send(worker, b"hello")
+            the_end()
+    elif how == "worker-error":
+        send(worker, b"error\0errno=0\0" + b"\x1b[31m\n" * 100)
+the_end()

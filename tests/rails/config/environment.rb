@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: MIT
+require_relative "application"
+Rails.application.initialize!

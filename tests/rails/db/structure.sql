@@ -1,0 +1,11 @@
+-- SPDX-License-Identifier: MIT
+-- Nothing here is unique: what was done twice must be seen.
+CREATE TABLE runs (
+        id bigserial PRIMARY KEY,
+        number integer NOT NULL,
+        worker text,
+        pid integer NOT NULL,
+        loader integer NOT NULL,
+        backend integer NOT NULL DEFAULT pg_backend_pid(),
+        wrong integer
+);

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/* What is promised of templates and their forks, checked as the promises of check.c are. */
+#include "sim.h"
+
+#define SEC USEC_PER_SEC
+
+bool check_is_nobodys(const struct process *process)
+{
+        if (process->left_behind || process->let_go || process->unseen)
+                return true;
+        /* A fork that waits runs nothing, and ends where nobody has heard of it; nor does a template, but for
+         * one that works. */
+        return process->awaits_go ||
+               (process->is_template && (!process->booted || process->as_template.template));
+}
+
+unsigned check_forking(const struct sim *sim, unsigned fleet, uint64_t generation)
+{
+        unsigned n = 0;
+
+        for (size_t i = 0; sim->fleets[fleet].preloads && i < sim->n_processes; i++) {
+                const struct template_process *template = &sim->processes[i]->as_template;
+
+                n += sim->processes[i]->fleet == fleet && template->index != 0 &&
+                     template->generation >= generation;
+        }
+        return n;
+}
+
+bool check_preloads(const struct sim *sim, unsigned fleet)
+{
+        const struct fleet *core = sim->shell.world->fleets[fleet];
+
+        return core->settings->preload && core->settings->traits->can_preload &&
+               fleet_order(core) == ORDER_RUN && !sim->shell.world->shutting_down &&
+               fleet_preload_refused(core)[0] == '\0';
+}
+
+/* Known to sqmgr, that it is ready, too, and not that it has ended: of one in a wrapper it learns that last.
+ */
+static bool seems_ready(const struct template_process *template)
+{
+        return template->template && !template->template->lost && template->ready &&
+               template->ended_at == 0 && !template->unsafe &&
+               (template->connected || template->process->exit_tell_at != USEC_INFINITY);
+}
+
+const struct template_process *check_template(const struct sim *sim, unsigned fleet, bool newest)
+{
+        uint64_t generation = sim->shell.world->fleets[fleet]->generation;
+        const struct template_process *found = NULL;
+
+        for (size_t i = 0; sim->fleets[fleet].preloads && i < sim->n_processes; i++) {
+                const struct template_process *template = &sim->processes[i]->as_template;
+
+                if (sim->processes[i]->fleet == fleet && seems_ready(template) &&
+                    (template->generation == generation) == newest &&
+                    (!found || template->generation < found->generation))
+                        found = template;
+        }
+        return found;
+}
+
+bool check_load_lacks_memory(const struct sim *sim, unsigned fleet)
+{
+        const struct world *world = sim->shell.world;
+
+        return check_preloads(sim, fleet) && !check_template(sim, fleet, true) &&
+               world->available_bytes > 0 &&
+               memory_is_short(world, memory_reserved_bytes(world, sim->now),
+                               fleet_template_bytes(world->fleets[fleet]));
+}
+
+void check_fork(struct sim *sim, const struct action *action)
+{
+        const struct fleet *fleet = action->fleet;
+        unsigned number = check_number(sim, fleet);
+        const struct template_process *from = action->template ? action->template->process : NULL;
+        const struct template_process *old = check_template(sim, number, false);
+        const struct template_process *new = check_template(sim, number, true);
+
+        if (!from && old && fleet->rollout.state == ROLLOUT_HALTED && fleet->settings->preload)
+                violate(sim, "P7", "after a halt a worker is started, though the old code is there to fork");
+        if (!from)
+                return;
+        if (from->unsafe)
+                violate(sim, "P1", "%s is forked, though it leaves a socket open for all to share",
+                        process_name(sim, from->process));
+        if (from->index != 0)
+                violate(sim, "P3", "%s is asked for %u while it forks %u", process_name(sim, from->process),
+                        action->index, from->index);
+        for (size_t i = 0; i < sim->n_processes; i++)
+                if (sim->processes[i]->fleet == number &&
+                    sim->processes[i]->as_template.index == action->index)
+                        violate(sim, "P3", "place %u is given twice", action->index);
+        if (fleet->rollout.state == ROLLOUT_HALTED && old && from != old)
+                violate(sim, "P7",
+                        "after a halt a worker is forked from generation %llu, the old one is %llu",
+                        (unsigned long long)from->generation, (unsigned long long)old->generation);
+        if (fleet->rollout.state == ROLLOUT_RUNNING && new &&from != new)
+                violate(sim, "P6", "a worker is forked from generation %llu, though %llu is ready",
+                        (unsigned long long)from->generation, (unsigned long long)new->generation);
+}
+
+/* No process runs that is not in the state. */
+void check_go(struct sim *sim, const struct process *process)
+{
+        struct state *state = NULL;
+        bool found = false;
+
+        if (state_unpack(sim->shell.state, sim->shell.state_size, "boot", sim->now, &state) == STATE_READ)
+                for (size_t i = 0; i < state->n_fleets; i++)
+                        for (size_t j = 0; j < state->fleets[i].n_workers; j++) {
+                                const struct worker *worker = &state->fleets[i].workers[j].worker;
+
+                                found |= worker->pid == process->pid && worker->pid_start == process->start;
+                        }
+        state_free(state);
+        if (!found)
+                violate(sim, "P4", "%s is let go on before it is in the state", process_name(sim, process));
+}
+
+void check_hello(struct sim *sim, const struct process *process)
+{
+        struct fleet_sim *model = &sim->fleets[process->fleet];
+
+        model->slowest_fork = MAX(model->slowest_fork, sim->now - process->spawned_at);
+        model->troubles = 0;
+        check_flapping(sim, process->worker->fleet);
+        if (process->worker->index != process->index ||
+            process->worker->generation != process->mark_generation)
+                violate(sim, "P4", "%s is taken for another", process_name(sim, process));
+}
+
+/* Long enough for any fork: it was asked for, and the template and sqmgr could do something about it. */
+static bool fork_is_overdue(const struct sim *sim, const struct template_process *template, usec_t slack)
+{
+        const struct process *process = template->process;
+        const struct fleet_sim *model = &sim->fleets[process->fleet];
+        usec_t boot_timeout = sim->shell.world->fleets[process->fleet]->settings->boot_timeout;
+        usec_t patience = MAX(5 * SEC, MIN(10 * model->slowest_fork, boot_timeout));
+        usec_t from = MAX(template->asked_at, MAX(sim->shell.trusted_at, sim->shell.stalled_until));
+
+        if (template->index == 0 || !template->template)
+                return false;
+        if (process->frozen || process->hang_until > template->asked_at)
+                patience *= 20;
+        return sim->now >= from + patience + slack;
+}
+
+void check_template_end(struct sim *sim, const struct template_process *template)
+{
+        const struct process *process = template->process;
+        const struct fleet *fleet = sim->shell.world->fleets[process->fleet];
+        enum rollout_state rollout = fleet->rollout.state;
+        bool forks = template->index != 0 && sim->now >= template->asked_at + 5 * SEC;
+
+        if (evidence_booted(sim, process) && sim->now > process->booted_at + SEC)
+                violate(sim, "P1", "%s works, and is ended as a template", process_name(sim, process));
+        if (check_template(sim, process->fleet, false) != template || forks || !fleet->settings->preload ||
+            fleet_order(fleet) != ORDER_RUN || sim->shell.world->shutting_down)
+                return;
+        if (rollout == ROLLOUT_RUNNING || rollout == ROLLOUT_HALTED)
+                violate(sim, "P7", "%s is ended, though the restart has not ended well",
+                        process_name(sim, process));
+}
+
+void check_template_kill(struct sim *sim, const struct template_process *template)
+{
+        const struct process *process = template->process;
+        usec_t stop_timeout = sim->shell.world->fleets[process->fleet]->settings->stop_timeout;
+
+        if (template->ended_at == 0)
+                violate(sim, "P1", "%s is killed before it was told to end", process_name(sim, process));
+        if (!template->loaded && sim->now < template->ended_at + stop_timeout)
+                violate(sim, "P1", "%s, that may work, is killed %llu s after it was told to end",
+                        process_name(sim, process),
+                        (unsigned long long)((sim->now - template->ended_at) / SEC));
+}
+
+unsigned check_failures(const struct fleet *fleet)
+{
+        return fleet->rollout.failures + fleet->preload.failures + fleet->crash.count;
+}
+
+void check_unborn(struct sim *sim, const struct worker *known, const struct worker *worker, unsigned failures)
+{
+        if (known->awaits_go && worker->state == WORKER_GONE && check_failures(worker->fleet) != failures)
+                violate(sim, "P4", "that %s, which was not told to go on, has ended counts as a failure",
+                        WORKER_ID(worker));
+}
+
+void check_template_trouble(struct sim *sim, const struct template_process *template, bool fails)
+{
+        const struct process *process = template->process;
+        struct fleet_sim *model = &sim->fleets[process->fleet];
+        const struct fleet *fleet = sim->shell.world->fleets[process->fleet];
+
+        model->troubles++;
+        if (!fails || template->ended_at != 0 || template->template->state == TEMPLATE_ENDING ||
+            template->template->lost || fleet->rollout.state != ROLLOUT_RUNNING ||
+            template->generation != fleet->generation || !fleet->redis_up ||
+            fleet->redis_at > process->spawned_at)
+                return;
+        if (model->failed_generation != fleet->generation)
+                model->failures = 0;
+        model->failed_generation = fleet->generation;
+        model->failed_at = sim->now;
+        model->failures++;
+}
+
+unsigned check_living_templates(const struct sim *sim, unsigned fleet)
+{
+        unsigned n = 0;
+
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                const struct process *process = sim->processes[i];
+
+                n += process->fleet == fleet && process->is_template && !process->let_go &&
+                     (process_lives(process) || process->as_template.template);
+        }
+        return n;
+}
+
+/* P6: the template of a new release loads at once. */
+static void check_load(struct sim *sim, unsigned number)
+{
+        struct fleet_sim *model = &sim->fleets[number];
+        const struct fleet *fleet = sim->shell.world->fleets[number];
+        bool any = false;
+
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                const struct template_process *template = &sim->processes[i]->as_template;
+
+                any |= sim->processes[i]->fleet == number && template->template &&
+                       template->generation == fleet->generation && template->ended_at == 0;
+        }
+        if (any || !check_preloads(sim, number) || fleet->rollout.state != ROLLOUT_RUNNING ||
+            check_living_templates(sim, number) >= TEMPLATES_MAX || sim->read_left < MEMORY_PLENTY / 2 ||
+            sim->now < MAX(fleet->hold_until, fleet->crash.next_at) || sim->now < sim->fork_fails_until)
+                model->load_since = 0;
+        else if (model->load_since == 0)
+                model->load_since = sim->now;
+        else if (sim->now > model->load_since + SEC)
+                violate(sim, "P6", "the new release is not loaded");
+}
+
+static void check_kept(struct sim *sim, const struct template_process *template)
+{
+        const struct process *process = template->process;
+        const struct fleet *fleet = sim->shell.world->fleets[process->fleet];
+
+        if (fork_is_overdue(sim, template, 10 * SEC) && template->ended_at == 0)
+                violate(sim, "P8", "%s was asked for a fork %llu s ago", process_name(sim, process),
+                        (unsigned long long)((sim->now - template->asked_at) / SEC));
+        if (fleet->rollout.state == ROLLOUT_DONE && template->generation < fleet->generation &&
+            template->ended_at == 0 && template->ready && process->runner_alive && template->template)
+                violate(sim, "P3", "%s is kept though the restart is done", process_name(sim, process));
+        if (template->template && !template->connected && template->ended_at == 0 && template->loaded &&
+            process->runner_alive)
+                violate(sim, "P3", "%s is kept though nobody speaks with it", process_name(sim, process));
+}
+
+void check_templates(struct sim *sim)
+{
+        for (unsigned i = 0; i < sim->n_fleets; i++) {
+                struct fleet_sim *model = &sim->fleets[i];
+                const struct fleet *fleet = sim->shell.world->fleets[i];
+
+                if (!model->preloads)
+                        continue;
+                for (size_t j = 0; j < sim->n_processes; j++)
+                        if (sim->processes[j]->fleet == i && sim->processes[j]->is_template)
+                                check_kept(sim, &sim->processes[j]->as_template);
+                check_load(sim, i);
+                if (fleet_preload_refused(fleet)[0] != '\0' && !model->excused && model->troubles < 3)
+                        violate(sim, "P5", "fleet '%s' is not preloaded, though nothing is wrong with that",
+                                fleet->settings->name);
+        }
+}
+
+bool check_templates_settled(const struct sim *sim, unsigned number)
+{
+        const struct fleet *fleet = sim->shell.world->fleets[number];
+        bool halted = fleet->rollout.state == ROLLOUT_HALTED || fleet->rollout.state == ROLLOUT_ABORTED;
+        unsigned wanted = check_preloads(sim, number);
+
+        for (size_t i = 0; i < sim->n_processes; i++)
+                if (sim->processes[i]->fleet == number && sim->processes[i]->is_template &&
+                    process_lives(sim->processes[i]) && !sim->processes[i]->let_go &&
+                    !sim->processes[i]->as_template.template)
+                        return false;
+        if (halted && check_template(sim, number, false))
+                return check_living_templates(sim, number) <= TEMPLATES_MAX;
+        return check_living_templates(sim, number) == wanted &&
+               (!wanted || check_template(sim, number, true));
+}

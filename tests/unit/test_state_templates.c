@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+/* What outlives sqmgr of templates, and of what is forked from them: packed and unpacked it is the same, and
+ * bytes that were tampered with are refused. */
+/* promises: P4 */
+#include "frameworks/native/native.h"
+#include "model/plan.h"
+#include "model/state.h"
+#include "world.h"
+
+#define BOOT "the-boot"
+
+static struct test_world t;
+static uint8_t *bytes;
+static size_t size;
+static struct state *state;
+
+static void setup(void)
+{
+        test_world_open(&t, 2);
+        test_preload(&t);
+        bytes = NULL;
+        state = NULL;
+}
+
+static void teardown(void)
+{
+        state_free(state);
+        free(bytes);
+        test_world_close(&t);
+}
+
+static void pack_world(const struct world *world, const struct plan *starting)
+{
+        const struct state_source source = {
+                .world = world, .starting = starting, .boot_id = BOOT, .now = t.now};
+
+        free(bytes);
+        ck_assert_int_eq(state_pack(&source, &bytes, &size), 0);
+}
+
+static unsigned pack(void)
+{
+        pack_world(t.world, NULL);
+        return bytes[8]; /* the version */
+}
+
+static const struct state_fleet *unpack(const char *boot)
+{
+        state_free(state);
+        state = NULL;
+        ck_assert_int_eq(state_unpack(bytes, size, boot, t.now, &state), STATE_READ);
+        ck_assert_uint_eq(state->n_fleets, 1);
+        return &state->fleets[0];
+}
+
+static int outcome(const uint8_t *changed, size_t length)
+{
+        struct state *read = NULL;
+        int r = state_unpack(changed, length, BOOT, t.now, &read);
+
+        ck_assert((r == STATE_READ) == (!!read));
+        state_free(read);
+        return r;
+}
+
+/* With a checksum that agrees. */
+static void seal(uint8_t *changed, size_t length)
+{
+        uint64_t sum = 0xcbf29ce484222325U;
+
+        for (size_t i = 28; i < length; i++)
+                sum = (sum ^ changed[i]) * 0x100000001b3U;
+        for (unsigned i = 0; i < 8; i++) {
+                changed[12 + i] = (uint8_t)((length - 28) >> (8 * i));
+                changed[20 + i] = (uint8_t)(sum >> (8 * i));
+        }
+}
+
+/* Each field has a value of its own, so that none can pass for another. */
+static void make_history(void)
+{
+        t.fleet->generation = 7;
+        t.fleet->templates[0] = (struct template){
+                .fleet = t.fleet,
+                .state = TEMPLATE_READY,
+                .generation = 6,
+                .pid = 4001,
+                .pid_start = 5001,
+                .serving_pid = 4002,
+                .serving_start = 5002,
+                .started_at = t.now - 11,
+                .state_at = t.now - 12,
+                .memory_bytes = 6001,
+        };
+        t.fleet->templates[1] = (struct template){
+                .fleet = t.fleet,
+                .state = TEMPLATE_LOADING,
+                .generation = 7,
+                .pid = 4003,
+                .pid_start = 5003,
+                .started_at = t.now - 13,
+                .state_at = t.now - 14,
+                .memory_bytes = 6002,
+        };
+        t.fleet->preload = (struct preload){
+                .refused = "it cannot be forked",
+                .refused_generation = 5,
+                .failures = 2,
+                .template_bytes = 6003,
+                .slowest_fork = 701,
+        };
+}
+
+START_TEST(an_older_sqmgr_is_told_of_templates_and_only_of_them)
+{
+        ck_assert_uint_eq(pack(), 1);
+        test_tick(&t, 1);
+        ck_assert_uint_eq(pack(), 4);
+        /* They are gone, and what was forked from them lives on. */
+        test_settle(&t);
+        t.fleet_settings.preload = 0;
+        test_run(&t, 2);
+        ck_assert_uint_eq(test_templates(&t), 0);
+        ck_assert_uint_eq(pack(), 4);
+        test_exit(&t, test_worker(&t, 1), 1);
+        test_exit(&t, test_worker(&t, 2), 1);
+        test_tick(&t, 1);
+        ck_assert_uint_eq(test_forked(&t), 0);
+        ck_assert_uint_eq(pack(), 1);
+}
+END_TEST
+
+START_TEST(it_is_told_what_was_refused_as_long_as_that_holds)
+{
+        t.newborn_template.unsafe = "it cannot be forked";
+        test_settle(&t);
+        test_run(&t, 2);
+        ck_assert_uint_eq(test_templates(&t), 0);
+        ck_assert_uint_eq(pack(), 4);
+        ck_assert_str_eq(unpack(BOOT)->preload.refused, "it cannot be forked");
+        t.fleet->generation++;
+        ck_assert_uint_eq(pack(), 1);
+}
+END_TEST
+
+START_TEST(versions_before_tell_what_they_told)
+{
+        const struct traits *traits = t.fleet_settings.traits;
+
+        test_spawn(&t)->unproven = true;
+        ck_assert_uint_eq(pack(), 2);
+        t.fleet_settings.traits = &native_traits;
+        t.fleet_settings.heartbeat = HEARTBEAT_FILE;
+        ck_assert_uint_eq(pack(), 3);
+        ck_assert_uint_eq(unpack(BOOT)->heartbeat, HEARTBEAT_FILE);
+        ck_assert_uint_eq(unpack(BOOT)->n_templates, 0);
+        make_history();
+        ck_assert_uint_eq(pack(), 4);
+        ck_assert_uint_eq(unpack(BOOT)->heartbeat, HEARTBEAT_FILE);
+        ck_assert_uint_eq(unpack(BOOT)->n_templates, 2);
+        ck_assert(unpack(BOOT)->workers[0].worker.unproven);
+        t.fleet_settings.traits = traits;
+}
+END_TEST
+
+static void assert_template_equal(const struct template *a, const struct template *b)
+{
+        ck_assert_int_eq(a->state, b->state);
+        ck_assert_uint_eq(a->generation, b->generation);
+        ck_assert_int_eq(a->pid, b->pid);
+        ck_assert_uint_eq(a->pid_start, b->pid_start);
+        ck_assert_int_eq(a->serving_pid, b->serving_pid);
+        ck_assert_uint_eq(a->serving_start, b->serving_start);
+        ck_assert_uint_eq(a->started_at, b->started_at);
+        ck_assert_uint_eq(a->state_at, b->state_at);
+        ck_assert_uint_eq(a->memory_bytes, b->memory_bytes);
+}
+
+START_TEST(templates_go_on_where_they_were)
+{
+        struct world *world;
+
+        make_history();
+        pack();
+        const struct state_fleet *saved = unpack(BOOT);
+        ck_assert_uint_eq(saved->n_templates, 2);
+        for (size_t i = 0; i < 2; i++)
+                assert_template_equal(&saved->templates[i], &t.fleet->templates[i]);
+
+        ck_assert_int_eq(world_new(&t.settings, 1, &world), 0);
+        struct fleet *fleet = world->fleets[0];
+        state_continue_fleet(fleet, saved, t.now);
+        ck_assert_str_eq(fleet->preload.refused, "it cannot be forked");
+        ck_assert_uint_eq(fleet->preload.refused_generation, 5);
+        ck_assert_uint_eq(fleet->preload.failures, 2);
+        ck_assert_uint_eq(fleet->preload.slowest_fork, 701);
+        ck_assert_uint_eq(fleet->preload.template_bytes, 6003);
+        for (size_t i = 0; i < 2; i++)
+                ck_assert_ptr_nonnull(template_observe_adopted(fleet, &saved->templates[i], true,
+                                                               saved->templates[i].pid_start,
+                                                               saved->templates[i].serving_start));
+        _cleanup_free_ uint8_t *before = bytes;
+        size_t before_size = size;
+        bytes = NULL;
+        fleet->redis_at = t.fleet->redis_at;
+        fleet->random = t.fleet->random;
+        pack_world(world, NULL);
+        ck_assert_uint_eq(size, before_size);
+        ck_assert_mem_eq(bytes, before, size);
+        world_free(world);
+}
+END_TEST
+
+START_TEST(another_boot_ends_the_templates_and_keeps_what_was_refused)
+{
+        make_history();
+        pack();
+        const struct state_fleet *saved = unpack("another");
+
+        ck_assert_uint_eq(saved->n_templates, 0);
+        ck_assert_str_eq(saved->preload.refused, "it cannot be forked");
+        ck_assert_uint_eq(saved->preload.refused_generation, 5);
+}
+END_TEST
+
+START_TEST(a_fork_that_was_asked_for_is_a_start_under_way_of_its_generation)
+{
+        usec_t asked_at = t.now - 3;
+
+        make_history();
+        template_observe_fork_asked(&t.fleet->templates[0], 2, REASON_RESTART, 0, asked_at);
+        pack();
+        const struct state_fleet *saved = unpack(BOOT);
+        ck_assert_uint_eq(saved->n_workers, 1);
+        const struct worker *start = &saved->workers[0].worker;
+        ck_assert_uint_eq(start->index, 2);
+        ck_assert_int_eq(start->pid, 0);
+        ck_assert_uint_eq(start->generation, 6);
+        ck_assert_int_eq(start->started_for, REASON_RESTART);
+        /* By which its process is known, as it has the same in its mark. */
+        ck_assert_uint_eq(start->spawned_at, asked_at);
+}
+END_TEST
+
+START_TEST(so_is_one_that_is_about_to_be_asked_for)
+{
+        make_history();
+        struct action actions[] = {
+                {.kind = ACTION_START, .fleet = t.fleet, .index = 3, .template = &t.fleet->templates[0]},
+                {.kind = ACTION_LOAD, .fleet = t.fleet},
+                {.kind = ACTION_START, .fleet = t.fleet, .index = 1},
+        };
+        const struct plan starting = {.actions = actions, .n_actions = ELEMENTSOF(actions)};
+
+        pack_world(t.world, &starting);
+        const struct state_fleet *saved = unpack(BOOT);
+        ck_assert_uint_eq(saved->n_workers, 2);
+        ck_assert_uint_eq(saved->workers[0].worker.generation, 7);
+        ck_assert_uint_eq(saved->workers[1].worker.generation, 6);
+        ck_assert_uint_eq(saved->workers[1].worker.index, 3);
+        ck_assert_uint_eq(saved->workers[1].worker.spawned_at, t.now);
+}
+END_TEST
+
+/* One place has one worker: else the whole state would be garbled. */
+START_TEST(a_fork_that_has_come_forward_is_told_once)
+{
+        make_history();
+        struct template *template = &t.fleet->templates[0];
+
+        template_observe_fork_asked(template, 2, REASON_NONE, 0, t.now - 3);
+        const struct worker *worker = test_hello(&t, template);
+        pack();
+        const struct state_fleet *saved = unpack(BOOT);
+        ck_assert_uint_eq(saved->n_workers, 1);
+        const struct worker *told = &saved->workers[0].worker;
+        ck_assert_int_eq(told->pid, worker->pid);
+        ck_assert_uint_eq(told->generation, 6);
+        ck_assert_uint_eq(told->spawned_at, t.now - 3);
+        ck_assert(told->forked && told->awaits_go);
+}
+END_TEST
+
+START_TEST(a_start_that_is_looked_for_does_not_take_the_place_of_a_fork)
+{
+        make_history();
+        const struct underway underway = {.fleet = t.fleet, .start = {.index = 2, .generation = 3}};
+        const struct state_source source = {
+                .world = t.world, .underway = &underway, .n_underway = 1, .boot_id = BOOT, .now = t.now};
+
+        template_observe_fork_asked(&t.fleet->templates[0], 2, REASON_NONE, 0, t.now - 3);
+        ck_assert_int_eq(state_pack(&source, &bytes, &size), 0);
+        const struct state_fleet *saved = unpack(BOOT);
+        ck_assert_uint_eq(saved->n_workers, 1);
+        ck_assert_uint_eq(saved->workers[0].worker.generation, 6);
+}
+END_TEST
+
+START_TEST(what_no_template_can_be_is_garbled)
+{
+        struct template *template = &t.fleet->templates[1];
+
+        make_history();
+        const struct template good = *template;
+        const struct template bad[] = {
+                {.state = _TEMPLATE_STATE_MAX, .generation = 7, .pid = 1},
+                {.state = TEMPLATE_READY, .generation = 0, .pid = 1},
+                {.state = TEMPLATE_READY, .generation = UINT64_MAX, .pid = 1},
+                {.state = TEMPLATE_READY, .generation = 7, .pid = 0},
+                {.state = TEMPLATE_READY, .generation = 7, .pid = -1},
+                {.state = TEMPLATE_READY, .generation = 7, .pid = 1, .serving_pid = -1},
+        };
+        for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
+                *template = bad[i];
+                pack();
+                ck_assert_int_eq(outcome(bytes, size), STATE_GARBLED);
+        }
+        *template = good;
+        pack();
+        ck_assert_int_eq(outcome(bytes, size), STATE_READ);
+}
+END_TEST
+
+/* Behind the text of what was refused: its generation, failures, slowest fork, size; and how many follow. */
+#define PRELOAD_NUMBERS 5
+
+START_TEST(more_templates_than_there_can_be_are_garbled)
+{
+        snprintf(t.fleet->preload.refused, sizeof(t.fleet->preload.refused), "no");
+        t.fleet->preload.refused_generation = 1;
+        pack();
+        ck_assert_int_eq(outcome(bytes, size), STATE_READ);
+        /* None follows. */
+        ck_assert_uint_eq(bytes[size - 8], 0);
+        for (uint8_t n = 1; n < 4; n++) {
+                bytes[size - 8] = n;
+                seal(bytes, size);
+                ck_assert_int_eq(outcome(bytes, size), STATE_GARBLED);
+        }
+        bytes[size - 8] = 0;
+        /* A text that is longer than all that is left, and one with an end in it. */
+        uint8_t *length = bytes + size - (PRELOAD_NUMBERS * 8) - 2 - 8;
+        ck_assert_uint_eq(*length, 2);
+        *length = 200;
+        seal(bytes, size);
+        ck_assert_int_eq(outcome(bytes, size), STATE_GARBLED);
+        *length = 2;
+        length[8] = 0;
+        seal(bytes, size);
+        ck_assert_int_eq(outcome(bytes, size), STATE_GARBLED);
+}
+END_TEST
+
+START_TEST(names_what_is_wrong_with_the_bytes)
+{
+        make_history();
+        pack();
+        for (size_t length = 1; length < size; length++) {
+                uint8_t *part = malloc(length);
+
+                memcpy(part, bytes, length);
+                ck_assert_int_eq(outcome(part, length), STATE_TRUNCATED);
+                if (length > 28) {
+                        seal(part, length);
+                        ck_assert_int_ge(outcome(part, length), 0);
+                }
+                free(part);
+        }
+        for (size_t i = 0; i < size; i++) {
+                bytes[i] ^= 0x20;
+                ck_assert_int_ne(outcome(bytes, size), STATE_READ);
+                bytes[i] ^= 0x20;
+        }
+}
+END_TEST
+
+static uint64_t random_state = 1;
+static uint64_t random_next(uint64_t below)
+{
+        random_state = random_state * 6364136223846793005U + 1442695040888963407U;
+        return (random_state >> 33) % below;
+}
+
+START_TEST(garbage_behind_a_good_checksum_does_no_harm)
+{
+        unsigned outcomes[STATE_NEWER + 1] = {0};
+
+        make_history();
+        pack();
+        for (unsigned round = 0; round < 20000; round++) {
+                uint8_t *changed = malloc(size);
+
+                memcpy(changed, bytes, size);
+                /* Most of it in what is of templates. */
+                for (uint64_t n = 1 + random_next(4); n > 0; n--)
+                        changed[size - 1 - random_next(MIN(size - 28, (size_t)250))] =
+                                (uint8_t)(random_next(2) ? random_next(256) : 0xff * random_next(2));
+                seal(changed, size);
+                int r = outcome(changed, size);
+                ck_assert_int_ge(r, 0);
+                outcomes[r]++;
+                free(changed);
+        }
+        ck_assert_uint_gt(outcomes[STATE_READ], 0);
+        ck_assert_uint_gt(outcomes[STATE_GARBLED], 0);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("state templates");
+        TCase *tcase = tcase_create("state templates");
+
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_add_test(tcase, an_older_sqmgr_is_told_of_templates_and_only_of_them);
+        tcase_add_test(tcase, it_is_told_what_was_refused_as_long_as_that_holds);
+        tcase_add_test(tcase, versions_before_tell_what_they_told);
+        tcase_add_test(tcase, templates_go_on_where_they_were);
+        tcase_add_test(tcase, another_boot_ends_the_templates_and_keeps_what_was_refused);
+        tcase_add_test(tcase, a_fork_that_was_asked_for_is_a_start_under_way_of_its_generation);
+        tcase_add_test(tcase, so_is_one_that_is_about_to_be_asked_for);
+        tcase_add_test(tcase, a_fork_that_has_come_forward_is_told_once);
+        tcase_add_test(tcase, a_start_that_is_looked_for_does_not_take_the_place_of_a_fork);
+        tcase_add_test(tcase, what_no_template_can_be_is_garbled);
+        tcase_add_test(tcase, more_templates_than_there_can_be_are_garbled);
+        tcase_add_test(tcase, names_what_is_wrong_with_the_bytes);
+        tcase_add_test(tcase, garbage_behind_a_good_checksum_does_no_harm);
+        suite_add_tcase(suite, tcase);
+        return unit_main(suite);
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+/* Templates: how one ends, by itself and as told, and what becomes of those of an earlier sqmgr. */
+/* promises: P1 P4 */
+#include "world.h"
+
+static struct test_world t;
+
+static void setup(void)
+{
+        test_world_open(&t, 3);
+        test_preload(&t);
+}
+
+static void teardown(void)
+{
+        test_world_close(&t);
+}
+
+static struct template *settle(void)
+{
+        test_settle(&t);
+        return fleet_template(t.fleet);
+}
+
+static bool contains(const char *text, const char *part)
+{
+        return strstr(text, part);
+}
+
+START_TEST(one_that_never_loads_is_ended_after_boot_timeout)
+{
+        t.newborn_template.load_usec = USEC_INFINITY;
+        t.newborn_template.deaf = true;
+        test_run(&t, 121);
+        ck_assert_uint_eq(t.template_ends, 1);
+        ck_assert(contains(test_event_text(&t, EVENT_TEMPLATE_FAILED),
+                           "did not load the application within boot_timeout"));
+        ck_assert_uint_eq(t.fleet->totals.template_failures, 1);
+        ck_assert_ptr_null(fleet_template(t.fleet));
+        /* It may work for all that is known: it has the time that a worker has. */
+        test_run(&t, 59);
+        ck_assert_uint_eq(t.template_kills, 0);
+        test_run(&t, 1);
+        ck_assert_uint_eq(t.template_kills, 1);
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.fleet->totals.template_failures, 1);
+}
+END_TEST
+
+START_TEST(boot_timeout_is_not_over_while_redis_is_away_nor_before_a_look)
+{
+        t.newborn_template.load_usec = USEC_INFINITY;
+        test_tick(&t, 1);
+        struct template *template = fleet_template(t.fleet);
+
+        test_redis(&t, false);
+        test_run(&t, 600);
+        test_redis(&t, true);
+        test_run(&t, 119);
+        ck_assert_uint_eq(t.template_ends, 0);
+        ck_assert_uint_eq(t.pass.plan.wake_at, t.now + USEC_PER_SEC);
+        t.now += 2 * USEC_PER_SEC;
+        test_plan(&t);
+        ck_assert_uint_eq(test_planned(&t, ACTION_TEMPLATE_END, NULL), 0);
+        ck_assert_ptr_null(template_observe_booted(template, false, t.now));
+        test_plan(&t);
+        ck_assert_uint_eq(test_planned(&t, ACTION_TEMPLATE_END, NULL), 1);
+}
+END_TEST
+
+START_TEST(the_end_of_a_ready_one_leaves_its_workers_alone)
+{
+        struct template *template = settle();
+
+        test_run(&t, 60);
+        test_template_exit(&t, template);
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.loads, 2);
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
+        ck_assert_uint_eq(t.fleet->preload.failures, 0);
+        ck_assert(contains(test_event_text(&t, EVENT_TEMPLATE_FAILED), "exited with status 1 after "));
+        ck_assert_uint_eq(test_counts(&t).ready, 3);
+        test_run(&t, 60);
+        ck_assert_uint_eq(test_counts(&t).ready, 3);
+        ck_assert_uint_eq(t.quiets + t.stops, 0);
+        ck_assert_uint_eq(t.starts, 3);
+}
+END_TEST
+
+START_TEST(after_a_short_life_the_next_one_waits)
+{
+        struct template *template = settle();
+
+        t.fleet_settings.backoff_min = t.fleet_settings.backoff_max = USEC_PER_HOUR;
+        t.now = template->state_at + 59 * USEC_PER_SEC;
+        test_template_exit(&t, template);
+        test_run(&t, 10);
+        ck_assert_uint_eq(t.loads, 1);
+        ck_assert_uint_eq(t.fleet->crash.count, 1);
+        ck_assert_int_eq(t.fleet->waits_for, WAIT_BACKOFF);
+        ck_assert_uint_eq(t.fleet->preload.failures, 0);
+        ck_assert_uint_eq(test_counts(&t).ready, 3);
+}
+END_TEST
+
+START_TEST(one_that_dies_as_it_forks_has_failed)
+{
+        t.newborn_template.fork_usec = USEC_INFINITY;
+        t.fleet_settings.backoff_min = t.fleet_settings.backoff_max = 0;
+        for (unsigned i = 1; i <= 3; i++) {
+                test_template_exit(&t, test_load(&t));
+                ck_assert_uint_eq(t.fleet->totals.template_failures, i);
+        }
+        ck_assert(contains(fleet_preload_refused(t.fleet), "3 times in a row"));
+        ck_assert_uint_eq(t.fleet->crash.count, 3);
+        ck_assert_uint_eq(fleet_free_index(t.fleet), 1);
+}
+END_TEST
+
+START_TEST(a_fork_that_dies_before_it_is_told_to_go_on_failed_to_start)
+{
+        test_load(&t);
+        t.save_fails = true;
+        test_run(&t, 3);
+        ck_assert(test_worker(&t, 2)->awaits_go);
+        test_exit(&t, test_worker(&t, 2), 1);
+        ck_assert(contains(test_event_text(&t, EVENT_START_FAILED), "exited with status 1 as it was forked"));
+        ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 0);
+        ck_assert_uint_eq(t.fleet->crash.count, 1);
+        /* Where that cannot be seen it was the end of its sqmgr. */
+        observe_exit(test_worker(&t, 1), &(struct exit_status){.known = false}, t.now);
+        ck_assert_uint_eq(test_events(&t, EVENT_START_FAILED), 1);
+        ck_assert_uint_eq(t.fleet->crash.count, 1);
+}
+END_TEST
+
+static void order_quiet(void)
+{
+        command_quiet_fleet(t.world, t.fleet, t.now);
+}
+
+static void order_stop(void)
+{
+        command_stop(t.world, t.fleet, false, t.now);
+}
+
+static void order_shutdown(void)
+{
+        command_shutdown(t.world, t.now);
+}
+
+static void order_none(void)
+{
+        t.fleet_settings.active_process_count = 0;
+        t.fleet->scale = 0;
+}
+
+static void order_no_preload(void)
+{
+        t.fleet_settings.preload = 0;
+}
+
+static void (*const orders[])(void) = {order_quiet, order_stop, order_shutdown, order_none, order_no_preload};
+
+START_TEST(where_none_is_to_be_forked_it_ends_at_once)
+{
+        settle();
+        orders[_i]();
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.template_ends, 1);
+        ck_assert_str_eq(template_state_name(t.fleet->templates[0].state), "ending");
+        test_tick(&t, 1);
+        ck_assert_uint_eq(test_templates(&t), 0);
+        test_run(&t, 30);
+        ck_assert_uint_eq(t.loads, 1);
+        ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
+        ck_assert_uint_eq(test_events(&t, EVENT_TEMPLATE_FAILED), 0);
+}
+END_TEST
+
+START_TEST(one_that_loads_ends_as_well_and_another_is_loaded_later)
+{
+        t.newborn_template.load_usec = 60 * USEC_PER_SEC;
+        test_run(&t, 10);
+        order_stop();
+        test_run(&t, 2);
+        ck_assert_uint_eq(test_templates(&t), 0);
+        command_start(t.world, t.fleet, t.now);
+        test_settle(&t);
+        ck_assert_uint_eq(t.loads, 2);
+        ck_assert_uint_eq(test_forked(&t), 3);
+        ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
+}
+END_TEST
+
+START_TEST(one_that_serves_and_does_not_end_is_killed_soon)
+{
+        t.newborn_template.deaf = true;
+        settle();
+        order_no_preload();
+        test_tick(&t, 1);
+        test_run(&t, 4);
+        ck_assert_uint_eq(t.template_kills, 0);
+        ck_assert_uint_eq(t.pass.plan.wake_at, t.now + USEC_PER_SEC);
+        test_run(&t, 1);
+        ck_assert_uint_eq(t.template_kills, 1);
+        test_tick(&t, 1);
+        ck_assert_uint_eq(test_templates(&t), 0);
+        ck_assert_uint_eq(test_counts(&t).ready, 3);
+}
+END_TEST
+
+START_TEST(a_fork_ends_with_the_template_that_was_asked_for_it)
+{
+        t.newborn_template.fork_usec = USEC_INFINITY;
+        test_load(&t);
+        order_quiet();
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.template_ends, 1);
+        ck_assert(!fleet_has_place(t.fleet, 1));
+        ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
+}
+END_TEST
+
+START_TEST(what_is_said_after_its_end_was_asked_for_changes_nothing)
+{
+        t.newborn_template.deaf = true;
+        test_run(&t, 2);
+        struct template *template = fleet_template(t.fleet);
+        order_stop();
+        test_tick(&t, 1);
+        template_observe_ready(template, template->pid, template->pid_start, NULL, t.now);
+        ck_assert_int_eq(template->state, TEMPLATE_ENDING);
+        ck_assert_uint_eq(test_events(&t, EVENT_TEMPLATE_READY), 0);
+        /* But that it serves, and runs no jobs. */
+        ck_assert_uint_eq(template_kill_at(template), t.now + 5 * USEC_PER_SEC);
+}
+END_TEST
+
+START_TEST(a_removed_fleet_is_not_forgotten_before_its_template)
+{
+        struct fleet_settings removed = t.fleet_settings, *list[] = {&removed};
+        struct settings settings = t.settings;
+
+        t.newborn_template.deaf = true;
+        test_load(&t);
+        test_template_process(fleet_template(t.fleet))->fork_usec = USEC_INFINITY;
+        order_stop();
+        test_tick(&t, 1);
+        removed.removed = true;
+        settings.fleets = list;
+        ck_assert_int_eq(world_reload(t.world, &settings, t.now), 0);
+        ck_assert_uint_eq(t.fleet->n_workers, 0);
+        world_forget_removed(t.world);
+        ck_assert_uint_eq(t.world->n_fleets, 1);
+        test_template_exit(&t, test_template(&t, 1));
+        world_forget_removed(t.world);
+        ck_assert_uint_eq(t.world->n_fleets, 0);
+}
+END_TEST
+
+/* As the state of an earlier sqmgr tells of one; it serves below a wrapper. */
+static struct template known_template(enum template_state state)
+{
+        return (struct template){
+                .state = state,
+                .generation = 1,
+                .pid = 50,
+                .pid_start = 500,
+                .serving_pid = state == TEMPLATE_READY ? 51 : 0,
+                .serving_start = state == TEMPLATE_READY ? 510 : 0,
+                .started_at = t.now - 60 * USEC_PER_SEC,
+                .state_at = t.now - 30 * USEC_PER_SEC,
+                .memory_bytes = 1000,
+        };
+}
+
+static struct template *adopt(enum template_state state, bool connected)
+{
+        const struct template known = known_template(state);
+        struct template *template = template_observe_adopted(t.fleet, &known, connected, 500, 510);
+
+        ck_assert_ptr_nonnull(template);
+        ck_assert_ptr_nonnull(template->process = malloc(sizeof(*template->process)));
+        *template->process = t.newborn_template;
+        template->process->started_at = known.started_at;
+        return template;
+}
+
+START_TEST(a_pid_in_use_again_is_no_template)
+{
+        const struct template known = known_template(TEMPLATE_READY),
+                              loading = known_template(TEMPLATE_LOADING);
+
+        ck_assert_ptr_null(template_observe_adopted(t.fleet, &known, false, 501, 511));
+        ck_assert_ptr_null(template_observe_adopted(t.fleet, &known, false, 0, 0));
+        ck_assert_ptr_null(template_observe_adopted(t.fleet, &loading, false, 0, 0));
+        ck_assert_uint_eq(test_templates(&t), 0);
+        const struct template *template = template_observe_adopted(t.fleet, &known, false, 0, 510);
+        ck_assert_int_eq(template->pid, 51);
+        ck_assert_uint_eq(template->pid_start, 510);
+}
+END_TEST
+
+START_TEST(one_that_is_still_spoken_with_is_forked)
+{
+        struct template *template = adopt(TEMPLATE_READY, true);
+
+        test_settle(&t);
+        ck_assert_uint_eq(t.loads, 0);
+        ck_assert_uint_eq(test_forked(&t), 3);
+        ck_assert_ptr_eq(fleet_template(t.fleet), template);
+        ck_assert_int_eq(template->serving_pid, 51);
+}
+END_TEST
+
+START_TEST(a_lost_one_that_served_is_ended_and_another_loaded_at_once)
+{
+        struct template *template = adopt(TEMPLATE_READY, false);
+
+        template->process->deaf = true;
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.template_ends, 1);
+        ck_assert_uint_eq(t.loads, 1);
+        ck_assert_uint_eq(t.starts, 0);
+        test_run(&t, 6);
+        ck_assert_uint_eq(t.template_kills, 1);
+        test_settle(&t);
+        ck_assert_uint_eq(test_forked(&t), 3);
+        ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
+        ck_assert_uint_eq(test_events(&t, EVENT_TEMPLATE_FAILED), 0);
+}
+END_TEST
+
+/* It may turn out to be a worker. */
+START_TEST(a_lost_one_that_loads_is_given_the_time_to_show_what_it_is)
+{
+        t.newborn_template.load_usec = 100 * USEC_PER_SEC;
+        t.newborn_template.works = true;
+        struct template *template = adopt(TEMPLATE_LOADING, false);
+
+        t.newborn_template.load_usec = 5 * USEC_PER_SEC;
+        test_tick(&t, 1);
+        ck_assert_uint_eq(t.loads, 1);
+        ck_assert(template_is_kept(template));
+        test_run(&t, 50);
+        ck_assert_uint_eq(t.template_ends + t.template_kills, 0);
+        ck_assert_uint_eq(test_templates(&t), 0);
+        unsigned found = 0;
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                found += t.fleet->workers[i]->pid == 50;
+        ck_assert_uint_eq(found, 1);
+}
+END_TEST
+
+START_TEST(the_end_of_a_lost_one_is_no_failure)
+{
+        t.newborn_template.load_usec = USEC_INFINITY;
+        test_template_exit(&t, adopt(TEMPLATE_LOADING, false));
+        ck_assert_uint_eq(test_templates(&t), 0);
+        ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
+        ck_assert_uint_eq(test_events(&t, EVENT_TEMPLATE_FAILED), 0);
+}
+END_TEST
+
+START_TEST(a_lost_one_that_never_shows_itself_is_ended_and_counts_for_nothing)
+{
+        t.newborn_template.load_usec = USEC_INFINITY;
+        adopt(TEMPLATE_LOADING, false);
+        t.newborn_template.load_usec = 5 * USEC_PER_SEC;
+        test_settle(&t);
+        ck_assert_uint_eq(t.template_ends, 0);
+        test_run(&t, 120);
+        ck_assert_uint_eq(t.template_ends, 1);
+        ck_assert_uint_eq(test_templates(&t), 1);
+        ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
+        ck_assert_uint_eq(t.loads, 1);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("template end");
+        TCase *cases = tcase_create("template end");
+
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, one_that_never_loads_is_ended_after_boot_timeout);
+        tcase_add_test(cases, boot_timeout_is_not_over_while_redis_is_away_nor_before_a_look);
+        tcase_add_test(cases, the_end_of_a_ready_one_leaves_its_workers_alone);
+        tcase_add_test(cases, after_a_short_life_the_next_one_waits);
+        tcase_add_test(cases, one_that_dies_as_it_forks_has_failed);
+        tcase_add_test(cases, a_fork_that_dies_before_it_is_told_to_go_on_failed_to_start);
+        tcase_add_loop_test(cases, where_none_is_to_be_forked_it_ends_at_once, 0, (int)ELEMENTSOF(orders));
+        tcase_add_test(cases, one_that_loads_ends_as_well_and_another_is_loaded_later);
+        tcase_add_test(cases, one_that_serves_and_does_not_end_is_killed_soon);
+        tcase_add_test(cases, a_fork_ends_with_the_template_that_was_asked_for_it);
+        tcase_add_test(cases, what_is_said_after_its_end_was_asked_for_changes_nothing);
+        tcase_add_test(cases, a_removed_fleet_is_not_forgotten_before_its_template);
+        tcase_add_test(cases, a_pid_in_use_again_is_no_template);
+        tcase_add_test(cases, one_that_is_still_spoken_with_is_forked);
+        tcase_add_test(cases, a_lost_one_that_served_is_ended_and_another_loaded_at_once);
+        tcase_add_test(cases, a_lost_one_that_loads_is_given_the_time_to_show_what_it_is);
+        tcase_add_test(cases, the_end_of_a_lost_one_is_no_failure);
+        tcase_add_test(cases, a_lost_one_that_never_shows_itself_is_ended_and_counts_for_nothing);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}
