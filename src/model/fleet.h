@@ -128,6 +128,7 @@ struct worker {
         usec_t quiet_at;  /* it became quiet; 0: it never was */
         usec_t stop_at;   /* it was told to exit; 0: it was not */
         bool group_told;  /* so was all that it started, and not the process that beat alone */
+        bool heeds_stop;  /* and has said since that it is quiet */
         bool finishes_job; /* that one ended, and what is left runs the job that it had begun: its exit is the
                             * proof that it does no longer */
         bool succeeded;    /* that one ended, and another one of its took jobs: its command may start more */

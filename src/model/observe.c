@@ -275,6 +275,8 @@ void observe_beat_process(struct worker *worker, pid_t pid, uint64_t pid_start, 
                 worker->oldest_job_at = 0;
                 worker->jobs_read = 0;
                 worker->threads_known = worker->threads_witness = worker->title_known = false;
+                worker->heeds_stop = false;
+                worker->loud_beats = 0;
                 worker->mark_at = 0;
         }
         worker->finishes_job &= pid == 0;
@@ -298,8 +300,8 @@ static void worker_mark_memory(struct worker *worker, uint64_t bytes, usec_t now
 }
 
 /* It was told to leave, and one of its processes beats that was not: that takes jobs, and is a worker like
- * any other from now on. That one runs is no sign of it; and by force what was told with all others is not
- * told again. */
+ * any other from now on. That one runs is no sign of it, nor what a Redis that took over has of one that has
+ * said by now that it is quiet: that one was told with all others. By force none of these is told again. */
 static void worker_observe_successor(struct worker *worker, const struct heartbeat *beat, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
@@ -307,7 +309,8 @@ static void worker_observe_successor(struct worker *worker, const struct heartbe
         char name[300];
 
         worker->loud_beats = beat->quiet ? 0 : worker->loud_beats + 1;
-        bool shown = worker->loud_beats >= WORKER_LOUD_BEATS && worker_beats(worker);
+        worker->heeds_stop |= told && beat->quiet;
+        bool shown = worker->loud_beats >= WORKER_LOUD_BEATS && !worker->heeds_stop && worker_beats(worker);
         if (worker->state > WORKER_STOPPING || (told && (!shown || now >= fleet_forced_at(fleet))))
                 return;
         world_event(

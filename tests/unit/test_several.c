@@ -184,6 +184,31 @@ START_TEST(one_that_was_told_as_it_began_to_beat_is_not_taken_for_another)
 }
 END_TEST
 
+/* A Redis that takes over may not have what its record said last, and a record that stands is a beat. */
+START_TEST(one_that_was_quiet_is_not_told_again_for_an_older_record)
+{
+        struct worker *worker = test_spawn(&t);
+        double at = 500;
+
+        observe_stopped(worker, REASON_OPERATOR, 0, t.now);
+        observe_beat_process(worker, 555, 1, t.now);
+        for (unsigned i = 0; i < 2 * WORKER_LOUD_BEATS; i++) {
+                t.now += USEC_PER_SEC;
+                test_beat(&t, worker, at++, 1, i == (unsigned)_i);
+        }
+        ck_assert_int_eq(worker->state, WORKER_STOPPING);
+        ck_assert(!stops(worker));
+        /* Of the next one it says nothing. */
+        observe_beat_process(worker, 556, 2, t.now);
+        for (unsigned i = 0; i < WORKER_LOUD_BEATS; i++) {
+                ck_assert_int_eq(worker->state, WORKER_STOPPING);
+                t.now += USEC_PER_SEC;
+                test_beat(&t, worker, at++, 1, false);
+        }
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+}
+END_TEST
+
 START_TEST(one_that_is_left_behind_leaves_and_is_replaced)
 {
         const struct exit_status killed = {.known = true, .by_signal = true, .status = 9};
@@ -234,6 +259,8 @@ int main(void)
         tcase_add_loop_test(cases, what_is_started_next_is_not_quiet_at_our_word, 0, 3);
         tcase_add_test(cases, what_takes_jobs_in_it_is_a_worker_again);
         tcase_add_test(cases, one_that_was_told_as_it_began_to_beat_is_not_taken_for_another);
+        tcase_add_loop_test(cases, one_that_was_quiet_is_not_told_again_for_an_older_record, 0,
+                            WORKER_LOUD_BEATS);
         tcase_add_test(cases, one_that_is_left_behind_leaves_and_is_replaced);
         tcase_add_test(cases, what_beats_beside_it_is_looked_for_when_it_is_ready_and_told_once);
         suite_add_tcase(suite, cases);
