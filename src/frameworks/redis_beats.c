@@ -638,7 +638,7 @@ static void slot_decide(struct redis_slot *slot)
                 .since = MAX(worker->spawned_at, slot->forgotten_at),
                 /* The process that it is of has no other one. */
                 .except = slot->identity ? worker->beat_pid : 0,
-                .stale_usec = worker->fleet->settings->traits->stale_usec,
+                .stale_usec = worker_outlived_usec(worker),
                 .doubt_at = worker->fleet->world->doubt.since,
         };
         struct candidate *candidate = match_decide(&beats->match, &claim, &ambiguous);

@@ -98,6 +98,14 @@ usec_t worker_stale_usec(const struct worker *worker)
         return fleet->settings->traits->stale_usec + 2 * fleet->world->settings->check_interval;
 }
 
+usec_t worker_outlived_usec(const struct worker *worker)
+{
+        const struct fleet *fleet = worker->fleet;
+        usec_t unnoticed = fleet->world->settings->check_interval + world_stall_usec(fleet->world);
+
+        return fleet->settings->traits->stale_usec + unnoticed;
+}
+
 bool worker_fresh(const struct worker *worker, usec_t now)
 {
         const struct fleet *fleet = worker->fleet;

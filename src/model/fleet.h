@@ -499,6 +499,9 @@ static inline bool worker_drains_to_exit(const struct worker *worker)
 }
 /* How long without a change of beat is no longer fresh, in microseconds. */
 usec_t worker_stale_usec(const struct worker *worker);
+/* For how long, in microseconds, one process must stand still while another beats, before it has ended: all
+ * that run here may have been paused together, and time is not in doubt for that. */
+usec_t worker_outlived_usec(const struct worker *worker);
 /* In the state active, but it hangs: it takes a place and is none of those that do the work. */
 static inline bool worker_hangs(const struct worker *worker)
 {

@@ -134,7 +134,8 @@ struct match_claim {
                        * before ended */
         pid_t except; /* nor what is of this pid: the process that its known identity is of; 0: none is known
                        */
-        usec_t stale_usec; /* one that stands still for longer while another beats has ended */
+        usec_t stale_usec; /* one that stands still for longer while another beats has ended:
+                            * worker_outlived_usec() */
         usec_t doubt_at;   /* time was doubtful until then: what stood still by that time may have slept */
 };
 

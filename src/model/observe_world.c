@@ -5,13 +5,11 @@
 #include <stdlib.h>
 
 /* A suspend or a clock step: more than clocks drift apart between two ticks. */
-#define CLOCK_STEP_USEC    ((int64_t)USEC_PER_SEC)
-#define STALL_MINIMUM_USEC (5 * USEC_PER_SEC)
+#define CLOCK_STEP_USEC ((int64_t)USEC_PER_SEC)
 
 bool observe_clocks(struct world *world, usec_t monotonic, usec_t boottime, usec_t realtime)
 {
         struct doubt *doubt = &world->doubt;
-        usec_t interval = world->settings->check_interval;
         int64_t boot_lag = (int64_t)(boottime - monotonic), real_lag = (int64_t)(realtime - monotonic);
         const char *why = NULL;
 
@@ -20,12 +18,12 @@ bool observe_clocks(struct world *world, usec_t monotonic, usec_t boottime, usec
                         why = "the machine was suspended";
                 else if (llabs(real_lag - doubt->real_lag) > CLOCK_STEP_USEC)
                         why = "the clock was stepped";
-                else if (monotonic > usec_add(doubt->due, MAX(2 * interval, STALL_MINIMUM_USEC)))
+                else if (monotonic > usec_add(doubt->due, world_stall_usec(world)))
                         why = "sqmgr itself was stalled";
         }
         doubt->boot_lag = boot_lag;
         doubt->real_lag = real_lag;
-        doubt->due = usec_add(monotonic, interval);
+        doubt->due = usec_add(monotonic, world->settings->check_interval);
         if (!why)
                 return false;
         doubt->since = monotonic;

@@ -196,7 +196,7 @@ static void decide(struct sim *sim, struct process *process)
                 .owner = process,
                 .spawned_at = spawned_at,
                 .since = MAX(spawned_at, process->forgotten_at),
-                .stale_usec = process_traits(sim, process)->stale_usec,
+                .stale_usec = worker_outlived_usec(process->worker),
                 .doubt_at = sim->shell.world->doubt.since,
         };
         bool ambiguous;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Is nothing done to a worker on the account of beats that may be another's? */
 /* promises: P1 P5 */
+#include "model/match.h"
 #include "model/observe.h"
 #include "world.h"
+#include <string.h>
 
 static struct test_world t;
 
@@ -166,6 +168,92 @@ START_TEST(no_step_of_a_clock_makes_it_another)
 }
 END_TEST
 
+#define OURS    "vm:100:aaaaaaaaaaaa"
+#define ANOTHER "vm:100:bbbbbbbbbbbb"
+
+static void find_both(struct match *match, const struct worker *worker)
+{
+        static const char *const identities[] = {OURS, ANOTHER};
+
+        ck_assert_int_eq(match_host_is(match, "vm", t.now), 0);
+        match_scan_begin(match, t.now);
+        for (size_t i = 0; i < ELEMENTSOF(identities); i++) {
+                const struct match_found found = {.identity = identities[i],
+                                                  .len = strlen(identities[i]),
+                                                  .host_len = strlen("vm"),
+                                                  .pid = 100};
+
+                ck_assert_int_eq(match_scan_add(match, &found, t.now), 0);
+                match->candidates[i]->owner = worker;
+        }
+        match_scan_end(match);
+}
+
+/* They are sorted by identity. */
+static void read_both(struct match *match, uint64_t ours, uint64_t another)
+{
+        const struct heartbeat beats[] = {{.beat_usec = ours}, {.beat_usec = another}};
+
+        for (size_t i = 0; i < ELEMENTSOF(beats); i++) {
+                match->candidates[i]->asked_at = t.now;
+                match_read(match->candidates[i], &beats[i], t.now);
+        }
+}
+
+static const char *decided(const struct match *match, const struct worker *worker)
+{
+        const struct match_claim claim = {
+                .owner = worker,
+                .stale_usec = worker_outlived_usec(worker),
+                .doubt_at = t.world->doubt.since,
+        };
+        bool ambiguous;
+        const struct candidate *candidate = match_decide(match, &claim, &ambiguous);
+
+        return candidate ? candidate->identity : "none";
+}
+
+/* From now on; the next one that is longer by a tenth of a second is a doubt. */
+static usec_t longest_unnoticed_pause(void)
+{
+        const usec_t step = 100 * USEC_PER_MSEC;
+        usec_t pause = 0;
+
+        (void)observe_clocks(t.world, t.now, t.now, t.now);
+        const struct doubt before = t.world->doubt;
+        while (!observe_clocks(t.world, t.now + pause, t.now + pause, t.now + pause)) {
+                pause += step;
+                t.world->doubt = before;
+        }
+        t.world->doubt = before;
+        return pause - step;
+}
+
+static const usec_t intervals[] = {100 * USEC_PER_MSEC, 5 * USEC_PER_SEC, 10 * USEC_PER_SEC, USEC_PER_MIN};
+
+/* The machine is paused right before it would beat again, and the other host goes on. */
+START_TEST(no_pause_that_goes_unnoticed_gives_it_the_beats_of_another_host)
+{
+        struct worker *worker = test_spawn(&t);
+        _cleanup_(match_clear) struct match match = {0};
+
+        t.settings.check_interval = intervals[_i];
+        find_both(&match, worker);
+        read_both(&match, 10, 10);
+        t.now += 10 * USEC_PER_SEC;
+        read_both(&match, 20, 20);
+        t.now += 10 * USEC_PER_SEC;
+        read_both(&match, 20, 30);
+        t.now += longest_unnoticed_pause();
+        read_both(&match, 20, 40);
+        ck_assert_str_eq(decided(&match, worker), "none");
+        /* Not for ever. */
+        t.now += worker_outlived_usec(worker);
+        read_both(&match, 20, 50);
+        ck_assert_str_eq(decided(&match, worker), ANOTHER);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("ambiguous");
@@ -177,6 +265,8 @@ int main(void)
         tcase_add_test(cases, one_that_is_quiet_by_its_title_is_not_told_again);
         tcase_add_test(cases, one_of_several_that_beat_under_its_name_gets_no_signal);
         tcase_add_test(cases, no_step_of_a_clock_makes_it_another);
+        tcase_add_loop_test(cases, no_pause_that_goes_unnoticed_gives_it_the_beats_of_another_host, 0,
+                            ELEMENTSOF(intervals));
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }
