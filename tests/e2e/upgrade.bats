@@ -3,7 +3,7 @@
 # From the build before to this one, under load: in the place of the running one, and after its death. The same
 # workers, no job lost or run twice, and all orders and rollouts go on.
 # With SQMGR_LONG=1 each is done many times over.
-# seconds: 175
+# seconds: 185
 # promises: P1 P4
 # shellcheck disable=SC2030,SC2031
 load helpers
@@ -301,4 +301,58 @@ END
                         end_all
                 done
         done
+}
+
+@test "downgrade: orders go on where the state is of the version that the build before reads; else it is refused, or finds the workers" {
+        needs_the_build_before
+        start_redis
+        configure <<END
+command = $(stub_command)
+active_process_count = 2
+END
+        install_program "$SQMGR_BUILD/sqmgr"
+        start_installed
+        wait_until 20 ready 2
+        sqmgrctl scale default 3
+        wait_until 20 ready 3
+        were=$(processes)
+        install_program "$before/main/sqmgr"
+        run -0 sqmgrctl reexec
+        runs_the_installed
+        wait_until 20 ready 3
+        fleet_is '.target == 3'
+        upgrade_by_reexec
+        wait_until 20 ready 3
+        [ "$(processes)" = "$were" ]
+
+        # What was found and has not booted makes the state one of version 2.
+        touch steer/hang
+        sqmgrctl scale default 4
+        wait_until 20 fleet_is '(.workers | length) == 4'
+        # shellcheck disable=SC2046
+        record $(all_pids)
+        kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" || true
+        rm state
+        start_installed
+        wait_until 20 fleet_is '[.workers[] | .state] | sort == ["active", "active", "active", "starting"]'
+        sqmgrctl scale default 4
+        were=$(processes)
+        install_program "$before/main/sqmgr"
+        run -1 sqmgrctl reexec
+        [[ $output == *"'$folder/state' was written by a later version of sqmgr"* ]]
+        not runs_the_installed
+        [ "$(processes)" = "$were" ]
+        fleet_is '.target == 4'
+
+        kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" || true
+        : >sqmgr.log
+        start_installed
+        grep -qF "the state is lost: '$folder/state' was written by a later version of sqmgr" sqmgr.log
+        wait_until 20 grep -q 'adopted 4 workers' sqmgr.log
+        wait_until 20 ready 2
+        fleet_is '.target == 2'
+        run ! grep -qE 'default/[0-9]+ .* started' sqmgr.log
+        [ "$(head -c 9 state | tail -c 1 | od -An -tu1 | xargs)" = 1 ]
 }

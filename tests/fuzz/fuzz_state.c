@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "frameworks/sidekiq/format.h"
 #include "fuzz.h"
+#include "model/observe_template.h"
 #include "model/plan.h"
 #include "model/record.h"
 #include "model/state.h"
@@ -46,6 +47,12 @@ static struct state *unpack_payload(const uint8_t *payload, size_t size)
 static void continue_fleet(struct fleet *fleet, const struct state_fleet *saved)
 {
         state_continue_fleet(fleet, saved, NOW);
+        for (size_t i = 0; i < saved->n_templates; i++) {
+                const struct template *template = &saved->templates[i];
+                uint64_t main_start = template->generation % 3 == 1 ? 0 : template->pid_start;
+
+                (void)template_observe_adopted(fleet, template, i == 0, main_start, template->serving_start);
+        }
         for (size_t i = 0; i < saved->n_workers; i++) {
                 const struct worker *worker = &saved->workers[i].worker;
 
