@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The control interface: its table, its description, and who may do what. */
+#include "base/fd.h"
 #include "unit.h"
 #include "wire/control.h"
 #include <ctype.h>
+#include <fcntl.h>
 
 static unsigned count_lines(const char *start)
 {
@@ -189,6 +191,19 @@ START_TEST(the_description_is_varlink)
 }
 END_TEST
 
+/* Whoever reads the file that is installed reads what the program says of itself. */
+START_TEST(the_installed_file_is_the_description)
+{
+        _cleanup_free_ char *text = NULL;
+        size_t length = 0;
+
+        _cleanup_close_ int fd = open("src/wire/" CONTROL_INTERFACE ".varlink", O_RDONLY | O_CLOEXEC);
+        ck_assert_msg(fd >= 0, "src/wire/" CONTROL_INTERFACE ".varlink: %s", strerror(errno));
+        ck_assert_int_eq(fd_read_whole(fd, 1 << 20, &text, &length), 0);
+        ck_assert(strcmp(text, control_description) == 0);
+}
+END_TEST
+
 static const gid_t groups[] = {20, 30};
 
 static const struct {
@@ -245,6 +260,7 @@ int main(void)
         tcase_add_test(tests, every_method_is_described);
         tcase_add_test(tests, the_description_tells_the_parameters);
         tcase_add_test(tests, the_description_is_varlink);
+        tcase_add_test(tests, the_installed_file_is_the_description);
         tcase_add_loop_test(tests, peers_may_do_what_their_ids_allow, 0, ELEMENTSOF(peers));
         tcase_add_test(tests, what_only_reads_needs_no_permission);
         suite_add_tcase(suite, tests);
