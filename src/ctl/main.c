@@ -146,7 +146,7 @@ static int take_option(struct ctl *ctl, int option, const char *word, struct giv
                 given->answered = true;
                 return CTL_DONE;
         case 'V':
-                puts("sqmgrctl " PACKAGE_VERSION);
+                printf("sqmgrctl " PACKAGE_VERSION "\n%s\n", REPORT_FAULTS);
                 given->answered = true;
                 return CTL_DONE;
         default:

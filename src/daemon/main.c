@@ -89,7 +89,7 @@ static int parse_options(int argc, char **argv, struct options *options)
                         options->print = true;
                         break;
                 case 'V':
-                        printf("sqmgr " PACKAGE_VERSION "\n");
+                        printf("sqmgr " PACKAGE_VERSION "\n%s\n", REPORT_FAULTS);
                         return 1;
                 case 'h':
                         print_help();

@@ -11,6 +11,7 @@ top=$(cd "$e2e/../.." && pwd -P)
 PATH=$SQMGR_BUILD:$PATH
 stub=$SQMGR_BUILD/tests/stub/stub-worker
 app=$e2e/app.rb
+version=$(sed -n 's/^AC_INIT(\[sqmgr\], \[\(.*\)\])$/\1/p' "$top/configure.ac")
 
 # shellcheck source=contrib/demo/parts.bash
 . "$top/contrib/demo/parts.bash"
