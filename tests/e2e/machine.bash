@@ -4,9 +4,12 @@
 # shellcheck shell=bash disable=SC2154,SC2034
 load helpers
 
+# What sets the machine up, by `DESTDIR=`.
+installs=(make -s -C "$SQMGR_BUILD" install)
+
 setup() {
         folder=$(mktemp -d /tmp/sqmgr-e2e.XXXXXX)
-        exec 9> >(exec setsid "$e2e/machine" "$folder" make -s -C "$SQMGR_BUILD" install 3>&- >/dev/null 2>&1)
+        exec 9> >(exec setsid "$e2e/machine" "$folder" "${installs[@]}" 3>&- >/dev/null 2>&1)
         machine=$!
         cd /
         wait_until 60 machine_told
