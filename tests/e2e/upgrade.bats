@@ -327,8 +327,9 @@ END
 
         # What was found and has not booted makes the state one of version 2.
         touch steer/hang
-        sqmgrctl scale default 4
-        wait_until 20 fleet_is '(.workers | length) == 4'
+        sed -i 's/^active_process_count = .*/active_process_count = 4/' sqmgr.ini
+        sqmgrctl reload
+        wait_until 20 fleet_is '.target == 4 and (.workers | length) == 4'
         # shellcheck disable=SC2046
         record $(all_pids)
         kill -KILL "$sqmgr_pid"
@@ -336,23 +337,26 @@ END
         rm state
         start_installed
         wait_until 20 fleet_is '[.workers[] | .state] | sort == ["active", "active", "active", "starting"]'
-        sqmgrctl scale default 4
+        sqmgrctl scale default 5
+        wait_until 20 fleet_is '(.workers | length) == 5'
         were=$(processes)
         install_program "$before/main/sqmgr"
         run -1 sqmgrctl reexec
         [[ $output == *"'$folder/state' was written by a later version of sqmgr"* ]]
         not runs_the_installed
         [ "$(processes)" = "$were" ]
-        fleet_is '.target == 4'
+        fleet_is '.target == 5'
 
+        # shellcheck disable=SC2046
+        record $(all_pids)
         kill -KILL "$sqmgr_pid"
         wait "$sqmgr_pid" || true
         : >sqmgr.log
         start_installed
         grep -qF "the state is lost: '$folder/state' was written by a later version of sqmgr" sqmgr.log
-        wait_until 20 grep -q 'adopted 4 workers' sqmgr.log
-        wait_until 20 ready 2
-        fleet_is '.target == 2'
+        wait_until 20 grep -q 'adopted 5 workers' sqmgr.log
+        fleet_is '.target == 4'
+        wait_until 20 ready 3
         run ! grep -qE 'default/[0-9]+ .* started' sqmgr.log
         [ "$(head -c 9 state | tail -c 1 | od -An -tu1 | xargs)" = 1 ]
 }
