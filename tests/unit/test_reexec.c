@@ -12,7 +12,7 @@
 #define DONE   5 /* the exit status of a program that has taken over, and found everything */
 
 /* It takes the state, and must not be run in our place. */
-#define TAKES_OVER "[ $# -gt 0 ] && exit 0; exit 9"
+#define TAKES_OVER "[ $# -gt 0 ] && echo '/state: ok' && exit 0; exit 9"
 
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static char program[64], path[64];
@@ -189,6 +189,18 @@ START_TEST(a_program_that_does_not_take_the_state_does_not_take_over)
         snprintf(reason, sizeof(reason), "'%s --check-state' refuses (exit status 3)", program);
         expect_refusal(reason, "-c /nonexistent/ini --check-state=/state\nit is of another kind\n");
         ck_assert_uint_eq(runs(), 1);
+}
+END_TEST
+
+START_TEST(one_that_has_nothing_against_it_but_is_no_sqmgr_does_not_take_over)
+{
+        char reason[256];
+
+        snprintf(reason, sizeof(reason), "'%s --check-state' does not answer as sqmgr does", program);
+        install("[ $# -gt 0 ] && exit 0; exit 9");
+        expect_refusal(reason, "");
+        install("[ $# -gt 0 ] && echo ok && exit 0; exit 9");
+        expect_refusal(reason, "ok\n");
 }
 END_TEST
 
@@ -369,7 +381,7 @@ START_TEST(one_that_takes_the_state_takes_over)
         char script[512];
 
         snprintf(script, sizeof(script),
-                 "case $3 in --check-state=*) [ -s $d/state ]; exit;; esac\n"
+                 "case $3 in --check-state=*) [ -s $d/state ] && echo $d/state: ok; exit;; esac\n"
                  "n=0\n"
                  "for fd in /proc/$$/fd/*; do\n"
                  "case $fd in */[012]) continue;; esac\n"
@@ -394,6 +406,7 @@ int main(void)
 
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_test(cases, a_program_that_does_not_take_the_state_does_not_take_over);
+        tcase_add_test(cases, one_that_has_nothing_against_it_but_is_no_sqmgr_does_not_take_over);
         tcase_add_test(cases, one_that_dies_does_not_take_over);
         tcase_add_test(cases, one_that_cannot_be_run_does_not_take_over);
         tcase_add_test(cases, one_that_says_much_is_heard_to_its_end);

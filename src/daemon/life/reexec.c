@@ -122,14 +122,28 @@ static int replace_image(const struct preflight *preflight)
         return r;
 }
 
+/* With 0 much else ends that is no sqmgr. */
+static bool says_ok(const struct preflight *preflight)
+{
+        static const char ok[] = ": ok\n";
+        size_t length = sizeof(ok) - 1;
+
+        return preflight->length >= length &&
+               memcmp(preflight->words + preflight->length - length, ok, length) == 0;
+}
+
 static void finish(struct preflight *preflight, const siginfo_t *info)
 {
         struct reexec *reexec = preflight->reexec;
         char why[512];
 
-        if (info->si_code == CLD_EXITED && info->si_status == 0) {
+        if (info->si_code == CLD_EXITED && info->si_status == 0 && !says_ok(preflight)) {
+                snprintf(why, sizeof(why), "'%s --check-state' does not answer as sqmgr does",
+                         reexec->invocation->program);
+        } else if (info->si_code == CLD_EXITED && info->si_status == 0) {
                 const char *still = why_not(reexec);
 
+                preflight->length = 0; /* that all is well is no reason */
                 if (still)
                         snprintf(why, sizeof(why), "%s", still);
                 else
