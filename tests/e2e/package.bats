@@ -1,29 +1,284 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The Debian package on a machine with the real systemd.
-# seconds: 40
+# The Debian package on a machine with the real systemd: upgrades under load, to what is good and what is broken; back
+# again; removal and purge. The package before is this one with the programs of the build before.
+# seconds: 120
 # promises: P1 P4
-# shellcheck disable=SC2034
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034
 load machine
 
 installs=(true)
 packages=$SQMGR_BUILD/../package/one
+before=$SQMGR_BUILD/../before
 
 setup_file() {
         [ -e "$top/debian/control" ] || skip 'a release has no debian/'
         DEB_BUILD_OPTIONS=nocheck "$top/contrib/package" "$packages" 3>&-
+        "$BATS_TEST_DIRNAME/build-before" "$before" 3>&-
+}
+
+needs_the_build_before() {
+        [ ! -e "$before/none" ] || skip "$(cat "$before/none")"
+}
+
+# The package with another version and, if so wanted, another program.
+repack() { # VERSION [SQMGR [SQMGRCTL]]: its file
+        local tree=$folder/tree.$1
+        dpkg-deb -R "$(find "$packages" -name 'sqmgr_*.deb')" "$tree"
+        sed -i "s/^Version: .*/Version: $1/" "$tree/DEBIAN/control"
+        [ -z "${2-}" ] || install -m 755 "$2" "$tree/usr/sbin/sqmgr"
+        [ -z "${3-}" ] || install -m 755 "$3" "$tree/usr/bin/sqmgrctl"
+        [ "${2-}" != "$folder/unrunnable" ] || chmod 644 "$tree/usr/sbin/sqmgr"
+        dpkg-deb --root-owner-group -b "$tree" "$folder/$1.deb" >/dev/null
+        echo "$folder/$1.deb"
 }
 
 dpkg_i() { # FILE
         put /root/sqmgr.deb <"$1"
         in_machine env DEBIAN_FRONTEND=noninteractive dpkg --force-confold -i /root/sqmgr.deb
 }
+status_is() { [ "$(in_machine dpkg-query -W -f '${db:Status-Abbrev}' sqmgr)" = "$1 " ]; } # LETTERS
+
+shop() { socket=/run/sqmgr/shop/control.sock "$@"; }
+
+# Which process each is: sqmgr and its workers, with when these began.
+processes() {
+        local pid stat
+        for pid in $(main_pid) $(main_pid sqmgr@shop) $(app_pids); do
+                stat=$(in_machine cat "/proc/$pid/stat")
+                read -r -a stat <<<"${stat##*) }"
+                echo "$pid ${stat[19]}"
+        done
+}
+never_started_anew() {
+        unit_is sqmgr NRestarts 0 && unit_is sqmgr@shop NRestarts 0 &&
+                [ "$(unit show -p ExecMainStartTimestampMonotonic --value sqmgr sqmgr@shop)" = "$began" ]
+}
+runs_the_installed() { # [UNIT]
+        [ "$(in_machine stat -Lc %d:%i "/proc/$(main_pid "${1-sqmgr}")/exe")" = "$(in_machine stat -c %d:%i /usr/sbin/sqmgr)" ]
+}
+
+# One busy fleet, and an instance whose restart has halted: its release does not boot.
+begin_both() {
+        configure <<<'active_process_count = 2'
+        put /etc/sqmgr/shop.ini <<'END'
+[sqmgr]
+check_interval = 500ms
+
+[fleet:default]
+command = sidekiq -r ./app.rb -c 2 -q shop
+directory = /srv/shop
+user = app
+ready_after = 1s
+backoff_min = 200ms
+backoff_max = 1s
+END
+        put /srv/shop/app.rb <"$e2e/app.rb"
+        unit enable --quiet --now sqmgr sqmgr@shop
+        wait_until 90 ready 2
+        shop wait_until 90 ready 1
+        put /srv/shop/app.rb <<<'raise "this release has no database.yml"'
+        run -1 shop sqmgrctl restart --wait --timeout 300s
+        wait_until 30 shop_stands
+        wait_until 30 app_count_is 3
+        began=$(starts) were=$(processes)
+        [ "$(wc -l <<<"$were")" = 5 ]
+}
+shop_stands() { shop fleet_is '.rollout.state == "halted" and .active == 1 and .generation == 2'; }
+starts() { unit show -p NRestarts,ExecMainStartTimestampMonotonic sqmgr sqmgr@shop; }
+
+# As it was, but for the program: nothing was started, stopped or ended.
+stands() {
+        [ "$(processes)" = "$were" ] && [ "$(starts)" = "$began" ] && shop_stands
+}
+all_done_once() { # JOBS
+        wait_until 120 has_done "$1"
+        [ "$(jobs_started)" = "$1" ]
+        [ "$(jobs_run_twice)" = 0 ]
+}
 
 @test "debian/tests: the installed package as a service, and without systemd" {
-        dpkg_i "$(find "$packages" -name 'sqmgr_*.deb')"
+        dpkg_i "$(repack 0.2.0-1)"
         redis flushall
         unit stop redis-server
         (cd "$top" && tar -cf - debian/tests tests/e2e/app.rb) | in_machine tar -C /root --no-same-owner -xf -
         in_machine /root/debian/tests/without-systemd
         in_machine /root/debian/tests/service
+}
+
+# An sqmgr that is no service, of a user `own`; sets $own.
+begin_own() {
+        in_machine useradd --create-home own
+        put /home/own/sqmgr.ini <<'END'
+[sqmgr]
+socket = /home/own/sqmgr.sock
+
+[fleet:own]
+command = sidekiq -r /srv/app/app.rb -c 1 -q own
+ready_after = 1s
+END
+        as_own setsid -f /usr/sbin/sqmgr -c /home/own/sqmgr.ini </dev/null >/dev/null 2>&1 3>&- 9>&-
+        wait_until 90 own_ready
+        own=$(in_machine pgrep -u own -x sqmgr)
+}
+as_own() { in_machine setpriv --reuid own --regid own --init-groups env HOME=/home/own "$@"; }
+own_status() { in_machine sqmgrctl -s /home/own/sqmgr.sock status --json; }
+own_ready() { local status_json && status_json=$(own_status) && jq -e '.fleets[0].workers | length == 1 and all(.[]; .ready)' <<<"$status_json"; }
+own_workers() { own_status | jq -r '[.fleets[].workers[].pid] | join(" ")'; }
+own_runs_the_installed() {
+        [ "$(in_machine stat -Lc %d:%i "/proc/$own/exe")" = "$(in_machine stat -c %d:%i /usr/sbin/sqmgr)" ]
+}
+
+@test "an upgrade under load: each instance takes over in its process, and no worker, job or order is touched" {
+        needs_the_build_before
+        dpkg_i "$(repack 0.1.0-1 "$before/main/sqmgr" "$before/main/sqmgrctl")"
+        begin_both
+        begin_own
+        own_had=$(own_workers)
+        rounds=${SQMGR_LONG:+10}
+        enqueue $((100 * ${rounds:-1})) Sleep 1
+        wait_until 20 has_started 5
+        run -0 dpkg_i "$(repack 0.2.0-1)"
+        echo "$output"
+        [[ $output == *"sqmgr $version runs in its place (pid $(main_pid))"* ]]
+        [[ $output == *"sqmgr $version runs in its place (pid $(main_pid sqmgr@shop))"* ]]
+        stands
+        runs_the_installed
+        runs_the_installed sqmgr@shop
+        status_is ii
+
+        [[ $output == *"sqmgr: process $own of own runs the sqmgr before: as own, 'kill -USR2 $own' has the new one take over"* ]]
+        not own_runs_the_installed
+        as_own kill -USR2 "$own"
+        wait_until 30 own_runs_the_installed
+        wait_until 30 own_ready
+        [ "$(own_workers)" = "$own_had" ]
+
+        for ((round = 2; round <= ${rounds:-1}; round++)); do
+                dpkg_i "$(repack "0.2.0-$round")"
+                stands
+                runs_the_installed
+        done
+        all_done_once $((100 * ${rounds:-1}))
+        wait_until 30 ready 2
+        stands
+        put /srv/shop/app.rb <"$e2e/app.rb"
+        shop sqmgrctl restart --wait --timeout 300s
+}
+
+@test "an upgrade to what does not run or refuses: the old one goes on, dpkg says so, and the next upgrade mends it" {
+        dpkg_i "$(repack 0.2.0-1)"
+        begin_both
+        enqueue 60 Sleep 1
+        wait_until 20 has_started 5
+        printf '#!/bin/sh\necho "I do not run"\nexit 3\n' >"$folder/ending"
+        printf '#!/bin/sh\n' >"$folder/unrunnable"
+        printf '\177ELF' >"$folder/garbled"
+        printf '#!/bin/sh\nexit 0\n' >"$folder/silent"
+        for broken in ending unrunnable garbled silent; do
+                run -1 dpkg_i "$(repack "0.3.0-$broken" "$folder/$broken")"
+                echo "$output"
+                [[ $output == *"sqmgr: sqmgr.service goes on as the sqmgr before (pid $(main_pid)), with its workers"* ]]
+                [[ $output == *"sqmgr: sqmgr@shop.service goes on as the sqmgr before (pid $(main_pid sqmgr@shop)), with its workers"* ]]
+                [[ $output == *"run 'dpkg --configure sqmgr', or install the version before"* ]]
+                [[ $broken != ending || $output == *'I do not run'* ]]
+                [[ $broken != unrunnable || $output == *'Permission denied'* ]]
+                status_is iF
+                stands
+                fleet_is '.active == 2'
+        done
+        run -0 dpkg_i "$(repack 0.3.1-1)"
+        status_is ii
+        stands
+        runs_the_installed
+
+        # Settings that have errors are no fault of the package, and are told as well.
+        in_machine sed -i '$a nonsense = 1' /etc/sqmgr/shop.ini
+        run -1 dpkg_i "$(repack 0.3.2-1)"
+        [[ $output == *"shop.ini:"*"unknown key 'nonsense'"* ]]
+        [[ $output == *'install the version before: sqmgr@shop.service'* ]]
+        status_is iF
+        stands
+        runs_the_installed
+        in_machine sed -i '/^nonsense/d' /etc/sqmgr/shop.ini
+        run -0 in_machine dpkg --configure sqmgr
+        status_is ii
+        stands
+        runs_the_installed sqmgr@shop
+        all_done_once 60
+}
+
+@test "a downgrade: taken where the older one reads the state, else refused, and the newer one goes on" {
+        needs_the_build_before
+        older=$(repack 0.1.0-1 "$before/main/sqmgr" "$before/main/sqmgrctl")
+        newer=$(repack 0.2.0-1)
+        dpkg_i "$newer"
+        configure <<<'active_process_count = 1'
+        start_service 1
+        pids=$(worker_pids) pid=$(main_pid)
+        run -0 dpkg_i "$older"
+        [[ $output == *'dpkg: warning: downgrading sqmgr'*'runs in its place'* ]]
+        [ "$(worker_pids)" = "$pids" ] && [ "$(main_pid)" = "$pid" ]
+        run -0 dpkg_i "$newer"
+        [ "$(worker_pids)" = "$pids" ]
+
+        # It has a template, of which the build before knows nothing.
+        configure <<<$'active_process_count = 1\npreload = yes'
+        sqmgrctl reload
+        sqmgrctl restart --wait --timeout 300s
+        pids=$(worker_pids)
+        run -1 dpkg_i "$older"
+        echo "$output"
+        [[ $output == *"goes on as the sqmgr before (pid $pid), with its workers"* ]]
+        status_is iF
+        [ "$(worker_pids)" = "$pids" ] && [ "$(main_pid)" = "$pid" ]
+        run -0 dpkg_i "$newer"
+        status_is ii
+        [ "$(worker_pids)" = "$pids" ]
+        runs_the_installed
+}
+
+# What the package, its scripts and sqmgr leave on the machine, and the user.
+left() { in_machine find /etc /run /usr /var /root -name '*sqmgr*' ! -path '/root/sqmgr.deb' ! -path /etc/sqmgr-machine | sort; }
+
+@test "removal drains and names what lives on, which is taken over when installed again; purge leaves nothing" {
+        before_all=$(left)
+        deb=$(repack 0.2.0-1)
+        dpkg_i "$deb"
+        begin_both
+        begin_own
+        in_machine sed -i 's/^\[sqmgr\]/&\non_stop = leave/' /etc/sqmgr/shop.ini
+        unit reload sqmgr@shop
+        kept=$(shop worker_pids)
+        enqueue 10 Sleep 5
+        wait_until 30 has_started 10
+        run -0 in_machine dpkg -r sqmgr
+        echo "$output"
+        [[ $output == *'sqmgr: stopping sqmgr.service (2 of 2 workers active, 0 starting, 0 draining)'* ]]
+        [[ $output == *"sqmgr: process $kept of app, of sqmgr@shop.service, lives on with nobody to look after it: sidekiq "* ]]
+        [[ $output == *"sqmgr: process $own of own, a sqmgr that is none of the system's services, runs on without its program: to end it, 'kill $own'"* ]]
+        [ "$(jobs_done)" = 10 ]
+        [ "$(jobs_run_twice)" = 0 ]
+        [ "$(app_pids)" = "$kept " ]
+        status_is rc
+        in_machine kill "$own"
+        wait_until 30 not in_machine test -e "/proc/$own"
+
+        run -0 dpkg_i "$deb"
+        unit is-active sqmgr@shop && false
+        unit start sqmgr@shop
+        shop wait_until 30 fleet_is '.active == 1 and .rollout.state == "halted"'
+        [ "$(shop worker_pids)" = "$kept" ]
+
+        run -0 in_machine dpkg -P sqmgr
+        echo "$output"
+        [[ $output == *"sqmgr: /run/sqmgr is left, for these live: $kept."* ]]
+        in_machine test -e /run/sqmgr/shop/state
+        in_machine kill -KILL "$kept"
+
+        dpkg_i "$deb"
+        run -0 in_machine dpkg -P sqmgr
+        in_machine rm -r /etc/sqmgr
+        [ "$(left)" = "$before_all" ] || diff <(echo "$before_all") <(left)
+        in_machine getent passwd sqmgr
 }
