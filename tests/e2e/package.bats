@@ -5,15 +5,12 @@
 # seconds: 120
 # promises: P1 P4
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034
-load machine
+load package
 
-installs=(true)
-packages=$SQMGR_BUILD/../package/one
 before=$SQMGR_BUILD/../before
 
 setup_file() {
-        [ -e "$top/debian/control" ] || skip 'a release has no debian/'
-        DEB_BUILD_OPTIONS=nocheck "$top/contrib/package" "$packages" 3>&-
+        make_package
         "$BATS_TEST_DIRNAME/build-before" "$before" 3>&-
 }
 
@@ -24,7 +21,7 @@ needs_the_build_before() {
 # The package with another version and, if so wanted, another program.
 repack() { # VERSION [SQMGR [SQMGRCTL]]: its file
         local tree=$folder/tree.$1
-        dpkg-deb -R "$(find "$packages" -name 'sqmgr_*.deb')" "$tree"
+        dpkg-deb -R "$(package)" "$tree"
         sed -i "s/^Version: .*/Version: $1/" "$tree/DEBIAN/control"
         [ -z "${2-}" ] || install -m 755 "$2" "$tree/usr/sbin/sqmgr"
         [ -z "${3-}" ] || install -m 755 "$3" "$tree/usr/bin/sqmgrctl"
@@ -33,10 +30,6 @@ repack() { # VERSION [SQMGR [SQMGRCTL]]: its file
         echo "$folder/$1.deb"
 }
 
-dpkg_i() { # FILE
-        put /root/sqmgr.deb <"$1"
-        in_machine env DEBIAN_FRONTEND=noninteractive dpkg --force-confold -i /root/sqmgr.deb
-}
 status_is() { [ "$(in_machine dpkg-query -W -f '${db:Status-Abbrev}' sqmgr)" = "$1 " ]; } # LETTERS
 
 shop() { socket=/run/sqmgr/shop/control.sock "$@"; }
@@ -49,10 +42,6 @@ processes() {
                 read -r -a stat <<<"${stat##*) }"
                 echo "$pid ${stat[19]}"
         done
-}
-never_started_anew() {
-        unit_is sqmgr NRestarts 0 && unit_is sqmgr@shop NRestarts 0 &&
-                [ "$(unit show -p ExecMainStartTimestampMonotonic --value sqmgr sqmgr@shop)" = "$began" ]
 }
 runs_the_installed() { # [UNIT]
         [ "$(in_machine stat -Lc %d:%i "/proc/$(main_pid "${1-sqmgr}")/exe")" = "$(in_machine stat -c %d:%i /usr/sbin/sqmgr)" ]
@@ -98,7 +87,7 @@ all_done_once() { # JOBS
 }
 
 @test "debian/tests: the installed package as a service, and without systemd" {
-        dpkg_i "$(repack 0.2.0-1)"
+        dpkg_i "$(repack "$version-1")"
         redis flushall
         unit stop redis-server
         (cd "$top" && tar -cf - debian/tests tests/e2e/app.rb) | in_machine tar -C /root --no-same-owner -xf -
@@ -138,7 +127,7 @@ own_runs_the_installed() {
         rounds=${SQMGR_LONG:+10}
         enqueue $((100 * ${rounds:-1})) Sleep 1
         wait_until 20 has_started 5
-        run -0 dpkg_i "$(repack 0.2.0-1)"
+        run -0 dpkg_i "$(repack "$version-1")"
         echo "$output"
         [[ $output == *"sqmgr $version runs in its place (pid $(main_pid))"* ]]
         [[ $output == *"sqmgr $version runs in its place (pid $(main_pid sqmgr@shop))"* ]]
@@ -155,7 +144,7 @@ own_runs_the_installed() {
         [ "$(own_workers)" = "$own_had" ]
 
         for ((round = 2; round <= ${rounds:-1}; round++)); do
-                dpkg_i "$(repack "0.2.0-$round")"
+                dpkg_i "$(repack "$version-$round")"
                 stands
                 runs_the_installed
         done
@@ -167,7 +156,7 @@ own_runs_the_installed() {
 }
 
 @test "an upgrade to what does not run or refuses: the old one goes on, dpkg says so, and the next upgrade mends it" {
-        dpkg_i "$(repack 0.2.0-1)"
+        dpkg_i "$(repack "$version-1")"
         begin_both
         enqueue 60 Sleep 1
         wait_until 20 has_started 5
@@ -176,7 +165,7 @@ own_runs_the_installed() {
         printf '\177ELF' >"$folder/garbled"
         printf '#!/bin/sh\nexit 0\n' >"$folder/silent"
         for broken in ending unrunnable garbled silent; do
-                run -1 dpkg_i "$(repack "0.3.0-$broken" "$folder/$broken")"
+                run -1 dpkg_i "$(repack "9.0.0-$broken" "$folder/$broken")"
                 echo "$output"
                 [[ $output == *"sqmgr: sqmgr.service goes on as the sqmgr before (pid $(main_pid)), with its workers"* ]]
                 [[ $output == *"sqmgr: sqmgr@shop.service goes on as the sqmgr before (pid $(main_pid sqmgr@shop)), with its workers"* ]]
@@ -187,14 +176,14 @@ own_runs_the_installed() {
                 stands
                 fleet_is '.active == 2'
         done
-        run -0 dpkg_i "$(repack 0.3.1-1)"
+        run -0 dpkg_i "$(repack 9.0.1-1)"
         status_is ii
         stands
         runs_the_installed
 
         # Settings that have errors are no fault of the package, and are told as well.
         in_machine sed -i '$a nonsense = 1' /etc/sqmgr/shop.ini
-        run -1 dpkg_i "$(repack 0.3.2-1)"
+        run -1 dpkg_i "$(repack 9.0.2-1)"
         [[ $output == *"shop.ini:"*"unknown key 'nonsense'"* ]]
         [[ $output == *'install the version before: sqmgr@shop.service'* ]]
         status_is iF
@@ -211,7 +200,7 @@ own_runs_the_installed() {
 @test "a downgrade: taken where the older one reads the state, else refused, and the newer one goes on" {
         needs_the_build_before
         older=$(repack 0.1.0-1 "$before/main/sqmgr" "$before/main/sqmgrctl")
-        newer=$(repack 0.2.0-1)
+        newer=$(repack "$version-1")
         dpkg_i "$newer"
         configure <<<'active_process_count = 1'
         start_service 1
@@ -243,7 +232,7 @@ left() { in_machine find /etc /run /usr /var /root -name '*sqmgr*' ! -path '/roo
 
 @test "removal drains and names what lives on, which is taken over when installed again; purge leaves nothing" {
         before_all=$(left)
-        deb=$(repack 0.2.0-1)
+        deb=$(repack "$version-1")
         dpkg_i "$deb"
         begin_both
         begin_own

@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# A Rails application as people have it, on the installed sqmgr: made by `rails new`, its jobs ActiveJob's on Sidekiq, its
+# A Rails application as people have it, on the installed package: made by `rails new`, its jobs ActiveJob's on Sidekiq, its
 # rows in PostgreSQL, its credentials in an environment file that its user alone can read, and deployed by Capistrano,
 # with the task that is shipped, by another user.
 # seconds: 70
 # promises: P1 P6 P7
 # shellcheck disable=SC2016
-load machine
+load package
 
 redis() { in_machine redis-cli --no-auth-warning -a "$redis_password" "$@"; }
 as() { # USER COMMAND...
@@ -81,7 +81,7 @@ make_application() {
                 bundle lock --local >/dev/null
                 rm -f config/master.key config/credentials.yml.enc
                 mkdir -p app/jobs config/deploy lib/capistrano/tasks
-                cp "$(find /usr/share/doc/sqmgr /usr/local/share/doc/sqmgr -name sqmgr.rake 2>/dev/null)" lib/capistrano/tasks/
+                cp /usr/share/doc/sqmgr/examples/deploy/sqmgr.rake lib/capistrano/tasks/
                 git init -q -b main .'
         for_developer config/initializers/jobs.rb <<'END'
 Rails.application.config.active_job.queue_adapter = :sidekiq
@@ -151,6 +151,7 @@ all_alive() { in_machine kill -0 "$@"; } # PID...
 all_gone() { not in_machine ps -o pid= -p "$*"; } # PID...
 
 @test "Rails with Capistrano: two releases, one that does not boot and a rollback; every job is done once, no secret told" {
+        dpkg_i "$(package)"
         make_secrets
         start_databases
         prepare_machine

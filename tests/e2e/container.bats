@@ -1,0 +1,206 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# The recipe of an image, contrib/container, gone instruction by instruction, as a container engine would: the files of a
+# machine of its own are the image, processes with namespaces of their own and Docker's capabilities the container.
+# seconds: 60
+# promises: P1
+# shellcheck disable=SC2016
+load package
+
+recipe=$top/contrib/container/Containerfile
+
+# What the recipe copies: what apt-get is given here are the packages that the machine has.
+make_context() {
+        in_machine mkdir -p /context/container /image/run
+        put /context/container/sqmgr.ini <"$top/contrib/container/sqmgr.ini"
+        put /context/container/sqmgr_0_all.deb <"$(package)"
+        put /context/Gemfile <<<'gem "sidekiq"'
+        in_machine sh -ec 'cd /context && bundle lock --local >/dev/null'
+        { cat "$e2e/app.rb" && cat; } <<'END' | put /context/config/environment.rb
+
+# Leaves a process behind that does not end by itself.
+class Stray
+  include Counted
+
+  def perform(path)
+    counted { system("sleep 100000 & echo $! >#{path}") }
+  end
+end
+END
+        in_machine sh -c ': >/etc/apt/sources.list && rm -f /etc/apt/sources.list.d/* && echo 127.0.0.1 redis >>/etc/hosts'
+        in_machine userdel --remove app
+}
+
+# What a container has: its own processes, mounts, name and /run, and of root's powers those that Docker leaves.
+put_engine() {
+        put /image/enter <<'END'
+mount --bind /image/run /run
+mount -t proc proc /proc
+hostname container
+user=$1 workdir=$2
+shift 2
+mkdir -p "$workdir"
+cd "$workdir"
+exec setpriv --reuid "$user" --regid "$user" --init-groups --bounding-set \
+        -all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+net_raw,+sys_chroot,+audit_write,+setfcap \
+        env -i HOME="$(getent passwd "$user" | cut -d: -f6)" "$@"
+END
+}
+in_container() { # COMMAND...
+        in_machine unshare --fork --kill-child --pid --mount --uts --ipc --cgroup \
+                sh -e /image/enter "$user" "$workdir" "${environment[@]}" "$@"
+}
+
+# Each instruction on a line.
+instructions() { sed -e '/^#/d' "$recipe" | sed -e ':more' -e '/\\$/{N; s/\\\n */ /; t more' -e '}' -e '/^$/d'; }
+
+# A line with a command in either of its forms, as words.
+words_of() { # COMMAND
+        if [[ $1 == '['* ]]; then
+                mapfile -t words < <(jq -r '.[]' <<<"$1")
+        else
+                words=(sh -c "$1")
+        fi
+}
+
+copy() { # [--chmod=MODE] SOURCE... DESTINATION
+        local mode=
+        [[ $1 != --chmod=* ]] || { mode=${1#*=} && shift; }
+        # shellcheck disable=SC2086
+        in_machine sh -ec 'cd "$1" && to=$(realpath -m "$2") && shift 2 && cd /context && cp -r $* "$to"' \
+                sh "$workdir" "${@: -1}" "${@:1:$#-1}"
+        [ -z "$mode" ] || in_machine chmod "$mode" "${@: -1}"
+}
+
+# What is built on the first stage is built where it is what is wanted. An instruction that is not known fails.
+build() { # [STAGE]
+        local instruction rest base stage first wanted=true
+        user=root workdir=/ arguments=() environment=(PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
+        while read -r instruction rest; do
+                $wanted || [ "$instruction" = FROM ] || continue
+                echo "$instruction $rest"
+                case $instruction in
+                FROM)
+                        read -r base _ stage <<<"$rest"
+                        case $base in
+                        'debian:${DEBIAN}-slim') first=$stage arguments=() ;;
+                        "$first") [ "$stage" = "${1-}" ] || wanted=false ;;
+                        *) return 1 ;;
+                        esac
+                        ;;
+                ARG) eval "arguments+=($rest)" ;;
+                ENV) eval "environment+=($rest)" ;;
+                COPY)
+                        read -ra words <<<"$rest"
+                        copy "${words[@]}"
+                        ;;
+                RUN) in_container "${arguments[@]}" sh -c "$rest" ;;
+                USER) user=$rest ;;
+                WORKDIR) workdir=$rest && in_machine mkdir -p "$workdir" ;;
+                STOPSIGNAL) stop_signal=$rest ;;
+                HEALTHCHECK)
+                        [[ $rest =~ --timeout=([0-9]+)s ]]
+                        words_of "${rest#*CMD }"
+                        health=(timeout "${BASH_REMATCH[1]}" "${words[@]}")
+                        ;;
+                CMD)
+                        words_of "$rest"
+                        command=("${words[@]}")
+                        ;;
+                *) return 1 ;;
+                esac </dev/null
+        done < <(instructions)
+}
+
+start_container() {
+        in_container REDIS_URL=redis://redis:6379/0 "${command[@]}" > >(exec 3>&- 9>&- && in_machine systemd-cat -t sqmgr) 2>&1 3>&- 9>&- &
+        container=$!
+        wait_until 60 find_init
+        wait_until 60 is_healthy
+        wait_until 60 fleet_is '.active == 2'
+}
+# As the machine sees it.
+find_init() { init_there=$(in_machine pgrep -o -x sqmgr); }
+# As `docker exec`.
+execute() { # COMMAND...
+        in_machine nsenter -t "$init_there" -m -p -u -i -C setpriv --reuid "$user" --regid "$user" --init-groups \
+                env -C "$workdir" -i "${environment[@]}" REDIS_URL=redis://redis:6379/0 "$@"
+}
+sqmgrctl() { execute sqmgrctl "$@"; }
+is_healthy() { execute "${health[@]}"; }
+stop_container() { in_machine kill -s "$stop_signal" "$init_there"; }
+has_ended() { # sets $status
+        status=0
+        wait "$container" || status=$?
+}
+
+enqueue() { # CLASS ARGUMENT
+        execute ruby -r ./config/environment.rb -e 'Object.const_get(ARGV[0]).perform_async(ARGV[1])' "$@"
+}
+users() { execute ps -eo user=,comm= | awk '$2 ~ /^sqmgr|^ruby|sidekiq/ { print $1 }' | sort -u | tr '\n' ' '; }
+
+@test "an image by the recipe: sqmgr is PID 1 and healthy, takes in orphans, and what stops it lets jobs finish or puts them back" {
+        put_engine
+        make_context
+        build
+        # As where the container is given two minutes to stop.
+        in_machine sed -i.sample 's/^shutdown_timeout = 3s$/shutdown_timeout = 60s/' /etc/sqmgr/sqmgr.ini
+        run ! in_machine cmp -s /etc/sqmgr/sqmgr.ini /etc/sqmgr/sqmgr.ini.sample
+        start_container
+        [ "$(sqmgrctl status --json | jq .pid)" = 1 ]
+        [ "$(users)" = 'app root ' ]
+
+        enqueue Stray /tmp/stray
+        wait_until 30 has_done 1
+        stray=$(in_machine cat /tmp/stray)
+        [ "$(execute ps -o ppid= -p "$stray" | tr -d ' ')" = 1 ]
+        execute kill -KILL "$stray"
+        wait_until 20 not execute ps -p "$stray"
+
+        in_machine kill -STOP "$init_there"
+        run is_healthy
+        in_machine kill -CONT "$init_there"
+        [ "$status" != 0 ]
+        wait_until 20 is_healthy
+
+        enqueue Hold /tmp/hold
+        wait_until 30 has_started 2
+        stop_container
+        wait_until 20 fleet_is '.active == 0'
+        in_machine touch /tmp/hold
+        has_ended
+        [ "$status" = 0 ]
+        [ "$(jobs_done)" = 2 ]
+        [ "$(redis llen queue:default)" = 0 ]
+
+        # Ten seconds, as they are unless told otherwise, and a job that takes longer.
+        in_machine mv /etc/sqmgr/sqmgr.ini.sample /etc/sqmgr/sqmgr.ini
+        in_machine sed -nE 's/^shutdown_timeout = ([0-9]+)s$/\1/p; s/^command = .* -t ([0-9]+)$/\1/p' /etc/sqmgr/sqmgr.ini >"$folder/seconds"
+        [ "$(wc -l <"$folder/seconds")" = 2 ]
+        [ "$(($(paste -sd + "$folder/seconds")))" -le 7 ]
+        start_container
+        enqueue Hold /tmp/never
+        wait_until 30 has_started 3
+        begun=$(date +%s%N)
+        stop_container
+        has_ended
+        echo "# stopped with a job that does not end: after $((($(date +%s%N) - begun) / 1000000)) ms" >&3
+        [ "$status" = 0 ]
+        [ "$(redis llen queue:default)" = 1 ]
+        [ "$(jobs_run_twice)" = 0 ]
+}
+
+@test "the image without root: sqmgr and the workers are of its user" {
+        put_engine
+        make_context
+        build nonroot
+        start_container
+        [ "$(sqmgrctl status --json | jq .pid)" = 1 ]
+        [ "$(users)" = 'app ' ]
+        in_machine touch /tmp/hold
+        enqueue Hold /tmp/hold
+        wait_until 30 has_done 1
+        stop_container
+        has_ended
+        [ "$status" = 0 ]
+}

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+# What the tests of the Debian package share: a machine without sqmgr, and the package, which is made where that has not
+# been done.
+# shellcheck shell=bash disable=SC2034,SC2154
+load machine
+
+installs=(true)
+packages=$SQMGR_BUILD/../package/one
+
+setup_file() { make_package; }
+
+make_package() {
+        [ -e "$top/debian/control" ] || skip 'a release has no debian/'
+        DEB_BUILD_OPTIONS=nocheck "$top/contrib/package" "$packages" 3>&-
+}
+
+package() { find "$packages" -name 'sqmgr_*.deb'; }
+
+dpkg_i() { # FILE
+        put /root/sqmgr.deb <"$1"
+        in_machine env DEBIAN_FRONTEND=noninteractive dpkg --force-confold -i /root/sqmgr.deb
+}
