@@ -109,11 +109,11 @@ class LargeFleet
     @place.wait(900, "#{count} jobs") { processed == done }
   end
 
-  # Returns the seconds from the kill of a worker to its replacement's first beat.
+  # Returns the seconds from the kill of a worker to its replacement's first beat. The oldest: after a short life a start waits.
   def kill_one
     await_ready
     before = identities
-    victim = status["workers"].first["pid"]
+    victim = status["workers"].max_by { |worker| worker["uptime_seconds"] }["pid"]
     begun = @place.now
     Process.kill(:KILL, victim)
     @place.wait(120, "the replacement of #{victim}", pause: 0.002) { (identities - before).any? }
