@@ -9,7 +9,7 @@ load package
 
 recipe=$top/contrib/container/Containerfile
 
-# What the recipe copies: what apt-get is given here are the packages that the machine has.
+# What the recipe copies. The machine has no network: what apt-get is to install besides sqmgr is there.
 make_context() {
         in_machine mkdir -p /context/container /image/run
         put /context/container/sqmgr.ini <"$top/contrib/container/sqmgr.ini"
