@@ -214,7 +214,7 @@ own_runs_the_installed() {
         # It has a template, of which the build before knows nothing.
         configure <<<$'active_process_count = 1\npreload = yes'
         sqmgrctl reload
-        sqmgrctl restart --wait --timeout 300s
+        sqmgrctl restart --wait=drained --timeout 300s
         pids=$(worker_pids)
         run -1 dpkg_i "$older"
         echo "$output"
