@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptors: reads small files, writes whole buffers, closes in bulk. */
+/* Descriptors: reads small files, writes whole buffers, passes one on, closes in bulk. */
 #include "base/fd.h"
 
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <linux/magic.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/vfs.h>
 
 ssize_t fd_read_start(int fd, char *text, size_t size)
@@ -78,6 +80,31 @@ int fd_write_all(int fd, const void *data, size_t size)
                 size -= (size_t)n;
         }
         return 0;
+}
+
+int fd_send(int fd, const void *data, size_t size, int passed, int flags)
+{
+        union {
+                struct cmsghdr header;
+                char space[CMSG_SPACE(sizeof(int))];
+        } control = {0};
+        struct iovec part = {.iov_base = (void *)data, .iov_len = size};
+        struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+        ssize_t n;
+
+        if (passed >= 0) {
+                header.msg_control = &control;
+                header.msg_controllen = sizeof(control);
+                struct cmsghdr *item = CMSG_FIRSTHDR(&header);
+                item->cmsg_level = SOL_SOCKET;
+                item->cmsg_type = SCM_RIGHTS;
+                item->cmsg_len = CMSG_LEN(sizeof(int));
+                memcpy(CMSG_DATA(item), &passed, sizeof(int));
+        }
+        do
+                n = sendmsg(fd, &header, flags | MSG_NOSIGNAL);
+        while (n < 0 && errno == EINTR);
+        return n < 0 ? -errno : 0;
 }
 
 int fd_open_standard(int flags)

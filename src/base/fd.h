@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptors: reads small files, writes whole buffers, closes in bulk. */
+/* Descriptors: reads small files, writes whole buffers, passes one on, closes in bulk. */
 #pragma once
 
 #include "base/macro.h"
@@ -19,6 +19,10 @@ int fd_read_whole(int fd, size_t max_bytes, char **ret, size_t *ret_length);
 
 /* Writes all of data, however many calls it takes. Returns 0 or -errno: then a part may have been written. */
 int fd_write_all(int fd, const void *data, size_t size);
+
+/* Sends data as one message of the socket fd, with the descriptor passed along (-1: none); flags are send()'s
+ * and MSG_NOSIGNAL. Returns 0 or -errno. */
+int fd_send(int fd, const void *data, size_t size, int passed, int flags);
 
 /* Opens /dev/null with those flags for each of the descriptors 0 to 2 that is closed: what is opened later
  * would be taken for it. Returns 0 or -errno. */

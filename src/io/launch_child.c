@@ -45,24 +45,8 @@ struct child {
 
 static void child_send(const struct child *child, const struct launch_message *message, int fd)
 {
-        union {
-                struct cmsghdr header;
-                char space[CMSG_SPACE(sizeof(int))];
-        } control = {0};
-        struct iovec data = {.iov_base = (void *)message, .iov_len = sizeof(*message)};
-        struct msghdr header = {.msg_iov = &data, .msg_iovlen = 1};
-
-        if (fd >= 0) {
-                header.msg_control = &control;
-                header.msg_controllen = sizeof(control);
-                struct cmsghdr *item = CMSG_FIRSTHDR(&header);
-                item->cmsg_level = SOL_SOCKET;
-                item->cmsg_type = SCM_RIGHTS;
-                item->cmsg_len = CMSG_LEN(sizeof(int));
-                memcpy(CMSG_DATA(item), &fd, sizeof(int));
-        }
         /* Nobody may be left to read it: the worker starts all the same. */
-        (void)!sendmsg(child->report_fd, &header, MSG_NOSIGNAL);
+        (void)fd_send(child->report_fd, message, sizeof(*message), fd, 0);
 }
 
 static void child_tell_list(const struct child *child, const char *format, va_list ap) _printf_(2, 0);

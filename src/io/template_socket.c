@@ -159,31 +159,6 @@ bool template_message_error(struct template_message *message, int *ret_errno, co
         return true;
 }
 
-static int send_words(int fd, const char *text, size_t length, int passed_fd)
-{
-        union {
-                struct cmsghdr header;
-                char space[CMSG_SPACE(sizeof(int))];
-        } control = {0};
-        struct iovec data = {.iov_base = (void *)text, .iov_len = length};
-        struct msghdr header = {.msg_iov = &data, .msg_iovlen = 1};
-        ssize_t n;
-
-        if (passed_fd >= 0) {
-                header.msg_control = &control;
-                header.msg_controllen = sizeof(control);
-                struct cmsghdr *item = CMSG_FIRSTHDR(&header);
-                item->cmsg_level = SOL_SOCKET;
-                item->cmsg_type = SCM_RIGHTS;
-                item->cmsg_len = CMSG_LEN(sizeof(int));
-                memcpy(CMSG_DATA(item), &passed_fd, sizeof(int));
-        }
-        do
-                n = sendmsg(fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
-        while (n < 0 && errno == EINTR);
-        return n < 0 ? -errno : 0;
-}
-
 int template_socket_fork(int fd, const struct template_fork *fork, int worker_fd)
 {
         const char *log = fork->log && strcmp(fork->log, "inherit") != 0 ? fork->log : NULL;
@@ -197,10 +172,10 @@ int template_socket_fork(int fd, const struct template_fork *fork, int worker_fd
                 n += snprintf(text + n, sizeof(text) - (size_t)n, "%clog=%s", '\0', log);
         if (n < 0 || (size_t)n >= sizeof(text))
                 return -ENAMETOOLONG;
-        return send_words(fd, text, (size_t)n, worker_fd);
+        return fd_send(fd, text, (size_t)n, worker_fd, MSG_DONTWAIT);
 }
 
 int template_socket_go(int fd)
 {
-        return send_words(fd, "go", strlen("go"), -1);
+        return fd_send(fd, "go", strlen("go"), -1, MSG_DONTWAIT);
 }

@@ -100,10 +100,10 @@ usec_t worker_stale_usec(const struct worker *worker)
 
 usec_t worker_outlived_usec(const struct worker *worker)
 {
-        const struct fleet *fleet = worker->fleet;
-        usec_t unnoticed = fleet->world->settings->check_interval + world_stall_usec(fleet->world);
+        const struct settings *settings = worker->fleet->world->settings;
+        usec_t unnoticed = settings->check_interval + settings_stall_usec(settings);
 
-        return fleet->settings->traits->stale_usec + unnoticed;
+        return worker->fleet->settings->traits->stale_usec + unnoticed;
 }
 
 bool worker_fresh(const struct worker *worker, usec_t now)

@@ -18,7 +18,7 @@ bool observe_clocks(struct world *world, usec_t monotonic, usec_t boottime, usec
                         why = "the machine was suspended";
                 else if (llabs(real_lag - doubt->real_lag) > CLOCK_STEP_USEC)
                         why = "the clock was stepped";
-                else if (monotonic > usec_add(doubt->due, world_stall_usec(world)))
+                else if (monotonic > usec_add(doubt->due, settings_stall_usec(world->settings)))
                         why = "sqmgr itself was stalled";
         }
         doubt->boot_lag = boot_lag;

@@ -132,8 +132,6 @@ static const char *const wait_codes[] = {
         [WAIT_SIGNAL] = "signal",
         [WAIT_REST] = "rest",
         [WAIT_ELSEWHERE] = "beats-elsewhere",
-        [WAIT_AMBIGUOUS] = "ambiguous",
-        [WAIT_SUCCESSOR] = "successor",
         [WAIT_RELEASE] = "release",
         [WAIT_PLACES] = "places",
         [WAIT_MEMORY] = "memory",
@@ -295,6 +293,17 @@ static const char *exit_text(const struct worker *worker, usec_t now, char *text
         return text;
 }
 
+/* Those of which there is nothing to count. */
+static const char *const fixed_waits[] = {
+        [WAIT_REDIS] = "waits for Redis",
+        [WAIT_FRESH_BEAT] = "waits for a fresh heartbeat",
+        [WAIT_REST] = "is told to exit once it is sure not to be taking a job",
+        [WAIT_ELSEWHERE] = "beats elsewhere: check redis_url, namespace, host name",
+        [WAIT_RELEASE] = "waits for a new worker to prove itself: the last one failed",
+        [WAIT_TEMPLATE] = "waits for the template of the new generation",
+        [WAIT_STATE] = "waits to be written into the state file",
+};
+
 const char *worker_waits_for(const struct worker *worker, usec_t now, char *text, size_t size)
 {
         char span[32], beats[BEATS_MAX];
@@ -310,11 +319,14 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
         case WAIT_FORK:
         case _WAIT_MAX:
                 break;
+        case WAIT_REDIS:
+        case WAIT_FRESH_BEAT:
+        case WAIT_REST:
+        case WAIT_ELSEWHERE:
+        case WAIT_RELEASE:
         case WAIT_TEMPLATE:
-                snprintf(text, size, "waits for the template of the new generation");
-                break;
         case WAIT_STATE:
-                snprintf(text, size, "waits to be written into the state file");
+                snprintf(text, size, "%s", fixed_waits[worker->waits_for]);
                 break;
         case WAIT_FIRST_BEAT:
                 return first_beat_text(worker, now, text, size);
@@ -335,12 +347,6 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
                 break;
         case WAIT_EXIT:
                 return exit_text(worker, now, text, size);
-        case WAIT_REDIS:
-                snprintf(text, size, "waits for Redis");
-                break;
-        case WAIT_FRESH_BEAT:
-                snprintf(text, size, "waits for a fresh heartbeat");
-                break;
         case WAIT_STALE:
                 format_duration(usec_sub(now, worker->beat_at), span, sizeof(span));
                 snprintf(text, size, "has had no heartbeat for %s%s%s: it is kept, and nothing is done to it",
@@ -356,26 +362,16 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
                          worker->signal_error == ENOTSUP ? "it does not catch the quiet signal"
                                                          : strerrordesc_np(worker->signal_error));
                 break;
-        case WAIT_REST:
-                snprintf(text, size, "is told to exit once it is sure not to be taking a job");
-                break;
-        case WAIT_ELSEWHERE:
-                snprintf(text, size, "beats elsewhere: check redis_url, namespace, host name");
-                break;
         case WAIT_AMBIGUOUS:
                 snprintf(text, size,
                          "its beat cannot be told from another's: give each machine and container a host "
-                         "name of "
-                         "its own");
+                         "name of its own");
                 break;
         case WAIT_SUCCESSOR:
                 snprintf(text, size,
                          worker->booted
                                  ? "waits for the first heartbeat of another process of its, which has booted"
                                  : "waits to learn what is left of it");
-                break;
-        case WAIT_RELEASE:
-                snprintf(text, size, "waits for a new worker to prove itself: the last one failed");
                 break;
         }
         return text;
@@ -489,15 +485,13 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
                 snprintf(text, size, "waits %s before the next start", span);
                 break;
         case WAIT_REDIS:
-                snprintf(text, size, "waits for Redis");
+        case WAIT_RELEASE:
+                snprintf(text, size, "%s", fixed_waits[fleet->waits_for]);
                 break;
         case WAIT_HUNG:
                 snprintf(text, size,
                          "waits until one of its workers beats: all are silent, or Redis does not take their "
                          "beats");
-                break;
-        case WAIT_RELEASE:
-                snprintf(text, size, "waits for a new worker to prove itself: the last one failed");
                 break;
         case WAIT_TEMPLATE:
                 template_text(fleet, now, text, size);

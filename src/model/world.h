@@ -39,13 +39,6 @@ struct world {
         size_t events_allocated;
 };
 
-#define STALL_MINIMUM_USEC (5 * USEC_PER_SEC)
-/* How late a tick may be, in microseconds, before time is in doubt. */
-static inline usec_t world_stall_usec(const struct world *world)
-{
-        return MAX(2 * world->settings->check_interval, STALL_MINIMUM_USEC);
-}
-
 /* Makes a world of a fleet for each section of settings, which must outlive it. seed feeds the jitter of
  * backoff. Returns -ENOMEM, or 0 with *ret to be freed by world_free(). */
 int world_new(const struct settings *settings, uint64_t seed, struct world **ret);

@@ -167,6 +167,13 @@ static inline void settings_free_pointer(struct settings **settings)
 }
 #define _cleanup_settings_ _cleanup_(settings_free_pointer)
 
+#define STALL_MINIMUM_USEC (5 * USEC_PER_SEC)
+/* How late a tick may be, in microseconds, before time is in doubt. */
+static inline usec_t settings_stall_usec(const struct settings *settings)
+{
+        return MAX(2 * settings->check_interval, STALL_MINIMUM_USEC);
+}
+
 /* The fleet of that name, or NULL. */
 static inline const struct fleet_settings *settings_find_fleet(const struct settings *settings,
                                                                const char *name)

@@ -22,11 +22,6 @@ static struct template *settle(void)
         return fleet_template(t.fleet);
 }
 
-static bool contains(const char *text, const char *part)
-{
-        return strstr(text, part);
-}
-
 /* As often as sqmgr looks while a fork is awaited. */
 static void run_fast(double seconds)
 {
@@ -46,13 +41,13 @@ START_TEST(the_application_is_loaded_before_any_worker_is_there)
                          "waits for its template: it has been loading for 4s, given up in 1min 56s");
         ck_assert_uint_eq(t.starts, 0);
         test_tick(&t, 1);
-        ck_assert(contains(test_event_text(&t, EVENT_TEMPLATE_READY), "is ready, after 5s"));
+        ck_assert(strstr(test_event_text(&t, EVENT_TEMPLATE_READY), "is ready, after 5s"));
         test_settle(&t);
         ck_assert_uint_eq(t.loads, 1);
         ck_assert_uint_eq(test_events(&t, EVENT_TEMPLATE_LOADING), 1);
         ck_assert_uint_eq(test_forked(&t), 3);
         ck_assert_uint_eq(t.fleet->totals.forks, 3);
-        ck_assert(contains(test_event_text(&t, EVENT_STARTED), "was forked"));
+        ck_assert(strstr(test_event_text(&t, EVENT_STARTED), "was forked"));
         ck_assert_str_eq(test_fleet_waits_for(&t), "");
 }
 END_TEST
@@ -188,8 +183,7 @@ START_TEST(a_release_that_lacks_a_file_of_its_own_fails)
         t.newborn_template.last_lines = "cannot load such file -- rails (LoadError)";
         test_run(&t, 2);
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
-        ck_assert(
-                contains(test_event_text(&t, EVENT_TEMPLATE_FAILED),
+        ck_assert(strstr(test_event_text(&t, EVENT_TEMPLATE_FAILED),
                          "exited with status 1 after 1s, before it was ready; its last lines: cannot load"));
         ck_assert_uint_eq(t.fleet->crash.count, 1);
 }
@@ -209,8 +203,7 @@ START_TEST(one_that_works_is_a_worker)
         struct worker *worker = test_worker(&t, 1);
         ck_assert_int_eq(worker->pid, pid);
         ck_assert(!worker->forked && !worker->awaits_go);
-        ck_assert(
-                contains(test_event_text(&t, EVENT_PRELOAD_REFUSED), "and is worker default/1: is RUBYOPT"));
+        ck_assert(strstr(test_event_text(&t, EVENT_PRELOAD_REFUSED), "and is worker default/1: is RUBYOPT"));
         ck_assert_uint_eq(test_templates(&t), 0);
         ck_assert_uint_eq(t.loads, 1);
         test_run(&t, 600);
@@ -234,9 +227,9 @@ START_TEST(after_three_loads_that_fail_workers_boot_separately)
         ck_assert_uint_eq(t.loads, 3);
         ck_assert_uint_eq(t.fleet->totals.template_failures, 3);
         ck_assert_uint_eq(test_events(&t, EVENT_TEMPLATE_FAILED), 3);
-        ck_assert(contains(fleet_preload_refused(t.fleet),
-                           "3 times in a row; the last: the template of fleet 'default' (pid "));
-        ck_assert(contains(fleet_preload_refused(t.fleet), "exited with status 1 after 1s, before it was"));
+        ck_assert(strstr(fleet_preload_refused(t.fleet),
+                         "3 times in a row; the last: the template of fleet 'default' (pid "));
+        ck_assert(strstr(fleet_preload_refused(t.fleet), "exited with status 1 after 1s, before it was"));
         test_run(&t, 300);
         ck_assert_uint_eq(t.loads, 3);
 }
@@ -282,7 +275,7 @@ START_TEST(a_shortage_is_waited_out_and_never_counts)
         test_template_process(template)->fork_error = shortages[_i];
         for (unsigned i = 0; i < 60; i++) {
                 run_fast(1);
-                ck_assert(contains(test_fleet_waits_for(&t), "waits for memory or processes to fork"));
+                ck_assert(strstr(test_fleet_waits_for(&t), "waits for memory or processes to fork"));
         }
         ck_assert_uint_gt(t.starts, starts + 20);
         ck_assert_uint_le(t.starts, starts + 61);
@@ -404,7 +397,7 @@ START_TEST(one_that_does_not_answer_is_ended)
         t.newborn_template.fork_usec = 0;
         run_fast(0.25);
         ck_assert_uint_eq(t.template_ends, 1);
-        ck_assert(contains(test_event_text(&t, EVENT_TEMPLATE_FAILED), "did not fork within 5s"));
+        ck_assert(strstr(test_event_text(&t, EVENT_TEMPLATE_FAILED), "did not fork within 5s"));
         ck_assert_uint_eq(t.fleet->crash.count, 1);
         ck_assert_int_ne(settle()->pid, pid);
         ck_assert_uint_eq(test_forked(&t), 3);

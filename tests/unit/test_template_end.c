@@ -22,19 +22,14 @@ static struct template *settle(void)
         return fleet_template(t.fleet);
 }
 
-static bool contains(const char *text, const char *part)
-{
-        return strstr(text, part);
-}
-
 START_TEST(one_that_never_loads_is_ended_after_boot_timeout)
 {
         t.newborn_template.load_usec = USEC_INFINITY;
         t.newborn_template.deaf = true;
         test_run(&t, 121);
         ck_assert_uint_eq(t.template_ends, 1);
-        ck_assert(contains(test_event_text(&t, EVENT_TEMPLATE_FAILED),
-                           "did not load the application within boot_timeout"));
+        ck_assert(strstr(test_event_text(&t, EVENT_TEMPLATE_FAILED),
+                         "did not load the application within boot_timeout"));
         ck_assert_uint_eq(t.fleet->totals.template_failures, 1);
         ck_assert_ptr_null(fleet_template(t.fleet));
         /* It may work for all that is known: it has the time that a worker has. */
@@ -78,7 +73,7 @@ START_TEST(the_end_of_a_ready_one_leaves_its_workers_alone)
         ck_assert_uint_eq(t.loads, 2);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
         ck_assert_uint_eq(t.fleet->preload.failures, 0);
-        ck_assert(contains(test_event_text(&t, EVENT_TEMPLATE_FAILED), "exited with status 1 after "));
+        ck_assert(strstr(test_event_text(&t, EVENT_TEMPLATE_FAILED), "exited with status 1 after "));
         ck_assert_uint_eq(test_counts(&t).ready, 3);
         test_run(&t, 60);
         ck_assert_uint_eq(test_counts(&t).ready, 3);
@@ -111,7 +106,7 @@ START_TEST(one_that_dies_as_it_forks_has_failed)
                 test_template_exit(&t, test_load(&t));
                 ck_assert_uint_eq(t.fleet->totals.template_failures, i);
         }
-        ck_assert(contains(fleet_preload_refused(t.fleet), "3 times in a row"));
+        ck_assert(strstr(fleet_preload_refused(t.fleet), "3 times in a row"));
         ck_assert_uint_eq(t.fleet->crash.count, 3);
         ck_assert_uint_eq(fleet_free_index(t.fleet), 1);
 }
@@ -124,7 +119,7 @@ START_TEST(a_fork_that_dies_before_it_is_told_to_go_on_failed_to_start)
         test_run(&t, 3);
         ck_assert(test_worker(&t, 2)->awaits_go);
         test_exit(&t, test_worker(&t, 2), 1);
-        ck_assert(contains(test_event_text(&t, EVENT_START_FAILED), "exited with status 1 as it was forked"));
+        ck_assert(strstr(test_event_text(&t, EVENT_START_FAILED), "exited with status 1 as it was forked"));
         ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 0);
         ck_assert_uint_eq(t.fleet->crash.count, 1);
         /* Where that cannot be seen it was the end of its sqmgr. */
