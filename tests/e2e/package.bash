@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # What the tests of the Debian package share: a machine without sqmgr, and the package, which is made where that has not
 # been done.
-# shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck shell=bash disable=SC1091,SC2034,SC2154
 load machine
+. "$BATS_TEST_DIRNAME/native/modules.bash"
 
 installs=(true)
 packages=$SQMGR_BUILD/../package/one

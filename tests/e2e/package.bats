@@ -227,6 +227,48 @@ own_runs_the_installed() {
         runs_the_installed
 }
 
+# Put in its place, as dpkg does.
+replace() { # LIBRARY [BYTES]: so much of it
+        in_machine sh -c 'cp -p "$0" "$0.new" && truncate -s "${1:-+0}" "$0.new" && mv "$0.new" "$0"' "$@"
+}
+maps_what_is_gone() { in_machine grep -q 'libinih.*(deleted)' "/proc/$(main_pid "$1")/maps"; } # UNIT
+
+@test "a library's upgrade: needrestart has sqmgr executed anew where that works, and its instances once they are linked" {
+        put /root/needrestart.deb <"$(needrestart_deb)"
+        in_machine dpkg -x /root/needrestart.deb /
+        dpkg_i "$(repack "$version-1")"
+        begin_both
+        enqueue 40 Sleep 1
+        library=$(in_machine sed -n 's/.* \(\/.*libinih[^ ]*\)$/\1/p' "/proc/$(main_pid)/maps" | head -n 1)
+        run -0 needrestart_tells
+        [[ $output != *'sqmgr'* ]]
+
+        replace "$library"
+        run -0 needrestart_tells
+        [[ $output == *"sqmgr $version runs in its place (pid $(main_pid))"*"the workers of sqmgr.service keep the libraries"* ]]
+        [[ $output == *'being deferred:'*'sqmgr@shop.service'* ]]
+        not maps_what_is_gone sqmgr
+        maps_what_is_gone sqmgr@shop
+        in_machine ln -s sqmgr.service /etc/needrestart/restart.d/sqmgr@shop.service
+        run -0 needrestart_tells
+        [[ $output == *"sqmgr $version runs in its place (pid $(main_pid sqmgr@shop))"*"the workers of sqmgr@shop.service"* ]]
+        not maps_what_is_gone sqmgr@shop
+        stands
+
+        in_machine cp "$library" /root/library
+        replace "$library" 100
+        run -0 needrestart_tells
+        [[ $output == *"sqmgr: sqmgr.service goes on with the libraries that it began with"* ]]
+        [[ $output == *"sqmgr: sqmgr@shop.service goes on with the libraries that it began with"* ]]
+        stands
+        in_machine mv /root/library "$library"
+        run -0 needrestart_tells
+        not maps_what_is_gone sqmgr
+        all_done_once 40
+        stands
+}
+needrestart_tells() { in_machine env DEBIAN_FRONTEND=noninteractive needrestart -r a -l; }
+
 # What the package, its scripts and sqmgr leave on the machine, and the user.
 left() { in_machine find /etc /run /usr /var /root -name '*sqmgr*' ! -path '/root/sqmgr.deb' ! -path /etc/sqmgr-machine | sort; }
 
@@ -239,12 +281,20 @@ left() { in_machine find /etc /run /usr /var /root -name '*sqmgr*' ! -path '/roo
         in_machine sed -i 's/^\[sqmgr\]/&\non_stop = leave/' /etc/sqmgr/shop.ini
         unit reload sqmgr@shop
         kept=$(shop worker_pids)
+        # Another process of its user, with a name that is to be taken for words of the package's.
+        in_machine setpriv --reuid app --regid app --init-groups \
+                bash -c 'exec -a "$1" sleep 1000' sh $'\e[31mred\nsqmgr: all is well' 3>&- 9>&- &
+        wait_until 20 in_machine pgrep -u app -x sleep
+        loud=$(in_machine pgrep -u app -x sleep)
+        in_machine sh -c 'echo "$1" >"/sys/fs/cgroup$(systemctl show -p ControlGroup --value sqmgr@shop)/cgroup.procs"' sh "$loud"
         enqueue 10 Sleep 5
         wait_until 30 has_started 10
         run -0 in_machine dpkg -r sqmgr
         echo "$output"
         [[ $output == *'sqmgr: stopping sqmgr.service (2 of 2 workers active, 0 starting, 0 draining)'* ]]
         [[ $output == *"sqmgr: process $kept of app, of sqmgr@shop.service, lives on with nobody to look after it: sidekiq "* ]]
+        [[ $output == *"sqmgr: process $loud of app, of sqmgr@shop.service, lives on with nobody to look after it: [31mredsqmgr: all is well 1000"* ]]
+        in_machine kill "$loud"
         [[ $output == *"sqmgr: process $own of own, a sqmgr that is none of the system's services, runs on without its program: to end it, 'kill $own'"* ]]
         [ "$(jobs_done)" = 10 ]
         [ "$(jobs_run_twice)" = 0 ]
