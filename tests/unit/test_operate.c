@@ -387,6 +387,65 @@ START_TEST(events_are_kept_told_by_fleet_and_worker_and_followed)
 }
 END_TEST
 
+static void tell_event_at(const char *text, double at)
+{
+        world_event(world, EVENT_TIME_DOUBT, NULL, NULL, "%s", text);
+        control_event(control, &world->events[0], (usec_t)(at * (double)USEC_PER_SEC));
+        world_events_clear(world);
+}
+
+/* Each after: as JSON; how many are told, and the last of them. */
+static void expect_after(const char *after, size_t n, const char *last_text)
+{
+        char call[256];
+
+        snprintf(call, sizeof(call), CONTROL("GetEvents", "{\"after\":%s}"), after);
+        struct varlink_reply reply = client_call(event, &client, call);
+        ck_assert_pstr_eq(reply.error, NULL);
+        expect_events(&reply, n, last_text);
+        varlink_reply_free(&reply);
+}
+
+START_TEST(events_after_a_time_are_those_told_behind_it_whatever_the_clock_does)
+{
+        world_events_clear(world);
+        tell_event_at("a", 1700000000.25);
+        tell_event_at("b", 1700000000.25);
+        tell_event_at("c", 1700000007.123456);
+        expect_after("null", 3, "c");
+        expect_after("0", 3, "c");
+        expect_after("1700000000", 3, "c");
+        expect_after("1700000000.25", 1, "c");
+        expect_after("1700000003.5", 1, "c");
+        expect_after("1700000008", 0, NULL);
+
+        /* As a client hands back what it was told. */
+        struct varlink_reply reply = client_call(event, &client, CONTROL("GetEvents", "{}"));
+        json_t *last = json_array_get(json_object_get(reply.parameters, "events"), 2);
+        _cleanup_free_ char *told = json_dumps(json_object_get(last, "at"), JSON_ENCODE_ANY);
+        varlink_reply_free(&reply);
+        expect_after(told, 0, NULL);
+        /* The clock is set back by an hour. */
+        tell_event_at("d", 1699996407);
+        expect_after(told, 1, "d");
+        expect_after("1699996407", 0, NULL);
+        expect_after("1699996408", 4, "d");
+
+        client_expect(event, &client, CONTROL("GetEvents", "{\"after\":\"1\"}"), VARLINK_INVALID_PARAMETER);
+
+        reply = client_call(event, &client,
+                            "{\"method\":\"org.sqmgr.Control.GetEvents\",\"more\":true,"
+                            "\"parameters\":{\"after\":1700000008}}");
+        ck_assert(reply.continues);
+        expect_events(&reply, 0, NULL);
+        varlink_reply_free(&reply);
+        tell_event_at("e", 1699996409);
+        ck_assert(next_reply(&reply));
+        expect_events(&reply, 1, "e");
+        varlink_reply_free(&reply);
+}
+END_TEST
+
 START_TEST(an_order_names_who_called_and_what_comes_later_nobody)
 {
         world_events_clear(world);
@@ -669,6 +728,7 @@ int main(void)
         tcase_add_test(tests, status_is_rendered_once_for_each_state_of_the_model);
         tcase_add_test(tests, metrics_are_one_text);
         tcase_add_test(tests, events_are_kept_told_by_fleet_and_worker_and_followed);
+        tcase_add_test(tests, events_after_a_time_are_those_told_behind_it_whatever_the_clock_does);
         tcase_add_test(tests, an_order_names_who_called_and_what_comes_later_nobody);
         tcase_add_test(tests, a_restart_is_followed_until_all_are_replaced);
         tcase_add_test(tests, who_follows_is_told_whether_more_was_replaced);

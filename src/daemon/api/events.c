@@ -162,16 +162,22 @@ static const char *level_name(int level)
         return level == LOG_ERR ? "error" : level == LOG_WARNING ? "warning" : "info";
 }
 
+/* Of an entry, as it is told and as it may come back. */
+static double entry_at(const struct entry *entry)
+{
+        return (double)entry->realtime / (double)USEC_PER_SEC;
+}
+
 static json_t *render_entry(const struct entry *entry)
 {
         bool has_reason = entry->reason != REASON_NONE;
         char id[WORKER_ID_MAX];
 
-        return json_pack("{s:f, s:s, s:s, s:o, s:o, s:o, s:o, s:s?, s:o, s:o}", "at",
-                         (double)entry->realtime / (double)USEC_PER_SEC, "event",
-                         event_kind_name(entry->kind), "level", level_name(event_kind_level(entry->kind)),
-                         "fleet", varlink_text(entry->fleet), "worker", varlink_text(entry_worker(entry, id)),
-                         "pid", entry->pid > 0 ? json_integer(entry->pid) : json_null(), "generation",
+        return json_pack("{s:f, s:s, s:s, s:o, s:o, s:o, s:o, s:s?, s:o, s:o}", "at", entry_at(entry),
+                         "event", event_kind_name(entry->kind), "level",
+                         level_name(event_kind_level(entry->kind)), "fleet", varlink_text(entry->fleet),
+                         "worker", varlink_text(entry_worker(entry, id)), "pid",
+                         entry->pid > 0 ? json_integer(entry->pid) : json_null(), "generation",
                          entry->generation > 0 ? json_integer((json_int_t)entry->generation) : json_null(),
                          "reason", has_reason ? reason_name(entry->reason) : NULL, "text",
                          varlink_text(entry->text), "by", status_orderer(&entry->by));
@@ -187,6 +193,21 @@ json_t *event_render(const struct event *event, usec_t realtime)
 uint64_t events_end(const struct events *events)
 {
         return events->end;
+}
+
+uint64_t events_after(const struct events *events, double at)
+{
+        uint64_t first = first_kept(events), later = events->end;
+
+        for (uint64_t i = events->end; i-- > first;) {
+                double there = entry_at(&events->ring[i % EVENTS_KEPT]);
+
+                if (there == at)
+                        return i + 1;
+                if (there > at)
+                        later = i;
+        }
+        return later;
 }
 
 /* A restart that was halted or aborted is told of as such. */
@@ -224,8 +245,8 @@ static json_t *render_news(struct follower *follower, bool *ret_any)
         return json_pack("{s:O}", "events", list);
 }
 
-static struct follower *follower_new(struct events *events, struct call *call, struct fleet *const *fleets,
-                                     size_t n_fleets, bool all, const char *worker)
+static struct follower *follower_new(struct events *events, struct call *call,
+                                     const struct events_request *request)
 {
         _cleanup_(follower_free_pointer) struct follower *follower = calloc(1, sizeof(*follower));
 
@@ -233,12 +254,13 @@ static struct follower *follower_new(struct events *events, struct call *call, s
                 return NULL;
         follower->events = events;
         follower->call = call;
-        if (worker && !(follower->worker = strdup(worker)))
+        follower->at = request->from;
+        if (request->worker && !(follower->worker = strdup(request->worker)))
                 return NULL;
-        if (!all && !(follower->fleets = calloc(n_fleets + 1, sizeof(*follower->fleets))))
+        if (!request->all && !(follower->fleets = calloc(request->n_fleets + 1, sizeof(*follower->fleets))))
                 return NULL;
-        for (size_t i = 0; !all && i < n_fleets; i++) {
-                follower->fleets[i] = strdup(fleets[i]->settings->name);
+        for (size_t i = 0; !request->all && i < request->n_fleets; i++) {
+                follower->fleets[i] = strdup(request->fleets[i]->settings->name);
                 if (!follower->fleets[i])
                         return NULL;
                 follower->n_fleets = i + 1;
@@ -246,11 +268,9 @@ static struct follower *follower_new(struct events *events, struct call *call, s
         return TAKE_PTR(follower);
 }
 
-void events_reply(struct events *events, struct call *call, struct fleet *const *fleets, size_t n_fleets,
-                  bool all, const char *worker)
+void events_reply(struct events *events, struct call *call, const struct events_request *request)
 {
-        _cleanup_(follower_free_pointer) struct follower *follower =
-                follower_new(events, call, fleets, n_fleets, all, worker);
+        _cleanup_(follower_free_pointer) struct follower *follower = follower_new(events, call, request);
         bool any;
         json_t *reply = follower ? render_news(follower, &any) : NULL;
 

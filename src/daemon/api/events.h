@@ -32,10 +32,22 @@ int events_add_troubles(const struct events *events, uint64_t since, const char 
 /* Is any kept of this worker (FLEET/INDEX)? */
 bool events_have(const struct events *events, const char *worker);
 
-/* Answers with the events that are kept, oldest first, of these fleets (all: of none, too), and of one worker
- * alone where worker is not NULL. A call that asks for more is kept for those to come. */
-void events_reply(struct events *events, struct call *call, struct fleet *const *fleets, size_t n_fleets,
-                  bool all, const char *worker);
+/* The number of the first event that is kept and was told behind the last one of that time, as GetEvents
+ * tells it (seconds since 1970), whatever has been done to the clock since; where no event has it, of the
+ * first that is later. */
+uint64_t events_after(const struct events *events, double at);
+
+/* Which events are asked for. */
+struct events_request {
+        struct fleet *const *fleets;
+        size_t n_fleets;
+        bool all;           /* those of no fleet, too */
+        const char *worker; /* NULL: of all */
+        uint64_t from;      /* the number of the first */
+};
+
+/* Answers with those that are kept, oldest first. A call that asks for more is kept for those to come. */
+void events_reply(struct events *events, struct call *call, const struct events_request *request);
 
 /* Sends what was added since to those who follow. */
 void events_tick(struct events *events);

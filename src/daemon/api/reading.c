@@ -62,11 +62,15 @@ void handle_get_status(struct control *control, struct call *call, json_t *param
 void handle_get_events(struct control *control, struct call *call, json_t *parameters, usec_t now _unused_)
 {
         _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
-        json_t *worker = json_object_get(parameters, "worker");
+        json_t *worker = json_object_get(parameters, "worker"), *after = json_object_get(parameters, "after");
         const char *id = json_string_value(worker);
 
         if (worker && !json_is_null(worker) && !id) {
                 handler_refuse_parameter(call, "worker");
+                return;
+        }
+        if (after && !json_is_null(after) && !json_is_number(after)) {
+                handler_refuse_parameter(call, "after");
                 return;
         }
         if (!handler_parse_fleets(control, call, parameters, &list))
@@ -75,7 +79,16 @@ void handle_get_events(struct control *control, struct call *call, json_t *param
                 handler_refuse_unknown(control, call, id);
                 return;
         }
-        events_reply(control->events, call, list.fleets, list.n_fleets, list.all, id);
+        events_reply(control->events, call,
+                     &(struct events_request){
+                             .fleets = list.fleets,
+                             .n_fleets = list.n_fleets,
+                             .all = list.all,
+                             .worker = id,
+                             .from = json_is_number(after)
+                                             ? events_after(control->events, json_number_value(after))
+                                             : 0,
+                     });
 }
 
 void control_reply_metrics(struct control *control, struct call *call)
