@@ -25,7 +25,7 @@
         ROW(logs, "FLEET|WORKER", "shows what workers have written", 1, 1, OPTION_FOLLOW | OPTION_LINES)     \
         ROW(reload, "", "reads the configuration again, says what changed", 0, 0, 0)                         \
         ROW(reexec, "", "has the installed sqmgr take over from this one", 0, 0, 0)                          \
-        ROW(ping, "", "asks whether sqmgr answers", 0, 0, 0)                                                 \
+        ROW(ping, "", "asks whether sqmgr answers", 0, 0, OPTION_READY)                                      \
         ROW(version, "", "tells the version of the sqmgr that runs", 0, 0, 0)
 
 #define COMMAND_DECLARE(name, ...) int ctl_##name(struct ctl *ctl);

@@ -16,6 +16,7 @@ struct ctl {
         bool force;
         bool follow;
         bool watch;
+        bool ready;
         uint64_t lines; /* no more than the last so many; UINT64_MAX: all */
         enum ctl_wait wait;
         usec_t timeout;                /* USEC_INFINITY: none */

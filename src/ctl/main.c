@@ -141,6 +141,9 @@ static int take_option(struct ctl *ctl, int option, const char *word, struct giv
         case USAGE_FORCE:
                 ctl->force = true;
                 return CTL_DONE;
+        case USAGE_READY:
+                ctl->ready = true;
+                return CTL_DONE;
         case 'h':
                 print_help();
                 given->answered = true;

@@ -23,6 +23,8 @@ const struct usage_option usage_options[] = {
          "shows it anew each second", NULL},
         {USAGE_FORCE, OPTION_FORCE, "force", "", "stop: does not wait for running jobs",
          "does not wait for running jobs", NULL},
+        {USAGE_READY, OPTION_READY, "ready", "", "ping: also asks whether each fleet has its workers",
+         "asks whether each fleet has its workers", NULL},
         {'h', 0, "help", "", "shows this text", "shows commands and options", NULL},
         {'V', 0, "version", "", "shows the version of sqmgrctl", "shows the version", NULL},
 };

@@ -13,6 +13,7 @@ enum option_bit {
         OPTION_FOLLOW = 1 << 2,
         OPTION_WATCH = 1 << 3,
         OPTION_LINES = 1 << 4,
+        OPTION_READY = 1 << 5,
 };
 
 struct command {
@@ -25,7 +26,7 @@ struct command {
 };
 
 /* What getopt_long() returns for an option that has no letter. */
-enum { USAGE_JSON = 256, USAGE_TIMEOUT, USAGE_WAIT, USAGE_WATCH, USAGE_FORCE };
+enum { USAGE_JSON = 256, USAGE_TIMEOUT, USAGE_WAIT, USAGE_WATCH, USAGE_FORCE, USAGE_READY };
 
 struct usage_option {
         int key;          /* its letter, or one of the above */

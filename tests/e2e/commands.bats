@@ -5,7 +5,7 @@
 # promises: none
 load helpers
 
-reads=(status events jobs queues doctor metrics 'why default/1' ping version)
+reads=(status events jobs queues doctor metrics 'why default/1' ping 'ping --ready' version)
 orders=(abort 'quiet default/1' restart 'start default' 'scale default 2' 'stop default' 'start default' reload reexec)
 
 start_fleet() { # COUNT [LINE...]
@@ -81,6 +81,30 @@ each_exits() { # CODE COMMAND... -- OPTION...
         wait_until 10 [ -s followed.log ]
         kill "$following"
         [ "$(<followed.log)" = "$last" ]
+}
+
+@test "ping --ready: whether each fleet that is to run has its workers, and which one has not" {
+        start_redis
+        printf '%s\n' "command = $(stub_command)" 'active_process_count = 2' '[fleet:silent]' 'command = sleep 1000' \
+                '[fleet:off]' 'command = sleep 1000' 'active_process_count = 0' | configure
+        start_sqmgr
+        wait_until 20 ready 2
+        run -1 --separate-stderr sqmgrctl ping --ready
+        [ "$output|$stderr" = "|sqmgrctl: not ready: fleet 'silent' has 0 of 1 worker active, 1 starting" ]
+        run -1 --separate-stderr sqmgrctl ping --ready --json
+        jq -e '.error.code == "not-ready" and .error.exit == 1' <<<"$output"
+        # What is not to run is not missed.
+        sqmgrctl stop silent --force
+        run -0 sqmgrctl ping --ready
+        [ "$output" = 'sqmgr is ready: each fleet that is to run has its workers' ]
+        run -0 sqmgrctl ping --ready --json
+        [ "$output" = '{"ready":true}' ]
+        # Before its end it is not ready, though its workers still run.
+        echo 1 >steer/busy
+        kill -TERM "$sqmgr_pid"
+        wait_until 10 not sqmgrctl ping --ready
+        run -1 sqmgrctl ping --ready
+        [ "$output" = 'sqmgrctl: not ready: sqmgr is shutting down' ]
 }
 
 @test "a failure is an object where JSON is asked for, and a sentence on standard error" {

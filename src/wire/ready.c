@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether all is up, for probes: judged by what GetStatus replies. */
+#include "wire/ready.h"
+
+static bool is_to_run(const json_t *fleet)
+{
+        const char *state = json_string_value(json_object_get(fleet, "state"));
+
+        return state && strcmp(state, "running") == 0;
+}
+
+static int add_fleet(json_t *lacks, const json_t *fleet)
+{
+        const char *name = json_string_value(json_object_get(fleet, "name"));
+        json_int_t target = json_integer_value(json_object_get(fleet, "target"));
+        json_int_t active = json_integer_value(json_object_get(fleet, "active"));
+        json_int_t starting = json_integer_value(json_object_get(fleet, "starting"));
+
+        if (!is_to_run(fleet) || active >= target)
+                return 0;
+        return json_array_append_new(
+                lacks, json_sprintf("fleet '%s' has %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
+                                    " worker%s active, %" JSON_INTEGER_FORMAT " starting",
+                                    name ? name : "", active, target, target == 1 ? "" : "s", starting));
+}
+
+json_t *ready_lacks(const json_t *status)
+{
+        _cleanup_json_ json_t *lacks = json_array();
+        const json_t *fleets = json_object_get(status, "fleets");
+
+        if (!lacks)
+                return NULL;
+        if (!json_is_array(fleets) &&
+            json_array_append_new(lacks, json_string("sqmgr has not told its status")) < 0)
+                return NULL;
+        /* Its counts are 0 then, which all fleets have. */
+        if (json_is_object(json_object_get(status, "shutdown")) &&
+            json_array_append_new(lacks, json_string("sqmgr is shutting down")) < 0)
+                return NULL;
+        for (size_t i = 0; i < json_array_size(fleets); i++)
+                if (add_fleet(lacks, json_array_get(fleets, i)) < 0)
+                        return NULL;
+        return TAKE_PTR(lacks);
+}
