@@ -162,10 +162,10 @@ static const char *level_name(int level)
         return level == LOG_ERR ? "error" : level == LOG_WARNING ? "warning" : "info";
 }
 
-/* Of an entry, as it is told and as it may come back. */
+/* Of an entry, as it is told and may come back: numbers are told with 15 digits, so to 10 microseconds. */
 static double entry_at(const struct entry *entry)
 {
-        return (double)entry->realtime / (double)USEC_PER_SEC;
+        return (double)(entry->realtime / 10 * 10) / (double)USEC_PER_SEC;
 }
 
 static json_t *render_entry(const struct entry *entry)
