@@ -12,15 +12,14 @@ static bool is_to_run(const json_t *fleet)
 static int add_fleet(json_t *lacks, const json_t *fleet)
 {
         const char *name = json_string_value(json_object_get(fleet, "name"));
-        json_int_t target = json_integer_value(json_object_get(fleet, "target"));
-        json_int_t active = json_integer_value(json_object_get(fleet, "active"));
-        json_int_t starting = json_integer_value(json_object_get(fleet, "starting"));
+        long long target = json_integer_value(json_object_get(fleet, "target"));
+        long long active = json_integer_value(json_object_get(fleet, "active"));
+        long long starting = json_integer_value(json_object_get(fleet, "starting"));
 
         if (!is_to_run(fleet) || active >= target)
                 return 0;
         return json_array_append_new(
-                lacks, json_sprintf("fleet '%s' has %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
-                                    " worker%s active, %" JSON_INTEGER_FORMAT " starting",
+                lacks, json_sprintf("fleet '%s' has %lld of %lld worker%s active, %lld starting",
                                     name ? name : "", active, target, target == 1 ? "" : "s", starting));
 }
 
