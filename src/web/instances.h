@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* What is known of each sqmgr, and how old that is. No I/O, no clock. */
+#pragma once
+
+#include "base/macro.h"
+#include "base/usec.h"
+#include <jansson.h>
+
+/* The newest that are kept of all instances. */
+#define INSTANCES_EVENTS 200
+
+struct instance {
+        const char *socket;
+        bool reachable;
+        char *error;     /* why it is not; NULL before the first try */
+        usec_t told_at;  /* when status came, of the monotonic clock */
+        json_t *status;  /* GetStatus's reply; NULL before the first one */
+        json_t *queues;  /* those of GetQueues' reply; NULL before the first one */
+        double event_at; /* of the newest event, seconds since 1970; 0: none came */
+};
+
+struct instances {
+        struct instance *list;
+        size_t n;
+        json_t *events; /* of all, the newest first, each with its "socket" */
+};
+
+/* sockets are not copied. Returns 0 or -ENOMEM. */
+int instances_init(struct instances *instances, const char *const *sockets, size_t n);
+void instances_done(struct instances *instances);
+
+/* What it answered; the answers are borrowed. An answer that is not what was asked for is passed over. */
+void instance_take_status(struct instance *instance, json_t *answer, usec_t now);
+void instance_take_queues(struct instance *instance, json_t *answer);
+void instance_lose(struct instance *instance, const char *error);
+
+/* Returns those that had not been told before as an array, the oldest first, which may be empty; or NULL
+ * where memory is short. */
+json_t *instances_take_events(struct instances *instances, struct instance *instance, json_t *answer);
+
+/* The document of /api/status; NULL where memory is short. */
+json_t *instances_render(const struct instances *instances, usec_t now);
+
+/* Returns true where each answers and each of its fleets has who it is to have; else *ret_why is a sentence,
+ * to be freed, or NULL where memory is short. */
+bool instances_ready(const struct instances *instances, char **ret_why);

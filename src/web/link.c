@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/* One connection to one sqmgr: asks, one question after another, and connects again by itself. */
+#include "web/link.h"
+#include "base/usec.h"
+#include "wire/control.h"
+#include "wire/varlink.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define READ_BYTES ((size_t)64 * 1024)
+/* Some ten thousand workers; what stands behind it as JSON in memory is a multiple. */
+#define REPLY_MAX        ((size_t)8 << 20)
+#define ANSWER_USEC      (5 * USEC_PER_SEC)
+#define BACKOFF_MIN_USEC (250 * USEC_PER_MSEC)
+#define BACKOFF_MAX_USEC (5 * USEC_PER_SEC)
+#define ACCURACY_USEC    (10 * USEC_PER_MSEC)
+#define INPUT_KEEP_BYTES ((size_t)1 << 20)
+
+static const char *const methods[] = {
+        [LINK_STATUS] = CONTROL_INTERFACE ".GetStatus",
+        [LINK_EVENTS] = CONTROL_INTERFACE ".GetEvents",
+        [LINK_QUEUES] = CONTROL_INTERFACE ".GetQueues",
+        [LINK_METRICS] = CONTROL_INTERFACE ".GetMetrics",
+};
+static_assert(ELEMENTSOF(methods) == _LINK_QUESTION_MAX, "each question has its method");
+
+struct link {
+        const char *path;
+        const struct link_ops *ops;
+        void *userdata;
+        int fd;                 /* -1: none */
+        sd_event_source *io;    /* of fd, or NULL */
+        sd_event_source *timer; /* the next try, or until when an answer is waited for */
+        usec_t backoff;
+        bool wanted[_LINK_QUESTION_MAX];
+        bool asking;
+        enum link_question question; /* where asking */
+        struct varlink_input input;
+};
+
+static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata);
+
+static void set_timer(struct link *link, usec_t usec)
+{
+        (void)sd_event_source_set_time_relative(link->timer, usec);
+        (void)sd_event_source_set_enabled(link->timer, SD_EVENT_ONESHOT);
+}
+
+static void disconnect(struct link *link)
+{
+        link->io = sd_event_source_disable_unref(link->io);
+        link->fd = close_fd(link->fd);
+        varlink_input_free(&link->input);
+        memset(link->wanted, 0, sizeof(link->wanted));
+        link->asking = false;
+}
+
+/* Says why, and tries again later: the longer, the more often it was in vain. */
+static _printf_(2, 3) void lose(struct link *link, const char *format, ...)
+{
+        char error[512];
+        va_list arguments;
+
+        va_start(arguments, format);
+        vsnprintf(error, sizeof(error), format, arguments);
+        va_end(arguments);
+        disconnect(link);
+        set_timer(link, link->backoff);
+        link->backoff = MIN(link->backoff * 2, BACKOFF_MAX_USEC);
+        link->ops->lost(link->userdata, error);
+}
+
+static const char *connect_error(int error)
+{
+        switch (error) {
+        case ENOENT:
+                return "there is no such socket: sqmgr does not run, or has another read_socket";
+        case ECONNREFUSED:
+                return "nobody answers there: sqmgr does not run";
+        case EACCES:
+        case EPERM:
+                return "not permitted: the user of sqmgr-web must be of the socket's group";
+        case EAGAIN:
+                return "sqmgr takes no more connections now";
+        default:
+                return strerrordesc_np(error);
+        }
+}
+
+/* Returns 0 or -errno. */
+static int try_connect(struct link *link, sd_event *event)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+        if (fd < 0)
+                return -errno;
+        if (strlen(link->path) >= sizeof(address.sun_path))
+                return -ENAMETOOLONG;
+        memcpy(address.sun_path, link->path, strlen(link->path) + 1);
+        if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+                return -errno;
+        int r = sd_event_add_io(event, &link->io, fd, EPOLLIN, on_io, link);
+        if (r < 0)
+                return r;
+        link->fd = TAKE_FD(fd);
+        return 0;
+}
+
+static int send_question(struct link *link, enum link_question question)
+{
+        _cleanup_free_ char *text = NULL;
+        size_t size;
+        json_t *parameters = link->ops->parameters(link->userdata, question);
+        int r = varlink_encode_call(methods[question], parameters ?: json_object(), false, &text, &size);
+
+        if (r < 0)
+                return r;
+        ssize_t n = send(link->fd, text, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0)
+                return -errno;
+        /* One question at a time never fills a socket. */
+        return (size_t)n == size ? 0 : -EAGAIN;
+}
+
+/* Asks what is due next, where nothing is being asked. */
+static void ask_next(struct link *link)
+{
+        if (link->fd < 0 || link->asking)
+                return;
+        for (enum link_question question = 0; question < _LINK_QUESTION_MAX; question++) {
+                if (!link->wanted[question])
+                        continue;
+                link->wanted[question] = false;
+                link->asking = true;
+                link->question = question;
+                int r = send_question(link, question);
+                /* Where it has hung up, that is read next, and told then. */
+                set_timer(link, r < 0 ? 0 : ANSWER_USEC);
+                return;
+        }
+        (void)sd_event_source_set_enabled(link->timer, SD_EVENT_OFF);
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userdata)
+{
+        struct link *link = userdata;
+
+        if (link->fd >= 0) {
+                lose(link, "sqmgr does not answer: nothing came within %u seconds",
+                     (unsigned)(ANSWER_USEC / USEC_PER_SEC));
+                return 0;
+        }
+        int r = try_connect(link, sd_event_source_get_event(source));
+        if (r < 0) {
+                lose(link, "cannot connect: %s", connect_error(-r));
+                return 0;
+        }
+        link_ask(link, LINK_STATUS);
+        link_ask(link, LINK_EVENTS);
+        return 0;
+}
+
+/* Returns false where the connection is no longer of use. */
+static bool take_reply(struct link *link, const char *text, size_t size)
+{
+        struct varlink_reply reply;
+        enum link_question question = link->question;
+
+        if (!link->asking)
+                return false;
+        int r = varlink_decode_reply(text, size, &reply);
+        if (r < 0)
+                return false;
+        bool good = !reply.continues;
+        if (good) {
+                link->asking = false;
+                link->backoff = BACKOFF_MIN_USEC;
+                link->ops->answered(link->userdata, question, reply.error ? NULL : reply.parameters);
+        }
+        varlink_reply_free(&reply);
+        return good;
+}
+
+static void take_replies(struct link *link)
+{
+        const char *text;
+        size_t size;
+        int r;
+
+        while ((r = varlink_input_take(&link->input, REPLY_MAX, &text, &size)) > 0) {
+                if (take_reply(link, text, size))
+                        continue;
+                lose(link, "what answers there does not speak as sqmgr does");
+                return;
+        }
+        if (r < 0) {
+                lose(link, "an answer is longer than %zu MiB", REPLY_MAX >> 20);
+                return;
+        }
+        if (varlink_input_size(&link->input) == 0 && link->input.allocated > INPUT_KEEP_BYTES)
+                varlink_input_free(&link->input);
+        ask_next(link);
+}
+
+static int on_io(sd_event_source *source _unused_, int fd, uint32_t revents _unused_, void *userdata)
+{
+        struct link *link = userdata;
+        char *room;
+
+        if (varlink_input_reserve(&link->input, READ_BYTES, &room) < 0) {
+                lose(link, "there is too little memory");
+                return 0;
+        }
+        ssize_t n = recv(fd, room, READ_BYTES, MSG_DONTWAIT);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return 0;
+        if (n <= 0) {
+                lose(link, "the connection was lost: %s",
+                     n < 0 ? strerrordesc_np(errno) : "sqmgr has closed it");
+                return 0;
+        }
+        varlink_input_filled(&link->input, (size_t)n);
+        take_replies(link);
+        return 0;
+}
+
+void link_ask(struct link *link, enum link_question question)
+{
+        if (link->fd < 0)
+                return;
+        link->wanted[question] = true;
+        ask_next(link);
+}
+
+bool link_awaits(const struct link *link, enum link_question question)
+{
+        return link->wanted[question] || (link->asking && link->question == question);
+}
+
+int link_new(struct link **ret, sd_event *event, const char *path, const struct link_ops *ops, void *userdata)
+{
+        struct link *link = calloc(1, sizeof(*link));
+
+        if (!link)
+                return -ENOMEM;
+        *link = (struct link){
+                .path = path, .ops = ops, .userdata = userdata, .fd = -1, .backoff = BACKOFF_MIN_USEC};
+        int r = sd_event_add_time_relative(event, &link->timer, CLOCK_MONOTONIC, 0, ACCURACY_USEC, on_timer,
+                                           link);
+        if (r < 0) {
+                link_free(link);
+                return r;
+        }
+        *ret = link;
+        return 0;
+}
+
+struct link *link_free(struct link *link)
+{
+        if (!link)
+                return NULL;
+        disconnect(link);
+        sd_event_source_disable_unref(link->timer);
+        free(link);
+        return NULL;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* One connection to one sqmgr: asks, one question after another, and connects again by itself. */
+#pragma once
+
+#include "base/macro.h"
+#include <jansson.h>
+#include <systemd/sd-event.h>
+
+/* In the order in which they are asked where several are due. */
+enum link_question {
+        LINK_STATUS,
+        LINK_EVENTS,
+        LINK_QUEUES,
+        LINK_METRICS,
+        _LINK_QUESTION_MAX,
+};
+
+struct link;
+
+/* They come out of the loop, never out of a call of link_*(), and must not free the link. */
+struct link_ops {
+        /* What is asked with; NULL: nothing, or memory is short, which is no harm. */
+        json_t *(*parameters)(void *userdata, enum link_question question);
+        /* answer is borrowed; NULL: sqmgr refused the question. */
+        void (*answered)(void *userdata, enum link_question question, json_t *answer);
+        /* The connection is lost, or there is none yet; told again with each try. What was asked is
+         * forgotten. */
+        void (*lost)(void *userdata, const char *error);
+};
+
+/* Begins to connect to path, which is not copied, as ops are not. Returns 0 or -errno; *ret is to be freed by
+ * link_free(). */
+int link_new(struct link **ret, sd_event *event, const char *path, const struct link_ops *ops,
+             void *userdata);
+/* Returns NULL, as link may be. */
+struct link *link_free(struct link *link);
+
+/* Asks as soon as it can, once however often it is called until then. Without a connection it is not asked.
+ */
+void link_ask(struct link *link, enum link_question question);
+/* Is an answer still to come? */
+bool link_awaits(const struct link *link, enum link_question question);

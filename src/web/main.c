@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* sqmgr-web: reads its options, and hands over to the loop. */
+#include "base/fd.h"
+#include "base/printable.h"
+#include "config.h"
+#include "web/say.h"
+#include "web/web.h"
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <systemd/sd-daemon.h>
+
+#define EXIT_USAGE     2
+#define DEFAULT_SOCKET "/run/sqmgr/read.sock"
+#define LIST_MAX       64
+
+struct list {
+        const char *texts[LIST_MAX];
+        size_t n;
+};
+
+struct options {
+        struct list listens, sockets, hosts;
+        const char *history;
+        bool public;
+};
+
+static void print_help(void)
+{
+        printf("Usage: sqmgr-web [OPTION]...\n"
+               "Shows what sqmgr does: a page, JSON, metrics and probes over HTTP, for reading alone.\n"
+               "\n"
+               "  -l, --listen ADDRESS  listen there instead of 127.0.0.1:" ADDRESS_PORT
+               ": [::1]:PORT, unix:/PATH;\n"
+               "                        may be given several times\n"
+               "  -s, --socket PATH     ask the sqmgr there instead of " DEFAULT_SOCKET ";\n"
+               "                        may be given several times\n"
+               "      --host NAME       answer to this name, too; may be given several times\n"
+               "      --public          allow addresses that other machines reach\n"
+               "      --history PATH    keep the history in the file PATH\n"
+               "  -V, --version         print the version and exit\n"
+               "  -h, --help            print this help and exit\n"
+               "\n"
+               "Whoever can connect can read: see SECURITY in sqmgr-web(8).\n"
+               "Exit status: 0 ended as told, 1 failed, 2 bad usage.\n"
+               "See sqmgr-web(8), sqmgr(8), sqmgrctl(1).\n");
+}
+
+static _printf_(1, 2) int bad_usage(const char *format, ...)
+{
+        va_list arguments;
+
+        fputs("sqmgr-web: ", stderr);
+        va_start(arguments, format);
+        vfprintf(stderr, format, arguments);
+        va_end(arguments);
+        fputs(". Try 'sqmgr-web --help'.\n", stderr);
+        return -EINVAL;
+}
+
+static int add(struct list *list, const char *text)
+{
+        if (list->n == ELEMENTSOF(list->texts))
+                return bad_usage("'%s' is one too many: 64 of a kind at most", text);
+        list->texts[list->n++] = text;
+        return 0;
+}
+
+/* Returns 0 to go on, 1 to exit with success, -EINVAL for bad usage. */
+static int parse_options(int argc, char **argv, struct options *options)
+{
+        enum { OPTION_HOST = 256, OPTION_PUBLIC, OPTION_HISTORY };
+        static const struct option long_options[] = {
+                {"listen", required_argument, NULL, 'l'},
+                {"socket", required_argument, NULL, 's'},
+                {"host", required_argument, NULL, OPTION_HOST},
+                {"public", no_argument, NULL, OPTION_PUBLIC},
+                {"history", required_argument, NULL, OPTION_HISTORY},
+                {"version", no_argument, NULL, 'V'},
+                {"help", no_argument, NULL, 'h'},
+                {NULL, 0, NULL, 0},
+        };
+        int option, r = 0;
+
+        *options = (struct options){0};
+        while (r == 0 && (option = getopt_long(argc, argv, "l:s:hV", long_options, NULL)) != -1) {
+                switch (option) {
+                case 'l':
+                        r = add(&options->listens, optarg);
+                        break;
+                case 's':
+                        r = add(&options->sockets, optarg);
+                        break;
+                case OPTION_HOST:
+                        r = add(&options->hosts, optarg);
+                        break;
+                case OPTION_PUBLIC:
+                        options->public = true;
+                        break;
+                case OPTION_HISTORY:
+                        options->history = optarg;
+                        break;
+                case 'V':
+                        printf("sqmgr-web " PACKAGE_VERSION "\n%s\n", REPORT_FAULTS);
+                        return 1;
+                case 'h':
+                        print_help();
+                        return 1;
+                default:
+                        fprintf(stderr, "Try 'sqmgr-web --help'.\n");
+                        return -EINVAL;
+                }
+        }
+        if (r == 0 && optind < argc)
+                return bad_usage("unexpected argument '%s'", argv[optind]);
+        return r;
+}
+
+static int check_socket(const char *path)
+{
+        _cleanup_free_ char *copy = strdup(path);
+
+        if (!copy)
+                return -ENOMEM;
+        printable_replace(copy, strlen(copy), false);
+        if (path[0] != '/' || strcmp(copy, path) != 0)
+                return bad_usage("--socket is '%s': give a path that begins with '/'", copy);
+        return 0;
+}
+
+static int check_options(struct options *options, struct address *addresses)
+{
+        if (options->listens.n == 0)
+                (void)add(&options->listens, "127.0.0.1:" ADDRESS_PORT);
+        if (options->sockets.n == 0)
+                (void)add(&options->sockets, DEFAULT_SOCKET);
+        for (size_t i = 0; i < options->sockets.n; i++) {
+                int r = check_socket(options->sockets.texts[i]);
+
+                if (r < 0)
+                        return r;
+        }
+        for (size_t i = 0; i < options->listens.n; i++) {
+                const char *text = options->listens.texts[i], *error;
+
+                if (address_parse(text, &addresses[i], &error) < 0) {
+                        fprintf(stderr, "sqmgr-web: --listen is '%s': %s\n", text, error);
+                        return -EINVAL;
+                }
+                if (!options->public && !address_is_local(&addresses[i]))
+                        return bad_usage(
+                                "--listen is '%s', which other machines reach: whoever can connect can "
+                                "read. Give --public as well if that is meant",
+                                text);
+        }
+        return 0;
+}
+
+static int listen_all(struct http *http, const struct options *options, const struct address *addresses)
+{
+        char error[512];
+
+        for (size_t i = 0; i < options->hosts.n; i++)
+                if (http_allow_host(http, options->hosts.texts[i]) < 0)
+                        return -ENOMEM;
+        for (size_t i = 0; i < options->listens.n; i++) {
+                char text[ADDRESS_TEXT_MAX];
+
+                if (http_listen(http, &addresses[i], error, sizeof(error)) < 0) {
+                        say_error("%s", error);
+                        return -EADDRINUSE;
+                }
+                say_info("listening on %s", address_format(&addresses[i], text, sizeof(text)));
+        }
+        return 0;
+}
+
+static int catch_signals(sd_event *event)
+{
+        sigset_t set;
+
+        sigemptyset(&set);
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGINT);
+        (void)sigprocmask(SIG_BLOCK, &set, NULL);
+        (void)signal(SIGPIPE, SIG_IGN);
+        int r = sd_event_add_signal(event, NULL, SIGTERM, NULL, NULL);
+        return r < 0 ? r : sd_event_add_signal(event, NULL, SIGINT, NULL, NULL);
+}
+
+static int serve(sd_event *event, const struct options *options, const struct address *addresses)
+{
+        struct web *web = NULL;
+        int r = catch_signals(event);
+
+        if (r >= 0)
+                r = web_new(&web, event, options->sockets.texts, options->sockets.n);
+        if (r >= 0)
+                r = listen_all(web_http(web), options, addresses);
+        if (r >= 0) {
+                (void)sd_event_set_watchdog(event, true);
+                (void)sd_notify(false, "READY=1\nSTATUS=Serving.");
+                r = sd_event_loop(event);
+                (void)sd_notify(false, "STOPPING=1");
+        }
+        web_free(web);
+        return r;
+}
+
+int main(int argc, char **argv)
+{
+        struct options options;
+        struct address addresses[LIST_MAX];
+        sd_event *event = NULL;
+
+        int r = fd_open_standard(O_RDWR);
+        if (r >= 0)
+                r = parse_options(argc, argv, &options);
+        if (r > 0)
+                return EXIT_SUCCESS;
+        if (r == 0)
+                r = check_options(&options, addresses);
+        if (r < 0)
+                return EXIT_USAGE;
+        r = sd_event_new(&event);
+        if (r >= 0)
+                r = serve(event, &options, addresses);
+        sd_event_unref(event);
+        if (r < 0 && r != -EADDRINUSE)
+                say_error("sqmgr-web ends: %s", strerrordesc_np(-r));
+        return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* The log: lines on stderr, with the priority before them where systemd reads it. */
+#include "web/say.h"
+#include "base/printable.h"
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A pipe that is writable takes so many bytes at once (pipe(7)). */
+#define LINE_MAX_BYTES 4096
+
+static bool has_room(void)
+{
+        struct pollfd pollfd = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+        return poll(&pollfd, 1, 0) == 1 && (pollfd.revents & POLLOUT);
+}
+
+void say(int level, const char *format, ...)
+{
+        static const char *const names[] = {
+                [LOG_ERR] = "error: ", [LOG_WARNING] = "warning: ", [LOG_INFO] = ""};
+        char text[LINE_MAX_BYTES - 64];
+        va_list arguments;
+
+        assert(level >= LOG_ERR && level <= LOG_INFO);
+        va_start(arguments, format);
+        vsnprintf(text, sizeof(text), format, arguments);
+        va_end(arguments);
+        printable_replace(text, strlen(text), false);
+        if (!has_room())
+                return;
+        if (getenv("JOURNAL_STREAM"))
+                dprintf(STDERR_FILENO, "<%d>%s\n", level, text);
+        else
+                dprintf(STDERR_FILENO, "sqmgr-web: %s%s\n", names[level] ?: "", text);
+}

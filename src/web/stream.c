@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* Server-sent events: each message is made once for all who watch; who is slow goes on with the newest whole
+ * one. No I/O. */
+#include "web/stream.h"
+#include <stdio.h>
+#include <string.h>
+
+/* To the end of the line that begins at text: of the three ends of line that the format knows, none may stand
+ * within a `data:`. */
+static size_t line_length(const char *text, size_t size)
+{
+        for (size_t i = 0; i < size; i++)
+                if (text[i] == '\n' || text[i] == '\r')
+                        return i;
+        return size;
+}
+
+static void put_lines(FILE *out, const char *text, size_t size)
+{
+        for (size_t at = 0; at <= size;) {
+                size_t length = line_length(text + at, size - at);
+
+                fputs("data: ", out);
+                fwrite(text + at, 1, length, out);
+                fputc('\n', out);
+                at += length;
+                at += at + 1 < size && text[at] == '\r' && text[at + 1] == '\n' ? 2 : 1;
+        }
+        fputc('\n', out);
+}
+
+struct shared *stream_message(const char *event, const char *text, size_t size)
+{
+        _cleanup_free_ char *message = NULL;
+        size_t message_size = 0;
+        FILE *out = open_memstream(&message, &message_size);
+
+        if (!out)
+                return NULL;
+        fprintf(out, "event: %s\n", event);
+        put_lines(out, text, size);
+        bool failed = ferror(out) != 0;
+        if (fclose(out) != 0 || failed)
+                return NULL;
+        return shared_new(message, message_size);
+}
+
+void stream_join(struct stream *stream, struct viewer *viewer, struct shared *first)
+{
+        viewer->stream = stream;
+        viewer->text = first ? shared_hold(first) : NULL;
+        viewer->serial = stream->serial;
+        viewer->next = stream->first;
+        if (stream->first)
+                stream->first->previous = viewer;
+        stream->first = viewer;
+        stream->n++;
+}
+
+void stream_leave(struct viewer *viewer)
+{
+        struct stream *stream = viewer->stream;
+
+        if (!stream)
+                return;
+        if (viewer->previous)
+                viewer->previous->next = viewer->next;
+        else
+                stream->first = viewer->next;
+        if (viewer->next)
+                viewer->next->previous = viewer->previous;
+        stream->n--;
+        viewer->text = shared_drop(viewer->text);
+        viewer->stream = NULL;
+}
+
+static void wake(struct viewer *viewer)
+{
+        if (!viewer->waits)
+                return;
+        viewer->waits = false;
+        viewer->stream->wake(viewer);
+}
+
+void stream_publish(struct stream *stream, struct shared *message)
+{
+        stream->newest = shared_drop(stream->newest);
+        stream->newest = shared_hold(message);
+        stream->serial++;
+        for (struct viewer *viewer = stream->first; viewer; viewer = viewer->next)
+                wake(viewer);
+}
+
+void stream_publish_idle(struct stream *stream, struct shared *message)
+{
+        for (struct viewer *viewer = stream->first; viewer; viewer = viewer->next) {
+                if (!viewer->waits)
+                        continue;
+                viewer->text = shared_hold(message);
+                viewer->sent = 0;
+                wake(viewer);
+        }
+}
+
+size_t stream_read(struct viewer *viewer, char *data, size_t size)
+{
+        struct stream *stream = viewer->stream;
+
+        if (!viewer->text && viewer->serial != stream->serial) {
+                viewer->text = shared_hold(stream->newest);
+                viewer->serial = stream->serial;
+                viewer->sent = 0;
+        }
+        if (!viewer->text) {
+                viewer->waits = true;
+                return 0;
+        }
+        size_t n = MIN(viewer->text->size - viewer->sent, size);
+        memcpy(data, viewer->text->data + viewer->sent, n);
+        viewer->sent += n;
+        if (viewer->sent == viewer->text->size)
+                viewer->text = shared_drop(viewer->text);
+        return n;
+}
+
+void stream_done(struct stream *stream)
+{
+        stream->newest = shared_drop(stream->newest);
+}
