@@ -58,70 +58,12 @@ static const char *state_colour(const char *state)
         return NULL;
 }
 
-/* A hung worker is active by its last beat; what people want to know is that it hangs. */
-static const char *worker_state(json_t *worker)
-{
-        return reply_is_true(worker, "hung") ? "hung" : reply_string(worker, "state");
-}
-
-static const char *format_memory(json_t *object, char *text)
-{
-        long long bytes = reply_integer(object, "memory_bytes");
-
-        if (bytes <= 0) {
-                snprintf(text, FORMAT_MAX, "-");
-                return text;
-        }
-        return format_size((uint64_t)bytes, text, FORMAT_MAX);
-}
-
-/* Appends a phrase to text, which has size bytes. */
-static void add_phrase(char *text, size_t size, const char *phrase)
-{
-        size_t length = strlen(text);
-
-        if (phrase[0] != '\0')
-                snprintf(text + length, size - length, "%s%s", length > 0 ? "; " : "", phrase);
-}
-
-#define PHRASE_MAX 64
-
-static const char *ready_text(json_t *worker, char text[static PHRASE_MAX])
-{
-        char left[FORMAT_MAX];
-
-        if (!json_is_number(json_object_get(worker, "ready_seconds")))
-                return "not ready yet";
-        snprintf(text, PHRASE_MAX, "ready in %s", reply_seconds_left(worker, "ready_seconds", left));
-        return text;
-}
-
-static void explain_worker(json_t *worker, char *text, size_t size)
-{
-        const char *state = worker_state(worker), *evidence = reply_string(worker, "evidence");
-        const char *waits_for = reply_string(worker, "waits_for");
-        bool active = strcmp(state, "active") == 0;
-        char phrase[PHRASE_MAX];
-
-        text[0] = '\0';
-        add_phrase(text, size, reply_string(worker, "reason"));
-        if (reply_is_true(worker, "outdated") && text[0] == '\0')
-                add_phrase(text, size, "outdated");
-        add_phrase(text, size, waits_for);
-        if (active && strcmp(evidence, "title") == 0 && waits_for[0] == '\0')
-                add_phrase(text, size, "known by its title only");
-        else if (active && strcmp(evidence, "none") == 0 && waits_for[0] == '\0')
-                add_phrase(text, size, "no fresh beat");
-        else if (active && !reply_is_true(worker, "ready"))
-                add_phrase(text, size, ready_text(worker, phrase));
-}
-
 static void fill_memory(struct row *row, json_t *worker, long long threshold)
 {
         long long bytes = reply_integer(worker, "memory_bytes");
         char *cell = row->cells[COLUMN_MEMORY], size[FORMAT_MAX];
 
-        format_memory(worker, size);
+        reply_memory(worker, size);
         if (threshold <= 0 || bytes <= 0) {
                 snprintf(cell, sizeof(row->cells[0]), "%s", size);
                 return;
@@ -133,7 +75,7 @@ static void fill_memory(struct row *row, json_t *worker, long long threshold)
 
 static void fill_row(struct row *row, json_t *worker, long long threshold)
 {
-        const char *state = worker_state(worker);
+        const char *state = reply_worker_state(worker);
         char span[FORMAT_MAX];
         size_t size = sizeof(row->cells[0]);
 
@@ -154,7 +96,7 @@ static void fill_row(struct row *row, json_t *worker, long long threshold)
                 snprintf(row->cells[COLUMN_BUSY], size, "%lld", reply_integer(worker, "busy"));
         fill_memory(row, worker, threshold);
         snprintf(row->cells[COLUMN_UPTIME], size, "%s", reply_seconds(worker, "uptime_seconds", span));
-        explain_worker(worker, row->cells[COLUMN_WHY], size);
+        reply_worker_why(worker, row->cells[COLUMN_WHY], size);
 }
 
 static int table_width(const int *widths)
@@ -226,7 +168,7 @@ static void shorten_ids(struct row *rows, size_t n, int *widths, const struct vi
 
 static bool is_settled(json_t *worker)
 {
-        return strcmp(worker_state(worker), "active") == 0 && reply_is_true(worker, "ready");
+        return strcmp(reply_worker_state(worker), "active") == 0 && reply_is_true(worker, "ready");
 }
 
 /* How many workers do their work, and how many of those are to be replaced. */
@@ -277,30 +219,13 @@ int render_workers(FILE *out, json_t *workers, long long threshold, const struct
         return CTL_DONE;
 }
 
-static void add_rollout(FILE *out, json_t *rollout)
-{
-        const char *state = reply_string(rollout, "state");
-        long long replaced = reply_integer(rollout, "replaced"),
-                  outdated = reply_integer(rollout, "outdated"),
-                  draining = reply_integer(rollout, "draining");
-
-        /* What was aborted is told while workers of it are left beside each other. */
-        if (strcmp(state, "none") == 0 || (strcmp(state, "aborted") == 0 && outdated == 0))
-                return;
-        fprintf(out, ", restart %s", state);
-        if (strcmp(state, "done") != 0)
-                fprintf(out, " (%lld replaced, %lld outdated)", replaced, outdated);
-        else if (draining > 0)
-                fprintf(out, ", %lld draining", draining);
-}
-
 /* The summary of a fleet: to be freed; NULL where memory is short. */
 static char *summarize_fleet(json_t *fleet)
 {
         static const char *const states[] = {"starting", "hung", "quiet", "stopping"};
         const char *state = reply_string(fleet, "state"), *ordered = reply_string(fleet, "state_text");
         const char *scaled = reply_string(fleet, "scaled_text");
-        char memory[FORMAT_MAX], *text = NULL;
+        char memory[FORMAT_MAX], restart[REPLY_ROLLOUT_MAX], *text = NULL;
         size_t size;
         FILE *out = open_memstream(&text, &size);
 
@@ -320,9 +245,11 @@ static char *summarize_fleet(json_t *fleet)
                 if (reply_integer(fleet, states[i]) > 0)
                         fprintf(out, ", %lld %s", reply_integer(fleet, states[i]), states[i]);
         if (reply_integer(fleet, "memory_bytes") > 0)
-                fprintf(out, ", %s", format_memory(fleet, memory));
+                fprintf(out, ", %s", reply_memory(fleet, memory));
         fprintf(out, ", generation %lld", reply_integer(fleet, "generation"));
-        add_rollout(out, json_object_get(fleet, "rollout"));
+        reply_rollout(json_object_get(fleet, "rollout"), restart);
+        if (restart[0] != '\0')
+                fprintf(out, ", %s", restart);
         if (fclose(out) == 0)
                 return text;
         free(text);
@@ -372,27 +299,15 @@ static void render_troubles(FILE *out, json_t *fleet, const struct view *view)
 /* What workers are forked from, or why they are not. */
 static void render_template(FILE *out, json_t *template, const struct view *view)
 {
-        const char *refused = reply_string(template, "refused"), *state = reply_string(template, "state");
-        json_t *kept = json_object_get(template, "kept_generation");
-        char memory[FORMAT_MAX + 2] = ", ", text[1024];
-        int n = 0;
+        char text[REPLY_TEMPLATE_MAX];
 
-        if (refused[0] != '\0') {
-                snprintf(text, sizeof(text), "template: none, workers boot separately: %s", refused);
+        reply_template(template, text);
+        if (reply_string(template, "refused")[0] != '\0') {
                 render_trouble(out, text, YELLOW, view);
-                return;
+        } else if (text[0] != '\0') {
+                fprintf(out, "%*s", TEXT_INDENT, "");
+                text_print_wrapped(out, text, TEXT_INDENT, TEXT_INDENT, view->columns);
         }
-        if (!json_is_object(template))
-                return;
-        format_size((uint64_t)reply_integer(template, "memory_bytes"), memory + 2, FORMAT_MAX);
-        n = snprintf(text, sizeof(text), "template: %s, generation %lld%s", state[0] != '\0' ? state : "none",
-                     reply_integer(template, "generation"),
-                     reply_integer(template, "memory_bytes") > 0 ? memory : "");
-        if (json_is_integer(kept))
-                snprintf(text + n, sizeof(text) - (size_t)n, "; that of generation %lld is kept",
-                         (long long)json_integer_value(kept));
-        fprintf(out, "%*s", TEXT_INDENT, "");
-        text_print_wrapped(out, text, TEXT_INDENT, TEXT_INDENT, view->columns);
 }
 
 /* What ran in workers whose memory ran out. */
@@ -427,11 +342,6 @@ static int render_fleet(FILE *out, json_t *fleet, const struct view *view)
         return r;
 }
 
-static bool is_connected(json_t *redis)
-{
-        return strcmp(reply_string(redis, "state"), "connected") == 0;
-}
-
 static void render_sqmgr(FILE *out, json_t *status, const struct view *view)
 {
         json_t *redis;
@@ -447,7 +357,7 @@ static void render_sqmgr(FILE *out, json_t *status, const struct view *view)
 
                 if (n < 0 || (size_t)n >= sizeof(text) / 2)
                         break;
-                if (!is_connected(redis))
+                if (!reply_redis_is_connected(redis))
                         continue;
                 n += snprintf(text + n, sizeof(text) - (size_t)n, "; redis %s connected%s%s",
                               reply_string(redis, "url"), server[0] != '\0' ? " to " : "", server);
@@ -463,13 +373,9 @@ static void render_sqmgr(FILE *out, json_t *status, const struct view *view)
         }
         json_array_foreach(json_object_get(status, "redis"), i, redis)
         {
-                if (is_connected(redis))
+                if (reply_redis_is_connected(redis))
                         continue;
-                const char *error = reply_string(redis, "error");
-                snprintf(text, sizeof(text),
-                         "redis %s %s%s%s%s: nothing is quieted or stopped before it answers",
-                         reply_string(redis, "url"), reply_string(redis, "state"),
-                         error[0] != '\0' ? " (" : "", error, error[0] != '\0' ? ")" : "");
+                reply_redis_away(redis, text);
                 render_trouble(out, text, strcmp(reply_string(redis, "state"), "down") == 0 ? RED : YELLOW,
                                view);
         }

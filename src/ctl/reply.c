@@ -1,49 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Takes apart what sqmgr answers. */
+/* What sqmgr answers, as a terminal shows it. */
 #include "ctl/reply.h"
-#include "base/parse.h"
 #include "wire/control.h"
 #include <stdio.h>
 #include <string.h>
-
-const char *reply_string(json_t *object, const char *key)
-{
-        const char *text = json_string_value(json_object_get(object, key));
-
-        return text ? text : "";
-}
-
-long long reply_integer(json_t *object, const char *key)
-{
-        return json_integer_value(json_object_get(object, key));
-}
-
-bool reply_is_true(json_t *object, const char *key)
-{
-        return json_is_true(json_object_get(object, key));
-}
-
-usec_t reply_usec(json_t *object, const char *key)
-{
-        double seconds = json_number_value(json_object_get(object, key));
-
-        return seconds > 0 ? (usec_t)(seconds * (double)USEC_PER_SEC) : 0;
-}
-
-const char *reply_seconds(json_t *object, const char *key, char *text)
-{
-        usec_t usec = reply_usec(object, key);
-
-        /* In a table parts of seconds are noise. */
-        return format_duration(usec - usec % USEC_PER_SEC, text, FORMAT_MAX);
-}
-
-const char *reply_seconds_left(json_t *object, const char *key, char *text)
-{
-        usec_t usec = usec_add(reply_usec(object, key), USEC_PER_SEC - 1);
-
-        return format_duration(usec - usec % USEC_PER_SEC, text, FORMAT_MAX);
-}
 
 const char *reply_names(json_t *names, char text[static REPLY_NAMES_MAX])
 {

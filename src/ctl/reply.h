@@ -1,21 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Takes apart what sqmgr answers. */
+/* What sqmgr answers, as a terminal shows it. */
 #pragma once
 
-#include "base/usec.h"
+#include "wire/reply.h"
 #include "wire/varlink.h"
-
-/* The member of that name: "" or 0 where there is none. */
-const char *reply_string(json_t *object, const char *key);
-long long reply_integer(json_t *object, const char *key);
-bool reply_is_true(json_t *object, const char *key);
-/* The same of seconds: microseconds. */
-usec_t reply_usec(json_t *object, const char *key);
-/* The same of seconds, in words without parts of seconds, in text, which has FORMAT_MAX bytes and is
- * returned. */
-const char *reply_seconds(json_t *object, const char *key, char *text);
-/* The same of what is left: what is not over is a second at least. */
-const char *reply_seconds_left(json_t *object, const char *key, char *text);
 
 /* The strings of a list as a phrase: there are 'a', 'b'. Returns text. */
 #define REPLY_NAMES_MAX 512

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* Takes apart what sqmgr answers, and puts it into the phrases that terminal and page show alike. */
+#include "wire/reply.h"
+#include <stdio.h>
+#include <string.h>
+
+const char *reply_string(const json_t *object, const char *key)
+{
+        const char *text = json_string_value(json_object_get(object, key));
+
+        return text ? text : "";
+}
+
+long long reply_integer(const json_t *object, const char *key)
+{
+        return json_integer_value(json_object_get(object, key));
+}
+
+bool reply_is_true(const json_t *object, const char *key)
+{
+        return json_is_true(json_object_get(object, key));
+}
+
+usec_t reply_usec(const json_t *object, const char *key)
+{
+        double seconds = json_number_value(json_object_get(object, key));
+
+        return seconds > 0 ? (usec_t)(seconds * (double)USEC_PER_SEC) : 0;
+}
+
+const char *reply_seconds(const json_t *object, const char *key, char *text)
+{
+        usec_t usec = reply_usec(object, key);
+
+        /* In a table parts of seconds are noise. */
+        return format_duration(usec - usec % USEC_PER_SEC, text, FORMAT_MAX);
+}
+
+const char *reply_seconds_left(const json_t *object, const char *key, char *text)
+{
+        usec_t usec = usec_add(reply_usec(object, key), USEC_PER_SEC - 1);
+
+        return format_duration(usec - usec % USEC_PER_SEC, text, FORMAT_MAX);
+}
+
+const char *reply_memory(const json_t *object, char *text)
+{
+        long long bytes = reply_integer(object, "memory_bytes");
+
+        if (bytes <= 0) {
+                snprintf(text, FORMAT_MAX, "-");
+                return text;
+        }
+        return format_size((uint64_t)bytes, text, FORMAT_MAX);
+}
+
+const char *reply_worker_state(const json_t *worker)
+{
+        return reply_is_true(worker, "hung") ? "hung" : reply_string(worker, "state");
+}
+
+/* Appends a phrase to text, which has size bytes. */
+static void add_phrase(char *text, size_t size, const char *phrase)
+{
+        size_t length = strlen(text);
+
+        if (phrase[0] != '\0')
+                snprintf(text + length, size - length, "%s%s", length > 0 ? "; " : "", phrase);
+}
+
+#define PHRASE_MAX 64
+
+static const char *ready_text(const json_t *worker, char text[static PHRASE_MAX])
+{
+        char left[FORMAT_MAX];
+
+        if (!json_is_number(json_object_get(worker, "ready_seconds")))
+                return "not ready yet";
+        snprintf(text, PHRASE_MAX, "ready in %s", reply_seconds_left(worker, "ready_seconds", left));
+        return text;
+}
+
+void reply_worker_why(const json_t *worker, char *text, size_t size)
+{
+        const char *state = reply_worker_state(worker), *evidence = reply_string(worker, "evidence");
+        const char *waits_for = reply_string(worker, "waits_for");
+        bool active = strcmp(state, "active") == 0;
+        char phrase[PHRASE_MAX];
+
+        text[0] = '\0';
+        add_phrase(text, size, reply_string(worker, "reason"));
+        if (reply_is_true(worker, "outdated") && text[0] == '\0')
+                add_phrase(text, size, "outdated");
+        add_phrase(text, size, waits_for);
+        if (active && strcmp(evidence, "title") == 0 && waits_for[0] == '\0')
+                add_phrase(text, size, "known by its title only");
+        else if (active && strcmp(evidence, "none") == 0 && waits_for[0] == '\0')
+                add_phrase(text, size, "no fresh beat");
+        else if (active && !reply_is_true(worker, "ready"))
+                add_phrase(text, size, ready_text(worker, phrase));
+}
+
+const char *reply_rollout(const json_t *rollout, char text[static REPLY_ROLLOUT_MAX])
+{
+        const char *state = reply_string(rollout, "state");
+        long long replaced = reply_integer(rollout, "replaced"),
+                  outdated = reply_integer(rollout, "outdated"),
+                  draining = reply_integer(rollout, "draining");
+        int n;
+
+        text[0] = '\0';
+        /* What was aborted is told while workers of it are left beside each other. */
+        if (state[0] == '\0' || strcmp(state, "none") == 0 ||
+            (strcmp(state, "aborted") == 0 && outdated == 0))
+                return text;
+        n = snprintf(text, REPLY_ROLLOUT_MAX, "restart %.32s", state);
+        if (strcmp(state, "done") != 0)
+                snprintf(text + n, REPLY_ROLLOUT_MAX - (size_t)n, " (%lld replaced, %lld outdated)", replaced,
+                         outdated);
+        else if (draining > 0)
+                snprintf(text + n, REPLY_ROLLOUT_MAX - (size_t)n, ", %lld draining", draining);
+        return text;
+}
+
+const char *reply_template(const json_t *template, char text[static REPLY_TEMPLATE_MAX])
+{
+        const char *refused = reply_string(template, "refused"), *state = reply_string(template, "state");
+        json_t *kept = json_object_get(template, "kept_generation");
+        char memory[FORMAT_MAX];
+        int n;
+
+        text[0] = '\0';
+        if (refused[0] != '\0') {
+                snprintf(text, REPLY_TEMPLATE_MAX, "template: none, workers boot separately: %s", refused);
+                return text;
+        }
+        if (!json_is_object(template))
+                return text;
+        n = snprintf(text, REPLY_TEMPLATE_MAX, "template: %.32s, generation %lld",
+                     state[0] != '\0' ? state : "none", reply_integer(template, "generation"));
+        if (reply_integer(template, "memory_bytes") > 0)
+                n += snprintf(text + n, REPLY_TEMPLATE_MAX - (size_t)n, ", %s",
+                              reply_memory(template, memory));
+        if (json_is_integer(kept))
+                snprintf(text + n, REPLY_TEMPLATE_MAX - (size_t)n, "; that of generation %lld is kept",
+                         (long long)json_integer_value(kept));
+        return text;
+}
+
+bool reply_redis_is_connected(const json_t *redis)
+{
+        return strcmp(reply_string(redis, "state"), "connected") == 0;
+}
+
+const char *reply_redis_away(const json_t *redis, char text[static REPLY_REDIS_MAX])
+{
+        const char *error = reply_string(redis, "error");
+
+        snprintf(text, REPLY_REDIS_MAX, "redis %s %s%s%s%s: nothing is quieted or stopped before it answers",
+                 reply_string(redis, "url"), reply_string(redis, "state"), error[0] != '\0' ? " (" : "",
+                 error, error[0] != '\0' ? ")" : "");
+        return text;
+}
