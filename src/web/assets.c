@@ -1,8 +1,53 @@
 /* SPDX-License-Identifier: MIT */
-/* The files that the page refers to, in the program itself. */
+/* What the page is made of besides its HTML, within the program. */
 #include "web/assets.h"
+/* Made of the files below, and after each change of theirs: so this file is compiled anew, too. */
+#include "web/assets_made.h"
+#include <string.h>
 
-const struct asset *assets_find(const char *path _unused_)
+/* asset_NAME_begin and asset_NAME_end: the bytes of that file. */
+#define EMBED(name, file)                                                                                    \
+        __asm__(".pushsection .rodata\n"                                                                     \
+                ".global asset_" #name "_begin\n.global asset_" #name "_end\n"                               \
+                "asset_" #name "_begin:\n.incbin \"" file "\"\nasset_" #name "_end:\n"                       \
+                ".byte 0\n.popsection\n");                                                                   \
+        extern const char asset_##name##_begin[] __attribute__((visibility("hidden")));                      \
+        extern const char asset_##name##_end[] __attribute__((visibility("hidden")));
+
+EMBED(style, ASSETS_STYLE_FILE)
+EMBED(page, ASSETS_PAGE_FILE)
+EMBED(plot, ASSETS_PLOT_FILE)
+
+#define PAGE_SCRIPT "/page." ASSETS_PAGE_HASH ".js"
+#define PLOT_SCRIPT "/uplot." ASSETS_PLOT_HASH ".js"
+
+const struct asset *assets_find(const char *path)
 {
+        static struct asset assets[] = {
+                {.path = PAGE_SCRIPT, .type = "text/javascript; charset=utf-8", .data = asset_page_begin},
+                {.path = PLOT_SCRIPT, .type = "text/javascript; charset=utf-8", .data = asset_plot_begin},
+        };
+
+        assets[0].size = (size_t)(asset_page_end - asset_page_begin);
+        assets[1].size = (size_t)(asset_plot_end - asset_plot_begin);
+        for (size_t i = 0; i < ELEMENTSOF(assets); i++)
+                if (strcmp(assets[i].path, path) == 0)
+                        return &assets[i];
         return NULL;
+}
+
+const char *assets_style(size_t *ret_size)
+{
+        *ret_size = (size_t)(asset_style_end - asset_style_begin);
+        return asset_style_begin;
+}
+
+const char *assets_page_script(void)
+{
+        return PAGE_SCRIPT;
+}
+
+const char *assets_plot_script(void)
+{
+        return PLOT_SCRIPT;
 }

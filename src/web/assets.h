@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* The files that the page refers to, in the program itself. */
+/* What the page is made of besides its HTML, within the program. */
 #pragma once
 
 #include "base/macro.h"
 
 struct asset {
-        const char *path; /* has the hash of the data in it */
-        const char *type; /* its media type */
+        const char *path; /* has a hash of its contents: another one is at another path */
+        const char *type; /* for Content-Type */
         const void *data;
         size_t size;
 };
 
-/* NULL: there is none of that path. */
+/* NULL: there is none of that path. What is returned lives for ever. */
 const struct asset *assets_find(const char *path);
+
+/* The style sheet that the page brings within itself, and the path of its scripts. */
+const char *assets_style(size_t *ret_size);
+const char *assets_page_script(void);
+const char *assets_plot_script(void);

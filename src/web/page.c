@@ -1,44 +1,98 @@
 /* SPDX-License-Identifier: MIT */
-/* The page, as HTML. No I/O, no clock. */
+/* The page as a whole: what frames its parts, and in which order they stand. */
 #include "web/page.h"
-#include <stdio.h>
+#include "web/assets.h"
+#include "web/assets_made.h"
+#include "web/html.h"
+#include "web/page_parts.h"
 
-static void put_text(FILE *out, const char *text)
+static const char doctype[] =
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"
+        "<meta name=\"color-scheme\" content=\"light dark\"/><meta name=\"robots\" content=\"noindex\"/>";
+
+/* Of one height before and after its plots are drawn. */
+static const char plots[] =
+        "<section id=\"plots\" aria-labelledby=\"plots-title\"><h2 id=\"plots-title\">Plots</h2>"
+        "<noscript><p class=\"none\">Plots, and news without a reload, need JavaScript.</p></noscript>"
+        "<div id=\"plots-live\" hidden=\"\"><div class=\"choices\"><div role=\"group\" aria-label=\"Time "
+        "shown\">"
+        "<button type=\"button\" data-range=\"hour\" aria-pressed=\"true\">Last hour</button>"
+        "<button type=\"button\" data-range=\"day\" aria-pressed=\"false\">Day</button>"
+        "<button type=\"button\" data-range=\"month\" aria-pressed=\"false\">30 days</button></div>"
+        "<label>Of <select id=\"plots-of\"><option value=\"\">all fleets</option></select></label>"
+        "<p id=\"plots-note\" role=\"status\"></p></div>"
+        "<div class=\"grid\"><figure id=\"plot-memory\"></figure><figure id=\"plot-active\"></figure>"
+        "<figure id=\"plot-busy\"></figure><figure id=\"plot-latency\"></figure></div>"
+        "<details id=\"marks\"><summary>Restarts, crashes and halts in this "
+        "time</summary><div></div></details>"
+        "</div></section>";
+
+static void put_head(FILE *out, const struct page *page)
 {
-        for (; *text != '\0'; text++) {
-                switch (*text) {
-                case '&':
-                        fputs("&amp;", out);
-                        break;
-                case '<':
-                        fputs("&lt;", out);
-                        break;
-                case '>':
-                        fputs("&gt;", out);
-                        break;
-                default:
-                        fputc(*text, out);
-                }
-        }
+        char headline[PAGE_HEADLINE_MAX];
+        size_t size;
+        const char *style = assets_style(&size);
+
+        enum page_level level = page_headline(page, headline);
+        fputs(doctype, out);
+        html_print(out, "<title>%s - sqmgr</title><link rel=\"icon\" id=\"icon\" href=\"%s\"/>", headline,
+                   page_icon(level));
+        fputs("<style>", out);
+        fwrite(style, 1, size, out);
+        fputs("</style></head><body><a class=\"skip\" href=\"#fleets\">To the fleets</a>", out);
 }
 
-int page_render(enum page_part part, const json_t *status, const json_t *events _unused_, usec_t now _unused_,
-                char **ret, size_t *ret_size)
+static void put_now(FILE *out, const struct page *page)
 {
-        _cleanup_free_ char *document = json_dumps(status, JSON_INDENT(1));
-        char *text = NULL;
-        size_t size = 0;
+        fputs("<div id=\"now\">", out);
+        page_fleets(out, page);
+        page_moving(out, page);
+        page_queues(out, page);
+        fputs("</div>", out);
+}
 
-        if (!document)
-                return -ENOMEM;
+static void put_past(FILE *out, const struct page *page)
+{
+        fputs("<div id=\"past\">", out);
+        page_events(out, page);
+        fputs("</div>", out);
+}
+
+static void put_whole(FILE *out, const struct page *page)
+{
+        put_head(out, page);
+        page_verdict(out, page);
+        fputs("<main class=\"inner\">", out);
+        put_now(out, page);
+        fputs(plots, out);
+        put_past(out, page);
+        fputs("</main>", out);
+        page_instances(out, page);
+        html_print(out,
+                   "<script src=\"%s\" defer=\"\"></script><script src=\"%s\" "
+                   "defer=\"\"></script></body></html>\n",
+                   assets_plot_script(), assets_page_script());
+}
+
+int page_render(enum page_part part, const json_t *status, const json_t *events, usec_t now, char **ret,
+                size_t *ret_size)
+{
+        struct page page = {.instances = json_object_get(status, "instances"), .events = events, .now = now};
+        char *text = NULL;
+        size_t size;
         FILE *out = open_memstream(&text, &size);
+
         if (!out)
                 return -ENOMEM;
-        if (part == PAGE_WHOLE)
-                fputs("<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\"><title>sqmgr</title>\n", out);
-        fputs("<pre>", out);
-        put_text(out, document);
-        fputs("</pre>\n", out);
+        if (part == PAGE_WHOLE) {
+                put_whole(out, &page);
+        } else {
+                page_verdict(out, &page);
+                put_now(out, &page);
+                put_past(out, &page);
+                page_instances(out, &page);
+        }
         bool failed = ferror(out) != 0;
         if (fclose(out) != 0 || failed) {
                 free(text);
@@ -51,5 +105,7 @@ int page_render(enum page_part part, const json_t *status, const json_t *events 
 
 const char *page_csp(void)
 {
-        return "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+        return "default-src 'none'; script-src 'self'; style-src 'sha256-" ASSETS_STYLE_HASH
+               "'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors "
+               "'none'";
 }

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes HTML: markup comes from the formats of the source alone, and whatever is put into them is text. */
+#include "web/html.h"
+#include <stdarg.h>
+#include <string.h>
+
+/* How many bytes the character at text takes; 0 where they are no UTF-8. */
+static size_t character_size(const char *text, size_t left)
+{
+        unsigned char first = (unsigned char)text[0];
+        size_t size = first < 0x80   ? 1
+                      : first < 0xc2 ? 0
+                      : first < 0xe0 ? 2
+                      : first < 0xf0 ? 3
+                      : first < 0xf5 ? 4
+                                     : 0;
+
+        if (size == 0 || size > left)
+                return 0;
+        for (size_t i = 1; i < size; i++)
+                if (((unsigned char)text[i] & 0xc0) != 0x80)
+                        return 0;
+        return size;
+}
+
+/* Control characters, surrogates, what is no character, and marks of direction, by which a name could have
+ * what follows it read as something else. */
+static bool is_refused(const char *text, size_t size)
+{
+        static const unsigned char kept = 0x3f;
+        unsigned long code = (unsigned char)text[0];
+
+        if (size == 1)
+                return (code < 0x20 && code != '\n' && code != '\t') || code == 0x7f;
+        code &= 0x7fU >> size;
+        for (size_t i = 1; i < size; i++)
+                code = code << 6 | ((unsigned char)text[i] & kept);
+        return code < 0xa0 || (code >= 0xd800 && code <= 0xdfff) || code > 0x10ffff ||
+               (code & 0xfffe) == 0xfffe || (code >= 0xfdd0 && code <= 0xfdef) || code == 0x61c ||
+               (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+               (code >= 0x2060 && code <= 0x206f) || code == 0xfeff;
+}
+
+static void put_character(FILE *out, const char *text, size_t size)
+{
+        switch (text[0]) {
+        case '&':
+                fputs("&amp;", out);
+                break;
+        case '<':
+                fputs("&lt;", out);
+                break;
+        case '>':
+                fputs("&gt;", out);
+                break;
+        case '"':
+                fputs("&quot;", out);
+                break;
+        case '\'':
+                fputs("&#39;", out);
+                break;
+        default:
+                fwrite(text, 1, size, out);
+        }
+}
+
+static void put_text(FILE *out, const char *text)
+{
+        size_t left = strnlen(text, HTML_TEXT_MAX + 1);
+        bool cut = left > HTML_TEXT_MAX;
+
+        left = MIN(left, HTML_TEXT_MAX);
+        while (left > 0) {
+                size_t size = character_size(text, left), taken = size > 0 ? size : 1;
+
+                /* It is the cut that has broken the last one. */
+                if (size == 0 && cut && left < 4)
+                        break;
+                if (size == 0 || is_refused(text, size))
+                        fputc('?', out);
+                else
+                        put_character(out, text, size);
+                text += taken;
+                left -= taken;
+        }
+        if (cut)
+                fputs(" ...", out);
+}
+
+/* The conversion that begins behind a '%'. Returns how many bytes of the format it took. */
+static size_t put_value(FILE *out, const char *conversion, va_list *values)
+{
+        const char *text;
+
+        if (strncmp(conversion, "lld", 3) == 0) {
+                fprintf(out, "%lld", va_arg(*values, long long));
+                return 3;
+        }
+        if (strncmp(conversion, "zu", 2) == 0) {
+                fprintf(out, "%zu", va_arg(*values, size_t));
+                return 2;
+        }
+        switch (conversion[0]) {
+        case 's':
+                text = va_arg(*values, const char *);
+                put_text(out, text ? text : "");
+                return 1;
+        case 'u':
+                fprintf(out, "%u", va_arg(*values, unsigned));
+                return 1;
+        case 'd':
+                fprintf(out, "%d", va_arg(*values, int));
+                return 1;
+        case 'g':
+                fprintf(out, "%g", va_arg(*values, double));
+                return 1;
+        case '%':
+                fputc('%', out);
+                return 1;
+        default:
+                /* Nothing behind it would be where it seems to be. */
+                abort();
+        }
+}
+
+void html_print(FILE *out, const char *format, ...)
+{
+        va_list values;
+
+        va_start(values, format);
+        while (format[0] != '\0') {
+                size_t plain = strcspn(format, "%");
+
+                fwrite(format, 1, plain, out);
+                format += plain;
+                if (format[0] == '%')
+                        format += 1 + put_value(out, format + 1, &values);
+        }
+        va_end(values);
+}

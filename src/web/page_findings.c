@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/* What is not as it should be, how bad that is, and what to do about it. */
+#include "web/page_parts.h"
+#include <string.h>
+
+#define TITLE_MAX 160
+
+struct search {
+        const struct page *page;
+        const char *socket;
+        page_found found;
+        void *userdata;
+};
+
+static void tell(const struct search *search, const struct finding *finding)
+{
+        search->found(finding, search->userdata);
+}
+
+static bool is_plain_word(const char *word)
+{
+        static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@=+,-";
+
+        return word[0] != '\0' && word[0] != '-' && word[strspn(word, plain)] == '\0';
+}
+
+/* Appends a word as a shell takes it for that word alone: whoever named a fleet has no say in what is typed.
+ * One that does not fit is left out. */
+static void add_word(char *text, const char *word)
+{
+        size_t length = strlen(text), at = length;
+
+        if (is_plain_word(word)) {
+                snprintf(text + length, PAGE_COMMAND_MAX - length, " %s", word);
+                return;
+        }
+        if (length + 4 * strlen(word) + sizeof(" ''") > PAGE_COMMAND_MAX)
+                return;
+        at += (size_t)snprintf(text + at, PAGE_COMMAND_MAX - at, " '");
+        for (; *word != '\0'; word++)
+                at += (size_t)snprintf(text + at, PAGE_COMMAND_MAX - at, *word == '\'' ? "'\\''" : "%c",
+                                       *word);
+        snprintf(text + at, PAGE_COMMAND_MAX - at, "'");
+}
+
+/* The control socket beside a read socket: "" where sqmgrctl finds it by itself. */
+static void control_socket(const char *socket, char *text, size_t size)
+{
+        static const char end[] = "read.sock";
+        size_t length = strlen(socket), kept = length - strlen(end);
+
+        text[0] = '\0';
+        if (strcmp(socket, "/run/sqmgr/read.sock") == 0 || length < strlen(end) || length >= size ||
+            strcmp(socket + kept, end) != 0)
+                return;
+        if (kept > 1 && socket[kept - 1] == '.')
+                snprintf(text, size, "%.*ssock", (int)kept, socket);
+        else
+                snprintf(text, size, "%.*scontrol.sock", (int)kept, socket);
+}
+
+const char *page_command(const char *socket, const char *verb, const char *word,
+                         char text[static PAGE_COMMAND_MAX])
+{
+        char path[128];
+
+        control_socket(socket, path, sizeof(path));
+        snprintf(text, PAGE_COMMAND_MAX, "sqmgrctl");
+        if (path[0] != '\0') {
+                snprintf(text, PAGE_COMMAND_MAX, "sqmgrctl -s");
+                add_word(text, path);
+        }
+        add_word(text, verb);
+        if (word)
+                add_word(text, word);
+        return text;
+}
+
+/* Does it need someone to look at it? */
+static bool worker_needs_look(const json_t *worker)
+{
+        static const char *const codes[] = {"stale", "signal", "beats-elsewhere"};
+        const char *code = reply_string(worker, "waits_for_code");
+
+        if (reply_is_true(worker, "hung"))
+                return true;
+        for (size_t i = 0; i < ELEMENTSOF(codes); i++)
+                if (strcmp(code, codes[i]) == 0)
+                        return true;
+        return false;
+}
+
+/* Waits that may last, and are no part of what goes on by itself. */
+static bool fleet_is_held(const json_t *fleet)
+{
+        static const char *const codes[] = {"places", "memory", "hung", "fork", "state"};
+        const char *code = reply_string(fleet, "waits_for_code");
+
+        for (size_t i = 0; i < ELEMENTSOF(codes); i++)
+                if (strcmp(code, codes[i]) == 0)
+                        return true;
+        return false;
+}
+
+static bool fleet_is_to_run(const json_t *fleet)
+{
+        const char *state = reply_string(fleet, "state");
+
+        return state[0] == '\0' || strcmp(state, "running") == 0;
+}
+
+static bool crash_state_is(const json_t *fleet, const char *state)
+{
+        return strcmp(reply_string(json_object_get(fleet, "crash"), "state"), state) == 0;
+}
+
+static void find_halt(const struct search *search, const json_t *fleet)
+{
+        const json_t *rollout = json_object_get(fleet, "rollout");
+        const char *name = reply_string(fleet, "name");
+        char title[TITLE_MAX], restart[PAGE_COMMAND_MAX], abort_command[PAGE_COMMAND_MAX];
+
+        if (strcmp(reply_string(rollout, "state"), "halted") != 0)
+                return;
+        snprintf(title, sizeof(title), "%.100s: the restart has halted, the old workers go on", name);
+        tell(search, &(struct finding){
+                             .level = PAGE_ACT,
+                             .fleet = name,
+                             .title = title,
+                             .text = reply_string(rollout, "error"),
+                             .remedy = "Mend the release, then run",
+                             .command = page_command(search->socket, "restart", name, restart),
+                             .or_remedy = "Or go back to the old one, then run",
+                             .or_command = page_command(search->socket, "abort", name, abort_command),
+                     });
+}
+
+static void find_crash(const struct search *search, const json_t *fleet)
+{
+        const char *name = reply_string(fleet, "name"), *text;
+        bool fails = crash_state_is(fleet, "failing");
+        char title[TITLE_MAX], command[PAGE_COMMAND_MAX];
+
+        if (!fails && !crash_state_is(fleet, "recovering"))
+                return;
+        text = reply_string(json_object_get(fleet, "crash"), "text");
+        if (fails)
+                snprintf(title, sizeof(title), "%.100s: workers do not stay, %lld of %lld active", name,
+                         reply_integer(fleet, "active"), reply_integer(fleet, "target"));
+        else
+                snprintf(title, sizeof(title), "%.100s: recovers from crashes", name);
+        tell(search,
+             &(struct finding){
+                     .level = fails ? PAGE_ACT : PAGE_LOOK,
+                     .fleet = name,
+                     .title = title,
+                     .text = text,
+                     .remedy = fails ? "Mend that, then run" : "See what it died of:",
+                     .command = page_command(search->socket, fails ? "restart" : "events", name, command),
+             });
+}
+
+/* A count that is not met, where nothing else explains it. */
+static void find_shortage(const struct search *search, const json_t *fleet)
+{
+        long long active = reply_integer(fleet, "active"), target = reply_integer(fleet, "target"),
+                  starting = reply_integer(fleet, "starting");
+        const char *name = reply_string(fleet, "name");
+        char title[TITLE_MAX], command[PAGE_COMMAND_MAX];
+
+        if (!fleet_is_to_run(fleet) || active >= target || crash_state_is(fleet, "failing"))
+                return;
+        /* Those that hang are told by themselves. */
+        if (reply_integer(fleet, "hung") > 0 && active + starting + reply_integer(fleet, "hung") >= target)
+                return;
+        bool comes = active + starting >= target;
+        if (comes)
+                snprintf(title, sizeof(title), "%.80s: %lld of %lld active, %lld starting", name, active,
+                         target, starting);
+        else
+                snprintf(title, sizeof(title), "%.80s: %lld of %lld active", name, active, target);
+        tell(search, &(struct finding){
+                             .level = comes ? PAGE_LOOK : PAGE_ACT,
+                             .fleet = name,
+                             .title = title,
+                             .text = reply_string(fleet, "waits_for"),
+                             .remedy = comes ? "" : "See what sqmgr waits for:",
+                             .command = comes ? "" : page_command(search->socket, "doctor", NULL, command),
+                     });
+}
+
+static void find_workers(const struct search *search, const json_t *fleet)
+{
+        const json_t *first = NULL, *worker;
+        unsigned n = 0, hung = 0;
+        char title[TITLE_MAX], command[PAGE_COMMAND_MAX];
+        const char *name = reply_string(fleet, "name");
+        size_t i;
+
+        json_array_foreach(json_object_get(fleet, "workers"), i, worker)
+        {
+                if (!worker_needs_look(worker))
+                        continue;
+                if (!first || (hung == 0 && reply_is_true(worker, "hung")))
+                        first = worker;
+                hung += reply_is_true(worker, "hung");
+                n++;
+        }
+        if (n == 0)
+                return;
+        const char *id = reply_string(first, "id");
+        if (hung > 0)
+                snprintf(title, sizeof(title), "%.100s: %u worker%s", name, hung,
+                         hung == 1 ? " hangs" : "s hang");
+        else
+                snprintf(title, sizeof(title), "%.100s: look at %u worker%s", name, n, n == 1 ? "" : "s");
+        tell(search, &(struct finding){
+                             .level = hung > 0 ? PAGE_ACT : PAGE_LOOK,
+                             .fleet = name,
+                             .title = title,
+                             .text = reply_string(first, "waits_for"),
+                             .remedy = "See its story:",
+                             .command = page_command(search->socket, "why", id, command),
+                     });
+}
+
+static void find_order(const struct search *search, const json_t *fleet)
+{
+        const char *name = reply_string(fleet, "name"), *state = reply_string(fleet, "state");
+        const char *ordered = reply_string(fleet, "state_text");
+        char title[TITLE_MAX], command[PAGE_COMMAND_MAX];
+
+        if (fleet_is_to_run(fleet))
+                return;
+        snprintf(title, sizeof(title), "%.60s: %.16s%s%.72s", name, state, ordered[0] != '\0' ? " " : "",
+                 ordered);
+        tell(search, &(struct finding){
+                             .level = PAGE_LOOK,
+                             .fleet = name,
+                             .title = title,
+                             .text = "",
+                             .remedy = "To bring it back:",
+                             .command = page_command(search->socket, "start", name, command),
+                     });
+}
+
+static void find_rest(const struct search *search, const json_t *fleet)
+{
+        const char *refused = reply_string(json_object_get(fleet, "template"), "refused");
+        const char *name = reply_string(fleet, "name"), *waits_for = reply_string(fleet, "waits_for");
+        char title[TITLE_MAX], command[PAGE_COMMAND_MAX];
+
+        /* Where the count is not met that has been told. */
+        if (fleet_is_held(fleet) && reply_integer(fleet, "active") >= reply_integer(fleet, "target")) {
+                snprintf(title, sizeof(title), "%.100s: it is held up", name);
+                tell(search,
+                     &(struct finding){.level = PAGE_LOOK, .fleet = name, .title = title, .text = waits_for});
+        }
+        if (refused[0] == '\0')
+                return;
+        snprintf(title, sizeof(title), "%.100s: its workers boot separately", name);
+        tell(search, &(struct finding){
+                             .level = PAGE_LOOK,
+                             .fleet = name,
+                             .title = title,
+                             .text = refused,
+                             .remedy = "Mend that, then run",
+                             .command = page_command(search->socket, "restart", name, command),
+                     });
+}
+
+static void find_in_fleet(const struct search *search, const json_t *fleet)
+{
+        find_halt(search, fleet);
+        find_crash(search, fleet);
+        find_shortage(search, fleet);
+        find_workers(search, fleet);
+        find_order(search, fleet);
+        find_rest(search, fleet);
+}
+
+static void find_in_redis(const struct search *search, const json_t *redis)
+{
+        bool down = strcmp(reply_string(redis, "state"), "down") == 0;
+        char text[REPLY_REDIS_MAX], command[PAGE_COMMAND_MAX];
+
+        if (reply_redis_is_connected(redis))
+                return;
+        tell(search, &(struct finding){
+                             .level = down ? PAGE_ACT : PAGE_LOOK,
+                             .title = down ? "Redis does not answer" : "Redis has not answered yet",
+                             .text = reply_redis_away(redis, text),
+                             .remedy = "See whether it runs, and what sqmgr says of it:",
+                             .command = page_command(search->socket, "doctor", NULL, command),
+                     });
+}
+
+bool page_is_heard(const json_t *instance)
+{
+        return reply_is_true(instance, "reachable") && json_is_object(json_object_get(instance, "status"));
+}
+
+/* One that is away: the last that is known of it goes on to be shown. */
+static void find_away(const struct search *search, const json_t *instance)
+{
+        const char *error = reply_string(instance, "error");
+        char title[TITLE_MAX], age[FORMAT_MAX], text[1024];
+        bool known = json_is_object(json_object_get(instance, "status"));
+
+        if (page_is_heard(instance))
+                return;
+        if (json_array_size(search->page->instances) > 1)
+                snprintf(title, sizeof(title), "sqmgr at %.120s does not answer", search->socket);
+        else
+                snprintf(title, sizeof(title), "sqmgr does not answer");
+        if (known)
+                snprintf(text, sizeof(text),
+                         "%.700s%sIts workers go on without it. What is shown of it here is how it was %s "
+                         "ago.",
+                         error, error[0] != '\0' ? ". " : "", reply_seconds(instance, "age_seconds", age));
+        else
+                snprintf(text, sizeof(text), "%.700s%sNothing has been heard of it yet.", error,
+                         error[0] != '\0' ? ". " : "");
+        tell(search, &(struct finding){
+                             .level = PAGE_ACT,
+                             .title = title,
+                             .text = text,
+                             .remedy = "See whether its service runs:",
+                             .command = "systemctl status sqmgr",
+                     });
+}
+
+static void find_in_instance(const struct search *search, const json_t *instance)
+{
+        const json_t *status = json_object_get(instance, "status"), *entry;
+        const char *stopping = reply_string(json_object_get(status, "shutdown"), "text");
+        size_t i;
+
+        find_away(search, instance);
+        if (stopping[0] != '\0')
+                tell(search,
+                     &(struct finding){.level = PAGE_LOOK, .title = "sqmgr is stopping", .text = stopping});
+        json_array_foreach(json_object_get(status, "redis"), i, entry)
+        {
+                find_in_redis(search, entry);
+        }
+        json_array_foreach(json_object_get(status, "fleets"), i, entry)
+        {
+                find_in_fleet(search, entry);
+        }
+}
+
+void page_findings(const struct page *page, page_found found, void *userdata)
+{
+        struct search search = {.page = page, .found = found, .userdata = userdata};
+        const json_t *instance;
+        size_t i;
+
+        json_array_foreach(page->instances, i, instance)
+        {
+                search.socket = reply_string(instance, "socket");
+                find_in_instance(&search, instance);
+        }
+}
+
+static void keep_worst(const struct finding *finding, void *userdata)
+{
+        enum page_level *worst = userdata;
+
+        *worst = MAX(*worst, finding->level);
+}
+
+enum page_level page_fleet_level(const json_t *fleet)
+{
+        enum page_level worst = PAGE_WELL;
+
+        find_in_fleet(&(struct search){.socket = "", .found = keep_worst, .userdata = &worst}, fleet);
+        return worst;
+}

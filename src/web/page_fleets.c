@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* Fleets and their workers: those that need someone, or come or go, are seen at once; the rest is folded. */
+#include "web/html.h"
+#include "web/page_parts.h"
+#include <string.h>
+
+/* More of a fleet's workers are never seen unfolded. */
+#define UNFOLDED_MAX 12
+/* Up to so many workers on the page nothing is folded to begin with. */
+#define SMALL_MAX 8
+
+#define WHY_MAX 640
+
+/* Who is seen first. */
+enum rank { RANK_TROUBLE, RANK_OVER, RANK_MOVES, RANK_SETTLED, _RANK_MAX };
+
+static double memory_share(const json_t *worker, long long threshold)
+{
+        return threshold > 0 ? (double)reply_integer(worker, "memory_bytes") / (double)threshold : 0;
+}
+
+static enum rank worker_rank(const json_t *worker, long long threshold)
+{
+        const char *state = reply_worker_state(worker), *code = reply_string(worker, "waits_for_code");
+
+        if (strcmp(state, "hung") == 0 || strcmp(code, "stale") == 0 || strcmp(code, "signal") == 0 ||
+            strcmp(code, "beats-elsewhere") == 0)
+                return RANK_TROUBLE;
+        if (memory_share(worker, threshold) >= 1)
+                return RANK_OVER;
+        if (strcmp(state, "active") == 0 && reply_is_true(worker, "ready") &&
+            reply_string(worker, "waits_for")[0] == '\0')
+                return RANK_SETTLED;
+        return RANK_MOVES;
+}
+
+void page_bar(FILE *out, double value, double max, const char *kind)
+{
+        double share = max > 0 ? value / max : 0;
+        int width = share >= 1 ? 100 : share > 0 ? (int)(share * 100 + 0.5) : 0;
+
+        html_print(out,
+                   "<svg class=\"bar %s\" viewBox=\"0 0 100 4\" preserveAspectRatio=\"none\" "
+                   "aria-hidden=\"true\">"
+                   "<rect class=\"rail\" width=\"100\" height=\"4\"/><rect width=\"%d\" height=\"4\"/></svg>",
+                   kind, width);
+}
+
+static const char *share_kind(double share)
+{
+        return share >= 1 ? "over" : share >= 0.9 ? "near" : "fine";
+}
+
+/* An id within its fleet: the fleet's name stands above, and can be missed where there is little room. */
+static void put_id(FILE *out, const char *id)
+{
+        const char *slash = strrchr(id, '/');
+        char fleet[256];
+
+        if (!slash || (size_t)(slash - id) >= sizeof(fleet)) {
+                html_print(out, "<th scope=\"row\"><span class=\"of\"></span>%s</th>", id);
+                return;
+        }
+        snprintf(fleet, sizeof(fleet), "%.*s", (int)(slash - id), id);
+        html_print(out, "<th scope=\"row\"><span class=\"of\">%s</span>%s</th>", fleet, slash);
+}
+
+static void put_busy(FILE *out, const json_t *worker)
+{
+        long long concurrency = reply_integer(worker, "concurrency"), busy = reply_integer(worker, "busy");
+
+        if (concurrency > 0)
+                html_print(out, "<td class=\"number\">%lld/%lld</td>", busy, concurrency);
+        else if (!json_is_integer(json_object_get(worker, "busy")) ||
+                 json_is_null(json_object_get(worker, "beat_age_seconds")))
+                fputs("<td class=\"number\">-</td>", out);
+        else
+                html_print(out, "<td class=\"number\">%lld</td>", busy);
+}
+
+static void put_memory(FILE *out, const json_t *worker, long long threshold)
+{
+        double share = memory_share(worker, threshold);
+        char memory[FORMAT_MAX];
+
+        html_print(out, "<td class=\"number memory\"><data value=\"%lld\">%s</data>",
+                   reply_integer(worker, "memory_bytes"), reply_memory(worker, memory));
+        if (threshold > 0 && share > 0) {
+                html_print(out, " <span class=\"share %s\">%lld%%</span>", share_kind(share),
+                           (long long)(share * 100));
+                page_bar(out, share, 1, share_kind(share));
+        }
+        fputs("</td>", out);
+}
+
+static void put_worker(FILE *out, const json_t *worker, long long threshold)
+{
+        bool hung = reply_is_true(worker, "hung");
+        const char *state = reply_worker_state(worker), *id = reply_string(worker, "id");
+        char why[WHY_MAX], span[FORMAT_MAX];
+
+        reply_worker_why(worker, why, sizeof(why));
+        html_print(out, "<tr data-key=\"%s\" class=\"%s\">", id, why[0] != '\0' ? "has-why" : "");
+        put_id(out, id);
+        html_print(out, "<td class=\"state %s\">%s <span class=\"for\">%s</span></td>", state, state,
+                   reply_seconds(worker, hung ? "beat_age_seconds" : "state_seconds", span));
+        put_busy(out, worker);
+        put_memory(out, worker, threshold);
+        html_print(out, "<td class=\"number spare\">%s</td>", reply_seconds(worker, "uptime_seconds", span));
+        html_print(out, "<td class=\"number spare\">%lld</td><td class=\"number spare\">%lld</td></tr>",
+                   reply_integer(worker, "generation"), reply_integer(worker, "pid"));
+        if (why[0] != '\0')
+                html_print(out,
+                           "<tr class=\"why\" data-key=\"%s why\"><td colspan=\"4\">%s</td><td "
+                           "class=\"spare\" colspan=\"3\"></td></tr>",
+                           id, why);
+}
+
+/* Of all workers in the order in which they are seen. */
+struct slice {
+        size_t from;
+        size_t to;
+};
+
+static void put_workers(FILE *out, const json_t *fleet, const struct slice *slice)
+{
+        long long threshold = reply_integer(fleet, "memory_threshold_bytes");
+        const json_t *worker;
+        size_t i, at = 0;
+
+        html_print(
+                out,
+                "<table class=\"workers\"><caption>Workers of %s</caption><thead><tr><th "
+                "scope=\"col\">Worker</th>"
+                "<th scope=\"col\">State</th><th scope=\"col\" class=\"number\">Busy</th><th scope=\"col\" "
+                "class=\"number memory\">Memory</th><th scope=\"col\" class=\"number spare\">Uptime</th>"
+                "<th scope=\"col\" class=\"number spare\">Generation</th>"
+                "<th scope=\"col\" class=\"number spare\">PID</th></tr></thead><tbody>",
+                reply_string(fleet, "name"));
+        for (int rank = 0; rank < _RANK_MAX; rank++)
+                json_array_foreach(json_object_get(fleet, "workers"), i, worker)
+                {
+                        if (worker_rank(worker, threshold) != (enum rank)rank)
+                                continue;
+                        if (at >= slice->from && at < slice->to)
+                                put_worker(out, worker, threshold);
+                        at++;
+                }
+        fputs("</tbody></table>", out);
+}
+
+struct census {
+        size_t all;
+        size_t settled;
+        size_t outdated; /* of the settled */
+        long long busy, concurrency;
+        bool tells_busy;
+        long long fattest;
+};
+
+static struct census take_census(const json_t *fleet)
+{
+        struct census census = {0};
+        long long threshold = reply_integer(fleet, "memory_threshold_bytes");
+        const json_t *worker;
+        size_t i;
+
+        json_array_foreach(json_object_get(fleet, "workers"), i, worker)
+        {
+                census.all++;
+                bool settled = worker_rank(worker, threshold) == RANK_SETTLED;
+
+                census.settled += settled;
+                census.outdated += settled && reply_is_true(worker, "outdated");
+                census.busy += reply_integer(worker, "busy");
+                census.concurrency += reply_integer(worker, "concurrency");
+                census.tells_busy |= json_is_integer(json_object_get(worker, "busy"));
+                census.fattest = MAX(census.fattest, reply_integer(worker, "memory_bytes"));
+        }
+        return census;
+}
+
+/* Those that are folded, if any. */
+static void put_folded(FILE *out, const json_t *fleet, const struct census *census, bool open)
+{
+        size_t moving = census->all - census->settled, seen = MIN(moving, UNFOLDED_MAX),
+               folded = census->all - seen;
+
+        if (folded == 0)
+                return;
+        fputs(open ? "<details data-key=\"rest\" open=\"\"><summary>"
+                   : "<details data-key=\"rest\"><summary>",
+              out);
+        if (moving > seen)
+                html_print(out, "%zu more: %zu active and ready, %zu not", folded, census->settled,
+                           moving - seen);
+        else
+                html_print(out, "%zu%s active and ready", folded, seen > 0 ? " more" : "");
+        if (census->outdated > 0)
+                html_print(out, ", %zu of them outdated", census->outdated);
+        fputs("</summary>", out);
+        put_workers(out, fleet, &(struct slice){.from = seen, .to = census->all});
+        fputs("</details>", out);
+}
+
+static void put_memory_fact(FILE *out, const json_t *fleet, const struct census *census)
+{
+        long long threshold = reply_integer(fleet, "memory_threshold_bytes");
+        double share = threshold > 0 ? (double)census->fattest / (double)threshold : 0;
+        char memory[FORMAT_MAX], limit[FORMAT_MAX];
+
+        html_print(out, "<li><b><data value=\"%lld\">%s</data></b> memory%s",
+                   reply_integer(fleet, "memory_bytes"), reply_memory(fleet, memory),
+                   threshold > 0 && census->fattest > 0 ? ", " : "");
+        if (threshold > 0 && census->fattest > 0) {
+                html_print(out, "<span class=\"share %s\">largest %lld%% of %s</span>", share_kind(share),
+                           (long long)(share * 100), format_size((uint64_t)threshold, limit, sizeof(limit)));
+                page_bar(out, share, 1, share_kind(share));
+        }
+        fputs("</li>", out);
+}
+
+static void put_facts(FILE *out, const json_t *fleet, const struct census *census)
+{
+        static const char *const others[] = {"starting", "hung", "quiet", "stopping"};
+        long long active = reply_integer(fleet, "active"), target = reply_integer(fleet, "target");
+        const char *scaled = reply_string(fleet, "scaled_text");
+        char restart[REPLY_ROLLOUT_MAX];
+
+        html_print(out, "<ul class=\"facts\"><li><b>%lld of %lld</b> active", active, target);
+        if (scaled[0] != '\0')
+                html_print(out, " (file: %lld; %s)", reply_integer(fleet, "configured"), scaled);
+        for (size_t i = 0; i < ELEMENTSOF(others); i++)
+                if (reply_integer(fleet, others[i]) > 0)
+                        html_print(out, ", %lld %s", reply_integer(fleet, others[i]), others[i]);
+        page_bar(out, (double)active, (double)target, active >= target ? "fine" : "over");
+        fputs("</li>", out);
+        if (census->tells_busy) {
+                html_print(out, "<li><b>%lld of %lld</b> threads busy", census->busy, census->concurrency);
+                page_bar(out, (double)census->busy, (double)census->concurrency, "fine");
+        } else {
+                fputs("<li>busy is not told", out);
+        }
+        fputs("</li>", out);
+        put_memory_fact(out, fleet, census);
+        reply_rollout(json_object_get(fleet, "rollout"), restart);
+        html_print(out, "<li><b>generation %lld</b>%s%s</li></ul>", reply_integer(fleet, "generation"),
+                   restart[0] != '\0' ? ", " : "", restart);
+}
+
+static void put_notes(FILE *out, const json_t *fleet)
+{
+        const char *waits_for = reply_string(fleet, "waits_for");
+        const json_t *culprits;
+        char template[REPLY_TEMPLATE_MAX], span[FORMAT_MAX];
+        size_t i;
+
+        if (waits_for[0] != '\0')
+                html_print(out, "<p class=\"note\" data-key=\"waits\">%s</p>", waits_for);
+        reply_template(json_object_get(fleet, "template"), template);
+        if (template[0] != '\0')
+                html_print(out, "<p class=\"note\" data-key=\"template\">%s</p>", template);
+        json_array_foreach(json_object_get(fleet, "culprits"), i, culprits)
+        {
+                html_print(out, "<p class=\"note\">%s ago: %s</p>",
+                           reply_seconds(culprits, "age_seconds", span), reply_string(culprits, "text"));
+        }
+}
+
+static void put_name(FILE *out, const json_t *fleet, const json_t *instance, bool several)
+{
+        const char *state = reply_string(fleet, "state");
+        char span[FORMAT_MAX];
+
+        fputs("<div class=\"head\"><div class=\"name\">", out);
+        page_sign(out, page_is_heard(instance) ? page_fleet_level(fleet) : PAGE_UNKNOWN);
+        html_print(out, "<h3>%s</h3> <span class=\"kind\">%s", reply_string(fleet, "name"),
+                   reply_string(fleet, "framework"));
+        if (state[0] != '\0' && strcmp(state, "running") != 0)
+                html_print(out, ", %s", state);
+        if (!page_is_heard(instance))
+                html_print(out, ", as of %s ago", reply_seconds(instance, "age_seconds", span));
+        if (several)
+                html_print(out, ", %s", reply_string(instance, "socket"));
+        fputs("</span></div>", out);
+}
+
+static void put_fleet(FILE *out, const json_t *fleet, const json_t *instance, bool several, bool small)
+{
+        struct census census = take_census(fleet);
+        size_t seen = MIN(census.all - census.settled, UNFOLDED_MAX);
+
+        html_print(out,
+                   "<section class=\"fleet\" data-key=\"%s %s\" data-socket=\"%s\" data-fleet=\"%s\" "
+                   "data-limit=\"%lld\">",
+                   reply_string(instance, "socket"), reply_string(fleet, "name"),
+                   reply_string(instance, "socket"), reply_string(fleet, "name"),
+                   reply_integer(fleet, "memory_threshold_bytes") * reply_integer(fleet, "target"));
+        put_name(out, fleet, instance, several);
+        put_facts(out, fleet, &census);
+        fputs("</div>", out);
+        put_notes(out, fleet);
+        if (seen > 0)
+                put_workers(out, fleet, &(struct slice){.from = 0, .to = seen});
+        put_folded(out, fleet, &census, small);
+        fputs("</section>", out);
+}
+
+static size_t count_workers(const struct page *page)
+{
+        const json_t *instance, *fleet;
+        size_t i, k, n = 0;
+
+        json_array_foreach(page->instances, i, instance)
+        {
+                json_array_foreach(json_object_get(json_object_get(instance, "status"), "fleets"), k, fleet)
+                {
+                        n += json_array_size(json_object_get(fleet, "workers"));
+                }
+        }
+        return n;
+}
+
+void page_fleets(FILE *out, const struct page *page)
+{
+        bool several = json_array_size(page->instances) > 1, small = count_workers(page) <= SMALL_MAX;
+        const json_t *instance, *fleet;
+        size_t i, k, n = 0;
+
+        fputs("<section id=\"fleets\" aria-labelledby=\"fleets-title\"><h2 id=\"fleets-title\">Fleets</h2>",
+              out);
+        json_array_foreach(page->instances, i, instance)
+        {
+                json_array_foreach(json_object_get(json_object_get(instance, "status"), "fleets"), k, fleet)
+                {
+                        put_fleet(out, fleet, instance, several, small);
+                        n++;
+                }
+        }
+        if (n == 0)
+                fputs("<p class=\"none\">No fleet is known.</p>", out);
+        fputs("</section>", out);
+}

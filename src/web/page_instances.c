@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Who told all this: each sqmgr, and the Redis servers that it asks. */
+#include "web/html.h"
+#include "web/page_parts.h"
+
+static void put_redis(FILE *out, const json_t *redis)
+{
+        const json_t *rtt = json_object_get(redis, "rtt_ms");
+        const char *server = reply_string(redis, "server");
+
+        html_print(out, "; redis %s %s%s%s", reply_string(redis, "url"), reply_string(redis, "state"),
+                   server[0] != '\0' ? " to " : "", server);
+        if (json_is_number(rtt))
+                html_print(out, " (%gms)", json_number_value(rtt));
+}
+
+static void put_instance(FILE *out, const json_t *instance)
+{
+        const json_t *status = json_object_get(instance, "status"), *redis;
+        char span[FORMAT_MAX];
+        size_t i;
+
+        if (!json_is_object(status)) {
+                html_print(out, "<p>%s: nothing heard yet</p>", reply_string(instance, "socket"));
+                return;
+        }
+        html_print(out, "<p>sqmgr %s, pid %lld, up %s, at %s", reply_string(status, "version"),
+                   reply_integer(status, "pid"), reply_seconds(status, "uptime_seconds", span),
+                   reply_string(instance, "socket"));
+        json_array_foreach(json_object_get(status, "redis"), i, redis)
+        {
+                put_redis(out, redis);
+        }
+        if (!reply_is_true(instance, "reachable"))
+                html_print(out, "; heard %s ago", reply_seconds(instance, "age_seconds", span));
+        fputs("</p>", out);
+}
+
+void page_instances(FILE *out, const struct page *page)
+{
+        const json_t *instance;
+        size_t i;
+
+        fputs("<footer id=\"instances\"><div class=\"inner\">", out);
+        json_array_foreach(page->instances, i, instance)
+        {
+                put_instance(out, instance);
+        }
+        fputs("</div></footer>", out);
+}

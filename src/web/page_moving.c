@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* What is moving: restarts with their stories, and which workers come and go without one. */
+#include "web/html.h"
+#include "web/page_parts.h"
+#include <string.h>
+
+/* Of a restart with many workers the last steps are what is asked for. */
+#define STORY_MAX 12
+
+static const char *rollout_state(const json_t *fleet)
+{
+        return reply_string(json_object_get(fleet, "rollout"), "state");
+}
+
+static bool has_story(const json_t *fleet)
+{
+        const char *state = rollout_state(fleet);
+
+        return strcmp(state, "running") == 0 || strcmp(state, "halted") == 0 ||
+               (strcmp(state, "done") == 0 &&
+                reply_integer(json_object_get(fleet, "rollout"), "draining") > 0);
+}
+
+static bool event_is_of(const json_t *event, const char *socket, const char *fleet)
+{
+        return strcmp(reply_string(event, "socket"), socket) == 0 &&
+               strcmp(reply_string(event, "fleet"), fleet) == 0;
+}
+
+static void put_step(FILE *out, const json_t *event, const struct page *page)
+{
+        fputs("<li>", out);
+        page_event_time(out, event, page, false);
+        fputs(" ", out);
+        page_event_text(out, event);
+        fputs("</li>", out);
+}
+
+/* Where the newest restart of that fleet begins among the events, which are the newest first; their number
+ * where that is not among them. */
+static size_t story_begin(const struct page *page, const char *socket, const char *fleet)
+{
+        const json_t *event;
+        size_t i;
+
+        json_array_foreach(page->events, i, event)
+        {
+                if (event_is_of(event, socket, fleet) &&
+                    strcmp(reply_string(event, "event"), "rollout-started") == 0)
+                        break;
+        }
+        return i;
+}
+
+static void put_story(FILE *out, const struct page *page, const char *socket, const char *fleet)
+{
+        size_t begin = story_begin(page, socket, fleet), end = MIN(begin, json_array_size(page->events)),
+               n = 0, skip;
+
+        for (size_t i = 0; i < end; i++)
+                n += event_is_of(json_array_get(page->events, i), socket, fleet);
+        if (n == 0 && begin == json_array_size(page->events))
+                return;
+        html_print(out, "<ol class=\"story\">");
+        if (begin < json_array_size(page->events))
+                put_step(out, json_array_get(page->events, begin), page);
+        skip = n > STORY_MAX ? n - STORY_MAX : 0;
+        if (skip > 0)
+                html_print(out, "<li class=\"skipped\">%zu more, see Events</li>", skip);
+        for (size_t i = end; i > 0; i--) {
+                const json_t *event = json_array_get(page->events, i - 1);
+
+                if (!event_is_of(event, socket, fleet))
+                        continue;
+                if (skip > 0)
+                        skip--;
+                else
+                        put_step(out, event, page);
+        }
+        fputs("</ol>", out);
+}
+
+static void put_restart(FILE *out, const struct page *page, const char *socket, const json_t *fleet)
+{
+        const json_t *rollout = json_object_get(fleet, "rollout");
+        long long replaced = reply_integer(rollout, "replaced"),
+                  outdated = reply_integer(rollout, "outdated"),
+                  draining = reply_integer(rollout, "draining");
+        const char *name = reply_string(fleet, "name"), *waits_for = reply_string(fleet, "waits_for");
+        bool halted = strcmp(rollout_state(fleet), "halted") == 0;
+
+        html_print(out,
+                   "<section class=\"restart\" data-key=\"restart %s %s\"><h3>%s: restart to generation %lld "
+                   "%s</h3>",
+                   socket, name, name, reply_integer(rollout, "generation"), rollout_state(fleet));
+        html_print(out, "<p class=\"progress\"><b>%lld replaced, %lld outdated, %lld draining</b>", replaced,
+                   outdated, draining);
+        page_bar(out, (double)replaced, (double)(replaced + outdated), halted ? "over" : "fine");
+        fputs("</p>", out);
+        if (waits_for[0] != '\0')
+                html_print(out, "<p class=\"note\">%s</p>", waits_for);
+        put_story(out, page, socket, name);
+        fputs("</section>", out);
+}
+
+/* Returns whether there was anything to say. */
+static bool put_passers(FILE *out, const char *socket, const json_t *fleet)
+{
+        static const char *const states[] = {"starting", "quiet", "stopping"};
+        const char *between = "";
+        bool any = false;
+
+        for (size_t i = 0; i < ELEMENTSOF(states); i++) {
+                long long n = reply_integer(fleet, states[i]);
+
+                if (n <= 0)
+                        continue;
+                if (!any)
+                        html_print(out, "<p class=\"passers\" data-key=\"passers %s %s\"><b>%s</b>: ", socket,
+                                   reply_string(fleet, "name"), reply_string(fleet, "name"));
+                html_print(out, "%s%lld %s", between, n, states[i]);
+                between = ", ";
+                any = true;
+        }
+        if (any)
+                fputs("</p>", out);
+        return any;
+}
+
+void page_moving(FILE *out, const struct page *page)
+{
+        const json_t *instance, *fleet;
+        bool any = false;
+        size_t i, k;
+
+        fputs("<section id=\"moving\" aria-labelledby=\"moving-title\"><h2 id=\"moving-title\">Moving</h2>",
+              out);
+        json_array_foreach(page->instances, i, instance)
+        {
+                const char *socket = reply_string(instance, "socket");
+
+                json_array_foreach(json_object_get(json_object_get(instance, "status"), "fleets"), k, fleet)
+                {
+                        if (has_story(fleet))
+                                put_restart(out, page, socket, fleet);
+                        any |= has_story(fleet) || put_passers(out, socket, fleet);
+                }
+        }
+        if (!any)
+                fputs("<p class=\"none\" data-key=\"none\">No restart goes on, and no worker comes or "
+                      "goes.</p>",
+                      out);
+        fputs("</section>", out);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* What waits in each Redis. */
+#include "web/html.h"
+#include "web/page_parts.h"
+
+/* More are folded. */
+#define SEEN_MAX 12
+
+static void put_queue(FILE *out, const json_t *queue)
+{
+        const json_t *latency = json_object_get(queue, "latency_seconds");
+        const char *name = reply_string(queue, "name");
+        char span[FORMAT_MAX];
+
+        html_print(out, "<tr data-key=\"%s\"><th scope=\"row\">%s</th><td class=\"number\">%lld</td>", name,
+                   name, reply_integer(queue, "size"));
+        html_print(out, "<td class=\"number\">%s</td><td>%s</td></tr>",
+                   json_is_number(latency) ? reply_seconds(queue, "latency_seconds", span) : "-",
+                   reply_is_true(queue, "paused") ? "paused" : "");
+}
+
+static void put_table(FILE *out, const json_t *redis, size_t from, size_t to)
+{
+        const json_t *queues = json_object_get(redis, "queues");
+
+        html_print(
+                out,
+                "<table class=\"queues\"><caption>Queues of %s</caption><thead><tr><th "
+                "scope=\"col\">Queue</th>"
+                "<th scope=\"col\" class=\"number\">Size</th><th scope=\"col\" class=\"number\">Latency</th>"
+                "<th scope=\"col\"><span class=\"hidden\">Paused</span></th></tr></thead><tbody>",
+                reply_string(redis, "url"));
+        for (size_t i = from; i < to; i++)
+                put_queue(out, json_array_get(queues, i));
+        fputs("</tbody></table>", out);
+}
+
+static void put_redis(FILE *out, const json_t *redis)
+{
+        size_t n = json_array_size(json_object_get(redis, "queues")), seen = MIN(n, SEEN_MAX);
+        const char *error = reply_string(redis, "error"), *url = reply_string(redis, "url");
+
+        html_print(out, "<div class=\"redis\" data-key=\"%s\"><h3>%s</h3>", url, url);
+        if (error[0] != '\0') {
+                html_print(out, "<p class=\"note\">%s</p></div>", error);
+                return;
+        }
+        html_print(out, "<p class=\"sets\">retry %lld, scheduled %lld, dead %lld</p>",
+                   reply_integer(redis, "retry"), reply_integer(redis, "schedule"),
+                   reply_integer(redis, "dead"));
+        if (n > 0)
+                put_table(out, redis, 0, seen);
+        if (n > seen) {
+                html_print(out, "<details data-key=\"more\"><summary>%zu more queues</summary>", n - seen);
+                put_table(out, redis, seen, n);
+                fputs("</details>", out);
+        }
+        if (reply_integer(redis, "queues_left_out") > 0)
+                html_print(out, "<p class=\"note\">%lld more are not read.</p>",
+                           reply_integer(redis, "queues_left_out"));
+        fputs("</div>", out);
+}
+
+void page_queues(FILE *out, const struct page *page)
+{
+        const json_t *instance, *redis;
+        size_t i, k, n = 0;
+
+        json_array_foreach(page->instances, i, instance)
+        {
+                n += json_array_size(json_object_get(instance, "queues"));
+        }
+        fputs("<section id=\"queues\" aria-labelledby=\"queues-title\"><h2 id=\"queues-title\">Queues</h2>",
+              out);
+        if (n == 0)
+                fputs("<p class=\"none\">No queue is known.</p>", out);
+        json_array_foreach(page->instances, i, instance)
+        {
+                json_array_foreach(json_object_get(instance, "queues"), k, redis)
+                {
+                        put_redis(out, redis);
+                }
+        }
+        fputs("</section>", out);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether all is well, in one sentence, and if not, what to do. */
+#include "web/html.h"
+#include "web/page_parts.h"
+#include <string.h>
+
+/* More would hide the first of them. */
+#define SHOWN_MAX 12
+
+static const char *const level_names[] = {
+        [PAGE_UNKNOWN] = "unknown", [PAGE_WELL] = "well", [PAGE_LOOK] = "look", [PAGE_ACT] = "act"};
+static_assert(ELEMENTSOF(level_names) == _PAGE_LEVEL_MAX, "a name for each level");
+
+/* A circle, a triangle and a square: they differ without their colour. */
+static const char *const signs[] = {
+        [PAGE_UNKNOWN] = "<svg class=\"sign unknown\" viewBox=\"0 0 24 24\" aria-hidden=\"true\">"
+                         "<circle cx=\"12\" cy=\"12\" r=\"10\"/></svg>",
+        [PAGE_WELL] = "<svg class=\"sign well\" viewBox=\"0 0 24 24\" aria-hidden=\"true\">"
+                      "<circle cx=\"12\" cy=\"12\" r=\"11\"/><path d=\"M6.5 12.5l3.7 3.7 7.3-7.6\"/></svg>",
+        [PAGE_LOOK] =
+                "<svg class=\"sign look\" viewBox=\"0 0 24 24\" aria-hidden=\"true\">"
+                "<path class=\"solid\" d=\"M12 1.5L23.5 22H.5z\"/><path d=\"M12 9v6M12 17.6v1.6\"/></svg>",
+        [PAGE_ACT] = "<svg class=\"sign act\" viewBox=\"0 0 24 24\" aria-hidden=\"true\">"
+                     "<rect x=\"1\" y=\"1\" width=\"22\" height=\"22\" rx=\"3\"/><path d=\"M7.5 7.5l9 9M16.5 "
+                     "7.5l-9 9\"/></svg>",
+};
+static_assert(ELEMENTSOF(signs) == _PAGE_LEVEL_MAX, "a sign for each level");
+
+void page_sign(FILE *out, enum page_level level)
+{
+        fputs(signs[level], out);
+}
+
+/* The same, for the tab of a browser. */
+static const char *const icons[] = {
+        [PAGE_UNKNOWN] = "data:,",
+        [PAGE_WELL] = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E"
+                      "%3Ccircle cx='12' cy='12' r='11' fill='%231f7a46'/%3E%3C/svg%3E",
+        [PAGE_LOOK] = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E"
+                      "%3Cpath d='M12 1.5L23.5 22H.5z' fill='%23c07d10'/%3E%3C/svg%3E",
+        [PAGE_ACT] = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E"
+                     "%3Crect x='1' y='1' width='22' height='22' rx='3' fill='%23c2362b'/%3E%3C/svg%3E",
+};
+static_assert(ELEMENTSOF(icons) == _PAGE_LEVEL_MAX, "an icon for each level");
+
+const char *page_icon(enum page_level level)
+{
+        return icons[level];
+}
+
+struct tally {
+        unsigned n[_PAGE_LEVEL_MAX];
+        char first[_PAGE_LEVEL_MAX][PAGE_HEADLINE_MAX - 2];
+};
+
+static void count(const struct finding *finding, void *userdata)
+{
+        struct tally *tally = userdata;
+
+        if (tally->n[finding->level]++ == 0)
+                snprintf(tally->first[finding->level], sizeof(tally->first[0]), "%s", finding->title);
+}
+
+enum page_level page_headline(const struct page *page, char text[static PAGE_HEADLINE_MAX])
+{
+        struct tally tally = {0};
+
+        page_findings(page, count, &tally);
+        if (json_array_size(page->instances) == 0) {
+                snprintf(text, PAGE_HEADLINE_MAX, "No sqmgr is asked.");
+                return PAGE_LOOK;
+        }
+        if (tally.n[PAGE_ACT] > 1)
+                snprintf(text, PAGE_HEADLINE_MAX, "%u things are wrong.", tally.n[PAGE_ACT]);
+        else if (tally.n[PAGE_ACT] == 1)
+                snprintf(text, PAGE_HEADLINE_MAX, "%s.", tally.first[PAGE_ACT]);
+        else if (tally.n[PAGE_LOOK] > 1)
+                snprintf(text, PAGE_HEADLINE_MAX, "Nothing is broken, but see %u things.",
+                         tally.n[PAGE_LOOK]);
+        else if (tally.n[PAGE_LOOK] == 1)
+                snprintf(text, PAGE_HEADLINE_MAX, "%s.", tally.first[PAGE_LOOK]);
+        else
+                snprintf(text, PAGE_HEADLINE_MAX, "All is well.");
+        return tally.n[PAGE_ACT] > 0 ? PAGE_ACT : tally.n[PAGE_LOOK] > 0 ? PAGE_LOOK : PAGE_WELL;
+}
+
+struct listing {
+        FILE *out;
+        enum page_level level; /* of those that are shown now */
+        bool alone;            /* its title is the headline */
+        unsigned shown;
+        unsigned left_out;
+};
+
+static void put_remedy(FILE *out, const char *remedy, const char *command)
+{
+        if (remedy && remedy[0] != '\0')
+                html_print(out, "<p class=\"remedy\">%s <code>%s</code></p>", remedy, command);
+}
+
+static void put_finding(const struct finding *finding, void *userdata)
+{
+        struct listing *listing = userdata;
+
+        if (finding->level != listing->level)
+                return;
+        if (listing->shown == SHOWN_MAX) {
+                listing->left_out++;
+                return;
+        }
+        listing->shown++;
+        fputs("<li>", listing->out);
+        if (!listing->alone) {
+                page_sign(listing->out, finding->level);
+                html_print(listing->out, "<h2>%s</h2>", finding->title);
+        }
+        if (finding->text && finding->text[0] != '\0')
+                html_print(listing->out, "<p class=\"said\">%s</p>", finding->text);
+        put_remedy(listing->out, finding->remedy, finding->command);
+        put_remedy(listing->out, finding->or_remedy, finding->or_command);
+        fputs("</li>", listing->out);
+}
+
+static void put_findings(FILE *out, const struct page *page)
+{
+        struct tally tally = {0};
+        struct listing listing = {.out = out};
+
+        page_findings(page, count, &tally);
+        if (tally.n[PAGE_ACT] + tally.n[PAGE_LOOK] == 0)
+                return;
+        listing.alone = tally.n[PAGE_ACT] + tally.n[PAGE_LOOK] == 1;
+        html_print(out, "<ul class=\"findings%s\">", listing.alone ? " alone" : "");
+        for (int level = PAGE_ACT; level > PAGE_WELL; level--) {
+                listing.level = (enum page_level)level;
+                page_findings(page, put_finding, &listing);
+        }
+        if (listing.left_out > 0)
+                html_print(out, "<li>and %u more</li>", listing.left_out);
+        fputs("</ul>", out);
+}
+
+/* All instances together. */
+struct sum {
+        size_t fleets;
+        size_t restarts;
+        long long active, target, busy;
+};
+
+static void add_fleet(struct sum *sum, const json_t *fleet)
+{
+        const json_t *worker;
+        size_t i;
+
+        sum->fleets++;
+        sum->active += reply_integer(fleet, "active");
+        sum->target += reply_integer(fleet, "target");
+        sum->restarts += strcmp(reply_string(json_object_get(fleet, "rollout"), "state"), "running") == 0;
+        json_array_foreach(json_object_get(fleet, "workers"), i, worker)
+        {
+                sum->busy += reply_integer(worker, "busy");
+        }
+}
+
+static void put_sum(FILE *out, const struct page *page)
+{
+        struct sum sum = {0};
+        bool heard = true;
+        const json_t *instance, *fleet;
+        size_t i, k;
+
+        json_array_foreach(page->instances, i, instance)
+        {
+                heard &= page_is_heard(instance);
+                json_array_foreach(json_object_get(json_object_get(instance, "status"), "fleets"), k, fleet)
+                {
+                        add_fleet(&sum, fleet);
+                }
+        }
+        if (sum.active <= sum.target)
+                html_print(out, "<p class=\"sum\">%lld of %lld workers active", sum.active, sum.target);
+        else
+                html_print(out, "<p class=\"sum\">%lld workers active, %lld wanted,", sum.active, sum.target);
+        html_print(out, " in %zu fleet%s, %lld job%s running%s%s</p>", sum.fleets, sum.fleets == 1 ? "" : "s",
+                   sum.busy, sum.busy == 1 ? "" : "s",
+                   sum.restarts == 0   ? ""
+                   : sum.restarts == 1 ? ", a restart goes on"
+                                       : ", restarts go on",
+                   heard ? "" : ", when last heard of");
+}
+
+void page_verdict(FILE *out, const struct page *page)
+{
+        char headline[PAGE_HEADLINE_MAX], iso[PAGE_TIME_MAX], clock[PAGE_TIME_MAX];
+        enum page_level level = page_headline(page, headline);
+
+        html_print(out,
+                   "<header id=\"verdict\" class=\"%s\" data-title=\"%s - sqmgr\" data-icon=\"%s\"><div "
+                   "class=\"inner\">",
+                   level_names[level], headline, icons[level]);
+        html_print(
+                out,
+                "<p class=\"asof\"><span class=\"brand\">sqmgr</span> <span id=\"asof\">as of "
+                "<time datetime=\"%s\">%s</time> UTC</span><strong id=\"lost\" role=\"status\"></strong></p>",
+                page_time(page->now, PAGE_TIME_ISO, iso), page_time(page->now, PAGE_TIME_CLOCK, clock));
+        fputs("<div class=\"headline\" role=\"status\">", out);
+        page_sign(out, level);
+        html_print(out, "<h1>%s</h1></div>", headline);
+        put_sum(out, page);
+        put_findings(out, page);
+        fputs("</div></header>", out);
+}
