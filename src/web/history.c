@@ -1,40 +1,621 @@
 /* SPDX-License-Identifier: MIT */
-/* What was, in rings of fixed size. No I/O, no clock. */
+/* What the plots show: rings of fixed size. No I/O, no clock. */
 #include "web/history.h"
+#include "base/hash.h"
+#include "base/printable.h"
+#include "wire/json.h"
+#include <float.h>
+#include <math.h>
+
+#define SOCKET_MAX  104
+#define FLEET_MAX   48
+#define EVENT_MAX   32
+#define TEXT_MAX    304
+#define SLOTS       (720 + 1440 + 4320)
+#define CHANGES_MAX 512
+/* A fleet that was seen within it is not replaced by another: 65 of them would else push each other out. */
+#define GONE_AFTER (10 * USEC_PER_MIN)
+/* So many bytes, too, can be counted in thousandths. */
+#define THOUSANDTHS_MAX 9e15
+
+struct slot {
+        uint32_t owner;  /* the fleet's, 0: empty */
+        uint32_t number; /* time / step */
+        float memory, active, busy, latency;
+        uint32_t n_busy; /* of which busy is the mean */
+        uint32_t check;
+};
+
+struct fleet {
+        uint32_t owner; /* no two fleets in the life of a history have the same; 0: none */
+        uint32_t check;
+        char socket[SOCKET_MAX], name[FLEET_MAX];
+};
+
+struct mark {
+        uint64_t at;     /* microseconds since 1970 */
+        uint64_t serial; /* 0: empty */
+        uint32_t group;  /* a hash of socket and fleet */
+        uint32_t check;
+        char socket[SOCKET_MAX], fleet[FLEET_MAX], event[EVENT_MAX], text[TEXT_MAX];
+};
+
+/* All that another layout would have otherwise. */
+struct header {
+        char magic[8];
+        uint32_t version, byte_order;
+        uint32_t fleets, marks, slots, fleet_size, mark_size, slot_size;
+};
+
+struct image {
+        struct header header;
+        struct fleet fleets[HISTORY_FLEETS];
+        struct mark marks[HISTORY_MARKS];
+        struct slot slots[HISTORY_FLEETS][SLOTS];
+};
+
+/* Without holes, whose bytes nobody would write. */
+static_assert(sizeof(struct slot) == 32, "slot");
+static_assert(sizeof(struct fleet) == 8 + SOCKET_MAX + FLEET_MAX, "fleet");
+static_assert(sizeof(struct mark) == 512, "mark");
+static_assert(offsetof(struct image, fleets) == sizeof(struct header) && sizeof(struct header) == 40,
+              "header");
 
 struct history {
-        usec_t last;
+        struct image *image;
+        usec_t seen[HISTORY_FLEETS]; /* derived from the slots where they come from a file */
+        uint32_t last_owner;
+        uint64_t last_serial;
+        size_t left_out;
+        struct history_change changes[CHANGES_MAX];
+        size_t n_changes; /* beyond CHANGES_MAX: more than these, which is all */
 };
+
+const size_t HISTORY_BYTES = sizeof(struct image), HISTORY_HEADER = sizeof(struct header);
+
+static const struct header header_of_this_version = {
+        .magic = {'s', 'q', 'm', 'g', 'r', 'h', 'i', 's'},
+        .version = HISTORY_VERSION,
+        .byte_order = 0x01020304,
+        .fleets = HISTORY_FLEETS,
+        .marks = HISTORY_MARKS,
+        .slots = SLOTS,
+        .fleet_size = sizeof(struct fleet),
+        .mark_size = sizeof(struct mark),
+        .slot_size = sizeof(struct slot),
+};
+
+static const struct ring {
+        const char *name;
+        unsigned step_seconds;
+        size_t first, length;
+} rings[] = {
+        [HISTORY_HOUR] = {"hour", 5, 0, 720},
+        [HISTORY_DAY] = {"day", 60, 720, 1440},
+        [HISTORY_MONTH] = {"month", 600, 720 + 1440, 4320},
+};
+static_assert(ELEMENTSOF(rings) == HISTORY_RANGES, "rings");
+
+const char *history_range_name(enum history_range range)
+{
+        return rings[range].name;
+}
+
+int history_range_find(const char *name)
+{
+        for (int range = 0; range < HISTORY_RANGES; range++)
+                if (strcmp(rings[range].name, name) == 0)
+                        return range;
+        return -EINVAL;
+}
+
+static uint32_t number_at(const struct ring *ring, usec_t realtime)
+{
+        return (uint32_t)(realtime / (ring->step_seconds * USEC_PER_SEC));
+}
+
+/* Of a record but for the checksum itself. */
+static uint32_t check_of(const void *record, size_t size, const uint32_t *check)
+{
+        size_t before = (size_t)((const uint8_t *)check - (const uint8_t *)record);
+        uint64_t hash = hash_bytes(HASH_INIT, record, before);
+
+        hash = hash_bytes(hash, check + 1, size - before - sizeof(*check));
+        return (uint32_t)(hash ^ hash >> 32);
+}
+#define CHECK_OF(record) check_of((record), sizeof(*(record)), &(record)->check)
 
 int history_new(struct history **ret)
 {
-        *ret = calloc(1, sizeof(**ret));
-        return *ret ? 0 : -ENOMEM;
+        _cleanup_history_ struct history *history = calloc(1, sizeof(*history));
+
+        if (!history)
+                return -ENOMEM;
+        history->image = calloc(1, sizeof(*history->image));
+        if (!history->image)
+                return -ENOMEM;
+        history->image->header = header_of_this_version;
+        *ret = TAKE_PTR(history);
+        return 0;
 }
 
-struct history *history_free(struct history *history)
+void history_free(struct history *history)
 {
+        if (!history)
+                return;
+        free(history->image);
         free(history);
-        return NULL;
 }
 
-void history_add(struct history *history, usec_t realtime, const struct history_sample *samples _unused_,
-                 size_t n _unused_)
+static void changed(struct history *history, const void *record, size_t size)
 {
-        history->last = realtime;
+        if (history->n_changes < CHANGES_MAX)
+                history->changes[history->n_changes] = (struct history_change){
+                        .offset = (size_t)((const uint8_t *)record - history_bytes(history)), .size = size};
+        history->n_changes = MIN(history->n_changes + 1, CHANGES_MAX + 1);
 }
 
-void history_mark(struct history *history _unused_, usec_t realtime _unused_, const char *socket _unused_,
-                  const char *fleet _unused_, const char *event _unused_, const char *text _unused_)
+/* Cuts between characters. The rest is 0: equal texts have equal bytes. */
+static void put_text(char *to, size_t size, const char *from)
 {
+        size_t length = strnlen(from, size);
+
+        if (length == size) {
+                length--;
+                while (length > 0 && (from[length] & 0xc0) == 0x80)
+                        length--;
+        }
+        memcpy(to, from, length);
+        memset(to + length, 0, size - length);
+        printable_replace(to, length, false);
 }
 
-json_t *history_json(const struct history *history _unused_, enum history_range range, usec_t now)
+static struct fleet make_key(const char *socket, const char *name)
 {
-        static const char *const names[] = {
-                [HISTORY_HOUR] = "hour", [HISTORY_DAY] = "day", [HISTORY_MONTH] = "month"};
-        static const int steps[] = {[HISTORY_HOUR] = 5, [HISTORY_DAY] = 60, [HISTORY_MONTH] = 600};
+        struct fleet key = {0};
 
-        return json_pack("{s:s, s:i, s:I, s:[], s:[]}", "range", names[range], "step_seconds", steps[range],
-                         "end", (json_int_t)(now / USEC_PER_SEC), "fleets", "marks");
+        put_text(key.socket, sizeof(key.socket), socket);
+        put_text(key.name, sizeof(key.name), name);
+        return key;
+}
+
+static bool same_key(const struct fleet *a, const struct fleet *b)
+{
+        return memcmp(a->name, b->name, sizeof(a->name)) == 0 &&
+               memcmp(a->socket, b->socket, sizeof(a->socket)) == 0;
+}
+
+static usec_t distance(usec_t a, usec_t b)
+{
+        return a > b ? a - b : b - a;
+}
+
+/* The place of the fleet, which may have become its own just now; HISTORY_FLEETS: there is none. */
+static size_t find_place(struct history *history, const struct fleet *key, usec_t now)
+{
+        struct fleet *fleets = history->image->fleets;
+        size_t place = HISTORY_FLEETS;
+        usec_t longest = GONE_AFTER;
+
+        for (size_t i = 0; i < HISTORY_FLEETS; i++)
+                if (fleets[i].owner != 0 && same_key(&fleets[i], key))
+                        return i;
+        for (size_t i = 0; i < HISTORY_FLEETS; i++) {
+                usec_t absent = fleets[i].owner == 0 ? USEC_INFINITY : distance(now, history->seen[i]);
+
+                if (absent > longest) {
+                        longest = absent;
+                        place = i;
+                }
+        }
+        if (place == HISTORY_FLEETS)
+                return place;
+        fleets[place] = *key;
+        fleets[place].owner = ++history->last_owner;
+        fleets[place].check = CHECK_OF(&fleets[place]);
+        changed(history, &fleets[place], sizeof(fleets[place]));
+        return place;
+}
+
+static float known(double value)
+{
+        return value >= 0 && value <= (double)FLT_MAX ? (float)value : NAN;
+}
+
+static float greater(float a, float b)
+{
+        return isnan(a) || b > a ? b : a;
+}
+
+static float lesser(float a, float b)
+{
+        return isnan(a) || b < a ? b : a;
+}
+
+static void fold(struct slot *slot, uint32_t owner, uint32_t number, const struct history_sample *sample)
+{
+        float busy = known(sample->busy);
+
+        if (slot->owner != owner || slot->number != number)
+                *slot = (struct slot){.owner = owner,
+                                      .number = number,
+                                      .memory = NAN,
+                                      .active = NAN,
+                                      .busy = NAN,
+                                      .latency = NAN};
+        slot->memory = greater(slot->memory, known(sample->memory_bytes));
+        slot->active = lesser(slot->active, known(sample->active));
+        slot->latency = greater(slot->latency, known(sample->latency_seconds));
+        if (!isnan(busy) && slot->n_busy < UINT32_MAX) {
+                float mean = slot->n_busy == 0 ? 0 : slot->busy;
+
+                slot->n_busy++;
+                slot->busy = mean + (busy - mean) / (float)slot->n_busy;
+        }
+        slot->check = CHECK_OF(slot);
+}
+
+void history_add(struct history *history, usec_t realtime, const struct history_sample *samples, size_t n)
+{
+        history->left_out = 0;
+        for (size_t i = 0; i < n; i++) {
+                const struct fleet key = make_key(samples[i].socket, samples[i].fleet);
+                size_t place = find_place(history, &key, realtime);
+
+                if (place == HISTORY_FLEETS) {
+                        history->left_out++;
+                        continue;
+                }
+                history->seen[place] = realtime;
+                for (int range = 0; range < HISTORY_RANGES; range++) {
+                        uint32_t number = number_at(&rings[range], realtime);
+                        struct slot *slot =
+                                &history->image
+                                         ->slots[place][rings[range].first + number % rings[range].length];
+
+                        fold(slot, history->image->fleets[place].owner, number, &samples[i]);
+                        changed(history, slot, sizeof(*slot));
+                }
+        }
+}
+
+static size_t count_group(const struct mark *marks, uint32_t group)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < HISTORY_MARKS; i++)
+                n += marks[i].group == group;
+        return n;
+}
+
+/* A free place, or that of the oldest mark of the group that has most of them. */
+static struct mark *place_for_mark(struct mark *marks)
+{
+        struct mark *oldest = NULL;
+        size_t most = 0;
+
+        for (size_t i = 0; i < HISTORY_MARKS; i++) {
+                if (marks[i].serial == 0)
+                        return &marks[i];
+                if (oldest && marks[i].group == oldest->group) {
+                        if (marks[i].serial < oldest->serial)
+                                oldest = &marks[i];
+                        continue;
+                }
+                size_t n = count_group(marks, marks[i].group);
+                if (n > most) {
+                        most = n;
+                        oldest = &marks[i];
+                }
+        }
+        return oldest;
+}
+
+static uint32_t group_of(const struct mark *mark)
+{
+        uint64_t hash = hash_bytes(HASH_INIT, mark->socket, sizeof(mark->socket));
+
+        hash = hash_bytes(hash, mark->fleet, sizeof(mark->fleet));
+        return (uint32_t)(hash ^ hash >> 32);
+}
+
+void history_mark(struct history *history, usec_t realtime, const char *socket, const char *fleet,
+                  const char *event, const char *text)
+{
+        struct mark *mark = place_for_mark(history->image->marks);
+
+        mark->at = realtime;
+        mark->serial = ++history->last_serial;
+        put_text(mark->socket, sizeof(mark->socket), socket);
+        put_text(mark->fleet, sizeof(mark->fleet), fleet ? fleet : "");
+        put_text(mark->event, sizeof(mark->event), event);
+        put_text(mark->text, sizeof(mark->text), text);
+        mark->group = group_of(mark);
+        mark->check = CHECK_OF(mark);
+        changed(history, mark, sizeof(*mark));
+}
+
+/* Whole numbers as such: most are, and they are shorter. */
+static json_t *number_json(float value)
+{
+        double exact = (double)value;
+
+        if (!isfinite(value))
+                return json_null();
+        if (exact < -THOUSANDTHS_MAX || exact > THOUSANDTHS_MAX)
+                return json_real(exact);
+        int64_t thousandths = (int64_t)(exact * 1000 + 0.5);
+        return thousandths % 1000 == 0 ? json_integer(thousandths / 1000)
+                                       : json_real((double)thousandths / 1000);
+}
+
+static float slot_value(const struct slot *slot, size_t series)
+{
+        const float values[] = {slot->memory, slot->active, slot->busy, slot->latency};
+
+        return values[series];
+}
+
+static const char *const series_names[] = {"memory_bytes", "active", "busy", "latency_seconds"};
+
+/* The slot of that number, or NULL. */
+static const struct slot *find_slot(const struct image *image, size_t place, const struct ring *ring,
+                                    uint32_t number)
+{
+        const struct slot *slot = &image->slots[place][ring->first + number % ring->length];
+
+        bool is_it = slot->owner != 0 && slot->owner == image->fleets[place].owner && slot->number == number;
+
+        return is_it ? slot : NULL;
+}
+
+static json_t *series_json(const struct image *image, size_t place, const struct ring *ring, uint32_t last,
+                           size_t series)
+{
+        _cleanup_json_ json_t *array = json_array();
+
+        for (size_t i = 0; array && i < ring->length; i++) {
+                const struct slot *slot =
+                        find_slot(image, place, ring, last - (uint32_t)(ring->length - 1 - i));
+
+                if (json_array_append_new(array, slot ? number_json(slot_value(slot, series)) : json_null()) <
+                    0)
+                        return NULL;
+        }
+        return TAKE_PTR(array);
+}
+
+static bool has_values(const struct image *image, size_t place, const struct ring *ring, uint32_t last)
+{
+        for (uint32_t i = 0; image->fleets[place].owner != 0 && i < ring->length; i++)
+                if (find_slot(image, place, ring, last - i))
+                        return true;
+        return false;
+}
+
+static json_t *fleet_json(const struct image *image, size_t place, const struct ring *ring, uint32_t last)
+{
+        _cleanup_json_ json_t *fleet = json_object();
+        const struct fleet *key = &image->fleets[place];
+
+        if (json_object_set_new(fleet, "socket", json_string(key->socket)) < 0 ||
+            json_object_set_new(fleet, "name", json_string(key->name)) < 0)
+                return NULL;
+        for (size_t i = 0; i < ELEMENTSOF(series_names); i++)
+                if (json_object_set_new(fleet, series_names[i], series_json(image, place, ring, last, i)) < 0)
+                        return NULL;
+        return TAKE_PTR(fleet);
+}
+
+static int compare_fleets(const void *a, const void *b)
+{
+        const struct fleet *one = *(const struct fleet *const *)a, *other = *(const struct fleet *const *)b;
+        int by_socket = strcmp(one->socket, other->socket);
+
+        return by_socket != 0 ? by_socket : strcmp(one->name, other->name);
+}
+
+static json_t *fleets_json(const struct image *image, const struct ring *ring, uint32_t last)
+{
+        _cleanup_json_ json_t *array = json_array();
+        const struct fleet *sorted[HISTORY_FLEETS] = {0};
+        size_t n = 0;
+
+        for (size_t i = 0; i < HISTORY_FLEETS; i++)
+                if (has_values(image, i, ring, last))
+                        sorted[n++] = &image->fleets[i];
+        qsort(sorted, n, sizeof(*sorted), compare_fleets);
+        for (size_t i = 0; array && i < n; i++)
+                if (json_array_append_new(
+                            array, fleet_json(image, (size_t)(sorted[i] - image->fleets), ring, last)) < 0)
+                        return NULL;
+        return TAKE_PTR(array);
+}
+
+static int compare_marks(const void *a, const void *b)
+{
+        const struct mark *one = *(const struct mark *const *)a, *other = *(const struct mark *const *)b;
+
+        if (one->at != other->at)
+                return one->at < other->at ? -1 : 1;
+        return one->serial < other->serial ? -1 : 1;
+}
+
+static json_t *mark_json(const struct mark *mark)
+{
+        return json_pack("{s:f, s:s, s:o, s:s, s:s}", "at", (double)mark->at / (double)USEC_PER_SEC, "socket",
+                         mark->socket, "fleet",
+                         mark->fleet[0] != '\0' ? json_string(mark->fleet) : json_null(), "event",
+                         mark->event, "text", mark->text);
+}
+
+static json_t *marks_json(const struct image *image, usec_t from, usec_t to)
+{
+        _cleanup_json_ json_t *array = json_array();
+        const struct mark *sorted[HISTORY_MARKS] = {0};
+        size_t n = 0;
+
+        for (size_t i = 0; i < HISTORY_MARKS; i++) {
+                const struct mark *mark = &image->marks[i];
+
+                if (mark->serial != 0 && mark->at >= from && mark->at <= to)
+                        sorted[n++] = mark;
+        }
+        qsort(sorted, n, sizeof(*sorted), compare_marks);
+        for (size_t i = 0; array && i < n; i++)
+                if (json_array_append_new(array, mark_json(sorted[i])) < 0)
+                        return NULL;
+        return TAKE_PTR(array);
+}
+
+json_t *history_json(const struct history *history, enum history_range range, usec_t now)
+{
+        const struct ring *ring = &rings[range];
+        usec_t step = ring->step_seconds * USEC_PER_SEC, end = now - now % step;
+        usec_t from = usec_sub(end, (ring->length - 1) * step);
+        json_t *fleets = fleets_json(history->image, ring, number_at(ring, now));
+        json_t *marks = marks_json(history->image, from, now);
+
+        /* Takes both, whatever becomes of it. */
+        return json_pack("{s:s, s:i, s:I, s:I, s:o, s:o}", "range", ring->name, "step_seconds",
+                         (int)ring->step_seconds, "end", (json_int_t)(end / USEC_PER_SEC), "left_out",
+                         (json_int_t)history->left_out, "fleets", fleets, "marks", marks);
+}
+
+uint8_t *history_bytes(struct history *history)
+{
+        return (uint8_t *)history->image;
+}
+
+enum history_kind history_kind(const uint8_t *bytes, size_t size)
+{
+        const struct header *header = &header_of_this_version;
+
+        if (size < sizeof(*header) || memcmp(bytes, header->magic, sizeof(header->magic)) != 0)
+                return HISTORY_NONE;
+        return memcmp(bytes, header, sizeof(*header)) == 0 ? HISTORY_THIS : HISTORY_OTHER;
+}
+
+/* Texts as put_text() writes them. */
+static bool is_put(const char *text, size_t size)
+{
+        char again[TEXT_MAX];
+
+        if (!memchr(text, '\0', size))
+                return false;
+        put_text(again, size, text);
+        return memcmp(again, text, size) == 0;
+}
+
+static bool fleet_is_whole(const struct fleet *fleet)
+{
+        return fleet->check == CHECK_OF(fleet) && is_put(fleet->socket, sizeof(fleet->socket)) &&
+               is_put(fleet->name, sizeof(fleet->name));
+}
+
+static bool mark_is_whole(const struct mark *mark)
+{
+        return mark->check == CHECK_OF(mark) && is_put(mark->socket, sizeof(mark->socket)) &&
+               is_put(mark->fleet, sizeof(mark->fleet)) && is_put(mark->event, sizeof(mark->event)) &&
+               is_put(mark->text, sizeof(mark->text)) && mark->group == group_of(mark);
+}
+
+static bool is_empty(const void *record, size_t size)
+{
+        const uint8_t *bytes = record;
+
+        return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
+}
+
+static size_t adopt_marks(struct history *history)
+{
+        size_t n_damaged = 0;
+
+        for (size_t i = 0; i < HISTORY_MARKS; i++) {
+                struct mark *mark = &history->image->marks[i];
+
+                if (is_empty(mark, sizeof(*mark)))
+                        continue;
+                if (mark->serial == 0 || mark->serial == UINT64_MAX || !mark_is_whole(mark)) {
+                        *mark = (struct mark){0};
+                        n_damaged++;
+                }
+                history->last_serial = MAX(history->last_serial, mark->serial);
+        }
+        return n_damaged;
+}
+
+static bool is_second(const struct image *image, size_t place)
+{
+        for (size_t i = 0; i < place; i++)
+                if (image->fleets[i].owner != 0 && (image->fleets[i].owner == image->fleets[place].owner ||
+                                                    same_key(&image->fleets[i], &image->fleets[place])))
+                        return true;
+        return false;
+}
+
+/* One whose fleet gave way to another is whole, and dropped all the same. */
+static bool adopt_slot(struct history *history, size_t place, const struct ring *ring, size_t i)
+{
+        struct slot *slot = &history->image->slots[place][ring->first + i];
+        uint32_t owner = history->image->fleets[place].owner;
+
+        if (is_empty(slot, sizeof(*slot)))
+                return true;
+        bool whole = slot->number % ring->length == i && slot->check == CHECK_OF(slot);
+        if (whole && owner != 0 && slot->owner == owner) {
+                history->seen[place] =
+                        MAX(history->seen[place], slot->number * (ring->step_seconds * USEC_PER_SEC));
+                return true;
+        }
+        *slot = (struct slot){0};
+        history->n_changes = CHANGES_MAX + 1;
+        return whole;
+}
+
+static size_t adopt_slots(struct history *history, size_t place)
+{
+        size_t n_damaged = 0;
+
+        if (is_empty(history->image->slots[place], sizeof(history->image->slots[place])))
+                return 0;
+        for (int range = 0; range < HISTORY_RANGES; range++)
+                for (size_t i = 0; i < rings[range].length; i++)
+                        n_damaged += !adopt_slot(history, place, &rings[range], i);
+        return n_damaged;
+}
+
+size_t history_adopt(struct history *history)
+{
+        size_t n_damaged = adopt_marks(history);
+
+        for (size_t i = 0; i < HISTORY_FLEETS; i++) {
+                struct fleet *fleet = &history->image->fleets[i];
+                bool empty = is_empty(fleet, sizeof(*fleet));
+
+                if (!empty && (fleet->owner == 0 || fleet->owner == UINT32_MAX || !fleet_is_whole(fleet) ||
+                               is_second(history->image, i))) {
+                        *fleet = (struct fleet){0};
+                        n_damaged++;
+                }
+                history->last_owner = MAX(history->last_owner, fleet->owner);
+                n_damaged += adopt_slots(history, i);
+        }
+        if (n_damaged > 0)
+                history->n_changes = CHANGES_MAX + 1;
+        return n_damaged;
+}
+
+size_t history_changes(const struct history *history, const struct history_change **ret)
+{
+        static const struct history_change all = {.offset = sizeof(struct header),
+                                                  .size = sizeof(struct image) - sizeof(struct header)};
+
+        *ret = history->n_changes > CHANGES_MAX ? &all : history->changes;
+        return history->n_changes > CHANGES_MAX ? 1 : history->n_changes;
+}
+
+void history_saved(struct history *history)
+{
+        history->n_changes = 0;
 }
