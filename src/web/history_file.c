@@ -118,8 +118,8 @@ static int read_history(int fd, const char *path, struct history *history, char 
         size_t n_damaged = history_adopt(history);
         if (n_damaged == 0)
                 return HISTORY_FILE_READ;
-        snprintf(why, HISTORY_FILE_WHY_MAX, "of the history in '%s' %zu damaged value%s dropped", path, n_damaged,
-                 n_damaged == 1 ? " was" : "s were");
+        snprintf(why, HISTORY_FILE_WHY_MAX, "of the history in '%s' %zu damaged value%s dropped", path,
+                 n_damaged, n_damaged == 1 ? " was" : "s were");
         return HISTORY_FILE_DAMAGED;
 }
 
