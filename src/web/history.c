@@ -94,7 +94,7 @@ static const struct ring {
         [HISTORY_DAY] = {"day", 60, 720, 1440},
         [HISTORY_MONTH] = {"month", 600, 720 + 1440, 4320},
 };
-static_assert(ELEMENTSOF(rings) == HISTORY_RANGES, "rings");
+static_assert(ELEMENTSOF(rings) == _HISTORY_RANGE_MAX, "rings");
 
 const char *history_range_name(enum history_range range)
 {
@@ -103,7 +103,7 @@ const char *history_range_name(enum history_range range)
 
 int history_range_find(const char *name)
 {
-        for (int range = 0; range < HISTORY_RANGES; range++)
+        for (int range = 0; range < _HISTORY_RANGE_MAX; range++)
                 if (strcmp(rings[range].name, name) == 0)
                         return range;
         return -EINVAL;
@@ -139,12 +139,12 @@ int history_new(struct history **ret)
         return 0;
 }
 
-void history_free(struct history *history)
+struct history *history_free(struct history *history)
 {
-        if (!history)
-                return;
-        free(history->image);
+        if (history)
+                free(history->image);
         free(history);
+        return NULL;
 }
 
 static void changed(struct history *history, const void *record, size_t size)
@@ -267,7 +267,7 @@ void history_add(struct history *history, usec_t realtime, const struct history_
                         continue;
                 }
                 history->seen[place] = realtime;
-                for (int range = 0; range < HISTORY_RANGES; range++) {
+                for (int range = 0; range < _HISTORY_RANGE_MAX; range++) {
                         uint32_t number = number_at(&rings[range], realtime);
                         struct slot *slot =
                                 &history->image
@@ -579,7 +579,7 @@ static size_t adopt_slots(struct history *history, size_t place)
 
         if (is_empty(history->image->slots[place], sizeof(history->image->slots[place])))
                 return 0;
-        for (int range = 0; range < HISTORY_RANGES; range++)
+        for (int range = 0; range < _HISTORY_RANGE_MAX; range++)
                 for (size_t i = 0; i < rings[range].length; i++)
                         n_damaged += !adopt_slot(history, place, &rings[range], i);
         return n_damaged;

@@ -23,7 +23,7 @@ enum history_range {
         HISTORY_HOUR,  /* 5 s each */
         HISTORY_DAY,   /* 1 min */
         HISTORY_MONTH, /* 10 min, 30 days */
-        HISTORY_RANGES
+        _HISTORY_RANGE_MAX
 };
 
 /* "hour", "day", "month". */
@@ -36,11 +36,12 @@ struct history;
 
 /* Returns 0 with *ret to be freed by history_free(), or -ENOMEM. */
 int history_new(struct history **ret);
-void history_free(struct history *history);
+/* Returns NULL, as history may be. */
+struct history *history_free(struct history *history);
 
 static inline void history_free_pointer(struct history **history)
 {
-        history_free(*history);
+        *history = history_free(*history);
 }
 #define _cleanup_history_ _cleanup_(history_free_pointer)
 

@@ -170,12 +170,12 @@ int history_file_open(const char *path, struct history *history, struct history_
         return r;
 }
 
-void history_file_close(struct history_file *file)
+struct history_file *history_file_close(struct history_file *file)
 {
-        if (!file)
-                return;
-        file->fd = close_fd(file->fd);
+        if (file)
+                file->fd = close_fd(file->fd);
         free(file);
+        return NULL;
 }
 
 /* Taken once, so that a disk which others fill later has the room. Where a file system knows no such thing

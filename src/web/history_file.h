@@ -26,12 +26,12 @@ enum history_file_outcome {
  * a file. Returns the outcome or -ENOMEM. */
 int history_file_open(const char *path, struct history *history, struct history_file **ret,
                       char why[static HISTORY_FILE_WHY_MAX]);
-/* Saves nothing. file may be NULL. */
-void history_file_close(struct history_file *file);
+/* Saves nothing. Returns NULL, as file may be. */
+struct history_file *history_file_close(struct history_file *file);
 
 static inline void history_file_close_pointer(struct history_file **file)
 {
-        history_file_close(*file);
+        *file = history_file_close(*file);
 }
 #define _cleanup_history_file_ _cleanup_(history_file_close_pointer)
 

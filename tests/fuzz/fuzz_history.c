@@ -54,7 +54,7 @@ static void look(const struct history *history)
 {
         static const size_t lengths[] = {720, 1440, 4320};
 
-        for (int range = 0; range < HISTORY_RANGES; range++) {
+        for (int range = 0; range < _HISTORY_RANGE_MAX; range++) {
                 _cleanup_json_ json_t *json = history_json(history, range, NOW);
                 _cleanup_free_ char *text = json ? json_dumps(json, 0) : NULL;
                 json_t *fleet;

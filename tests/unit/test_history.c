@@ -24,7 +24,7 @@ static void setup(void)
 static void teardown(void)
 {
         json_decref(seen);
-        history_free(history);
+        (void)history_free(history);
 }
 
 static void add(usec_t at, const char *fleet, double value)
@@ -71,7 +71,7 @@ START_TEST(shows_most_memory_and_latency_fewest_active_and_the_mean_of_busy)
         history_add(history, NOON + USEC_PER_SEC, &sample, 1);
         sample = (struct history_sample){"a.sock", "web", 200, 3, 6, 0.125};
         history_add(history, NOON + 4 * USEC_PER_SEC, &sample, 1);
-        for (int range = 0; range < HISTORY_RANGES; range++) {
+        for (int range = 0; range < _HISTORY_RANGE_MAX; range++) {
                 look(range, NOON + 4 * USEC_PER_SEC);
                 ck_assert_double_eq(value("web", "memory_bytes", 0), 300);
                 ck_assert_double_eq(value("web", "active", 0), 2);
@@ -91,7 +91,7 @@ START_TEST(says_which_range_and_when_it_ends)
         } ranges[] = {{"hour", 5, 720}, {"day", 60, 1440}, {"month", 600, 4320}};
 
         add(NOON, "web", 1);
-        for (int i = 0; i < HISTORY_RANGES; i++) {
+        for (int i = 0; i < _HISTORY_RANGE_MAX; i++) {
                 ck_assert_int_eq(history_range_find(ranges[i].name), i);
                 ck_assert_str_eq(history_range_name(i), ranges[i].name);
                 look(i, NOON + 3 * USEC_PER_SEC);
@@ -348,7 +348,7 @@ START_TEST(shows_what_a_plain_list_tells)
                 all[i] = (struct told){.at = now, .fleet = (unsigned)rand() % 3, .value = rand() % 1000};
                 add(now, names[all[i].fleet], all[i].value);
         }
-        for (int range = 0; range < HISTORY_RANGES; range++)
+        for (int range = 0; range < _HISTORY_RANGE_MAX; range++)
                 compare(all, range, now);
 }
 END_TEST

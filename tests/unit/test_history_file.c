@@ -61,8 +61,8 @@ static void setup(void)
 
 static void shut(void)
 {
-        history_file_close(TAKE_PTR(file));
-        history_free(TAKE_PTR(history));
+        file = history_file_close(file);
+        history = history_free(history);
 }
 
 static void teardown(void)
@@ -218,7 +218,7 @@ START_TEST(two_do_not_share_one)
         ck_assert_int_eq(reopen(), HISTORY_FILE_READ);
         struct history_file *first = TAKE_PTR(file);
         refuses("used by another program");
-        history_file_close(first);
+        (void)history_file_close(first);
         ck_assert_int_eq(reopen(), HISTORY_FILE_READ);
 }
 END_TEST
