@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is known of each sqmgr, and how old that is. No I/O, no clock. */
 #include "web/instances.h"
+#include "wire/ready.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -36,10 +37,19 @@ static void replace(json_t **place, json_t *with)
         *place = with;
 }
 
+void instance_lose(struct instance *instance, const char *error)
+{
+        free(instance->error);
+        instance->error = strdup(error);
+        instance->reachable = false;
+}
+
 void instance_take_status(struct instance *instance, json_t *answer, usec_t now)
 {
-        if (!json_is_array(json_object_get(answer, "fleets")))
+        if (!json_is_array(json_object_get(answer, "fleets"))) {
+                instance_lose(instance, "sqmgr does not tell its status");
                 return;
+        }
         replace(&instance->status, answer);
         instance->told_at = now;
         instance->reachable = true;
@@ -55,47 +65,52 @@ void instance_take_queues(struct instance *instance, json_t *answer)
                 replace(&instance->queues, redis);
 }
 
-void instance_lose(struct instance *instance, const char *error)
+static double at_of(const json_t *event)
 {
-        free(instance->error);
-        instance->error = strdup(error);
-        instance->reachable = false;
+        return json_number_value(json_object_get(event, "at"));
 }
 
-/* Puts event where its time is among those known. */
-static int insert_event(json_t *events, json_t *event, double at)
+/* Puts event where its time is among those known, the newest first. Returns 1, 0 where it is one of them
+ * already, or -ENOMEM. */
+static int insert_event(json_t *events, json_t *event)
 {
+        double at = at_of(event);
         size_t i = 0;
 
-        while (i < json_array_size(events) &&
-               json_number_value(json_object_get(json_array_get(events, i), "at")) > at)
-                i++;
-        return json_array_insert(events, i, event);
+        for (; i < json_array_size(events) && at_of(json_array_get(events, i)) >= at; i++)
+                if (json_equal(json_array_get(events, i), event))
+                        return 0;
+        return json_array_insert(events, i, event) < 0 ? -ENOMEM : 1;
+}
+
+double instance_events_after(const struct instance *instance, usec_t now)
+{
+        /* Where the clock was set back what is to come is older than what came. */
+        return MIN(instance->event_at, (double)now / (double)USEC_PER_SEC);
 }
 
 json_t *instances_take_events(struct instances *instances, struct instance *instance, json_t *answer)
 {
         json_t *list = json_object_get(answer, "events"), *event, *news = json_array();
-        double newest = instance->event_at;
+        double newest = 0;
         size_t i;
 
         if (!news)
                 return NULL;
         json_array_foreach(list, i, event)
         {
-                double at = json_number_value(json_object_get(event, "at"));
-
-                /* Of one moment are those that were told before, too. */
-                if (!json_is_object(event) || at <= instance->event_at)
+                if (!json_is_object(event) ||
+                    json_object_set_new(event, "socket", json_string(instance->socket)) < 0)
                         continue;
-                if (json_object_set_new(event, "socket", json_string(instance->socket)) < 0 ||
-                    insert_event(instances->events, event, at) < 0 || json_array_append(news, event) < 0)
-                        break;
-                newest = MAX(newest, at);
+                newest = MAX(newest, at_of(event));
+                if (insert_event(instances->events, event) <= 0)
+                        continue;
+                (void)json_array_append(news, event);
                 if (json_array_size(instances->events) > INSTANCES_EVENTS)
                         (void)json_array_remove(instances->events, INSTANCES_EVENTS);
         }
-        instance->event_at = newest;
+        if (newest > 0)
+                instance->event_at = newest;
         return news;
 }
 
@@ -122,43 +137,44 @@ json_t *instances_render(const struct instances *instances, usec_t now)
         return json_pack("{s:o}", "instances", list);
 }
 
-/* Why the fleet is not ready, or NULL. */
-static char *fleet_wants(const json_t *fleet)
+static void put_lack(FILE *out, const char *socket, const char *sentence)
 {
-        const char *name = json_string_value(json_object_get(fleet, "name"));
-        const char *state = json_string_value(json_object_get(fleet, "state"));
-        json_int_t active = json_integer_value(json_object_get(fleet, "active"));
-        json_int_t target = json_integer_value(json_object_get(fleet, "target"));
-        char *why;
-
-        if (!name || !state || strcmp(state, "running") != 0 || active >= target)
-                return NULL;
-        if (asprintf(&why, "fleet '%s' has %lld of %lld workers active", name, (long long)active,
-                     (long long)target) < 0)
-                return NULL;
-        return why;
+        fprintf(out, "%s%s%s\n", socket ?: "", socket ? ": " : "", sentence);
 }
 
-bool instances_ready(const struct instances *instances, char **ret_why)
+static void put_lacks(FILE *out, const struct instance *instance, bool several)
 {
-        *ret_why = NULL;
-        for (size_t i = 0; i < instances->n; i++) {
-                const struct instance *instance = &instances->list[i];
-                json_t *fleets = json_object_get(instance->status, "fleets"), *fleet;
-                size_t k;
+        _cleanup_json_ json_t *lacks = ready_lacks(instance->status);
+        json_t *sentence;
+        size_t i;
 
-                if (!instance->reachable) {
-                        if (asprintf(ret_why, "%s: %s", instance->socket,
-                                     instance->error ?: "not asked yet") < 0)
-                                *ret_why = NULL;
-                        return false;
-                }
-                json_array_foreach(fleets, k, fleet)
+        if (!instance->reachable)
+                put_lack(out, instance->socket, instance->error ?: "it has not answered yet");
+        else if (!lacks)
+                put_lack(out, instance->socket, "memory is short");
+        else
+                json_array_foreach(lacks, i, sentence)
                 {
-                        *ret_why = fleet_wants(fleet);
-                        if (*ret_why)
-                                return false;
+                        put_lack(out, several ? instance->socket : NULL, json_string_value(sentence));
                 }
+}
+
+char *instances_lacks(const struct instances *instances)
+{
+        char *text = NULL;
+        size_t size = 0;
+        FILE *out = open_memstream(&text, &size);
+
+        if (!out)
+                return NULL;
+        for (size_t i = 0; i < instances->n; i++)
+                put_lacks(out, &instances->list[i], instances->n > 1);
+        bool failed = ferror(out) != 0;
+        if (fclose(out) != 0 || failed) {
+                free(text);
+                return NULL;
         }
-        return true;
+        if (size > 0)
+                text[size - 1] = '\0';
+        return text;
 }

@@ -34,13 +34,15 @@ void instance_take_status(struct instance *instance, json_t *answer, usec_t now)
 void instance_take_queues(struct instance *instance, json_t *answer);
 void instance_lose(struct instance *instance, const char *error);
 
-/* Returns those that had not been told before as an array, the oldest first, which may be empty; or NULL
- * where memory is short. */
+/* Since when events are to be asked for, in seconds since 1970; 0: all. now: realtime. */
+double instance_events_after(const struct instance *instance, usec_t now);
+/* Takes the answer, of which it changes the events. Returns those that had not been told before as an array,
+ * the oldest first, which may be empty; or NULL where memory is short. */
 json_t *instances_take_events(struct instances *instances, struct instance *instance, json_t *answer);
 
 /* The document of /api/status; NULL where memory is short. */
 json_t *instances_render(const struct instances *instances, usec_t now);
 
-/* Returns true where each answers and each of its fleets has who it is to have; else *ret_why is a sentence,
- * to be freed, or NULL where memory is short. */
-bool instances_ready(const struct instances *instances, char **ret_why);
+/* What is missing, a sentence on a line each, without the last line's end, to be freed: "" where each
+ * instance answers and each of its fleets has the workers that it is to have. NULL where memory is short. */
+char *instances_lacks(const struct instances *instances);

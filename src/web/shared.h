@@ -14,7 +14,7 @@ struct shared {
 struct shared *shared_new(const void *data, size_t size);
 /* Room for size bytes, to be filled before others hold it. */
 struct shared *shared_reserve(size_t size);
-/* They return text. */
+/* Returns text. */
 struct shared *shared_hold(struct shared *text);
 /* Returns NULL, as text may be. */
 struct shared *shared_drop(struct shared *text);

@@ -2,7 +2,6 @@
 /* Server-sent events: each message is made once for all who watch; who is slow goes on with the newest whole
  * one. No I/O. */
 #include "web/stream.h"
-#include <stdio.h>
 #include <string.h>
 
 /* To the end of the line that begins at text: of the three ends of line that the format knows, none may stand
@@ -15,8 +14,9 @@ static size_t line_length(const char *text, size_t size)
         return size;
 }
 
-static void put_lines(FILE *out, const char *text, size_t size)
+void stream_put(FILE *out, const char *event, const char *text, size_t size)
 {
+        fprintf(out, "event: %s\n", event);
         for (size_t at = 0; at <= size;) {
                 size_t length = line_length(text + at, size - at);
 
@@ -27,22 +27,6 @@ static void put_lines(FILE *out, const char *text, size_t size)
                 at += at + 1 < size && text[at] == '\r' && text[at + 1] == '\n' ? 2 : 1;
         }
         fputc('\n', out);
-}
-
-struct shared *stream_message(const char *event, const char *text, size_t size)
-{
-        _cleanup_free_ char *message = NULL;
-        size_t message_size = 0;
-        FILE *out = open_memstream(&message, &message_size);
-
-        if (!out)
-                return NULL;
-        fprintf(out, "event: %s\n", event);
-        put_lines(out, text, size);
-        bool failed = ferror(out) != 0;
-        if (fclose(out) != 0 || failed)
-                return NULL;
-        return shared_new(message, message_size);
 }
 
 void stream_join(struct stream *stream, struct viewer *viewer, struct shared *first)

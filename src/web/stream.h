@@ -4,6 +4,7 @@
 #pragma once
 
 #include "web/shared.h"
+#include <stdio.h>
 
 struct viewer;
 
@@ -25,9 +26,8 @@ struct viewer {
         void *userdata;
 };
 
-/* size bytes of text as a message: `event: NAME`, and a `data:` for each line of the text. Returns NULL where
- * memory is short. */
-struct shared *stream_message(const char *event, const char *text, size_t size);
+/* Writes size bytes of text as a message: `event: NAME`, and a `data:` for each line of the text. */
+void stream_put(FILE *out, const char *event, const char *text, size_t size);
 
 /* Puts the viewer, all zero but for its userdata, among those of stream. first: what it is sent at once; may
  * be NULL.

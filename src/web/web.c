@@ -1,26 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks the instances, and serves what they tell: what the loop of sqmgr-web is made of. */
+/* Serves what the instances tell: each path, the streams, the history. */
 #include "web/web.h"
 #include "web/assets.h"
-#include "web/history.h"
-#include "web/instances.h"
-#include "web/link.h"
+#include "web/chronicle.h"
+#include "web/history_file.h"
 #include "web/metrics.h"
 #include "web/page.h"
 #include "web/say.h"
+#include "web/watch.h"
+#include "wire/json.h"
 #include <microhttpd.h>
 #include <stdio.h>
 #include <string.h>
 
-#define ASK_WATCHED_USEC   (1 * USEC_PER_SEC)
-#define ASK_UNWATCHED_USEC (5 * USEC_PER_SEC)
-#define ASK_QUEUES_USEC    (5 * USEC_PER_SEC)
-#define WATCHED_USEC       (10 * USEC_PER_SEC)
-#define METRICS_USEC       (3 * USEC_PER_SEC)
-#define METRICS_KEEP_USEC  (1 * USEC_PER_SEC)
-#define RENDER_KEEP_USEC   (100 * USEC_PER_MSEC)
-#define COMMENT_USEC       (15 * USEC_PER_SEC)
-#define ACCURACY_USEC      (50 * USEC_PER_MSEC)
+#define RENDER_KEEP_USEC (100 * USEC_PER_MSEC)
+#define COMMENT_USEC     (15 * USEC_PER_SEC)
+/* The step of the shortest ring. */
+#define SAMPLE_USEC   (5 * USEC_PER_SEC)
+#define ACCURACY_USEC (500 * USEC_PER_MSEC)
 
 /* Rendered once for all who ask within a moment. */
 struct rendered {
@@ -28,29 +25,17 @@ struct rendered {
         usec_t at;
 };
 
-struct source {
-        struct web *web;
-        size_t i; /* of the instances */
-        struct link *link;
-        char *metrics; /* as they came last, or NULL */
-};
-
 struct web {
         sd_event *event;
-        struct instances instances;
-        struct source *sources; /* one for each instance */
-        struct history *history;
+        struct watch *watch;
         struct http *http;
+        struct history *history;
+        struct history_file *file; /* NULL: there is none */
+        double *marked_at;         /* of each instance: what is older has its mark already */
         struct stream api, live;
-        sd_event_source *ask, *metrics_deadline, *comment;
+        sd_event_source *comment;
         struct rendered status, page;
-        usec_t watched_at; /* when somebody asked last */
-        usec_t queues_at;  /* when queues were asked for last */
-        usec_t sampled_at; /* for the history */
-        usec_t published_at;
-        usec_t metrics_at;    /* when the metrics were told last */
-        bool metrics_awaited; /* requests are put off until they are told */
-        bool unpublished;     /* something has been told since */
+        usec_t sampled_at, published_at;
 };
 
 static usec_t now_of(const struct web *web, clockid_t clock)
@@ -61,189 +46,177 @@ static usec_t now_of(const struct web *web, clockid_t clock)
         return now;
 }
 
-static bool is_watched(const struct web *web)
+/* NULL where memory is short, as json may be. */
+static struct shared *shared_json(const json_t *json)
 {
-        return web->api.n > 0 || web->live.n > 0 ||
-               (web->watched_at > 0 &&
-                usec_sub(now_of(web, CLOCK_MONOTONIC), web->watched_at) < WATCHED_USEC);
-}
+        _cleanup_free_ char *text = json ? json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
 
-/* The document of /api/status; NULL where memory is short. */
-static struct shared *render_status(struct web *web)
-{
-        json_t *document = instances_render(&web->instances, now_of(web, CLOCK_MONOTONIC));
-        _cleanup_free_ char *text =
-                document ? json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
-
-        json_decref(document);
         return text ? shared_new(text, strlen(text)) : NULL;
 }
 
-static struct shared *render_page(struct web *web, enum page_part part)
+static json_t *status_document(const struct web *web)
 {
-        json_t *document = instances_render(&web->instances, now_of(web, CLOCK_MONOTONIC));
+        return instances_render(watch_instances(web->watch), now_of(web, CLOCK_MONOTONIC));
+}
+
+/* The document of /api/status; NULL where memory is short. */
+static struct shared *render_status(const struct web *web)
+{
+        _cleanup_json_ json_t *document = status_document(web);
+
+        return shared_json(document);
+}
+
+static struct shared *render_page(const struct web *web, enum page_part part)
+{
+        _cleanup_json_ json_t *document = status_document(web);
         _cleanup_free_ char *text = NULL;
-        size_t size = 0;
-        int r = document ? page_render(part, document, web->instances.events, now_of(web, CLOCK_REALTIME),
-                                       &text, &size)
-                         : -ENOMEM;
+        size_t size;
 
-        json_decref(document);
-        return r < 0 ? NULL : shared_new(text, size);
+        if (!document || page_render(part, document, watch_instances(web->watch)->events,
+                                     now_of(web, CLOCK_REALTIME), &text, &size) < 0)
+                return NULL;
+        return shared_new(text, size);
 }
 
-static struct shared *message_of(const char *event, struct shared *text)
+static struct shared *render_whole(const struct web *web)
 {
-        struct shared *message = text ? stream_message(event, text->data, text->size) : NULL;
-
-        shared_drop(text);
-        return message;
+        return render_page(web, PAGE_WHOLE);
 }
 
-static void publish_to(struct stream *stream, struct shared *message)
+/* Closes out, which wrote into *text, and takes that over. NULL where memory is short. */
+static struct shared *close_shared(FILE *out, char **text, const size_t *size)
 {
-        if (message)
-                stream_publish(stream, message);
-        shared_drop(message);
+        bool failed = ferror(out) != 0;
+        struct shared *shared = NULL;
+
+        if (fclose(out) == 0 && !failed)
+                shared = shared_new(*text, *size);
+        free(*text);
+        return shared;
 }
 
-static void publish(struct web *web)
+static struct shared *page_message(const struct web *web)
 {
-        web->unpublished = false;
+        _cleanup_shared_ struct shared *page = render_page(web, PAGE_LIVE);
+        char *text = NULL;
+        size_t size;
+        FILE *out = page ? open_memstream(&text, &size) : NULL;
+
+        if (!out)
+                return NULL;
+        stream_put(out, "page", page->data, page->size);
+        return close_shared(out, &text, &size);
+}
+
+/* The events, and the status behind them: who is too slow for one misses all of it. */
+static struct shared *status_message(const struct web *web, const json_t *news)
+{
+        _cleanup_shared_ struct shared *status = render_status(web);
+        char *text = NULL;
+        size_t i, size;
+        const json_t *each;
+        FILE *out = status ? open_memstream(&text, &size) : NULL;
+
+        if (!out)
+                return NULL;
+        json_array_foreach(news, i, each)
+        {
+                _cleanup_shared_ struct shared *event = shared_json(each);
+
+                if (event)
+                        stream_put(out, "event", event->data, event->size);
+        }
+        stream_put(out, "status", status->data, status->size);
+        return close_shared(out, &text, &size);
+}
+
+static void publish(struct web *web, json_t *news)
+{
         web->published_at = now_of(web, CLOCK_MONOTONIC);
-        if (web->api.n > 0)
-                publish_to(&web->api, message_of("status", render_status(web)));
-        if (web->live.n > 0)
-                publish_to(&web->live, message_of("page", render_page(web, PAGE_LIVE)));
+        if (web->api.n > 0) {
+                _cleanup_shared_ struct shared *message = status_message(web, news);
+
+                if (message)
+                        stream_publish(&web->api, message);
+        }
+        if (web->live.n > 0) {
+                _cleanup_shared_ struct shared *message = page_message(web);
+
+                if (message)
+                        stream_publish(&web->live, message);
+        }
+        watch_set_viewers(web->watch, web->api.n + web->live.n);
 }
 
-/* Those that answer are waited for: what they tell is one message. */
-static void publish_when_all_told(struct web *web)
+static void mark(struct web *web, const json_t *event)
 {
-        web->unpublished = true;
-        for (size_t i = 0; i < web->instances.n; i++)
-                if (link_awaits(web->sources[i].link, LINK_STATUS) ||
-                    link_awaits(web->sources[i].link, LINK_EVENTS))
-                        return;
-        publish(web);
-}
+        const struct instances *instances = watch_instances(web->watch);
+        const char *socket = json_string_value(json_object_get(event, "socket"));
+        const char *kind = json_string_value(json_object_get(event, "event"));
+        const char *text = json_string_value(json_object_get(event, "text"));
+        const char *name = kind ? chronicle_mark_name(kind) : NULL;
+        double at = json_number_value(json_object_get(event, "at"));
 
-static bool metrics_awaited_of_any(const struct web *web)
-{
-        for (size_t i = 0; i < web->instances.n; i++)
-                if (link_awaits(web->sources[i].link, LINK_METRICS))
-                        return true;
-        return false;
-}
-
-static void end_metrics(struct web *web)
-{
-        if (!web->metrics_awaited)
+        if (!socket || !name || !(at > 0) || at > (double)UINT32_MAX)
                 return;
-        web->metrics_awaited = false;
-        web->metrics_at = now_of(web, CLOCK_MONOTONIC);
-        (void)sd_event_source_set_enabled(web->metrics_deadline, SD_EVENT_OFF);
-        http_resume(web->http);
+        for (size_t i = 0; i < instances->n; i++)
+                if (strcmp(instances->list[i].socket, socket) == 0 && at <= web->marked_at[i])
+                        return;
+        history_mark(web->history, (usec_t)(at * (double)USEC_PER_SEC), socket,
+                     json_string_value(json_object_get(event, "fleet")), name, text ?: "");
 }
 
-static json_t *on_parameters(void *userdata _unused_, enum link_question question _unused_)
+static void save(struct web *web)
 {
-        return NULL;
-}
+        char why[HISTORY_FILE_WHY_MAX];
 
-static void on_answered(void *userdata, enum link_question question, json_t *answer)
-{
-        struct source *source = userdata;
-        struct web *web = source->web;
-        struct instance *instance = &web->instances.list[source->i];
-
-        switch (question) {
-        case LINK_STATUS:
-                if (!instance->reachable)
-                        say_info("%s: sqmgr answers", instance->socket);
-                instance_take_status(instance, answer, now_of(web, CLOCK_MONOTONIC));
+        if (!web->file)
+                return;
+        switch (history_file_save(web->file, web->history, why)) {
+        case HISTORY_FILE_AS_BEFORE:
                 break;
-        case LINK_EVENTS:
-                json_decref(instances_take_events(&web->instances, instance, answer));
-                publish_when_all_told(web);
+        case HISTORY_FILE_FAILS:
+                say_error("%s", why);
                 break;
-        case LINK_QUEUES:
-                instance_take_queues(instance, answer);
+        case HISTORY_FILE_WORKS:
+                say_info("%s", why);
                 break;
-        case LINK_METRICS:
-                free(source->metrics);
-                source->metrics = NULL;
-                if (json_is_string(json_object_get(answer, "text")))
-                        source->metrics = strdup(json_string_value(json_object_get(answer, "text")));
-                if (!metrics_awaited_of_any(web))
-                        end_metrics(web);
-                break;
-        default:
-                assert(false);
         }
 }
 
-static void on_lost(void *userdata, const char *error)
+static void keep_history(struct web *web, const json_t *news)
 {
-        struct source *source = userdata;
-        struct web *web = source->web;
-        struct instance *instance = &web->instances.list[source->i];
-        bool news = instance->reachable || !instance->error || strcmp(instance->error, error) != 0;
-
-        free(source->metrics);
-        source->metrics = NULL;
-        if (news) {
-                say_warning("%s: %s", instance->socket, error);
-                instance_lose(instance, error);
-                publish_when_all_told(web);
-        }
-        if (!metrics_awaited_of_any(web))
-                end_metrics(web);
-}
-
-static const struct link_ops link_ops = {
-        .parameters = on_parameters, .answered = on_answered, .lost = on_lost};
-
-static void ask(struct web *web)
-{
+        _cleanup_free_ struct history_sample *samples = NULL;
         usec_t now = now_of(web, CLOCK_MONOTONIC);
-        bool queues = web->queues_at == 0 || usec_sub(now, web->queues_at) + ACCURACY_USEC >= ASK_QUEUES_USEC;
+        const json_t *event;
+        size_t i;
 
-        if (web->unpublished)
-                publish(web);
-        if (queues)
-                web->queues_at = now;
-        for (size_t i = 0; i < web->instances.n; i++) {
-                link_ask(web->sources[i].link, LINK_STATUS);
-                link_ask(web->sources[i].link, LINK_EVENTS);
-                if (queues)
-                        link_ask(web->sources[i].link, LINK_QUEUES);
+        json_array_foreach(news, i, event)
+        {
+                mark(web, event);
+        }
+        if (web->sampled_at == 0 || usec_sub(now, web->sampled_at) + ACCURACY_USEC >= SAMPLE_USEC) {
+                ssize_t n = chronicle_samples(watch_instances(web->watch), &samples);
+
+                if (n > 0)
+                        history_add(web->history, now_of(web, CLOCK_REALTIME), samples, (size_t)n);
+                web->sampled_at = now;
+                save(web);
         }
 }
 
-static int on_ask(sd_event_source *source, uint64_t usec _unused_, void *userdata)
+static void on_told(void *userdata, json_t *news)
+{
+        keep_history(userdata, news);
+        publish(userdata, news);
+}
+
+static void on_metrics_told(void *userdata)
 {
         struct web *web = userdata;
 
-        ask(web);
-        (void)sd_event_source_set_time_relative(source,
-                                                is_watched(web) ? ASK_WATCHED_USEC : ASK_UNWATCHED_USEC);
-        (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-        return 0;
-}
-
-/* Somebody looks: whoever has not been asked for some time is asked now. */
-static void watch(struct web *web)
-{
-        if (!is_watched(web))
-                (void)sd_event_source_set_time_relative(web->ask, 0);
-        web->watched_at = now_of(web, CLOCK_MONOTONIC);
-}
-
-static int on_metrics_deadline(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
-{
-        end_metrics(userdata);
-        return 0;
+        http_resume(web->http);
 }
 
 static int on_comment(sd_event_source *source, uint64_t usec, void *userdata)
@@ -270,7 +243,7 @@ static void answer_text(struct http_request *request, const char *type, struct s
 
 /* Where memory is short the request gets no answer, and its connection ends. */
 static struct shared *keep(struct web *web, struct rendered *rendered,
-                           struct shared *(*render)(struct web *web))
+                           struct shared *(*render)(const struct web *web))
 {
         usec_t now = now_of(web, CLOCK_MONOTONIC);
 
@@ -282,16 +255,11 @@ static struct shared *keep(struct web *web, struct rendered *rendered,
         return rendered->text;
 }
 
-static struct shared *render_whole(struct web *web)
-{
-        return render_page(web, PAGE_WHOLE);
-}
-
 static void get_page(struct web *web, struct http_request *request)
 {
         struct shared *text = keep(web, &web->page, render_whole);
 
-        watch(web);
+        watch_look(web->watch);
         if (text)
                 http_answer(request, &(struct http_answer){.status = MHD_HTTP_OK,
                                                            .type = "text/html; charset=utf-8",
@@ -301,46 +269,42 @@ static void get_page(struct web *web, struct http_request *request)
 
 static void get_status(struct web *web, struct http_request *request)
 {
-        watch(web);
+        watch_look(web->watch);
         answer_text(request, "application/json", keep(web, &web->status, render_status));
 }
 
 static void get_events(struct web *web, struct http_request *request)
 {
-        _cleanup_shared_ struct shared *first = message_of("status", render_status(web));
+        _cleanup_shared_ struct shared *first = status_message(web, NULL);
 
-        watch(web);
+        watch_look(web->watch);
         http_stream(request, &web->api, first);
+        watch_set_viewers(web->watch, web->api.n + web->live.n);
 }
 
 static void get_live(struct web *web, struct http_request *request)
 {
-        _cleanup_shared_ struct shared *first = message_of("page", render_page(web, PAGE_LIVE));
+        _cleanup_shared_ struct shared *first = page_message(web);
 
-        watch(web);
+        watch_look(web->watch);
         http_stream(request, &web->live, first);
+        watch_set_viewers(web->watch, web->api.n + web->live.n);
 }
 
 static void get_history(struct web *web, struct http_request *request)
 {
-        static const char *const names[] = {
-                [HISTORY_HOUR] = "hour", [HISTORY_DAY] = "day", [HISTORY_MONTH] = "month"};
-        const char *range = http_argument(request, "range") ?: names[HISTORY_HOUR];
+        const char *name = http_argument(request, "range");
+        int range = name ? history_range_find(name) : HISTORY_HOUR;
 
-        static_assert(ELEMENTSOF(names) == _HISTORY_RANGE_MAX, "each range has its name");
-        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
-                if (strcmp(range, names[i]) != 0)
-                        continue;
-                json_t *document = history_json(web->history, i, now_of(web, CLOCK_REALTIME));
-                _cleanup_free_ char *text =
-                        document ? json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
-                _cleanup_shared_ struct shared *shared = text ? shared_new(text, strlen(text)) : NULL;
-
-                json_decref(document);
-                answer_text(request, "application/json", shared);
+        if (range < 0) {
+                http_answer_sentence(request, MHD_HTTP_BAD_REQUEST, "range is hour, day or month");
                 return;
         }
-        http_answer_sentence(request, MHD_HTTP_BAD_REQUEST, "range is hour, day or month");
+        _cleanup_json_ json_t *document =
+                history_json(web->history, (enum history_range)range, now_of(web, CLOCK_REALTIME));
+        _cleanup_shared_ struct shared *text = shared_json(document);
+        watch_look(web->watch);
+        answer_text(request, "application/json", text);
 }
 
 static void get_healthz(struct web *web _unused_, struct http_request *request)
@@ -350,34 +314,42 @@ static void get_healthz(struct web *web _unused_, struct http_request *request)
 
 static void get_readyz(struct web *web, struct http_request *request)
 {
-        _cleanup_free_ char *why = NULL;
+        _cleanup_free_ char *lacks = instances_lacks(watch_instances(web->watch));
 
-        watch(web);
-        if (instances_ready(&web->instances, &why))
+        watch_look(web->watch);
+        if (!lacks)
+                return;
+        if (lacks[0] == '\0')
                 http_answer_sentence(request, MHD_HTTP_OK, "ok");
         else
-                http_answer_sentence(request, MHD_HTTP_SERVICE_UNAVAILABLE, why ?: "memory is short");
+                http_answer_sentence(request, MHD_HTTP_SERVICE_UNAVAILABLE, lacks);
 }
 
 static void answer_metrics(struct web *web, struct http_request *request)
 {
-        _cleanup_free_ struct metrics_source *list = calloc(web->instances.n, sizeof(*list));
+        const struct instances *instances = watch_instances(web->watch);
+        _cleanup_free_ struct metrics_source *list = calloc(instances->n, sizeof(*list));
         _cleanup_free_ char *text = NULL;
-        usec_t now = now_of(web, CLOCK_MONOTONIC);
         enum metrics_format format = metrics_negotiate(http_header(request, "Accept"));
+        struct http_counts counts = http_count(web->http);
+        const struct metrics_self self = {.connections = counts.connections,
+                                          .streams = counts.streams,
+                                          .requests = counts.requests,
+                                          .refused = counts.refused};
         size_t size;
 
-        for (size_t i = 0; list && i < web->instances.n; i++) {
-                const struct instance *instance = &web->instances.list[i];
+        for (size_t i = 0; list && i < instances->n; i++) {
+                const struct instance *instance = &instances->list[i];
+                usec_t age = usec_sub(now_of(web, CLOCK_MONOTONIC), instance->told_at);
 
                 list[i] = (struct metrics_source){
                         .socket = instance->socket,
-                        .text = web->sources[i].metrics,
+                        .text = watch_metrics(web->watch, i),
                         .up = instance->reachable,
-                        .age_seconds =
-                                instance->status ? (double)usec_sub(now, instance->told_at) / 1e6 : -1};
+                        .age_seconds = instance->status ? (double)age / (double)USEC_PER_SEC : -1,
+                };
         }
-        if (!list || metrics_merge(list, web->instances.n, format, &text, &size) < 0)
+        if (!list || metrics_merge(list, instances->n, &self, format, &text, &size) < 0)
                 return;
         _cleanup_shared_ struct shared *shared = shared_new(text, size);
         answer_text(request, metrics_type(format), shared);
@@ -385,17 +357,7 @@ static void answer_metrics(struct web *web, struct http_request *request)
 
 static void get_metrics(struct web *web, struct http_request *request)
 {
-        usec_t now = now_of(web, CLOCK_MONOTONIC);
-
-        if (!web->metrics_awaited &&
-            (web->metrics_at == 0 || usec_sub(now, web->metrics_at) > METRICS_KEEP_USEC)) {
-                for (size_t i = 0; i < web->instances.n; i++)
-                        link_ask(web->sources[i].link, LINK_METRICS);
-                web->metrics_awaited = metrics_awaited_of_any(web);
-                (void)sd_event_source_set_time_relative(web->metrics_deadline, METRICS_USEC);
-                (void)sd_event_source_set_enabled(web->metrics_deadline, SD_EVENT_ONESHOT);
-        }
-        if (web->metrics_awaited)
+        if (watch_ask_metrics(web->watch))
                 http_wait(request);
         else
                 answer_metrics(web, request);
@@ -433,50 +395,62 @@ static void on_request(void *userdata, struct http_request *request, const char 
                 http_answer_sentence(request, MHD_HTTP_NOT_FOUND, "there is nothing here");
 }
 
-static const struct http_ops http_ops = {.answer = on_request};
-
-static int add_timers(struct web *web)
+/* A history that cannot be kept is no reason to show nothing. */
+static int open_history(struct web *web, const char *path)
 {
-        int r = sd_event_add_time_relative(web->event, &web->ask, CLOCK_MONOTONIC, 0, ACCURACY_USEC, on_ask,
-                                           web);
+        char why[HISTORY_FILE_WHY_MAX];
 
-        if (r >= 0)
+        if (!path)
+                return 0;
+        int r = history_file_open(path, web->history, &web->file, why);
+        if (r < 0)
+                return r;
+        if (r != HISTORY_FILE_READ)
+                say_warning("%s", why);
+        return 0;
+}
+
+static int find_marks(struct web *web)
+{
+        const struct instances *instances = watch_instances(web->watch);
+        _cleanup_json_ json_t *past = history_json(web->history, HISTORY_MONTH, now_of(web, CLOCK_REALTIME));
+
+        web->marked_at = calloc(instances->n, sizeof(*web->marked_at));
+        if (!web->marked_at || !past)
+                return -ENOMEM;
+        for (size_t i = 0; i < instances->n; i++)
+                web->marked_at[i] = chronicle_newest_mark(past, instances->list[i].socket);
+        return 0;
+}
+
+static int make(struct web *web, const struct web_options *options)
+{
+        static const struct watch_ops watch_ops = {.told = on_told, .metrics_told = on_metrics_told};
+        static const struct http_ops http_ops = {.answer = on_request};
+        int r = history_new(&web->history);
+
+        if (r == 0)
+                r = open_history(web, options->history);
+        if (r == 0)
+                r = http_new(&web->http, web->event, options->limits, &http_ops, web);
+        if (r == 0)
+                r = watch_new(&web->watch, web->event, options->sockets, options->n_sockets, &watch_ops, web);
+        if (r == 0)
+                r = find_marks(web);
+        if (r == 0)
                 r = sd_event_add_time_relative(web->event, &web->comment, CLOCK_MONOTONIC, COMMENT_USEC,
                                                ACCURACY_USEC, on_comment, web);
-        if (r >= 0)
-                r = sd_event_add_time_relative(web->event, &web->metrics_deadline, CLOCK_MONOTONIC,
-                                               METRICS_USEC, ACCURACY_USEC, on_metrics_deadline, web);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(web->metrics_deadline, SD_EVENT_OFF);
         return r < 0 ? r : 0;
 }
 
-static int make(struct web *web, const char *const *sockets, size_t n)
-{
-        int r = instances_init(&web->instances, sockets, n);
-
-        if (r == 0)
-                r = history_new(&web->history);
-        if (r == 0)
-                r = http_new(&web->http, web->event, &http_default_limits, &http_ops, web);
-        web->sources = calloc(n, sizeof(*web->sources));
-        if (r == 0 && !web->sources)
-                r = -ENOMEM;
-        for (size_t i = 0; r == 0 && i < n; i++) {
-                web->sources[i] = (struct source){.web = web, .i = i};
-                r = link_new(&web->sources[i].link, web->event, sockets[i], &link_ops, &web->sources[i]);
-        }
-        return r == 0 ? add_timers(web) : r;
-}
-
-int web_new(struct web **ret, sd_event *event, const char *const *sockets, size_t n_sockets)
+int web_new(struct web **ret, sd_event *event, const struct web_options *options)
 {
         struct web *web = calloc(1, sizeof(*web));
 
         if (!web)
                 return -ENOMEM;
         *web = (struct web){.event = event, .api.wake = http_wake, .live.wake = http_wake};
-        int r = make(web, sockets, n_sockets);
+        int r = make(web, options);
         if (r < 0) {
                 web_free(web);
                 return r;
@@ -489,21 +463,16 @@ struct web *web_free(struct web *web)
 {
         if (!web)
                 return NULL;
-        sd_event_source_disable_unref(web->ask);
         sd_event_source_disable_unref(web->comment);
-        sd_event_source_disable_unref(web->metrics_deadline);
-        for (size_t i = 0; web->sources && i < web->instances.n; i++) {
-                link_free(web->sources[i].link);
-                free(web->sources[i].metrics);
-        }
-        free(web->sources);
         http_free(web->http);
+        watch_free(web->watch);
         shared_drop(web->status.text);
         shared_drop(web->page.text);
         stream_done(&web->api);
         stream_done(&web->live);
+        history_file_close(web->file);
         history_free(web->history);
-        instances_done(&web->instances);
+        free(web->marked_at);
         free(web);
         return NULL;
 }

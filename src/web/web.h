@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks the instances, and serves what they tell: what the loop of sqmgr-web is made of. */
+/* Serves what the instances tell: each path, the streams, the history. */
 #pragma once
 
 #include "web/http.h"
 
 struct web;
 
-/* sockets are not copied. Returns 0 or -errno; *ret is to be freed by web_free(). */
-int web_new(struct web **ret, sd_event *event, const char *const *sockets, size_t n_sockets);
+struct web_options {
+        const char *const *sockets; /* of each sqmgr; not copied */
+        size_t n_sockets;
+        const char *history; /* the file of the history; NULL: it is lost at the end */
+        const struct http_limits *limits;
+};
+
+/* Returns 0 or -errno; *ret is to be freed by web_free(). */
+int web_new(struct web **ret, sd_event *event, const struct web_options *options);
 /* Returns NULL, as web may be. */
 struct web *web_free(struct web *web);
 

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* What of the instances goes into the history. No I/O, no clock. */
+#include "web/chronicle.h"
+#include <math.h>
+#include <string.h>
+
+static double number_of(const json_t *object, const char *name)
+{
+        const json_t *value = json_object_get(object, name);
+
+        return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* NAN where one of its workers does not tell. */
+static double busy_of(const json_t *fleet)
+{
+        const json_t *workers = json_object_get(fleet, "workers"), *worker;
+        double busy = 0;
+        size_t i;
+
+        json_array_foreach(workers, i, worker)
+        {
+                const json_t *state = json_object_get(worker, "state");
+
+                /* One that starts has told nothing yet, and runs nothing. */
+                if (json_is_string(state) && strcmp(json_string_value(state), "starting") == 0)
+                        continue;
+                busy += number_of(worker, "busy");
+        }
+        return busy;
+}
+
+static double latency_of(const json_t *redis)
+{
+        const json_t *each, *queue;
+        double latency = NAN;
+        size_t i, k;
+
+        json_array_foreach(redis, i, each)
+        {
+                json_array_foreach(json_object_get(each, "queues"), k, queue)
+                {
+                        latency = fmax(latency, number_of(queue, "latency_seconds"));
+                }
+        }
+        return latency;
+}
+
+static size_t count_fleets(const struct instances *instances)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < instances->n; i++)
+                n += json_array_size(json_object_get(instances->list[i].status, "fleets"));
+        return n;
+}
+
+ssize_t chronicle_samples(const struct instances *instances, struct history_sample **ret)
+{
+        struct history_sample *list = calloc(count_fleets(instances) + 1, sizeof(*list));
+        ssize_t n = 0;
+
+        if (!list)
+                return -ENOMEM;
+        for (size_t i = 0; i < instances->n; i++) {
+                const struct instance *instance = &instances->list[i];
+                const json_t *fleet;
+                double latency = latency_of(instance->queues);
+                size_t k;
+
+                if (!instance->reachable)
+                        continue;
+                json_array_foreach(json_object_get(instance->status, "fleets"), k, fleet)
+                {
+                        const char *name = json_string_value(json_object_get(fleet, "name"));
+
+                        if (name)
+                                list[n++] = (struct history_sample){
+                                        .socket = instance->socket,
+                                        .fleet = name,
+                                        .memory_bytes = number_of(fleet, "memory_bytes"),
+                                        .active = number_of(fleet, "active"),
+                                        .busy = busy_of(fleet),
+                                        .latency_seconds = latency,
+                                };
+                }
+        }
+        *ret = list;
+        return n;
+}
+
+double chronicle_newest_mark(const json_t *json, const char *socket)
+{
+        const json_t *mark;
+        double newest = 0;
+        size_t i;
+
+        json_array_foreach(json_object_get(json, "marks"), i, mark)
+        {
+                const char *of = json_string_value(json_object_get(mark, "socket"));
+
+                if (of && strcmp(of, socket) == 0)
+                        newest = fmax(newest, number_of(mark, "at"));
+        }
+        return newest;
+}
+
+const char *chronicle_mark_name(const char *event)
+{
+        static const char *const names[][2] = {
+                {"boot-timeout", "crash"}, {"crashed", "crash"},         {"drain-cut", "kill"},
+                {"hung", "hang"},          {"job-lost", "job"},          {"job-parked", "job"},
+                {"job-rescued", "job"},    {"killed", "kill"},           {"memory-over", "memory"},
+                {"redis-down", "redis"},   {"redis-failover", "redis"},  {"rollout-aborted", "abort"},
+                {"rollout-done", "done"},  {"rollout-halted", "halt"},   {"rollout-started", "restart"},
+                {"start-failed", "crash"}, {"template-failed", "crash"},
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(names); i++)
+                if (strcmp(names[i][0], event) == 0)
+                        return names[i][1];
+        return NULL;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/* Asks the instances: each second while somebody looks, else every five; metrics when they are wanted. So
+ * what sqmgr has to do does not depend on how many look. */
+#include "web/watch.h"
+#include "web/link.h"
+#include "web/say.h"
+#include <string.h>
+
+#define ASK_WATCHED_USEC   (1 * USEC_PER_SEC)
+#define ASK_UNWATCHED_USEC (5 * USEC_PER_SEC)
+/* Each time Redis is asked for every queue. */
+#define ASK_QUEUES_USEC (5 * USEC_PER_SEC)
+/* Whoever has asked is expected to ask again. */
+#define LOOKED_USEC       (10 * USEC_PER_SEC)
+#define METRICS_WAIT_USEC (3 * USEC_PER_SEC)
+#define METRICS_KEEP_USEC (1 * USEC_PER_SEC)
+#define ACCURACY_USEC     (50 * USEC_PER_MSEC)
+
+struct source {
+        struct watch *watch;
+        struct instance *instance;
+        struct link *link;
+        char *metrics; /* as they came last, or NULL */
+};
+
+struct watch {
+        sd_event *event;
+        const struct watch_ops *ops;
+        void *userdata;
+        struct instances instances;
+        struct source *sources; /* one for each instance */
+        sd_event_source *ask, *metrics_deadline;
+        unsigned viewers;
+        usec_t looked_at;     /* 0: never */
+        usec_t queues_at;     /* when queues were asked for; 0: never */
+        usec_t metrics_at;    /* when the metrics were told; 0: never */
+        bool metrics_awaited; /* metrics_told() is to follow */
+        bool untold;          /* something came since told() */
+        json_t *news;         /* events that came since told(), or NULL */
+};
+
+static usec_t now_of(const struct watch *watch, clockid_t clock)
+{
+        uint64_t now = 0;
+
+        (void)sd_event_now(watch->event, clock, &now);
+        return now;
+}
+
+static bool is_watched(const struct watch *watch)
+{
+        return watch->viewers > 0 || (watch->looked_at > 0 && usec_sub(now_of(watch, CLOCK_MONOTONIC),
+                                                                       watch->looked_at) < LOOKED_USEC);
+}
+
+static bool awaits(const struct watch *watch, enum link_question question)
+{
+        for (size_t i = 0; i < watch->instances.n; i++)
+                if (link_awaits(watch->sources[i].link, question))
+                        return true;
+        return false;
+}
+
+static void tell(struct watch *watch)
+{
+        json_t *news = TAKE_PTR(watch->news);
+
+        watch->untold = false;
+        watch->ops->told(watch->userdata, news);
+        json_decref(news);
+}
+
+/* What the instances tell is told at once: those that answer are waited for. */
+static void tell_when_all_told(struct watch *watch)
+{
+        watch->untold = true;
+        if (!awaits(watch, LINK_STATUS) && !awaits(watch, LINK_EVENTS))
+                tell(watch);
+}
+
+static void tell_metrics(struct watch *watch)
+{
+        if (!watch->metrics_awaited)
+                return;
+        watch->metrics_awaited = false;
+        watch->metrics_at = now_of(watch, CLOCK_MONOTONIC);
+        (void)sd_event_source_set_enabled(watch->metrics_deadline, SD_EVENT_OFF);
+        watch->ops->metrics_told(watch->userdata);
+}
+
+static void set_metrics(struct source *source, const json_t *answer)
+{
+        const char *text = json_string_value(json_object_get(answer, "text"));
+
+        free(source->metrics);
+        source->metrics = text ? strdup(text) : NULL;
+        if (!awaits(source->watch, LINK_METRICS))
+                tell_metrics(source->watch);
+}
+
+static void take_events(struct source *source, json_t *answer)
+{
+        struct watch *watch = source->watch;
+        json_t *news = instances_take_events(&watch->instances, source->instance, answer);
+
+        if (!watch->news)
+                watch->news = news;
+        else if (news) {
+                (void)json_array_extend(watch->news, news);
+                json_decref(news);
+        }
+}
+
+static json_t *on_parameters(void *userdata, enum link_question question)
+{
+        struct source *source = userdata;
+        double after = instance_events_after(source->instance, now_of(source->watch, CLOCK_REALTIME));
+
+        return question == LINK_EVENTS && after > 0 ? json_pack("{s:f}", "after", after) : NULL;
+}
+
+static void on_answered(void *userdata, enum link_question question, json_t *answer)
+{
+        struct source *source = userdata;
+        struct watch *watch = source->watch;
+
+        switch (question) {
+        case LINK_STATUS:
+                if (!source->instance->reachable)
+                        say_info("%s: sqmgr answers", source->instance->socket);
+                instance_take_status(source->instance, answer, now_of(watch, CLOCK_MONOTONIC));
+                break;
+        case LINK_EVENTS:
+                take_events(source, answer);
+                tell_when_all_told(watch);
+                break;
+        case LINK_QUEUES:
+                instance_take_queues(source->instance, answer);
+                break;
+        case LINK_METRICS:
+                set_metrics(source, answer);
+                break;
+        default:
+                assert(false);
+        }
+}
+
+static void on_lost(void *userdata, const char *error)
+{
+        struct source *source = userdata;
+        struct instance *instance = source->instance;
+        bool known = !instance->reachable && instance->error && strcmp(instance->error, error) == 0;
+
+        set_metrics(source, NULL);
+        if (known)
+                return;
+        say_warning("%s: %s", instance->socket, error);
+        instance_lose(instance, error);
+        tell_when_all_told(source->watch);
+}
+
+static void ask_all(struct watch *watch)
+{
+        usec_t now = now_of(watch, CLOCK_MONOTONIC);
+        bool queues =
+                watch->queues_at == 0 || usec_sub(now, watch->queues_at) + ACCURACY_USEC >= ASK_QUEUES_USEC;
+
+        if (queues)
+                watch->queues_at = now;
+        for (size_t i = 0; i < watch->instances.n; i++) {
+                link_ask(watch->sources[i].link, LINK_STATUS);
+                link_ask(watch->sources[i].link, LINK_EVENTS);
+                if (queues)
+                        link_ask(watch->sources[i].link, LINK_QUEUES);
+        }
+}
+
+static int on_ask(sd_event_source *source, uint64_t usec _unused_, void *userdata)
+{
+        struct watch *watch = userdata;
+
+        /* One that has not answered since keeps nothing back of the others. */
+        if (watch->untold)
+                tell(watch);
+        ask_all(watch);
+        (void)sd_event_source_set_time_relative(source,
+                                                is_watched(watch) ? ASK_WATCHED_USEC : ASK_UNWATCHED_USEC);
+        (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        return 0;
+}
+
+static int on_metrics_deadline(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        tell_metrics(userdata);
+        return 0;
+}
+
+const struct instances *watch_instances(const struct watch *watch)
+{
+        return &watch->instances;
+}
+
+/* Who begins to look shall not wait for the slow rhythm. */
+static void hurry(const struct watch *watch)
+{
+        if (!is_watched(watch))
+                (void)sd_event_source_set_time_relative(watch->ask, 0);
+}
+
+void watch_look(struct watch *watch)
+{
+        hurry(watch);
+        watch->looked_at = now_of(watch, CLOCK_MONOTONIC);
+}
+
+void watch_set_viewers(struct watch *watch, unsigned n)
+{
+        if (n > 0)
+                hurry(watch);
+        watch->viewers = n;
+}
+
+bool watch_ask_metrics(struct watch *watch)
+{
+        usec_t now = now_of(watch, CLOCK_MONOTONIC);
+
+        if (watch->metrics_awaited)
+                return true;
+        if (watch->metrics_at > 0 && usec_sub(now, watch->metrics_at) < METRICS_KEEP_USEC)
+                return false;
+        for (size_t i = 0; i < watch->instances.n; i++)
+                link_ask(watch->sources[i].link, LINK_METRICS);
+        watch->metrics_awaited = awaits(watch, LINK_METRICS);
+        (void)sd_event_source_set_time_relative(watch->metrics_deadline, METRICS_WAIT_USEC);
+        (void)sd_event_source_set_enabled(watch->metrics_deadline, SD_EVENT_ONESHOT);
+        return watch->metrics_awaited;
+}
+
+const char *watch_metrics(const struct watch *watch, size_t instance)
+{
+        return watch->sources[instance].metrics;
+}
+
+static int make(struct watch *watch, const char *const *sockets, size_t n)
+{
+        static const struct link_ops link_ops = {
+                .parameters = on_parameters, .answered = on_answered, .lost = on_lost};
+        int r = instances_init(&watch->instances, sockets, n);
+
+        if (r < 0)
+                return r;
+        watch->sources = calloc(n, sizeof(*watch->sources));
+        if (!watch->sources)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++) {
+                watch->sources[i] = (struct source){.watch = watch, .instance = &watch->instances.list[i]};
+                r = link_new(&watch->sources[i].link, watch->event, sockets[i], &link_ops,
+                             &watch->sources[i]);
+                if (r < 0)
+                        return r;
+        }
+        r = sd_event_add_time_relative(watch->event, &watch->ask, CLOCK_MONOTONIC, 0, ACCURACY_USEC, on_ask,
+                                       watch);
+        if (r >= 0)
+                r = sd_event_add_time_relative(watch->event, &watch->metrics_deadline, CLOCK_MONOTONIC,
+                                               METRICS_WAIT_USEC, ACCURACY_USEC, on_metrics_deadline, watch);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(watch->metrics_deadline, SD_EVENT_OFF);
+        return r < 0 ? r : 0;
+}
+
+int watch_new(struct watch **ret, sd_event *event, const char *const *sockets, size_t n_sockets,
+              const struct watch_ops *ops, void *userdata)
+{
+        struct watch *watch = calloc(1, sizeof(*watch));
+
+        if (!watch)
+                return -ENOMEM;
+        *watch = (struct watch){.event = event, .ops = ops, .userdata = userdata};
+        int r = make(watch, sockets, n_sockets);
+        if (r < 0) {
+                watch_free(watch);
+                return r;
+        }
+        *ret = watch;
+        return 0;
+}
+
+struct watch *watch_free(struct watch *watch)
+{
+        if (!watch)
+                return NULL;
+        sd_event_source_disable_unref(watch->ask);
+        sd_event_source_disable_unref(watch->metrics_deadline);
+        for (size_t i = 0; watch->sources && i < watch->instances.n; i++) {
+                link_free(watch->sources[i].link);
+                free(watch->sources[i].metrics);
+        }
+        free(watch->sources);
+        json_decref(watch->news);
+        instances_done(&watch->instances);
+        free(watch);
+        return NULL;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Where sqmgr-web listens, and by which names it may be called. */
+#include "unit.h"
+#include "web/address.h"
+
+static const struct {
+        const char *text, *shown, *host;
+        bool local, wildcard;
+} addresses[] = {
+        {"127.0.0.1:80", "127.0.0.1:80", "127.0.0.1", true, false},
+        {"127.0.0.1", "127.0.0.1:7433", "127.0.0.1", true, false},
+        {"127.9.9.9:65535", "127.9.9.9:65535", "127.9.9.9", true, false},
+        {"[::1]:7433", "[::1]:7433", "[::1]", true, false},
+        {"[::1]", "[::1]:7433", "[::1]", true, false},
+        {"[::ffff:127.0.0.1]:1", "[::ffff:127.0.0.1]:1", "[::ffff:127.0.0.1]", true, false},
+        {"[::ffff:10.0.0.1]:1", "[::ffff:10.0.0.1]:1", "[::ffff:10.0.0.1]", false, false},
+        {"0.0.0.0:80", "0.0.0.0:80", "0.0.0.0", false, true},
+        {"[::]:80", "[::]:80", "[::]", false, true},
+        {"192.0.2.1:80", "192.0.2.1:80", "192.0.2.1", false, false},
+        {"unix:/run/x.sock", "unix:/run/x.sock", "", true, false},
+};
+
+START_TEST(takes_an_address)
+{
+        struct address address;
+        const char *error;
+        char text[ADDRESS_TEXT_MAX];
+
+        ck_assert_int_eq(address_parse(addresses[_i].text, &address, &error), 0);
+        ck_assert_str_eq(address_format(&address, text, sizeof(text)), addresses[_i].shown);
+        ck_assert_str_eq(address_format_host(&address, text, sizeof(text)), addresses[_i].host);
+        ck_assert_int_eq(address_is_local(&address), addresses[_i].local);
+        ck_assert_int_eq(address_is_wildcard(&address), addresses[_i].wildcard);
+}
+END_TEST
+
+static const char *const wrong[] = {
+        "",
+        ":80",
+        "localhost:80",
+        "127.0.0.1:",
+        "127.0.0.1:0",
+        "127.0.0.1:65536",
+        "127.0.0.1:x",
+        "127.0.0.1:80 ",
+        "127.0.0.1:80:80",
+        "::1",
+        "[::1",
+        "[::1]80",
+        "[127.0.0.1]:80",
+        "[]:80",
+        "256.0.0.1:80",
+        "unix:",
+        "unix:x.sock",
+        "7433",
+        "[::1%lo]:80",
+        "[00000000000000000000000000000000000000000000000000001]:80",
+};
+
+START_TEST(refuses_what_is_none)
+{
+        struct address address;
+        const char *error = NULL;
+
+        ck_assert_int_eq(address_parse(wrong[_i], &address, &error), -EINVAL);
+        ck_assert_ptr_nonnull(error);
+}
+END_TEST
+
+START_TEST(refuses_a_path_that_is_too_long)
+{
+        char text[5 + 108 + 1] = "unix:";
+        struct address address;
+        const char *error;
+
+        memset(text + 5, '/', 107);
+        ck_assert_int_eq(address_parse(text, &address, &error), 0);
+        text[5 + 107] = '/';
+        ck_assert_int_eq(address_parse(text, &address, &error), -EINVAL);
+}
+END_TEST
+
+static const struct {
+        const char *header, *host;
+        bool same;
+} headers[] = {
+        {"localhost", "localhost", true},
+        {"LocalHost:80", "localhost", true},
+        {"localhost:65535", "localhost", true},
+        {"127.0.0.1:7433", "127.0.0.1", true},
+        {"[::1]:7433", "[::1]", true},
+        {"[::1]", "[::1]", true},
+        {"localhost:", "localhost", false},
+        {"localhost:x", "localhost", false},
+        {"localhost:80:80", "localhost", false},
+        {"localhost:65536", "localhost", false},
+        {"localhost.", "localhost", false},
+        {"localhost.evil.example", "localhost", false},
+        {"evil.example", "localhost", false},
+        {"user@localhost", "localhost", false},
+        {" localhost", "localhost", false},
+        {"", "localhost", false},
+        {":80", "", true},
+        {"[::1", "[::1]", false},
+        {"[::1]x", "[::1]", false},
+        {"127.0.0.1.evil.example", "127.0.0.1", false},
+};
+
+START_TEST(knows_by_which_host_it_is_called)
+{
+        ck_assert_int_eq(address_host_is(headers[_i].header, headers[_i].host), headers[_i].same);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("address");
+        TCase *tests = tcase_create("address");
+
+        tcase_add_loop_test(tests, takes_an_address, 0, ELEMENTSOF(addresses));
+        tcase_add_loop_test(tests, refuses_what_is_none, 0, ELEMENTSOF(wrong));
+        tcase_add_test(tests, refuses_a_path_that_is_too_long);
+        tcase_add_loop_test(tests, knows_by_which_host_it_is_called, 0, ELEMENTSOF(headers));
+        suite_add_tcase(suite, tests);
+        return unit_main(suite);
+}

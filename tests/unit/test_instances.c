@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* What sqmgr-web knows of each sqmgr, and what of it goes into the history. */
+#include "model/event.h"
+#include "unit.h"
+#include "web/chronicle.h"
+#include "web/instances.h"
+#include "wire/json.h"
+#include <math.h>
+
+#define STATUS(fleets) "{\"shutdown\":null,\"fleets\":[" fleets "]}"
+#define FLEET(name, active)                                                                                  \
+        "{\"name\":\"" name "\",\"state\":\"running\",\"target\":2,\"active\":" #active                      \
+        ",\"starting\":0,\"memory_bytes\":1000,\"workers\":[{\"state\":\"active\",\"busy\":3},"              \
+        "{\"state\":\"quiet\",\"busy\":1},{\"state\":\"starting\",\"busy\":null}]}"
+
+static const char *const sockets[] = {"/a", "/b"};
+static struct instances instances;
+
+static void setup(void)
+{
+        ck_assert_int_eq(instances_init(&instances, sockets, 2), 0);
+}
+
+static void teardown(void)
+{
+        instances_done(&instances);
+}
+
+static json_t *load(const char *text)
+{
+        json_t *json = json_loads(text, 0, NULL);
+
+        ck_assert_ptr_nonnull(json);
+        return json;
+}
+
+static void tell_status(size_t i, const char *text, usec_t now)
+{
+        _cleanup_json_ json_t *json = load(text);
+
+        instance_take_status(&instances.list[i], json, now);
+}
+
+static void expect_document(usec_t now, const char *expected)
+{
+        _cleanup_json_ json_t *document = instances_render(&instances, now), *json = load(expected);
+        _cleanup_free_ char *text = json_dumps(document, JSON_REAL_PRECISION(15));
+
+        ck_assert_msg(json_equal(document, json), "%s", text);
+}
+
+START_TEST(what_was_told_last_stays_with_its_age)
+{
+        expect_document(5 * USEC_PER_SEC,
+                        "{\"instances\":["
+                        "{\"socket\":\"/a\",\"reachable\":false,\"age_seconds\":null,\"error\":null,"
+                        "\"status\":null,\"queues\":null},"
+                        "{\"socket\":\"/b\",\"reachable\":false,\"age_seconds\":null,\"error\":null,"
+                        "\"status\":null,\"queues\":null}]}");
+        tell_status(0, "{\"fleets\":[]}", 5 * USEC_PER_SEC);
+        instance_lose(&instances.list[1], "nobody answers");
+        expect_document(
+                6 * USEC_PER_SEC + 2500,
+                "{\"instances\":["
+                "{\"socket\":\"/a\",\"reachable\":true,\"age_seconds\":1.002,\"error\":null,"
+                "\"status\":{\"fleets\":[]},\"queues\":null},"
+                "{\"socket\":\"/b\",\"reachable\":false,\"age_seconds\":null,\"error\":\"nobody answers\","
+                "\"status\":null,\"queues\":null}]}");
+        instance_lose(&instances.list[0], "gone");
+        expect_document(
+                7 * USEC_PER_SEC,
+                "{\"instances\":["
+                "{\"socket\":\"/a\",\"reachable\":false,\"age_seconds\":2.0,\"error\":\"gone\","
+                "\"status\":{\"fleets\":[]},\"queues\":null},"
+                "{\"socket\":\"/b\",\"reachable\":false,\"age_seconds\":null,\"error\":\"nobody answers\","
+                "\"status\":null,\"queues\":null}]}");
+}
+END_TEST
+
+START_TEST(an_answer_that_is_none_is_passed_over)
+{
+        _cleanup_json_ json_t *queues = load("{\"redis\":7}"), *good = load("{\"redis\":[]}");
+
+        tell_status(0, "{}", 1);
+        ck_assert(!instances.list[0].reachable);
+        ck_assert_ptr_null(instances.list[0].status);
+        tell_status(0, "{\"fleets\":{}}", 1);
+        ck_assert(!instances.list[0].reachable);
+        instance_take_status(&instances.list[0], NULL, 1);
+        instance_take_queues(&instances.list[0], NULL);
+        instance_take_queues(&instances.list[0], queues);
+        ck_assert_ptr_null(instances.list[0].queues);
+        instance_take_queues(&instances.list[0], good);
+        ck_assert(json_is_array(instances.list[0].queues));
+}
+END_TEST
+
+/* The texts of those that are new, one letter each. */
+static const char *take_events(size_t i, const char *text)
+{
+        static char texts[64];
+        _cleanup_json_ json_t *answer = load(text);
+        _cleanup_json_ json_t *news = instances_take_events(&instances, &instances.list[i], answer);
+        size_t k;
+        json_t *each;
+
+        texts[0] = '\0';
+        json_array_foreach(news, k, each)
+        {
+                ck_assert_str_eq(json_string_value(json_object_get(each, "socket")), sockets[i]);
+                strncat(texts, json_string_value(json_object_get(each, "text")), 1);
+        }
+        return texts;
+}
+
+static const char *known_events(void)
+{
+        static char texts[INSTANCES_EVENTS + 8];
+        size_t k;
+        json_t *each;
+
+        texts[0] = '\0';
+        json_array_foreach(instances.events, k, each)
+        {
+                strncat(texts, json_string_value(json_object_get(each, "text")), 1);
+        }
+        return texts;
+}
+
+START_TEST(an_event_is_told_once)
+{
+        const struct instance *one = &instances.list[0];
+
+        ck_assert(instance_events_after(one, 100 * USEC_PER_SEC) == 0);
+        ck_assert_str_eq(
+                take_events(0, "{\"events\":[{\"at\":1.5,\"text\":\"a\"},{\"at\":3,\"text\":\"c\"}]}"), "ac");
+        ck_assert(instance_events_after(one, 100 * USEC_PER_SEC) == 3);
+        /* What was rounded comes again, and what is of the same moment is none of these. */
+        ck_assert_str_eq(take_events(0, "{\"events\":[{\"at\":3,\"text\":\"c\"},{\"at\":3,\"text\":\"d\"}]}"),
+                         "d");
+        ck_assert_str_eq(take_events(0, "{\"events\":[]}"), "");
+        ck_assert(instance_events_after(one, 100 * USEC_PER_SEC) == 3);
+        /* The same of another one is another. */
+        ck_assert_str_eq(take_events(1, "{\"events\":[{\"at\":2,\"text\":\"b\"},{\"at\":3,\"text\":\"c\"}]}"),
+                         "bc");
+        ck_assert_str_eq(known_events(), "cdcba");
+        ck_assert_str_eq(take_events(1, "{\"events\":[7,null]}"), "");
+        ck_assert_str_eq(take_events(1, "{\"events\":7}"), "");
+}
+END_TEST
+
+START_TEST(a_clock_that_was_set_back_hides_no_event)
+{
+        const struct instance *one = &instances.list[0];
+
+        ck_assert_str_eq(take_events(0, "{\"events\":[{\"at\":100,\"text\":\"a\"}]}"), "a");
+        ck_assert(instance_events_after(one, 50 * USEC_PER_SEC) == 50);
+        ck_assert_str_eq(
+                take_events(0, "{\"events\":[{\"at\":100,\"text\":\"a\"},{\"at\":51,\"text\":\"b\"}]}"), "b");
+        ck_assert_str_eq(known_events(), "ab");
+}
+END_TEST
+
+START_TEST(the_newest_events_are_kept)
+{
+        char text[128];
+
+        for (unsigned i = 0; i < 3 * INSTANCES_EVENTS; i++) {
+                snprintf(text, sizeof(text), "{\"events\":[{\"at\":%u,\"text\":\"%c\"}]}", i + 1,
+                         i + 1 == 3 * INSTANCES_EVENTS ? 'z' : 'a');
+                take_events(i % 2, text);
+                ck_assert_uint_le(json_array_size(instances.events), INSTANCES_EVENTS);
+        }
+        ck_assert_uint_eq(strlen(known_events()), INSTANCES_EVENTS);
+        ck_assert_int_eq(known_events()[0], 'z');
+}
+END_TEST
+
+static void expect_lacks(const char *expected)
+{
+        _cleanup_free_ char *lacks = instances_lacks(&instances);
+
+        ck_assert_str_eq(lacks, expected);
+}
+
+START_TEST(all_must_be_ready)
+{
+        expect_lacks("/a: it has not answered yet\n/b: it has not answered yet");
+        tell_status(0, STATUS(FLEET("x", 1) "," FLEET("y", 2)), 1);
+        tell_status(1, STATUS(FLEET("x", 2)), 1);
+        expect_lacks("/a: fleet 'x' has 1 of 2 workers active, 0 starting");
+        tell_status(0, STATUS(""), 1);
+        expect_lacks("");
+        instance_lose(&instances.list[1], "gone");
+        expect_lacks("/b: gone");
+}
+END_TEST
+
+START_TEST(the_history_has_the_fleets_of_who_answers)
+{
+        _cleanup_free_ struct history_sample *samples = NULL;
+        _cleanup_json_ json_t *queues =
+                load("{\"redis\":[{\"queues\":[{\"latency_seconds\":2.5},"
+                     "{\"latency_seconds\":null}]},{\"queues\":[{\"latency_seconds\":1}]}]}");
+
+        tell_status(0, STATUS(FLEET("x", 1) ",{},{\"name\":\"y\"}"), 1);
+        tell_status(1, STATUS(FLEET("x", 2)), 1);
+        instance_take_queues(&instances.list[0], queues);
+        instance_lose(&instances.list[1], "gone");
+        ck_assert_int_eq(chronicle_samples(&instances, &samples), 2);
+        ck_assert_str_eq(samples[0].socket, "/a");
+        ck_assert_str_eq(samples[0].fleet, "x");
+        ck_assert(samples[0].memory_bytes == 1000 && samples[0].active == 1 && samples[0].busy == 4);
+        ck_assert(samples[0].latency_seconds == 2.5);
+        ck_assert_str_eq(samples[1].fleet, "y");
+        ck_assert(isnan(samples[1].memory_bytes) && isnan(samples[1].active));
+}
+END_TEST
+
+START_TEST(busy_is_unknown_where_one_does_not_tell)
+{
+        _cleanup_free_ struct history_sample *samples = NULL;
+
+        tell_status(0,
+                    STATUS("{\"name\":\"x\",\"workers\":[{\"state\":\"active\",\"busy\":1},"
+                           "{\"state\":\"active\",\"busy\":null}]}"),
+                    1);
+        ck_assert_int_eq(chronicle_samples(&instances, &samples), 1);
+        ck_assert(isnan(samples[0].busy) && isnan(samples[0].latency_seconds));
+}
+END_TEST
+
+START_TEST(what_was_marked_is_known)
+{
+        _cleanup_json_ json_t *json =
+                load("{\"marks\":[{\"at\":5,\"socket\":\"/a\"},{\"at\":9,\"socket\":\"/b\"},"
+                     "{\"at\":7,\"socket\":\"/a\"},{}]}");
+
+        ck_assert(chronicle_newest_mark(json, "/a") == 7);
+        ck_assert(chronicle_newest_mark(json, "/c") == 0);
+        ck_assert_str_eq(chronicle_mark_name("rollout-halted"), "halt");
+        ck_assert_ptr_null(chronicle_mark_name("active"));
+}
+END_TEST
+
+START_TEST(marks_are_of_kinds_that_there_are)
+{
+        unsigned n = 0;
+
+        for (enum event_kind kind = 0; kind < _EVENT_MAX; kind++)
+                n += chronicle_mark_name(event_kind_name(kind)) ? 1 : 0;
+        ck_assert_uint_eq(n, 17);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("instances");
+        TCase *tests = tcase_create("instances");
+
+        tcase_add_checked_fixture(tests, setup, teardown);
+        tcase_add_test(tests, what_was_told_last_stays_with_its_age);
+        tcase_add_test(tests, an_answer_that_is_none_is_passed_over);
+        tcase_add_test(tests, an_event_is_told_once);
+        tcase_add_test(tests, a_clock_that_was_set_back_hides_no_event);
+        tcase_add_test(tests, the_newest_events_are_kept);
+        tcase_add_test(tests, all_must_be_ready);
+        tcase_add_test(tests, the_history_has_the_fleets_of_who_answers);
+        tcase_add_test(tests, busy_is_unknown_where_one_does_not_tell);
+        tcase_add_test(tests, what_was_marked_is_known);
+        tcase_add_test(tests, marks_are_of_kinds_that_there_are);
+        suite_add_tcase(suite, tests);
+        return unit_main(suite);
+}

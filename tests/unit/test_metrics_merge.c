@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* The metrics of several instances as one text, in both formats. */
+#include "unit.h"
+#include "web/metrics.h"
+
+#define ONE                                                                                                  \
+        "# HELP a_bytes Bytes of \"a\" \\\\.\n# TYPE a_bytes gauge\na_bytes{fleet=\"x}\\\"\"} 1\n"           \
+        "# HELP b_total Bs.\n# TYPE b_total counter\nb_total 2\n"                                            \
+        "# HELP c_seconds Cs.\n# TYPE c_seconds summary\nc_seconds_sum 1.5\nc_seconds_count 3\n"
+
+/* What comes of the sources, without what sqmgr-web says of itself. */
+static char *merge(const struct metrics_source *sources, size_t n, enum metrics_format format)
+{
+        const struct metrics_self self = {.connections = 1, .streams = 2, .requests = 3, .refused = 4};
+        char *text;
+        size_t size;
+
+        ck_assert_int_eq(metrics_merge(sources, n, &self, format, &text, &size), 0);
+        ck_assert_uint_eq(strlen(text), size);
+        char *own = strstr(text, "# HELP sqmgr_web_instance_up");
+        ck_assert_ptr_nonnull(own);
+        *own = '\0';
+        return text;
+}
+
+static void expect(const char *text, enum metrics_format format, const char *expected)
+{
+        const struct metrics_source source = {.socket = "/s", .text = text};
+        _cleanup_free_ char *merged = merge(&source, 1, format);
+
+        ck_assert_str_eq(merged, expected);
+}
+
+START_TEST(one_instance_is_told_as_it_is)
+{
+        expect(ONE, METRICS_TEXT, ONE);
+        expect("", METRICS_TEXT, "");
+        expect(NULL, METRICS_TEXT, "");
+}
+END_TEST
+
+START_TEST(each_family_of_several_stands_once)
+{
+        const struct metrics_source sources[] = {
+                {.socket = "/a", .text = ONE}, {.socket = "/b\"\\", .text = ONE}, {.socket = "/c"}};
+        _cleanup_free_ char *merged = merge(sources, 3, METRICS_TEXT);
+
+        ck_assert_str_eq(merged, "# HELP a_bytes Bytes of \"a\" \\\\.\n# TYPE a_bytes gauge\n"
+                                 "a_bytes{socket=\"/a\",fleet=\"x}\\\"\"} 1\n"
+                                 "a_bytes{socket=\"/b\\\"\\\\\",fleet=\"x}\\\"\"} 1\n"
+                                 "# HELP b_total Bs.\n# TYPE b_total counter\n"
+                                 "b_total{socket=\"/a\"} 2\nb_total{socket=\"/b\\\"\\\\\"} 2\n"
+                                 "# HELP c_seconds Cs.\n# TYPE c_seconds summary\n"
+                                 "c_seconds_sum{socket=\"/a\"} 1.5\nc_seconds_count{socket=\"/a\"} 3\n"
+                                 "c_seconds_sum{socket=\"/b\\\"\\\\\"} 1.5\n"
+                                 "c_seconds_count{socket=\"/b\\\"\\\\\"} 3\n");
+}
+END_TEST
+
+START_TEST(openmetrics_names_counters_without_total)
+{
+        expect(ONE, METRICS_OPEN,
+               "# HELP a_bytes Bytes of \\\"a\\\" \\\\.\n# TYPE a_bytes gauge\na_bytes{fleet=\"x}\\\"\"} 1\n"
+               "# HELP b Bs.\n# TYPE b counter\nb_total 2\n"
+               "# HELP c_seconds Cs.\n# TYPE c_seconds summary\nc_seconds_sum 1.5\nc_seconds_count 3\n");
+        expect("# TYPE d untyped\nd 1\n", METRICS_OPEN, "# TYPE d unknown\nd 1\n");
+        expect("# TYPE e counter\ne 1\n", METRICS_OPEN, "# TYPE e counter\ne_total 1\n");
+}
+END_TEST
+
+START_TEST(openmetrics_says_where_it_ends)
+{
+        const struct metrics_self self = {0};
+        char *text;
+        size_t size;
+
+        ck_assert_int_eq(metrics_merge(NULL, 0, &self, METRICS_OPEN, &text, &size), 0);
+        ck_assert_str_eq(text + size - strlen("\n# EOF\n"), "\n# EOF\n");
+        free(text);
+}
+END_TEST
+
+static const char *const garbage[] = {
+        "a",
+        "a ",
+        "a x",
+        "a 1 2",
+        "a{",
+        "a{b=\"",
+        "a{b=\"}\\\"} 1",
+        " a 1",
+        "1a 1",
+        "a{b=\"c\"}1",
+        "{b=\"c\"} 1",
+        "a{} 0x10",
+        "a  1",
+        "a\t1",
+        "a 1\r",
+        "# TYPE",
+        "# HELP",
+        "#",
+        "# TYPE 1 gauge",
+        "# EOF",
+        "-\xff\xfe 1",
+        "a 1e",
+        "a inf",
+};
+
+START_TEST(what_is_not_of_the_format_is_left_out)
+{
+        char text[64];
+
+        snprintf(text, sizeof(text), "%s\nz 1\n", garbage[_i]);
+        expect(text, METRICS_TEXT, "z 1\n");
+        /* Without the newline. */
+        expect(garbage[_i], METRICS_TEXT, "");
+}
+END_TEST
+
+START_TEST(a_sample_of_another_family_is_one_of_its_own)
+{
+        expect("# HELP a A.\n# TYPE a gauge\nb 1\na 2\na_other 3\n", METRICS_TEXT,
+               "# HELP a A.\n# TYPE a gauge\na 2\nb 1\na_other 3\n");
+}
+END_TEST
+
+START_TEST(too_many_families_are_left_out)
+{
+        _cleanup_free_ char *text = NULL;
+        size_t size, n = 0;
+        FILE *out = open_memstream(&text, &size);
+
+        for (unsigned i = 0; i < 5000; i++)
+                fprintf(out, "a%u 1\n", i);
+        ck_assert_int_eq(fclose(out), 0);
+        const struct metrics_source source = {.socket = "/s", .text = text};
+        const struct metrics_self self = {0};
+        _cleanup_free_ char *merged = NULL;
+        ck_assert_int_eq(metrics_merge(&source, 1, &self, METRICS_TEXT, &merged, &size), 0);
+        for (const char *at = merged; (at = strchr(at, '\n')); at++)
+                n++;
+        ck_assert_uint_eq(n, 1000);
+}
+END_TEST
+
+START_TEST(says_of_each_instance_whether_it_answers)
+{
+        const struct metrics_source sources[] = {{.socket = "/a", .up = true, .age_seconds = 1.5},
+                                                 {.socket = "/b", .age_seconds = -1}};
+        const struct metrics_self self = {.connections = 7};
+        _cleanup_free_ char *text = NULL;
+        size_t size;
+
+        ck_assert_int_eq(metrics_merge(sources, 2, &self, METRICS_TEXT, &text, &size), 0);
+        ck_assert_ptr_nonnull(strstr(text, "\nsqmgr_web_instance_up{socket=\"/a\"} 1\n"));
+        ck_assert_ptr_nonnull(strstr(text, "\nsqmgr_web_instance_up{socket=\"/b\"} 0\n"));
+        ck_assert_ptr_nonnull(strstr(text, "\nsqmgr_web_status_age_seconds{socket=\"/a\"} 1.500\n"));
+        ck_assert_ptr_null(strstr(text, "sqmgr_web_status_age_seconds{socket=\"/b\"}"));
+        ck_assert_ptr_nonnull(strstr(text, "\nsqmgr_web_connections 7\n"));
+}
+END_TEST
+
+#define OPEN "application/openmetrics-text"
+
+static const struct {
+        const char *accept;
+        enum metrics_format format;
+} accepts[] = {
+        {NULL, METRICS_TEXT},
+        {"", METRICS_TEXT},
+        {"*/*", METRICS_TEXT},
+        {"text/html,application/xhtml+xml,*/*;q=0.8", METRICS_TEXT},
+        {OPEN, METRICS_OPEN},
+        {OPEN ";version=1.0.0", METRICS_OPEN},
+        {OPEN "x", METRICS_TEXT},
+        {OPEN ";q=0", METRICS_TEXT},
+        {OPEN "; q=0.000", METRICS_TEXT},
+        {OPEN ";q=0.5,text/plain;q=0.7", METRICS_TEXT},
+        {OPEN ";q=0.7,text/plain;q=0.5", METRICS_OPEN},
+        {"text/plain;q=0.5;version=0.0.4, " OPEN "; version=1.0.0; q=0.75", METRICS_OPEN},
+        {OPEN ";version=1.0.0;q=0.5," OPEN ";version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2",
+         METRICS_OPEN},
+        {"text/plain," OPEN, METRICS_OPEN},
+        {",,;;, ;q=,;q", METRICS_TEXT},
+        {OPEN ";", METRICS_OPEN},
+        {OPEN ";q", METRICS_OPEN},
+        {OPEN ";q=", METRICS_OPEN},
+};
+
+START_TEST(answers_in_the_format_that_is_asked_for)
+{
+        ck_assert_int_eq(metrics_negotiate(accepts[_i].accept), accepts[_i].format);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("metrics_merge");
+        TCase *tests = tcase_create("metrics_merge");
+
+        tcase_add_test(tests, one_instance_is_told_as_it_is);
+        tcase_add_test(tests, each_family_of_several_stands_once);
+        tcase_add_test(tests, openmetrics_names_counters_without_total);
+        tcase_add_test(tests, openmetrics_says_where_it_ends);
+        tcase_add_loop_test(tests, what_is_not_of_the_format_is_left_out, 0, ELEMENTSOF(garbage));
+        tcase_add_test(tests, a_sample_of_another_family_is_one_of_its_own);
+        tcase_add_test(tests, too_many_families_are_left_out);
+        tcase_add_test(tests, says_of_each_instance_whether_it_answers);
+        tcase_add_loop_test(tests, answers_in_the_format_that_is_asked_for, 0, ELEMENTSOF(accepts));
+        suite_add_tcase(suite, tests);
+        return unit_main(suite);
+}
