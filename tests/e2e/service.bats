@@ -35,7 +35,8 @@ load machine
         ready 3
 
         [ -z "$(in_machine systemd-analyze verify --man=no sqmgr.service sqmgr@shop.service \
-                sqmgr-restart.timer sqmgr-restart@shop.timer sqmgr-restart.service sqmgr-restart@shop.service 2>&1)" ]
+                sqmgr-restart.timer sqmgr-restart@shop.timer sqmgr-restart.service sqmgr-restart@shop.service \
+                sqmgr-metrics.timer sqmgr-metrics.service 2>&1)" ]
         [ "$(in_machine getent group sqmgr | cut -d: -f1)" = sqmgr ]
         echo "# systemd-analyze security: $(in_machine systemd-analyze security --no-pager sqmgr | grep -o 'exposure level.*[0-9.]* [A-Z]*')" >&3
 }
@@ -60,6 +61,34 @@ load machine
         unit stop sqmgr
         run ! unit start sqmgr-restart
         unit_is sqmgr-restart ExecMainStatus 3
+}
+
+metrics_file=/var/lib/prometheus/node-exporter/sqmgr.prom
+metrics_changed() { [ "$(in_machine stat -c %y%i $metrics_file)" != "$1" ]; } # WHAT-IT-WAS
+
+@test "the timer for node_exporter writes the metrics whole, and keeps them where no sqmgr answers" {
+        configure <<<'active_process_count = 2'
+        start_service 2
+        run ! unit is-enabled sqmgr-metrics.timer
+        # Without that folder there is nobody to write for.
+        unit start sqmgr-metrics.service
+        unit_is sqmgr-metrics ConditionResult no
+        in_machine mkdir -p "${metrics_file%/*}"
+        unit enable --quiet --now sqmgr-metrics.timer
+        wait_until 60 in_machine test -s $metrics_file
+        in_machine cat $metrics_file | grep -Fx 'sqmgr_workers{fleet="default",state="active"} 2'
+        [ "$(in_machine stat -c %a:%U $metrics_file)" = 644:root ]
+        was=$(in_machine stat -c %y%i $metrics_file)
+        wait_until 60 metrics_changed "$was"
+        unit stop sqmgr-metrics.timer
+        wait_until 60 unit_is sqmgr-metrics ActiveState inactive
+        was=$(in_machine stat -c %y%i $metrics_file)
+        unit stop sqmgr
+        run ! unit start sqmgr-metrics.service
+        unit_is sqmgr-metrics ExecMainStatus 3
+        run ! metrics_changed "$was"
+        in_machine journalctl -u sqmgr-metrics -o cat | grep -F 'sqmgrctl: '
+        run ! in_machine journalctl -u sqmgr-metrics -o cat -g '^Starting'
 }
 
 # As a boot does to what sqmgr has: /run is empty, and the boot has another name.

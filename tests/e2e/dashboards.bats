@@ -1,0 +1,87 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# What contrib/ has for Prometheus and Grafana: it fires where it should, and names only what there is.
+# seconds: 10
+# promises: none
+load helpers
+
+tool=$top/tests/prometheus/check.rb
+rules=$top/contrib/prometheus/sqmgr.rules.yml
+dashboard=$top/contrib/grafana/sqmgr.json
+
+check() { ruby "$tool" "$@"; }
+
+@test "alerts: each fires where it should and nowhere else" {
+        command -v promtool >/dev/null || skip "promtool is not installed (Debian's prometheus)"
+        promtool check rules "$rules"
+        promtool test rules "$top/tests/prometheus/sqmgr.test.yml"
+}
+
+@test "alerts: each says how bad it is, what it means and what to do" {
+        check alerts "$rules" "$top/tests/prometheus/sqmgr.test.yml" "$top/README.md"
+        for change in s/SqmgrRedisDown/redisDown/ '0,/severity: critical/s//severity: bad/' '0,/summary:/s//summery:/' \
+                's/SqmgrRedisDown/SqmgrRedisGone/' '0,/when-an-alert-fires/s//nowhere/'; do
+                sed "$change" "$rules" >bad.yml
+                run -1 check alerts bad.yml "$top/tests/prometheus/sqmgr.test.yml" "$top/README.md"
+        done
+}
+
+# The linter itself is a program in Go that Debian does not have: check.rb has its rules.
+@test "the dashboard keeps the rules of grafana/dashboard-linter" {
+        check dashboard "$dashboard"
+        while IFS=$'\t' read -r rule change; do
+                jq "$change" "$dashboard" >bad.json
+                run -1 check dashboard bad.json
+                [[ $output == *"$rule"* ]]
+        done <<'END'
+uneditable-dashboard-rule	.editable = true
+template-datasource-rule	.templating.list[0].name = "source"
+template-job-rule	.templating.list[1].multi = false
+template-instance-rule	.templating.list[2].allValue = ".*"
+template-on-time-change-reload-rule	.templating.list[3].refresh = 1
+panel-title-description-rule	.panels[1].description = ""
+panel-datasource-rule	.panels[2].datasource.uid = "mine"
+panel-units-rule	.panels[3].fieldConfig.defaults.unit = "pounds"
+panel-no-targets-rule	.panels[4].targets = []
+target-job-rule	.panels[1].targets[0].expr |= gsub("job=~"; "job!~")
+target-instance-rule	.panels[2].targets[0].expr = "sqmgr_redis_up{job=~\"$job\"}"
+target-rate-interval-rule	(.panels[].targets[]?.expr) |= gsub("__rate_interval"; "__interval")
+target-counter-agg-rule	(.panels[].targets[]?.expr) |= gsub("increase"; "abs")
+overlaps	.panels[2].gridPos.x = 2
+END
+        command -v promtool >/dev/null || skip "promtool is not installed (Debian's prometheus)"
+        check queries "$dashboard" >queries.yml
+        promtool check rules queries.yml
+}
+
+has_metric() { sqmgrctl metrics | grep -q "^$1"; } # NAME
+
+@test "alerts and dashboard name only metrics and labels that sqmgr tells" {
+        start_redis
+        configure <<END
+command = $(stub_command)
+active_process_count = 1
+ready_after = 500ms
+[fleet:preloaded]
+command = $(stub_command)
+preload = yes
+END
+        redis sadd queues default
+        redis lpush queue:default '{"jid":"1","class":"A","enqueued_at":1000.5}'
+        start_sqmgr
+        wait_until 20 has_metric sqmgr_worker_threads
+        wait_until 20 has_metric sqmgr_queue_latency_seconds
+        sqmgrctl metrics >text
+        check names text "$rules" "$dashboard"
+        for change in s/sqmgr_redis_up/sqmgr_redis_down/ 's/state="halted"/state="stuck"/' 's/without (url)/without (uri)/' \
+                's/labels.queue /labels.line /' 's/{reason="crash"}/{why="crash"}/'; do
+                sed "$change" "$rules" >bad.yml
+                not cmp -s bad.yml "$rules"
+                run -1 check names text bad.yml
+        done
+        for change in s/sqmgr_worker_threads/sqmgr_worker_strings/ 's/{{queue}}/{{line}}/' 's/, fleet)"/, fleets)"/'; do
+                sed "$change" "$dashboard" >bad.json
+                not cmp -s bad.json "$dashboard"
+                run -1 check names text bad.json
+        done
+}

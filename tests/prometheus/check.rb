@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: MIT
+# Looks at what Prometheus and Grafana are given. Prints what is wrong, one a line, and exits with 1 then.
+# Usage: check.rb names METRICS FILE...      FILE names only metrics and labels that METRICS, a text of GetMetrics, has
+#        check.rb alerts RULES TESTS README  each alert has what it must, is tested, and stands in the table of README
+#        check.rb dashboard FILE             the rules of grafana/dashboard-linter, by their names
+#        check.rb queries FILE               prints its queries as rules, for promtool to see whether they are PromQL
+require "json"
+require "yaml"
+
+# Of others: node_exporter's.
+FOREIGN = { "node_textfile_mtime_seconds" => { "file" => [] } }.freeze
+SCRAPED = %w[job instance].freeze
+RUNBOOK = "README.md#when-an-alert-fires".freeze
+# Those of Grafana's that stand for what sqmgr tells: a count, bytes, seconds.
+UNITS = %w[none short percentunit bytes s].freeze
+
+def problem(text)
+  puts text
+  $failed = true
+end
+
+def read_metrics(path)
+  metrics = Hash.new { |hash, name| hash[name] = Hash.new { |labels, label| labels[label] = [] } }
+  File.foreach(path) do |line|
+    next if line.start_with?("#")
+    name, labels = line.match(/\A(\w+)(?:\{(.*)\})? \S+$/)&.captures
+    abort("#{path}: no sample: #{line}") unless name
+    metrics[name]
+    labels.to_s.scan(/(\w+)="((?:[^"\\]|\\.)*)"/) { |label, value| metrics[name][label] |= [value] }
+  end
+  abort("#{path}: there is no metric") if metrics.empty?
+  metrics.merge(FOREIGN)
+end
+
+def read(path)
+  path.end_with?(".json") ? JSON.parse(File.read(path)) : YAML.safe_load(File.read(path))
+end
+
+def rules(document)
+  document.fetch("groups").flat_map { |group| group.fetch("rules") }
+end
+
+def panels(dashboard)
+  dashboard.fetch("panels").flat_map { |panel| [panel, *panel["panels"]] }.reject { |panel| panel["type"] == "row" }
+end
+
+# Each query, and the texts that are shown with the labels of its answer.
+def queries(document)
+  return rules(document).map { |rule| [rule["alert"], rule["expr"], rule["annotations"].values.join(" ")] } if document["groups"]
+  of_panels = panels(document).flat_map do |panel|
+    panel.fetch("targets", []).map { |target| [panel["title"], target["expr"], target["legendFormat"]] }
+  end
+  of_panels + document["annotations"]["list"].select { |one| one["expr"] }.map do |one|
+    [one["name"], one["expr"], one["textFormat"] + one["tagKeys"].split(",").map { |key| "{{#{key}}}" }.join]
+  end
+end
+
+def variables(dashboard)
+  dashboard.fetch("templating").fetch("list").select { |variable| variable["type"] == "query" }
+end
+
+def check_selector(where, metrics, name, matchers)
+  return problem("#{where}: there is no metric #{name}") unless metrics.key?(name)
+  matchers.to_s.scan(/(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"/) do |label, operator, value|
+    next if SCRAPED.include?(label)
+    next problem("#{where}: #{name} has no label #{label}") unless metrics[name].key?(label)
+    values = operator.end_with?("~") ? value.split("|") : [value]
+    next if value.match?(/[^a-z|-]/) || (values - metrics[name][label]).empty?
+    problem("#{where}: #{label} of #{name} is never #{(values - metrics[name][label]).join(" nor ")}")
+  end
+end
+
+def check_names(metrics_path, *paths)
+  metrics = read_metrics(metrics_path)
+  known = metrics.values.flat_map(&:keys).uniq + SCRAPED
+  n = 0
+  look = lambda do |where, query|
+    query.scan(/\b((?:sqmgr|node)_\w+)\s*(\{[^}]*\})?/) { |name, matchers| check_selector(where, metrics, name, matchers).then { n += 1 } }
+    query.scan(/\b(?:by|without|on|ignoring)\s*\(([^)]*)\)/) do |(labels)|
+      (labels.split(/\s*,\s*/) - known).each { |label| problem("#{where}: there is no label #{label}") }
+    end
+  end
+  paths.each do |path|
+    document = read(path)
+    queries(document).each do |where, query, shown|
+      look.call(where, query)
+      (shown.scan(/(?:\$labels\.|\{\{)(\w+)/).flatten - known).each { |label| problem("#{where}: shows a label #{label} that is not") }
+    end
+    next unless document["templating"]
+    variables(document).each do |variable|
+      inside, label = variable["query"].match(/\Alabel_values\((.*), (\w+)\)\z/)&.captures
+      next problem("variable #{variable["name"]}: is no label_values()") unless inside
+      look.call("variable #{variable["name"]}", inside)
+      problem("variable #{variable["name"]}: there is no label #{label}") unless known.include?(label)
+    end
+  end
+  problem("no metric is named") if n.zero?
+end
+
+def check_alerts(rules_path, tests_path, readme_path)
+  alerts = rules(read(rules_path))
+  tests = read(tests_path).fetch("tests").flat_map { |test| test.fetch("alert_rule_test") }
+  rows = File.read(readme_path)[/^## When an alert fires$.*?(?=^## )/m].to_s.scan(/^\| `(Sqmgr\w+)` /).flatten
+  alerts.each do |rule|
+    name = rule["alert"]
+    problem("#{name}: is not CamelCase, or not sqmgr's") unless name.match?(/\ASqmgr([A-Z][a-z]+)+\z/)
+    problem("#{name}: has no severity") unless %w[critical warning].include?(rule.dig("labels", "severity"))
+    %w[summary description].each { |key| problem("#{name}: has no #{key}") if rule.dig("annotations", key).to_s.empty? }
+    problem("#{name}: does not lead to #{RUNBOOK}") unless rule.dig("annotations", "runbook_url") == RUNBOOK
+    mine = tests.select { |test| test["alertname"] == name }.map { |test| test["exp_alerts"].empty? }
+    problem("#{name}: is not seen to fire, and not to fire") unless mine.uniq.size == 2
+    problem("#{readme_path}: does not say what to do about #{name}") unless rows.include?(name)
+  end
+  (rows - alerts.map { |rule| rule["alert"] }).each { |name| problem("#{readme_path}: there is no alert #{name}") }
+  problem("there are no alerts") if alerts.empty?
+end
+
+def check_variables(dashboard)
+  list = dashboard.fetch("templating").fetch("list")
+  source = list.find { |variable| variable["type"] == "datasource" }
+  unless source && source.values_at("name", "label", "query") == ["datasource", "Data source", "prometheus"]
+    problem("template-datasource-rule: there is no variable 'datasource'")
+  end
+  %w[job instance].each do |name|
+    variable = list.find { |one| one["name"] == name } || {}
+    wanted = { "label" => name.capitalize, "type" => "query", "multi" => true, "allValue" => ".+", "includeAll" => true }
+    wanted.each { |key, value| problem("template-#{name}-rule: #{key} is not #{value.inspect}") unless variable[key] == value }
+  end
+  variables(dashboard).each do |variable|
+    problem("template-#{variable["name"]}-rule: not of ${datasource}") unless variable.dig("datasource", "uid") == "${datasource}"
+    problem("template-on-time-change-reload-rule: #{variable["name"]}") unless variable["refresh"] == 2
+    problem("template-label-promql-rule: #{variable["name"]}") unless variable["query"].start_with?("label_values(")
+  end
+end
+
+def check_target(where, query)
+  query.scan(/\bsqmgr_\w+\s*(?:\{([^}]*)\})?/) do |(matchers)|
+    SCRAPED.each { |label| problem("target-#{label}-rule: #{where}") unless matchers.to_s.include?(%(#{label}=~"$#{label}")) }
+  end
+  query.scan(/\b(i?rate|increase)\(.*?\[([^\]]+)\]/) do |_, range|
+    problem("target-rate-interval-rule: #{where}: #{range}") unless range == "$__rate_interval"
+  end
+  bare = query.gsub(/\b(?:i?rate|increase)\(\s*sqmgr_\w+\s*(?:\{[^}]*\})?\[/, "")
+  problem("target-counter-agg-rule: #{where}") if bare.match?(/sqmgr_\w+_total\b/)
+end
+
+def check_panel(panel)
+  where = panel["title"].to_s
+  problem("panel-title-description-rule: '#{where}'") if where.empty? || panel["description"].to_s.empty?
+  problem("panel-datasource-rule: #{where}") unless panel.dig("datasource", "uid") == "${datasource}"
+  problem("panel-units-rule: #{where}") unless UNITS.include?(panel.dig("fieldConfig", "defaults", "unit"))
+  problem("panel-no-targets-rule: #{where}") if panel.fetch("targets", []).empty?
+  panel.fetch("targets", []).each do |target|
+    problem("panel-datasource-rule: #{where}") unless target.dig("datasource", "uid") == "${datasource}"
+    check_target(where, target["expr"])
+  end
+end
+
+# No two share a place, none is beyond the 24 columns, and no two have one id.
+def check_places(dashboard)
+  taken = {}
+  dashboard["panels"].each do |panel|
+    place = panel["gridPos"]
+    problem("#{panel["title"]}: is wider than the page") if place["x"] + place["w"] > 24
+    (place["x"]...place["x"] + place["w"]).to_a.product((place["y"]...place["y"] + place["h"]).to_a).each do |cell|
+      problem("#{panel["title"]}: overlaps #{taken[cell]}") if taken[cell] && taken[cell] != panel["title"]
+      taken[cell] = panel["title"]
+    end
+  end
+  ids = dashboard["panels"].map { |panel| panel["id"] }
+  problem("panels share an id") unless ids.all?(Integer) && ids.uniq.size == ids.size
+end
+
+def check_dashboard(path)
+  dashboard = read(path)
+  problem("uneditable-dashboard-rule: it is editable") unless dashboard["editable"] == false
+  problem("it has no uid, title or schemaVersion") unless dashboard.values_at("uid", "title").all?(String) && dashboard["schemaVersion"].is_a?(Integer)
+  check_variables(dashboard)
+  panels(dashboard).each { |panel| check_panel(panel) }
+  check_places(dashboard)
+  problem("there are no panels") if panels(dashboard).empty?
+end
+
+def print_queries(path)
+  rules = queries(read(path)).map.with_index do |(_, query, _), i|
+    { "record" => "q#{i}", "expr" => query.gsub("$__rate_interval", "5m") }
+  end
+  puts YAML.dump("groups" => [{ "name" => "queries", "rules" => rules }])
+end
+
+command, *arguments = ARGV
+case command
+when "names" then check_names(*arguments)
+when "alerts" then check_alerts(*arguments)
+when "dashboard" then check_dashboard(*arguments)
+when "queries" then print_queries(*arguments)
+else abort("usage: check.rb names|alerts|dashboard|queries FILE...")
+end
+exit(1) if $failed
