@@ -166,7 +166,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
         run -2 sqmgrctl stop
         [ "$output" = 'sqmgrctl: an argument is missing: usage: sqmgrctl stop FLEET [--force]' ]
         run -2 sqmgrctl ping pong
-        [ "$output" = 'sqmgrctl: there are too many arguments: usage: sqmgrctl ping' ]
+        [ "$output" = 'sqmgrctl: there are too many arguments: usage: sqmgrctl ping [--ready]' ]
         run -2 sqmgrctl events default/1 default
         [ "$output" = 'sqmgrctl: a worker is asked for alone: usage: sqmgrctl events [FLEET...|WORKER] [--follow]' ]
         run -2 sqmgrctl restart --wiat
