@@ -11,22 +11,26 @@ static const char doctype[] =
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"
         "<meta name=\"color-scheme\" content=\"light dark\"/><meta name=\"robots\" content=\"noindex\"/>";
 
+#define FIGURE(id, title)                                                                                    \
+        "<figure id=\"plot-" id "\"><figcaption><b>" title                                                   \
+        "</b> <span>is being asked for</span></figcaption>"                                                  \
+        "<div class=\"canvas\" aria-hidden=\"true\"></div></figure>"
+
 /* Of one height before and after its plots are drawn. */
 static const char plots[] =
         "<section id=\"plots\" aria-labelledby=\"plots-title\"><h2 id=\"plots-title\">Plots</h2>"
         "<noscript><p class=\"none\">Plots, and news without a reload, need JavaScript.</p></noscript>"
-        "<div id=\"plots-live\" hidden=\"\"><div class=\"choices\"><div role=\"group\" aria-label=\"Time "
-        "shown\">"
+        "<div id=\"plots-live\"><div class=\"choices\"><div role=\"group\" aria-label=\"Time shown\">"
         "<button type=\"button\" data-range=\"hour\" aria-pressed=\"true\">Last hour</button>"
         "<button type=\"button\" data-range=\"day\" aria-pressed=\"false\">Day</button>"
         "<button type=\"button\" data-range=\"month\" aria-pressed=\"false\">30 days</button></div>"
-        "<label>Of <select id=\"plots-of\"><option value=\"\">all fleets</option></select></label>"
+        "<label>of <select id=\"plots-of\"><option value=\"\">all fleets</option></select></label>"
         "<p id=\"plots-note\" role=\"status\"></p></div>"
-        "<div class=\"grid\"><figure id=\"plot-memory\"></figure><figure id=\"plot-active\"></figure>"
-        "<figure id=\"plot-busy\"></figure><figure id=\"plot-latency\"></figure></div>"
-        "<details id=\"marks\"><summary>Restarts, crashes and halts in this "
-        "time</summary><div></div></details>"
-        "</div></section>";
+        "<div class=\"grid\">" FIGURE("memory", "Memory") FIGURE("active", "Active workers")
+                FIGURE("busy", "Busy threads") FIGURE(
+                        "latency", "Queue latency") "</div><details id=\"marks\"><summary>Marks, R restart, "
+                                                    "C crash, H halt</summary>"
+                                                    "<div id=\"marks-list\"></div></details></div></section>";
 
 static void put_head(FILE *out, const struct page *page)
 {
