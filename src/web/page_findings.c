@@ -228,17 +228,18 @@ static void find_order(const struct search *search, const json_t *fleet)
 {
         const char *name = reply_string(fleet, "name"), *state = reply_string(fleet, "state");
         const char *ordered = reply_string(fleet, "state_text");
-        char title[TITLE_MAX], command[PAGE_COMMAND_MAX];
+        char title[TITLE_MAX], text[512], command[PAGE_COMMAND_MAX];
 
         if (fleet_is_to_run(fleet))
                 return;
-        snprintf(title, sizeof(title), "%.60s: %.16s%s%.72s", name, state, ordered[0] != '\0' ? " " : "",
-                 ordered);
+        snprintf(title, sizeof(title), "%.100s: %.32s", name, state);
+        /* Not above: a headline whose age grows would move what stands below it. */
+        snprintf(text, sizeof(text), "%.32s %.400s", state, ordered);
         tell(search, &(struct finding){
                              .level = PAGE_LOOK,
                              .fleet = name,
                              .title = title,
-                             .text = "",
+                             .text = ordered[0] != '\0' ? text : "",
                              .remedy = "To bring it back:",
                              .command = page_command(search->socket, "start", name, command),
                      });
@@ -307,8 +308,6 @@ static void find_away(const struct search *search, const json_t *instance)
         char title[TITLE_MAX], age[FORMAT_MAX], text[1024];
         bool known = json_is_object(json_object_get(instance, "status"));
 
-        if (page_is_heard(instance))
-                return;
         if (json_array_size(search->page->instances) > 1)
                 snprintf(title, sizeof(title), "sqmgr at %.120s does not answer", search->socket);
         else
@@ -336,7 +335,11 @@ static void find_in_instance(const struct search *search, const json_t *instance
         const char *stopping = reply_string(json_object_get(status, "shutdown"), "text");
         size_t i;
 
-        find_away(search, instance);
+        /* Of one that is away all else is of then: it is shown below, and marked so. */
+        if (!page_is_heard(instance)) {
+                find_away(search, instance);
+                return;
+        }
         if (stopping[0] != '\0')
                 tell(search,
                      &(struct finding){.level = PAGE_LOOK, .title = "sqmgr is stopping", .text = stopping});

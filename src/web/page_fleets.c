@@ -28,8 +28,11 @@ static enum rank worker_rank(const json_t *worker, long long threshold)
                 return RANK_TROUBLE;
         if (memory_share(worker, threshold) >= 1)
                 return RANK_OVER;
-        if (strcmp(state, "active") == 0 && reply_is_true(worker, "ready") &&
-            reply_string(worker, "waits_for")[0] == '\0')
+        /* Where nobody is heard of, that is told once. */
+        bool waits = reply_string(worker, "waits_for")[0] != '\0' && strcmp(code, "redis") != 0 &&
+                     strcmp(code, "fresh-beat") != 0;
+        if (strcmp(state, "active") == 0 && !waits &&
+            !json_is_number(json_object_get(worker, "ready_seconds")))
                 return RANK_SETTLED;
         return RANK_MOVES;
 }
@@ -152,7 +155,7 @@ static void put_workers(FILE *out, const json_t *fleet, const struct slice *slic
 struct census {
         size_t all;
         size_t settled;
-        size_t outdated; /* of the settled */
+        size_t outdated, ready; /* of the settled */
         long long busy, concurrency;
         bool tells_busy;
         long long fattest;
@@ -172,6 +175,7 @@ static struct census take_census(const json_t *fleet)
 
                 census.settled += settled;
                 census.outdated += settled && reply_is_true(worker, "outdated");
+                census.ready += settled && reply_is_true(worker, "ready");
                 census.busy += reply_integer(worker, "busy");
                 census.concurrency += reply_integer(worker, "concurrency");
                 census.tells_busy |= json_is_integer(json_object_get(worker, "busy"));
@@ -191,13 +195,16 @@ static void put_folded(FILE *out, const json_t *fleet, const struct census *cens
         fputs(open ? "<details data-key=\"rest\" open=\"\"><summary>"
                    : "<details data-key=\"rest\"><summary>",
               out);
-        if (moving > seen)
-                html_print(out, "%zu more: %zu active and ready, %zu not", folded, census->settled,
-                           moving - seen);
-        else
-                html_print(out, "%zu%s active and ready", folded, seen > 0 ? " more" : "");
+        if (seen > 0)
+                html_print(out, "%zu more: ", folded);
+        html_print(out, census->ready == census->settled ? "%zu active and ready" : "%zu active",
+                   census->settled);
+        if (census->ready < census->settled)
+                html_print(out, ", %zu of them ready", census->ready);
         if (census->outdated > 0)
                 html_print(out, ", %zu of them outdated", census->outdated);
+        if (moving > seen)
+                html_print(out, "; %zu come or go", moving - seen);
         fputs("</summary>", out);
         put_workers(out, fleet, &(struct slice){.from = seen, .to = census->all});
         fputs("</details>", out);

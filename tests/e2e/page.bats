@@ -1,0 +1,130 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# The page of sqmgr-web in a real Chromium: it says what sqmgrctl says, follows what happens, and offends nobody.
+# seconds: 60
+# promises: none
+load helpers
+# shellcheck disable=SC1091
+. "$BATS_TEST_DIRNAME/native/modules.bash"
+
+start_web() {
+        local socket=$folder/sqmgr.read.sock
+        [ -S "$socket" ] || socket=$SQMGR_SOCKET
+        : "${port:=$(unused_port 127.0.0.1)}"
+        launch web sqmgr-web --listen "127.0.0.1:$port" --socket "$socket"
+        web_pid=$!
+        wait_until 10 web_answers
+}
+web_answers() { (exec 8<>"/dev/tcp/127.0.0.1/$port"); }
+
+start_all() {
+        needs_modules "$page_tests"
+        command -v sqmgr-web >/dev/null || skip 'this build has no sqmgr-web'
+        start_redis
+        configure <<END
+command = $(stub_command)
+active_process_count = 3
+memory_threshold = 100M
+
+[fleet:mailers]
+log = $folder/mailers.log
+command = $(stub_command)
+active_process_count = 1
+END
+        start_sqmgr
+        wait_until 20 all_active
+        start_web
+}
+all_active() { sqmgrctl status --json | jq -e '[.fleets[] | .active] == [3, 1] and all(.fleets[].workers[]; .ready)' >/dev/null; }
+
+# What the browser keeps is gone with the test.
+browse() { # COMMAND [ARGUMENT...]
+        mkdir -p "$folder/home"
+        HOME=$folder/home TMPDIR=$folder XDG_CONFIG_HOME='' XDG_CACHE_HOME='' NODE_PATH=$page_modules timeout -k 5 400 \
+                node "$page_tests/page.js" "$1" "http://127.0.0.1:$port/" "${@:2}"
+}
+
+setup_file() { page_modules=$(modules_folder "$page_tests")/node_modules && export page_modules; }
+
+# What of a status is to be seen, in the form of `page.js values`: no number that changes from one moment to the next.
+shown='[.fleets[] | {name, target, active, generation,
+        workers: [.workers[] | {id, state, busy: "\(.busy)/\(.concurrency)", generation, pid}] | sort_by(.id)}]'
+on_page='[.fleets[] | {name, target: (.facts[0] | capture("of (?<n>[0-9]+) active").n | tonumber),
+        active: (.facts[0] | capture("^(?<n>[0-9]+) of").n | tonumber),
+        generation: (.facts[3] | capture("^generation (?<n>[0-9]+)").n | tonumber),
+        workers: [.workers[] | {id, state, busy, generation, pid}] | sort_by(.id)}]'
+
+agrees() { # [no-script]
+        browse values "$@" >page.json
+        sqmgrctl status --json >status.json
+        diff <(jq "$shown" status.json) <(jq "$on_page" page.json) >diff
+}
+
+@test "page: it shows what sqmgrctl status says, with JavaScript and without" {
+        start_all
+        echo 2 >"$folder/steer/busy"
+        wait_until 10 fleet_is '[.workers[].busy] == [2, 2, 2]'
+        redis sadd queues '<img src=x onerror=alert(1)>' >/dev/null
+        redis lpush 'queue:<img src=x onerror=alert(1)>' '{"class":"Job","args":[],"enqueued_at":1}' >/dev/null
+        # Asked by nobody, sqmgr-web asks each 5 s.
+        wait_until 20 agrees no-script || { cat diff && false; }
+        wait_until 20 agrees || { cat diff && false; }
+        [ "$(jq -r .headline page.json)" = 'All is well.' ]
+        [ "$(jq -r .title page.json)" = 'All is well. - sqmgr' ]
+        [ "$(jq -r .sum page.json)" = '4 of 4 workers active in 2 fleets, 8 jobs running' ]
+        jq -e '.events | index("mailers/1 (pid \($pid)) takes jobs")' --argjson pid \
+                "$(jq '.fleets[1].workers[0].pid' status.json)" page.json
+        queue_is_shown() { browse values >page.json && jq -e '.queues | index([["<img src=x onerror=alert(1)>", "1"]])' page.json; }
+        wait_until 20 queue_is_shown
+        [ "$(jq .images page.json)" = 0 ]
+}
+
+# It says no more once it has failed.
+has_said() { grep -qxF "$1" seen || gone "$watcher"; }
+says() { # WHAT
+        wait_until 60 has_said "$1"
+        grep -qxF "$1" seen || { cat watch.log && return 1; }
+}
+
+@test "page: a restart is followed as it goes on, and what the reader holds stays" {
+        start_all
+        launch watch env HOME="$folder" TMPDIR="$folder" NODE_PATH="$page_modules" node "$page_tests/page.js" watch \
+                "http://127.0.0.1:$port/" "$folder" 'restart to generation 2 running' 'default/4' 'takes no more jobs: restart' \
+                'generation 2, restart done' 'Redis does not answer.' 'nothing is quieted or stopped before it answers' \
+                'sqmgr does not answer.' 'Its workers go on without it.' 'Nothing heard of sqmgr-web'
+        watcher=$!
+        says ready
+        sqmgrctl restart default --wait=drained --timeout 300s
+        says 'generation 2, restart done'
+        kill -KILL "$redis_pid"
+        says 'nothing is quieted or stopped before it answers'
+        kill -KILL "$sqmgr_pid"
+        says 'Its workers go on without it.'
+        kill -KILL "$web_pid"
+        says 'Nothing heard of sqmgr-web'
+        wait_until 60 gone "$watcher"
+        [ ! -s watch.log ] || { cat watch.log && false; }
+}
+
+no_mailers() { sqmgrctl status --json | jq -e '.fleets[1].workers == []'; }
+
+# What is news moves the page, and rightly so.
+tells_of_both() { browse values >page.json && jq -e '(.findings | length) == 2 and (.fleets[1].workers == [])' page.json; }
+
+@test "page: it is accessible, moves nothing by itself, and asks nobody else, wide and narrow, light and dark" {
+        start_all
+        sqmgrctl stop mailers
+        echo 'config/database.yml: no such file' >"$folder/steer/fail"
+        sqmgrctl restart default
+        wait_until 60 fleet_is '.rollout.state == "halted" and .starting == 0'
+        wait_until 20 no_mailers
+        wait_until 20 tells_of_both
+        browse judge
+}
+
+@test "page: the plots are drawn by what the registry has" {
+        needs_modules "$page_tests"
+        for file in dist/uPlot.iife.min.js dist/uPlot.min.css LICENSE; do
+                cmp "$page_modules/uplot/$file" "$top/src/web/uplot/${file##*/}"
+        done
+}
