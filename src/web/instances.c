@@ -70,17 +70,19 @@ static double at_of(const json_t *event)
         return json_number_value(json_object_get(event, "at"));
 }
 
-/* Puts event where its time is among those known, the newest first. Returns 1, 0 where it is one of them
- * already, or -ENOMEM. */
+/* Puts event where its time is among those known, the newest first: of one moment that is the last one told. Returns
+ * 1, 0 where it is one of them already, or -ENOMEM. */
 static int insert_event(json_t *events, json_t *event)
 {
         double at = at_of(event);
-        size_t i = 0;
+        size_t n = json_array_size(events), first = 0;
 
-        for (; i < json_array_size(events) && at_of(json_array_get(events, i)) >= at; i++)
+        while (first < n && at_of(json_array_get(events, first)) > at)
+                first++;
+        for (size_t i = first; i < n && at_of(json_array_get(events, i)) >= at; i++)
                 if (json_equal(json_array_get(events, i), event))
                         return 0;
-        return json_array_insert(events, i, event) < 0 ? -ENOMEM : 1;
+        return json_array_insert(events, first, event) < 0 ? -ENOMEM : 1;
 }
 
 double instance_events_after(const struct instance *instance, usec_t now)

@@ -118,7 +118,7 @@
     month: { words: "the last 30 days", every: 600000 },
   };
   const UNITS = ["", "K", "M", "G", "T"];
-  const LETTERS = { restart: "R", crash: "C", halt: "H" };
+  const LETTERS = { restart: "R", crash: "C", kill: "K", halt: "H" }; // others are listed alone
   const PLOTS = {
     memory: { key: "memory_bytes", title: "Memory", show: showSize, join: "sum", steps: binarySteps },
     active: { key: "active", title: "Active workers", show: showNumber, join: "sum", steps: null },
@@ -220,7 +220,7 @@
     ctx.lineWidth = scale;
     for (const mark of past ? marksShown() : []) {
       const x = Math.round(u.valToPos(mark.at, "x", true));
-      if (x < bbox.left || x > bbox.left + bbox.width) continue;
+      if (!LETTERS[mark.event] || x < bbox.left || x > bbox.left + bbox.width) continue;
       ctx.strokeStyle = ctx.fillStyle = colour(mark.event === "restart" ? "soft" : "act");
       ctx.setLineDash(mark.event === "restart" ? [2 * scale, 3 * scale] : []);
       ctx.beginPath();
@@ -228,7 +228,7 @@
       ctx.lineTo(x, bbox.top + bbox.height);
       ctx.stroke();
       if (x - last < 12 * scale) continue;
-      ctx.fillText(LETTERS[mark.event] || "*", x, bbox.top - 3 * scale);
+      ctx.fillText(LETTERS[mark.event], x, bbox.top - 3 * scale);
       last = x;
     }
     ctx.restore();
@@ -306,10 +306,10 @@
       const at = new Date(mark.at * 1000).toISOString();
       const time = element("time", `${at.slice(0, 10)} ${at.slice(11, 19)}`);
       time.dateTime = at;
-      row.append(time, ` ${LETTERS[mark.event] || "*"} ${mark.text}`);
+      row.append(time, element("b", mark.event), ` ${mark.text}`);
       list.append(row);
     }
-    const summary = `Marks, R restart, C crash, H halt: ${marks.length === 0 ? "none" : marks.length} in ${RANGES[range].words}`;
+    const summary = `Marks, R restart, C crash, K kill, H halt: ${marks.length === 0 ? "none" : marks.length} in ${RANGES[range].words}`;
     say(byId("marks").querySelector("summary"), summary);
     morphChildren(byId("marks-list"), wrap(list));
   }

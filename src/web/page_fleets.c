@@ -195,10 +195,10 @@ static void put_folded(FILE *out, const json_t *fleet, const struct census *cens
         fputs(open ? "<details data-key=\"rest\" open=\"\"><summary>"
                    : "<details data-key=\"rest\"><summary>",
               out);
-        if (seen > 0)
+        if (seen > 0 && moving > seen)
                 html_print(out, "%zu more: ", folded);
-        html_print(out, census->ready == census->settled ? "%zu active and ready" : "%zu active",
-                   census->settled);
+        html_print(out, "%zu %sactive%s", census->settled, seen > 0 && moving == seen ? "more " : "",
+                   census->ready == census->settled ? " and ready" : "");
         if (census->ready < census->settled)
                 html_print(out, ", %zu of them ready", census->ready);
         if (census->outdated > 0)
@@ -243,7 +243,7 @@ static void put_facts(FILE *out, const json_t *fleet, const struct census *censu
         page_bar(out, (double)active, (double)target, active >= target ? "fine" : "over");
         fputs("</li>", out);
         if (census->tells_busy) {
-                html_print(out, "<li><b>%lld of %lld</b> threads busy", census->busy, census->concurrency);
+                html_print(out, "<li><b>%lld of %lld</b> busy", census->busy, census->concurrency);
                 page_bar(out, (double)census->busy, (double)census->concurrency, "fine");
         } else {
                 fputs("<li>busy is not told", out);

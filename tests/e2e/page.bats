@@ -54,10 +54,10 @@ on_page='[.fleets[] | {name, target: (.facts[0] | capture("of (?<n>[0-9]+) activ
         generation: (.facts[3] | capture("^generation (?<n>[0-9]+)").n | tonumber),
         workers: [.workers[] | {id, state, busy, generation, pid}] | sort_by(.id)}]'
 
-agrees() { # [no-script]
+agrees() { # [no-script]: differences has where not
         browse values "$@" >page.json
         sqmgrctl status --json >status.json
-        diff <(jq "$shown" status.json) <(jq "$on_page" page.json) >diff
+        diff <(jq "$shown" status.json) <(jq "$on_page" page.json) >differences
 }
 
 @test "page: it shows what sqmgrctl status says, with JavaScript and without" {
@@ -67,8 +67,8 @@ agrees() { # [no-script]
         redis sadd queues '<img src=x onerror=alert(1)>' >/dev/null
         redis lpush 'queue:<img src=x onerror=alert(1)>' '{"class":"Job","args":[],"enqueued_at":1}' >/dev/null
         # Asked by nobody, sqmgr-web asks each 5 s.
-        wait_until 20 agrees no-script || { cat diff && false; }
-        wait_until 20 agrees || { cat diff && false; }
+        wait_until 20 agrees no-script || { cat differences && false; }
+        wait_until 20 agrees || { cat differences && false; }
         [ "$(jq -r .headline page.json)" = 'All is well.' ]
         [ "$(jq -r .title page.json)" = 'All is well. - sqmgr' ]
         [ "$(jq -r .sum page.json)" = '4 of 4 workers active in 2 fleets, 8 jobs running' ]
@@ -127,4 +127,43 @@ tells_of_both() { browse values >page.json && jq -e '(.findings | length) == 2 a
         for file in dist/uPlot.iife.min.js dist/uPlot.min.css LICENSE; do
                 cmp "$page_modules/uplot/$file" "$top/src/web/uplot/${file##*/}"
         done
+}
+
+mailers_drain() { sqmgrctl status --json | jq -e '.fleets[1].rollout.draining == 2'; }
+
+# Made anew by a run with RENEW_PICTURES=1: whoever changes the page looks at them.
+@test "page: the pictures of README show it" {
+        local picture
+        for picture in page page-narrow; do
+                grep -qF "(contrib/pictures/$picture.png)" "$top/README.md"
+                [ "$(wc -c <"$top/contrib/pictures/$picture.png")" -lt 150000 ]
+        done
+        [ -n "${RENEW_PICTURES-}" ] || return 0
+        start_redis
+        configure <<END
+command = $(stub_command)
+active_process_count = 8
+memory_threshold = 3M
+
+[fleet:mailers]
+log = $folder/mailers.log
+command = $(stub_command)
+active_process_count = 2
+memory_threshold = 3M
+END
+        start_sqmgr
+        wait_until 20 ready 8
+        start_web
+        echo 2 >"$folder/steer/busy"
+        wait_until 10 fleet_is '[.workers[].busy] | all(. == 2)'
+        sqmgrctl restart mailers
+        wait_until 60 mailers_drain
+        sleep 20
+        browse picture "$top/contrib/pictures/page.png" 1200 light 960
+        echo 0 >"$folder/steer/busy"
+        echo 'config/database.yml: no such file' >"$folder/steer/fail"
+        sqmgrctl restart default
+        wait_until 60 fleet_is '.rollout.state == "halted" and .starting == 0'
+        sleep 6
+        browse picture "$top/contrib/pictures/page-narrow.png" 390 dark 844
 }

@@ -138,6 +138,7 @@ START_TEST(an_event_is_told_once)
         /* What was rounded comes again, and what is of the same moment is none of these. */
         ck_assert_str_eq(take_events(0, "{\"events\":[{\"at\":3,\"text\":\"c\"},{\"at\":3,\"text\":\"d\"}]}"),
                          "d");
+        ck_assert_str_eq(known_events(), "dca");
         ck_assert_str_eq(take_events(0, "{\"events\":[]}"), "");
         ck_assert(instance_events_after(one, 100 * USEC_PER_SEC) == 3);
         /* The same of another one is another. */

@@ -108,7 +108,10 @@ async function judgeOne(browser, width, colorScheme) {
     const as_of = await page.textContent("#asof time");
     await page.waitForFunction((old) => document.querySelector("#asof time").textContent !== old, as_of);
   }
-  assert.deepStrictEqual(await page.evaluate(() => window.shifts), [], `${what}: elements moved by themselves`);
+  const shifts = await page.evaluate(() => window.shifts);
+  // A number that is flush right and gets another digit counts for less than a ten thousandth.
+  const moved = shifts.reduce((sum, [value]) => sum + value, 0);
+  assert.ok(moved < 0.001, `${what}: elements moved by themselves: ${JSON.stringify(shifts)}`);
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${what}: it is too wide`);
   for (const details of await page.$$("details:not([open]) > summary")) await details.click();
   await page.evaluate(fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8"));

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+/* The page: what it says of each state of affairs, and that nothing of foreign origin becomes a part of it.
+ */
+#include "../skeleton.h"
+#include "unit.h"
+#include "web/assets.h"
+#include "web/html.h"
+#include "web/page.h"
+#include "web/page_parts.h"
+
+#define NOW (1795414673 * USEC_PER_SEC)
+
+/* Each string that people or programs elsewhere may have chosen. */
+static const char *const foreign[] = {"name",   "id",        "url",        "server",     "error",
+                                      "text",   "waits_for", "last",       "log",        "class",
+                                      "reason", "refused",   "framework",  "socket",     "fleet",
+                                      "worker", "version",   "state_text", "scaled_text"};
+
+static json_t *load(const char *name)
+{
+        const char *source = getenv("srcdir");
+        char path[512];
+
+        snprintf(path, sizeof(path), "%s/tests/golden/%s.json", source ? source : ".", name);
+        json_t *json = json_load_file(path, 0, NULL);
+        ck_assert_msg(json, "'%s' is no JSON", path);
+        return json;
+}
+
+/* Takes over status. */
+static json_t *document(json_t *status)
+{
+        return json_pack("{s:[{s:s, s:b, s:f, s:n, s:o, s:[{s:s, s:n, s:i, s:i, s:i, s:[{s:s, s:i, s:f, "
+                         "s:b}], s:i}]}]}",
+                         "instances", "socket", "/run/sqmgr/read.sock", "reachable", 1, "age_seconds", 0.2,
+                         "error", "status", status, "queues", "url", "redis://127.0.0.1:6379/0", "error",
+                         "retry", 1, "schedule", 2, "dead", 3, "queues", "name", "default", "size", 128,
+                         "latency_seconds", 1.5, "paused", 1, "queues_left_out", 2);
+}
+
+static json_t *events(void)
+{
+        json_t *reply = load("events"), *list = json_incref(json_object_get(reply, "events")), *event;
+        size_t i;
+
+        json_decref(reply);
+        json_array_foreach(list, i, event)
+        {
+                json_object_set_new(event, "socket", json_string("/run/sqmgr/read.sock"));
+        }
+        return list;
+}
+
+static char *render(enum page_part part, const json_t *status, const json_t *list)
+{
+        char *text = NULL;
+        size_t size = 0;
+
+        ck_assert_int_eq(page_render(part, status, list, NOW, &text, &size), 0);
+        ck_assert_uint_eq(strlen(text), size);
+        return text;
+}
+
+static bool is_foreign(const char *key)
+{
+        for (size_t i = 0; i < ELEMENTSOF(foreign); i++)
+                if (strcmp(foreign[i], key) == 0)
+                        return true;
+        return false;
+}
+
+/* Each string of foreign origin gets a tail. */
+static void add_tails(json_t *json, const char *tail)
+{
+        json_t *value;
+        const char *key;
+        size_t i;
+
+        json_array_foreach(json, i, value)
+        {
+                add_tails(value, tail);
+        }
+        json_object_foreach(json, key, value)
+        {
+                _cleanup_free_ char *text = NULL;
+
+                add_tails(value, tail);
+                if (!json_is_string(value) || !is_foreign(key))
+                        continue;
+                ck_assert_int_ge(asprintf(&text, "%s%s", json_string_value(value), tail), 0);
+                ck_assert_int_eq(json_string_set(value, text), 0);
+        }
+}
+
+static char *skeleton_with(enum page_part part, const char *golden, const char *tail, char **ret_html)
+{
+        json_t *status = document(load(golden)), *list = events();
+
+        add_tails(status, tail);
+        add_tails(list, tail);
+        char *html = render(part, status, list), *skeleton = skeleton_of(html);
+        ck_assert_msg(skeleton, "not well-formed with '%s'", tail);
+        json_decref(status);
+        json_decref(list);
+        *ret_html = html;
+        return skeleton;
+}
+
+START_TEST(no_foreign_text_becomes_markup)
+{
+        static const char *const tails[] = {
+                "<script>alert(1)</script>",
+                "\" onclick=\"alert(1)",
+                "' onload='x",
+                "--><!--",
+                "</td></table></style>",
+                "&lt;&#60;&nbsp;",
+                "]]><![CDATA[",
+                "\n\t\r",
+                "\u202e\u2066\ufeff\xc2\x85",
+                "%s%n%%",
+                "/><img src=x onerror=y>",
+        };
+        static const char *const goldens[] = {"status", "status-troubled"};
+
+        for (size_t g = 0; g < ELEMENTSOF(goldens); g++)
+                for (int part = PAGE_WHOLE; part <= PAGE_LIVE; part++) {
+                        char *html, *clean = skeleton_with((enum page_part)part, goldens[g], "x", &html);
+
+                        free(html);
+                        for (size_t i = 0; i < ELEMENTSOF(tails); i++) {
+                                char *hostile =
+                                        skeleton_with((enum page_part)part, goldens[g], tails[i], &html);
+
+                                ck_assert_str_eq(hostile, clean);
+                                ck_assert_ptr_null(strstr(html, "\u202e"));
+                                free(hostile);
+                                free(html);
+                        }
+                        free(clean);
+                }
+}
+END_TEST
+
+START_TEST(skeletons_show_what_is_wrong)
+{
+        static const char *const bad[] = {"<p>",      "</p>",  "<p></b>",         "<p a=b></p>",
+                                          "<p>&</p>", "a > b", "<p a=\"<\"></p>", "<p a=\"\" \"></p>",
+                                          "\x01"};
+
+        for (size_t i = 0; i < ELEMENTSOF(bad); i++)
+                ck_assert_msg(!skeleton_of(bad[i]), "'%s' is taken", bad[i]);
+        char *good = skeleton_of("<p a=\"&lt;\">x<br/>&amp;</p>");
+        ck_assert_str_eq(good, "(p a(br))");
+        free(good);
+}
+END_TEST
+
+/* A fleet of two that is well, and its JSON changed by one more object. */
+static json_t *status_with(const char *change)
+{
+        json_t *worker = json_pack("{s:s, s:i, s:s, s:b, s:i, s:i, s:i, s:s, s:f}", "id", "default/1", "pid",
+                                   7, "state", "active", "ready", 1, "generation", 1, "busy", 2,
+                                   "concurrency", 5, "evidence", "redis", "beat_age_seconds", 1.0);
+        json_t *fleet =
+                json_pack("{s:s, s:s, s:i, s:i, s:s, s:[o, O]}", "name", "default", "framework", "sidekiq",
+                          "target", 2, "active", 2, "state", "running", "workers", worker, worker);
+        json_t *status = json_pack("{s:s, s:[{s:s, s:s}], s:[o]}", "version", "1", "redis", "url",
+                                   "redis://h:1/0", "state", "connected", "fleets", fleet);
+        json_t *changed = json_loads(change, 0, NULL), *redis = json_object_get(changed, "redis"),
+               *shutdown = json_object_get(changed, "shutdown");
+
+        ck_assert_ptr_nonnull(changed);
+        if (redis)
+                json_object_update(json_array_get(json_object_get(status, "redis"), 0), redis);
+        if (shutdown)
+                json_object_set(status, "shutdown", shutdown);
+        json_object_del(changed, "redis");
+        json_object_update(fleet, changed);
+        json_decref(changed);
+        return document(status);
+}
+
+static void check_headline(const char *change, const char *headline, enum page_level level)
+{
+        json_t *status = status_with(change);
+        const struct page page = {.instances = json_object_get(status, "instances"), .now = NOW};
+        char text[PAGE_HEADLINE_MAX];
+
+        ck_assert_int_eq(page_headline(&page, text), level);
+        ck_assert_str_eq(text, headline);
+        json_decref(status);
+}
+
+START_TEST(says_in_a_sentence_whether_all_is_well)
+{
+        check_headline("{}", "All is well.", PAGE_WELL);
+        check_headline("{\"rollout\": {\"state\": \"running\"}}", "All is well.", PAGE_WELL);
+        check_headline("{\"rollout\": {\"state\": \"halted\", \"error\": \"why\"}}",
+                       "default: the restart has halted, the old workers go on.", PAGE_ACT);
+        check_headline("{\"active\": 1}", "default: 1 of 2 active.", PAGE_ACT);
+        check_headline("{\"active\": 1, \"starting\": 1}", "default: 1 of 2 active, 1 starting.", PAGE_LOOK);
+        check_headline("{\"active\": 1, \"crash\": {\"state\": \"failing\"}}",
+                       "default: workers do not stay, 1 of 2 active.", PAGE_ACT);
+        check_headline("{\"crash\": {\"state\": \"recovering\"}}", "default: recovers from crashes.",
+                       PAGE_LOOK);
+        check_headline("{\"active\": 1, \"hung\": 1, \"workers\": [{\"id\": \"default/2\", \"hung\": true}]}",
+                       "default: 1 worker hangs.", PAGE_ACT);
+        check_headline("{\"workers\": [{\"id\": \"default/2\", \"waits_for_code\": \"stale\"}]}",
+                       "default: look at 1 worker.", PAGE_LOOK);
+        check_headline("{\"state\": \"stopped\", \"active\": 0}", "default: stopped.", PAGE_LOOK);
+        check_headline("{\"waits_for_code\": \"places\", \"waits_for\": \"waits\"}",
+                       "default: it is held up.", PAGE_LOOK);
+        check_headline("{\"template\": {\"refused\": \"why\"}}", "default: its workers boot separately.",
+                       PAGE_LOOK);
+        check_headline("{\"redis\": {\"state\": \"down\"}}", "Redis does not answer.", PAGE_ACT);
+        check_headline("{\"redis\": {\"state\": \"connecting\"}}", "Redis has not answered yet.", PAGE_LOOK);
+        check_headline("{\"shutdown\": {\"text\": \"why\"}}", "sqmgr is stopping.", PAGE_LOOK);
+        check_headline("{\"redis\": {\"state\": \"down\"}, \"active\": 1}", "2 things are wrong.", PAGE_ACT);
+        check_headline("{\"state\": \"quiet\", \"template\": {\"refused\": \"why\"}}",
+                       "Nothing is broken, but see 2 things.", PAGE_LOOK);
+}
+END_TEST
+
+START_TEST(shows_the_last_state_of_one_that_is_away)
+{
+        json_t *status = status_with("{\"active\": 0}");
+        json_t *instance = json_array_get(json_object_get(status, "instances"), 0);
+
+        json_object_set_new(instance, "reachable", json_false());
+        json_object_set_new(instance, "age_seconds", json_real(754.2));
+        json_object_set_new(instance, "error", json_string("nobody answers"));
+        char *text = render(PAGE_LIVE, status, NULL);
+        ck_assert_ptr_nonnull(strstr(text, "<h1>sqmgr does not answer.</h1>"));
+        ck_assert_ptr_nonnull(
+                strstr(text, "nobody answers. Its workers go on without it. What is shown of it here is how "
+                             "it was 12min 34s ago."));
+        ck_assert_ptr_nonnull(strstr(text, "<b>0 of 2</b> active"));
+        ck_assert_ptr_nonnull(strstr(text, "as of 12min 34s ago"));
+        ck_assert_ptr_null(strstr(text, "class=\"sign well\""));
+        free(text);
+        json_object_set_new(instance, "status", json_null());
+        text = render(PAGE_WHOLE, status, NULL);
+        ck_assert_ptr_nonnull(strstr(text, "Nothing has been heard of it yet."));
+        free(text);
+        json_decref(status);
+}
+END_TEST
+
+START_TEST(folds_what_needs_nobody)
+{
+        json_t *status = document(load("status"));
+        json_t *fleet = json_array_get(
+                json_object_get(
+                        json_object_get(json_array_get(json_object_get(status, "instances"), 0), "status"),
+                        "fleets"),
+                0);
+        json_t *workers = json_object_get(fleet, "workers"),
+               *settled = json_deep_copy(json_array_get(workers, 3));
+        char id[32];
+
+        for (int i = 0; i < 200; i++) {
+                snprintf(id, sizeof(id), "default/%d", 100 + i);
+                json_object_set_new(settled, "id", json_string(id));
+                json_array_append_new(workers, json_deep_copy(settled));
+        }
+        char *text = render(PAGE_LIVE, status, NULL);
+        const char *hung = strstr(text, "default/7"),
+                   *over = strstr(text, "<th scope=\"row\"><span class=\"of\">default</span>/1<"),
+                   *folded = strstr(text, "<details data-key=\"rest\">"),
+                   *rest = strstr(text, "data-key=\"default/250\"");
+        ck_assert_ptr_nonnull(hung);
+        ck_assert(hung < over && over < folded && folded < rest);
+        ck_assert_ptr_nonnull(strstr(text, "201 more active and ready"));
+        free(text);
+        json_decref(status);
+}
+END_TEST
+
+START_TEST(commands_are_for_a_shell)
+{
+        static const struct {
+                const char *socket, *word, *command;
+        } cases[] = {
+                {"/run/sqmgr/read.sock", "default", "sqmgrctl start default"},
+                {"/run/sqmgr/read.sock", NULL, "sqmgrctl start"},
+                {"/run/sqmgr/read.sock", "a b;$(reboot)", "sqmgrctl start 'a b;$(reboot)'"},
+                {"/run/sqmgr/read.sock", "it's", "sqmgrctl start 'it'\\''s'"},
+                {"/run/sqmgr/read.sock", "-s", "sqmgrctl start '-s'"},
+                {"/run/sqmgr/read.sock", "", "sqmgrctl start ''"},
+                {"/run/sqmgr/shop/read.sock", "x", "sqmgrctl -s /run/sqmgr/shop/control.sock start x"},
+                {"/srv/my app/shop.read.sock", "x", "sqmgrctl -s '/srv/my app/shop.sock' start x"},
+                {"/elsewhere", "x", "sqmgrctl start x"},
+        };
+        char text[PAGE_COMMAND_MAX], word[2000] = "";
+
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++)
+                ck_assert_str_eq(page_command(cases[i].socket, "start", cases[i].word, text),
+                                 cases[i].command);
+        memset(word, '\'', sizeof(word) - 1);
+        ck_assert_str_eq(page_command("/run/sqmgr/read.sock", "start", word, text), "sqmgrctl start");
+}
+END_TEST
+
+static char *printed(const char *value)
+{
+        char *text = NULL;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+
+        html_print(out, "%s", value);
+        fclose(out);
+        return text;
+}
+
+START_TEST(text_is_escaped_and_bounded)
+{
+        static const char *const cases[][2] = {
+                {"a<b>&\"'", "a&lt;b&gt;&amp;&quot;&#39;"},
+                {"é\u4e2d\U0001f600", "é\u4e2d\U0001f600"},
+                {"\x01\x7f\x1b[1m", "???[1m"},
+                {"\xff\xc3 \xe2\x82", "?? ??"},
+                {"\xc0\xaf\xed\xa0\x80", "???"},
+                {"\u202eabc\u200b", "?abc?"},
+                {"\n\t", "\n\t"},
+                {"", ""},
+        };
+        char big[HTML_TEXT_MAX + 100];
+
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                char *text = printed(cases[i][0]);
+
+                ck_assert_str_eq(text, cases[i][1]);
+                free(text);
+        }
+        memset(big, 'x', sizeof(big));
+        /* The cut falls into it. */
+        memcpy(big + HTML_TEXT_MAX - 1, "\u4e2d", 3);
+        big[sizeof(big) - 1] = '\0';
+        char *text = printed(big);
+        ck_assert_uint_eq(strlen(text), HTML_TEXT_MAX - 1 + strlen(" ..."));
+        free(text);
+}
+END_TEST
+
+START_TEST(assets_are_found_by_their_hash)
+{
+        size_t size;
+        const struct asset *page = assets_find(assets_page_script()),
+                           *plot = assets_find(assets_plot_script());
+
+        ck_assert_ptr_nonnull(page);
+        ck_assert_ptr_nonnull(plot);
+        ck_assert(page->size > 1000 && memmem(page->data, page->size, "EventSource", strlen("EventSource")));
+        ck_assert(plot->size > 10000 && memmem(plot->data, plot->size, "uPlot", strlen("uPlot")));
+        ck_assert_ptr_null(assets_find("/page.js"));
+        ck_assert_ptr_null(assets_find(""));
+        const char *style = assets_style(&size);
+        ck_assert(memmem(style, size, "prefers-color-scheme", strlen("prefers-color-scheme")));
+        ck_assert_ptr_null(memmem(style, size, "</", 2));
+        ck_assert_ptr_nonnull(strstr(page_csp(), "style-src 'sha256-"));
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("page");
+        TCase *tests = tcase_create("page");
+
+        tcase_add_test(tests, no_foreign_text_becomes_markup);
+        tcase_add_test(tests, skeletons_show_what_is_wrong);
+        tcase_add_test(tests, says_in_a_sentence_whether_all_is_well);
+        tcase_add_test(tests, shows_the_last_state_of_one_that_is_away);
+        tcase_add_test(tests, folds_what_needs_nobody);
+        tcase_add_test(tests, commands_are_for_a_shell);
+        tcase_add_test(tests, text_is_escaped_and_bounded);
+        tcase_add_test(tests, assets_are_found_by_their_hash);
+        suite_add_tcase(suite, tests);
+        return unit_main(suite);
+}
