@@ -23,7 +23,8 @@ int socket_path_default(const char *service_dir, const char *runtime_dir, char *
         return 0;
 }
 
-char *socket_path_status(const char *socket)
+/* What stands beside it: `WHAT` for a control.sock, `NAME.WHAT` for a NAME.sock. */
+static char *path_beside(const char *socket, const char *what)
 {
         const char *slash = strrchr(socket, '/'), *name = slash ? slash + 1 : socket;
         size_t length = strlen(name), above = (size_t)(name - socket);
@@ -33,7 +34,17 @@ char *socket_path_status(const char *socket)
                 length -= strlen(SUFFIX);
         if (strcmp(name, NAME) == 0)
                 length = 0;
-        int n = asprintf(&path, "%.*s%.*s%sstatus", (int)above, socket, (int)length, name,
-                         length > 0 ? "." : "");
+        int n = asprintf(&path, "%.*s%.*s%s%s", (int)above, socket, (int)length, name, length > 0 ? "." : "",
+                         what);
         return n < 0 ? NULL : path;
+}
+
+char *socket_path_read(const char *socket)
+{
+        return path_beside(socket, "read" SUFFIX);
+}
+
+char *socket_path_status(const char *socket)
+{
+        return path_beside(socket, "status");
 }

@@ -14,6 +14,10 @@
  * Returns 0 with *ret to be freed, NULL where there is no such directory; or -ENOMEM. */
 int socket_path_default(const char *service_dir, const char *runtime_dir, char **ret);
 
+/* Where those who may only look reach sqmgr, beside it: `read.sock` for a control.sock, `NAME.read.sock` for
+ * a NAME.sock. To be freed; NULL: out of memory. */
+char *socket_path_read(const char *socket);
+
 /* Where the status directories of workers are, beside it: `status` for a control.sock, `NAME.status` for a
  * NAME.sock. To be freed; NULL: out of memory. */
 char *socket_path_status(const char *socket);

@@ -335,6 +335,10 @@ static int tell_permission(json_t *parameters)
         const char *dot = strrchr(name, '.');
         const struct control_method *method = control_find_method(dot ? dot + 1 : name);
 
+        if (reply_is_true(parameters, "read_socket"))
+                return say_error(CTL_PERMISSION,
+                                 "not permitted: this socket is for those who may only look, -s or "
+                                 "SQMGR_SOCKET names the one that takes orders");
         if (method && method->access == CONTROL_OWN)
                 return say_error(
                         CTL_PERMISSION,

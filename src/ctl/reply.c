@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What sqmgr answers, as a terminal shows it. */
 #include "ctl/reply.h"
-#include "wire/control.h"
+#include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -26,13 +26,13 @@ const char *reply_names(json_t *names, char text[static REPLY_NAMES_MAX])
 
 char *reply_show_last_lines(char *text)
 {
-        char *at = strstr(text, CONTROL_LAST_LINES_BEGIN);
+        char *at = strstr(text, WITHHOLD_LAST_LINES);
 
         if (!at)
                 return text;
-        at += strlen(CONTROL_LAST_LINES_BEGIN);
+        at += strlen(WITHHOLD_LAST_LINES);
         at[-1] = '\n';
-        while ((at = strchr(at, CONTROL_LAST_LINES_BAR)))
+        while ((at = strchr(at, WITHHOLD_LAST_LINES_BAR)))
                 *at = '\n';
         return text;
 }

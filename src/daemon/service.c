@@ -2,12 +2,15 @@
 /* The control socket's view of the daemon. */
 #include "daemon/service.h"
 #include "config.h"
-#include "daemon/api/doctor.h"
 #include "daemon/api/listen.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/place.h"
+#include "io/users.h"
 #include <grp.h>
+
+/* Its members may look, by read_socket: of sysusers.d. */
+#define READERS "sqmgr-read"
 
 static int on_control_reload(void *userdata, char ***ret_lines)
 {
@@ -27,28 +30,28 @@ static void on_control_queues(void *userdata, struct call *call)
 {
         struct service *service = userdata;
 
-        queue_calls_add(&service->queue_calls, call, false);
+        queue_calls_add(&service->queue_calls, call, QUEUE_QUESTION_QUEUES, clock_now(CLOCK_MONOTONIC));
 }
 
 static void on_control_metrics(void *userdata, struct call *call)
 {
         struct service *service = userdata;
 
-        queue_calls_add(&service->queue_calls, call, true);
+        queue_calls_add(&service->queue_calls, call, QUEUE_QUESTION_METRICS, clock_now(CLOCK_MONOTONIC));
 }
 
 static void on_control_jobs(void *userdata, struct call *call, struct fleet *const *fleets, size_t n_fleets)
 {
         struct service *service = userdata;
 
-        jobs_calls_add(&service->jobs_calls, call, fleets, n_fleets);
+        jobs_calls_add(&service->jobs_calls, call, fleets, n_fleets, clock_now(CLOCK_MONOTONIC));
 }
 
 static void on_control_doctor(void *userdata, struct call *call)
 {
         const struct service *service = userdata;
 
-        doctor_request(service->keeper, call);
+        doctor_request(service->keeper, &service->readers, call);
 }
 
 static size_t on_control_redis(void *userdata, struct status_redis *entries, size_t max)
@@ -92,6 +95,32 @@ static void on_control_changed(void *userdata)
 static usec_t on_control_now(void *userdata _unused_)
 {
         return clock_now(CLOCK_MONOTONIC);
+}
+
+/* Workers are not left alone because nobody can look at them: what goes wrong is told. */
+static void open_view(struct service *service, int inherited)
+{
+        struct listener_place place = {
+                .path = settings_read_socket(service->keeper->crew->world->settings),
+                .mode = 0600,
+                .group = CONTROL_NO_GROUP,
+                .inherited = inherited,
+        };
+        char error[512];
+
+        if (!place.path) {
+                listener_drop(inherited);
+                return;
+        }
+        if (users_group(READERS, &place.group) && (geteuid() == 0 || group_member(place.group))) {
+                place.mode = 0660;
+                service->readers.group = READERS;
+        } else {
+                place.group = CONTROL_NO_GROUP;
+        }
+        service->readers.may_connect = server_open_view(service->server, &place, error, sizeof(error)) == 0;
+        if (!service->readers.may_connect)
+                log_error("read_socket: %s, nobody can look there until sqmgr is restarted", error);
 }
 
 int service_start(struct service *service, const struct handover *handover)
@@ -142,6 +171,8 @@ int service_start(struct service *service, const struct handover *handover)
         options.userdata = service->control;
         r = server_new(crew->event, &options, &service->server, error, sizeof(error));
         if (r >= 0)
+                open_view(service, handover->view_fd);
+        if (r >= 0)
                 r = place_explain(settings->state_file, error, sizeof(error));
         if (r >= 0)
                 r = listener_lock(settings->state_file, &service->state_lock_fd, error, sizeof(error));
@@ -165,5 +196,6 @@ void service_end(struct service *service)
 {
         service->server = server_free(service->server);
         service->control = control_free(service->control);
+        queue_calls_forget(&service->queue_calls, USEC_INFINITY);
         service->state_lock_fd = close_fd(service->state_lock_fd);
 }

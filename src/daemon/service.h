@@ -2,6 +2,7 @@
 /* The control socket's view of the daemon. */
 #pragma once
 
+#include "daemon/api/doctor.h"
 #include "daemon/api/handover.h"
 #include "daemon/api/jobs.h"
 #include "daemon/api/queue_calls.h"
@@ -18,6 +19,7 @@ struct service {
         struct jobs_calls jobs_calls;
         struct control *control;
         struct server *server;
+        struct doctor_readers readers;
         int state_lock_fd; /* -1: not locked */
 };
 

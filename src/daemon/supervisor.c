@@ -133,7 +133,7 @@ static void plan(struct supervisor *supervisor)
         usec_t now = clocks.monotonic;
 
         if (queue_reading_turn(&supervisor->queue_reading))
-                queue_calls_answer(&service->queue_calls, service->control);
+                queue_calls_answer(&service->queue_calls, service->control, now);
         work_lists_turn(world);
         if (pass_run(&supervisor->turn.pass, &ops, &clocks, supervisor) < 0)
                 log_error("memory is short: the plan is incomplete, and made again at the next look");
@@ -142,6 +142,7 @@ static void plan(struct supervisor *supervisor)
         if (!supervisor->keeper.search)
                 status_files_tidy(&supervisor->crew);
         control_tick(service->control, now);
+        queue_calls_forget(&service->queue_calls, now);
         tell_systemd(&supervisor->tell, world, now);
         if (world->shutting_down && !anything_lives(world) && !rescues_hold_the_end(&supervisor->crew, now) &&
             (world->shutdown_now || !after_exits_run(&supervisor->crew)))

@@ -3,6 +3,7 @@
 #include "frameworks/redis_queues.h"
 #include "io/asks.h"
 #include "io/clock.h"
+#include "wire/withhold.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,6 +38,14 @@ static void fail(struct queues_read *read, const char *error)
 {
         if (read->error[0] == '\0')
                 snprintf(read->error, sizeof(read->error), "%s", error);
+}
+
+static void fail_in_its_words(struct queues_read *read, const char *answer)
+{
+        char error[sizeof(read->error)];
+
+        snprintf(error, sizeof(error), WITHHOLD_ANSWER "%.200s'", answer);
+        fail(read, error);
 }
 
 /* Where it cannot be sent the read has failed. */
@@ -144,7 +153,7 @@ static void on_reply(const redisReply *reply, size_t tag, void *userdata)
         if (!reply)
                 fail(read, "Redis went away or did not answer in time");
         else if (reply->type == REDIS_REPLY_ERROR && !(read->each && is_wrong_type(reply)))
-                fail(read, reply->str); /* in Redis' own words */
+                fail_in_its_words(read, reply->str);
         else if (read->each)
                 format->take_each(reply, tag % format->n_each, queues, &queues->list[tag / format->n_each]);
         else

@@ -2,6 +2,7 @@
 /* Reads what processes run from one Redis; see the header. */
 #include "frameworks/redis_works.h"
 #include "io/asks.h"
+#include "wire/withhold.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,7 +68,7 @@ static void on_list(const redisReply *reply, size_t tag, void *userdata)
         if (!reply)
                 snprintf(works->error, sizeof(works->error), "the connection was lost");
         else if (reply->type == REDIS_REPLY_ERROR)
-                snprintf(works->error, sizeof(works->error), "it answers '%s'", reply->str);
+                snprintf(works->error, sizeof(works->error), WITHHOLD_ANSWER "%s'", reply->str);
         else if (works->format->take(reply, tag % each, &works->lists[tag / each]) < 0)
                 too_little_memory(works);
 }

@@ -543,14 +543,19 @@ static void check_places(const struct settings_draft *draft, struct settings_err
                          struct settings_errors *warnings)
 {
         const struct settings *settings = settings_draft_settings(draft);
+        /* By default it is beside the socket. */
+        bool read_given = settings_draft_line(draft, NULL, SETTINGS_SQMGR, "read_socket") > 0;
         const struct {
                 const char *key, *path;
-        } places[] = {{"socket", settings->socket}, {"state_file", settings->state_file}};
+        } places[] = {{"socket", settings->socket},
+                      {"read_socket", read_given ? settings_read_socket(settings) : NULL},
+                      {"state_file", settings->state_file}};
         char why[1024];
 
         for (size_t i = 0; i < ELEMENTSOF(places); i++) {
                 unsigned line = settings_draft_line(draft, NULL, SETTINGS_SQMGR, places[i].key);
-                int r = settings->socket ? place_explain(places[i].path, why, sizeof(why)) : 0;
+                int r = settings->socket && places[i].path ? place_explain(places[i].path, why, sizeof(why))
+                                                           : 0;
 
                 if (r == -EPERM)
                         settings_errors_add(errors, line, "%s: %s", places[i].key, why);

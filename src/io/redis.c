@@ -9,6 +9,7 @@
 #include "io/sentinel.h"
 #include "io/tls.h"
 #include "settings/redis_url.h"
+#include "wire/withhold.h"
 #include <hiredis/hiredis.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -226,7 +227,7 @@ static void on_probe(struct redis *redis, const redisReply *reply, _unused_ void
         if (!reply || redis->phase != PHASE_LOGIN)
                 return;
         if (reply->type == REDIS_REPLY_ERROR) {
-                attempt_failed(redis, "the server refuses to be read: %.160s", reply->str);
+                attempt_failed(redis, "it cannot be read: " WITHHOLD_ANSWER "%.160s'", reply->str);
                 return;
         }
         if (reply->type != REDIS_REPLY_INTEGER) {
@@ -242,7 +243,8 @@ static void on_probe(struct redis *redis, const redisReply *reply, _unused_ void
 static void on_select(struct redis *redis, const redisReply *reply, _unused_ void *userdata)
 {
         if (reply && reply->type == REDIS_REPLY_ERROR)
-                attempt_failed(redis, "database %u cannot be used: %.160s", redis->url.db, reply->str);
+                attempt_failed(redis, "database %u cannot be used: " WITHHOLD_ANSWER "%.160s'", redis->url.db,
+                               reply->str);
 }
 
 /* The text of the error is not told: some servers repeat the arguments in it. */
@@ -266,7 +268,8 @@ static void on_role(struct redis *redis, const redisReply *reply, _unused_ void 
         if (!reply)
                 return;
         if (reply->type == REDIS_REPLY_ERROR)
-                attempt_failed(redis, "%s does not tell its role: %.160s", redis->server_text, reply->str);
+                attempt_failed(redis, "%s does not tell its role: " WITHHOLD_ANSWER "%.160s'",
+                               redis->server_text, reply->str);
         else if (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0 ||
                  reply->element[0]->type != REDIS_REPLY_STRING)
                 attempt_failed(redis, "what answers at %s is not a Redis", redis->server_text);

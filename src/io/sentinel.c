@@ -7,6 +7,7 @@
 #include "io/connection.h"
 #include "settings/redis_url.h"
 #include "settings/settings.h"
+#include "wire/withhold.h"
 #include <hiredis/hiredis.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -162,7 +163,7 @@ static void on_error(struct sentinel *sentinel, const char *error)
         else if (strncmp(error, "NOAUTH", strlen("NOAUTH")) == 0)
                 try_next(sentinel, "it asks for a password: set sentinel_password");
         else
-                try_next(sentinel, "it says: %.160s", error);
+                try_next(sentinel, WITHHOLD_ANSWER "%.160s'", error);
 }
 
 static void on_reply(_unused_ struct connection *connection, const redisReply *reply, void *userdata)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of users. */
+/* The names of users and groups. */
 #include "io/users.h"
+#include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,4 +25,21 @@ void users_name(uid_t uid, char *name, size_t size)
                         break;
                 }
         (void)fclose(file);
+}
+
+bool users_group(const char *name, gid_t *ret)
+{
+        FILE *file = fopen("/etc/group", "re");
+        const struct group *group;
+        bool found = false;
+
+        /* It takes lines of any length: groups have many members. */
+        while (file && !found && (group = fgetgrent(file))) {
+                found = strcmp(group->gr_name, name) == 0;
+                if (found)
+                        *ret = group->gr_gid;
+        }
+        if (file)
+                (void)fclose(file);
+        return found;
 }

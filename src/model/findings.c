@@ -144,6 +144,27 @@ void doctor_redis(struct findings *findings, const struct doctor_redis *redis)
         check_persistence(findings, redis, about);
 }
 
+/* Who sees how things stand without a right to change them. */
+static void check_readers(struct findings *findings, const struct doctor_machine *machine,
+                          const struct settings *settings)
+{
+        static const char about[] = "read socket";
+        const char *path = settings_read_socket(settings);
+
+        if (!path)
+                add(findings, FINDING_OK, about, NULL, "there is none");
+        else if (!machine->has_readers)
+                add(findings, FINDING_PROBLEM, about,
+                    "mend what the log says of read_socket, and restart sqmgr itself, its workers live on",
+                    "'%s' could not be opened: nobody can look there", path);
+        else if (machine->readers)
+                add(findings, FINDING_OK, about, NULL,
+                    "members of the group '%s' may look on '%s', and give no order", machine->readers, path);
+        else
+                add(findings, FINDING_OK, about, NULL,
+                    "root and sqmgr's own user alone may look on '%s', and give no order there", path);
+}
+
 void doctor_machine(struct findings *findings, const struct doctor_machine *machine,
                     const struct world *world, usec_t now)
 {
@@ -177,6 +198,7 @@ void doctor_machine(struct findings *findings, const struct doctor_machine *mach
                     strerrordesc_np(machine->save_error));
         else
                 add(findings, FINDING_OK, state, NULL, "'%s' is written", world->settings->state_file);
+        check_readers(findings, machine, world->settings);
 }
 
 static void check_environment(struct findings *findings, const struct fleet_settings *settings,

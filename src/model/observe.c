@@ -5,6 +5,7 @@
 #include "model/backoff.h"
 #include "model/failure.h"
 #include "model/rollout.h"
+#include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -209,7 +210,7 @@ void observe_start_failed(struct fleet *fleet, unsigned index, const char *why, 
         /* A try uses a freed place up, too: the next one waits. */
         if (fleet->crash.freed > 0)
                 fleet->crash.freed--;
-        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s could not be started: %s",
+        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s " WITHHOLD_NOT_STARTED "%s",
                  WORKER_ID_OF(fleet->settings->name, index), why);
         world_event(fleet->world, EVENT_START_FAILED, fleet, NULL, "%s", fleet->crash_last);
         fleet->lines_token = 0;

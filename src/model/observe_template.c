@@ -4,6 +4,7 @@
 #include "base/parse.h"
 #include "model/failure.h"
 #include "model/rollout.h"
+#include "wire/withhold.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -106,7 +107,7 @@ struct template *template_observe_started(struct fleet *fleet, pid_t pid, uint64
 void template_observe_start_failed(struct fleet *fleet, const char *why, usec_t now)
 {
         snprintf(fleet->crash_last, sizeof(fleet->crash_last),
-                 "the template of fleet '%s' could not be started: %s", fleet->settings->name, why);
+                 "the template of fleet '%s' " WITHHOLD_NOT_STARTED "%s", fleet->settings->name, why);
         fleet->lines_token = 0;
         tell_failure(fleet, fleet->generation, now, now);
 }
@@ -257,7 +258,7 @@ void template_observe_fork_failed(struct template *template, int error, const ch
         if (fleet->crash.freed > 0)
                 fleet->crash.freed--;
         fleet->preload.retry_at = 0;
-        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s could not be forked: %s",
+        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s " WITHHOLD_NOT_FORKED "%s",
                  WORKER_ID_OF(fleet->settings->name, index), why);
         fleet->lines_token = 0;
         observe_failure(fleet, template->generation, asked_at, now);

@@ -7,7 +7,7 @@
 #include "model/observe.h"
 #include "model/template.h"
 #include "model/world.h"
-#include "wire/control.h"
+#include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -529,7 +529,7 @@ const char *crash_state_name(enum crash_state state)
 /* What it died of, or the like of it, made the restart halt: it has been told. */
 static bool halt_tells(const struct fleet *fleet)
 {
-        const char *last = fleet->crash_last, *lines = strstr(last, CONTROL_LAST_LINES_BEGIN);
+        const char *last = fleet->crash_last, *lines = strstr(last, WITHHOLD_LAST_LINES);
 
         return fleet->rollout.state == ROLLOUT_HALTED && strstr(fleet->rollout.error, lines ? lines : last);
 }
@@ -599,9 +599,9 @@ void exit_lines_quote(char *text, size_t size, const char *lines)
 
         if (lines[0] == '\0')
                 return;
-        snprintf(text + length, size - length, CONTROL_LAST_LINES_BEGIN "%s", lines);
+        snprintf(text + length, size - length, WITHHOLD_LAST_LINES "%s", lines);
         for (char *at = text + length; (at = strchr(at, '\n')); at++)
-                *at = CONTROL_LAST_LINES_BAR;
+                *at = WITHHOLD_LAST_LINES_BAR;
         /* Cut at its bound, it may end within a character. */
         printable_replace(text, strlen(text), true);
 }
@@ -609,7 +609,7 @@ void exit_lines_quote(char *text, size_t size, const char *lines)
 void exit_status_text(const struct exit_status *exit, char *text, size_t size)
 {
         if (exit->launch_error)
-                snprintf(text, size, "could not be started: %s", exit->launch_error);
+                snprintf(text, size, WITHHOLD_NOT_STARTED "%s", exit->launch_error);
         else if (!exit->known)
                 snprintf(text, size, "exited, status unknown");
         else if (exit->by_signal)

@@ -492,6 +492,32 @@ static int finish_redis(const struct settings_draft *draft, struct settings_erro
         return r;
 }
 
+/* A path of the socket that leaves no room for the default of this one was good before there was any. */
+static int finish_read_socket(const struct settings_draft *draft, struct settings_errors *errors)
+{
+        struct settings *s = draft->settings;
+        unsigned line = draft_line(draft, SETTINGS_SQMGR, "read_socket");
+
+        if (!s->read_socket) {
+                s->read_socket = socket_path_read(s->socket);
+                if (s->read_socket && strlen(s->read_socket) > SOCKET_PATH_MAX) {
+                        free(s->read_socket);
+                        s->read_socket = strdup("none");
+                }
+                return s->read_socket ? 0 : -ENOMEM;
+        }
+        if (strlen(s->read_socket) > SOCKET_PATH_MAX)
+                settings_errors_add(errors, line,
+                                    "read_socket = %s: the path of the socket has at most %d bytes",
+                                    s->read_socket, SOCKET_PATH_MAX);
+        if (strcmp(s->read_socket, s->socket) == 0)
+                settings_errors_add(
+                        errors, line,
+                        "read_socket = %s: this is the control socket, name another path, or none",
+                        s->read_socket);
+        return 0;
+}
+
 static int finish_paths(const struct settings_draft *draft, struct settings_errors *errors)
 {
         struct settings *s = draft->settings;
@@ -518,7 +544,7 @@ static int finish_paths(const struct settings_draft *draft, struct settings_erro
                 s->state_file = NULL;
                 return -ENOMEM;
         }
-        return 0;
+        return finish_read_socket(draft, errors);
 }
 
 /* Never as root without its own word. Whether there is such a user, the reader of the file finds out. */

@@ -22,6 +22,7 @@ enum settings_type {
         SETTINGS_COMMAND,     /* char *: words */
         SETTINGS_ENVIRONMENT, /* char *: words, each K=V */
         SETTINGS_LOG,         /* char *: inherit, journal, or an absolute path */
+        SETTINGS_SOCKET,      /* char *: none, or an absolute path */
         SETTINGS_COUNTS,      /* char *: see settings/limits.h */
         SETTINGS_DURATIONS,   /* char *: the same */
         SETTINGS_LIMIT,       /* char *: see settings/resources.h */

@@ -142,6 +142,7 @@ struct settings {
         char *socket;
         mode_t socket_mode;
         char *socket_group;
+        char *read_socket; /* "none", or a path; see settings_read_socket() */
         char *state_file;
         usec_t check_interval;
         int log_level; /* syslog's: LOG_DEBUG, LOG_INFO, ... */
@@ -166,6 +167,14 @@ static inline void settings_free_pointer(struct settings **settings)
         *settings = settings_free(*settings);
 }
 #define _cleanup_settings_ _cleanup_(settings_free_pointer)
+
+/* Where those who may only look reach sqmgr; NULL: nowhere. */
+static inline const char *settings_read_socket(const struct settings *settings)
+{
+        const char *path = settings->read_socket;
+
+        return path && path[0] == '/' ? path : NULL;
+}
 
 #define STALL_MINIMUM_USEC (5 * USEC_PER_SEC)
 /* How late a tick may be, in microseconds, before time is in doubt. */

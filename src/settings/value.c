@@ -142,6 +142,8 @@ static int parse_text(const struct settings_key *key, const char *text, char **f
         if (key->type == SETTINGS_LOG && text[0] != '/' && strcmp(text, "inherit") != 0 &&
             strcmp(text, "journal") != 0)
                 return refuse(why, "must be inherit, journal, or an absolute path: it begins with '/'");
+        if (key->type == SETTINGS_SOCKET && text[0] != '/' && strcasecmp(text, "none") != 0)
+                return refuse(why, "must be none, or an absolute path: it begins with '/'");
         if (key->type == SETTINGS_COMMAND)
                 r = check_command(text, why);
         else if (key->type == SETTINGS_ENVIRONMENT)

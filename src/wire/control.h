@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The control interface: its methods, who may call which, and its description for introspection.
  *
- * GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues, GetDiagnosis, Follow, Ping and GetVersion only read.
- * Restart, Abort, Quiet, Stop, Start, Scale and Reload each record an order and answer at once; Reexec is
- * answered by the new image. Restart and Follow called with `more` go on to answer each time that something
- * moved, until the rollouts of all their fleets have ended. A list of fleets that is null or empty means all
- * fleets.
+ * GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues, GetDiagnosis, Follow, Ping and GetVersion only read;
+ * all but GetDiagnosis, which tells of commands and users and asks each Redis anew, are answered on
+ * read_socket, too. Restart, Abort, Quiet, Stop, Start, Scale and Reload each record an order and answer at
+ * once; Reexec is answered by the new image. Restart and Follow called with `more` go on to answer each time
+ * that something moved, until the rollouts of all their fleets have ended. A list of fleets that is null or
+ * empty means all fleets.
  */
 #pragma once
 
@@ -18,13 +19,10 @@
 #define CONTROL_UNKNOWN_WORKER CONTROL_INTERFACE ".UnknownWorker"
 #define CONTROL_REFUSED        CONTROL_INTERFACE ".Refused"
 
-/* How a sentence quotes the last lines that a worker wrote: from where on, and what stands between two. */
-#define CONTROL_LAST_LINES_BEGIN "; its last lines: "
-#define CONTROL_LAST_LINES_BAR   '|'
-
 /* Each class of methods includes those above it. */
 enum control_access {
-        CONTROL_READ,    /* whoever may connect */
+        CONTROL_VIEW,    /* whoever may connect to read_socket: withhold.h says what he is not told */
+        CONTROL_READ,    /* whoever may connect to the control socket */
         CONTROL_OPERATE, /* members of socket_group */
         CONTROL_OWN,     /* root and the user that sqmgr runs as */
 };
@@ -37,9 +35,9 @@ struct control_method {
 
 /* ROW(method, name, access, more): the handler of each in the daemon is handle_NAME(). */
 #define CONTROL_METHODS(ROW)                                                                                 \
-        ROW(GetStatus, get_status, CONTROL_READ, false)                                                      \
+        ROW(GetStatus, get_status, CONTROL_VIEW, false)                                                      \
         ROW(Restart, restart, CONTROL_OPERATE, true)                                                         \
-        ROW(Follow, follow, CONTROL_READ, true)                                                              \
+        ROW(Follow, follow, CONTROL_VIEW, true)                                                              \
         ROW(Abort, abort, CONTROL_OPERATE, false)                                                            \
         ROW(Quiet, quiet, CONTROL_OPERATE, false)                                                            \
         ROW(Stop, stop, CONTROL_OPERATE, false)                                                              \
@@ -47,13 +45,13 @@ struct control_method {
         ROW(Scale, scale, CONTROL_OPERATE, false)                                                            \
         ROW(Reload, reload, CONTROL_OPERATE, false)                                                          \
         ROW(Reexec, reexec, CONTROL_OWN, false)                                                              \
-        ROW(GetEvents, get_events, CONTROL_READ, true)                                                       \
-        ROW(GetJobs, get_jobs, CONTROL_READ, false)                                                          \
-        ROW(GetMetrics, get_metrics, CONTROL_READ, false)                                                    \
-        ROW(GetQueues, get_queues, CONTROL_READ, false)                                                      \
+        ROW(GetEvents, get_events, CONTROL_VIEW, true)                                                       \
+        ROW(GetJobs, get_jobs, CONTROL_VIEW, false)                                                          \
+        ROW(GetMetrics, get_metrics, CONTROL_VIEW, false)                                                    \
+        ROW(GetQueues, get_queues, CONTROL_VIEW, false)                                                      \
         ROW(GetDiagnosis, get_diagnosis, CONTROL_READ, false)                                                \
-        ROW(Ping, ping, CONTROL_READ, false)                                                                 \
-        ROW(GetVersion, get_version, CONTROL_READ, false)
+        ROW(Ping, ping, CONTROL_VIEW, false)                                                                 \
+        ROW(GetVersion, get_version, CONTROL_VIEW, false)
 
 extern const struct control_method control_methods[];
 extern const size_t control_n_methods;

@@ -71,7 +71,7 @@ END
         start_sqmgr
         wait_until 60 ready 2
         told preload-refused 1
-        refused_like "its application leaves socket [0-9]* to $folder/redis.sock open, which all workers would share"
+        refused_like "its application leaves open what all workers would share: socket [0-9]* to $folder/redis.sock"
         fleet_is 'all(.workers[]; .forked | not)'
         wait_until 20 all_are_known
         old=$(worker_pids)

@@ -88,7 +88,7 @@ start_fleet() { # COMMAND
         refusals() { redis info commandstats | sed -n 's/^cmdstat_smembers:.*rejected_calls=\([0-9]*\).*/\1/p' | grep .; }
         has_refused() { [ "$(refusals)" -ge 4 ]; }
         wait_until 30 has_refused
-        wait_until 10 grep -q 'its queues cannot be read, and their limits are not watched: NOPERM' sqmgr.log
+        wait_until 10 grep -q 'its queues cannot be read, and their limits are not watched: it answers .NOPERM' sqmgr.log
         [ "$(grep -c 'limits are not watched' sqmgr.log)" = 1 ]
 }
 

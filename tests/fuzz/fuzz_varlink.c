@@ -63,7 +63,7 @@ static void on_question(void *userdata _unused_, struct call *call)
 
 static void on_metrics(void *userdata _unused_, struct call *call)
 {
-        control_reply_metrics(control, call);
+        server_reply(call, control_metrics(control), false);
 }
 
 static size_t on_redis(void *userdata _unused_, struct status_redis *entries _unused_, size_t max _unused_)

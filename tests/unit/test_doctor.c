@@ -32,6 +32,20 @@ static void expect(const char *expected)
         findings_clear(&findings);
 }
 
+/* The last of them alone. */
+static void expect_last(const char *expected)
+{
+        while (findings.n > 1) {
+                struct finding *first = findings.list;
+
+                free(first->about);
+                free(first->text);
+                free(first->remedy);
+                memmove(first, first + 1, --findings.n * sizeof(*first));
+        }
+        expect(expected);
+}
+
 #define GOOD "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\nevicted_keys:0\r\n"
 
 static const struct {
@@ -91,7 +105,8 @@ START_TEST(what_redis_tells_is_judged_and_what_it_refuses_is_said)
 }
 END_TEST
 
-static char state_file[] = "/run/state", name[] = "web", user[] = "app", dyno[] = "DYNO=web.1";
+static char state_file[] = "/run/state", read_socket[] = "/run/read.sock", name[] = "web", user[] = "app",
+            dyno[] = "DYNO=web.1";
 static struct settings settings = {.state_file = state_file};
 static struct fleet_settings fleet_settings;
 static struct world world;
@@ -116,12 +131,27 @@ START_TEST(the_machine_is_judged)
         struct doctor_machine machine = {.overcommit = -1};
 
         doctor_machine(&findings, &machine, &world, T0);
-        expect("ok machine: the clocks agree\nok state file: '/run/state' is written\n");
+        expect("ok machine: the clocks agree\nok state file: '/run/state' is written\nok read socket: there "
+               "is "
+               "none\n");
+        settings.read_socket = read_socket;
         machine = (struct doctor_machine){.has_redis = true, .overcommit = 1};
         world.doubt.since = T0 - 2 * USEC_PER_HOUR;
         doctor_machine(&findings, &machine, &world, T0);
         expect("ok machine: vm.overcommit_memory is 1\nok machine: the clocks agree\n"
-               "ok state file: '/run/state' is written\n");
+               "ok state file: '/run/state' is written\n"
+               "problem read socket: '/run/read.sock' could not be opened: nobody can look there\n");
+        machine.has_readers = true;
+        doctor_machine(&findings, &machine, &world, T0);
+        expect_last(
+                "ok read socket: root and sqmgr's own user alone may look on '/run/read.sock', and give no "
+                "order there\n");
+        machine.readers = "sqmgr-read";
+        doctor_machine(&findings, &machine, &world, T0);
+        expect_last(
+                "ok read socket: members of the group 'sqmgr-read' may look on '/run/read.sock', and give "
+                "no order\n");
+        settings.read_socket = NULL;
         machine = (struct doctor_machine){
                 .has_redis = true, .overcommit = 0, .renamed = &sidekiq_traits, .save_error = ENOSPC};
         world.doubt.since = T0 - 60 * USEC_PER_SEC;
@@ -131,7 +161,8 @@ START_TEST(the_machine_is_judged)
                "warning machine: DYNO is in the environment: Sidekiq beats under that name, and cannot be "
                "matched\n"
                "warning machine: the time was in doubt 1min ago\n"
-               "problem state file: '/run/state' cannot be written: No space left on device\n");
+               "problem state file: '/run/state' cannot be written: No space left on device\n"
+               "ok read socket: there is none\n");
 }
 END_TEST
 

@@ -356,18 +356,21 @@ END_TEST
 /* A start says the same of them: it reads the file by the same function. */
 START_TEST(refuses_a_place_that_others_may_write_to)
 {
-        char open_dir[256], text[700], expected[1500];
+        char open_dir[256], text[900], expected[2000];
 
         snprintf(open_dir, sizeof(open_dir), "%s/open", dir);
         ck_assert_int_eq(mkdir(open_dir, 0700), 0);
         ck_assert_int_eq(chmod(open_dir, 0777), 0);
-        snprintf(text, sizeof(text), "[sqmgr]\nsocket = %s/1\nstate_file = %s/2\n" FLEET, open_dir, open_dir);
+        snprintf(text, sizeof(text), "[sqmgr]\nsocket = %s/1\nstate_file = %s/2\nread_socket = %s/3\n" FLEET,
+                 open_dir, open_dir, open_dir);
         write_bytes(text, strlen(text));
         snprintf(expected, sizeof(expected),
                  "f:2: socket: '%s/1': others may write to the directory '%s', and put something else there\n"
                  "f:3: state_file: '%s/2': others may write to the directory '%s', and put something else "
+                 "there\n"
+                 "f:4: read_socket: '%s/3': others may write to the directory '%s', and put something else "
                  "there\n",
-                 open_dir, open_dir, open_dir, open_dir);
+                 open_dir, open_dir, open_dir, open_dir, open_dir, open_dir);
         assert_tells(&as_user, expected);
         ck_assert_int_eq(chmod(open_dir, 0755), 0);
         assert_tells(&as_user, "");

@@ -11,7 +11,7 @@
 #define IDENTITY "host:77:0123456789ab"
 #define GET_JOBS "{\"method\":\"org.sqmgr.Control.GetJobs\",\"parameters\":%s}"
 
-static char path[80];
+static char path[80], view_path[80];
 static struct server *server;
 static struct jobs_calls calls;
 
@@ -22,10 +22,13 @@ static void on_call(struct call *call, const struct control_method *method _unus
         json_int_t one = json_integer_value(json_object_get(parameters, "fleet"));
 
         if (one > 0)
-                jobs_calls_add(&calls, call, &crew_world->fleets[one - 1], 1);
+                jobs_calls_add(&calls, call, &crew_world->fleets[one - 1], 1, clock_now(CLOCK_MONOTONIC));
         else
-                jobs_calls_add(&calls, call, crew_world->fleets, crew_world->n_fleets);
+                jobs_calls_add(&calls, call, crew_world->fleets, crew_world->n_fleets,
+                               clock_now(CLOCK_MONOTONIC));
 }
+
+static bool views; /* the clients connect where one may only look */
 
 static void setup(void)
 {
@@ -45,6 +48,10 @@ static void setup(void)
         snprintf(path, sizeof(path), "%s/control.sock", server_directory);
         calls = (struct jobs_calls){0};
         ck_assert_msg(server_new(event, &options, &server, error, sizeof(error)) == 0, "%s", error);
+        const struct listener_place place = {.path = view_path, .mode = 0600, .group = CONTROL_NO_GROUP};
+        snprintf(view_path, sizeof(view_path), "%s/read.sock", server_directory);
+        ck_assert_msg(server_open_view(server, &place, error, sizeof(error)) == 0, "%s", error);
+        views = false;
 
         struct worker *worker = crew_start_worker();
         ck_assert_ptr_nonnull(worker->process);
@@ -90,7 +97,7 @@ static long long n_readings(void)
 
 static struct client ask(const char *parameters)
 {
-        struct client client = client_open(path);
+        struct client client = client_open(views ? view_path : path);
         char text[128];
 
         snprintf(text, sizeof(text), GET_JOBS, parameters);
@@ -158,6 +165,40 @@ START_TEST(who_asks_for_other_fleets_has_an_answer_of_his_own)
 }
 END_TEST
 
+START_TEST(who_may_only_look_has_redis_asked_once_a_second)
+{
+        put_jobs(3, 10);
+        ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
+        views = true;
+        struct client first = ask("{}");
+        take_all();
+        struct client same = ask("{}"), other = ask("{\"fleet\":1}");
+        ck_assert_int_eq(n_jobs(&other), -1);
+        views = false;
+        struct client orders = ask("{\"fleet\":1}");
+        take_all();
+        ck_assert_int_eq(kill(server_pid, SIGCONT), 0);
+        ck_assert_int_eq(n_jobs(&first), 3);
+        ck_assert_int_eq(n_jobs(&same), 3);
+        ck_assert_int_eq(n_jobs(&orders), 3);
+        client_end(&orders);
+
+        /* One is over, but was within the second: the time of this test has no end. */
+        calls.view_at = clock_now(CLOCK_MONOTONIC) + USEC_PER_HOUR;
+        views = true;
+        struct client late = ask("{}");
+        ck_assert_int_eq(n_jobs(&late), -1);
+        calls.view_at = clock_now(CLOCK_MONOTONIC) - USEC_PER_SEC;
+        struct client later = ask("{}");
+        ck_assert_int_eq(n_jobs(&later), 3);
+        client_end(&first);
+        client_end(&same);
+        client_end(&other);
+        client_end(&late);
+        client_end(&later);
+}
+END_TEST
+
 START_TEST(the_last_who_goes_takes_the_reading_along)
 {
         ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
@@ -216,6 +257,7 @@ int main(void)
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_test(cases, one_reading_answers_all_who_ask_meanwhile);
         tcase_add_test(cases, who_asks_for_other_fleets_has_an_answer_of_his_own);
+        tcase_add_test(cases, who_may_only_look_has_redis_asked_once_a_second);
         tcase_add_test(cases, the_last_who_goes_takes_the_reading_along);
         tcase_add_test(cases, many_who_ask_take_little_more_memory_than_one);
         suite_add_tcase(suite, cases);

@@ -67,7 +67,7 @@ static uint64_t on_serial(void *userdata _unused_)
 
 static void on_metrics(void *userdata _unused_, struct call *call)
 {
-        control_reply_metrics(control, call);
+        server_reply(call, control_metrics(control), false);
 }
 
 static void on_changed(void *userdata _unused_)

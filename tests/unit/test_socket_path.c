@@ -29,20 +29,22 @@ START_TEST(is_in_the_services_directory_or_below_the_users)
 END_TEST
 
 static const struct {
-        const char *socket, *status;
-} statuses[] = {
-        {"/run/sqmgr/control.sock", "/run/sqmgr/status"},
-        {"/run/sqmgr/shop.sock", "/run/sqmgr/shop.status"},
-        {"/run/sqmgr/shop", "/run/sqmgr/shop.status"},
-        {"/run/sqmgr/.sock", "/run/sqmgr/.sock.status"},
-        {"/control.sock", "/status"},
+        const char *socket, *status, *read;
+} beside[] = {
+        {"/run/sqmgr/control.sock", "/run/sqmgr/status", "/run/sqmgr/read.sock"},
+        {"/run/sqmgr/shop.sock", "/run/sqmgr/shop.status", "/run/sqmgr/shop.read.sock"},
+        {"/run/sqmgr/shop", "/run/sqmgr/shop.status", "/run/sqmgr/shop.read.sock"},
+        {"/run/sqmgr/.sock", "/run/sqmgr/.sock.status", "/run/sqmgr/.sock.read.sock"},
+        {"/control.sock", "/status", "/read.sock"},
 };
 
-START_TEST(has_the_status_directories_beside_it)
+START_TEST(has_the_status_directories_and_the_read_socket_beside_it)
 {
-        _cleanup_free_ char *path = socket_path_status(statuses[_i].socket);
+        _cleanup_free_ char *status = socket_path_status(beside[_i].socket);
+        _cleanup_free_ char *read = socket_path_read(beside[_i].socket);
 
-        ck_assert_str_eq(path, statuses[_i].status);
+        ck_assert_str_eq(status, beside[_i].status);
+        ck_assert_str_eq(read, beside[_i].read);
 }
 END_TEST
 
@@ -52,7 +54,8 @@ int main(void)
         TCase *cases = tcase_create("all");
 
         tcase_add_loop_test(cases, is_in_the_services_directory_or_below_the_users, 0, ELEMENTSOF(places));
-        tcase_add_loop_test(cases, has_the_status_directories_beside_it, 0, ELEMENTSOF(statuses));
+        tcase_add_loop_test(cases, has_the_status_directories_and_the_read_socket_beside_it, 0,
+                            ELEMENTSOF(beside));
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }

@@ -25,6 +25,17 @@ START_TEST(a_name_is_never_cut_off)
 }
 END_TEST
 
+START_TEST(groups_are_those_of_the_file)
+{
+        gid_t group = 7;
+
+        ck_assert(!users_group("no-such-group", &group));
+        ck_assert_uint_eq(group, 7);
+        ck_assert(users_group("root", &group));
+        ck_assert_uint_eq(group, 0);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("users");
@@ -32,6 +43,7 @@ int main(void)
 
         tcase_add_test(cases, names_who_is_there_and_nobody_else);
         tcase_add_test(cases, a_name_is_never_cut_off);
+        tcase_add_test(cases, groups_are_those_of_the_file);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }

@@ -24,7 +24,7 @@ struct control_host {
         void (*reexec)(void *userdata, struct call *call);
         /* Answers the call once the queues have been read. */
         void (*queues)(void *userdata, struct call *call);
-        /* Has the call answered by control_reply_metrics(), once the queues have been read. */
+        /* Has the call answered with control_metrics(), once the queues have been read. */
         void (*metrics)(void *userdata, struct call *call);
         /* Answers the call with the jobs that run in these fleets, or keeps it until Redis has told. */
         void (*jobs)(void *userdata, struct call *call, struct fleet *const *fleets, size_t n_fleets);
@@ -52,8 +52,8 @@ struct control *control_free(struct control *control);
 void control_handle(struct call *call, const struct control_method *method, json_t *parameters,
                     void *userdata);
 
-/* Answers with what is known now. */
-void control_reply_metrics(struct control *control, struct call *call);
+/* What answers GetMetrics now. To be released; NULL: memory is short. */
+json_t *control_metrics(const struct control *control);
 
 /* What answers a Reexec that the image before was called for. To be released; NULL: memory is short. */
 json_t *control_reexec_reply(const struct control *control);

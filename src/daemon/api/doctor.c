@@ -23,6 +23,7 @@ struct answers {
 
 struct diagnosis {
         const struct keeper *keeper;
+        struct doctor_readers readers;
         struct call *call;
         struct asks *asks;
         struct answers *answers;
@@ -82,14 +83,17 @@ static const struct traits *renamed(const struct settings *settings)
         return NULL;
 }
 
-static struct doctor_machine machine_of(const struct keeper *keeper)
+static struct doctor_machine machine_of(const struct diagnosis *diagnosis)
 {
+        const struct keeper *keeper = diagnosis->keeper;
         const struct crew *crew = keeper->crew;
         struct doctor_machine machine = {
                 .is_root = geteuid() == 0,
                 .renamed = renamed(crew->world->settings),
                 .overcommit = overcommit(),
                 .save_error = -keeper->error,
+                .has_readers = diagnosis->readers.may_connect,
+                .readers = diagnosis->readers.group,
         };
 
         (void)proc_total_memory_bytes(crew->host, &machine.memory_bytes);
@@ -163,7 +167,7 @@ static void finish(void *userdata)
 {
         struct diagnosis *diagnosis = userdata;
         const struct world *world = diagnosis->keeper->crew->world;
-        struct doctor_machine machine = machine_of(diagnosis->keeper);
+        struct doctor_machine machine = machine_of(diagnosis);
         struct findings findings = {0};
 
         for (size_t i = 0; i < diagnosis->n_answers; i++) {
@@ -253,7 +257,7 @@ static void on_cancelled(struct call *call _unused_, void *userdata)
         diagnosis_free(userdata);
 }
 
-void doctor_request(const struct keeper *keeper, struct call *call)
+void doctor_request(const struct keeper *keeper, const struct doctor_readers *readers, struct call *call)
 {
         static const struct asks_ops ops = {.reply = on_reply, .done = finish};
         const struct links *links = &keeper->crew->links;
@@ -268,6 +272,7 @@ void doctor_request(const struct keeper *keeper, struct call *call)
                 return;
         }
         diagnosis->keeper = keeper;
+        diagnosis->readers = *readers;
         diagnosis->call = call;
         diagnosis->n_answers = links->n;
         for (size_t i = 0; i < links->n; i++)

@@ -5,5 +5,11 @@
 #include "daemon/api/server.h"
 #include "daemon/run/keep.h"
 
+/* Who may look by read_socket: as struct doctor_machine has it. */
+struct doctor_readers {
+        bool may_connect;
+        const char *group; /* static */
+};
+
 /* Answers the call once the surroundings have been checked. keeper must outlive the connections to Redis. */
-void doctor_request(const struct keeper *keeper, struct call *call);
+void doctor_request(const struct keeper *keeper, const struct doctor_readers *readers, struct call *call);

@@ -11,7 +11,7 @@
 
 #define VARIABLE "SQMGR_REEXEC"
 /* A kind's name and a number each. */
-#define TEXT_MAX (size_t)(16 * (2 * SERVER_CONNECTIONS_MAX + 1) + 40 * HANDOVER_TEMPLATES_MAX)
+#define TEXT_MAX (size_t)(16 * (2 * SERVER_CONNECTIONS_MAX + 2) + 40 * HANDOVER_TEMPLATES_MAX)
 #define TEMPLATE "template-" /* and the pid of its command */
 
 static int put_fd(char **at, const char *end, const char *kind, int fd)
@@ -33,6 +33,8 @@ int handover_put(const struct handover *handover)
         int r = fd_close_range(STDERR_FILENO + 1, UINT_MAX, true);
         if (r == 0)
                 r = put_fd(&at, end, "listen", handover->listen_fd);
+        if (r == 0 && handover->view_fd > 0)
+                r = put_fd(&at, end, "view", handover->view_fd);
         for (size_t i = 0; i < handover->n_idle && r == 0; i++)
                 r = put_fd(&at, end, "idle", handover->idle[i]);
         for (size_t i = 0; i < handover->n_callers && r == 0; i++)
@@ -51,6 +53,8 @@ int handover_put(const struct handover *handover)
 void handover_undo(const struct handover *handover)
 {
         (void)fcntl(handover->listen_fd, F_SETFD, FD_CLOEXEC);
+        if (handover->view_fd > 0)
+                (void)fcntl(handover->view_fd, F_SETFD, FD_CLOEXEC);
         for (size_t i = 0; i < handover->n_idle; i++)
                 (void)fcntl(handover->idle[i], F_SETFD, FD_CLOEXEC);
         for (size_t i = 0; i < handover->n_callers; i++)
@@ -62,7 +66,7 @@ void handover_undo(const struct handover *handover)
 
 static bool has_fd(const struct handover *handover, int fd)
 {
-        bool has = handover->listen_fd == fd;
+        bool has = handover->listen_fd == fd || handover->view_fd == fd;
 
         for (size_t i = 0; i < handover->n_idle; i++)
                 has |= handover->idle[i] == fd;
@@ -88,6 +92,8 @@ static void take_fd(struct handover *handover, const char *word)
         size_t length = (size_t)(colon - word);
         if (length == strlen("listen") && strncmp(word, "listen", length) == 0 && handover->listen_fd == 0)
                 handover->listen_fd = fd;
+        else if (length == strlen("view") && strncmp(word, "view", length) == 0 && handover->view_fd == 0)
+                handover->view_fd = fd;
         else if (length == strlen("idle") && strncmp(word, "idle", length) == 0 &&
                  handover->n_idle < SERVER_CONNECTIONS_MAX)
                 handover->idle[handover->n_idle++] = fd;

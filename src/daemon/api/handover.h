@@ -11,6 +11,7 @@
 
 struct handover {
         int listen_fd;                    /* 0: none */
+        int view_fd;                      /* the same of those who may only look */
         int idle[SERVER_CONNECTIONS_MAX]; /* connections that wait for nothing */
         size_t n_idle;
         int callers[SERVER_CONNECTIONS_MAX]; /* those that wait for the next image to answer */

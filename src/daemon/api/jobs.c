@@ -9,8 +9,10 @@
 
 /* Names that jobs bring along are cut at this. */
 #define NAME_MAX_BYTES 200
-/* So many readings may be under way: each holds what some workers run. */
-#define QUERIES_MAX 8
+/* So many readings may be under way: each holds what some workers run. Of those who may only look it is one,
+ * and begins at most so often: Redis is not to feel how many they are. */
+#define QUERIES_MAX    8
+#define VIEW_EACH_USEC USEC_PER_SEC
 
 struct place {
         const struct traits *traits; /* of its framework */
@@ -32,7 +34,8 @@ struct reading {
 struct query {
         struct jobs_calls *list;
         struct query *next;
-        char *names; /* of the fleets, a line each: who asks for the same joins */
+        bool is_view; /* of those who may only look */
+        char *names;  /* of the fleets, a line each: who asks for the same joins */
         struct call *calls[SERVER_CONNECTIONS_MAX];
         size_t n_calls;
         struct reading *readings;
@@ -260,21 +263,36 @@ static struct query *query_new(struct jobs_calls *list, size_t n_fleets, char *n
         return query;
 }
 
-void jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *const *fleets, size_t n_fleets)
+/* May one more reading begin? Says why not. */
+static const char *refuses(struct jobs_calls *list, bool view, usec_t now)
 {
-        _cleanup_free_ char *names = names_of(fleets, n_fleets);
         size_t n = 0;
 
-        for (struct query *i = list->first; names && i; i = i->next, n++)
+        for (const struct query *i = list->first; i; i = i->next)
+                n += i->is_view == view;
+        if (!view)
+                return n == QUERIES_MAX ? "too many wait for this already" : NULL;
+        if (n > 0 || (list->view_at != 0 && usec_sub(now, list->view_at) < VIEW_EACH_USEC))
+                return "the jobs are being read, or were within the last second: try again in the next";
+        list->view_at = now;
+        return NULL;
+}
+
+void jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *const *fleets, size_t n_fleets,
+                    usec_t now)
+{
+        _cleanup_free_ char *names = names_of(fleets, n_fleets);
+
+        for (struct query *i = list->first; names && i; i = i->next)
                 if (strcmp(i->names, names) == 0) {
                         i->calls[i->n_calls++] = call;
                         server_keep(call, on_cancelled, i);
                         return;
                 }
-        if (n == QUERIES_MAX) {
-                server_reply_error(
-                        call, CONTROL_REFUSED,
-                        json_pack("{s:s, s:[]}", "reason", "too many wait for this already", "details"));
+        const char *reason = refuses(list, call_is_view(call), now);
+        if (reason) {
+                server_reply_error(call, CONTROL_REFUSED,
+                                   json_pack("{s:s, s:[]}", "reason", reason, "details"));
                 return;
         }
         struct query *query = names ? query_new(list, n_fleets, names) : NULL;
@@ -283,6 +301,7 @@ void jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *co
                 return;
         }
         names = NULL;
+        query->is_view = call_is_view(call);
         query->calls[query->n_calls++] = call;
         bool enough = query->jobs && query->errors && query->readings;
         for (size_t i = 0; enough && i < n_fleets; i++) {

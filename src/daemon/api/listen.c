@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts the control socket in its place: its lock, its directory, its mode and group. */
+/* Puts a socket for clients in its place: its lock, its directory, its mode and group. */
 #include "daemon/api/listen.h"
 #include "base/fd.h"
 #include "base/socket_path.h"
@@ -49,8 +49,8 @@ static int make_directory(const char *path, char *error, size_t error_size)
         if (mkdir(directory, 0755) < 0) {
                 if (errno == EEXIST)
                         return 0;
-                return fail(-errno, error, error_size,
-                            "cannot make the directory '%s' for the control socket", directory);
+                return fail(-errno, error, error_size, "cannot make the directory '%s' for the socket",
+                            directory);
         }
         /* Whatever the umask: clients must get through. */
         _cleanup_close_ int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -96,8 +96,7 @@ static int check_place(const struct sockaddr_un *address, char *error, size_t er
                 return fail(-errno, error, error_size, "cannot look at '%s'", address->sun_path);
         }
         if (!S_ISSOCK(status.st_mode)) {
-                snprintf(error, error_size,
-                         "'%s' is there already and is not a socket: set 'socket' to another path",
+                snprintf(error, error_size, "'%s' is there already and is not a socket: set another path",
                          address->sun_path);
                 return -EEXIST;
         }
@@ -179,6 +178,30 @@ static int listen_beside(const struct sockaddr_un *address, mode_t mode, gid_t g
         return r < 0 ? r : TAKE_FD(fd);
 }
 
+/* Nobody shall knock in vain where an inherited socket was bound to. */
+static void remove_name(const struct sockaddr_un *bound)
+{
+        struct sockaddr_un place = *bound;
+        char *suffix = strstr(place.sun_path, BESIDE);
+
+        if (!suffix || suffix[strlen(BESIDE)] != '\0')
+                return;
+        *suffix = '\0';
+        (void)unlink(place.sun_path);
+}
+
+void listener_drop(int inherited)
+{
+        struct sockaddr_un bound = {0};
+        socklen_t size = sizeof(bound) - 1;
+
+        if (inherited <= 0)
+                return;
+        if (getsockname(inherited, (struct sockaddr *)&bound, &size) == 0)
+                remove_name(&bound);
+        close_fd(inherited);
+}
+
 /* Does the socket listen on path already, with mode and group as they shall be? */
 static bool can_keep(int inherited, const struct sockaddr_un *address, mode_t mode, gid_t group)
 {
@@ -189,13 +212,7 @@ static bool can_keep(int inherited, const struct sockaddr_un *address, mode_t mo
         if (inherited <= 0 || getsockname(inherited, (struct sockaddr *)&bound, &size) < 0)
                 return false;
         if (strcmp(bound.sun_path, beside.sun_path) != 0) {
-                /* Its path is no longer the configured one: nobody shall knock there in vain. */
-                char *suffix = strstr(bound.sun_path, BESIDE);
-
-                if (suffix && suffix[strlen(BESIDE)] == '\0') {
-                        *suffix = '\0';
-                        (void)unlink(bound.sun_path);
-                }
+                remove_name(&bound);
                 return false;
         }
         /* A group that was configured before loses its access. */
@@ -211,8 +228,7 @@ int listener_open(struct listener *listener, const struct listener_place *place,
         _cleanup_free_ char *copy = NULL;
 
         if (strlen(path) > SOCKET_PATH_MAX) {
-                snprintf(error, error_size,
-                         "the path of the control socket is too long, %d bytes at most: '%s'",
+                snprintf(error, error_size, "the path of the socket is too long, %d bytes at most: '%s'",
                          SOCKET_PATH_MAX, path);
                 return -ENAMETOOLONG;
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts the control socket in its place: its lock, its directory, its mode and group. */
+/* Puts a socket for clients in its place: its lock, its directory, its mode and group. */
 #pragma once
 
 #include "base/macro.h"
@@ -38,6 +38,9 @@ struct listener_place {
  * closed by listener_close(); or -errno with a sentence in error: -EBUSY where another holds it. */
 int listener_open(struct listener *listener, const struct listener_place *place, char *error,
                   size_t error_size);
+
+/* Closes and removes a socket that was inherited and is no longer wanted; 0: there is none. */
+void listener_drop(int inherited);
 
 /* Removes the socket, closes it and lets go of the lock; does nothing to LISTENER_NONE. */
 void listener_close(struct listener *listener);

@@ -4,6 +4,8 @@
 #include "wire/varlink.h"
 #include <stdio.h>
 
+#define KEEP_USEC USEC_PER_SEC
+
 static json_t *render_queues(const struct link *link)
 {
         _cleanup_json_ json_t *list = json_array();
@@ -46,7 +48,7 @@ static json_t *render(const struct links *links)
         return json_pack("{s:O}", "redis", list);
 }
 
-static void reply(const struct links *links, struct call *call)
+static int encode_queues(const struct links *links, char **ret, size_t *ret_size)
 {
         const struct link *unread = NULL;
         char reason[512];
@@ -61,26 +63,68 @@ static void reply(const struct links *links, struct call *call)
                 if (link->framework->queues && !unread)
                         unread = link;
         }
-        if (!unread) {
-                server_reply(call, render(links), false);
-                return;
-        }
+        if (!unread)
+                return varlink_encode_reply(render(links), false, ret, ret_size);
         snprintf(reason, sizeof(reason), "the queues of Redis %s cannot be read: %s",
                  redis_url_text(unread->redis), queue_reading_error(unread));
-        server_reply_error(call, CONTROL_REFUSED,
-                           json_pack("{s:o, s:[]}", "reason", varlink_text(reason), "details"));
+        return varlink_encode_error(CONTROL_REFUSED,
+                                    json_pack("{s:o, s:[]}", "reason", varlink_text(reason), "details"), ret,
+                                    ret_size);
 }
 
-void queue_calls_answer(struct queue_calls *calls, struct control *control)
+static void forget(struct queue_calls *calls, enum queue_question question)
 {
-        while (calls->n > 0) {
-                struct call *call = calls->list[--calls->n].call;
+        free(calls->answers[question].text);
+        calls->answers[question].text = NULL;
+}
 
-                if (calls->list[calls->n].metrics)
-                        control_reply_metrics(control, call);
-                else
-                        reply(calls->reading->links, call);
+static void encode(struct queue_calls *calls, struct control *control, enum queue_question question,
+                   usec_t now)
+{
+        char *text;
+        size_t size;
+
+        forget(calls, question);
+        int r = question == QUEUE_QUESTION_METRICS
+                        ? varlink_encode_reply(control_metrics(control), false, &text, &size)
+                        : encode_queues(calls->reading->links, &text, &size);
+
+        if (r < 0)
+                return;
+        calls->answers[question].text = text;
+        calls->answers[question].size = size;
+        calls->answers[question].at = now;
+}
+
+static void answer(struct queue_calls *calls, struct call *call, enum queue_question question)
+{
+        const char *text = calls->answers[question].text;
+
+        if (text)
+                server_reply_text(call, text, calls->answers[question].size);
+        else
+                server_reply(call, NULL, false);
+}
+
+void queue_calls_answer(struct queue_calls *calls, struct control *control, usec_t now)
+{
+        bool encoded[_QUEUE_QUESTION_MAX] = {false};
+
+        while (calls->n > 0) {
+                enum queue_question question = calls->list[--calls->n].question;
+
+                if (!encoded[question])
+                        encode(calls, control, question, now);
+                encoded[question] = true;
+                answer(calls, calls->list[calls->n].call, question);
         }
+}
+
+void queue_calls_forget(struct queue_calls *calls, usec_t now)
+{
+        for (enum queue_question i = 0; i < _QUEUE_QUESTION_MAX; i++)
+                if (usec_sub(now, calls->answers[i].at) >= KEEP_USEC)
+                        forget(calls, i);
 }
 
 static void on_cancelled(struct call *call, void *userdata)
@@ -93,15 +137,14 @@ static void on_cancelled(struct call *call, void *userdata)
         calls->list[i] = calls->list[--calls->n];
 }
 
-void queue_calls_add(struct queue_calls *calls, struct call *call, bool metrics)
+void queue_calls_add(struct queue_calls *calls, struct call *call, enum queue_question question, usec_t now)
 {
-        if (calls->n == QUEUE_CALLS_MAX) {
-                server_reply_error(
-                        call, CONTROL_REFUSED,
-                        json_pack("{s:s, s:[]}", "reason", "too many wait for this already", "details"));
+        queue_calls_forget(calls, now);
+        if (call_is_view(call) && calls->answers[question].text) {
+                answer(calls, call, question);
                 return;
         }
-        calls->list[calls->n].metrics = metrics;
+        calls->list[calls->n].question = question;
         calls->list[calls->n++].call = call;
         server_keep(call, on_cancelled, calls);
         queue_reading_begin(calls->reading);

@@ -5,18 +5,32 @@
 #include "daemon/api/control.h"
 #include "daemon/run/queue_reading.h"
 
-#define QUEUE_CALLS_MAX 64
+enum queue_question {
+        QUEUE_QUESTION_QUEUES,
+        QUEUE_QUESTION_METRICS, /* the queues among them */
+        _QUEUE_QUESTION_MAX,
+};
 
 struct queue_calls {
         struct queue_reading *reading; /* not owned */
         struct {
                 struct call *call;
-                bool metrics; /* it asks for these, the queues among them */
-        } list[QUEUE_CALLS_MAX];
+                enum queue_question question;
+        } list[SERVER_CONNECTIONS_MAX];
         size_t n;
+        /* What was answered last, for those who may only look: how often they ask is not to be felt by Redis.
+         */
+        struct {
+                char *text; /* encoded; NULL: nothing that is young enough */
+                size_t size;
+                usec_t at;
+        } answers[_QUEUE_QUESTION_MAX];
 };
 
-/* Answers the call when the queues have been read; metrics: with these, the queues among them. */
-void queue_calls_add(struct queue_calls *calls, struct call *call, bool metrics);
+/* Answers the call when the queues have been read; one of those who may only look maybe at once, with what
+ * was read within the last second. */
+void queue_calls_add(struct queue_calls *calls, struct call *call, enum queue_question question, usec_t now);
 /* They have been read: answers all. */
-void queue_calls_answer(struct queue_calls *calls, struct control *control);
+void queue_calls_answer(struct queue_calls *calls, struct control *control, usec_t now);
+/* Forgets answers that have grown old; USEC_INFINITY: all. */
+void queue_calls_forget(struct queue_calls *calls, usec_t now);

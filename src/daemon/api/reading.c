@@ -91,7 +91,7 @@ void handle_get_events(struct control *control, struct call *call, json_t *param
                      });
 }
 
-void control_reply_metrics(struct control *control, struct call *call)
+json_t *control_metrics(const struct control *control)
 {
         const struct control_host *host = &control->host;
         struct status_redis redis[REDIS_MAX];
@@ -99,7 +99,7 @@ void control_reply_metrics(struct control *control, struct call *call)
         _cleanup_free_ char *text =
                 metrics_render(&info, host->ticks, host->world, host->now(host->userdata));
 
-        server_reply(call, text ? json_pack("{s:s}", "text", text) : NULL, false);
+        return text ? json_pack("{s:s}", "text", text) : NULL;
 }
 
 void handle_get_metrics(struct control *control, struct call *call, json_t *parameters _unused_,

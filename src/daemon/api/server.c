@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Serves the control socket: connections, limits, permissions and introspection. What the calls do is the
- * handler's. */
+/* Serves the control socket and the one for those who may only look: connections, limits and permissions.
+ * What the calls do is the handler's. */
 #include "daemon/api/server.h"
-#include "daemon/api/listen.h"
+#include "daemon/api/introspect.h"
 #include "io/log.h"
+#include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -12,16 +13,15 @@
 #define MESSAGE_TIMEOUT_USEC (10 * USEC_PER_SEC)
 #define ACCEPT_PAUSE_USEC    USEC_PER_SEC
 #define READ_BYTES           ((size_t)16 * 1024)
-/* More than one whole message is not read ahead, and next to nothing while a call is in progress. */
-#define INPUT_MAX (VARLINK_CALL_MAX + READ_BYTES)
 /* While this much waits to be read by the peer, its next calls wait; a subscriber that lags by OUTPUT_MAX
  * goes. */
 #define OUTPUT_PAUSE ((size_t)256 * 1024)
 #define OUTPUT_MAX   ((size_t)4 * 1024 * 1024)
 /* Calls of one connection in one turn of the loop. */
 #define CALLS_PER_TURN 16
-/* The control socket comes after the fleets' own events. */
-#define PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
+/* The control socket comes after the fleets' own events, and who may only look after that. */
+#define PRIORITY      (SD_EVENT_PRIORITY_NORMAL + 10)
+#define VIEW_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 20)
 
 struct call {
         struct connection *connection;
@@ -50,12 +50,20 @@ struct connection {
         bool dead;    /* closed at the next opportunity: never while a caller may hold its call */
 };
 
-struct server {
+/* A socket that is listened on. */
+struct door {
+        struct server *server;
+        bool is_view; /* whoever connects there may only look */
         struct listener listener;
-        sd_event *event;
         sd_event_source *accept;
         sd_event_source *accept_pause;
         bool starved; /* no connection could be taken, which was told; none has been since */
+};
+
+struct server {
+        struct door control;
+        struct door view; /* may be closed */
+        sd_event *event;
         uid_t uid;
         gid_t group;
         char *group_name;
@@ -67,25 +75,21 @@ struct server {
         struct connection *connections;
 };
 
-static const char service_description[] =
-        "interface org.varlink.service\n"
-        "\n"
-        "method GetInfo() -> (vendor: string, product: string, version: string, url: string, interfaces: "
-        "[]string)\n"
-        "\n"
-        "method GetInterfaceDescription(interface: string) -> (description: string)\n"
-        "\n"
-        "error InterfaceNotFound (interface: string)\n"
-        "\n"
-        "error MethodNotFound (method: string)\n"
-        "\n"
-        "error MethodNotImplemented (method: string)\n"
-        "\n"
-        "error InvalidParameter (parameter: string)\n"
-        "\n"
-        "error PermissionDenied ()\n"
-        "\n"
-        "error ExpectedMore ()\n";
+static bool is_view(const struct connection *connection)
+{
+        return connection->peer.access == CONTROL_VIEW;
+}
+
+static int64_t priority(bool view)
+{
+        return view ? VIEW_PRIORITY : PRIORITY;
+}
+
+/* Bytes of one call. */
+static size_t call_max(const struct connection *connection)
+{
+        return is_view(connection) ? ROOM_VIEW_CALL_MAX : VARLINK_CALL_MAX;
+}
 
 static size_t output_size(const struct connection *connection)
 {
@@ -165,8 +169,9 @@ static int output_add(struct connection *connection, const char *text, size_t si
                 connection->output = output;
                 connection->output_allocated = connection->output_end + size;
         }
-        memcpy(connection->output + connection->output_end, text, size);
-        connection->output_end += size;
+        /* The one way to whoever is connected. */
+        char *there = memcpy(connection->output + connection->output_end, text, size);
+        connection->output_end += is_view(connection) ? withhold_cut(there, size) : size;
         return 0;
 }
 
@@ -191,16 +196,14 @@ bool call_wants_more(const struct call *call)
         return call->message.more;
 }
 
-/* Is there room for so much more that waits to be read by others than the owner? */
+/* Is there room for so much more that waits to be read? */
 static bool has_output_room(const struct connection *connection, size_t size)
 {
         size_t total = size;
 
-        if (connection->peer.access == CONTROL_OWN)
-                return true;
         for (const struct connection *i = connection->server->connections; i; i = i->next)
-                total += i->peer.access == CONTROL_OWN ? 0 : output_size(i);
-        return total <= ROOM_OUTPUT_MAX;
+                total += room_shares(&connection->peer, &i->peer) ? output_size(i) : 0;
+        return total <= room_output_max(&connection->peer);
 }
 
 /* Sends text, made with the outcome r, as the call's reply. */
@@ -276,35 +279,15 @@ static void connection_refuse(struct connection *connection, const char *reason)
                 connection_send(connection, text, size);
 }
 
-static void call_introspect(struct call *call, const char *name)
+static void call_introspect(struct call *call)
 {
-        const struct server *server = call->connection->server;
-        const char *method = call->message.method;
+        const char *error;
+        json_t *parameters = introspect(&call->message, call->connection->server->version, &error);
 
-        if (strcmp(name, "GetInfo") == 0) {
-                server_reply(call,
-                             json_pack("{s:s, s:s, s:s, s:s, s:[s, s]}", "vendor", "sqmgr", "product",
-                                       "sqmgr", "version", server->version, "url", "", "interfaces",
-                                       "org.varlink.service", CONTROL_INTERFACE),
-                             false);
-                return;
-        }
-        if (strcmp(name, "GetInterfaceDescription") != 0) {
-                server_reply_error(call, VARLINK_METHOD_NOT_FOUND, json_pack("{s:s}", "method", method));
-                return;
-        }
-
-        json_t *interface = json_object_get(call->message.parameters, "interface");
-        if (!json_is_string(interface))
-                server_reply_error(call, VARLINK_INVALID_PARAMETER,
-                                   json_pack("{s:s}", "parameter", "interface"));
-        else if (strcmp(json_string_value(interface), CONTROL_INTERFACE) == 0)
-                server_reply(call, json_pack("{s:s}", "description", control_description), false);
-        else if (strcmp(json_string_value(interface), "org.varlink.service") == 0)
-                server_reply(call, json_pack("{s:s}", "description", service_description), false);
+        if (error)
+                server_reply_error(call, error, parameters);
         else
-                server_reply_error(call, VARLINK_INTERFACE_NOT_FOUND,
-                                   json_pack("{s:O}", "interface", interface));
+                server_reply(call, parameters, false);
 }
 
 static void call_dispatch(struct call *call)
@@ -320,9 +303,9 @@ static void call_dispatch(struct call *call)
                 return;
         }
         size_t length = (size_t)(dot - message->method);
-        if (length == strlen("org.varlink.service") &&
-            strncmp(message->method, "org.varlink.service", length) == 0) {
-                call_introspect(call, dot + 1);
+        if (length == strlen(INTROSPECT_INTERFACE) &&
+            strncmp(message->method, INTROSPECT_INTERFACE, length) == 0) {
+                call_introspect(call);
                 return;
         }
         if (length != strlen(CONTROL_INTERFACE) || strncmp(message->method, CONTROL_INTERFACE, length) != 0) {
@@ -346,7 +329,8 @@ static void call_dispatch(struct call *call)
                 const char *group = method->access == CONTROL_OPERATE ? server->group_name : NULL;
 
                 server_reply_error(call, VARLINK_PERMISSION_DENIED,
-                                   json_pack("{s:s, s:s?}", "method", message->method, "group", group));
+                                   json_pack("{s:s, s:s?, s:b}", "method", message->method, "group", group,
+                                             "read_socket", (int)is_view(connection)));
                 return;
         }
         message->more = message->more && method->more && !message->oneway;
@@ -369,12 +353,13 @@ static bool connection_take(struct connection *connection)
 {
         const char *text;
         size_t size;
-        int r = varlink_input_take(&connection->input, VARLINK_CALL_MAX, &text, &size);
+        int r = varlink_input_take(&connection->input, call_max(connection), &text, &size);
 
         if (r == 0)
                 return false;
         if (r < 0) {
-                connection_refuse(connection, "a message has 1 MiB at most");
+                connection_refuse(connection, is_view(connection) ? "a message has 64 KiB at most"
+                                                                  : "a message has 1 MiB at most");
                 return false;
         }
         r = varlink_decode_call(text, size, &connection->call.message);
@@ -412,7 +397,7 @@ static int connection_arm(struct connection *connection, bool wanted)
                                                    server->message_timeout, 0, on_deadline, connection);
                 if (r < 0)
                         return r;
-                return sd_event_source_set_priority(connection->deadline, PRIORITY);
+                return sd_event_source_set_priority(connection->deadline, priority(is_view(connection)));
         }
         int r = sd_event_source_set_time_relative(connection->deadline, server->message_timeout);
         if (r < 0)
@@ -420,16 +405,17 @@ static int connection_arm(struct connection *connection, bool wanted)
         return sd_event_source_set_enabled(connection->deadline, SD_EVENT_ONESHOT);
 }
 
-/* How much is read of it by now. */
+/* How much is read of it by now: more than one whole message is not read ahead, and next to nothing while a
+ * call is in progress. */
 static size_t input_max(const struct connection *connection)
 {
-        return connection->call.open ? READ_BYTES : INPUT_MAX;
+        return connection->call.open ? READ_BYTES : call_max(connection) + READ_BYTES;
 }
 
 /* Closes the connection, or waits for what it needs next. */
 static void connection_settle(struct connection *connection)
 {
-        bool ready = varlink_input_ready(&connection->input, VARLINK_CALL_MAX) != 0;
+        bool ready = varlink_input_ready(&connection->input, call_max(connection)) != 0;
         bool half = !ready && varlink_input_size(&connection->input) > 0;
         uint32_t events = 0;
 
@@ -475,11 +461,11 @@ static bool has_input_room(const struct connection *connection)
 {
         size_t total = 0;
 
-        if (connection->peer.access == CONTROL_OWN || varlink_input_size(&connection->input) <= READ_BYTES)
+        if (varlink_input_size(&connection->input) <= READ_BYTES)
                 return true;
         for (const struct connection *i = connection->server->connections; i; i = i->next)
-                total += i->peer.access == CONTROL_OWN ? 0 : i->input.allocated;
-        return total <= ROOM_INPUT_MAX;
+                total += room_shares(&connection->peer, &i->peer) ? i->input.allocated : 0;
+        return total <= room_input_max(&connection->peer);
 }
 
 static void connection_receive(struct connection *connection)
@@ -524,14 +510,18 @@ static int on_resume(sd_event_source *source _unused_, void *userdata)
 }
 
 /* Asks the kernel who the peer is. Who cannot be told may only read. */
-static struct room_peer peer_of(const struct server *server, int fd)
+static struct room_peer peer_of(const struct door *door, int fd)
 {
+        const struct server *server = door->server;
         struct ucred credentials;
         socklen_t size = sizeof(credentials);
         _cleanup_free_ gid_t *groups = NULL;
 
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
-                return (struct room_peer){.uid = (uid_t)-1, .access = CONTROL_READ};
+                return (struct room_peer){.uid = (uid_t)-1,
+                                          .access = door->is_view ? CONTROL_VIEW : CONTROL_READ};
+        if (door->is_view)
+                return (struct room_peer){.uid = credentials.uid, .access = CONTROL_VIEW};
         struct control_peer peer = {.uid = credentials.uid, .gid = credentials.gid};
 
         size = 0;
@@ -565,13 +555,13 @@ static int connection_new(struct server *server, int fd, struct room_peer peer)
 
         int r = sd_event_add_io(server->event, &connection->io, fd, EPOLLIN, on_io, connection);
         if (r >= 0)
-                r = sd_event_source_set_priority(connection->io, PRIORITY);
+                r = sd_event_source_set_priority(connection->io, priority(is_view(connection)));
         if (r >= 0)
                 r = sd_event_add_defer(server->event, &connection->resume, on_resume, connection);
         if (r >= 0)
                 r = sd_event_source_set_enabled(connection->resume, SD_EVENT_OFF);
         if (r >= 0)
-                r = sd_event_source_set_priority(connection->resume, PRIORITY);
+                r = sd_event_source_set_priority(connection->resume, priority(is_view(connection)));
         if (r < 0)
                 connection_free(connection);
         return r;
@@ -591,42 +581,43 @@ static void refuse_connection(int fd, const char *reason)
 }
 
 /* Without descriptors or memory the listening socket stays readable: accepting rests, so as not to spin. */
-static int pause_accepting(struct server *server, int error)
+static int pause_accepting(struct door *door, int error)
 {
-        if (!server->starved)
-                log_error("the control socket cannot take a connection: %s, it is tried again",
-                          strerror(error));
-        server->starved = true;
-        int r = sd_event_source_set_time_relative(server->accept_pause, ACCEPT_PAUSE_USEC);
+        if (!door->starved)
+                log_error("the %s socket cannot take a connection: %s, it is tried again",
+                          door->is_view ? "read" : "control", strerror(error));
+        door->starved = true;
+        int r = sd_event_source_set_time_relative(door->accept_pause, ACCEPT_PAUSE_USEC);
 
         if (r >= 0)
-                r = sd_event_source_set_enabled(server->accept_pause, SD_EVENT_ONESHOT);
+                r = sd_event_source_set_enabled(door->accept_pause, SD_EVENT_ONESHOT);
         if (r >= 0)
-                r = sd_event_source_set_enabled(server->accept, SD_EVENT_OFF);
+                r = sd_event_source_set_enabled(door->accept, SD_EVENT_OFF);
         return MIN(r, 0);
 }
 
 static int on_accept_pause(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
-        struct server *server = userdata;
+        struct door *door = userdata;
 
         /* To wait for the socket again takes memory of the kernel's. */
-        int r = sd_event_source_set_enabled(server->accept, SD_EVENT_ON);
-        return r < 0 ? pause_accepting(server, -r) : 0;
+        int r = sd_event_source_set_enabled(door->accept, SD_EVENT_ON);
+        return r < 0 ? pause_accepting(door, -r) : 0;
 }
 
 static int on_accept(sd_event_source *source _unused_, int listen_fd, uint32_t revents _unused_,
                      void *userdata)
 {
-        struct server *server = userdata;
+        struct door *door = userdata;
+        struct server *server = door->server;
         int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
         if (fd < 0) {
                 if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-                        return pause_accepting(server, errno);
+                        return pause_accepting(door, errno);
                 return 0;
         }
-        struct room_peer peer = peer_of(server, fd);
+        struct room_peer peer = peer_of(door, fd);
         struct room room = {0};
         for (const struct connection *i = server->connections; i; i = i->next)
                 room_count(&room, &peer, &i->peer);
@@ -634,15 +625,20 @@ static int on_accept(sd_event_source *source _unused_, int listen_fd, uint32_t r
         if (reason)
                 refuse_connection(fd, reason);
         else if (connection_new(server, fd, peer) == -ENOMEM && !server->connections)
-                return pause_accepting(server, ENOMEM);
+                return pause_accepting(door, ENOMEM);
         else
-                server->starved = false;
+                door->starved = false;
         return 0;
 }
 
 int server_listen_fd(const struct server *server)
 {
-        return server->listener.fd;
+        return server->control.listener.fd;
+}
+
+int server_view_fd(const struct server *server)
+{
+        return server->view.listener.fd;
 }
 
 size_t server_idle_fds(const struct server *server, int *fds, size_t max)
@@ -651,8 +647,8 @@ size_t server_idle_fds(const struct server *server, int *fds, size_t max)
 
         for (const struct connection *connection = server->connections; connection && n < max;
              connection = connection->next)
-                if (connection_is_free(connection) && !connection->end && output_size(connection) == 0 &&
-                    varlink_input_size(&connection->input) == 0)
+                if (!is_view(connection) && connection_is_free(connection) && !connection->end &&
+                    output_size(connection) == 0 && varlink_input_size(&connection->input) == 0)
                         fds[n++] = connection->fd;
         return n;
 }
@@ -660,6 +656,11 @@ size_t server_idle_fds(const struct server *server, int *fds, size_t max)
 uid_t call_uid(const struct call *call)
 {
         return call->connection->peer.uid;
+}
+
+bool call_is_view(const struct call *call)
+{
+        return is_view(call->connection);
 }
 
 int call_fd(const struct call *call)
@@ -675,36 +676,70 @@ void server_continue(struct server *server, int fd, json_t *reply)
 
         if (r < 0)
                 close_fd(fd);
-        else if (connection_new(server, fd, peer_of(server, fd)) >= 0 && reply)
+        else if (connection_new(server, fd, peer_of(&server->control, fd)) >= 0 && reply)
                 connection_send(server->connections, text, size);
 }
 
-static int server_start(struct server *server)
+static struct door door_to(struct server *server, bool view)
 {
-        int r = sd_event_add_io(server->event, &server->accept, server->listener.fd, EPOLLIN, on_accept,
-                                server);
+        return (struct door){.server = server, .is_view = view, .listener = LISTENER_NONE};
+}
+
+static void door_close(struct door *door)
+{
+        door->accept = sd_event_source_disable_unref(door->accept);
+        door->accept_pause = sd_event_source_disable_unref(door->accept_pause);
+        listener_close(&door->listener);
+}
+
+static int door_watch(struct door *door)
+{
+        sd_event *event = door->server->event;
+        int r = sd_event_add_io(event, &door->accept, door->listener.fd, EPOLLIN, on_accept, door);
 
         if (r >= 0)
-                r = sd_event_source_set_priority(server->accept, PRIORITY);
+                r = sd_event_source_set_priority(door->accept, priority(door->is_view));
         if (r >= 0)
-                r = sd_event_add_time_relative(server->event, &server->accept_pause, CLOCK_MONOTONIC, 0, 0,
-                                               on_accept_pause, server);
+                r = sd_event_add_time_relative(event, &door->accept_pause, CLOCK_MONOTONIC, 0, 0,
+                                               on_accept_pause, door);
         if (r >= 0)
-                r = sd_event_source_set_enabled(server->accept_pause, SD_EVENT_OFF);
+                r = sd_event_source_set_enabled(door->accept_pause, SD_EVENT_OFF);
         return MIN(r, 0);
+}
+
+/* Closed where it fails. */
+static int door_open(struct door *door, const struct listener_place *place, char *error, size_t error_size)
+{
+        int r = listener_open(&door->listener, place, error, error_size);
+
+        if (r < 0)
+                return r;
+        r = door_watch(door);
+        if (r < 0) {
+                snprintf(error, error_size, "cannot serve '%s': %s", place->path, strerrordesc_np(-r));
+                door_close(door);
+        }
+        return r;
 }
 
 int server_new(sd_event *event, const struct server_options *options, struct server **ret, char *error,
                size_t error_size)
 {
+        const struct listener_place place = {
+                .path = options->path,
+                .mode = options->mode,
+                .group = options->group,
+                .inherited = options->listen_fd,
+        };
         struct server *server = calloc(1, sizeof(*server));
+        int r = -ENOMEM;
 
-        if (!server) {
-                snprintf(error, error_size, "there is too little memory for the control socket");
-                return -ENOMEM;
-        }
+        snprintf(error, error_size, "there is too little memory for the control socket");
+        if (!server)
+                return r;
         *server = (struct server){
-                .listener = LISTENER_NONE,
+                .control = door_to(server, false),
+                .view = door_to(server, true),
                 .event = sd_event_ref(event),
                 .uid = geteuid(),
                 .group = options->group,
@@ -715,29 +750,20 @@ int server_new(sd_event *event, const struct server_options *options, struct ser
                 .handle = options->handle,
                 .userdata = options->userdata,
         };
-        int r = server->version && (!options->group_name || server->group_name) ? 0 : -ENOMEM;
-        if (r == 0) {
-                const struct listener_place place = {
-                        .path = options->path,
-                        .mode = options->mode,
-                        .group = options->group,
-                        .inherited = options->listen_fd,
-                };
-
-                r = listener_open(&server->listener, &place, error, error_size);
-                if (r < 0) {
-                        server_free(server);
-                        return r;
-                }
-                r = server_start(server);
-        }
+        if (server->version && (!options->group_name || server->group_name))
+                r = door_open(&server->control, &place, error, error_size);
         if (r < 0) {
-                snprintf(error, error_size, "cannot serve '%s': %s", options->path, strerrordesc_np(-r));
                 server_free(server);
                 return r;
         }
         *ret = server;
         return 0;
+}
+
+int server_open_view(struct server *server, const struct listener_place *place, char *error,
+                     size_t error_size)
+{
+        return door_open(&server->view, place, error, error_size);
 }
 
 struct server *server_free(struct server *server)
@@ -746,9 +772,8 @@ struct server *server_free(struct server *server)
                 return NULL;
         while (server->connections)
                 connection_free(server->connections);
-        sd_event_source_disable_unref(server->accept);
-        sd_event_source_disable_unref(server->accept_pause);
-        listener_close(&server->listener);
+        door_close(&server->control);
+        door_close(&server->view);
         sd_event_unref(server->event);
         free(server->group_name);
         free(server->version);

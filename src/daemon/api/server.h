@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Serves the control socket: connections, limits, permissions and introspection. What the calls do is the
- * handler's. */
+/* Serves the control socket and the one for those who may only look: connections, limits and permissions.
+ * What the calls do is the handler's. */
 #pragma once
 
 #include "base/macro.h"
 #include "base/usec.h"
+#include "daemon/api/listen.h"
 #include "daemon/api/room.h"
 #include "wire/varlink.h"
 #include <systemd/sd-event.h>
 
-#define SERVER_CONNECTIONS_MAX ROOM_CONNECTIONS_MAX
+/* So many calls are in progress at most: one for each connection. */
+#define SERVER_CONNECTIONS_MAX (ROOM_CONNECTIONS_MAX + ROOM_VIEW_CONNECTIONS_MAX)
 
 struct server;
 /* One call in progress. It lives until its last reply, or until cancelled; then the pointer is dead. */
@@ -36,7 +38,13 @@ struct server_options {
 int server_new(sd_event *event, const struct server_options *options, struct server **ret, char *error,
                size_t error_size);
 
-/* Cancels the calls in progress, closes and removes the socket, and lets go of the lock. Returns NULL. */
+/* Listens at another place, too: whoever connects there may only look, whoever he is, is told nothing that
+ * wire/withhold.h speaks of, and has bounds of his own. Once only. Returns 0; or -errno with a sentence in
+ * error, and the server as it was. */
+int server_open_view(struct server *server, const struct listener_place *place, char *error,
+                     size_t error_size);
+
+/* Cancels the calls in progress, closes and removes the sockets, and lets go of their locks. Returns NULL. */
 struct server *server_free(struct server *server);
 
 /* Does the caller want to know at all? */
@@ -46,6 +54,9 @@ bool call_wants_more(const struct call *call);
 
 /* Who called, as the kernel told when he connected; (uid_t)-1: it did not tell. */
 uid_t call_uid(const struct call *call);
+
+/* Does it come from where one may only look? */
+bool call_is_view(const struct call *call);
 
 /* Replies; parameters is taken over, and NULL stands for an allocation that failed: the connection is closed
  * then. Where continues is false the call has ended. */
@@ -59,9 +70,12 @@ void server_reply_text(struct call *call, const char *text, size_t size);
  * before the last reply; after that reply it is not. */
 void server_keep(struct call *call, void (*cancelled)(struct call *call, void *userdata), void *userdata);
 
-/* For another image of the program, which an execve() puts in the place of this one: the descriptor that
- * listens, and those of the connections that are between two calls, max at most. They stay the server's. */
+/* For another image of the program, which an execve() puts in the place of this one: the descriptors that
+ * listen
+ * (-1: there is none), and those of the control socket's connections that are between two calls, max at most.
+ * They stay the server's. Who may only look connects anew. */
 int server_listen_fd(const struct server *server);
+int server_view_fd(const struct server *server);
 size_t server_idle_fds(const struct server *server, int *fds, size_t max);
 int call_fd(const struct call *call);
 /* Goes on with a connection of the image before; fd is taken over. reply answers the call that it still waits

@@ -100,7 +100,8 @@ static int replace_image(const struct preflight *preflight)
 {
         struct reexec *reexec = preflight->reexec;
         const struct invocation *invocation = reexec->invocation;
-        struct handover handover = {.listen_fd = server_listen_fd(reexec->server)};
+        struct handover handover = {.listen_fd = server_listen_fd(reexec->server),
+                                    .view_fd = server_view_fd(reexec->server)};
         struct rlimit raised;
 
         handover.n_idle = server_idle_fds(reexec->server, handover.idle, ELEMENTSOF(handover.idle));

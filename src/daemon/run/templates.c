@@ -12,6 +12,7 @@
 #include "io/log.h"
 #include "io/template_socket.h"
 #include "model/observe_template.h"
+#include "wire/withhold.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -247,8 +248,7 @@ static void heard(struct template_process *process, const struct template_messag
                                                 : strerrordesc_np(-r));
                 return;
         }
-        snprintf(unsafe, sizeof(unsafe), "its application leaves %s open, which all workers would share",
-                 ready.unsafe);
+        snprintf(unsafe, sizeof(unsafe), "its application leaves open " WITHHOLD_SHARED "%s", ready.unsafe);
         if (ready.threads[0] != '\0')
                 log_info(
                         "fleet '%s': its application leaves threads in the template, which no worker has: %s",

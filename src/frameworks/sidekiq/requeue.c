@@ -4,6 +4,7 @@
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
 #include "io/asks.h"
+#include "wire/withhold.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,7 +89,7 @@ static void on_reply(const redisReply *reply, size_t tag _unused_, void *userdat
                         return;
                 }
         if (reply && reply->type == REDIS_REPLY_ERROR)
-                snprintf(requeue->error, sizeof(requeue->error), "it answers '%s'", reply->str);
+                snprintf(requeue->error, sizeof(requeue->error), WITHHOLD_ANSWER "%s'", reply->str);
         else
                 snprintf(requeue->error, sizeof(requeue->error), "%s",
                          reply ? error : "the connection was lost");

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+/* The socket of those who may only look, beside the control socket of one server: what it lets nobody do,
+ * what it does not tell, and that nothing done there is felt here. With real sockets. */
+/* promises: P8 */
+#include "client.h"
+#include "settings_text.h"
+#include "wire/withhold.h"
+#include <grp.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#define CALL(method) "{\"method\":\"org.sqmgr.Control." method "\"}"
+#define PING         CALL("Ping")
+#define FULL         "there are too many connections already: try again later"
+
+static char dir[] = "/tmp/sqmgr-test-XXXXXX";
+static char path[64], view_path[64];
+static sd_event *event;
+static struct server *server;
+static unsigned n_kept, n_orders;
+
+/* GetEvents is kept, the status has 2 MiB, and all else tells a secret. */
+static void on_call(struct call *call, const struct control_method *method, json_t *parameters _unused_,
+                    void *userdata _unused_)
+{
+        static char large[2 * 1024 * 1024];
+        json_t *told = json_pack("{s:s, s:b}", "text", "it died" WITHHOLD_LAST_LINES "a secret", "view",
+                                 (int)call_is_view(call));
+
+        n_orders += method->access > CONTROL_READ;
+        if (strcmp(method->name, "GetEvents") == 0) {
+                json_decref(told);
+                server_keep(call, NULL, NULL);
+                n_kept++;
+        } else if (strcmp(method->name, "GetStatus") == 0) {
+                json_decref(told);
+                memset(large, 'x', sizeof(large) - 1);
+                server_reply(call, json_pack("{s:s}", "large", large), false);
+        } else if (strcmp(method->name, "Follow") == 0) {
+                server_reply_error(call, CONTROL_REFUSED, told);
+        } else if (strcmp(method->name, "GetVersion") == 0) {
+                char *text;
+                size_t size;
+
+                ck_assert_int_eq(varlink_encode_reply(told, false, &text, &size), 0);
+                server_reply_text(call, text, size);
+                free(text);
+        } else {
+                server_reply(call, told, false);
+        }
+}
+
+static void open_view(mode_t mode)
+{
+        const struct listener_place place = {.path = view_path, .mode = mode, .group = CONTROL_NO_GROUP};
+        char error[512] = "";
+
+        ck_assert_msg(server_open_view(server, &place, error, sizeof(error)) == 0, "%s", error);
+}
+
+static void start(usec_t message_timeout)
+{
+        const struct server_options options = {
+                .path = path,
+                .mode = 0600,
+                .group = CONTROL_NO_GROUP,
+                .version = "1.2.3",
+                .message_timeout = message_timeout,
+                .handle = on_call,
+        };
+        char error[512] = "";
+
+        ck_assert_msg(server_new(event, &options, &server, error, sizeof(error)) == 0, "%s", error);
+        open_view(0666);
+}
+
+static void setup(void)
+{
+        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        ck_assert_int_eq(chmod(dir, 0755), 0);
+        snprintf(path, sizeof(path), "%s/control.sock", dir);
+        snprintf(view_path, sizeof(view_path), "%s/read.sock", dir);
+        ck_assert_int_ge(sd_event_new(&event), 0);
+        n_kept = n_orders = 0;
+        start(USEC_PER_HOUR);
+}
+
+static void teardown(void)
+{
+        server = server_free(server);
+        ck_assert_int_lt(access(view_path, F_OK), 0);
+        event = sd_event_unref(event);
+        unit_remove_tree(dir);
+}
+
+static void settle(void)
+{
+        while (sd_event_run(event, 0) > 0)
+                ;
+}
+
+/* What the server refuses with; "": it answers. */
+static const char *answer(struct client *client)
+{
+        static char reason[256];
+        struct varlink_reply reply = {0};
+
+        ck_assert_int_eq(client_wait(event, client, &reply), 1);
+        snprintf(reason, sizeof(reason), "%s",
+                 reply.error ? json_string_value(json_object_get(reply.parameters, "reason")) : "");
+        varlink_reply_free(&reply);
+        return reason;
+}
+
+static const char *ask(struct client *client)
+{
+        client_send(client, PING);
+        return answer(client);
+}
+
+START_TEST(nobody_gives_an_order_there)
+{
+        struct client viewer = client_open(view_path), owner = client_open(path);
+
+        for (size_t i = 0; i < control_n_methods; i++) {
+                char text[128];
+
+                if (control_methods[i].access == CONTROL_VIEW)
+                        continue;
+                snprintf(text, sizeof(text), "{\"method\":\"org.sqmgr.Control.%s\"}",
+                         control_methods[i].name);
+                struct varlink_reply reply = client_call(event, &viewer, text);
+                ck_assert_str_eq(reply.error, VARLINK_PERMISSION_DENIED);
+                ck_assert(json_is_true(json_object_get(reply.parameters, "read_socket")));
+                varlink_reply_free(&reply);
+        }
+        ck_assert_uint_eq(n_orders, 0);
+        client_expect(event, &owner, CALL("Reexec"), NULL);
+        ck_assert_uint_eq(n_orders, 1);
+        client_expect(event, &viewer, "{\"method\":\"org.varlink.service.GetInfo\"}", NULL);
+        client_end(&viewer);
+        client_end(&owner);
+}
+END_TEST
+
+static void expect_text(struct client *client, const char *call, const char *expected)
+{
+        struct varlink_reply reply = client_call(event, client, call);
+
+        ck_assert_str_eq(json_string_value(json_object_get(reply.parameters, "text")), expected);
+        varlink_reply_free(&reply);
+}
+
+/* Replies, those that were encoded before, and errors. */
+START_TEST(nothing_is_told_there_of_what_workers_wrote)
+{
+        static const char *const calls[] = {PING, CALL("GetVersion"), CALL("Follow")};
+        struct client viewer = client_open(view_path), owner = client_open(path);
+
+        for (size_t i = 0; i < ELEMENTSOF(calls); i++) {
+                expect_text(&viewer, calls[i], "it died");
+                expect_text(&owner, calls[i], "it died; its last lines: a secret");
+        }
+        client_end(&viewer);
+        client_end(&owner);
+}
+END_TEST
+
+/* Whoever he is: he takes no place of the control socket's, and leaves some to others. */
+START_TEST(who_looks_takes_no_place_of_others)
+{
+        static struct client viewers[ROOM_VIEW_CONNECTIONS_MAX], owners[ROOM_CONNECTIONS_MAX];
+        unsigned n = 0;
+
+        for (; n < ROOM_VIEW_CONNECTIONS_MAX / 2; n++) {
+                viewers[n] = client_open(view_path);
+                ck_assert_str_eq(ask(&viewers[n]), "");
+        }
+        struct client late = client_open(view_path);
+        ck_assert_str_eq(answer(&late), "this user has too many connections already: end some of them");
+        client_expect_closed(event, &late);
+        client_end(&late);
+        for (; geteuid() == 0 && n < ROOM_VIEW_CONNECTIONS_MAX; n++) {
+                ck_assert_int_eq(seteuid(4000), 0);
+                viewers[n] = client_open(view_path);
+                ck_assert_int_eq(seteuid(0), 0);
+                ck_assert_str_eq(ask(&viewers[n]), "");
+        }
+        if (geteuid() == 0) {
+                ck_assert_int_eq(seteuid(4001), 0);
+                late = client_open(view_path);
+                ck_assert_int_eq(seteuid(0), 0);
+                ck_assert_str_eq(answer(&late), FULL);
+                client_end(&late);
+        }
+        for (unsigned i = 0; i < ROOM_CONNECTIONS_MAX; i++) {
+                owners[i] = client_open(path);
+                ck_assert_str_eq(ask(&owners[i]), "");
+        }
+        /* Nor does who gives orders take one of theirs. */
+        client_end(&viewers[0]);
+        settle();
+        viewers[0] = client_open(view_path);
+        ck_assert_str_eq(ask(&viewers[0]), "");
+        while (n > 0)
+                client_end(&viewers[--n]);
+        for (unsigned i = 0; i < ROOM_CONNECTIONS_MAX; i++)
+                client_end(&owners[i]);
+}
+END_TEST
+
+/* What this process holds, in MiB. Sanitizers and valgrind say nothing. */
+static long held(void)
+{
+        struct mallinfo2 info = mallinfo2();
+
+        return (long)((info.uordblks + info.hblkhd) >> 20);
+}
+
+START_TEST(who_does_not_read_what_he_asked_for_is_bounded)
+{
+        struct client viewers[ROOM_VIEW_CONNECTIONS_MAX / 2], owner = client_open(path);
+        long before = held();
+
+        for (size_t i = 0; i < ELEMENTSOF(viewers); i++) {
+                viewers[i] = client_open(view_path);
+                for (unsigned k = 0; k < 4; k++)
+                        client_send(&viewers[i], CALL("GetStatus"));
+                settle();
+        }
+        printf("%ld MiB, and %ld with %zu who do not read\n", before, held(), ELEMENTSOF(viewers));
+        ck_assert_int_lt(held() - before, 24);
+        ck_assert_str_eq(answer(&viewers[ELEMENTSOF(viewers) - 1]),
+                         "too many replies wait to be read: try again later");
+        client_send(&owner, CALL("GetStatus"));
+        ck_assert_str_eq(answer(&owner), "");
+        client_end(&owner);
+        for (size_t i = 0; i < ELEMENTSOF(viewers); i++)
+                client_end(&viewers[i]);
+}
+END_TEST
+
+/* The beginning of a call of that size, without its end. */
+static char *half_call(size_t size)
+{
+        char *text = malloc(size + 1);
+
+        ck_assert_ptr_nonnull(text);
+        memset(text, ' ', size);
+        memcpy(text, "{", 1);
+        text[size] = '\0';
+        return text;
+}
+
+START_TEST(long_calls_are_refused_and_half_ones_bounded)
+{
+        struct client viewers[ROOM_VIEW_CONNECTIONS_MAX / 2], owner = client_open(path);
+        size_t size = ROOM_VIEW_CALL_MAX - 1;
+        _cleanup_free_ char *half = half_call(size), *whole = half_call(ROOM_VIEW_CALL_MAX + 1);
+        long before = held();
+
+        for (size_t i = 0; i < ELEMENTSOF(viewers); i++) {
+                viewers[i] = client_open(view_path);
+                for (size_t sent = 0; sent < size; settle()) {
+                        ssize_t n =
+                                send(viewers[i].fd, half + sent, size - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+                        ck_assert(n > 0 || errno == EAGAIN);
+                        sent += n > 0 ? (size_t)n : 0;
+                }
+        }
+        ck_assert_int_lt(held() - before, 4);
+        struct client late = client_open(view_path);
+        ck_assert_str_eq(answer(&late), "this user has too many connections already: end some of them");
+        client_end(&late);
+        for (size_t i = 0; i < ELEMENTSOF(viewers); i++)
+                client_end(&viewers[i]);
+        settle();
+
+        late = client_open(view_path);
+        client_write(&late, whole, ROOM_VIEW_CALL_MAX + 1);
+        ck_assert_str_eq(answer(&late), "a message has 64 KiB at most");
+        client_expect_closed(event, &late);
+        client_end(&late);
+        ck_assert_str_eq(ask(&owner), "");
+        client_end(&owner);
+}
+END_TEST
+
+START_TEST(half_a_call_is_borne_for_a_while_only)
+{
+        server = server_free(server);
+        start(50 * USEC_PER_MSEC);
+        struct client viewer = client_open(view_path);
+        client_write(&viewer, "{\"method\"", 9);
+        client_expect_closed(event, &viewer);
+        client_end(&viewer);
+}
+END_TEST
+
+/* Of 32 who ask without end and one who gives an order the one is answered at once: as soon as the loop
+ * turns. */
+START_TEST(a_flood_there_does_not_hold_up_an_order)
+{
+        struct client viewers[32], owner = client_open(path);
+        char calls[sizeof(PING) * 64] = "";
+        struct varlink_reply reply = {0};
+
+        ck_assert_str_eq(ask(&owner), "");
+        for (size_t i = 0; i < 64; i++)
+                memcpy(calls + i * sizeof(PING), PING, sizeof(PING));
+        for (size_t i = 0; i < ELEMENTSOF(viewers); i++) {
+                viewers[i] = client_open(view_path);
+                ck_assert_str_eq(ask(&viewers[i]), "");
+                client_write(&viewers[i], calls, sizeof(calls));
+        }
+        client_send(&owner, CALL("Reload"));
+        /* A turn of the loop looks at the order first. */
+        for (unsigned turns = 0; n_orders == 0; turns++) {
+                ck_assert_uint_lt(turns, 3);
+                ck_assert_int_gt(sd_event_run(event, 0), 0);
+        }
+        ck_assert_int_eq(client_wait(event, &owner, &reply), 1);
+        varlink_reply_free(&reply);
+        client_end(&owner);
+        for (size_t i = 0; i < ELEMENTSOF(viewers); i++)
+                client_end(&viewers[i]);
+}
+END_TEST
+
+/* The next image would take one that is handed on for one of the control socket's. */
+START_TEST(who_looks_is_not_handed_to_the_next_image)
+{
+        struct client viewer = client_open(view_path);
+        int fds[4];
+
+        ck_assert_str_eq(ask(&viewer), "");
+        ck_assert_uint_eq(server_idle_fds(server, fds, ELEMENTSOF(fds)), 0);
+        struct client owner = client_open(path);
+        ck_assert_str_eq(ask(&owner), "");
+        ck_assert_uint_eq(server_idle_fds(server, fds, ELEMENTSOF(fds)), 1);
+        ck_assert_int_gt(server_view_fd(server), 0);
+        client_end(&viewer);
+        client_end(&owner);
+}
+END_TEST
+
+static const struct {
+        const char *lines;
+        const char *path; /* NULL: there is none */
+} places[] = {
+        {"", "/run/sqmgr/read.sock"},
+        {"socket=/run/shop.sock\n", "/run/shop.read.sock"},
+        {"read_socket=/run/r\n", "/run/r"},
+        {"read_socket=None\n", NULL},
+        /* A default that has no room must not make an error of what was good. */
+        {"socket=/"
+         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+         "\n",
+         NULL},
+};
+
+START_TEST(is_beside_the_control_socket_unless_it_is_said)
+{
+        char text[256];
+
+        snprintf(text, sizeof(text), "[sqmgr]\n%s[fleet:a]\ncommand=run", places[_i].lines);
+        _cleanup_settings_ struct settings *settings = read_good(text);
+        ck_assert_pstr_eq(settings_read_socket(settings), places[_i].path);
+}
+END_TEST
+
+static const struct {
+        const char *value, *error;
+} refusals[] = {
+        {"run/s", "must be none, or an absolute path: it begins with '/'"},
+        {"/run/sqmgr/control.sock", "this is the control socket, name another path, or none"},
+        {"/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+         "aaaaa",
+         "the path of the socket has at most 103 bytes"},
+};
+
+START_TEST(a_place_that_cannot_be_is_refused)
+{
+        char text[256], expected[512], *errors = NULL;
+
+        snprintf(text, sizeof(text), "[sqmgr]\nread_socket=%s\n[fleet:a]\ncommand=run", refusals[_i].value);
+        ck_assert_ptr_null(read_settings(&root_surroundings, text, &errors));
+        snprintf(expected, sizeof(expected), "f:2: read_socket = %s: %s\n", refusals[_i].value,
+                 refusals[_i].error);
+        ck_assert_str_eq(errors, expected);
+        free(errors);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("view");
+        TCase *cases = tcase_create("socket"), *settings = tcase_create("settings");
+
+        tcase_set_timeout(cases, 60);
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, nobody_gives_an_order_there);
+        tcase_add_test(cases, nothing_is_told_there_of_what_workers_wrote);
+        tcase_add_test(cases, who_looks_takes_no_place_of_others);
+        tcase_add_test(cases, who_does_not_read_what_he_asked_for_is_bounded);
+        tcase_add_test(cases, long_calls_are_refused_and_half_ones_bounded);
+        tcase_add_test(cases, half_a_call_is_borne_for_a_while_only);
+        tcase_add_test(cases, a_flood_there_does_not_hold_up_an_order);
+        tcase_add_test(cases, who_looks_is_not_handed_to_the_next_image);
+        suite_add_tcase(suite, cases);
+        tcase_add_loop_test(settings, is_beside_the_control_socket_unless_it_is_said, 0, ELEMENTSOF(places));
+        tcase_add_loop_test(settings, a_place_that_cannot_be_is_refused, 0, ELEMENTSOF(refusals));
+        suite_add_tcase(suite, settings);
+        return unit_main(suite);
+}
