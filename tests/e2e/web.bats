@@ -1,0 +1,267 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# sqmgr-web: what it serves is what sqmgr tells, and nobody who connects harms it, or sqmgr, or others.
+# seconds: 60
+# promises: none
+load helpers
+
+client() { python3 -B "$e2e/web_client.py" "$@"; }
+get() { curl -sf -m 60 --unix-socket "$folder/web.sock" "http://localhost$1" "${@:2}"; }
+status_of() { curl -s -m 60 -o /dev/null -w '%{http_code}' --unix-socket "$folder/web.sock" "http://localhost$1" "${@:2}"; }
+answers() { [ "$(status_of "$1")" = "${2-200}" ]; } # PATH [STATUS]
+reachable() { get /api/status | jq -e ".instances | all(.reachable == ${1-true})"; }
+web_memory() { awk '/^VmRSS/ { print $2 }' "/proc/$web_pid/status"; } # kB
+
+start_fleet() {
+        start_redis
+        configure <<END
+command = $(stub_command)
+active_process_count = 2
+ready_after = 500ms
+END
+        start_sqmgr
+        wait_until 20 ready 2
+}
+
+start_web() { # OPTION...
+        command -v sqmgr-web >/dev/null || skip 'sqmgr-web was not built: libmicrohttpd is missing'
+        launch web sqmgr-web -s "$SQMGR_SOCKET" -l "unix:$folder/web.sock" --host other.example "$@"
+        web_pid=$!
+        wait_until 20 answers /healthz
+}
+
+# N connections of that kind, until `exec 7>&-`.
+hold() { # N KIND
+        mkfifo hold.in hold.out
+        client hold "$folder/web.sock" "$@" <hold.in >hold.out 3>&- 9>&- &
+        exec 7>hold.in 8<hold.out
+        rm hold.in hold.out
+        read -r -t 120 held <&8
+        exec 8<&-
+}
+
+# What does not change by itself from one moment to the next.
+settled() { jq -S 'walk(if type == "object" then with_entries(select(.key | test("seconds$|rtt_ms|memory_bytes|^busy$") | not)) else . end)'; }
+
+same_status() {
+        get /api/status | jq '.instances[0].status' | settled >web.json
+        sqmgrctl status --json | settled >ctl.json
+        diff web.json ctl.json
+}
+
+@test "web: its answers are what sqmgr tells" {
+        start_fleet
+        start_web --history "$folder/history"
+        wait_until 20 same_status
+        get /api/status | jq -e '.instances[0] | .reachable and .error == null and .age_seconds < 60 and (.queues | length == 1)'
+        wait_until 20 answers /readyz
+        get / | grep -q '<!DOCTYPE html>'
+        get /api/history | jq -e '.range == "hour" and .step_seconds == 5'
+        answers /api/history?range=week 400
+
+        local headers
+        headers=$(get / -D - -o /dev/null | tr -d '\r')
+        for header in 'Cache-Control: no-store' 'X-Content-Type-Options: nosniff' 'X-Frame-Options: DENY' \
+                'Referrer-Policy: no-referrer' 'Cross-Origin-Resource-Policy: same-origin'; do
+                grep -qix "$header" <<<"$headers"
+        done
+        grep -qi "^Content-Security-Policy: .*default-src 'none'" <<<"$headers"
+        not grep -qi '^Access-Control' <<<"$headers"
+
+        # One that does not boot is missed; of a fleet that was stopped none is.
+        : >steer/hang
+        kill -KILL "$(fleet '.workers[0].pid')"
+        wait_until 20 answers /readyz 503
+        get / >/dev/null
+        rm steer/hang
+        wait_until 60 answers /readyz
+        run -0 sqmgrctl stop default
+        wait_until 20 same_status
+        answers /readyz
+
+        kill "$web_pid"
+        wait_until 20 gone "$web_pid"
+        [ ! -e "$folder/web.sock" ]
+        grep -q 'sqmgr answers' web.log
+        not grep -qi 'error' web.log
+        [ -s "$folder/history" ]
+}
+
+@test "web: events come as they happen" {
+        start_fleet
+        start_web
+        curl -sN --unix-socket "$folder/web.sock" http://localhost/api/events >stream 2>&1 9>&- 3>&- &
+        record $!
+        wait_until 20 grep -q '^event: status' stream
+        run -0 sqmgrctl restart --wait --timeout 300s
+        wait_until 20 grep -q '"event":"rollout-done"' stream
+        # Each is one line of data, and a document of its own.
+        sed -n 's/^data: //p' stream | jq -es 'length > 1 and all(.instances or (.event and .socket))'
+        [ "$(grep -c '"event":"rollout-done"' stream)" = 1 ]
+        timeout 10 curl -sN --unix-socket "$folder/web.sock" http://localhost/live | grep -m 1 '^event: page'
+}
+
+@test "web: metrics, also of several, and promtool finds nothing to complain of" {
+        start_fleet
+        start_web
+        get /metrics >text
+        grep -qFx 'sqmgr_workers{fleet="default",state="active"} 2' text
+        grep -qFx "sqmgr_web_instance_up{socket=\"$SQMGR_SOCKET\"} 1" text
+        ! command -v promtool >/dev/null || promtool check metrics <text
+        get /metrics -H 'Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5' -D head >open
+        grep -qi '^content-type: application/openmetrics-text; version=1.0.0; charset=utf-8' head
+        [ "$(tail -n 1 open)" = '# EOF' ]
+
+        launch web2 sqmgr-web -s "$SQMGR_SOCKET" -s "$folder/none.sock" -l "unix:$folder/web2.sock"
+        wait_until 20 test -S "$folder/web2.sock"
+        two() { curl -sf --unix-socket "$folder/web2.sock" http://localhost/metrics >text && grep -qFx "sqmgr_workers{socket=\"$SQMGR_SOCKET\",fleet=\"default\",state=\"active\"} 2" text; }
+        wait_until 20 two
+        grep -qFx "sqmgr_web_instance_up{socket=\"$folder/none.sock\"} 0" text
+        [ "$(grep -c '^# TYPE sqmgr_workers ' text)" = 1 ]
+        ! command -v promtool >/dev/null || promtool check metrics <text
+        curl -s --unix-socket "$folder/web2.sock" http://localhost/readyz | grep -q "^$folder/none.sock: cannot connect: there is no such socket"
+}
+
+@test "web: an sqmgr that is killed, comes back and is executed anew is shown as it is" {
+        start_fleet
+        start_web
+        wait_until 20 reachable
+        kill -KILL "$sqmgr_pid"
+        wait_until 20 reachable false
+        answers /readyz 503
+        # What was last known stays, with its age.
+        get /api/status | jq -e '.instances[0] | .error and .status.fleets[0].name == "default"'
+        answers /
+        start_sqmgr
+        wait_until 20 reachable
+        wait_until 20 same_status
+        run -0 sqmgrctl reexec
+        wait_until 20 same_status
+        reachable
+}
+
+@test "web: what no browser says is refused, and the next one is served" {
+        start_fleet
+        local port
+        port=$(unused_port 127.0.0.1)
+        start_web -l "127.0.0.1:$port"
+        run -0 client raw "$port"
+        [ -z "$output" ]
+        # Of a socket at a path, which has no address, localhost is the name.
+        [ "$(status_of / -H 'Host: 127.0.0.1')" = 421 ]
+        alive "$web_pid"
+}
+
+@test "web: a thousand that say nothing cost little, and nobody is kept out" {
+        start_fleet
+        ulimit -n 4096 || skip 'no more descriptors than 1,024 are allowed here'
+        start_web
+        local before first last kind
+        get / >/dev/null
+        before=$(web_memory)
+        for kind in idle half idle half; do
+                hold 1000 "$kind"
+                [ "$held" = 1000 ]
+                get /metrics | grep -q '^sqmgr_web_connections 100[0-9]$'
+                answers /
+                last=$(web_memory)
+                : "${first:=$last}"
+                exec 7>&-
+                wait_until 20 eval 'get /metrics | grep -q "^sqmgr_web_connections 1$"'
+        done
+        echo "memory: $before kB, with 1,000 connections $first kB, at last $last kB"
+        [ $((first - before)) -lt 40000 ]
+        [ $((last - before)) -lt 50000 ]
+        # More than there is room for.
+        hold 1200 half
+        answers /
+        get /metrics | grep -q '^sqmgr_web_refused_connections_total [1-9]'
+        exec 7>&-
+        alive "$web_pid"
+}
+
+@test "web: who is slow, or watches with hundreds, keeps nothing from others" {
+        start_fleet
+        ulimit -n 4096 || skip 'no more descriptors than 1,024 are allowed here'
+        start_web
+        local before
+        get / >/dev/null
+        before=$(web_memory)
+        hold 300 stream
+        [ "$held" = 256 ]
+        [ "$(status_of /live)" = 503 ]
+        answers /api/status
+        exec 7>&-
+        wait_until 40 eval 'get /metrics | grep -q "^sqmgr_web_streams 0$"'
+        hold 200 slow
+        wait_until 20 same_status
+        exec 7>&-
+        echo "memory: $before kB, then $(web_memory) kB"
+        [ $(($(web_memory) - before)) -lt 40000 ]
+}
+
+called() { awk -v name="$1" '$1 == name { print $2 }' calls; } # METHOD
+statuses() { grep -c '^event: status' stream; }
+has_statuses() { [ "$(statuses)" -ge "$1" ]; }
+
+# The calls of GetStatus and GetEvents while one viewer is told so many times.
+count_calls() { # STATUSES
+        local told calls
+        told=$(statuses) calls=$(($(called GetStatus) + $(called GetEvents)))
+        wait_until 60 has_statuses $((told + $1))
+        told=$(($(statuses) - told)) calls=$(($(called GetStatus) + $(called GetEvents) - calls))
+        # One that is under way at either end.
+        [ "$calls" -ge $((2 * told - 4)) ] && [ "$calls" -le $((2 * told + 4)) ]
+}
+
+@test "web: what sqmgr is asked does not depend on how many look" {
+        start_fleet
+        launch relay python3 -B "$e2e/web_client.py" relay "$folder/relay.sock" "$SQMGR_SOCKET" "$folder/calls"
+        wait_until 20 test -S relay.sock
+        SQMGR_SOCKET=$folder/relay.sock start_web
+        curl -sN --unix-socket "$folder/web.sock" http://localhost/api/events >stream 2>&1 9>&- 3>&- &
+        record $!
+        wait_until 20 has_statuses 2
+        count_calls 5
+        hold 50 stream
+        [ "$held" = 50 ]
+        local before
+        before=$(called GetMetrics)
+        for _ in {1..50}; do
+                answers / && answers /api/status && answers /metrics
+        done
+        count_calls 5
+        # At most one a second.
+        [ $(($(called GetMetrics) - before)) -le $((SECONDS + 1)) ]
+        exec 7>&-
+}
+
+@test "web: bad options are told, and a socket of another is left" {
+        command -v sqmgr-web >/dev/null || skip 'sqmgr-web was not built: libmicrohttpd is missing'
+        run -2 sqmgr-web -l 0.0.0.0:7433
+        [[ $output == *'--public'* ]]
+        run -2 sqmgr-web -l localhost:7433
+        [[ $output == *'127.0.0.1:7433'* ]]
+        run -2 sqmgr-web -s relative.sock
+        run -2 sqmgr-web extra
+        run -2 sqmgr-web --no-such-option
+        run -0 sqmgr-web --version
+        [[ $output == "sqmgr-web $version"$'\n'* ]]
+        run -0 sqmgr-web --help
+        [[ $output == Usage:* ]]
+        echo mine >"$folder/file"
+        run -1 sqmgr-web -l "unix:$folder/file"
+        [ "$(cat "$folder/file")" = mine ]
+        run -1 sqmgr-web -l "unix:$folder/nowhere/web.sock"
+        # In use; and one that a dead one has left.
+        launch web sqmgr-web -l "unix:$folder/web.sock"
+        web_pid=$!
+        wait_until 20 answers /healthz
+        [ "$(stat -c %a web.sock)" = 660 ]
+        run -1 sqmgr-web -l "unix:$folder/web.sock"
+        [[ $output == *'in use'* ]]
+        kill -KILL "$web_pid"
+        wait_until 20 gone "$web_pid"
+        launch web sqmgr-web -l "unix:$folder/web.sock"
+        wait_until 20 answers /healthz
+}
