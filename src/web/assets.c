@@ -21,6 +21,11 @@ EMBED(plot, ASSETS_PLOT_FILE)
 #define PAGE_SCRIPT "/page." ASSETS_PAGE_HASH ".js"
 #define PLOT_SCRIPT "/uplot." ASSETS_PLOT_HASH ".js"
 
+static size_t size_between(const char *begin, const char *end)
+{
+        return (uintptr_t)end - (uintptr_t)begin;
+}
+
 const struct asset *assets_find(const char *path)
 {
         static struct asset assets[] = {
@@ -28,8 +33,8 @@ const struct asset *assets_find(const char *path)
                 {.path = PLOT_SCRIPT, .type = "text/javascript; charset=utf-8", .data = asset_plot_begin},
         };
 
-        assets[0].size = (size_t)(asset_page_end - asset_page_begin);
-        assets[1].size = (size_t)(asset_plot_end - asset_plot_begin);
+        assets[0].size = size_between(asset_page_begin, asset_page_end);
+        assets[1].size = size_between(asset_plot_begin, asset_plot_end);
         for (size_t i = 0; i < ELEMENTSOF(assets); i++)
                 if (strcmp(assets[i].path, path) == 0)
                         return &assets[i];
@@ -38,7 +43,7 @@ const struct asset *assets_find(const char *path)
 
 const char *assets_style(size_t *ret_size)
 {
-        *ret_size = (size_t)(asset_style_end - asset_style_begin);
+        *ret_size = size_between(asset_style_begin, asset_style_end);
         return asset_style_begin;
 }
 

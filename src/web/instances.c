@@ -70,8 +70,8 @@ static double at_of(const json_t *event)
         return json_number_value(json_object_get(event, "at"));
 }
 
-/* Puts event where its time is among those known, the newest first: of one moment that is the last one told. Returns
- * 1, 0 where it is one of them already, or -ENOMEM. */
+/* Puts event where its time is among those known, the newest first: of one moment that is the last one told.
+ * Returns 1, 0 where it is one of them already, or -ENOMEM. */
 static int insert_event(json_t *events, json_t *event)
 {
         double at = at_of(event);

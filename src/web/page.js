@@ -117,6 +117,7 @@
     day: { words: "the last day", every: 60000 },
     month: { words: "the last 30 days", every: 600000 },
   };
+  const SLOTS = { hour: 720, day: 1440, month: 4320 }; // where no fleet is known
   const UNITS = ["", "K", "M", "G", "T"];
   const LETTERS = { restart: "R", crash: "C", kill: "K", halt: "H" }; // others are listed alone
   const PLOTS = {
@@ -242,14 +243,20 @@
     return {
       width: figure.clientWidth,
       height: PLOT_HEIGHT,
-      padding: [16, 8, 0, 0],
+      padding: [16, 20, 0, 0],
       legend: { show: false },
       cursor: { drag: { x: false, y: false }, points: { size: 6 }, y: false },
       scales: { x: { time: true }, y: { range: (u, min, max) => [0, max > 0 ? max * 1.08 : 1] } },
       series: [{}, line, ...(limit ? [{ stroke: colour("act"), width: 1, dash: [6, 4], points: { show: false } }] : [])],
       axes: [
         { ...axis, size: 28, space: 72, values: (u, splits) => splits.map((at) => showTime(at, false)) },
-        { ...axis, size: 56, splits: plot.steps || undefined, values: (u, splits) => splits.map(plot.show) },
+        {
+          ...axis,
+          size: 56,
+          splits: plot.steps || undefined,
+          incrs: plot.show === showNumber ? [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000] : undefined,
+          values: (u, splits) => splits.map(plot.show),
+        },
       ],
       hooks: { draw: [drawMarks], setCursor: [(u) => caption(id, u.cursor.idx)] },
       tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
@@ -276,7 +283,7 @@
 
   function draw(id) {
     const figure = byId(`plot-${id}`);
-    const n = past.fleets.length > 0 ? past.fleets[0].active.length : 0;
+    const n = past.fleets.length > 0 ? past.fleets[0].active.length : SLOTS[range];
     const times = Array.from({ length: n }, (_, i) => past.end - (n - 1 - i) * past.step_seconds);
     const limit = id === "memory" ? memoryLimit() : null;
     const data = [times, joined(chosen(), PLOTS[id], n)];

@@ -296,6 +296,23 @@ static void find_in_redis(const struct search *search, const json_t *redis)
                      });
 }
 
+/* The unit of the instance whose read socket that is, as far as it can be told: that of the whole machine
+ * else. */
+static const char *service_command(const char *socket, char text[static PAGE_COMMAND_MAX])
+{
+        static const char begin[] = "/run/sqmgr/", end[] = "/read.sock";
+        size_t length = strlen(socket), least = strlen(begin) + strlen(end);
+        char unit[160] = "sqmgr";
+
+        if (length > least && strncmp(socket, begin, strlen(begin)) == 0 &&
+            strcmp(socket + length - strlen(end), end) == 0)
+                snprintf(unit, sizeof(unit), "sqmgr@%.*s", (int)MIN(length - least, 100),
+                         socket + strlen(begin));
+        snprintf(text, PAGE_COMMAND_MAX, "systemctl status");
+        add_word(text, unit);
+        return text;
+}
+
 bool page_is_heard(const json_t *instance)
 {
         return reply_is_true(instance, "reachable") && json_is_object(json_object_get(instance, "status"));
@@ -305,7 +322,7 @@ bool page_is_heard(const json_t *instance)
 static void find_away(const struct search *search, const json_t *instance)
 {
         const char *error = reply_string(instance, "error");
-        char title[TITLE_MAX], age[FORMAT_MAX], text[1024];
+        char title[TITLE_MAX], age[FORMAT_MAX], text[1024], command[PAGE_COMMAND_MAX];
         bool known = json_is_object(json_object_get(instance, "status"));
 
         if (json_array_size(search->page->instances) > 1)
@@ -325,7 +342,7 @@ static void find_away(const struct search *search, const json_t *instance)
                              .title = title,
                              .text = text,
                              .remedy = "See whether its service runs:",
-                             .command = "systemctl status sqmgr",
+                             .command = service_command(search->socket, command),
                      });
 }
 

@@ -246,7 +246,7 @@ static void put_facts(FILE *out, const json_t *fleet, const struct census *censu
                 html_print(out, "<li><b>%lld of %lld</b> busy", census->busy, census->concurrency);
                 page_bar(out, (double)census->busy, (double)census->concurrency, "fine");
         } else {
-                fputs("<li>busy is not told", out);
+                fputs(census->all > 0 ? "<li>busy is not told" : "<li>no workers", out);
         }
         fputs("</li>", out);
         put_memory_fact(out, fleet, census);
@@ -277,7 +277,7 @@ static void put_notes(FILE *out, const json_t *fleet)
 static void put_name(FILE *out, const json_t *fleet, const json_t *instance, bool several)
 {
         const char *state = reply_string(fleet, "state");
-        char span[FORMAT_MAX];
+        char span[FORMAT_MAX], name[PAGE_INSTANCE_MAX];
 
         fputs("<div class=\"head\"><div class=\"name\">", out);
         page_sign(out, page_is_heard(instance) ? page_fleet_level(fleet) : PAGE_UNKNOWN);
@@ -288,7 +288,7 @@ static void put_name(FILE *out, const json_t *fleet, const json_t *instance, boo
         if (!page_is_heard(instance))
                 html_print(out, ", as of %s ago", reply_seconds(instance, "age_seconds", span));
         if (several)
-                html_print(out, ", %s", reply_string(instance, "socket"));
+                html_print(out, ", %s", page_instance_name(instance, name));
         fputs("</span></div>", out);
 }
 

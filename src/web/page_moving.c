@@ -131,7 +131,7 @@ void page_moving(FILE *out, const struct page *page)
 {
         const json_t *instance, *fleet;
         bool any = false;
-        size_t i, k;
+        size_t i, k, n = 0;
 
         fputs("<section id=\"moving\" aria-labelledby=\"moving-title\"><h2 id=\"moving-title\">Moving</h2>",
               out);
@@ -143,10 +143,13 @@ void page_moving(FILE *out, const struct page *page)
                 {
                         if (has_story(fleet))
                                 put_restart(out, page, socket, fleet);
+                        n++;
                         any |= has_story(fleet) || put_passers(out, socket, fleet);
                 }
         }
-        if (!any)
+        if (!any && n == 0)
+                fputs("<p class=\"none\" data-key=\"none\">Nothing is known.</p>", out);
+        else if (!any)
                 fputs("<p class=\"none\" data-key=\"none\">No restart goes on, and no worker comes or "
                       "goes.</p>",
                       out);

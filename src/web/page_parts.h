@@ -68,6 +68,9 @@ void page_queues(FILE *out, const struct page *page);
 
 /* page_instances.c: who told all this. */
 void page_instances(FILE *out, const struct page *page);
+/* Its socket without what is the same in all. Returns text. */
+#define PAGE_INSTANCE_MAX 128
+const char *page_instance_name(const json_t *instance, char text[static PAGE_INSTANCE_MAX]);
 
 /* A bar of value out of max, of which 0 is unknown: one that says nothing which does not stand beside it. */
 void page_bar(FILE *out, double value, double max, const char *kind);

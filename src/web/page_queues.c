@@ -35,12 +35,17 @@ static void put_table(FILE *out, const json_t *redis, size_t from, size_t to)
         fputs("</tbody></table>", out);
 }
 
-static void put_redis(FILE *out, const json_t *redis)
+static void put_redis(FILE *out, const json_t *redis, const json_t *instance, bool several)
 {
         size_t n = json_array_size(json_object_get(redis, "queues")), seen = MIN(n, SEEN_MAX);
         const char *error = reply_string(redis, "error"), *url = reply_string(redis, "url");
+        char name[PAGE_INSTANCE_MAX];
 
-        html_print(out, "<div class=\"redis\" data-key=\"%s\"><h3>%s</h3>", url, url);
+        html_print(out, "<div class=\"redis\" data-key=\"%s %s\"><h3>%s", reply_string(instance, "socket"),
+                   url, url);
+        if (several)
+                html_print(out, ", asked by %s", page_instance_name(instance, name));
+        fputs("</h3>", out);
         if (error[0] != '\0') {
                 html_print(out, "<p class=\"note\">%s</p></div>", error);
                 return;
@@ -78,7 +83,7 @@ void page_queues(FILE *out, const struct page *page)
         {
                 json_array_foreach(json_object_get(instance, "queues"), k, redis)
                 {
-                        put_redis(out, redis);
+                        put_redis(out, redis, instance, json_array_size(page->instances) > 1);
                 }
         }
         fputs("</section>", out);

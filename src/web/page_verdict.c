@@ -177,6 +177,8 @@ static void put_sum(FILE *out, const struct page *page)
                         add_fleet(&sum, fleet);
                 }
         }
+        if (sum.fleets == 0)
+                return;
         if (sum.active <= sum.target)
                 html_print(out, "<p class=\"sum\">%lld of %lld workers active", sum.active, sum.target);
         else

@@ -238,10 +238,13 @@ START_TEST(shows_the_last_state_of_one_that_is_away)
         ck_assert_ptr_nonnull(strstr(text, "<b>0 of 2</b> active"));
         ck_assert_ptr_nonnull(strstr(text, "as of 12min 34s ago"));
         ck_assert_ptr_null(strstr(text, "class=\"sign well\""));
+        ck_assert_ptr_nonnull(strstr(text, "<code>systemctl status sqmgr</code>"));
         free(text);
         json_object_set_new(instance, "status", json_null());
+        json_object_set_new(instance, "socket", json_string("/run/sqmgr/shop/read.sock"));
         text = render(PAGE_WHOLE, status, NULL);
         ck_assert_ptr_nonnull(strstr(text, "Nothing has been heard of it yet."));
+        ck_assert_ptr_nonnull(strstr(text, "<code>systemctl status sqmgr@shop</code>"));
         free(text);
         json_decref(status);
 }
