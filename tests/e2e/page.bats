@@ -8,10 +8,8 @@ load helpers
 . "$BATS_TEST_DIRNAME/native/modules.bash"
 
 start_web() {
-        local socket=$folder/sqmgr.read.sock
-        [ -S "$socket" ] || socket=$SQMGR_SOCKET
         : "${port:=$(unused_port 127.0.0.1)}"
-        launch web sqmgr-web --listen "127.0.0.1:$port" --socket "$socket"
+        launch web sqmgr-web --listen "127.0.0.1:$port" --socket "$folder/sqmgr.read.sock"
         web_pid=$!
         wait_until 10 web_answers
 }
