@@ -276,6 +276,7 @@ START_TEST(folds_what_needs_nobody)
         ck_assert(hung < over && over < folded && folded < rest);
         ck_assert_ptr_nonnull(strstr(text, "201 more active and ready"));
         free(text);
+        json_decref(settled);
         json_decref(status);
 }
 END_TEST
