@@ -108,12 +108,10 @@ static int table_width(const int *widths)
         return all;
 }
 
-static void render_row(FILE *out, const struct row *row, const int *widths, bool is_header,
-                       const struct view *view)
+/* All but the last column; beside: that comes behind them. */
+static void render_cells(FILE *out, const struct row *row, const int *widths, bool beside,
+                         const struct view *view)
 {
-        const char *why = row->cells[COLUMN_WHY];
-        int end = table_width(widths);
-        bool beside = why[0] != '\0' && (view->columns == 0 || view->columns - end - 2 >= WHY_COLUMNS_MIN);
         for (int i = 0; i < COLUMN_WHY; i++) {
                 bool right = i == COLUMN_PID || i == COLUMN_GENERATION || i == COLUMN_MEMORY;
                 const char *cell = row->cells[i], *colour = view->colour ? row->colours[i] : NULL;
@@ -127,8 +125,19 @@ static void render_row(FILE *out, const struct row *row, const int *widths, bool
                 if (!right && (i < COLUMN_UPTIME || beside))
                         fprintf(out, "%*s", pad, "");
         }
-        if (beside) {
+        if (beside)
                 fputs("  ", out);
+}
+
+static void render_row(FILE *out, const struct row *row, const int *widths, bool is_header,
+                       const struct view *view)
+{
+        const char *why = row->cells[COLUMN_WHY];
+        int end = table_width(widths);
+        bool beside = why[0] != '\0' && (view->columns == 0 || view->columns - end - 2 >= WHY_COLUMNS_MIN);
+
+        render_cells(out, row, widths, beside, view);
+        if (beside) {
                 text_print_wrapped(out, why, end + 2, end + 2, view->columns);
                 return;
         }
@@ -219,8 +228,34 @@ int render_workers(FILE *out, json_t *workers, long long threshold, const struct
         return CTL_DONE;
 }
 
-/* The summary of a fleet: to be freed; NULL where memory is short. */
-static char *summarize_fleet(json_t *fleet)
+int render_worker_lines(FILE *out, const struct render_lines *lines, const struct view *view)
+{
+        int widths[_COLUMN_MAX] = {0};
+
+        _cleanup_free_ struct row *rows = calloc(lines->n + 1, sizeof(*rows));
+        if (!rows)
+                return -ENOMEM;
+        rows[0] = header;
+        for (size_t i = 0; i < lines->n; i++)
+                fill_row(&rows[i + 1], lines->workers[i], lines->thresholds[i]);
+        for (size_t i = 0; i <= lines->n; i++)
+                for (int k = 0; k < _COLUMN_MAX; k++)
+                        widths[k] = MAX(widths[k], text_width(rows[i].cells[k]));
+        drop_columns(widths, view);
+        for (size_t i = 0; i <= lines->n; i++) {
+                if (i > 0 && (i - 1 < lines->first || i - 1 >= lines->first + lines->n_shown))
+                        continue;
+                /* The first of the two blanks before a line is the mark's. */
+                bool marked = i > 0 && i - 1 == lines->marked;
+                fprintf(out, "%s%s", marked ? ">" : " ", marked && view->colour ? "\033[7m" : "");
+                struct view plain = {.columns = view->columns, .colour = view->colour && !marked};
+                render_cells(out, &rows[i], widths, true, &plain);
+                fprintf(out, "%s%s\n", rows[i].cells[COLUMN_WHY], marked && view->colour ? "\033[0m" : "");
+        }
+        return 0;
+}
+
+char *render_fleet_summary(json_t *fleet)
 {
         static const char *const states[] = {"starting", "hung", "quiet", "stopping"};
         const char *state = reply_string(fleet, "state"), *ordered = reply_string(fleet, "state_text");
@@ -328,7 +363,7 @@ static void render_culprits(FILE *out, json_t *list, const struct view *view)
 
 static int render_fleet(FILE *out, json_t *fleet, const struct view *view)
 {
-        _cleanup_free_ char *summary = summarize_fleet(fleet);
+        _cleanup_free_ char *summary = render_fleet_summary(fleet);
 
         if (!summary)
                 return say_error(CTL_FAILED, "there is too little memory");

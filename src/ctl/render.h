@@ -12,3 +12,16 @@ int render_status(FILE *out, json_t *status, const struct view *view);
 int render_workers(FILE *out, json_t *workers, long long threshold, const struct view *view);
 /* One event with its time: a line, where nothing limits its length. */
 void render_event(FILE *out, json_t *event, const struct view *view);
+
+/* The summary of a fleet: to be freed; NULL where memory is short. */
+char *render_fleet_summary(json_t *fleet);
+
+/* The same table with one line for each worker, which may be wider than the terminal. */
+struct render_lines {
+        json_t *const *workers;
+        const long long *thresholds; /* of the fleet of each */
+        size_t n, first, n_shown;    /* the columns are as wide as all n need */
+        size_t marked;               /* SIZE_MAX: none is */
+};
+/* Returns 0, or -ENOMEM. */
+int render_worker_lines(FILE *out, const struct render_lines *lines, const struct view *view);

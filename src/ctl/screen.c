@@ -54,7 +54,11 @@ static bool shows_colour(void)
 
 struct view screen_view(void)
 {
-        return (struct view){.columns = screen_columns(STDOUT_FILENO), .colour = shows_colour()};
+        struct view view = {.colour = shows_colour()};
+
+        if (isatty(STDOUT_FILENO))
+                measure(STDOUT_FILENO, &view.columns, &view.rows);
+        return view;
 }
 
 void screen_enter(bool whole)

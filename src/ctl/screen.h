@@ -8,6 +8,7 @@
 /* How what is told is shown. */
 struct view {
         int columns; /* 0: lines may be as long as they want */
+        int rows;    /* 0: there may be as many as they want */
         bool colour;
         bool brief; /* only what is on its way: workers that just do their work are counted */
 };

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* The story of one worker: its events, and what is known of it now. No I/O. */
+#include "ctl/story.h"
+#include "base/parse.h"
+#include "base/text.h"
+#include "ctl/render.h"
+#include "ctl/reply.h"
+#include <string.h>
+
+static bool is_own(const struct story *story, json_t *event)
+{
+        return strcmp(reply_string(event, "worker"), story->id) == 0;
+}
+
+/* Is it of the worker's fleet as a whole, or of no fleet? */
+static bool is_context(const struct story *story, json_t *event)
+{
+        const char *fleet = reply_string(event, "fleet");
+        size_t length = strlen(fleet);
+
+        if (reply_string(event, "worker")[0] != '\0')
+                return false;
+        return length == 0 || (strncmp(fleet, story->id, length) == 0 && story->id[length] == '/' &&
+                               !strchr(story->id + length + 1, '/'));
+}
+
+/* Where the last life under this id begins and ends: an id is given again when its worker is gone. */
+static void find_life(struct story *story, json_t *events, size_t *ret_first, size_t *ret_last)
+{
+        size_t i, beginning = SIZE_MAX, last = 0;
+        bool ended = false;
+        json_t *event;
+
+        json_array_foreach(events, i, event)
+        {
+                const char *kind = reply_string(event, "event");
+
+                if (!is_own(story, event))
+                        continue;
+                if (beginning == SIZE_MAX || (ended && strcmp(kind, "started") == 0)) {
+                        story->earlier_lives = beginning != SIZE_MAX;
+                        story->from_start = strcmp(kind, "started") == 0;
+                        beginning = i;
+                        ended = false;
+                }
+                ended = ended || strcmp(kind, "gone") == 0 || strcmp(kind, "crashed") == 0;
+                last = i;
+        }
+        /* Of one that lives and of which nothing is kept, all that has happened since is told. */
+        *ret_first = story->worker && beginning == SIZE_MAX ? 0 : beginning;
+        *ret_last = story->worker ? SIZE_MAX : last;
+}
+
+static int collect_events(struct story *story, json_t *events)
+{
+        size_t i, first, last;
+        json_t *event;
+
+        find_life(story, events, &first, &last);
+        story->events = json_array();
+        if (!story->events)
+                return -ENOMEM;
+        json_array_foreach(events, i, event)
+        {
+                bool own = is_own(story, event);
+
+                if (i < first || i > last || (!own && !is_context(story, event)))
+                        continue;
+                if (json_array_append(story->events, event) < 0)
+                        return -ENOMEM;
+                story->n_own += own;
+        }
+        return 0;
+}
+
+static void find_worker(struct story *story)
+{
+        json_t *fleet, *worker;
+        size_t i, k;
+
+        json_array_foreach(json_object_get(story->status, "fleets"), i, fleet)
+        {
+                json_array_foreach(json_object_get(fleet, "workers"), k, worker)
+                {
+                        if (strcmp(reply_string(worker, "id"), story->id) != 0)
+                                continue;
+                        story->fleet = fleet;
+                        story->worker = worker;
+                }
+        }
+}
+
+int story_find(struct story *ret, const char *id, json_t *status, json_t *events)
+{
+        *ret = (struct story){.id = id, .status = status};
+        find_worker(ret);
+        return collect_events(ret, events);
+}
+
+void story_release(struct story *story)
+{
+        json_decref(story->events);
+        story->events = NULL;
+}
+
+/* An older sqmgr sends the name alone. */
+static const char *reason_text(json_t *worker)
+{
+        const char *text = reply_string(worker, "reason_text");
+
+        return text[0] != '\0' ? text : reply_string(worker, "reason");
+}
+
+static void print_state(FILE *out, const struct story *story, const struct view *view)
+{
+        json_t *worker = story->worker;
+        const char *reason = reason_text(worker), *waits_for = reply_string(worker, "waits_for");
+        const char *state = reply_string(worker, "state");
+        bool leaves = strcmp(state, "quiet") == 0 || strcmp(state, "stopping") == 0;
+        char span[FORMAT_MAX], left[FORMAT_MAX], ready[FORMAT_MAX + 16] = "", text[1024];
+
+        if (json_is_number(json_object_get(worker, "ready_seconds")))
+                snprintf(ready, sizeof(ready), ", ready in %s",
+                         reply_seconds_left(worker, "ready_seconds", left));
+        snprintf(text, sizeof(text), "Now: %s for %s%s%s%s%s%s", state,
+                 reply_seconds(worker, "state_seconds", span),
+                 reason[0] == '\0' ? ""
+                 : leaves          ? ": "
+                                   : ", to be replaced: ",
+                 reason, waits_for[0] != '\0' ? "; it " : "", waits_for,
+                 reason[0] != '\0' || waits_for[0] != '\0' ? ""
+                 : reply_is_true(worker, "ready")          ? ", all is well"
+                                                           : ready);
+        text_print_wrapped(out, text, 0, 2, view->columns);
+}
+
+/* What is known of it, and from where. */
+static void print_evidence(FILE *out, const struct story *story, const struct view *view)
+{
+        json_t *worker = story->worker, *age = json_object_get(worker, "beat_age_seconds");
+        long long busy = reply_integer(worker, "busy"), memory = reply_integer(worker, "memory_bytes");
+        long long threshold = reply_integer(story->fleet, "memory_threshold_bytes");
+        const char *evidence = reply_string(worker, "evidence");
+        char span[FORMAT_MAX], size[FORMAT_MAX], text[256];
+
+        snprintf(text, sizeof(text), "  process %lld, generation %lld%s, %s %s ago",
+                 reply_integer(worker, "pid"), reply_integer(worker, "generation"),
+                 reply_is_true(worker, "outdated") ? " (outdated)" : "",
+                 reply_is_true(worker, "forked") ? "forked" : "started",
+                 reply_seconds(worker, "uptime_seconds", span));
+        text_print_wrapped(out, text, 0, 4, view->columns);
+        if (json_is_null(json_object_get(worker, "busy")))
+                snprintf(text, sizeof(text), "  what jobs it runs is not known: it does not tell");
+        else if (json_is_null(age))
+                snprintf(text, sizeof(text), "  it has not beaten yet");
+        else
+                snprintf(text, sizeof(text), "  %lld job%s running at its last beat %s ago%s", busy,
+                         busy == 1 ? "" : "s", reply_seconds(worker, "beat_age_seconds", span),
+                         strcmp(evidence, "title") == 0  ? "; Redis is away, its title tells"
+                         : strcmp(evidence, "none") == 0 ? "; that is no longer fresh"
+                                                         : "");
+        text_print_wrapped(out, text, 0, 4, view->columns);
+        if (memory <= 0)
+                return;
+        int n = snprintf(text, sizeof(text), "  memory %s", format_size((uint64_t)memory, size, FORMAT_MAX));
+        if (threshold > 0)
+                snprintf(text + n, sizeof(text) - (size_t)n, ", %lld%% of memory_threshold %s",
+                         (long long)((double)memory * 100 / (double)threshold),
+                         format_size((uint64_t)threshold, size, FORMAT_MAX));
+        text_print_wrapped(out, text, 0, 4, view->columns);
+}
+
+static void print_beginning(FILE *out, const struct story *story, const struct view *view)
+{
+        char text[512] = "";
+
+        if (!story->from_start)
+                snprintf(text, sizeof(text),
+                         "Older events are not kept here; the journal may have them: 'journalctl "
+                         "SQMGR_WORKER=%s', of all lives of that name",
+                         story->id);
+        else if (story->earlier_lives)
+                snprintf(text, sizeof(text), "Others had this id before: see 'sqmgrctl events %s'",
+                         story->id);
+        if (text[0] != '\0')
+                text_print_wrapped(out, text, 0, 0, view->columns);
+}
+
+void story_print(FILE *out, const struct story *story, const struct view *view)
+{
+        json_t *event;
+        size_t i;
+
+        print_beginning(out, story, view);
+        json_array_foreach(story->events, i, event) render_event(out, event, view);
+        if (story->worker) {
+                print_state(out, story, view);
+                print_evidence(out, story, view);
+        } else {
+                fputs("Now: it is gone\n", out);
+        }
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/* The command `top`: the live view with keys. What it shows and what keys do is top_model's. */
+#include "base/fd.h"
+#include "base/printable.h"
+#include "ctl/client.h"
+#include "ctl/commands.h"
+#include "ctl/exit.h"
+#include "ctl/reply.h"
+#include "ctl/say.h"
+#include "ctl/screen.h"
+#include "ctl/top_model.h"
+#include "ctl/usage.h"
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define LOOK_USEC   USEC_PER_SEC
+#define ANSWER_USEC (3 * USEC_PER_SEC)
+/* Of what a worker wrote, and how long whoever reads it may take. */
+#define LINES      200
+#define LINES_MAX  ((size_t)256 * 1024)
+#define LINES_USEC (5 * USEC_PER_SEC)
+
+struct show {
+        struct ctl *ctl;
+        struct top top;
+        struct top_replies replies;
+        char *lines;
+        char lines_of[TOP_ID_MAX];
+        usec_t looked_at; /* the last try */
+        usec_t status_at;
+        char error[TOP_TOLD_MAX];
+        bool ends;
+};
+
+static void draw(FILE *out, const struct view *view, void *userdata)
+{
+        const struct show *show = userdata;
+
+        (void)top_draw(out, &show->top, &show->replies, view);
+}
+
+static void paint(struct show *show)
+{
+        show->replies.now = time(NULL);
+        show->replies.age = usec_sub(client_now(), show->status_at);
+        show->replies.error = show->error;
+        screen_draw(draw, show);
+}
+
+/* Takes over the reference to parameters. Returns CTL_DONE with *ret replaced, or another code: then it is as
+ * it was. */
+static int ask(struct show *show, const char *method, json_t *parameters, json_t **ret)
+{
+        json_t *reply = NULL;
+        int r = client_call(show->ctl, method, parameters, &reply);
+
+        client_close(show->ctl);
+        if (r == CTL_DONE && top_clean(reply) < 0)
+                r = say_error(CTL_FAILED, "there is too little memory");
+        if (r != CTL_DONE) {
+                json_decref(reply);
+                return r;
+        }
+        json_decref(*ret);
+        *ret = reply;
+        return CTL_DONE;
+}
+
+/* The child's part of read_lines(): as `sqmgrctl logs` does it. */
+static void write_lines(const struct ctl *ctl, const char *id, int fd)
+{
+        char worker[TOP_ID_MAX], *arguments[] = {worker, NULL};
+        struct ctl copy = {.socket = ctl->socket,
+                           .lines = LINES,
+                           .command = ctl->command,
+                           .arguments = arguments,
+                           .n_arguments = 1,
+                           .timeout = ANSWER_USEC,
+                           .fd = -1,
+                           .signal_fd = -1,
+                           .key_fd = -1};
+        int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        sigset_t none;
+
+        snprintf(worker, sizeof(worker), "%s", id);
+        say_errors_to(NULL, 0);
+        sigemptyset(&none);
+        (void)sigprocmask(SIG_SETMASK, &none, NULL);
+        (void)setpgid(0, 0);
+        if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(fd, STDOUT_FILENO) < 0 ||
+            dup2(fd, STDERR_FILENO) < 0)
+                return;
+        (void)ctl_logs(&copy);
+        fflush(stdout);
+}
+
+/* Reads fd to its end into *ret. Returns CTL_DONE, or CTL_WOKEN where a key, a signal or the time came first.
+ */
+static int read_to_end(const struct show *show, int fd, char **ret)
+{
+        _cleanup_free_ char *text = malloc(LINES_MAX + 1);
+        usec_t until = usec_add(client_now(), LINES_USEC);
+        ssize_t n = 1;
+        size_t length = 0;
+
+        while (text && n > 0 && length < LINES_MAX) {
+                struct pollfd fds[] = {{.fd = fd, .events = POLLIN},
+                                       {.fd = show->ctl->signal_fd, .events = POLLIN},
+                                       {.fd = show->ctl->key_fd, .events = POLLIN}};
+                int left = (int)(usec_sub(until, client_now()) / USEC_PER_MSEC);
+
+                if (poll(fds, ELEMENTSOF(fds), left) <= 0 || fds[1].revents != 0 || fds[2].revents != 0)
+                        return CTL_WOKEN;
+                n = read(fd, text + length, LINES_MAX - length);
+                length += n > 0 ? (size_t)n : 0;
+        }
+        if (!text)
+                return CTL_WOKEN;
+        length = printable_drop_colours(text, length);
+        printable_replace(text, length, true);
+        text[length] = '\0';
+        *ret = TAKE_PTR(text);
+        return CTL_DONE;
+}
+
+/* Whoever reads a log may take long, and reads it with the caller's rights: a process of its own. */
+static void read_lines(struct show *show)
+{
+        char *lines = NULL;
+        int ends[2];
+
+        if (pipe2(ends, O_CLOEXEC) < 0)
+                return;
+        fflush(stdout);
+        pid_t pid = fork();
+        if (pid == 0) {
+                write_lines(show->ctl, show->top.chosen, ends[1]);
+                _exit(0);
+        }
+        close_fd(ends[1]);
+        if (pid > 0) {
+                (void)setpgid(pid, pid);
+                if (read_to_end(show, ends[0], &lines) == CTL_DONE) {
+                        free(show->lines);
+                        show->lines = lines;
+                        snprintf(show->lines_of, sizeof(show->lines_of), "%s", show->top.chosen);
+                }
+                (void)kill(-pid, SIGKILL);
+                (void)waitpid(pid, NULL, 0);
+        }
+        close_fd(ends[0]);
+}
+
+static int look_at_worker(struct show *show)
+{
+        const struct top *top = &show->top;
+
+        if (top->tab == TOP_STORY)
+                return ask(show, "GetEvents", json_object(), &show->replies.events);
+        if (top->tab == TOP_JOBS)
+                return ask(show, "GetJobs",
+                           json_pack("{s:[s%]}", "fleets", top->chosen, strcspn(top->chosen, "/")),
+                           &show->replies.jobs);
+        read_lines(show);
+        return CTL_DONE;
+}
+
+/* Asks for what is shown. A key comes first: then it is asked again behind that. */
+static void look(struct show *show)
+{
+        char error[TOP_TOLD_MAX] = "";
+
+        say_errors_to(error, sizeof(error));
+        int r = ask(show, "GetStatus", json_object(), &show->replies.status);
+        if (r == CTL_DONE)
+                show->status_at = client_now();
+        if (r == CTL_DONE && show->top.opened)
+                r = look_at_worker(show);
+        if (r == CTL_LOST)
+                (void)client_tell_lost(show->ctl);
+        say_errors_to(NULL, 0);
+        if (r == CTL_WOKEN)
+                return;
+        printable_replace(error, strlen(error), false);
+        memcpy(show->error, error, sizeof(error));
+        show->looked_at = client_now();
+}
+
+/* What was said yes to. */
+static void order(struct show *show, enum top_do what)
+{
+        struct top *top = &show->top;
+        int key_fd = show->ctl->key_fd;
+        char error[TOP_TOLD_MAX] = "";
+        json_t *reply = NULL;
+
+        /* A further key does not take back what was sent. */
+        show->ctl->key_fd = -1;
+        say_errors_to(error, sizeof(error));
+        int r = what == TOP_QUIET ? ask(show, "Quiet", json_pack("{s:s}", "target", top->target), &reply)
+                                  : ask(show, "Restart", json_pack("{s:[s]}", "fleets", top->target), &reply);
+        if (r == CTL_LOST)
+                (void)client_tell_lost(show->ctl);
+        say_errors_to(NULL, 0);
+        show->ctl->key_fd = key_fd;
+        printable_replace(error, strlen(error), false);
+        if (r == CTL_DONE)
+                snprintf(top->told, sizeof(top->told),
+                         what == TOP_QUIET ? "%s takes no new jobs and is replaced"
+                                           : "%s is restarted, no job is cut off",
+                         top->target);
+        else
+                snprintf(top->told, sizeof(top->told), "%s", r == CTL_WOKEN ? "nothing was answered" : error);
+        json_decref(reply);
+        show->looked_at = 0;
+}
+
+static void forget_worker(struct show *show)
+{
+        json_decref(show->replies.jobs);
+        json_decref(show->replies.events);
+        show->replies.jobs = show->replies.events = NULL;
+        show->replies.lines = NULL;
+}
+
+static void press(struct show *show, int key)
+{
+        struct view view = screen_view();
+        enum top_do todo = top_press(&show->top, key, &show->replies, &view);
+
+        if (todo == TOP_QUIT)
+                show->ends = true;
+        else if (todo == TOP_LOOK) {
+                forget_worker(show);
+                show->looked_at = 0;
+        } else if (todo != TOP_NOTHING)
+                order(show, todo);
+}
+
+/* Without keys there is no end but a signal's. */
+static void take_keys(struct show *show)
+{
+        struct pollfd poll_fd = {.fd = show->ctl->key_fd, .events = POLLIN};
+        char bytes[64], *at = bytes;
+        int key;
+
+        if (poll(&poll_fd, 1, 0) <= 0)
+                return;
+        ssize_t n = read(show->ctl->key_fd, bytes, sizeof(bytes));
+        if (n <= 0)
+                show->ends = true;
+        while (n > 0 && !show->ends) {
+                size_t taken = top_take_key(at, (size_t)n, &key);
+
+                press(show, key);
+                at += taken;
+                n -= (ssize_t)taken;
+        }
+}
+
+static void run(struct show *show)
+{
+        screen_enter(true);
+        paint(show);
+        while (!show->ends) {
+                usec_t next = show->looked_at == 0 ? 0 : usec_add(show->looked_at, LOOK_USEC);
+                usec_t now = client_now();
+
+                if (now < next)
+                        (void)client_wait(show->ctl, next - now);
+                else
+                        look(show);
+                show->replies.lines = strcmp(show->lines_of, show->top.chosen) == 0 ? show->lines : NULL;
+                take_keys(show);
+                show->ends = show->ends || show->ctl->signal != 0;
+                paint(show);
+        }
+        screen_leave();
+}
+
+int ctl_top(struct ctl *ctl)
+{
+        static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
+        struct show show = {.ctl = ctl};
+
+        if (ctl->json)
+                return usage_error(ctl->command, "a view with keys is not JSON: 'status --watch --json' is");
+        if (!screen_is_there() || !isatty(STDIN_FILENO))
+                return say_error(CTL_USAGE, "'top' needs a terminal: 'sqmgrctl status --watch' does without");
+        ctl->timeout = ANSWER_USEC;
+        /* What is wrong from the beginning is told without the view. */
+        int r = ask(&show, "GetStatus", json_object(), &show.replies.status);
+        if (r == CTL_LOST)
+                r = client_tell_lost(ctl);
+        if (r != CTL_DONE)
+                return r;
+        show.status_at = show.looked_at = client_now();
+        r = client_catch_signals(ctl, signals, ELEMENTSOF(signals));
+        if (r == CTL_DONE) {
+                ctl->key_fd = STDIN_FILENO;
+                run(&show);
+        }
+        forget_worker(&show);
+        json_decref(show.replies.status);
+        free(show.lines);
+        /* It was asked to end. */
+        return r;
+}

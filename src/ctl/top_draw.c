@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/* The lines of `top`. No I/O, no clock. */
+#include "base/parse.h"
+#include "base/printable.h"
+#include "base/text.h"
+#include "ctl/job_table.h"
+#include "ctl/render.h"
+#include "ctl/reply.h"
+#include "ctl/story.h"
+#include "ctl/top_rows.h"
+#include <stdarg.h>
+#include <string.h>
+
+static const char *const sort_names[] = {
+        [TOP_SORT_NAME] = "name", [TOP_SORT_MEMORY] = "memory", [TOP_SORT_BUSY] = "busy",
+        [TOP_SORT_AGE] = "age",   [TOP_SORT_STATE] = "state",
+};
+static_assert(ELEMENTSOF(sort_names) == _TOP_SORT_MAX, "sort_names");
+
+static const char *const tab_names[] = {
+        [TOP_JOBS] = "jobs", [TOP_STORY] = "story", [TOP_LINES] = "last lines"};
+static_assert(ELEMENTSOF(tab_names) == _TOP_TAB_MAX, "tab_names");
+
+struct page {
+        FILE *out;
+        const struct top *top;
+        const struct top_replies *replies;
+        const struct view *view;
+        size_t left; /* lines that there is room for */
+};
+
+/* One line, of so many bytes and cut to the terminal's width. */
+static void put_bytes(struct page *page, const char *line, size_t length)
+{
+        size_t fitting = text_fitting(line, length, page->view->columns);
+
+        if (page->left == 0)
+                return;
+        page->left--;
+        fwrite(line, 1, fitting, page->out);
+        fprintf(page->out, "%s\n", memchr(line, '\033', fitting) ? "\033[0m" : "");
+}
+
+static void put(struct page *page, const char *format, ...) _printf_(2, 3);
+static void put(struct page *page, const char *format, ...)
+{
+        va_list arguments;
+        char *line;
+
+        va_start(arguments, format);
+        int length = vasprintf(&line, format, arguments);
+        va_end(arguments);
+        if (length < 0)
+                return;
+        put_bytes(page, line, (size_t)length);
+        free(line);
+}
+
+static const char *colour(const struct page *page, const char *sequence)
+{
+        return page->view->colour ? sequence : "";
+}
+
+/* The lines of text from the one of that number on, no more than n. Returns how many it has in all. */
+static size_t put_lines(struct page *page, const char *text, size_t first, size_t n)
+{
+        size_t number = 0;
+
+        for (; *text != '\0'; number++) {
+                size_t length = strcspn(text, "\n");
+
+                if (number >= first && number < first + n)
+                        put_bytes(page, text, length);
+                text += length + (text[length] == '\n');
+        }
+        return number;
+}
+
+static void put_head(struct page *page)
+{
+        const struct top_replies *replies = page->replies;
+        json_t *redis = json_object_get(replies->status, "redis"), *one;
+        char clock[16] = "", span[FORMAT_MAX], away[48] = "";
+        size_t i, n_away = 0;
+        struct tm local;
+
+        if (localtime_r(&replies->now, &local))
+                (void)strftime(clock, sizeof(clock), "%H:%M:%S", &local);
+        json_array_foreach(redis, i, one) n_away += !reply_redis_is_connected(one);
+        if (n_away > 0)
+                snprintf(away, sizeof(away), ", %zu Redis away", n_away);
+        if (!replies->status)
+                put(page, "%s", clock);
+        else
+                put(page, "%s  sqmgr %s, up %s%s%s%s", clock, reply_string(replies->status, "version"),
+                    reply_seconds(replies->status, "uptime_seconds", span),
+                    colour(page, n_away > 0 ? "\033[31m" : ""), away, colour(page, "\033[0m"));
+        if (replies->error[0] == '\0')
+                return;
+        put(page, "%s%s", colour(page, "\033[31m"), replies->error);
+        if (replies->status)
+                put(page, "%sThis is how it was %s ago; trying again", colour(page, "\033[31m"),
+                    format_duration(replies->age - replies->age % USEC_PER_SEC, span, sizeof(span)));
+}
+
+static void put_fleet(struct page *page, json_t *fleet)
+{
+        _cleanup_free_ char *summary = render_fleet_summary(fleet);
+        json_t *crash = json_object_get(fleet, "crash");
+        const char *rollout = reply_string(json_object_get(fleet, "rollout"), "state");
+        const char *waits_for = reply_string(fleet, "waits_for");
+        bool bad = strcmp(rollout, "halted") == 0 || strcmp(reply_string(crash, "state"), "failing") == 0;
+
+        if (summary)
+                put(page, "%s%s%s%s",
+                    colour(page, bad                    ? "\033[31m"
+                                 : waits_for[0] != '\0' ? "\033[33m"
+                                                        : ""),
+                    summary, waits_for[0] != '\0' ? "; " : "", waits_for);
+}
+
+/* No more than a third of the terminal is theirs. */
+static void put_fleets(struct page *page)
+{
+        json_t *fleets = json_object_get(page->replies->status, "fleets");
+        size_t n = json_array_size(fleets), room = MAX((size_t)page->view->rows / 3, (size_t)1);
+        size_t shown = n <= room ? n : room - 1;
+
+        for (size_t i = 0; i < shown; i++)
+                put_fleet(page, json_array_get(fleets, i));
+        if (shown < n)
+                put(page, "... %zu more fleets", n - shown);
+}
+
+/* The part of the table in which the chosen one stands. */
+static void put_workers(struct page *page)
+{
+        _cleanup_top_rows_ struct top_rows rows = {0};
+        _cleanup_free_ char *text = NULL;
+        size_t size, n = page->left > 2 ? page->left - 2 : 0;
+
+        if (top_rows_collect(&rows, page->top, page->replies->status) < 0)
+                return;
+        if (rows.n == 0) {
+                put(page, "%s",
+                    page->top->filter[0] != '\0' ? "no worker passes the filter" : "there are no workers");
+                return;
+        }
+        size_t marked = top_rows_find(&rows, page->top);
+        size_t first = marked < n / 2 ? 0 : MIN(marked - n / 2, rows.n - MIN(n, rows.n));
+        const struct render_lines lines = {.workers = rows.workers,
+                                           .thresholds = rows.thresholds,
+                                           .n = rows.n,
+                                           .first = first,
+                                           .n_shown = n,
+                                           .marked = marked};
+        FILE *out = open_memstream(&text, &size);
+        if (!out)
+                return;
+        int r = render_worker_lines(out, &lines, page->view);
+        if (fclose(out) == 0 && r == 0)
+                (void)put_lines(page, text, 0, SIZE_MAX);
+}
+
+static json_t *jobs_of(const struct page *page)
+{
+        json_t *mine = json_array(), *job;
+        size_t i;
+
+        json_array_foreach(json_object_get(page->replies->jobs, "jobs"), i,
+                           job) if (strcmp(reply_string(job, "worker"), page->top->chosen) == 0)(void)
+                json_array_append(mine, job);
+        return mine;
+}
+
+static void print_jobs(FILE *out, const struct page *page)
+{
+        _cleanup_json_ json_t *jobs = jobs_of(page);
+        json_t *error;
+        size_t i;
+
+        if (!page->replies->jobs)
+                return;
+        if (json_array_size(jobs) > 0)
+                (void)job_table_print(out, jobs, page->replies->now, page->view);
+        else
+                fputs("no job is known to run there\n", out);
+        json_array_foreach(json_object_get(page->replies->jobs, "errors"), i, error)
+                text_print_wrapped(out, json_string_value(error), 0, 2, page->view->columns);
+}
+
+static void print_story(FILE *out, const struct page *page)
+{
+        struct story story;
+
+        if (!page->replies->events)
+                return;
+        if (story_find(&story, page->top->chosen, page->replies->status,
+                       json_object_get(page->replies->events, "events")) == 0)
+                story_print(out, &story, page->view);
+        story_release(&story);
+}
+
+static void print_tab(FILE *out, const struct page *page)
+{
+        switch (page->top->tab) {
+        case TOP_JOBS:
+                print_jobs(out, page);
+                return;
+        case TOP_STORY:
+                print_story(out, page);
+                return;
+        default:
+                fputs(page->replies->lines ? page->replies->lines : "", out);
+        }
+}
+
+/* Returns how far it can be scrolled. */
+static size_t put_tab(struct page *page)
+{
+        _cleanup_free_ char *text = NULL;
+        size_t size, n = page->left > 1 ? page->left - 1 : 0, all = 0;
+        FILE *out = open_memstream(&text, &size);
+
+        if (!out)
+                return 0;
+        print_tab(out, page);
+        if (fclose(out) != 0)
+                return 0;
+        for (const char *at = text; (at = strchr(at, '\n')); at++)
+                all++;
+        size_t last = all > n ? all - n : 0;
+        (void)put_lines(page, text, MIN(page->top->scroll, last), n);
+        return last;
+}
+
+static void put_tabs(struct page *page)
+{
+        char text[256] = "";
+        size_t length = 0;
+
+        for (size_t i = 0; i < _TOP_TAB_MAX; i++)
+                length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s%zu %s%s%s",
+                                           i == page->top->tab ? colour(page, "\033[7m") : "",
+                                           i == page->top->tab ? "[" : " ", i + 1, tab_names[i],
+                                           i == page->top->tab ? "]" : " ",
+                                           i == page->top->tab ? colour(page, "\033[0m") : "");
+        put(page, "%s: %s", page->top->chosen, text);
+}
+
+static void put_help(struct page *page)
+{
+        static const char text[] =
+                "Up Down j k   choose a worker, or scroll; also Page Up, Page Down, Home, End\n"
+                "Enter         opens the worker: its jobs, its story, the last lines it wrote\n"
+                "Tab 1 2 3     go from one of these to the next\n"
+                "Esc           goes back, or drops the filter\n"
+                "s             sorts by the next column; n name, m memory, b busy, a age,\n"
+                "              t state: by that one\n"
+                "/             filters by id, state and what a worker waits for\n"
+                "Q             quiets the worker: it is replaced, its jobs finish\n"
+                "R             restarts the worker's fleet, no job cut off\n"
+                "q             quits\n"
+                "Before anything is done it is asked; y means yes, any other key no.\n";
+
+        (void)put_lines(page, text, 0, page->left - 1);
+}
+
+static const char *keys_of(const struct page *page)
+{
+        if (page->top->help)
+                return "any key goes back";
+        if (page->top->opened)
+                return "Esc back  Tab next  Up Down scroll  Q quiet  R restart  ? keys  q quit";
+        return "Enter opens  s sort  / filter  Q quiet  R restart  ? keys  q quit";
+}
+
+static void put_foot(struct page *page)
+{
+        const struct top *top = page->top;
+        const char *bold = colour(page, "\033[1m");
+
+        while (page->left > 1)
+                put(page, "%s", "");
+        if (top->asked == TOP_QUIET)
+                put(page, "%sQuiet %s? It takes no new jobs and is replaced. y: yes, any other key: no", bold,
+                    top->target);
+        else if (top->asked == TOP_RESTART)
+                put(page,
+                    "%sRestart %s? All its workers are replaced, no job cut off. y: yes, any other key: no",
+                    bold, top->target);
+        else if (top->typing)
+                put(page, "%sFilter: %s_", bold, top->filter);
+        else if (top->told[0] != '\0')
+                put(page, "%s%s", bold, top->told);
+        else
+                put(page, "%s", keys_of(page));
+}
+
+static void put_order(struct page *page)
+{
+        const struct top *top = page->top;
+
+        put(page, "by %s%s%s%s", sort_names[top->sort], top->filter[0] != '\0' ? ", only '" : "", top->filter,
+            top->filter[0] != '\0' ? "'" : "");
+}
+
+size_t top_draw(FILE *out, const struct top *top, const struct top_replies *replies, const struct view *view)
+{
+        struct page page = {.out = out, .top = top, .replies = replies, .view = view};
+        size_t last = 0;
+
+        page.left = view->rows > 1 ? (size_t)view->rows - 1 : 1;
+        if (top_is_too_small(view)) {
+                put(&page, "too small: %d columns, %d rows are needed", TOP_COLUMNS_MIN, TOP_ROWS_MIN);
+                put(&page, "q quits");
+                return 0;
+        }
+        put_head(&page);
+        if (top->help) {
+                put_help(&page);
+        } else if (top->opened) {
+                put_tabs(&page);
+                last = put_tab(&page);
+        } else if (replies->status) {
+                put_fleets(&page);
+                put_order(&page);
+                put_workers(&page);
+        }
+        put_foot(&page);
+        return last;
+}

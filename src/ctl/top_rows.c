@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* The workers that `top` shows, in their order. No I/O. */
+#include "ctl/top_rows.h"
+#include "ctl/reply.h"
+#include <string.h>
+
+struct entry {
+        json_t *worker;
+        long long threshold;
+        size_t number; /* in sqmgr's own order, which holds among equals */
+        double key;    /* the least comes first */
+};
+
+/* Those that want to be looked at come first. */
+static double state_rank(json_t *worker)
+{
+        static const char *const states[] = {"hung", "starting", "stopping", "quiet"};
+        const char *state = reply_worker_state(worker);
+
+        for (size_t i = 0; i < ELEMENTSOF(states); i++)
+                if (strcmp(state, states[i]) == 0)
+                        return (double)i;
+        return reply_is_true(worker, "ready") ? ELEMENTSOF(states) + 1 : ELEMENTSOF(states);
+}
+
+static double sort_key(json_t *worker, enum top_sort sort)
+{
+        switch (sort) {
+        case TOP_SORT_MEMORY:
+                return -(double)reply_integer(worker, "memory_bytes");
+        case TOP_SORT_BUSY:
+                return -(double)reply_integer(worker, "busy");
+        case TOP_SORT_AGE:
+                return -json_number_value(json_object_get(worker, "uptime_seconds"));
+        case TOP_SORT_STATE:
+                return state_rank(worker);
+        default:
+                return 0;
+        }
+}
+
+static int compare_entries(const void *left, const void *right)
+{
+        const struct entry *a = left, *b = right;
+
+        if (a->key < b->key || a->key > b->key)
+                return a->key < b->key ? -1 : 1;
+        return a->number < b->number ? -1 : 1;
+}
+
+static bool passes(json_t *worker, const char *filter)
+{
+        static const char *const shown[] = {"id", "reason", "waits_for"};
+
+        if (filter[0] == '\0' || strcasestr(reply_worker_state(worker), filter))
+                return true;
+        for (size_t i = 0; i < ELEMENTSOF(shown); i++)
+                if (strcasestr(reply_string(worker, shown[i]), filter))
+                        return true;
+        return false;
+}
+
+static size_t count_workers(json_t *status)
+{
+        json_t *fleet;
+        size_t i, n = 0;
+
+        json_array_foreach(json_object_get(status, "fleets"), i, fleet) n +=
+                json_array_size(json_object_get(fleet, "workers"));
+        return n;
+}
+
+static size_t fill(struct entry *entries, const struct top *top, json_t *status)
+{
+        json_t *fleet, *worker;
+        size_t i, k, n = 0;
+
+        json_array_foreach(json_object_get(status, "fleets"), i, fleet)
+        {
+                json_array_foreach(json_object_get(fleet, "workers"), k, worker)
+                {
+                        if (!passes(worker, top->filter))
+                                continue;
+                        entries[n] =
+                                (struct entry){.worker = worker,
+                                               .threshold = reply_integer(fleet, "memory_threshold_bytes"),
+                                               .number = n,
+                                               .key = sort_key(worker, top->sort)};
+                        n++;
+                }
+        }
+        return n;
+}
+
+int top_rows_collect(struct top_rows *ret, const struct top *top, json_t *status)
+{
+        size_t n = count_workers(status);
+        _cleanup_free_ struct entry *entries = calloc(n + 1, sizeof(*entries));
+
+        *ret = (struct top_rows){.workers = calloc(n + 1, sizeof(json_t *)),
+                                 .thresholds = calloc(n + 1, sizeof(long long))};
+        if (!entries || !ret->workers || !ret->thresholds)
+                return -ENOMEM;
+        ret->n = fill(entries, top, status);
+        qsort(entries, ret->n, sizeof(*entries), compare_entries);
+        for (size_t i = 0; i < ret->n; i++) {
+                ret->workers[i] = entries[i].worker;
+                ret->thresholds[i] = entries[i].threshold;
+        }
+        return 0;
+}
+
+void top_rows_release(struct top_rows *rows)
+{
+        free(rows->workers);
+        free(rows->thresholds);
+        *rows = (struct top_rows){0};
+}
+
+size_t top_rows_find(const struct top_rows *rows, const struct top *top)
+{
+        for (size_t i = 0; i < rows->n; i++)
+                if (strcmp(reply_string(rows->workers[i], "id"), top->chosen) == 0)
+                        return i;
+        return rows->n > 0 ? MIN(top->at, rows->n - 1) : 0;
+}
+
+bool top_is_too_small(const struct view *view)
+{
+        return view->columns < TOP_COLUMNS_MIN || view->rows < TOP_ROWS_MIN;
+}

@@ -1,0 +1,194 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# sqmgrctl top in a real terminal: what it shows, what its keys do, and that it gives the terminal back.
+# seconds: 30
+# promises: none
+load helpers
+
+open_terminal() { # COLUMNS ROWS [VARIABLE=VALUE]
+        launch tmux tmux -D -S "$folder/tmux.sock" -f /dev/null
+        wait_until 10 tmux_do new-session -d -s t -x "$1" -y "$2" \
+                "PS1='$ ' PATH='$PATH' SQMGR_SOCKET='$SQMGR_SOCKET' ${3-} bash --norc"
+        wait_until 10 shows '\$'
+}
+tmux_do() { tmux -N -S "$folder/tmux.sock" "$@" 3>&- 9>&-; }
+type_line() { tmux_do send-keys -t t "$1" Enter; }
+press() { tmux_do send-keys -t t "$@"; } # KEY...
+picture() { tmux_do capture-pane -p -t t "$@"; }
+shows() { picture | grep -q -e "$1"; } # PATTERN
+coloured() { picture -e | grep -q $'\033'; }
+has_cursor() { [ "$(tmux_do display-message -p -t t '#{cursor_flag} #{alternate_on}')" = '1 0' ]; }
+
+start_fleet() { # COUNT [LINE...]
+        local count=$1
+        shift
+        start_redis
+        { echo "command = $(stub_command)" && echo "active_process_count = $count" && echo 'ready_after = 500ms' &&
+                printf '%s\n' "$@"; } | configure
+        start_sqmgr
+        wait_until 20 ready "$count"
+}
+
+open_top() {
+        type_line 'stty -g >before; sqmgrctl top; echo code $?; stty -g >after'
+        wait_until 10 shows 'default (sidekiq): '
+}
+# The terminal is as it was, whatever ended it.
+closed() { # CODE
+        wait_until 10 shows "^code $1"
+        wait_until 10 cmp before after
+        has_cursor
+}
+
+@test "top at 80x24: workers in order, the filter, one of them with its jobs, its story and what it wrote" {
+        start_fleet 3
+        local pid
+        pid=$(fleet '.workers[1].pid')
+        echo 2 >"steer/busy.$pid"
+        wait_until 10 fleet_is '.workers[1].busy == 2'
+        printf 'a line\n\033]0;title\007hostile\n\033[2Jcleared\n' >>workers.log
+        open_terminal 80 24
+        open_top
+        wait_until 10 shows '^>  default/1 .*active'
+        shows 'by name'
+        shows 'Enter opens  s sort  / filter  Q quiet  R restart'
+        press b
+        wait_until 10 shows 'by busy'
+        [ "$(picture | grep -o 'default/[0-9]' | head -n 1)" = default/2 ]
+        press /
+        press default/3
+        wait_until 10 shows 'Filter: default/3_'
+        press Enter
+        wait_until 10 shows "only 'default/3'"
+        not shows default/1
+        press Escape
+        wait_until 10 shows 'default/1'
+        press Home
+        wait_until 10 shows '^>  default/2 .*2/5'
+        press Enter
+        wait_until 10 shows 'default/2:.*\[1 jobs\]'
+        wait_until 10 shows 'default/2 (pid [0-9]*) runs 2 more'
+        press Tab
+        wait_until 10 shows 'default/2 .* started'
+        wait_until 10 shows '^Now: active for'
+        press 3
+        wait_until 10 shows '^?\]0;title?hostile$'
+        shows 'cleared$'
+        press Escape
+        wait_until 10 shows '^>  default/2'
+        press '?'
+        wait_until 10 shows 'Before anything is done it is asked'
+        press q
+        wait_until 10 shows '^>  default/2'
+        press q
+        closed 0
+}
+
+@test "top at 200x60: it acts after a yes, and after nothing else" {
+        start_fleet 2
+        local pid
+        pid=$(fleet '.workers[0].pid')
+        open_terminal 200 60
+        open_top
+        wait_until 10 shows 'UPTIME  WHY'
+        press Q
+        wait_until 10 shows 'Quiet default/1? .* y: yes, any other key: no'
+        press Enter
+        wait_until 10 shows 'nothing was done'
+        fleet_is '[.workers[].state] == ["active", "active"]'
+        [ "$(fleet '.workers[0].pid')" = "$pid" ]
+        press Q y
+        wait_until 10 shows 'default/1 takes no new jobs and is replaced'
+        wait_until 20 fleet_is 'all(.workers[]; .pid != '"$pid"')'
+        wait_until 20 ready 2
+        press R
+        wait_until 10 shows 'Restart default?'
+        press n
+        fleet_is '.generation == 1'
+        press R y
+        wait_until 10 shows 'default is restarted, no job is cut off'
+        wait_until 20 shows 'generation 2, restart done'
+        wait_until 20 ready 2
+        press q
+        closed 0
+}
+
+@test "top follows the terminal's size, and says where it is too small" {
+        start_fleet 2
+        open_terminal 80 24
+        open_top
+        coloured
+        tmux_do resize-window -t t -x 39 -y 24
+        wait_until 10 shows 'too small'
+        press Q
+        tmux_do resize-window -t t -x 120 -y 8
+        wait_until 10 shows '^>  default/1'
+        not shows 'Quiet default'
+        tmux_do resize-window -t t -x 200 -y 60
+        wait_until 10 shows 'UPTIME  WHY'
+        press C-z
+        wait_until 10 shows Stopped
+        has_cursor
+        type_line fg
+        wait_until 10 shows '^>  default/1'
+        press C-c
+        wait_until 10 has_cursor
+        type_line 'clear; echo code $?; stty -g >after'
+        closed 0
+}
+
+@test "top: a signal gives the terminal back; without colours there are none" {
+        start_fleet 1
+        open_terminal 80 24 NO_COLOR=1
+        local signal pid
+        for signal in TERM HUP QUIT INT; do
+                open_top
+                not coloured
+                pid=$(tmux_do list-panes -t t -F '#{pane_pid}')
+                pid=$(pgrep -P "$pid" -x sqmgrctl)
+                kill "-$signal" "$pid"
+                closed 0
+                rm before after
+                type_line clear
+                wait_until 10 not shows code
+        done
+}
+
+@test "top: an sqmgr that is away leaves its last state with its age, and is found again" {
+        start_fleet 2
+        open_terminal 80 24
+        open_top
+        kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" || true
+        wait_until 10 shows 'This is how it was [0-9]*s ago; trying again'
+        shows default/2
+        press Q y
+        wait_until 10 shows 'sqmgr'
+        start_sqmgr
+        wait_until 10 not shows 'trying again'
+        shows default/2
+        ready 2
+        kill -STOP "$sqmgr_pid"
+        wait_until 20 shows 'has not answered within 3s'
+        press m
+        wait_until 10 shows 'by memory'
+        kill -CONT "$sqmgr_pid"
+        wait_until 10 not shows 'has not answered'
+        press q
+        closed 0
+}
+
+@test "top needs a terminal, and an sqmgr" {
+        start_fleet 1
+        run -2 sqmgrctl top
+        [[ $output == *"needs a terminal: 'sqmgrctl status --watch'"* ]]
+        run -2 sqmgrctl top --json
+        run -2 sqmgrctl top default
+        run -2 sqmgrctl top --watch
+        kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" || true
+        open_terminal 80 24
+        type_line 'sqmgrctl top; echo code $?'
+        wait_until 10 shows '^code 3'
+        has_cursor
+}
