@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/* How many workers a fleet needs for its queues; see the header. */
+#include "model/scaling.h"
+#include "base/parse.h"
+#include <stdio.h>
+
+/* A worker more is made room for where the threads of those that there are would be used to so much of them,
+ * and one less is enough where the rest would be: what lies between is kept, so that a need that moves a
+ * little moves nothing. */
+#define FULL 0.95
+/* How fast the queues grow or shrink now is averaged over so long. */
+#define PACE_USEC (15 * USEC_PER_SEC)
+/* However late it is, what waits is given that part of its target: more workers would boot too late to help
+ * those jobs, and be too many for the next ones. */
+#define LEAST_LEFT 2
+
+static double seconds(usec_t usec)
+{
+        return (double)usec / USEC_PER_SEC;
+}
+
+static usec_t left_of(const struct scaling_queue *queue, usec_t boot)
+{
+        return MAX(usec_sub(queue->target, usec_add(queue->age, boot)), queue->target / LEAST_LEFT);
+}
+
+static bool is_looked_at(const struct scaling_queue *queue)
+{
+        return queue->target > 0 && !queue->paused;
+}
+
+/* Finds the queue of which the greatest part of its target has passed. */
+static void find_oldest(const struct scaling_reading *reading, struct scaling_verdict *verdict)
+{
+        double most = 0;
+
+        for (size_t i = 0; i < reading->n_queues; i++) {
+                const struct scaling_queue *queue = &reading->queues[i];
+
+                if (!is_looked_at(queue))
+                        continue;
+                double part = seconds(queue->age) / seconds(queue->target);
+                verdict->waiting += queue->size;
+                if (verdict->target != 0 && part <= most)
+                        continue;
+                most = part;
+                verdict->age = queue->age;
+                verdict->target = queue->target;
+                verdict->left = left_of(queue, reading->boot);
+        }
+}
+
+static enum scaling_hold find_hold(const struct scaling_reading *reading,
+                                   const struct scaling_verdict *verdict)
+{
+        if (reading->hold != SCALING_FREE)
+                return reading->hold;
+        if (reading->concurrency == 0)
+                return SCALING_HELD_BEATS;
+        return verdict->target == 0 ? SCALING_HELD_PAUSED : SCALING_FREE;
+}
+
+/* Marks where a row of readings begins. */
+static void begin(struct scaling *scaling, const struct scaling_reading *reading, uint64_t waiting,
+                  usec_t now)
+{
+        *scaling = (struct scaling){
+                .read_at = now,
+                .since = now,
+                .waiting = waiting,
+                .done = reading->done,
+                .busy = reading->busy,
+                .service = scaling->service,
+        };
+}
+
+/* Below one job done the time of a job is at least what was worked, as far as it is remembered. */
+static void fold_service(struct scaling *scaling, const struct scaling_reading *reading, double elapsed,
+                         double keep)
+{
+        uint64_t done = reading->done > scaling->done ? reading->done - scaling->done : 0;
+
+        scaling->busy_seconds = scaling->busy_seconds * keep + reading->busy * elapsed;
+        scaling->jobs_done = scaling->jobs_done * keep + (double)done;
+        scaling->done = reading->done;
+        if (scaling->jobs_done >= 1)
+                scaling->service = scaling->busy_seconds / scaling->jobs_done;
+        else
+                scaling->service = MAX(scaling->service, scaling->busy_seconds);
+}
+
+/* An average that forgets: what is older than SCALING_AVERAGE_USEC counts for little. */
+static void fold(struct scaling *scaling, const struct scaling_reading *reading, uint64_t waiting, usec_t now)
+{
+        double elapsed = seconds(now - scaling->read_at), over = seconds(SCALING_AVERAGE_USEC);
+        double keep = over / (over + elapsed);
+        double grown = ((double)waiting - (double)scaling->waiting) / elapsed;
+
+        double keep_pace = seconds(PACE_USEC) / (seconds(PACE_USEC) + elapsed);
+
+        scaling->pace = scaling->pace * keep_pace + grown * (1 - keep_pace);
+        scaling->busy = scaling->busy * keep + reading->busy * (1 - keep);
+        scaling->growth = scaling->growth * keep + grown * (1 - keep);
+        if (reading->done_known)
+                fold_service(scaling, reading, elapsed, keep);
+        scaling->waiting = waiting;
+        scaling->read_at = now;
+}
+
+/* In seconds; 0: not known. Of a row that has just begun it says nothing yet, unless an earlier one did. */
+static double service_of(const struct scaling *scaling, const struct scaling_reading *reading, usec_t now)
+{
+        if (reading->service > 0)
+                return seconds(reading->service);
+        if (!reading->done_known || now - scaling->since < SCALING_AVERAGE_USEC / 2)
+                return 0;
+        return scaling->service;
+}
+
+/* The jobs by which the queues grow for so long as one takes, or as may be left waiting, whichever is less:
+ * of what comes later the next readings will tell. */
+static double growing(const struct scaling *scaling, double service, usec_t target)
+{
+        return service > 0 ? scaling->growth * MIN(service, seconds(target)) : 0;
+}
+
+static double backlog(const struct scaling_reading *reading, double service)
+{
+        usec_t least = USEC_INFINITY;
+        double need = 0;
+
+        if (service <= 0)
+                return 0;
+        for (size_t i = 0; i < reading->n_queues; i++) {
+                const struct scaling_queue *queue = &reading->queues[i];
+
+                if (!is_looked_at(queue) || queue->size == 0)
+                        continue;
+                usec_t left = left_of(queue, reading->boot);
+                need += (double)queue->size / (1 + seconds(left) / service);
+                least = MIN(least, left);
+        }
+        return least == USEC_INFINITY ? 0 : need + reading->busy / (1 + seconds(least) / service);
+}
+
+/* At the pace of the last readings all that waits will have begun in time. That the oldest waits for ever
+ * longer says nothing: so it does while a burst is worked off. */
+static bool is_on_course(const struct scaling *scaling, const struct scaling_verdict *verdict)
+{
+        return scaling->pace < 0 &&
+               seconds(verdict->age) - (double)verdict->waiting / scaling->pace <= seconds(verdict->target);
+}
+
+static double late(const struct scaling *scaling, const struct scaling_reading *reading,
+                   const struct scaling_verdict *verdict)
+{
+        if (2 * verdict->age <= verdict->target || reading->busy < FULL * reading->threads ||
+            is_on_course(scaling, verdict))
+                return 0;
+        return reading->threads * MIN(2 * seconds(verdict->age) / seconds(verdict->target), 2.0);
+}
+
+/* The greatest need of the last `within`, this one included. */
+static double fold_peak(struct scaling *scaling, double need, usec_t within, usec_t now)
+{
+        usec_t length = MAX(within / (SCALING_SLOTS - 1), (usec_t)1);
+        double peak = need;
+
+        if (scaling->slots[scaling->slot].begun_at == 0 ||
+            now - scaling->slots[scaling->slot].begun_at >= length) {
+                scaling->slot = (scaling->slot + 1) % SCALING_SLOTS;
+                scaling->slots[scaling->slot].begun_at = now;
+                scaling->slots[scaling->slot].need = need;
+        }
+        scaling->slots[scaling->slot].need = MAX(scaling->slots[scaling->slot].need, need);
+        for (size_t i = 0; i < SCALING_SLOTS; i++)
+                if (scaling->slots[i].begun_at != 0 &&
+                    now - scaling->slots[i].begun_at <= usec_add(within, length))
+                        peak = MAX(peak, scaling->slots[i].need);
+        return peak;
+}
+
+/* Workers for so many threads, none used beyond FULL; bounded, for a need has no bound. */
+static unsigned workers_for(double need, unsigned concurrency)
+{
+        double workers = MIN(need / (FULL * concurrency), (double)UINT16_MAX);
+        unsigned whole = (unsigned)workers;
+
+        return whole + (workers > whole);
+}
+
+/* Which of the three needs the most threads. */
+static enum scaling_cause greatest(const struct scaling_verdict *verdict)
+{
+        double load = verdict->busy + verdict->growing;
+
+        if (verdict->late > MAX(load, verdict->backlog))
+                return SCALING_LATE;
+        return verdict->backlog > load ? SCALING_WAITING : SCALING_LOAD;
+}
+
+/* Those that start count: so more than twice what takes jobs are wanted only once they have booted. */
+static void choose(const struct scaling_limits *limits, const struct scaling_reading *reading,
+                   struct scaling_verdict *verdict)
+{
+        unsigned count = reading->count, most = MAX(count, 2 * MAX(reading->active, 1U));
+        unsigned enough = workers_for(verdict->need, reading->concurrency);
+
+        if (verdict->need > (double)count * reading->concurrency) {
+                verdict->wanted = MIN(MIN(enough, most), MAX(limits->max, count));
+                verdict->bounded_by_boot = MIN(enough, limits->max) > most;
+                verdict->bounded_by_max = !verdict->bounded_by_boot && enough > limits->max;
+                if (verdict->wanted > count)
+                        verdict->cause = greatest(verdict);
+        } else if (verdict->peak_whole && reading->draining == 0 && count > limits->min &&
+                   workers_for(verdict->peak, reading->concurrency) < count) {
+                verdict->wanted = count - 1;
+                verdict->cause = SCALING_FEWER;
+        }
+}
+
+/* A count may be outside by a reload. */
+static void put_within(const struct scaling_limits *limits, struct scaling_verdict *verdict)
+{
+        unsigned within = MIN(MAX(verdict->wanted, limits->min), limits->max);
+
+        if (within != verdict->wanted)
+                verdict->cause = SCALING_LIMITS;
+        verdict->wanted = within;
+}
+
+void scaling_observe(struct scaling *scaling, const struct scaling_limits *limits,
+                     const struct scaling_reading *reading, usec_t now, struct scaling_verdict *ret)
+{
+        struct scaling_verdict verdict = {.wanted = reading->count,
+                                          .threads = reading->count * reading->concurrency};
+
+        find_oldest(reading, &verdict);
+        verdict.hold = find_hold(reading, &verdict);
+        if (verdict.hold != SCALING_FREE) {
+                scaling->read_at = 0;
+                verdict.cause = SCALING_HELD;
+                put_within(limits, &verdict);
+                *ret = verdict;
+                return;
+        }
+        if (scaling->read_at == 0 || now - scaling->read_at > SCALING_AVERAGE_USEC)
+                begin(scaling, reading, verdict.waiting, now);
+        else if (now > scaling->read_at)
+                fold(scaling, reading, verdict.waiting, now);
+
+        double service = service_of(scaling, reading, now);
+        verdict.service = (usec_t)(MIN(service, 1e9) * USEC_PER_SEC);
+        verdict.busy = scaling->busy;
+        verdict.growing = growing(scaling, service, verdict.target);
+        verdict.backlog = backlog(reading, service);
+        verdict.late = late(scaling, reading, &verdict);
+        double all = MAX(MAX(verdict.busy + verdict.growing, verdict.backlog), verdict.late);
+        verdict.need = MAX(all - reading->others_idle, 0.0) * reading->part;
+        verdict.peak = fold_peak(scaling, verdict.need, limits->down_after, now);
+        verdict.peak_whole = now - scaling->since >= limits->down_after;
+        choose(limits, reading, &verdict);
+        put_within(limits, &verdict);
+        *ret = verdict;
+}
+
+static const char *const hold_texts[] = {
+        [SCALING_FREE] = "",
+        [SCALING_HELD_REDIS] = "its queues cannot be read",
+        [SCALING_HELD_PAUSED] = "no queue that it serves has a target and may be taken from",
+        [SCALING_HELD_ROLLOUT] = "a restart is under way",
+        [SCALING_HELD_HALTED] = "its restart has halted",
+        [SCALING_HELD_BEATS] = "no worker has told yet how many threads it has",
+};
+static_assert(ELEMENTSOF(hold_texts) == _SCALING_HOLD_MAX, "a text for each hold");
+
+static const char *waiting_text(const struct scaling_verdict *verdict, char *text, size_t size)
+{
+        char age[FORMAT_MAX], service[FORMAT_MAX], left[FORMAT_MAX];
+
+        snprintf(text, size,
+                 "%llu job%s wait%s, the oldest for %s: at %s each %.1f threads begin all of them within %s",
+                 (unsigned long long)verdict->waiting, verdict->waiting == 1 ? "" : "s",
+                 verdict->waiting == 1 ? "s" : "", format_duration(verdict->age, age, sizeof(age)),
+                 format_duration(verdict->service, service, sizeof(service)), verdict->backlog,
+                 format_duration(verdict->left, left, sizeof(left)));
+        return text;
+}
+
+const char *scaling_text(const struct scaling_verdict *verdict, const struct scaling_limits *limits,
+                         char text[static SCALING_TEXT_MAX])
+{
+        char because[SCALING_TEXT_MAX - 64] = "", age[FORMAT_MAX], target[FORMAT_MAX];
+        const char *bound = verdict->bounded_by_max    ? "; active_process_max allows no more"
+                            : verdict->bounded_by_boot ? "; more may follow once these have booted"
+                                                       : "";
+
+        format_duration(limits->down_after, age, sizeof(age));
+        switch (verdict->cause) {
+        case SCALING_HELD:
+                snprintf(because, sizeof(because), "%s: the count is kept", hold_texts[verdict->hold]);
+                break;
+        case SCALING_LOAD:
+                snprintf(because, sizeof(because),
+                         "%.1f threads run jobs, and %.1f more would hold what the queues grow by",
+                         verdict->busy, MAX(verdict->growing, 0.0));
+                break;
+        case SCALING_WAITING:
+                waiting_text(verdict, because, sizeof(because));
+                break;
+        case SCALING_LATE:
+                snprintf(because, sizeof(because),
+                         "all threads run jobs, and the oldest that waits has done so for %s of its target "
+                         "%s",
+                         format_duration(verdict->age, age, sizeof(age)),
+                         format_duration(verdict->target, target, sizeof(target)));
+                break;
+        case SCALING_FEWER:
+                snprintf(because, sizeof(because), "%.1f threads were the most that was needed in %s",
+                         verdict->peak, age);
+                break;
+        case SCALING_LIMITS:
+                snprintf(because, sizeof(because), "the count is to be from %u to %u", limits->min,
+                         limits->max);
+                break;
+        case SCALING_KEPT:
+        case _SCALING_CAUSE_MAX:
+                snprintf(because, sizeof(because),
+                         "%.1f threads are needed, %.1f at most in %s, and there are %u", verdict->need,
+                         verdict->peak, verdict->peak_whole ? age : "the time that was watched",
+                         verdict->threads);
+                break;
+        }
+        snprintf(text, SCALING_TEXT_MAX, "%s%s", because, bound);
+        return text;
+}

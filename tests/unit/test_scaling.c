@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: MIT */
+/* How many workers the queues ask for, reading by reading. Whether that keeps targets is
+ * test_scaling_worlds'. */
+#include "model/scaling.h"
+#include "unit.h"
+
+#define BEGIN USEC_PER_HOUR
+
+static struct scaling scaling;
+static struct scaling_limits limits;
+static struct scaling_queue queue;
+static struct scaling_reading reading;
+static struct scaling_verdict verdict;
+static char text[SCALING_TEXT_MAX];
+static usec_t now;
+
+static void setup(void)
+{
+        scaling = (struct scaling){0};
+        limits = (struct scaling_limits){.min = 2, .max = 10, .down_after = 10 * USEC_PER_MIN};
+        queue = (struct scaling_queue){.target = 30 * USEC_PER_SEC};
+        reading = (struct scaling_reading){
+                .queues = &queue,
+                .n_queues = 1,
+                .part = 1,
+                .service = USEC_PER_SEC / 2,
+                .boot = 10 * USEC_PER_SEC,
+                .count = 2,
+                .active = 2,
+                .concurrency = 5,
+        };
+        now = BEGIN;
+}
+
+/* One reading, so many seconds after the last; its workers take jobs, and the count comes into force. */
+static unsigned look_after(unsigned seconds)
+{
+        now += seconds * USEC_PER_SEC;
+        reading.threads = reading.active * reading.concurrency;
+        scaling_observe(&scaling, &limits, &reading, now, &verdict);
+        reading.count = verdict.wanted;
+        return verdict.wanted;
+}
+
+static unsigned look(void)
+{
+        return look_after(10);
+}
+
+static void look_for(unsigned seconds)
+{
+        for (unsigned i = 0; i < seconds / 10; i++) {
+                look();
+                reading.active = reading.count;
+        }
+}
+
+static const char *because(void)
+{
+        return scaling_text(&verdict, &limits, text);
+}
+
+START_TEST(what_is_enough_is_kept)
+{
+        reading.busy = 9;
+        look_for(1200);
+        ck_assert_uint_eq(reading.count, 2);
+        ck_assert_int_eq(verdict.cause, SCALING_KEPT);
+        ck_assert_str_eq(because(), "9.0 threads are needed, 9.0 at most in 10min, and there are 10");
+}
+END_TEST
+
+START_TEST(a_burst_asks_for_the_threads_that_begin_it_in_time)
+{
+        look();
+        queue.size = 600;
+        queue.age = 2 * USEC_PER_SEC;
+        /* 18 s are left once more have booted: 600 / (1 + 18 / 0.5) threads. */
+        ck_assert_uint_eq(look_after(5), 4);
+        ck_assert_int_eq(verdict.cause, SCALING_WAITING);
+        ck_assert_double_eq_tol(verdict.backlog, 16.2, 0.05);
+        ck_assert_str_eq(
+                because(),
+                "600 jobs wait, the oldest for 2s: at 500ms each 16.2 threads begin all of them within 18s");
+}
+END_TEST
+
+START_TEST(no_more_than_twice_what_takes_jobs)
+{
+        look();
+        queue.size = 4000;
+        ck_assert_uint_eq(look(), 4);
+        ck_assert(verdict.bounded_by_boot);
+        ck_assert_ptr_nonnull(strstr(because(), "; more may follow once these have booted"));
+        /* Those that start are counted: while they do, no more are added. */
+        ck_assert_uint_eq(look(), 4);
+        reading.active = 4;
+        ck_assert_uint_eq(look(), 8);
+        reading.active = 8;
+        ck_assert_uint_eq(look(), 10);
+        ck_assert_ptr_nonnull(strstr(because(), "; active_process_max allows no more"));
+        reading.active = 10;
+        ck_assert_uint_eq(look(), 10);
+}
+END_TEST
+
+START_TEST(none_that_takes_jobs_is_no_reason_for_many)
+{
+        reading.active = 0;
+        look();
+        queue.size = 4000;
+        ck_assert_uint_eq(look(), 2);
+        ck_assert_uint_eq(look(), 2);
+}
+END_TEST
+
+START_TEST(a_job_of_hours_asks_for_one_thread)
+{
+        reading.service = 3 * USEC_PER_HOUR;
+        reading.busy = 10;
+        look_for(120);
+        ck_assert_uint_eq(reading.count, 2);
+        queue.size = 3;
+        queue.age = 20 * USEC_PER_SEC;
+        ck_assert_uint_eq(look(), 3);
+        ck_assert_double_eq_tol(verdict.backlog, 13, 0.05);
+}
+END_TEST
+
+START_TEST(a_load_that_grows_asks_for_what_it_grows_by)
+{
+        reading.busy = 10;
+        look_for(60);
+        ck_assert_uint_eq(reading.count, 2);
+        /* 20 jobs a second come, and 10 threads do as many: 10 more would be needed. */
+        for (unsigned i = 0; i < 4; i++) {
+                queue.size += 20;
+                queue.age += USEC_PER_SEC;
+                look_after(5);
+        }
+        ck_assert_uint_ge(reading.count, 3);
+        ck_assert_int_eq(verdict.cause == SCALING_LOAD || verdict.cause == SCALING_KEPT, 1);
+        ck_assert_double_gt(verdict.growing, 0);
+}
+END_TEST
+
+/* The service time is wrong by far. */
+START_TEST(what_is_late_asks_for_more_whatever_is_known)
+{
+        reading.service = USEC_PER_MSEC;
+        reading.busy = 9.9;
+        look();
+        queue.size = 100;
+        queue.age = 14 * USEC_PER_SEC;
+        ck_assert_uint_eq(look(), 2);
+        queue.age = 18 * USEC_PER_SEC;
+        ck_assert_uint_eq(look_after(4), 3);
+        ck_assert_int_eq(verdict.cause, SCALING_LATE);
+        ck_assert_str_eq(
+                because(),
+                "all threads run jobs, and the oldest that waits has done so for 18s of its target 30s");
+}
+END_TEST
+
+START_TEST(what_will_be_done_in_time_is_not_late)
+{
+        reading.service = USEC_PER_MSEC;
+        reading.busy = 9.9;
+        queue.size = 200;
+        look();
+        for (unsigned i = 0; i < 5; i++) {
+                queue.size -= 36;
+                queue.age += 4 * USEC_PER_SEC;
+                ck_assert_uint_eq(look_after(4), 2);
+        }
+        ck_assert_uint_gt(queue.age, queue.target / 2);
+        /* Where nothing is taken from it any more it is. */
+        for (unsigned i = 0; i < 8; i++) {
+                queue.age += USEC_PER_SEC;
+                look_after(1);
+        }
+        ck_assert_uint_gt(reading.count, 2);
+}
+END_TEST
+
+START_TEST(threads_that_run_nothing_are_not_late)
+{
+        reading.service = USEC_PER_MSEC;
+        reading.busy = 5;
+        queue.size = 1;
+        queue.age = 40 * USEC_PER_SEC;
+        look_for(60);
+        ck_assert_uint_eq(reading.count, 2);
+}
+END_TEST
+
+START_TEST(fewer_only_after_all_of_the_time)
+{
+        reading.count = reading.active = 5;
+        reading.busy = 8;
+        look();
+        look_for(590);
+        ck_assert_uint_eq(reading.count, 5);
+        ck_assert(!verdict.peak_whole);
+        ck_assert_uint_eq(look(), 4);
+        ck_assert_str_eq(because(), "8.0 threads were the most that was needed in 10min");
+        /* The next one when that one has drained. */
+        reading.draining = 1;
+        ck_assert_uint_eq(look(), 4);
+        reading.draining = 0;
+        ck_assert_uint_eq(look(), 3);
+        ck_assert_uint_eq(look(), 2);
+        /* 8 threads of 5 would be too many; nor is it the least. */
+        ck_assert_uint_eq(look(), 2);
+}
+END_TEST
+
+START_TEST(one_need_in_between_keeps_the_count_for_all_of_the_time)
+{
+        reading.count = reading.active = 5;
+        reading.busy = 4;
+        look_for(400);
+        queue.size = 800;
+        look();
+        queue.size = 0;
+        look_for(590);
+        ck_assert_uint_eq(reading.count, 5);
+        look_for(60);
+        ck_assert_uint_lt(reading.count, 5);
+}
+END_TEST
+
+START_TEST(a_need_that_moves_a_little_moves_nothing)
+{
+        unsigned changes = 0;
+
+        reading.count = reading.active = 3;
+        for (unsigned i = 0; i < 3600; i++) {
+                unsigned before = reading.count;
+
+                reading.busy = i % 2 == 0 ? 9.3 : 10.4;
+                look();
+                reading.active = reading.count;
+                changes += reading.count != before;
+        }
+        ck_assert_uint_eq(changes, 0);
+}
+END_TEST
+
+START_TEST(held_keeps_the_count_and_begins_anew)
+{
+        static const struct {
+                enum scaling_hold hold;
+                const char *text;
+        } holds[] = {
+                {SCALING_HELD_REDIS, "its queues cannot be read: the count is kept"},
+                {SCALING_HELD_ROLLOUT, "a restart is under way: the count is kept"},
+                {SCALING_HELD_HALTED, "its restart has halted: the count is kept"},
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(holds); i++) {
+                setup();
+                reading.count = reading.active = 5;
+                look_for(590);
+                reading.hold = holds[i].hold;
+                queue.size = 100000;
+                ck_assert_uint_eq(look(), 5);
+                ck_assert_int_eq(verdict.cause, SCALING_HELD);
+                ck_assert_str_eq(because(), holds[i].text);
+                reading.hold = SCALING_FREE;
+                queue.size = 0;
+                look_for(590);
+                ck_assert_uint_eq(reading.count, 5);
+                look_for(30);
+                ck_assert_uint_lt(reading.count, 5);
+        }
+}
+END_TEST
+
+START_TEST(what_happened_unseen_is_no_growth)
+{
+        reading.busy = 5;
+        look_for(60);
+        queue.size = 30;
+        look_after(300);
+        ck_assert_double_eq(verdict.growing, 0);
+        ck_assert_uint_eq(reading.count, 2);
+}
+END_TEST
+
+START_TEST(paused_queues_and_those_without_a_target_are_left_out)
+{
+        struct scaling_queue queues[] = {
+                {.size = 5, .age = USEC_PER_SEC, .target = 30 * USEC_PER_SEC},
+                {.size = 90000, .age = USEC_PER_DAY, .target = 30 * USEC_PER_SEC, .paused = true},
+                {.size = 90000, .age = USEC_PER_DAY},
+        };
+
+        reading.queues = queues;
+        reading.n_queues = 3;
+        reading.busy = 10;
+        look_for(60);
+        ck_assert_uint_eq(reading.count, 2);
+        ck_assert_uint_eq(verdict.waiting, 5);
+        queues[0].paused = true;
+        look();
+        ck_assert_int_eq(verdict.hold, SCALING_HELD_PAUSED);
+        ck_assert_str_eq(because(),
+                         "no queue that it serves has a target and may be taken from: the count is kept");
+}
+END_TEST
+
+START_TEST(the_queue_closest_to_its_target_is_told_of)
+{
+        struct scaling_queue queues[] = {
+                {.size = 5, .age = 10 * USEC_PER_SEC, .target = 30 * USEC_PER_SEC},
+                {.size = 1, .age = 40 * USEC_PER_SEC, .target = 300 * USEC_PER_SEC},
+        };
+
+        reading.queues = queues;
+        reading.n_queues = 2;
+        look();
+        ck_assert_uint_eq(verdict.age, 10 * USEC_PER_SEC);
+        queues[1].age = 200 * USEC_PER_SEC;
+        look();
+        ck_assert_uint_eq(verdict.age, 200 * USEC_PER_SEC);
+        ck_assert_uint_eq(verdict.waiting, 6);
+}
+END_TEST
+
+/* 6 threads at work all the time do 3 jobs a second: 2 s each. */
+START_TEST(service_time_by_what_is_done)
+{
+        reading.service = 0;
+        reading.done_known = true;
+        reading.busy = 6;
+        look();
+        for (unsigned i = 0; i < 2; i++) {
+                reading.done += 30;
+                look();
+                ck_assert_uint_eq(verdict.service, 0);
+        }
+        for (unsigned i = 0; i < 10; i++) {
+                reading.done += 30;
+                look();
+        }
+        ck_assert_double_eq_tol((double)verdict.service / USEC_PER_SEC, 2, 0.01);
+        /* What a hold has taught is not lost. */
+        reading.hold = SCALING_HELD_REDIS;
+        look();
+        reading.hold = SCALING_FREE;
+        reading.done = 0;
+        look_for(60);
+        ck_assert_double_ge((double)verdict.service / USEC_PER_SEC, 2);
+}
+END_TEST
+
+START_TEST(jobs_that_never_end_take_at_least_what_was_worked)
+{
+        reading.service = 0;
+        reading.done_known = true;
+        reading.busy = 5;
+        look_for(300);
+        ck_assert_uint_gt(verdict.service, 100 * USEC_PER_SEC);
+}
+END_TEST
+
+START_TEST(a_counter_that_was_reset_is_no_work_done)
+{
+        reading.service = 0;
+        reading.done_known = true;
+        reading.done = 1000000;
+        reading.busy = 6;
+        look();
+        reading.done = 0;
+        look_for(60);
+        ck_assert_uint_gt(verdict.service, 60 * USEC_PER_SEC);
+        ck_assert_uint_eq(reading.count, 2);
+}
+END_TEST
+
+START_TEST(threads_of_others_are_counted_with)
+{
+        look();
+        queue.size = 600;
+        reading.others_idle = 8;
+        ck_assert_uint_eq(look_after(5), 2);
+        ck_assert_double_lt(verdict.need, verdict.backlog);
+}
+END_TEST
+
+START_TEST(each_of_those_that_scale_together_takes_its_part)
+{
+        look();
+        queue.size = 2000;
+        reading.active = reading.count = 4;
+        reading.part = 1.0 / 3;
+        /* 54 threads, of which a third. */
+        ck_assert_uint_eq(look_after(5), 4);
+        ck_assert_double_eq_tol(verdict.need * 3, verdict.backlog, 0.001);
+        queue.size = 3000;
+        ck_assert_uint_eq(look_after(5), 6);
+}
+END_TEST
+
+START_TEST(a_reload_puts_the_count_within_its_limits)
+{
+        reading.count = reading.active = 12;
+        ck_assert_uint_eq(look(), 10);
+        ck_assert_int_eq(verdict.cause, SCALING_LIMITS);
+        ck_assert_str_eq(because(), "the count is to be from 2 to 10");
+        limits.min = limits.max = 4;
+        reading.hold = SCALING_HELD_REDIS;
+        ck_assert_uint_eq(look(), 4);
+        reading.count = 1;
+        ck_assert_uint_eq(look(), 4);
+}
+END_TEST
+
+START_TEST(nothing_is_wanted_before_a_worker_has_told_its_threads)
+{
+        reading.concurrency = 0;
+        queue.size = 100000;
+        ck_assert_uint_eq(look(), 2);
+        ck_assert_int_eq(verdict.hold, SCALING_HELD_BEATS);
+        ck_assert_str_eq(because(), "no worker has told yet how many threads it has: the count is kept");
+}
+END_TEST
+
+/* What is read from Redis may be anything. */
+START_TEST(figures_without_bounds_are_held_within)
+{
+        static const uint64_t sizes[] = {0, 1, UINT32_MAX, UINT64_MAX};
+        static const usec_t ages[] = {0, 1, USEC_PER_DAY, USEC_INFINITY};
+
+        for (size_t i = 0; i < ELEMENTSOF(sizes); i++)
+                for (size_t j = 0; j < ELEMENTSOF(ages); j++)
+                        for (size_t k = 0; k < ELEMENTSOF(ages); k++) {
+                                queue = (struct scaling_queue){sizes[i], ages[j], MAX(ages[k], (usec_t)1),
+                                                               false};
+                                reading.busy = (double)UINT32_MAX;
+                                reading.service = ages[3 - j];
+                                reading.boot = ages[3 - k];
+                                look_for(30);
+                                ck_assert_uint_ge(reading.count, limits.min);
+                                ck_assert_uint_le(reading.count, limits.max);
+                                ck_assert_uint_lt(strlen(because()), SCALING_TEXT_MAX - 1);
+                        }
+        limits.down_after = 0;
+        look_for(30);
+        limits.down_after = USEC_INFINITY;
+        look_for(30);
+        ck_assert_uint_le(reading.count, limits.max);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("scaling");
+        TCase *tests = tcase_create("scaling");
+
+        tcase_add_checked_fixture(tests, setup, NULL);
+        tcase_add_test(tests, what_is_enough_is_kept);
+        tcase_add_test(tests, a_burst_asks_for_the_threads_that_begin_it_in_time);
+        tcase_add_test(tests, no_more_than_twice_what_takes_jobs);
+        tcase_add_test(tests, none_that_takes_jobs_is_no_reason_for_many);
+        tcase_add_test(tests, a_job_of_hours_asks_for_one_thread);
+        tcase_add_test(tests, a_load_that_grows_asks_for_what_it_grows_by);
+        tcase_add_test(tests, what_is_late_asks_for_more_whatever_is_known);
+        tcase_add_test(tests, what_will_be_done_in_time_is_not_late);
+        tcase_add_test(tests, threads_that_run_nothing_are_not_late);
+        tcase_add_test(tests, fewer_only_after_all_of_the_time);
+        tcase_add_test(tests, one_need_in_between_keeps_the_count_for_all_of_the_time);
+        tcase_add_test(tests, a_need_that_moves_a_little_moves_nothing);
+        tcase_add_test(tests, held_keeps_the_count_and_begins_anew);
+        tcase_add_test(tests, what_happened_unseen_is_no_growth);
+        tcase_add_test(tests, paused_queues_and_those_without_a_target_are_left_out);
+        tcase_add_test(tests, the_queue_closest_to_its_target_is_told_of);
+        tcase_add_test(tests, service_time_by_what_is_done);
+        tcase_add_test(tests, jobs_that_never_end_take_at_least_what_was_worked);
+        tcase_add_test(tests, a_counter_that_was_reset_is_no_work_done);
+        tcase_add_test(tests, threads_of_others_are_counted_with);
+        tcase_add_test(tests, each_of_those_that_scale_together_takes_its_part);
+        tcase_add_test(tests, a_reload_puts_the_count_within_its_limits);
+        tcase_add_test(tests, nothing_is_wanted_before_a_worker_has_told_its_threads);
+        tcase_add_test(tests, figures_without_bounds_are_held_within);
+        suite_add_tcase(suite, tests);
+        return unit_main(suite);
+}
