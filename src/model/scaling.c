@@ -80,7 +80,7 @@ static void fold_service(struct scaling *scaling, const struct scaling_reading *
 {
         uint64_t done = reading->done > scaling->done ? reading->done - scaling->done : 0;
 
-        scaling->busy_seconds = scaling->busy_seconds * keep + reading->busy * elapsed;
+        scaling->busy_seconds = scaling->busy_seconds * keep + reading->done_busy * elapsed;
         scaling->jobs_done = scaling->jobs_done * keep + (double)done;
         scaling->done = reading->done;
         if (scaling->jobs_done >= 1)

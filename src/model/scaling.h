@@ -55,8 +55,11 @@ struct scaling_reading {
                                nothing */
         double part;        /* of the need is the fleet's: 1 where it is alone */
 
+        /* All jobs that were done, ever, those that failed included, and the threads that ran jobs of which
+         * it counts: of one Redis, as far as they are known. */
         bool done_known;
-        uint64_t done;  /* jobs that all have done, ever, those that failed included */
+        uint64_t done;
+        double done_busy;
         usec_t service; /* how long a job takes, as its framework tells; 0: it does not, and `done` is used */
         usec_t boot;    /* how long a worker takes until it takes jobs; 0: not known */
 

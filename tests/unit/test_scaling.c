@@ -37,6 +37,7 @@ static unsigned look_after(unsigned seconds)
 {
         now += seconds * USEC_PER_SEC;
         reading.threads = reading.active * reading.concurrency;
+        reading.done_busy = reading.busy;
         scaling_observe(&scaling, &limits, &reading, now, &verdict);
         reading.count = verdict.wanted;
         return verdict.wanted;

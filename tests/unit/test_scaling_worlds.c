@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* The rule of scaling in simulated hours: targets are kept wherever the most workers could keep them, without
+ * flapping and at little more than hindsight costs. SCALING_SEEDS worlds are made by chance. */
+#include "queue_scenarios.h"
+#include "unit.h"
+
+#define SEED   1
+#define STEADY 0
+
+static struct run run, most;
+
+/* What each job has waited for: under the rule, and with the most workers always. */
+static void compare(const struct scenario *scenario, const struct arrivals *arrivals)
+{
+        float *waits[QUEUES_MAX], *least[QUEUES_MAX];
+        double margin = margin_of(scenario);
+
+        run_open(&run, scenario, arrivals, RULE_SQMGR, 0);
+        run_open(&most, scenario, arrivals, RULE_FIXED, scenario->sites[0].max);
+        for (size_t q = 0; q < QUEUES_MAX; q++) {
+                run.waits[q] = waits[q] = calloc(arrivals[q].n + 1, sizeof(float));
+                most.waits[q] = least[q] = calloc(arrivals[q].n + 1, sizeof(float));
+                ck_assert(waits[q] && least[q]);
+        }
+        run_for(&run, scenario->hours * 3600);
+        run_for(&most, scenario->hours * 3600);
+        for (size_t q = 0; q < QUEUES_MAX; q++) {
+                for (size_t i = 0; i < run.heads[q]; i++)
+                        if (waits[q][i] > scenario->targets[q] &&
+                            least[q][i] <= scenario->targets[q] - margin)
+                                ck_abort_msg("%s: a job waits for %.1f s of %.1f s, and with all workers for "
+                                             "%.1f s",
+                                             scenario->name, (double)waits[q][i], scenario->targets[q],
+                                             (double)least[q][i]);
+                free(waits[q]);
+                free(least[q]);
+        }
+}
+
+/* It goes down no sooner than all of DOWN_AFTER after it went up: so there are two turns in that time at
+ * most. */
+static void judge(const struct scenario *scenario)
+{
+        ck_assert_msg(!run.outside, "%s: the count is below the least, or above the most", scenario->name);
+        ck_assert_msg(run.reversals <= 2 * scenario->hours * 3600 / DOWN_AFTER, "%s: turns back %u times",
+                      scenario->name, run.reversals);
+}
+
+/* One after the other, for what they cost is judged on average. */
+START_TEST(keeps_its_targets_at_little_more_than_hindsight_costs)
+{
+        double ratios = 0;
+
+        for (size_t i = 0; i < ELEMENTSOF(scenarios); i++) {
+                const struct scenario *scenario = &scenarios[i];
+                struct arrivals arrivals[QUEUES_MAX];
+
+                make_arrivals(scenario, SEED, arrivals);
+                compare(scenario, arrivals);
+                judge(scenario);
+                /* Here the most workers have enough to spare that nothing may be late. */
+                ck_assert_msg(run.late == 0, "%s: %llu jobs are late", scenario->name,
+                              (unsigned long long)run.late);
+                ck_assert_uint_le(run.changes, 12 * (unsigned)scenario->hours * scenario->n_sites);
+                if (i == STEADY)
+                        ck_assert_uint_le(run.changes, (unsigned)scenario->hours);
+                ratios += MAX(run.worker_seconds / hindsight(scenario, arrivals), 1.0);
+                free_arrivals(arrivals);
+        }
+        ck_assert_double_le(ratios / ELEMENTSOF(scenarios), 1.25);
+}
+END_TEST
+
+START_TEST(keeps_its_targets_whatever_comes)
+{
+        const char *text = getenv("SCALING_SEEDS");
+        int seeds = text ? atoi(text) : 40;
+        double turns = 0;
+
+        for (int seed = 0; seed < seeds; seed++) {
+                struct scenario scenario = random_scenario((uint64_t)seed);
+                char name[32];
+
+                snprintf(name, sizeof(name), "seed %d", seed);
+                scenario.name = name;
+                struct arrivals arrivals[QUEUES_MAX];
+                make_arrivals(&scenario, (uint64_t)seed, arrivals);
+                compare(&scenario, arrivals);
+                judge(&scenario);
+                turns += run.reversals / scenario.hours;
+                free_arrivals(arrivals);
+        }
+        /* A burst is one turn up, and one down: each of these worlds has one or two an hour. */
+        ck_assert_double_le(turns / seeds, 3);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("scaling_worlds");
+        TCase *tests = tcase_create("scaling_worlds");
+
+        tcase_add_test(tests, keeps_its_targets_at_little_more_than_hindsight_costs);
+        tcase_add_test(tests, keeps_its_targets_whatever_comes);
+        suite_add_tcase(suite, tests);
+        return unit_main(suite);
+}
