@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls of the script by which hosts agree whose turn it is; see the header. */
+#include "io/rollout_call.h"
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PREFIX    "sqmgr:rollout:"
+#define WORDS_MAX 10 /* behind the keys */
+#define ERROR_MAX 1024
+
+struct call {
+        rollout_call_fn callback;
+        void *userdata;
+};
+
+/* What can be put right is said. */
+static void explain(const char *said, char *error)
+{
+        static const struct {
+                const char *begins, *remedy;
+        } remedies[] = {
+                {"NOPERM", "a rollout over many hosts needs an ACL such as `~" PREFIX
+                           "* +@read +@write +eval +time` for this user"},
+                {"CROSSSLOT", "a rollout over many hosts does not work on Redis Cluster"},
+                {"MOVED", "a rollout over many hosts does not work on Redis Cluster"},
+                {"READONLY", "this server is a replica: name the master, or the Sentinels"},
+                {"ERR unknown command", "this server runs no scripts, which a rollout over many hosts needs"},
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(remedies); i++)
+                if (strncmp(said, remedies[i].begins, strlen(remedies[i].begins)) == 0) {
+                        snprintf(error, ERROR_MAX, "Redis answers '%.300s': %s", said, remedies[i].remedy);
+                        return;
+                }
+        snprintf(error, ERROR_MAX, "Redis answers '%.300s'", said);
+}
+
+static size_t take_words(const struct redisReply *reply, struct rollout_word *words)
+{
+        for (size_t i = 0; i < reply->elements; i++) {
+                const struct redisReply *word = reply->element[i];
+
+                if (word->type != REDIS_REPLY_STRING)
+                        return 0;
+                words[i] = (struct rollout_word){.text = word->str, .len = word->len};
+        }
+        return reply->elements;
+}
+
+static void on_reply(struct redis *redis _unused_, const struct redisReply *reply, void *userdata)
+{
+        _cleanup_free_ struct call *call = userdata;
+        _cleanup_free_ struct rollout_word *words = NULL;
+        struct rollout_answer answer = {.error = "the connection was lost"};
+        struct rollout_reply decoded;
+        char error[ERROR_MAX];
+
+        if (reply && reply->type == REDIS_REPLY_ERROR) {
+                explain(reply->str, error);
+                answer.error = error;
+        } else if (reply) {
+                answer.error = "Redis answers what is not understood";
+                if (reply->type == REDIS_REPLY_ARRAY && reply->elements > 0)
+                        words = reallocarray(NULL, reply->elements, sizeof(*words));
+                if (words)
+                        answer.n = take_words(reply, words);
+                answer.words = words;
+                if (answer.n > 0 && rollout_reply_decode(words, answer.n, &decoded) == 0) {
+                        answer.reply = &decoded;
+                        answer.error = NULL;
+                }
+        }
+        call->callback(&answer, call->userdata);
+}
+
+static int send_call(const struct rollout_caller *caller, const struct call *what, const char *const *words,
+                     size_t n_words)
+{
+        const char *argv[3 + ROLLOUT_SCRIPT_KEYS + WORDS_MAX] = {"EVAL", rollout_script, "5"};
+        char *keys[ROLLOUT_SCRIPT_KEYS] = {NULL};
+        const char *prefix = caller->namespace ?: "", *colon = caller->namespace ? ":" : "";
+        struct call *call = malloc(sizeof(*call));
+        int argc = 3, r = call ? 0 : -ENOMEM;
+
+        static_assert(ROLLOUT_SCRIPT_KEYS == 5, "as many as the script is told of");
+        assert(n_words <= WORDS_MAX);
+        for (size_t i = 0; i < ROLLOUT_SCRIPT_KEYS && r == 0; i++) {
+                if (asprintf(&keys[i], "%s%s" PREFIX "%s%s", prefix, colon, caller->group,
+                             rollout_script_suffixes[i]) < 0) {
+                        keys[i] = NULL;
+                        r = -ENOMEM;
+                }
+                argv[argc++] = keys[i];
+        }
+        for (size_t i = 0; i < n_words; i++)
+                argv[argc++] = words[i];
+        if (r == 0) {
+                *call = *what;
+                r = redis_command_forbiddable(caller->redis, on_reply, call, argc, argv, NULL);
+        }
+        if (r < 0)
+                free(call);
+        for (size_t i = 0; i < ROLLOUT_SCRIPT_KEYS; i++)
+                free(keys[i]);
+        return r;
+}
+
+/* words: those behind the caller's own, up to the first that is NULL. */
+static int ask(const struct rollout_caller *caller, const char *operation, const char *const words[],
+               const struct call *call)
+{
+        const char *all[WORDS_MAX];
+        char number[24];
+        size_t n = 0;
+
+        snprintf(number, sizeof(number), "%llu", (unsigned long long)caller->number);
+        all[n++] = operation;
+        all[n++] = caller->host;
+        all[n++] = caller->instance;
+        all[n++] = number;
+        all[n++] = caller->id;
+        while (words && *words)
+                all[n++] = *words++;
+        return send_call(caller, call, all, n);
+}
+
+int rollout_call_tick(const struct rollout_caller *caller, const char *word, const char *why,
+                      rollout_call_fn callback, void *userdata)
+{
+        const char *const words[] = {word, why ?: "", NULL};
+
+        return ask(caller, "tick", words, &(struct call){callback, userdata});
+}
+
+int rollout_call_begin(const struct rollout_caller *caller, const struct rollout_reply *epoch,
+                       rollout_call_fn callback, void *userdata)
+{
+        char canary[16], failures[16];
+        const char *const words[] = {epoch->asked, canary, failures, epoch->release, epoch->mac, NULL};
+
+        snprintf(canary, sizeof(canary), "%u", epoch->canary_seconds);
+        snprintf(failures, sizeof(failures), "%u", epoch->failures);
+        return ask(caller, "begin", words, &(struct call){callback, userdata});
+}
+
+int rollout_call_abort(const struct rollout_caller *caller, const char *mac, rollout_call_fn callback,
+                       void *userdata)
+{
+        const char *const words[] = {mac, NULL};
+
+        return ask(caller, "abort", words, &(struct call){callback, userdata});
+}
+
+int rollout_call_forget(const struct rollout_caller *caller, const char *host, const char *mac,
+                        rollout_call_fn callback, void *userdata)
+{
+        const char *const words[] = {host, mac, NULL};
+
+        return ask(caller, "forget", words, &(struct call){callback, userdata});
+}
+
+int rollout_call_show(const struct rollout_caller *caller, rollout_call_fn callback, void *userdata)
+{
+        return ask(caller, "show", NULL, &(struct call){callback, userdata});
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls of the script by which hosts agree in Redis whose turn it is (model/rollout_script.h). */
+#pragma once
+
+#include "io/redis.h"
+#include "model/rollout_reply.h"
+
+/* Who asks, of which group, with what is known of its newest epoch. Nothing of it has to stay after a call.
+ */
+struct rollout_caller {
+        struct redis *redis;
+        const char *namespace; /* NULL: none */
+        const char *group;
+        const char *host;
+        const char *instance; /* tells machines of one name apart; without a blank */
+        uint64_t number;      /* of the newest epoch that the host knows; 0: none */
+        const char *id;       /* of that; "" where there is none */
+};
+
+/* The answer. reply: NULL where there is none, error: a sentence then, with its remedy where there is one,
+ * else NULL. words: as rollout_reply_host() takes them, n of them; all of it is only there during the call.
+ */
+struct rollout_answer {
+        const struct rollout_reply *reply;
+        const struct rollout_word *words;
+        size_t n;
+        const char *error;
+};
+/* Called once for each call that was accepted, never from within it. In it everything is allowed. */
+typedef void (*rollout_call_fn)(const struct rollout_answer *answer, void *userdata);
+
+/* Each returns 0, or what redis_command() does: callback is not called then. */
+
+/* word: "see", "want", "roll", "done" or "fail"; why: with the last alone, else NULL. */
+int rollout_call_tick(const struct rollout_caller *caller, const char *word, const char *why,
+                      rollout_call_fn callback, void *userdata);
+/* Begins the epoch of the caller's number and id; of epoch count `asked` and those below it. */
+int rollout_call_begin(const struct rollout_caller *caller, const struct rollout_reply *epoch,
+                       rollout_call_fn callback, void *userdata);
+/* mac: the seal over it, or "". */
+int rollout_call_abort(const struct rollout_caller *caller, const char *mac, rollout_call_fn callback,
+                       void *userdata);
+int rollout_call_forget(const struct rollout_caller *caller, const char *host, const char *mac,
+                        rollout_call_fn callback, void *userdata);
+int rollout_call_show(const struct rollout_caller *caller, rollout_call_fn callback, void *userdata);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* A seal over a text, which only who has the key can make: HMAC-SHA256 (RFC 2104), by OpenSSL. */
+#pragma once
+
+#include "base/macro.h"
+
+#define SEAL_MAX (64 + 1)
+
+/* Writes it in lowercase hexadecimal. Returns 0, -EOPNOTSUPP where this build has no OpenSSL, or -EIO. */
+int seal_make(const void *key, size_t key_size, const char *text, char seal[static SEAL_MAX]);
+
+/* Is that the seal of text? How long that takes tells nothing of how much of it is right. */
+bool seal_is(const void *key, size_t key_size, const char *text, const char *seal);

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* Decodes what the script of a rollout over many hosts answers; see the header. */
+#include "model/rollout_reply.h"
+#include "base/parse.h"
+#include "base/printable.h"
+#include <stdio.h>
+#include <string.h>
+
+#define HOST_WORDS 5
+/* A double counts so far without a gap, and Lua's numbers are doubles. */
+#define NUMBER_MAX ((UINT64_C(1) << 53) - 1)
+#define SPAN_MAX   ((uint64_t)365 * 24 * 3600)
+
+static const char *const verdicts[] = {
+        [ROLLOUT_VERDICT_OK] = "ok",         [ROLLOUT_VERDICT_OLD] = "old",
+        [ROLLOUT_VERDICT_BEHIND] = "behind", [ROLLOUT_VERDICT_TAKEN] = "taken",
+        [ROLLOUT_VERDICT_FULL] = "full",     [ROLLOUT_VERDICT_UNKNOWN] = "unknown",
+};
+static_assert(ELEMENTSOF(verdicts) == _ROLLOUT_VERDICT_MAX, "a name for each");
+
+static const char *const epoch_states[] = {
+        [EPOCH_NONE] = "none", [EPOCH_RUNNING] = "running", [EPOCH_HALTED] = "halted",
+        [EPOCH_DONE] = "done", [EPOCH_ABORTED] = "aborted",
+};
+static_assert(ELEMENTSOF(epoch_states) == _EPOCH_STATE_MAX, "a name for each");
+
+static const char *const host_turns[] = {
+        [HOST_TURN_WAITING] = "waiting", [HOST_TURN_ROLLING] = "rolling", [HOST_TURN_LOST] = "lost",
+        [HOST_TURN_FAILED] = "failed",   [HOST_TURN_DONE] = "done",
+};
+static_assert(ELEMENTSOF(host_turns) == _HOST_TURN_MAX, "a name for each");
+
+const char *epoch_state_name(enum epoch_state state)
+{
+        return epoch_states[state];
+}
+
+const char *host_turn_name(enum host_turn turn)
+{
+        return turn == HOST_TURN_NONE ? "none" : host_turns[turn];
+}
+
+/* The index of the word, or -1. */
+static int find(const struct rollout_word *word, const char *const names[], size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                if (strlen(names[i]) == word->len && memcmp(names[i], word->text, word->len) == 0)
+                        return (int)i;
+        return -1;
+}
+
+/* Cut to size - 1 bytes. */
+static void take_text(const struct rollout_word *word, char *text, size_t size)
+{
+        size_t len = MIN(word->len, size - 1);
+
+        memcpy(text, word->text, len);
+        text[len] = '\0';
+        printable_replace(text, len, false);
+}
+
+/* Of what cannot be read nothing is left: it is compared, and never shown. */
+static void take_token(const struct rollout_word *word, char *text, size_t size)
+{
+        bool fits = word->len < size && !memchr(word->text, '\0', word->len);
+
+        memcpy(text, word->text, fits ? word->len : 0);
+        text[fits ? word->len : 0] = '\0';
+        for (const char *c = text; *c != '\0'; c++)
+                if (*c <= ' ' || *c > '~')
+                        text[0] = '\0';
+}
+
+static int take_number(const struct rollout_word *word, uint64_t max, uint64_t *ret)
+{
+        char digits[24];
+
+        take_token(word, digits, sizeof(digits));
+        return parse_unsigned(digits, 0, max, ret) < 0 ? -EBADMSG : 0;
+}
+
+/* Forged or missing: as if nothing was said. */
+static uint32_t take_count(const struct rollout_word *word, uint32_t max)
+{
+        uint64_t value;
+
+        return take_number(word, max, &value) < 0 ? 0 : (uint32_t)value;
+}
+
+static int take_turn(const struct rollout_word *word, enum host_turn *ret)
+{
+        uint64_t value;
+
+        *ret = HOST_TURN_NONE;
+        if (word->len == 2 && memcmp(word->text, "-1", 2) == 0)
+                return 0;
+        if (take_number(word, _HOST_TURN_MAX - 1, &value) < 0)
+                return -EBADMSG;
+        *ret = (enum host_turn)value;
+        return 0;
+}
+
+int rollout_reply_decode(const struct rollout_word words[], size_t n, struct rollout_reply *ret)
+{
+        struct rollout_reply reply = {0};
+
+        if (n < _ROLLOUT_REPLY_MAX)
+                return -EBADMSG;
+        int verdict = find(&words[ROLLOUT_REPLY_VERDICT], verdicts, ELEMENTSOF(verdicts));
+        int state = find(&words[ROLLOUT_REPLY_STATE], epoch_states, ELEMENTSOF(epoch_states));
+        if (verdict < 0 || state < 0 ||
+            take_number(&words[ROLLOUT_REPLY_NUMBER], NUMBER_MAX, &reply.number) < 0 ||
+            take_number(&words[ROLLOUT_REPLY_HIGH], NUMBER_MAX, &reply.high) < 0 ||
+            take_turn(&words[ROLLOUT_REPLY_MINE], &reply.mine) < 0)
+                return -EBADMSG;
+        reply.verdict = (enum rollout_verdict)verdict;
+        reply.state = (enum epoch_state)state;
+        reply.canary_seconds = take_count(&words[ROLLOUT_REPLY_CANARY], SPAN_MAX);
+        reply.failures = take_count(&words[ROLLOUT_REPLY_FAILURES], ROLLOUT_HOSTS_MAX);
+        take_token(&words[ROLLOUT_REPLY_ID], reply.id, sizeof(reply.id));
+        take_token(&words[ROLLOUT_REPLY_ASKED], reply.asked, sizeof(reply.asked));
+        take_token(&words[ROLLOUT_REPLY_MAC], reply.mac, sizeof(reply.mac));
+        take_token(&words[ROLLOUT_REPLY_END_MAC], reply.end_mac, sizeof(reply.end_mac));
+        take_text(&words[ROLLOUT_REPLY_ERROR], reply.error, sizeof(reply.error));
+        take_text(&words[ROLLOUT_REPLY_RELEASE], reply.release, sizeof(reply.release));
+        take_text(&words[ROLLOUT_REPLY_LEFT], reply.left, sizeof(reply.left));
+        *ret = reply;
+        return 0;
+}
+
+/* Seconds with six places. */
+static int take_span(const struct rollout_word *word, usec_t *ret)
+{
+        const char *point = word->len > 7 ? word->text + word->len - 7 : NULL;
+        uint64_t seconds, micros;
+
+        if (!point || *point != '.')
+                return -EBADMSG;
+        const struct rollout_word whole = {word->text, word->len - 7}, part = {point + 1, 6};
+        if (take_number(&whole, NUMBER_MAX, &seconds) < 0 ||
+            take_number(&part, USEC_PER_SEC - 1, &micros) < 0)
+                return -EBADMSG;
+        *ret = MIN(seconds, SPAN_MAX) * USEC_PER_SEC + micros;
+        return 0;
+}
+
+int rollout_reply_host(const struct rollout_word words[], size_t n, size_t index, struct rollout_host *ret)
+{
+        struct rollout_host host;
+
+        if (n < _ROLLOUT_REPLY_MAX || index >= (n - _ROLLOUT_REPLY_MAX) / HOST_WORDS ||
+            index >= ROLLOUT_HOSTS_MAX)
+                return -ENOENT;
+        words += _ROLLOUT_REPLY_MAX + index * HOST_WORDS;
+        if (take_turn(&words[1], &host.turn) < 0 || take_span(&words[2], &host.state_usec) < 0 ||
+            take_span(&words[3], &host.seen_usec) < 0)
+                return -EBADMSG;
+        take_text(&words[0], host.name, sizeof(host.name));
+        take_text(&words[4], host.error, sizeof(host.error));
+        *ret = host;
+        return 0;
+}
+
+char *rollout_reply_seal_text(const char *order, const char *group, const struct rollout_reply *epoch,
+                              const char *host)
+{
+        char *text;
+
+        /* A line for each, so that nothing of one can pass for another. */
+        if (asprintf(&text, "%s\n%s\n%llu\n%s\n%s\n%u\n%u\n%s\n%s\n", order, group,
+                     (unsigned long long)epoch->number, epoch->id, epoch->asked, epoch->canary_seconds,
+                     epoch->failures, epoch->release, host ?: "") < 0)
+                return NULL;
+        return text;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of decoding what the script of a rollout answers (model/rollout_reply.h). */
+#include "model/rollout_reply.h"
+#include "unit.h"
+
+static struct rollout_word words[_ROLLOUT_REPLY_MAX + 10];
+
+static void set(size_t i, const char *text)
+{
+        words[i] = (struct rollout_word){text, strlen(text)};
+}
+
+static void setup(void)
+{
+        static const char *const texts[_ROLLOUT_REPLY_MAX + 10] = {
+                [ROLLOUT_REPLY_VERDICT] = "ok",
+                [ROLLOUT_REPLY_NUMBER] = "7",
+                [ROLLOUT_REPLY_HIGH] = "9",
+                [ROLLOUT_REPLY_ID] = "abc",
+                [ROLLOUT_REPLY_STATE] = "halted",
+                [ROLLOUT_REPLY_ERROR] = "h: why",
+                [ROLLOUT_REPLY_MINE] = "-1",
+                [ROLLOUT_REPLY_ASKED] = "10%",
+                [ROLLOUT_REPLY_CANARY] = "600",
+                [ROLLOUT_REPLY_FAILURES] = "1",
+                [ROLLOUT_REPLY_RELEASE] = "2026",
+                [ROLLOUT_REPLY_MAC] = "12",
+                [ROLLOUT_REPLY_END_MAC] = "",
+                [ROLLOUT_REPLY_LEFT] = " x",
+                [_ROLLOUT_REPLY_MAX] = "one",
+                "4",
+                "1.500000",
+                "0.000001",
+                "",
+                "two",
+                "3",
+                "61.000000",
+                "86400.000000",
+                "bad",
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(texts); i++)
+                set(i, texts[i]);
+}
+
+START_TEST(decodes_what_it_says)
+{
+        struct rollout_reply reply;
+
+        ck_assert_int_eq(rollout_reply_decode(words, _ROLLOUT_REPLY_MAX, &reply), 0);
+        ck_assert_int_eq(reply.verdict, ROLLOUT_VERDICT_OK);
+        ck_assert_uint_eq(reply.number, 7);
+        ck_assert_uint_eq(reply.high, 9);
+        ck_assert_str_eq(reply.id, "abc");
+        ck_assert_int_eq(reply.state, EPOCH_HALTED);
+        ck_assert_str_eq(reply.error, "h: why");
+        ck_assert_int_eq(reply.mine, HOST_TURN_NONE);
+        ck_assert_str_eq(reply.asked, "10%");
+        ck_assert_uint_eq(reply.canary_seconds, 600);
+        ck_assert_uint_eq(reply.failures, 1);
+        ck_assert_str_eq(reply.release, "2026");
+        ck_assert_str_eq(reply.mac, "12");
+        ck_assert_str_eq(reply.left, " x");
+}
+END_TEST
+
+START_TEST(decodes_its_hosts)
+{
+        struct rollout_host host;
+
+        ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words), 0, &host), 0);
+        ck_assert_str_eq(host.name, "one");
+        ck_assert_int_eq(host.turn, HOST_TURN_DONE);
+        ck_assert_uint_eq(host.state_usec, 1500 * USEC_PER_MSEC);
+        ck_assert_uint_eq(host.seen_usec, 1);
+        ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words), 1, &host), 0);
+        ck_assert_int_eq(host.turn, HOST_TURN_FAILED);
+        ck_assert_uint_eq(host.seen_usec, USEC_PER_DAY);
+        ck_assert_str_eq(host.error, "bad");
+        ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words), 2, &host), -ENOENT);
+        ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words) - 1, 1, &host), -ENOENT);
+}
+END_TEST
+
+START_TEST(garbage_is_refused)
+{
+        static const struct {
+                size_t i;
+                const char *text;
+        } cases[] = {
+                {ROLLOUT_REPLY_VERDICT, "okay"},   {ROLLOUT_REPLY_VERDICT, ""},
+                {ROLLOUT_REPLY_NUMBER, "-1"},      {ROLLOUT_REPLY_NUMBER, "9007199254740992"},
+                {ROLLOUT_REPLY_NUMBER, ""},        {ROLLOUT_REPLY_HIGH, "1e9"},
+                {ROLLOUT_REPLY_STATE, "starting"}, {ROLLOUT_REPLY_MINE, "5"},
+                {ROLLOUT_REPLY_MINE, "-2"},
+        };
+        struct rollout_reply reply;
+
+        ck_assert_int_eq(rollout_reply_decode(words, _ROLLOUT_REPLY_MAX - 1, &reply), -EBADMSG);
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                setup();
+                set(cases[i].i, cases[i].text);
+                ck_assert_int_eq(rollout_reply_decode(words, _ROLLOUT_REPLY_MAX, &reply), -EBADMSG);
+        }
+}
+END_TEST
+
+START_TEST(a_host_that_is_none_is_refused)
+{
+        static const struct {
+                size_t i;
+                const char *text;
+        } cases[] = {{1, "x"}, {2, "1"}, {2, "1.5"}, {2, ".500000"}, {3, "-1.000000"}, {3, "1.00000x"}};
+        struct rollout_host host;
+
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                setup();
+                set(_ROLLOUT_REPLY_MAX + cases[i].i, cases[i].text);
+                ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words), 0, &host), -EBADMSG);
+        }
+}
+END_TEST
+
+START_TEST(what_is_shown_is_bounded_and_without_control_characters)
+{
+        static char length[5000];
+        struct rollout_reply reply;
+        struct rollout_host host;
+
+        memset(length, 'x', sizeof(length) - 1);
+        set(ROLLOUT_REPLY_ERROR, length);
+        set(ROLLOUT_REPLY_ID, length);
+        set(ROLLOUT_REPLY_RELEASE, "a\nb\x1b[1m");
+        set(ROLLOUT_REPLY_ASKED, "1\n");
+        set(ROLLOUT_REPLY_CANARY, "99999999999");
+        set(_ROLLOUT_REPLY_MAX, "\xff\r");
+        ck_assert_int_eq(rollout_reply_decode(words, _ROLLOUT_REPLY_MAX, &reply), 0);
+        ck_assert_uint_eq(strlen(reply.error), ROLLOUT_TEXT_MAX);
+        ck_assert_str_eq(reply.id, "");
+        ck_assert_str_eq(reply.release, "a?b?[1m");
+        ck_assert_str_eq(reply.asked, "");
+        ck_assert_uint_eq(reply.canary_seconds, 0);
+        ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words), 0, &host), 0);
+        ck_assert_str_eq(host.name, "??");
+}
+END_TEST
+
+START_TEST(a_seal_is_over_all_that_an_order_carries)
+{
+        struct rollout_reply reply;
+
+        ck_assert_int_eq(rollout_reply_decode(words, _ROLLOUT_REPLY_MAX, &reply), 0);
+        _cleanup_free_ char *begin = rollout_reply_seal_text("begin", "g", &reply, NULL);
+        ck_assert_str_eq(begin, "begin\ng\n7\nabc\n10%\n600\n1\n2026\n\n");
+        _cleanup_free_ char *forget = rollout_reply_seal_text("forget", "g", &reply, "h");
+        ck_assert_str_eq(forget, "forget\ng\n7\nabc\n10%\n600\n1\n2026\nh\n");
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("rollout_reply");
+        TCase *cases = tcase_create("rollout_reply");
+
+        tcase_add_checked_fixture(cases, setup, NULL);
+        tcase_add_test(cases, decodes_what_it_says);
+        tcase_add_test(cases, decodes_its_hosts);
+        tcase_add_test(cases, garbage_is_refused);
+        tcase_add_test(cases, a_host_that_is_none_is_refused);
+        tcase_add_test(cases, what_is_shown_is_bounded_and_without_control_characters);
+        tcase_add_test(cases, a_seal_is_over_all_that_an_order_carries);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

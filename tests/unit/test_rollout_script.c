@@ -1,0 +1,708 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of the script by which hosts agree whose turn it is (model/rollout_script.h), as it is called
+ * (io/rollout_call.h), with a real redis-server. */
+/* promises: P8 */
+#include "io/rollout_call.h"
+#include "redis_server.h"
+
+#define KEY "sqmgr:rollout:g"
+
+static struct redis *redis;
+static struct rollout_reply last;     /* the last answer */
+static struct rollout_host shown[16]; /* its hosts */
+static size_t n_shown;
+static char last_error[512]; /* "": none */
+static bool answered;
+
+static void on_answer(const struct rollout_answer *answer, void *userdata _unused_)
+{
+        answered = true;
+        snprintf(last_error, sizeof(last_error), "%s", answer->error ?: "");
+        if (!answer->reply)
+                return;
+        last = *answer->reply;
+        n_shown = 0;
+        while (n_shown < ELEMENTSOF(shown) &&
+               rollout_reply_host(answer->words, answer->n, n_shown, &shown[n_shown]) == 0)
+                n_shown++;
+}
+
+static struct rollout_caller caller_of(const char *host, uint64_t number, const char *id)
+{
+        return (struct rollout_caller){
+                .redis = redis, .group = "g", .host = host, .instance = host, .number = number, .id = id};
+}
+
+#define call(...)                                                                                            \
+        do {                                                                                                 \
+                answered = false;                                                                            \
+                ck_assert_int_eq(__VA_ARGS__, 0);                                                            \
+                run_until(answered);                                                                         \
+        } while (0)
+
+static void tick_as(const char *instance, const char *host, uint64_t number, const char *word)
+{
+        struct rollout_caller caller = caller_of(host, number, number > 0 ? "id" : "");
+
+        caller.instance = instance;
+        call(rollout_call_tick(&caller, word, strcmp(word, "fail") == 0 ? "it does not boot" : NULL,
+                               on_answer, NULL));
+        ck_assert_str_eq(last_error, "");
+}
+
+/* With the epoch that begin() begins first. */
+static void tick(const char *host, const char *word)
+{
+        tick_as(host, host, 1, word);
+}
+
+static void join(const char *host)
+{
+        tick_as(host, host, 0, "see");
+}
+
+static void begin_as(const char *host, uint64_t number, const char *id, const char *asked,
+                     unsigned canary_seconds, unsigned failures)
+{
+        const struct rollout_caller caller = caller_of(host, number, id);
+        struct rollout_reply epoch = {
+                .canary_seconds = canary_seconds, .failures = failures, .release = "2026"};
+
+        snprintf(epoch.asked, sizeof(epoch.asked), "%s", asked);
+        call(rollout_call_begin(&caller, &epoch, on_answer, NULL));
+        ck_assert_str_eq(last_error, "");
+}
+
+static void begin(const char *asked, unsigned canary_seconds, unsigned failures)
+{
+        begin_as("a", 1, "id", asked, canary_seconds, failures);
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
+        ck_assert_int_eq(last.state, EPOCH_RUNNING);
+}
+
+static void show(void)
+{
+        const struct rollout_caller caller = caller_of("a", 1, "id");
+
+        call(rollout_call_show(&caller, on_answer, NULL));
+}
+
+/* The time goes on, but for these keys: all that they say lies further back. */
+static void pass_seconds(unsigned seconds)
+{
+        server_do("EVAL %s 3 " KEY " " KEY ":seen " KEY ":turns %u",
+                  "for i = 2, 3 do local all = redis.call('ZRANGE', KEYS[i], 0, -1, 'WITHSCORES') "
+                  "for j = 1, #all, 2 do redis.call('ZADD', KEYS[i], all[j + 1] - ARGV[1], all[j]) end end "
+                  "for _, f in ipairs({'taken', 'first_at'}) do local v = redis.call('HGET', KEYS[1], f) "
+                  "if v then redis.call('HSET', KEYS[1], f, string.format('%.6f', v - ARGV[1])) end end",
+                  seconds);
+}
+
+static enum host_turn turn_of(const char *host)
+{
+        show();
+        for (size_t i = 0; i < n_shown; i++)
+                if (strcmp(shown[i].name, host) == 0)
+                        return shown[i].turn;
+        return HOST_TURN_NONE;
+}
+
+static void setup(void)
+{
+        loop_start();
+        server_start(0, NULL, NULL);
+        server_wait();
+        redis = server_connect(SERVER_PATIENCE);
+}
+
+static void teardown(void)
+{
+        redis = redis_free(redis);
+        loop_end();
+}
+
+START_TEST(hosts_take_turns_until_all_are_done)
+{
+        const char *const hosts[] = {"a", "b", "c"};
+
+        for (size_t i = 0; i < 3; i++)
+                join(hosts[i]);
+        begin("1", 0, 0);
+        for (size_t i = 0; i < 3; i++) {
+                pass_seconds(1);
+                tick(hosts[i], "want");
+                ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+                ck_assert_str_eq(last.release, "2026");
+                pass_seconds(1);
+                tick(hosts[(i + 1) % 3], "want");
+                ck_assert_int_ne(last.mine, HOST_TURN_ROLLING);
+                tick(hosts[i], "done");
+                ck_assert_int_eq(last.mine, HOST_TURN_DONE);
+                ck_assert_int_eq(last.state, i < 2 ? EPOCH_RUNNING : EPOCH_DONE);
+        }
+}
+END_TEST
+
+START_TEST(a_share_of_the_hosts_is_rounded_up)
+{
+        char name[8];
+
+        for (unsigned i = 0; i < 11; i++) {
+                snprintf(name, sizeof(name), "h%u", i);
+                join(name);
+        }
+        begin("10%", 0, 0);
+        for (unsigned i = 0; i < 3; i++) {
+                pass_seconds(1);
+                snprintf(name, sizeof(name), "h%u", i);
+                tick(name, "want");
+                ck_assert_int_eq(last.mine, i < 2 ? HOST_TURN_ROLLING : HOST_TURN_WAITING);
+        }
+}
+END_TEST
+
+START_TEST(no_two_turns_are_taken_within_a_second)
+{
+        join("a");
+        join("b");
+        begin("2", 0, 0);
+        tick("a", "want");
+        tick("b", "want");
+        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        pass_seconds(1);
+        tick("b", "want");
+        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+}
+END_TEST
+
+START_TEST(a_turn_that_is_not_renewed_is_lost_and_handed_on_to_nobody)
+{
+        join("a");
+        join("b");
+        begin("1", 0, 0);
+        tick("a", "want");
+        pass_seconds(31);
+        tick("b", "want");
+        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        ck_assert_int_eq(last.state, EPOCH_HALTED);
+        ck_assert_str_eq(last.error, "a: its turn was not renewed for 30 s");
+        ck_assert_int_eq(turn_of("a"), HOST_TURN_LOST);
+}
+END_TEST
+
+START_TEST(a_renewed_turn_is_not_lost)
+{
+        join("a");
+        begin("1", 0, 0);
+        tick("a", "want");
+        for (unsigned i = 0; i < 4; i++) {
+                pass_seconds(12);
+                tick("a", "roll");
+                ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+                ck_assert_int_eq(last.state, EPOCH_RUNNING);
+        }
+}
+END_TEST
+
+START_TEST(a_lost_turn_keeps_its_place_though_a_failure_is_allowed)
+{
+        join("a");
+        join("b");
+        begin("1", 0, 1);
+        tick("a", "want");
+        pass_seconds(31);
+        tick("b", "want");
+        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        ck_assert_int_eq(last.state, EPOCH_HALTED);
+}
+END_TEST
+
+START_TEST(the_return_of_a_lost_host_heals_the_halt)
+{
+        join("a");
+        join("b");
+        begin("1", 0, 0);
+        tick("a", "want");
+        pass_seconds(31);
+        tick("b", "want");
+        ck_assert_int_eq(last.state, EPOCH_HALTED);
+        tick("a", "roll");
+        ck_assert_int_eq(last.state, EPOCH_RUNNING);
+        ck_assert_str_eq(last.error, "");
+        tick("a", "done");
+        tick("b", "want");
+        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+}
+END_TEST
+
+START_TEST(to_forget_a_lost_host_frees_its_place)
+{
+        const struct rollout_caller caller = caller_of("b", 1, "id");
+
+        join("a");
+        join("b");
+        begin("1", 0, 0);
+        tick("a", "want");
+        pass_seconds(31);
+        call(rollout_call_forget(&caller, "c", "", on_answer, NULL));
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_UNKNOWN);
+        ck_assert_int_eq(last.state, EPOCH_HALTED);
+        call(rollout_call_forget(&caller, "a", "", on_answer, NULL));
+        ck_assert_int_eq(last.state, EPOCH_RUNNING);
+        ck_assert_str_eq(last.left, " a");
+        tick("b", "want");
+        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        tick("b", "done");
+        ck_assert_int_eq(last.state, EPOCH_DONE);
+}
+END_TEST
+
+START_TEST(more_failures_than_allowed_halt_and_say_which)
+{
+        join("a");
+        join("b");
+        join("c");
+        begin("1", 0, 1);
+        tick("a", "fail");
+        ck_assert_int_eq(last.state, EPOCH_RUNNING);
+        tick("b", "want");
+        tick("b", "fail");
+        ck_assert_int_eq(last.state, EPOCH_HALTED);
+        ck_assert_str_eq(last.error, "a: it does not boot");
+        pass_seconds(1);
+        tick("c", "want");
+        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+}
+END_TEST
+
+START_TEST(a_halt_lets_those_that_roll_finish)
+{
+        join("a");
+        join("b");
+        begin("2", 0, 0);
+        tick("a", "want");
+        pass_seconds(1);
+        tick("b", "want");
+        tick("a", "fail");
+        tick("b", "roll");
+        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        tick("b", "done");
+        ck_assert_int_eq(last.mine, HOST_TURN_DONE);
+        ck_assert_int_eq(last.state, EPOCH_HALTED);
+}
+END_TEST
+
+START_TEST(a_canary_goes_first_and_all_wait_for_it)
+{
+        join("a");
+        join("b");
+        join("c");
+        begin("2", 600, 0);
+        tick("a", "want");
+        pass_seconds(1);
+        tick("b", "want");
+        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        tick("a", "done");
+        tick("b", "want");
+        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        pass_seconds(600);
+        tick("b", "want");
+        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        pass_seconds(1);
+        tick("c", "want");
+        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        tick("a", "fail");
+        ck_assert_int_eq(last.mine, HOST_TURN_DONE);
+}
+END_TEST
+
+START_TEST(a_canary_that_fails_later_halts_what_has_not_begun)
+{
+        join("a");
+        join("b");
+        begin("1", 600, 0);
+        tick("a", "want");
+        tick("a", "done");
+        pass_seconds(300);
+        tick("a", "fail");
+        ck_assert_int_eq(last.mine, HOST_TURN_FAILED);
+        ck_assert_int_eq(last.state, EPOCH_HALTED);
+        pass_seconds(600);
+        tick("b", "want");
+        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+}
+END_TEST
+
+START_TEST(an_older_epoch_changes_nothing_and_learns_the_newer)
+{
+        join("a");
+        join("b");
+        begin("1", 0, 0);
+        begin_as("b", 2, "id", "1", 0, 0);
+        tick("a", "want");
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
+        ck_assert_uint_eq(last.number, 2);
+        ck_assert_int_eq(turn_of("a"), HOST_TURN_WAITING);
+        const struct rollout_caller caller = caller_of("a", 1, "id"), other = caller_of("a", 2, "other");
+        call(rollout_call_abort(&caller, "", on_answer, NULL));
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
+        call(rollout_call_forget(&other, "b", "", on_answer, NULL));
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
+        call(rollout_call_tick(&other, "want", NULL, on_answer, NULL));
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
+        ck_assert_int_eq(last.state, EPOCH_RUNNING);
+        ck_assert_int_eq(turn_of("b"), HOST_TURN_WAITING);
+}
+END_TEST
+
+START_TEST(of_two_that_begin_at_once_one_is_refused)
+{
+        join("a");
+        begin_as("a", 1, "first", "1", 0, 0);
+        begin_as("b", 1, "second", "9", 0, 0);
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
+        ck_assert_str_eq(last.id, "first");
+        ck_assert_str_eq(last.asked, "1");
+}
+END_TEST
+
+START_TEST(the_next_begins_whatever_became_of_the_one_before)
+{
+        const struct rollout_caller caller = caller_of("a", 1, "id");
+
+        join("a");
+        join("b");
+        begin("1", 0, 0);
+        tick("a", "want");
+        pass_seconds(31);
+        tick("b", "want");
+        ck_assert_int_eq(last.state, EPOCH_HALTED);
+        begin_as("b", 2, "id", "1", 0, 0);
+        ck_assert_int_eq(last.state, EPOCH_RUNNING);
+        ck_assert_int_eq(turn_of("a"), HOST_TURN_WAITING);
+        call(rollout_call_abort(&caller, "", on_answer, NULL));
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
+}
+END_TEST
+
+START_TEST(who_rolls_goes_on_in_the_next_and_holds_a_place)
+{
+        join("a");
+        join("b");
+        begin("1", 0, 0);
+        tick("a", "want");
+        pass_seconds(1);
+        begin_as("b", 2, "id", "1", 0, 0);
+        tick_as("b", "b", 2, "want");
+        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        tick_as("a", "a", 2, "roll");
+        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        tick_as("a", "a", 2, "done");
+        tick_as("b", "b", 2, "want");
+        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+}
+END_TEST
+
+START_TEST(aborted_nobody_begins)
+{
+        const struct rollout_caller caller = caller_of("b", 1, "id");
+
+        join("a");
+        join("b");
+        begin("2", 0, 0);
+        tick("a", "want");
+        call(rollout_call_abort(&caller, "seal", on_answer, NULL));
+        ck_assert_int_eq(last.state, EPOCH_ABORTED);
+        ck_assert_str_eq(last.error, "b asked for it");
+        ck_assert_str_eq(last.end_mac, "seal");
+        pass_seconds(1);
+        tick("b", "want");
+        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        tick("a", "done");
+        ck_assert_int_eq(last.state, EPOCH_ABORTED);
+}
+END_TEST
+
+START_TEST(what_redis_has_forgotten_is_asserted_anew)
+{
+        join("a");
+        join("b");
+        begin("1", 0, 0);
+        tick("a", "want");
+        /* A failover undid that. */
+        server_do("ZREM " KEY ":turns a");
+        server_do("ZADD " KEY ":states 0 a");
+        tick("a", "roll");
+        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        pass_seconds(1);
+        tick("b", "want");
+        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+}
+END_TEST
+
+START_TEST(an_epoch_that_redis_has_lost_ends_the_one_before)
+{
+        join("a");
+        join("b");
+        begin("1", 0, 0);
+        tick_as("b", "b", 2, "want");
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_BEHIND);
+        ck_assert_int_eq(last.state, EPOCH_ABORTED);
+        ck_assert_ptr_nonnull(strstr(last.error, "lost epoch 2, which b had seen"));
+        ck_assert_uint_eq(last.high, 2);
+        tick("a", "want");
+        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        begin_as("a", 2, "id", "1", 0, 0);
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
+        begin_as("a", 3, "id", "1", 0, 0);
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
+}
+END_TEST
+
+START_TEST(emptied_it_goes_on_with_who_comes)
+{
+        join("a");
+        begin("1", 0, 0);
+        server_do("FLUSHALL");
+        tick("a", "roll");
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_BEHIND);
+        ck_assert_int_eq(last.state, EPOCH_NONE);
+        begin_as("a", 2, "id", "1", 0, 0);
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
+        tick_as("a", "a", 2, "roll");
+        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+}
+END_TEST
+
+START_TEST(of_two_machines_of_one_name_one_speaks)
+{
+        tick_as("first", "a", 0, "see");
+        begin("1", 0, 0);
+        tick_as("second", "a", 1, "want");
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_TAKEN);
+        ck_assert_int_eq(turn_of("a"), HOST_TURN_WAITING);
+        tick_as("first", "a", 1, "want");
+        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        /* It has booted anew, say. */
+        pass_seconds(31);
+        tick_as("second", "a", 1, "want");
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
+        ck_assert_int_eq(last.mine, HOST_TURN_LOST);
+        tick_as("second", "a", 1, "roll");
+        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        tick_as("first", "a", 1, "roll");
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_TAKEN);
+}
+END_TEST
+
+START_TEST(who_was_not_heard_of_for_a_day_is_waited_for_no_longer)
+{
+        join("a");
+        join("b");
+        begin("1", 0, 0);
+        tick("a", "done");
+        ck_assert_int_eq(last.state, EPOCH_RUNNING);
+        pass_seconds(24 * 3600 + 1);
+        tick("a", "see");
+        ck_assert_str_eq(last.left, " b");
+        ck_assert_int_eq(last.state, EPOCH_DONE);
+}
+END_TEST
+
+START_TEST(who_comes_while_it_runs_is_waited_for)
+{
+        join("a");
+        begin("1", 0, 0);
+        tick("a", "want");
+        join("b");
+        tick("a", "done");
+        ck_assert_int_eq(last.state, EPOCH_RUNNING);
+        tick("b", "done");
+        ck_assert_int_eq(last.state, EPOCH_DONE);
+        join("c");
+        ck_assert_int_eq(last.state, EPOCH_DONE);
+        ck_assert_int_eq(turn_of("c"), HOST_TURN_DONE);
+}
+END_TEST
+
+START_TEST(a_forged_type_holds_up_nobody)
+{
+        join("a");
+        server_do("DEL " KEY ":states");
+        server_do("SET " KEY ":states x");
+        struct rollout_caller caller = caller_of("a", 0, "");
+        call(rollout_call_tick(&caller, "see", NULL, on_answer, NULL));
+        ck_assert_ptr_nonnull(strstr(last_error, "WRONGTYPE"));
+        server_do("SET " KEY " x");
+        begin_as("a", 1, "id", "1", 0, 0);
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
+        tick("a", "want");
+        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+}
+END_TEST
+
+START_TEST(forged_numbers_hold_up_nobody)
+{
+        static const char *const numbers[] = {"9007199254740991", "-1", "1e308", "nan", "x",
+                                              "0x7fffffff0000"};
+
+        join("a");
+        for (size_t i = 0; i < ELEMENTSOF(numbers); i++) {
+                server_do("HSET " KEY " number %s high %s", numbers[i], numbers[i]);
+                begin_as("a", 5, "id", "1", 0, 0);
+                ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
+                ck_assert_uint_eq(last.number, 5);
+        }
+}
+END_TEST
+
+START_TEST(a_flood_is_bounded)
+{
+        join("a");
+        server_do("EVAL %s 3 " KEY ":seen " KEY ":states " KEY ":turns",
+                  "for i = 1, 5000 do for k = 1, 3 do "
+                  "redis.call('ZADD', KEYS[k], k == 2 and 1 or 99999999999, string.rep('h', 900) .. i) "
+                  "end end");
+        tick_as("b", "b", 0, "see");
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_FULL);
+        show();
+        ck_assert_str_eq(last_error, "");
+        ck_assert_uint_eq(n_shown, ELEMENTSOF(shown));
+        ck_assert_uint_eq(strlen(shown[15].name), ROLLOUT_TEXT_MAX);
+        begin("1", 0, 0);
+        tick("b", "see");
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
+        redisReply *reply = server_ask("ZCARD " KEY ":seen");
+        ck_assert_ptr_nonnull(reply);
+        ck_assert_int_eq(reply->integer, 2);
+        freeReplyObject(reply);
+}
+END_TEST
+
+START_TEST(a_thousand_hosts_take_half_a_megabyte)
+{
+        static const char *const suffixes[] = {"", ":hosts", ":seen", ":states", ":turns"};
+        char name[64];
+        long long bytes = 0;
+
+        for (unsigned i = 0; i <= ROLLOUT_HOSTS_MAX; i++) {
+                snprintf(name, sizeof(name), "worker-%u.eu-central-1.example.com", i);
+                join(name);
+                ck_assert_int_eq(last.verdict,
+                                 i < ROLLOUT_HOSTS_MAX ? ROLLOUT_VERDICT_OK : ROLLOUT_VERDICT_FULL);
+        }
+        begin("10%", 0, 0);
+        for (size_t i = 0; i < ELEMENTSOF(suffixes); i++) {
+                redisReply *reply = server_ask("MEMORY USAGE " KEY "%s SAMPLES 0", suffixes[i]);
+
+                ck_assert_ptr_nonnull(reply);
+                bytes += reply->integer;
+                freeReplyObject(reply);
+                reply = server_ask("TTL " KEY "%s", suffixes[i]);
+                ck_assert_ptr_nonnull(reply);
+                if (i > 0 && i < 3)
+                        ck_assert_int_ge(reply->integer, i == 1 ? -1 : 29 * 86400);
+                freeReplyObject(reply);
+        }
+        ck_assert_int_gt(bytes, 100 * 1024);
+        ck_assert_int_lt(bytes, 512 * 1024);
+}
+END_TEST
+
+START_TEST(who_may_not_write_there_is_told_what_is_needed)
+{
+        struct rollout_caller caller = caller_of("a", 0, "");
+
+        server_do("ACL SETUSER worker on nopass ~queue:* +@all");
+        redisReply *reply = server_ask("ACL SETUSER worker2 on nopass ~sqmgr:rollout:* +@read +@write +eval "
+                                       "+time +ping +role +select +info +client");
+        freeReplyObject(reply);
+        char url[128];
+        for (unsigned i = 1; i <= 2; i++) {
+                const struct redis_settings settings = {
+                        .url = url, .connect_timeout = SERVER_PATIENCE, .command_timeout = SERVER_PATIENCE};
+                struct redis *other;
+
+                snprintf(url, sizeof(url), "unix://%s:x@%s", i == 1 ? "worker" : "worker2", server_socket);
+                ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &other), 0);
+                ck_assert_int_eq(redis_probe(other, i == 1 ? "queue:x" : KEY), 0);
+                run_until(redis_state(other) == REDIS_STATE_CONNECTED);
+                caller.redis = other;
+                call(rollout_call_tick(&caller, "see", NULL, on_answer, NULL));
+                if (i == 1)
+                        ck_assert_ptr_nonnull(strstr(last_error, "~sqmgr:rollout:* +@read +@write +eval"));
+                else
+                        ck_assert_str_eq(last_error, "");
+                redis_free(other);
+        }
+}
+END_TEST
+
+START_TEST(a_lost_connection_is_an_error)
+{
+        struct rollout_caller caller = caller_of("a", 0, "");
+
+        server_kill();
+        answered = false;
+        ck_assert_int_eq(rollout_call_tick(&caller, "see", NULL, on_answer, NULL), 0);
+        run_until(answered);
+        ck_assert_str_eq(last_error, "the connection was lost");
+}
+END_TEST
+
+START_TEST(a_namespace_stands_in_front)
+{
+        struct rollout_caller caller = caller_of("a", 0, "");
+
+        caller.namespace = "app";
+        call(rollout_call_tick(&caller, "see", NULL, on_answer, NULL));
+        redisReply *reply = server_ask("EXISTS app:" KEY ":seen");
+        ck_assert_ptr_nonnull(reply);
+        ck_assert_int_eq(reply->integer, 1);
+        freeReplyObject(reply);
+}
+END_TEST
+
+int main(void)
+{
+        if (server_is_missing())
+                return 77;
+        Suite *suite = suite_create("rollout_script");
+        TCase *cases = tcase_create("rollout_script");
+
+        tcase_set_timeout(cases, 60);
+        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove);
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, hosts_take_turns_until_all_are_done);
+        tcase_add_test(cases, a_share_of_the_hosts_is_rounded_up);
+        tcase_add_test(cases, no_two_turns_are_taken_within_a_second);
+        tcase_add_test(cases, a_turn_that_is_not_renewed_is_lost_and_handed_on_to_nobody);
+        tcase_add_test(cases, a_renewed_turn_is_not_lost);
+        tcase_add_test(cases, a_lost_turn_keeps_its_place_though_a_failure_is_allowed);
+        tcase_add_test(cases, the_return_of_a_lost_host_heals_the_halt);
+        tcase_add_test(cases, to_forget_a_lost_host_frees_its_place);
+        tcase_add_test(cases, more_failures_than_allowed_halt_and_say_which);
+        tcase_add_test(cases, a_halt_lets_those_that_roll_finish);
+        tcase_add_test(cases, a_canary_goes_first_and_all_wait_for_it);
+        tcase_add_test(cases, a_canary_that_fails_later_halts_what_has_not_begun);
+        tcase_add_test(cases, an_older_epoch_changes_nothing_and_learns_the_newer);
+        tcase_add_test(cases, of_two_that_begin_at_once_one_is_refused);
+        tcase_add_test(cases, the_next_begins_whatever_became_of_the_one_before);
+        tcase_add_test(cases, who_rolls_goes_on_in_the_next_and_holds_a_place);
+        tcase_add_test(cases, aborted_nobody_begins);
+        tcase_add_test(cases, what_redis_has_forgotten_is_asserted_anew);
+        tcase_add_test(cases, an_epoch_that_redis_has_lost_ends_the_one_before);
+        tcase_add_test(cases, emptied_it_goes_on_with_who_comes);
+        tcase_add_test(cases, of_two_machines_of_one_name_one_speaks);
+        tcase_add_test(cases, who_was_not_heard_of_for_a_day_is_waited_for_no_longer);
+        tcase_add_test(cases, who_comes_while_it_runs_is_waited_for);
+        tcase_add_test(cases, a_forged_type_holds_up_nobody);
+        tcase_add_test(cases, forged_numbers_hold_up_nobody);
+        tcase_add_test(cases, a_flood_is_bounded);
+        tcase_add_test(cases, a_thousand_hosts_take_half_a_megabyte);
+        tcase_add_test(cases, who_may_not_write_there_is_told_what_is_needed);
+        tcase_add_test(cases, a_lost_connection_is_an_error);
+        tcase_add_test(cases, a_namespace_stands_in_front);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of seals (io/seal.h), with the test cases of RFC 4231. */
+#include "io/seal.h"
+#include "unit.h"
+#include <config.h>
+
+#if HAVE_TLS
+START_TEST(makes_what_the_standard_says)
+{
+        char seal[SEAL_MAX], key[131];
+
+        ck_assert_int_eq(seal_make("Jefe", 4, "what do ya want for nothing?", seal), 0);
+        ck_assert_str_eq(seal, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+        memset(key, 0xaa, sizeof(key));
+        ck_assert_int_eq(
+                seal_make(key, sizeof(key), "Test Using Larger Than Block-Size Key - Hash Key First", seal),
+                0);
+        ck_assert_str_eq(seal, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+END_TEST
+
+START_TEST(another_text_key_or_seal_is_refused)
+{
+        char seal[SEAL_MAX];
+
+        ck_assert_int_eq(seal_make("key", 3, "text", seal), 0);
+        ck_assert(seal_is("key", 3, "text", seal));
+        ck_assert(!seal_is("kez", 3, "text", seal));
+        ck_assert(!seal_is("key", 3, "texts", seal));
+        ck_assert(!seal_is("key", 3, "text", ""));
+        seal[SEAL_MAX - 2] ^= 1;
+        ck_assert(!seal_is("key", 3, "text", seal));
+}
+END_TEST
+#else
+START_TEST(without_openssl_there_is_none)
+{
+        char seal[SEAL_MAX];
+
+        ck_assert_int_eq(seal_make("key", 3, "text", seal), -EOPNOTSUPP);
+        ck_assert(!seal_is("key", 3, "text", ""));
+}
+END_TEST
+#endif
+
+int main(void)
+{
+        Suite *suite = suite_create("seal");
+        TCase *cases = tcase_create("seal");
+
+#if HAVE_TLS
+        tcase_add_test(cases, makes_what_the_standard_says);
+        tcase_add_test(cases, another_text_key_or_seal_is_refused);
+#else
+        tcase_add_test(cases, without_openssl_there_is_none);
+#endif
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}
