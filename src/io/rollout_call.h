@@ -31,7 +31,7 @@ typedef void (*rollout_call_fn)(const struct rollout_answer *answer, void *userd
 
 /* Each returns 0, or what redis_command() does: callback is not called then. */
 
-/* word: "see", "want", "roll", "done" or "fail"; why: with the last alone, else NULL. */
+/* word: "see", "want", "roll", "wait", "done" or "fail"; why: with the last alone, else NULL. */
 int rollout_call_tick(const struct rollout_caller *caller, const char *word, const char *why,
                       rollout_call_fn callback, void *userdata);
 /* Begins the epoch of the caller's number and id; of epoch count `asked` and those below it. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#if HAVE_TLS
+#if HAVE_SEAL
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>

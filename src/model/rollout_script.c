@@ -133,7 +133,7 @@ const char rollout_script[] =
         /* An epoch that Redis has lost, and a host has seen: what is there now is older, and must not go on. */
         "  if given > known then\n"
         "    if given > whole(get('high')) then r('HSET', epoch, 'high', count(given)) end\n"
-        "    if active then\n"
+        "    if state ~= 'aborted' then\n"
         "      r('HSET', epoch, 'state', 'aborted', 'error', ('Redis has lost epoch ' .. count(given) ..\n"
         "        ', which ' .. host .. ' had seen: begin anew'):sub(1, TEXT))\n"
         "    end\n"
@@ -143,6 +143,8 @@ const char rollout_script[] =
         "  local mine = state_of(host)\n"
         "  if word == 'roll' and mine <= LOST then\n"
         "    if mine ~= ROLLING or since(turns, host) >= RENEW then put(host, ROLLING, '') end\n"
+        "  elseif word == 'wait' and (mine == ROLLING or mine == LOST) then\n"
+        "    put(host, WAITING, '')\n"
         "  elseif word == 'want' and mine == WAITING and state == 'running' then\n"
         "    local last = now - (tonumber(get('taken')) or 0)\n"
         "    if amount(ROLLING, LOST) < places() and (last >= 1 or last < 0) then\n"

@@ -43,7 +43,7 @@ extern const char *const rollout_script_suffixes[ROLLOUT_SCRIPT_KEYS];
  * id of the newest epoch that it knows (0 and "": none); see the table of the text.
  *
  *   tick    WORD TEXT  "see": it is there. "want": it asks for a turn. "roll": it holds one, and goes on.
- *                      "done", "fail" with why.
+ *                      "wait": it gives back what it does not roll with. "done", "fail" with why.
  *   begin   HOSTS CANARY FAILURES RELEASE MAC  with the number and id of the new epoch, which must be beyond
  *                      any that is known. HOSTS: `3` or `10%`; CANARY: seconds.
  *   abort   MAC        ends this epoch.

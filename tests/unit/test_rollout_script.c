@@ -235,6 +235,26 @@ START_TEST(the_return_of_a_lost_host_heals_the_halt)
 }
 END_TEST
 
+START_TEST(a_turn_that_is_given_back_is_free)
+{
+        join("a");
+        join("b");
+        begin("1", 0, 0);
+        tick("a", "want");
+        pass_seconds(31);
+        tick("b", "see");
+        ck_assert_int_eq(last.state, EPOCH_HALTED);
+        tick("a", "wait");
+        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        ck_assert_int_eq(last.state, EPOCH_RUNNING);
+        tick("b", "want");
+        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        tick("b", "done");
+        tick("b", "wait");
+        ck_assert_int_eq(last.mine, HOST_TURN_DONE);
+}
+END_TEST
+
 START_TEST(to_forget_a_lost_host_frees_its_place)
 {
         const struct rollout_caller caller = caller_of("b", 1, "id");
@@ -466,7 +486,9 @@ START_TEST(emptied_it_goes_on_with_who_comes)
         server_do("FLUSHALL");
         tick("a", "roll");
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_BEHIND);
-        ck_assert_int_eq(last.state, EPOCH_NONE);
+        ck_assert_int_eq(last.state, EPOCH_ABORTED);
+        ck_assert_uint_eq(last.number, 0);
+        ck_assert_ptr_nonnull(strstr(last.error, "lost epoch 1, which a had seen: begin anew"));
         begin_as("a", 2, "id", "1", 0, 0);
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
         tick_as("a", "a", 2, "roll");
@@ -680,6 +702,7 @@ int main(void)
         tcase_add_test(cases, a_renewed_turn_is_not_lost);
         tcase_add_test(cases, a_lost_turn_keeps_its_place_though_a_failure_is_allowed);
         tcase_add_test(cases, the_return_of_a_lost_host_heals_the_halt);
+        tcase_add_test(cases, a_turn_that_is_given_back_is_free);
         tcase_add_test(cases, to_forget_a_lost_host_frees_its_place);
         tcase_add_test(cases, more_failures_than_allowed_halt_and_say_which);
         tcase_add_test(cases, a_halt_lets_those_that_roll_finish);

@@ -4,7 +4,7 @@
 #include "unit.h"
 #include <config.h>
 
-#if HAVE_TLS
+#if HAVE_SEAL
 START_TEST(makes_what_the_standard_says)
 {
         char seal[SEAL_MAX], key[131];
@@ -48,7 +48,7 @@ int main(void)
         Suite *suite = suite_create("seal");
         TCase *cases = tcase_create("seal");
 
-#if HAVE_TLS
+#if HAVE_SEAL
         tcase_add_test(cases, makes_what_the_standard_says);
         tcase_add_test(cases, another_text_key_or_seal_is_refused);
 #else

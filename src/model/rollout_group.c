@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/* What this host does in a rollout over many hosts; see the header. */
+#include "model/rollout_group.h"
+#include <stdio.h>
+#include <string.h>
+
+#define LEASE_USEC (ROLLOUT_LEASE_SECONDS * USEC_PER_SEC)
+#define IDLE_USEC  (ROLLOUT_IDLE_SECONDS * USEC_PER_SEC)
+/* Nobody has begun so many. The script says the same. */
+#define JUMP_MAX  (UINT64_C(1) << 32)
+#define FIRST_MAX (UINT64_C(1) << 52)
+
+static const char *const words[] = {
+        [ROLLOUT_SAYS_SEE] = "see",   [ROLLOUT_SAYS_WANT] = "want", [ROLLOUT_SAYS_ROLL] = "roll",
+        [ROLLOUT_SAYS_WAIT] = "wait", [ROLLOUT_SAYS_DONE] = "done", [ROLLOUT_SAYS_FAIL] = "fail",
+};
+static_assert(ELEMENTSOF(words) == _ROLLOUT_SAYS_MAX, "a name for each");
+
+const char *rollout_word_name(enum rollout_word_said word)
+{
+        return words[word];
+}
+
+struct rollout_group rollout_group_new(void)
+{
+        return (struct rollout_group){.turn = HOST_TURN_WAITING, .mine = HOST_TURN_NONE};
+}
+
+static void hold(struct rollout_group *group, usec_t now)
+{
+        group->hold_until = MAX(group->hold_until, usec_add(now, LEASE_USEC));
+}
+
+void rollout_group_observe_connection(struct rollout_group *group, usec_t now)
+{
+        hold(group, now);
+        group->asked_at = 0;
+        group->said = ROLLOUT_SAYS_SEE;
+}
+
+static bool is_known(const struct rollout_group *group, uint64_t number, const char *id)
+{
+        return number == group->number && strcmp(id, group->id) == 0;
+}
+
+/* What is over for Redis as for this host has nothing more to be said of. */
+static bool is_settled(const struct rollout_group *group)
+{
+        return group->turn != HOST_TURN_ROLLING &&
+               (group->turn == HOST_TURN_WAITING || group->turn == group->mine ||
+                group->trouble == ROLLOUT_TROUBLE_LOST);
+}
+
+bool rollout_group_is_due(const struct rollout_group *group, uint64_t number, const char *id,
+                          enum epoch_state state, usec_t now)
+{
+        return group->asked_at == 0 || now >= usec_add(group->asked_at, IDLE_USEC) || !is_settled(group) ||
+               state == EPOCH_RUNNING || state == EPOCH_HALTED ||
+               (number > 0 && !is_known(group, number, id)) || state != group->state;
+}
+
+static bool may_begin(const struct rollout_group *group, usec_t now)
+{
+        return group->trusted || group->began_at == 0 || now >= usec_add(group->began_at, ROLLOUT_PAUSE_USEC);
+}
+
+static bool is_held(enum host_turn turn)
+{
+        return turn == HOST_TURN_ROLLING || turn == HOST_TURN_LOST;
+}
+
+static enum rollout_word_said word(const struct rollout_group *group, usec_t now)
+{
+        switch (group->turn) {
+        case HOST_TURN_ROLLING:
+                return ROLLOUT_SAYS_ROLL;
+        case HOST_TURN_DONE:
+                return group->mine == HOST_TURN_DONE ? ROLLOUT_SAYS_SEE : ROLLOUT_SAYS_DONE;
+        case HOST_TURN_FAILED:
+                return group->mine == HOST_TURN_FAILED ? ROLLOUT_SAYS_SEE : ROLLOUT_SAYS_FAIL;
+        default:
+                if (group->trouble != ROLLOUT_TROUBLE_NONE)
+                        return ROLLOUT_SAYS_SEE;
+                /* Of the epoch before, or taken by a call whose answer was lost: whoever does not roll needs
+                 * no place, and asks again. */
+                if (is_held(group->mine))
+                        return ROLLOUT_SAYS_WAIT;
+                return group->state == EPOCH_RUNNING && now >= group->hold_until && may_begin(group, now)
+                               ? ROLLOUT_SAYS_WANT
+                               : ROLLOUT_SAYS_SEE;
+        }
+}
+
+enum rollout_word_said rollout_group_say(struct rollout_group *group, usec_t now)
+{
+        return group->said = word(group, now);
+}
+
+uint64_t rollout_group_next(const struct rollout_group *group, const struct rollout_reply *reply)
+{
+        uint64_t top = MAX(reply->number, reply->high);
+        bool forged =
+                group->number > 0 ? top > group->number && top - group->number >= JUMP_MAX : top >= FIRST_MAX;
+
+        return (forged ? group->number : MAX(top, group->number)) + 1;
+}
+
+void rollout_group_observe_failure(struct rollout_group *group, const char *why)
+{
+        group->turn = HOST_TURN_FAILED;
+        snprintf(group->error, sizeof(group->error), "%s", why);
+}
+
+/* A newer epoch. Who rolls holds a place in that, too, and restarts once more as soon as it may. */
+static void adopt(struct rollout_group *group, const struct rollout_reply *reply, bool trusted)
+{
+        group->number = reply->number;
+        snprintf(group->id, sizeof(group->id), "%s", reply->id);
+        group->other_id[0] = group->error[0] = '\0';
+        group->trusted = trusted;
+        group->done_at = 0;
+        group->said = ROLLOUT_SAYS_SEE;
+        group->begun = false;
+        if (group->turn != HOST_TURN_ROLLING)
+                group->turn = HOST_TURN_WAITING;
+}
+
+/* What the answer says of the epoch that this host knows. */
+static enum rollout_act follow(struct rollout_group *group, const struct rollout_reply *reply, usec_t now)
+{
+        switch (group->turn) {
+        case HOST_TURN_ROLLING:
+                if (reply->state == EPOCH_ABORTED) {
+                        rollout_group_observe_failure(group, reply->error);
+                        return ROLLOUT_ACT_ABORT;
+                }
+                return !group->begun && reply->state == EPOCH_RUNNING && may_begin(group, now)
+                               ? ROLLOUT_ACT_RESTART
+                               : ROLLOUT_ACT_NONE;
+        case HOST_TURN_FAILED:
+                /* It was no canary any more. */
+                if (reply->mine == HOST_TURN_DONE)
+                        group->turn = HOST_TURN_DONE;
+                return ROLLOUT_ACT_NONE;
+        case HOST_TURN_DONE:
+                return ROLLOUT_ACT_NONE;
+        default:
+                if (reply->mine == HOST_TURN_DONE || reply->mine == HOST_TURN_FAILED)
+                        group->turn = reply->mine;
+                if (reply->mine != HOST_TURN_ROLLING || group->said != ROLLOUT_SAYS_WANT)
+                        return ROLLOUT_ACT_NONE;
+                group->turn = HOST_TURN_ROLLING;
+                return ROLLOUT_ACT_RESTART;
+        }
+}
+
+/* Of an epoch that Redis shows instead of the known one: may it count? */
+static bool is_newer(struct rollout_group *group, const struct rollout_reply *reply, usec_t now)
+{
+        if (reply->number > group->number) {
+                uint64_t max = group->number > 0 ? group->number + JUMP_MAX : FIRST_MAX;
+
+                if (reply->number < max)
+                        return true;
+                group->trouble = ROLLOUT_TROUBLE_FORGED;
+                return false;
+        }
+        /* Redis has lost what this host knows. An older one never counts; another one of this number does,
+         * once who was told of the lost one has had a lease to say so. */
+        bool other = reply->number == group->number && strcmp(reply->id, group->other_id) != 0;
+        if (group->trouble != ROLLOUT_TROUBLE_LOST || other)
+                hold(group, now);
+        group->trouble = ROLLOUT_TROUBLE_LOST;
+        if (other)
+                snprintf(group->other_id, sizeof(group->other_id), "%s", reply->id);
+        return reply->number > 0 && reply->number == group->number && now >= group->hold_until;
+}
+
+static enum rollout_act observe(struct rollout_group *group, const struct rollout_reply *reply, bool trusted,
+                                usec_t now)
+{
+        if (!is_known(group, reply->number, reply->id)) {
+                if (!is_newer(group, reply, now)) {
+                        group->state = reply->state;
+                        group->mine = HOST_TURN_NONE;
+                        return ROLLOUT_ACT_NONE;
+                }
+                adopt(group, reply, trusted);
+        }
+        group->trouble = ROLLOUT_TROUBLE_NONE;
+        group->state = reply->state;
+        group->mine = reply->mine;
+        group->canary_seconds = reply->canary_seconds;
+        return follow(group, reply, now);
+}
+
+enum rollout_act rollout_group_observe(struct rollout_group *group, const struct rollout_reply *reply,
+                                       enum rollout_seal seal, usec_t now)
+{
+        group->asked_at = now;
+        if (reply->verdict == ROLLOUT_VERDICT_TAKEN || reply->verdict == ROLLOUT_VERDICT_FULL) {
+                group->trouble = reply->verdict == ROLLOUT_VERDICT_TAKEN ? ROLLOUT_TROUBLE_TAKEN
+                                                                         : ROLLOUT_TROUBLE_FULL;
+                return ROLLOUT_ACT_NONE;
+        }
+        if (seal == ROLLOUT_SEAL_BAD && reply->number > 0) {
+                group->trouble = ROLLOUT_TROUBLE_UNSEALED;
+                return ROLLOUT_ACT_NONE;
+        }
+        enum rollout_act act = observe(group, reply, seal == ROLLOUT_SEAL_GOOD, now);
+        group->said = ROLLOUT_SAYS_SEE;
+        return act;
+}
+
+enum rollout_act rollout_group_observe_ordered(struct rollout_group *group, const struct rollout_reply *reply,
+                                               usec_t now)
+{
+        group->asked_at = now;
+        if (reply->verdict != ROLLOUT_VERDICT_OK)
+                return ROLLOUT_ACT_NONE;
+        enum rollout_act act = observe(group, reply, true, now);
+        /* It may have been seen before the answer to it. */
+        group->trusted |= is_known(group, reply->number, reply->id);
+        return act;
+}
+
+void rollout_group_observe_begun(struct rollout_group *group, usec_t now)
+{
+        group->begun = group->turn == HOST_TURN_ROLLING;
+        group->began_at = now;
+}
+
+void rollout_group_observe_fleet(struct rollout_group *group, enum rollout_state state, const char *error,
+                                 usec_t now)
+{
+        if (group->turn != HOST_TURN_ROLLING || !group->begun || state == ROLLOUT_RUNNING)
+                return;
+        if (state == ROLLOUT_HALTED || state == ROLLOUT_ABORTED) {
+                rollout_group_observe_failure(group, error);
+                return;
+        }
+        group->turn = HOST_TURN_DONE;
+        group->done_at = now;
+}
+
+void rollout_group_observe_trouble(struct rollout_group *group, const char *why, usec_t now)
+{
+        if (group->turn == HOST_TURN_DONE && group->done_at > 0 &&
+            now < usec_add(group->done_at, group->canary_seconds * USEC_PER_SEC))
+                rollout_group_observe_failure(group, why);
+}

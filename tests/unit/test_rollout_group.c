@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of what a host does in a rollout over many (model/rollout_group.h). */
+/* promises: P5 P8 */
+#include "model/rollout_group.h"
+#include "unit.h"
+
+#define SECOND USEC_PER_SEC
+#define LEASE  (ROLLOUT_LEASE_SECONDS * SECOND)
+
+static struct rollout_group group;
+static struct rollout_reply reply;
+static usec_t now;
+
+/* Connected for a lease, with an epoch that runs. */
+static void setup(void)
+{
+        now = 1000 * SECOND;
+        group = rollout_group_new();
+        rollout_group_observe_connection(&group, now);
+        now += LEASE;
+        reply = (struct rollout_reply){
+                .number = 1, .id = "one", .state = EPOCH_RUNNING, .mine = HOST_TURN_WAITING};
+}
+
+static enum rollout_act observe(void)
+{
+        return rollout_group_observe(&group, &reply, ROLLOUT_SEAL_UNASKED, now);
+}
+
+static enum rollout_word_said word(void)
+{
+        return rollout_group_say(&group, now);
+}
+
+static void other_epoch(uint64_t number, const char *id)
+{
+        reply.number = number;
+        snprintf(reply.id, sizeof(reply.id), "%s", id);
+        reply.mine = HOST_TURN_WAITING;
+        reply.state = EPOCH_RUNNING;
+}
+
+static void take_turn(void)
+{
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+        reply.mine = HOST_TURN_ROLLING;
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
+        rollout_group_observe_begun(&group, now);
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
+}
+
+static void finish(enum rollout_state state, const char *error)
+{
+        rollout_group_observe_fleet(&group, state, error, now);
+}
+
+START_TEST(restarts_once_in_its_turn_and_says_so)
+{
+        take_turn();
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        finish(ROLLOUT_RUNNING, "");
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
+        finish(ROLLOUT_DONE, "");
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_DONE);
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_DONE);
+        reply.mine = HOST_TURN_DONE;
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+}
+END_TEST
+
+START_TEST(what_its_own_restart_was_before_the_turn_tells_nothing)
+{
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+        reply.mine = HOST_TURN_ROLLING;
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
+        finish(ROLLOUT_DONE, "");
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
+        /* The restart could not be written down, say: it is asked for again. */
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
+}
+END_TEST
+
+START_TEST(a_restart_that_halts_or_is_aborted_here_fails_its_turn)
+{
+        static const enum rollout_state states[] = {ROLLOUT_HALTED, ROLLOUT_ABORTED};
+
+        for (size_t i = 0; i < ELEMENTSOF(states); i++) {
+                setup();
+                take_turn();
+                finish(states[i], "why");
+                ck_assert_int_eq(word(), ROLLOUT_SAYS_FAIL);
+                ck_assert_str_eq(group.error, "why");
+                reply.mine = HOST_TURN_FAILED;
+                (void)observe();
+                ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+        }
+}
+END_TEST
+
+START_TEST(asks_for_no_turn_within_a_lease_of_its_connection)
+{
+        rollout_group_observe_connection(&group, now);
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        now += LEASE - 1;
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+        now++;
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+}
+END_TEST
+
+START_TEST(asserts_its_turn_at_once_after_a_new_connection)
+{
+        take_turn();
+        rollout_group_observe_connection(&group, now);
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
+        ck_assert(rollout_group_is_due(&group, 1, "one", EPOCH_RUNNING, now));
+}
+END_TEST
+
+START_TEST(asks_for_none_while_it_is_halted_done_or_aborted)
+{
+        static const enum epoch_state states[] = {EPOCH_HALTED, EPOCH_DONE, EPOCH_ABORTED};
+
+        for (size_t i = 0; i < ELEMENTSOF(states); i++) {
+                reply.state = states[i];
+                ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+                ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+        }
+}
+END_TEST
+
+START_TEST(gives_back_a_turn_that_it_does_not_roll_with)
+{
+        static const enum host_turn held[] = {HOST_TURN_ROLLING, HOST_TURN_LOST};
+
+        for (size_t i = 0; i < ELEMENTSOF(held); i++) {
+                setup();
+                reply.mine = held[i];
+                ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+                ck_assert_int_eq(word(), ROLLOUT_SAYS_WAIT);
+                ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+                reply.mine = HOST_TURN_WAITING;
+                ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+                ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+                rollout_group_observe_connection(&group, now);
+                reply.mine = HOST_TURN_ROLLING;
+                ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+                ck_assert_int_eq(word(), ROLLOUT_SAYS_WAIT);
+        }
+}
+END_TEST
+
+START_TEST(an_abort_ends_its_restart)
+{
+        take_turn();
+        reply.state = EPOCH_ABORTED;
+        snprintf(reply.error, sizeof(reply.error), "b asked for it");
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_ABORT);
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_FAIL);
+        ck_assert_str_eq(group.error, "b asked for it");
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+}
+END_TEST
+
+START_TEST(an_older_epoch_never_acts)
+{
+        other_epoch(7, "seven");
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        other_epoch(6, "six");
+        reply.mine = HOST_TURN_ROLLING;
+        for (unsigned i = 0; i < 10; i++, now += LEASE) {
+                ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+                ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+                ck_assert_uint_eq(group.number, 7);
+                ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_LOST);
+        }
+}
+END_TEST
+
+START_TEST(emptied_it_finishes_its_turn_and_waits_for_the_next)
+{
+        take_turn();
+        reply = (struct rollout_reply){.verdict = ROLLOUT_VERDICT_BEHIND, .mine = HOST_TURN_WAITING};
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_LOST);
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
+        finish(ROLLOUT_DONE, "");
+        ck_assert(!rollout_group_is_due(&group, 0, "", EPOCH_NONE, now));
+        other_epoch(2, "two");
+        ck_assert(rollout_group_is_due(&group, 2, "two", EPOCH_RUNNING, now));
+        group.trusted = true;
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+        now += LEASE;
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+        now += ROLLOUT_PAUSE_USEC;
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+}
+END_TEST
+
+START_TEST(another_epoch_of_the_same_number_counts_after_a_lease)
+{
+        (void)observe();
+        other_epoch(1, "uno");
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        ck_assert_str_eq(group.id, "one");
+        now += LEASE - 1;
+        (void)observe();
+        ck_assert_str_eq(group.id, "one");
+        now++;
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        ck_assert_str_eq(group.id, "uno");
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+}
+END_TEST
+
+START_TEST(who_rolls_restarts_for_the_newer_epoch)
+{
+        take_turn();
+        now += ROLLOUT_PAUSE_USEC;
+        other_epoch(2, "two");
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
+        ck_assert_uint_eq(group.number, 2);
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
+        finish(ROLLOUT_DONE, "");
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
+        rollout_group_observe_begun(&group, now);
+        finish(ROLLOUT_DONE, "");
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_DONE);
+}
+END_TEST
+
+START_TEST(who_rolls_for_an_epoch_before_keeps_its_place_while_it_may_not_restart)
+{
+        take_turn();
+        other_epoch(2, "two");
+        reply.state = EPOCH_HALTED;
+        reply.mine = HOST_TURN_LOST;
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
+        finish(ROLLOUT_DONE, "");
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
+        reply.state = EPOCH_RUNNING;
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        now += ROLLOUT_PAUSE_USEC;
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
+}
+END_TEST
+
+START_TEST(begins_one_epoch_in_five_minutes_unless_it_knows_who_asks)
+{
+        take_turn();
+        finish(ROLLOUT_DONE, "");
+        now += ROLLOUT_PAUSE_USEC - SECOND;
+        other_epoch(2, "two");
+        (void)observe();
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+        /* Forged, too: that it has a turn. */
+        reply.mine = HOST_TURN_ROLLING;
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        other_epoch(3, "three");
+        ck_assert_int_eq(rollout_group_observe_ordered(&group, &reply, now), ROLLOUT_ACT_NONE);
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+        other_epoch(4, "four");
+        (void)rollout_group_observe(&group, &reply, ROLLOUT_SEAL_GOOD, now);
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+        other_epoch(5, "five");
+        (void)observe();
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+        now += SECOND;
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+}
+END_TEST
+
+START_TEST(ordered_here_counts_though_it_was_seen_before_the_answer)
+{
+        take_turn();
+        finish(ROLLOUT_DONE, "");
+        other_epoch(2, "two");
+        (void)observe();
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+        (void)rollout_group_observe_ordered(&group, &reply, now);
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+}
+END_TEST
+
+START_TEST(without_its_seal_an_epoch_is_none)
+{
+        ck_assert_int_eq(rollout_group_observe(&group, &reply, ROLLOUT_SEAL_BAD, now), ROLLOUT_ACT_NONE);
+        ck_assert_uint_eq(group.number, 0);
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+        ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_UNSEALED);
+        (void)rollout_group_observe(&group, &reply, ROLLOUT_SEAL_GOOD, now);
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+        take_turn();
+        reply.state = EPOCH_ABORTED;
+        ck_assert_int_eq(rollout_group_observe(&group, &reply, ROLLOUT_SEAL_BAD, now), ROLLOUT_ACT_NONE);
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
+}
+END_TEST
+
+START_TEST(a_number_that_nobody_counted_to_is_none)
+{
+        (void)observe();
+        other_epoch(UINT64_C(1) << 40, "forged");
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        ck_assert_uint_eq(group.number, 1);
+        ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_FORGED);
+        ck_assert_uint_eq(rollout_group_next(&group, &reply), 2);
+        reply.number = 5;
+        reply.high = 9;
+        ck_assert_uint_eq(rollout_group_next(&group, &reply), 10);
+        group = rollout_group_new();
+        reply.number = (UINT64_C(1) << 53) - 1;
+        ck_assert_uint_eq(rollout_group_next(&group, &reply), 1);
+        (void)observe();
+        ck_assert_uint_eq(group.number, 0);
+}
+END_TEST
+
+START_TEST(a_clone_takes_no_part)
+{
+        reply.verdict = ROLLOUT_VERDICT_TAKEN;
+        reply.mine = HOST_TURN_ROLLING;
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        ck_assert_uint_eq(group.number, 0);
+        ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_TAKEN);
+}
+END_TEST
+
+START_TEST(a_canary_that_gets_into_trouble_fails)
+{
+        reply.canary_seconds = 60;
+        take_turn();
+        finish(ROLLOUT_DONE, "");
+        reply.mine = HOST_TURN_DONE;
+        (void)observe();
+        now += 60 * SECOND - 1;
+        rollout_group_observe_trouble(&group, "a worker crashed", now);
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_FAIL);
+        ck_assert_str_eq(group.error, "a worker crashed");
+        /* It was not the canary. */
+        (void)observe();
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+        now++;
+        rollout_group_observe_trouble(&group, "a worker crashed", now);
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+}
+END_TEST
+
+START_TEST(asks_the_script_once_a_minute_while_nothing_runs)
+{
+        reply.state = EPOCH_DONE;
+        reply.mine = HOST_TURN_DONE;
+        ck_assert(rollout_group_is_due(&group, 0, "", EPOCH_NONE, now));
+        (void)observe();
+        ck_assert(!rollout_group_is_due(&group, 1, "one", EPOCH_DONE, now));
+        ck_assert(rollout_group_is_due(&group, 1, "one", EPOCH_RUNNING, now));
+        ck_assert(rollout_group_is_due(&group, 2, "one", EPOCH_DONE, now));
+        ck_assert(rollout_group_is_due(&group, 1, "uno", EPOCH_DONE, now));
+        now += 60 * SECOND;
+        ck_assert(rollout_group_is_due(&group, 1, "one", EPOCH_DONE, now));
+}
+END_TEST
+
+START_TEST(each_word_has_a_name)
+{
+        for (unsigned i = 0; i < _ROLLOUT_SAYS_MAX; i++)
+                ck_assert_ptr_nonnull(rollout_word_name((enum rollout_word_said)i));
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("rollout_group");
+        TCase *cases = tcase_create("rollout_group");
+
+        tcase_add_checked_fixture(cases, setup, NULL);
+        tcase_add_test(cases, restarts_once_in_its_turn_and_says_so);
+        tcase_add_test(cases, what_its_own_restart_was_before_the_turn_tells_nothing);
+        tcase_add_test(cases, a_restart_that_halts_or_is_aborted_here_fails_its_turn);
+        tcase_add_test(cases, asks_for_no_turn_within_a_lease_of_its_connection);
+        tcase_add_test(cases, asserts_its_turn_at_once_after_a_new_connection);
+        tcase_add_test(cases, asks_for_none_while_it_is_halted_done_or_aborted);
+        tcase_add_test(cases, gives_back_a_turn_that_it_does_not_roll_with);
+        tcase_add_test(cases, an_abort_ends_its_restart);
+        tcase_add_test(cases, an_older_epoch_never_acts);
+        tcase_add_test(cases, emptied_it_finishes_its_turn_and_waits_for_the_next);
+        tcase_add_test(cases, another_epoch_of_the_same_number_counts_after_a_lease);
+        tcase_add_test(cases, who_rolls_restarts_for_the_newer_epoch);
+        tcase_add_test(cases, who_rolls_for_an_epoch_before_keeps_its_place_while_it_may_not_restart);
+        tcase_add_test(cases, begins_one_epoch_in_five_minutes_unless_it_knows_who_asks);
+        tcase_add_test(cases, ordered_here_counts_though_it_was_seen_before_the_answer);
+        tcase_add_test(cases, without_its_seal_an_epoch_is_none);
+        tcase_add_test(cases, a_number_that_nobody_counted_to_is_none);
+        tcase_add_test(cases, a_clone_takes_no_part);
+        tcase_add_test(cases, a_canary_that_gets_into_trouble_fails);
+        tcase_add_test(cases, asks_the_script_once_a_minute_while_nothing_runs);
+        tcase_add_test(cases, each_word_has_a_name);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}
