@@ -133,6 +133,7 @@ int service_start(struct service *service, const struct handover *handover)
                 .version = PACKAGE_VERSION,
                 .started_at = service->started_at,
                 .ticks = &crew->turn->pass.ticks,
+                .settings = &service->reloader->age,
                 .reload = on_control_reload,
                 .reexec = on_control_reexec,
                 .queues = on_control_queues,

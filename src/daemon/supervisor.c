@@ -407,6 +407,7 @@ int supervisor_new(const struct invocation *invocation, struct settings *setting
                 return -ENOMEM;
         }
         supervisor->reloader.settings = settings;
+        supervisor->reloader.age.loaded_at = clock_now(CLOCK_REALTIME);
         supervisor->service.state_lock_fd = -1;
         supervisor->service.started_at = clock_now(CLOCK_MONOTONIC);
         statefile_boot_id(supervisor->keeper.boot_id);

@@ -31,6 +31,20 @@ bool culprits_oom_killed(const struct world *world, const struct worker *worker,
         return unasked && world->oom_at != 0 && usec_sub(now, world->oom_at) <= OOM_USEC;
 }
 
+/* A class that finds no place is among the others: names come from whoever writes to Redis. */
+static void count_class(struct fleet_totals *totals, const char *name, enum culprits_cause cause)
+{
+        for (size_t i = 0; i < CULPRIT_CLASSES_MAX; i++) {
+                if (totals->culprits[i].name[0] == '\0')
+                        snprintf(totals->culprits[i].name, sizeof(totals->culprits[i].name), "%s", name);
+                if (strcmp(totals->culprits[i].name, name) == 0) {
+                        totals->culprits[i].times[cause]++;
+                        return;
+                }
+        }
+        totals->other_culprits[cause]++;
+}
+
 void culprits_observe(struct fleet *fleet, const struct worker *worker, enum culprits_cause cause,
                       const struct job_list *jobs, usec_t at)
 {
@@ -54,6 +68,9 @@ void culprits_observe(struct fleet *fleet, const struct worker *worker, enum cul
                 return;
         memmove(&fleet->culprits[1], &fleet->culprits[0], (CULPRITS_KEPT - 1) * sizeof(culprits));
         fleet->culprits[0] = culprits;
+        for (size_t i = 0; i < culprits.classes.n; i++)
+                count_class(&fleet->totals, culprits.classes.list[i].name, cause);
+        fleet->totals.other_culprits[cause] += culprits.classes.more;
         world_event(fleet->world, EVENT_CULPRITS, fleet, worker, "%s",
                     culprits_text(fleet, &culprits, text, sizeof(text)));
 }

@@ -64,14 +64,14 @@ struct cut_off worker_cut_off(const struct worker *worker)
         struct cut_off cut = {.at = USEC_INFINITY};
 
         if (drain > 0 && worker->state == WORKER_QUIET)
-                cut = (struct cut_off){usec_add(worker->quiet_at, drain), drain, "drain_timeout"};
+                cut = (struct cut_off){usec_add(worker->quiet_at, drain), drain, CUT_DRAIN_TIMEOUT};
         else if (settings->stop_bounded && worker->state == WORKER_QUIET)
                 cut = (struct cut_off){usec_add(worker->quiet_at, settings->stop_timeout),
-                                       settings->stop_timeout, "stop_timeout"};
+                                       settings->stop_timeout, CUT_STOP_TIMEOUT};
         if (forced == 0)
                 return (struct cut_off){0};
         if (forced < cut.at)
-                cut = (struct cut_off){forced, world->settings->shutdown_timeout, "shutdown_timeout"};
+                cut = (struct cut_off){forced, world->settings->shutdown_timeout, CUT_SHUTDOWN_TIMEOUT};
         return cut;
 }
 
@@ -209,6 +209,24 @@ usec_t worker_oldest_job_usec(const struct worker *worker, usec_t now)
         if (!leaves || worker->oldest_job_at == 0 || worker->busy < worker->jobs_read)
                 return 0;
         return usec_sub(now, worker->oldest_job_at);
+}
+
+usec_t fleet_oldest_job_usec(const struct fleet *fleet, usec_t now)
+{
+        /* Each third look at all reads the work list of a worker. */
+        usec_t fresh = 4 * fleet->world->settings->check_interval, oldest = 0;
+
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+                bool known = worker->state == WORKER_ACTIVE && worker->oldest_job_at != 0 &&
+                             worker->busy >= worker->jobs_read &&
+                             usec_sub(now, worker->jobs_read_at) <= fresh;
+                usec_t age =
+                        known ? usec_sub(now, worker->oldest_job_at) : worker_oldest_job_usec(worker, now);
+
+                oldest = MAX(oldest, age);
+        }
+        return oldest;
 }
 
 usec_t worker_boot_deadline(const struct worker *worker)

@@ -308,12 +308,29 @@ struct culprits {
         struct job_classes classes;
 };
 
+/* By whose word jobs are cut off. */
+enum cut_word {
+        CUT_ORDER, /* an operator's: stop --force, or a second signal to end */
+        CUT_DRAIN_TIMEOUT,
+        CUT_STOP_TIMEOUT,
+        CUT_SHUTDOWN_TIMEOUT,
+        _CUT_WORD_MAX,
+};
+
+/* So many job classes are counted for each fleet. */
+#define CULPRIT_CLASSES_MAX 32
+
 /* Counted since sqmgr started. */
 struct fleet_totals {
         uint64_t starts[_REASON_MAX]; /* by started_for */
         uint64_t ends[_REASON_MAX];   /* by the worker's reason */
         uint64_t events[_EVENT_MAX];
-        uint64_t jobs_cut_off; /* that ran in workers as these were told to exit */
+        uint64_t jobs_cut_off[_CUT_WORD_MAX]; /* that ran in workers as these were told to exit */
+        struct {
+                char name[JOB_CLASS_MAX]; /* "": none has this place yet */
+                uint64_t times[_CULPRITS_CAUSE_MAX];
+        } culprits[CULPRIT_CLASSES_MAX];
+        uint64_t other_culprits[_CULPRITS_CAUSE_MAX]; /* of classes that have no place there */
         uint64_t template_loads, template_failures, forks;
 };
 
@@ -370,6 +387,10 @@ struct fleet_counts {
 };
 struct fleet_counts fleet_count(const struct fleet *fleet, usec_t now);
 
+/* How long the oldest of its jobs has been running, in microseconds, as work lists told that were read of
+ * late: of workers that drain and, with job_warn_after, of all. 0: not known. */
+usec_t fleet_oldest_job_usec(const struct fleet *fleet, usec_t now);
+
 /* Of older generations, quiet or stopping. */
 unsigned fleet_draining(const struct fleet *fleet);
 
@@ -396,9 +417,9 @@ usec_t fleet_forced_at(const struct fleet *fleet);
 /* A worker that drains is told to exit then, its jobs notwithstanding: by drain_timeout, at a shutdown, or
  * by force. */
 struct cut_off {
-        usec_t at;      /* USEC_INFINITY: it is given the time that its jobs take; 0: at once */
-        usec_t allowed; /* how long it is given, and by which setting; NULL: by order, at once */
-        const char *setting;
+        usec_t at;          /* USEC_INFINITY: it is given the time that its jobs take; 0: at once */
+        usec_t allowed;     /* how long it is given */
+        enum cut_word word; /* by which setting; CUT_ORDER: by order, at once, or not at all */
 };
 struct cut_off worker_cut_off(const struct worker *worker);
 
@@ -537,6 +558,7 @@ const char *reason_text(enum reason reason);
 const char *rollout_state_name(enum rollout_state state);
 const char *fleet_order_name(enum fleet_order order);       /* "running", "quiet", "stopped" */
 const char *culprits_cause_name(enum culprits_cause cause); /* "memory", "oom" */
+const char *cut_word_name(enum cut_word word);              /* "order", or the name of the setting */
 
 /* One sentence on what it waits for; "" where it waits for nothing. Returns text. */
 const char *worker_waits_for(const struct worker *worker, usec_t now, char *text, size_t size);

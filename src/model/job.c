@@ -216,10 +216,10 @@ void observe_cut_off(const struct worker *worker, enum reason reason, usec_t now
         /* One that hangs, or has not beaten, is told of as that. */
         if (worker->busy == 0 || now < cut.at || reason == REASON_HUNG || reason == REASON_BOOT)
                 return;
-        fleet->totals.jobs_cut_off += worker->busy;
-        if (cut.setting)
+        fleet->totals.jobs_cut_off[cut.word] += worker->busy;
+        if (cut.word != CUT_ORDER)
                 snprintf(why, sizeof(why), "after %s (%s)", format_duration(cut.allowed, span, sizeof(span)),
-                         cut.setting);
+                         cut_word_name(cut.word));
         job_classes_text(&worker->job_classes, text, sizeof(text));
         world_event(fleet->world, EVENT_DRAIN_CUT, fleet, worker,
                     "%s (pid %d) is cut off %s with %u running job%s%s%s", WORKER_ID(worker),

@@ -197,19 +197,32 @@ static const char *oldest_text(const struct worker *worker, usec_t now, char tex
         return text;
 }
 
+static const char *const cut_words[] = {
+        [CUT_ORDER] = "order",
+        [CUT_DRAIN_TIMEOUT] = "drain_timeout",
+        [CUT_STOP_TIMEOUT] = "stop_timeout",
+        [CUT_SHUTDOWN_TIMEOUT] = "shutdown_timeout",
+};
+static_assert(ELEMENTSOF(cut_words) == _CUT_WORD_MAX, "a name for each word");
+
+const char *cut_word_name(enum cut_word word)
+{
+        return cut_words[word];
+}
+
 static const char *jobs_text(const struct worker *worker, usec_t now, char *text, size_t size)
 {
         struct cut_off cut = worker_cut_off(worker);
         char oldest[OLDEST_MAX], left[FORMAT_MAX], allowed[FORMAT_MAX];
 
         oldest_text(worker, now, oldest);
-        if (!cut.setting)
+        if (cut.word == CUT_ORDER)
                 snprintf(text, size, "waits for %u running job%s to finish%s", worker->busy,
                          worker->busy == 1 ? "" : "s", oldest);
         else
                 snprintf(text, size, "waits for %u running job%s%s, cut off in %s (%s %s)", worker->busy,
-                         worker->busy == 1 ? "" : "s", oldest, left_text(cut.at, now, left), cut.setting,
-                         format_duration(cut.allowed, allowed, sizeof(allowed)));
+                         worker->busy == 1 ? "" : "s", oldest, left_text(cut.at, now, left),
+                         cut_word_name(cut.word), format_duration(cut.allowed, allowed, sizeof(allowed)));
         return text;
 }
 
@@ -272,7 +285,7 @@ static const char *drain_text(const struct worker *worker, const struct cut_off 
         char left[FORMAT_MAX];
 
         snprintf(text, size, "waits for it to exit, killed in %s (%s%s)", left_text(at, now, left),
-                 cut->setting, strcmp(cut->setting, "stop_timeout") == 0 ? "" : " and stop_timeout");
+                 cut_word_name(cut->word), cut->word == CUT_STOP_TIMEOUT ? "" : " and stop_timeout");
         return text;
 }
 
@@ -283,7 +296,7 @@ static const char *exit_text(const struct worker *worker, usec_t now, char *text
         char left[FORMAT_MAX], timeout[FORMAT_MAX];
 
         format_duration(stop_timeout, timeout, sizeof(timeout));
-        if (worker->state == WORKER_QUIET && cut.setting)
+        if (worker->state == WORKER_QUIET && cut.word != CUT_ORDER)
                 return drain_text(worker, &cut, now, text, size);
         if (worker->state == WORKER_STOPPING && !worker_is_remainder(worker) && at > now)
                 snprintf(text, size, "waits for it to exit, killed %sin %s (stop_timeout %s)",

@@ -37,6 +37,29 @@ END
         sqmgrctl metrics --json | jq -e '.text | startswith("# HELP sqmgr_info ")'
 }
 
+@test "metrics: what is configured, and whether what was read last is in force" {
+        start_redis
+        printf '%s\n' "command = $(stub_command)" 'active_process_count = 2' 'memory_threshold = 1G' | configure
+        start_sqmgr
+        wait_until 20 ready 2
+        sqmgrctl scale default 3
+        metric_is 'sqmgr_fleet_configured_workers{fleet="default"} 2'
+        metric_is 'sqmgr_fleet_target_workers{fleet="default"} 3'
+        metric_is 'sqmgr_fleet_memory_threshold_bytes{fleet="default"} 1073741824'
+        metric_is 'sqmgr_config_last_reload_successful 1'
+        read_at() { sqmgrctl metrics | sed -n 's/^sqmgr_config_last_reload_success_timestamp_seconds //p'; }
+        before=$(read_at)
+        cp sqmgr.ini good.ini
+        echo nonsense >>sqmgr.ini
+        run -1 sqmgrctl reload
+        metric_is 'sqmgr_config_last_reload_successful 0'
+        [ "$(read_at)" = "$before" ]
+        cp good.ini sqmgr.ini
+        sqmgrctl reload
+        metric_is 'sqmgr_config_last_reload_successful 1'
+        awk -v a="$before" -v b="$(read_at)" -v now="$(date +%s.%N)" 'BEGIN { exit !(a < b && b <= now + 0.001) }'
+}
+
 @test "metrics: promtool finds nothing to complain of" {
         command -v promtool >/dev/null || skip "promtool is not installed (Debian's prometheus)"
         start_fleet
@@ -44,4 +67,11 @@ END
         sqmgrctl metrics >text
         run -0 promtool check metrics <text
         [ -z "$output" ]
+        # Nothing is told by what ends with each process, and each family has its help and its type.
+        run ! grep -E '[{,]pid=' text
+        sed -E '/^#/d; s/[{ ].*//; s/_(sum|count)$//' text | sort -u >families
+        [ -s families ]
+        while read -r family; do
+                grep -q "^# HELP $family " text && grep -q "^# TYPE $family " text || { echo "$family" && return 1; }
+        done <families
 }

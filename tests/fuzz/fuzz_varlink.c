@@ -97,10 +97,12 @@ static void make_folder(void)
 static void make_world(void)
 {
         static const struct tick_totals ticks = {.n = 7};
+        static const struct status_settings settings_age = {.refused = true};
         struct control_host host = {
                 .version = "1",
                 .started_at = NOW,
                 .ticks = &ticks,
+                .settings = &settings_age,
                 .reload = on_reload,
                 .reexec = on_question,
                 .queues = on_question,

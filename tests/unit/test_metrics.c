@@ -2,8 +2,10 @@
 /* The text for Prometheus, of worlds made by hand; tests/e2e/metrics.bats has promtool read it. */
 #include "daemon/api/metrics.h"
 #include "frameworks/sidekiq/format.h"
+#include "model/culprits.h"
 #include "model/observe.h"
 #include "unit.h"
+#include "wire/withhold.h"
 #include <ctype.h>
 
 #define T0 (1000 * USEC_PER_SEC)
@@ -42,13 +44,17 @@ static void expect_no_repetition(const char *text)
         }
 }
 
+static bool refused;
+
 static char *render(void)
 {
         static char queue_name[] = "a\"b\nc", no_text[] = "b\xff", neither[] = "b\x01";
+        static char phrase[] = "b" WITHHOLD_LAST_LINES;
         static struct queue list[] = {
                 {.name = queue_name, .size = 7, .latency_known = true, .latency = 2500000},
                 {.name = no_text, .size = 8, .latency_known = true},
-                {.name = neither, .size = 9, .latency_known = true}};
+                {.name = neither, .size = 9, .latency_known = true},
+                {.name = phrase, .size = 9, .latency_known = true}};
         static const struct queues queues = {.list = list, .n = ELEMENTSOF(list), .dead = 3};
         const struct status_redis redis[] = {
                 {"redis://127.0.0.1:6379/0", NULL, "connected", NULL, 0.25, &queues},
@@ -57,8 +63,12 @@ static char *render(void)
                 {"redis://b", NULL, "down", NULL, 2, &queues},
                 {"redis://c", NULL, "connected", NULL, 1, NULL},
                 {"redis://c", NULL, "connected", NULL, 1, &queues}};
-        const struct status_info info = {
-                .version = "1.2.3", .started_at = T0, .redis = redis, .n_redis = ELEMENTSOF(redis)};
+        const struct status_settings age = {.loaded_at = UINT64_C(1700000000250000), .refused = refused};
+        const struct status_info info = {.version = "1.2.3",
+                                         .started_at = T0,
+                                         .settings = &age,
+                                         .redis = redis,
+                                         .n_redis = ELEMENTSOF(redis)};
         const struct tick_totals ticks = {.n = 3, .usec = 1500};
         char *text = metrics_render(&info, &ticks, world, T0 + 2500 * USEC_PER_MSEC);
 
@@ -90,7 +100,7 @@ START_TEST(tells_what_the_model_holds)
         observe_started(fleet, 3, REASON_MEMORY, 102, 1, T0);
         world->available_bytes = UINT64_C(8) << 30;
         fleet->rollout.state = ROLLOUT_HALTED;
-        fleet->totals.jobs_cut_off = 4;
+        fleet->totals.jobs_cut_off[CUT_DRAIN_TIMEOUT] = 4;
         _cleanup_free_ char *text = render();
 
         assert_has(text, "# TYPE sqmgr_info gauge");
@@ -135,11 +145,84 @@ START_TEST(tells_what_the_model_holds)
         assert_has(text, "sqmgr_worker_ends_total{fleet=\"default\",reason=\"crash\"} 1");
         assert_has(text, "sqmgr_worker_ends_total{fleet=\"default\",reason=\"memory\"} 0");
         assert_has(text, "sqmgr_events_total{fleet=\"default\",event=\"crashed\"} 1");
-        assert_has(text, "sqmgr_jobs_cut_off_total{fleet=\"default\"} 4");
+        assert_has(text, "sqmgr_jobs_cut_off_total{fleet=\"default\",by=\"drain_timeout\"} 4");
+        assert_has(text, "sqmgr_jobs_cut_off_total{fleet=\"default\",by=\"order\"} 0");
+        assert_has(text, "sqmgr_config_last_reload_successful 1");
+        assert_has(text, "sqmgr_config_last_reload_success_timestamp_seconds 1700000000.25");
+        assert_has(text, "sqmgr_fleet_configured_workers{fleet=\"default\"} 2");
+        assert_has(text, "sqmgr_fleet_info{fleet=\"default\",framework=\"sidekiq\"} 1");
         /* What is not known, and who is gone, is left out. */
         ck_assert_ptr_null(strstr(text, "default/2"));
         ck_assert_ptr_null(strstr(text, "memory_bytes{fleet=\"default\",worker=\"default/3\"}"));
         ck_assert_ptr_null(strstr(text, "round_trip_seconds{url=\"unix"));
+}
+END_TEST
+
+START_TEST(what_is_not_set_or_not_known_has_no_number)
+{
+        static const char *const names[] = {"sqmgr_fleet_memory_threshold_bytes{",
+                                            "sqmgr_fleet_memory_limit_bytes{",
+                                            "sqmgr_fleet_oldest_job_seconds{", "sqmgr_culprits_total{"};
+        struct worker *worker = observe_started(fleet, 1, REASON_NONE, 100, 1, T0);
+        struct fleet_settings before = fleet_settings;
+        usec_t now = T0 + 2500 * USEC_PER_MSEC;
+
+        _cleanup_free_ char *without = render();
+        for (size_t i = 0; i < ELEMENTSOF(names); i++)
+                ck_assert_ptr_null(strstr(without, names[i]));
+        fleet_settings.memory_threshold = 1 << 20;
+        fleet_settings.memory_limit = 1 << 21;
+        refused = true;
+        worker->state = WORKER_ACTIVE;
+        worker->busy = worker->jobs_read = 1;
+        worker->jobs_read_at = now;
+        worker->oldest_job_at = now - 90 * USEC_PER_SEC;
+        _cleanup_free_ char *with = render();
+        assert_has(with, "sqmgr_fleet_memory_threshold_bytes{fleet=\"default\"} 1048576");
+        assert_has(with, "sqmgr_fleet_memory_limit_bytes{fleet=\"default\"} 2097152");
+        assert_has(with, "sqmgr_fleet_oldest_job_seconds{fleet=\"default\"} 90");
+        assert_has(with, "sqmgr_config_last_reload_successful 0");
+        /* Long ago its work list told of it. */
+        worker->jobs_read_at = now - 4 * settings.check_interval - 1;
+        _cleanup_free_ char *stale = render();
+        ck_assert_ptr_null(strstr(stale, "sqmgr_fleet_oldest_job_seconds{"));
+        refused = false;
+        fleet_settings = before;
+}
+END_TEST
+
+/* Each breach with one job of this class. */
+static void breach(struct worker *worker, const char *class, enum culprits_cause cause)
+{
+        char name_of_class[JOB_CLASS_MAX], jid[] = "j", queue[] = "q";
+        struct job job = {.class = name_of_class, .jid = jid, .queue = queue};
+        const struct job_list list = {.jobs = &job, .n_jobs = 1};
+
+        snprintf(name_of_class, sizeof(name_of_class), "%s", class);
+        culprits_observe(fleet, worker, cause, &list, T0);
+}
+
+START_TEST(culprits_are_counted_by_class_and_no_more_classes_than_have_room)
+{
+        struct worker *worker = observe_started(fleet, 1, REASON_NONE, 100, 1, T0);
+        char class[32];
+
+        breach(worker, "a\"b\\c", CULPRITS_MEMORY);
+        breach(worker, "a\"b\\c", CULPRITS_MEMORY);
+        breach(worker, "a\"b\\c", CULPRITS_OOM);
+        breach(worker, "X" WITHHOLD_LAST_LINES "y", CULPRITS_OOM);
+        for (unsigned i = 2; i < CULPRIT_CLASSES_MAX + 3; i++) {
+                snprintf(class, sizeof(class), "Class%u", i);
+                breach(worker, class, CULPRITS_MEMORY);
+        }
+        _cleanup_free_ char *text = render();
+        assert_has(text, "sqmgr_culprits_total{fleet=\"default\",class=\"a\\\"b\\\\c\",cause=\"memory\"} 2");
+        assert_has(text, "sqmgr_culprits_total{fleet=\"default\",class=\"a\\\"b\\\\c\",cause=\"oom\"} 1");
+        assert_has(text, "sqmgr_culprits_total{fleet=\"default\",class=\"Class31\",cause=\"memory\"} 1");
+        assert_has(text, "sqmgr_culprits_other_total{fleet=\"default\",cause=\"memory\"} 3");
+        ck_assert_ptr_null(strstr(text, "Class32"));
+        ck_assert(!withhold_finds(text));
+        expect_no_repetition(text);
 }
 END_TEST
 
@@ -191,6 +274,8 @@ int main(void)
 
         tcase_add_checked_fixture(tests, setup, teardown);
         tcase_add_test(tests, tells_what_the_model_holds);
+        tcase_add_test(tests, what_is_not_set_or_not_known_has_no_number);
+        tcase_add_test(tests, culprits_are_counted_by_class_and_no_more_classes_than_have_room);
         tcase_add_test(tests, counters_outlive_the_events_they_count);
         tcase_add_test(tests, each_sample_follows_the_help_and_type_of_its_family_which_come_once);
         suite_add_tcase(suite, tests);

@@ -75,6 +75,8 @@ static void on_changed(void *userdata _unused_)
         n_changed++;
 }
 
+static const struct status_settings settings_age = {.loaded_at = 1700000000 * USEC_PER_SEC};
+
 static usec_t on_now(void *userdata _unused_)
 {
         return clock_usec;
@@ -86,6 +88,7 @@ static void setup(void)
                 .version = "1.2.3",
                 .started_at = T0,
                 .ticks = &ticks,
+                .settings = &settings_age,
                 .reload = on_reload,
                 .metrics = on_metrics,
                 .jobs = on_jobs,

@@ -409,7 +409,8 @@ END_TEST
 
 static char *metrics(void)
 {
-        const struct status_info info = {.version = "1", .world = t.world};
+        const struct status_settings age = {.loaded_at = 1};
+        const struct status_info info = {.version = "1", .settings = &age, .world = t.world};
         const struct tick_totals ticks = {0};
 
         return metrics_render(&info, &ticks, t.world, t.now);
@@ -417,7 +418,8 @@ static char *metrics(void)
 
 START_TEST(what_it_does_not_tell_is_shown_as_unknown)
 {
-        const struct status_info info = {.version = "1", .world = t.world};
+        const struct status_settings age = {.loaded_at = 1};
+        const struct status_info info = {.version = "1", .settings = &age, .world = t.world};
         _cleanup_json_ json_t *status = status_render(&info, t.world->fleets, 1, t.now);
         json_t *shown = json_array_get(
                 json_object_get(json_array_get(json_object_get(status, "fleets"), 0), "workers"), 0);

@@ -15,6 +15,7 @@ struct control_host {
         const char *version;
         usec_t started_at; /* monotonic */
         const struct tick_totals *ticks;
+        const struct status_settings *settings;
 
         /* Reads the configuration again. 0: *ret_lines says what changed; 1: refused, *ret_lines says why; a
          * line each, NULL-terminated, list and lines to be freed by the caller. -errno: *ret_lines is

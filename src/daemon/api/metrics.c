@@ -3,6 +3,7 @@
 #include "daemon/api/metrics.h"
 #include "base/printable.h"
 #include "model/template.h"
+#include "wire/withhold.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,6 +74,13 @@ static void put_self(const struct metrics *metrics, const struct status_info *in
                "How long a pass of observing, planning and executing takes.");
         SAMPLE(metrics, "sqmgr_tick_duration_seconds_sum", seconds(ticks->usec), NULL);
         SAMPLE(metrics, "sqmgr_tick_duration_seconds_count", (double)ticks->n, NULL);
+        family(metrics, "sqmgr_config_last_reload_successful", "gauge",
+               "1 where the settings that were read last are in force.");
+        SAMPLE(metrics, "sqmgr_config_last_reload_successful", !info->settings->refused, NULL);
+        family(metrics, "sqmgr_config_last_reload_success_timestamp_seconds", "gauge",
+               "When the settings in force were read, since 1970.");
+        SAMPLE(metrics, "sqmgr_config_last_reload_success_timestamp_seconds",
+               seconds(info->settings->loaded_at), NULL);
         if (metrics->world->available_bytes == 0)
                 return;
         family(metrics, "sqmgr_available_memory_bytes", "gauge", "Memory available to further processes.");
@@ -111,21 +119,22 @@ static void put_redis(const struct metrics *metrics, const struct status_info *i
 }
 
 /* Names that are no text could look alike once they are made one, and of two samples with the same labels
- * Prometheus refuses all. */
-static bool has_label(const struct queue *queue)
+ * Prometheus refuses all. Where one that is hostile holds a phrase of wire/withhold.h, the text would end
+ * there for those who may only look. */
+static bool is_label(const char *name)
 {
-        _cleanup_free_ char *copy = strdup(queue->name);
+        _cleanup_free_ char *copy = strdup(name);
 
         if (!copy)
                 return false;
         printable_replace(copy, strlen(copy), true);
-        return strcmp(copy, queue->name) == 0;
+        return strcmp(copy, name) == 0 && !withhold_finds(name);
 }
 
 static void put_queue(const struct metrics *metrics, const char *name, double value, const char *url,
                       const struct queue *queue)
 {
-        if (has_label(queue))
+        if (is_label(queue->name))
                 SAMPLE(metrics, name, value, "url", url, "queue", queue->name, NULL);
 }
 
@@ -168,7 +177,7 @@ static void put_queues(const struct metrics *metrics, const struct status_info *
         }
 }
 
-/* One number of each fleet. */
+/* One number of each fleet; below 0: it has none. */
 static void put_fleets(const struct metrics *metrics, const char *name, const char *help,
                        double (*value)(const struct fleet *fleet, const struct fleet_counts *counts,
                                        usec_t now))
@@ -176,9 +185,10 @@ static void put_fleets(const struct metrics *metrics, const char *name, const ch
         family(metrics, name, "gauge", help);
         for (size_t i = 0; i < metrics->world->n_fleets; i++) {
                 const struct fleet *fleet = metrics->world->fleets[i];
+                double number = value(fleet, &metrics->counts[i], metrics->now);
 
-                SAMPLE(metrics, name, value(fleet, &metrics->counts[i], metrics->now), "fleet",
-                       fleet->settings->name, NULL);
+                if (number >= 0)
+                        SAMPLE(metrics, name, number, "fleet", fleet->settings->name, NULL);
         }
 }
 
@@ -186,6 +196,36 @@ static double value_target(const struct fleet *fleet, const struct fleet_counts 
                            usec_t now _unused_)
 {
         return fleet_target(fleet);
+}
+
+static double value_configured(const struct fleet *fleet, const struct fleet_counts *counts _unused_,
+                               usec_t now _unused_)
+{
+        return fleet->settings->active_process_count;
+}
+
+static double value_threshold(const struct fleet *fleet, const struct fleet_counts *counts _unused_,
+                              usec_t now _unused_)
+{
+        uint64_t bytes = fleet->settings->memory_threshold;
+
+        return bytes > 0 ? (double)bytes : -1;
+}
+
+static double value_limit(const struct fleet *fleet, const struct fleet_counts *counts _unused_,
+                          usec_t now _unused_)
+{
+        uint64_t bytes = fleet->settings->memory_limit;
+
+        return bytes > 0 ? (double)bytes : -1;
+}
+
+static double value_oldest_job(const struct fleet *fleet, const struct fleet_counts *counts _unused_,
+                               usec_t now)
+{
+        usec_t oldest = fleet_oldest_job_usec(fleet, now);
+
+        return oldest > 0 ? seconds(oldest) : -1;
 }
 
 static double value_places(const struct fleet *fleet, const struct fleet_counts *counts _unused_,
@@ -326,14 +366,53 @@ static void put_by_reason(const struct metrics *metrics, const char *name, const
 static void put_cut_off(const struct metrics *metrics)
 {
         family(metrics, "sqmgr_jobs_cut_off_total", "counter",
-               "Jobs that ran in workers as these were told to exit by a time limit or an order.");
+               "Jobs that ran in workers as these were told to exit, by the setting or the order that did "
+               "so.");
         for (size_t i = 0; i < metrics->world->n_fleets; i++) {
                 const struct fleet *fleet = metrics->world->fleets[i];
 
-                if (fleet->settings->traits->tells_busy)
-                        SAMPLE(metrics, "sqmgr_jobs_cut_off_total", (double)fleet->totals.jobs_cut_off,
-                               "fleet", fleet->settings->name, NULL);
+                for (enum cut_word word = 0; fleet->settings->traits->tells_busy && word < _CUT_WORD_MAX;
+                     word++)
+                        SAMPLE(metrics, "sqmgr_jobs_cut_off_total", (double)fleet->totals.jobs_cut_off[word],
+                               "fleet", fleet->settings->name, "by", cut_word_name(word), NULL);
         }
+}
+
+/* Names of classes come from Redis; so many of them have a number of their own as the totals have places. */
+static void put_culprits(const struct metrics *metrics)
+{
+        const struct world *world = metrics->world;
+
+        family(metrics, "sqmgr_culprits_total", "counter",
+               "How often a worker was running jobs of this class as its memory ran out, and of which kind "
+               "that was.");
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                const struct fleet_totals *totals = &world->fleets[i]->totals;
+
+                for (size_t k = 0; k < CULPRIT_CLASSES_MAX && totals->culprits[k].name[0] != '\0'; k++)
+                        for (enum culprits_cause cause = 0; cause < _CULPRITS_CAUSE_MAX; cause++)
+                                if (is_label(totals->culprits[k].name))
+                                        SAMPLE(metrics, "sqmgr_culprits_total",
+                                               (double)totals->culprits[k].times[cause], "fleet",
+                                               world->fleets[i]->settings->name, "class",
+                                               totals->culprits[k].name, "cause", culprits_cause_name(cause),
+                                               NULL);
+        }
+        family(metrics, "sqmgr_culprits_other_total", "counter",
+               "How often that was so of classes that have no number of their own.");
+        for (size_t i = 0; i < world->n_fleets; i++)
+                for (enum culprits_cause cause = 0; cause < _CULPRITS_CAUSE_MAX; cause++)
+                        SAMPLE(metrics, "sqmgr_culprits_other_total",
+                               (double)world->fleets[i]->totals.other_culprits[cause], "fleet",
+                               world->fleets[i]->settings->name, "cause", culprits_cause_name(cause), NULL);
+}
+
+static void put_fleet_info(const struct metrics *metrics)
+{
+        family(metrics, "sqmgr_fleet_info", "gauge", "What the fleet's workers speak.");
+        for (size_t i = 0; i < metrics->world->n_fleets; i++)
+                SAMPLE(metrics, "sqmgr_fleet_info", 1, "fleet", metrics->world->fleets[i]->settings->name,
+                       "framework", metrics->world->fleets[i]->settings->traits->name, NULL);
 }
 
 static double template_ready(const struct fleet *fleet)
@@ -426,6 +505,21 @@ static void put_all(const struct metrics *metrics, const struct status_info *inf
                 put_queues(metrics, info);
         }
         put_fleets(metrics, "sqmgr_fleet_target_workers", "How many workers should take jobs.", value_target);
+        put_fleets(metrics, "sqmgr_fleet_configured_workers",
+                   "How many workers the settings say should take jobs, whatever 'sqmgrctl scale' has made "
+                   "of it.",
+                   value_configured);
+        put_fleets(metrics, "sqmgr_fleet_memory_threshold_bytes",
+                   "Memory beyond which a worker is replaced; only where there is such a limit.",
+                   value_threshold);
+        put_fleets(metrics, "sqmgr_fleet_memory_limit_bytes",
+                   "Memory beyond which a worker is quieted at once; only where there is such a limit.",
+                   value_limit);
+        put_fleets(metrics, "sqmgr_fleet_oldest_job_seconds",
+                   "How long the oldest job has been running: of workers that drain and, with "
+                   "job_warn_after, of "
+                   "all; only where that is known.",
+                   value_oldest_job);
         put_fleets(metrics, "sqmgr_fleet_max_processes", "How many processes the fleet may have at once.",
                    value_places);
         put_fleets(metrics, "sqmgr_fleet_generation", "Counts the fleet's restarts, from 1.",
@@ -438,6 +532,7 @@ static void put_all(const struct metrics *metrics, const struct status_info *inf
                    value_replaced);
         put_fleets(metrics, "sqmgr_fleet_short_lives", "Short lives in a row, 0 once they are over.",
                    value_short_lives);
+        put_fleet_info(metrics);
         put_orders(metrics);
         put_rollouts(metrics);
         put_states(metrics);
@@ -453,6 +548,7 @@ static void put_all(const struct metrics *metrics, const struct status_info *inf
         put_by_reason(metrics, "sqmgr_worker_ends_total", "Workers that are gone, by why they left.",
                       offsetof(struct fleet_totals, ends));
         put_cut_off(metrics);
+        put_culprits(metrics);
         put_templates(metrics);
         put_events(metrics);
 }

@@ -13,6 +13,7 @@ static struct status_info status_info(const struct control *control, struct stat
 
         return (struct status_info){
                 .version = host->version,
+                .settings = host->settings,
                 .pid = getpid(),
                 .started_at = host->started_at,
                 .realtime = clock_now(CLOCK_REALTIME),

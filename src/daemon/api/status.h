@@ -16,11 +16,18 @@ struct status_redis {
         const struct queues *queues; /* as they were read of late; NULL: they were not */
 };
 
+/* Of the settings in force. */
+struct status_settings {
+        usec_t loaded_at; /* by the wall clock: when they were read */
+        bool refused;     /* those that were read last are not among them */
+};
+
 struct status_info {
         const char *version;
         pid_t pid;
         usec_t started_at; /* monotonic: when sqmgr started */
         usec_t realtime;   /* now, since 1970 */
+        const struct status_settings *settings;
         const struct world *world;
         const struct status_redis *redis;
         size_t n_redis;

@@ -106,7 +106,7 @@ static void tell_scales(const struct world *world, struct lines *lines)
         }
 }
 
-int reload_settings(struct reloader *reloader, char ***ret_lines)
+static int reload(struct reloader *reloader, char ***ret_lines)
 {
         _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
         _cleanup_settings_ struct settings *read = NULL, *merged = NULL;
@@ -145,6 +145,16 @@ int reload_settings(struct reloader *reloader, char ***ret_lines)
         log_set_level(reloader->settings->log_level);
         *ret_lines = lines_take(&lines);
         return 0;
+}
+
+int reload_settings(struct reloader *reloader, char ***ret_lines)
+{
+        int r = reload(reloader, ret_lines);
+
+        reloader->age.refused = r != 0;
+        if (r == 0)
+                reloader->age.loaded_at = clock_now(CLOCK_REALTIME);
+        return r;
 }
 
 void reload_by_signal(struct reloader *reloader)

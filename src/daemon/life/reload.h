@@ -2,12 +2,14 @@
 /* Reads the config file again, and puts what a reload may change in the place of the old. */
 #pragma once
 
+#include "daemon/api/status.h"
 #include "daemon/run/links.h"
 
 struct reloader {
         const char *config_path;   /* not owned */
         struct settings *settings; /* those in force, of links' world; the reloader's owner frees them */
         struct links *links;       /* not owned */
+        struct status_settings age;
 };
 
 /* 0: *ret_lines says what changed; 1: refused, *ret_lines says why, and nothing changed; a line each,
