@@ -7,7 +7,7 @@
 load helpers
 
 view() { sqmgrctl -s "$folder/sqmgr.read.sock" "$@"; }
-state_of() { sqmgrctl status --json | jq -r --arg name "$1" '.fleets[] | select(.name == $name) | .rollout.state'; } # FLEET
+state_is() { [ "$(sqmgrctl status --json | jq -r --arg name "$1" '.fleets[] | select(.name == $name) | .rollout.state')" = "$2" ]; } # FLEET STATE
 
 # Each method, with what answers it: a line each.
 read_all() { # SOCKET
@@ -31,9 +31,9 @@ all_is_told() { # WORD...
         done
 }
 
-start_fleet() { # [LINE...]
+start_fleet() {
         start_redis
-        { echo "command = $(stub_command)" && printf '%s\n' "$@"; } | configure
+        echo "command = $(stub_command)" | configure
         start_sqmgr
         wait_until 20 ready 1
 }
@@ -61,7 +61,7 @@ END
         start_sqmgr
         wait_until 20 ready 1
         sqmgrctl restart dies
-        wait_until 20 eval '[ "$(state_of dies)" = halted ]'
+        wait_until 20 state_is dies halted
         wait_until 20 all_is_told "lines-$secret" "'command-$secret'" "/path-$secret" "/before-$secret" "it answers 'NOPERM"
 
         read_all "$folder/sqmgr.read.sock" >viewed.log
@@ -86,7 +86,7 @@ END
         run -4 view restart
         [ "$output" = 'sqmgrctl: not permitted: this socket is for those who may only look, -s or SQMGR_SOCKET names the one that takes orders' ]
         run -4 view doctor
-        [ "$(state_of default)" = none ]
+        state_is default none
 }
 
 @test "members of the group sqmgr-read are let in, and without it root and sqmgr's own user alone" {
@@ -150,12 +150,8 @@ END
 }
 
 @test "where it cannot be opened the workers are looked after all the same, and it is told" {
-        start_redis
-        sqmgr_lines="read_socket = $folder/taken"
-        echo "command = $(stub_command)" | configure
         touch taken
-        start_sqmgr
-        wait_until 20 ready 1
+        sqmgr_lines="read_socket = $folder/taken" start_fleet
         grep -F "read_socket: '$folder/taken' is there already and is not a socket" sqmgr.log
         run -1 sqmgrctl doctor
         [[ $output == *"'$folder/taken' could not be opened: nobody can look there"* ]]

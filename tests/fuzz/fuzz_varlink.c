@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Two clients of the control socket, and the real server with the real handlers. The first bytes say in what
- * pieces the rest arrives; a byte that no text has changes the client. */
+/* Two clients of the control socket, one who may only look, and the real server with the real handlers. The
+ * first bytes say in what pieces the rest arrives; a byte that no text has changes the client. */
 #include "../guard.h"
 #include "daemon/api/control.h"
 #include "frameworks/sidekiq/format.h"
 #include "fuzz.h"
 #include "model/observe.h"
+#include "wire/withhold.h"
 #include <sys/socket.h>
+#include <sys/un.h>
 
-#define CLIENTS 2
+#define CLIENTS 3
+#define VIEWER  2
 #define PIECES  4
 #define CHANGE  0xfe
 #define NOW     (1000 * USEC_PER_SEC)
@@ -16,6 +19,7 @@
 
 struct client {
         int fd;
+        bool views;
         struct varlink_input input;
 };
 
@@ -23,7 +27,7 @@ static char names[][8] = {"web", "mail"};
 static struct fleet_settings fleet_settings[2];
 static struct fleet_settings *fleet_list[] = {&fleet_settings[0], &fleet_settings[1]};
 static struct settings settings = {.check_interval = 5 * USEC_PER_SEC, .fleets = fleet_list, .n_fleets = 2};
-static char folder[] = "/tmp/sqmgr-fuzz-XXXXXX", path[64];
+static char folder[] = "/tmp/sqmgr-fuzz-XXXXXX", path[64], view_path[64];
 static sd_event *event;
 static struct world *world;
 static struct control *control;
@@ -92,6 +96,7 @@ static void make_folder(void)
                 return;
         fuzz_check(guard_start() && mkdtemp(folder));
         snprintf(path, sizeof(path), "%s/control.sock", folder);
+        snprintf(view_path, sizeof(view_path), "%s/read.sock", folder);
 }
 
 static void make_world(void)
@@ -128,7 +133,13 @@ static void make_world(void)
         fuzz_check(world_new(&settings, 1, &world) == 0);
         for (size_t i = 0; i < world->n_fleets; i++) {
                 observe_redis(world->fleets[i], true, NOW);
-                fuzz_check(observe_started(world->fleets[i], 1, REASON_NONE, 100 + (pid_t)i, 1, NOW));
+                struct worker *worker =
+                        observe_started(world->fleets[i], 1, REASON_NONE, 100 + (pid_t)i, 1, NOW);
+                const struct exit_status exit = {.known = true, .last_lines = "a secret"};
+
+                /* What a worker wrote is among what can be told. */
+                fuzz_check(worker);
+                observe_exit(worker, &exit, NOW);
         }
         host.world = world;
         host.event = event;
@@ -154,6 +165,7 @@ static unsigned take_replies(struct client *client)
                 struct varlink_reply reply = {0};
 
                 fuzz_check(varlink_decode_reply(text, size, &reply) == 0);
+                fuzz_check(!client->views || !strstr(text, "a secret"));
                 varlink_reply_free(&reply);
                 n++;
         }
@@ -167,6 +179,20 @@ static struct client client_open(struct server *server)
         fuzz_check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) == 0);
         server_continue(server, fds[0], NULL);
         return (struct client){.fd = fds[1]};
+}
+
+static struct client client_open_view(struct server *server)
+{
+        const struct listener_place place = {.path = view_path, .mode = 0600, .group = CONTROL_NO_GROUP};
+        struct client client = {.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0),
+                                .views = true};
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        char error[512];
+
+        fuzz_check(server_open_view(server, &place, error, sizeof(error)) == 0);
+        memcpy(address.sun_path, view_path, sizeof(view_path));
+        fuzz_check(connect(client.fd, (const struct sockaddr *)&address, sizeof(address)) == 0);
+        return client;
 }
 
 static unsigned client_turn(struct client *client)
@@ -198,11 +224,14 @@ static void talk(struct client clients[static CLIENTS], struct input *input)
                 const uint8_t *change = memchr(input->at, CHANGE, input->left);
                 size_t n = MIN(wanted, change ? (size_t)(change - input->at) : input->left);
 
+                uint64_t before = serial;
                 if (n > 0)
                         (void)send(clients[at].fd, input->at, n, MSG_DONTWAIT | MSG_NOSIGNAL);
                 input->at += n;
                 input->left -= n;
                 (void)client_turn(&clients[at]);
+                /* Who may only look changes nothing. */
+                fuzz_check(at != VIEWER || serial == before);
                 if (input->at == change) {
                         (void)input_byte(input);
                         at = (at + 1) % CLIENTS;
@@ -228,8 +257,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 .userdata = control,
         };
         fuzz_check(server_new(event, &options, &server, error, sizeof(error)) == 0);
-        for (size_t i = 0; i < CLIENTS; i++)
+        for (size_t i = 0; i < VIEWER; i++)
                 clients[i] = client_open(server);
+        clients[VIEWER] = client_open_view(server);
         talk(clients, &input);
 
         /* Whatever those did: another one is answered. */
