@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One connection to one sqmgr: asks, one question after another, and connects again by itself. */
 #include "web/link.h"
-#include "base/usec.h"
 #include "wire/control.h"
 #include "wire/varlink.h"
 #include <stdarg.h>
@@ -10,14 +9,17 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define READ_BYTES ((size_t)64 * 1024)
-/* Some ten thousand workers; what stands behind it as JSON in memory is a multiple. */
-#define REPLY_MAX        ((size_t)8 << 20)
-#define ANSWER_USEC      (5 * USEC_PER_SEC)
-#define BACKOFF_MIN_USEC (250 * USEC_PER_MSEC)
-#define BACKOFF_MAX_USEC (5 * USEC_PER_SEC)
+#define READ_BYTES       ((size_t)64 * 1024)
 #define ACCURACY_USEC    (10 * USEC_PER_MSEC)
 #define INPUT_KEEP_BYTES ((size_t)1 << 20)
+
+/* The bytes are those of some ten thousand workers; what stands behind them in memory is a multiple. */
+const struct link_limits link_default_limits = {
+        .reply_bytes = (size_t)8 << 20,
+        .answer_usec = 5 * USEC_PER_SEC,
+        .backoff_min_usec = 250 * USEC_PER_MSEC,
+        .backoff_max_usec = 5 * USEC_PER_SEC,
+};
 
 static const char *const methods[] = {
         [LINK_STATUS] = CONTROL_INTERFACE ".GetStatus",
@@ -29,6 +31,7 @@ static_assert(ELEMENTSOF(methods) == _LINK_QUESTION_MAX, "each question has its 
 
 struct link {
         const char *path;
+        const struct link_limits *limits;
         const struct link_ops *ops;
         void *userdata;
         int fd;                 /* -1: none */
@@ -69,7 +72,7 @@ static _printf_(2, 3) void lose(struct link *link, const char *format, ...)
         va_end(arguments);
         disconnect(link);
         set_timer(link, link->backoff);
-        link->backoff = MIN(link->backoff * 2, BACKOFF_MAX_USEC);
+        link->backoff = MIN(link->backoff * 2, link->limits->backoff_max_usec);
         link->ops->lost(link->userdata, error);
 }
 
@@ -139,7 +142,7 @@ static void ask_next(struct link *link)
                 link->question = question;
                 int r = send_question(link, question);
                 /* Where it has hung up, that is read next, and told then. */
-                set_timer(link, r < 0 ? 0 : ANSWER_USEC);
+                set_timer(link, r < 0 ? 0 : link->limits->answer_usec);
                 return;
         }
         (void)sd_event_source_set_enabled(link->timer, SD_EVENT_OFF);
@@ -151,7 +154,7 @@ static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userd
 
         if (link->fd >= 0) {
                 lose(link, "sqmgr does not answer: nothing came within %u seconds",
-                     (unsigned)(ANSWER_USEC / USEC_PER_SEC));
+                     (unsigned)(link->limits->answer_usec / USEC_PER_SEC));
                 return 0;
         }
         int r = try_connect(link, sd_event_source_get_event(source));
@@ -178,7 +181,7 @@ static bool take_reply(struct link *link, const char *text, size_t size)
         bool good = !reply.continues;
         if (good) {
                 link->asking = false;
-                link->backoff = BACKOFF_MIN_USEC;
+                link->backoff = link->limits->backoff_min_usec;
                 link->ops->answered(link->userdata, question, reply.error ? NULL : reply.parameters);
         }
         varlink_reply_free(&reply);
@@ -191,14 +194,14 @@ static void take_replies(struct link *link)
         size_t size;
         int r;
 
-        while ((r = varlink_input_take(&link->input, REPLY_MAX, &text, &size)) > 0) {
+        while ((r = varlink_input_take(&link->input, link->limits->reply_bytes, &text, &size)) > 0) {
                 if (take_reply(link, text, size))
                         continue;
                 lose(link, "what answers there does not speak as sqmgr does");
                 return;
         }
         if (r < 0) {
-                lose(link, "an answer is longer than %zu MiB", REPLY_MAX >> 20);
+                lose(link, "an answer is longer than %zu bytes", link->limits->reply_bytes);
                 return;
         }
         if (varlink_input_size(&link->input) == 0 && link->input.allocated > INPUT_KEEP_BYTES)
@@ -241,14 +244,19 @@ bool link_awaits(const struct link *link, enum link_question question)
         return link->wanted[question] || (link->asking && link->question == question);
 }
 
-int link_new(struct link **ret, sd_event *event, const char *path, const struct link_ops *ops, void *userdata)
+int link_new(struct link **ret, sd_event *event, const char *path, const struct link_limits *limits,
+             const struct link_ops *ops, void *userdata)
 {
         struct link *link = calloc(1, sizeof(*link));
 
         if (!link)
                 return -ENOMEM;
-        *link = (struct link){
-                .path = path, .ops = ops, .userdata = userdata, .fd = -1, .backoff = BACKOFF_MIN_USEC};
+        *link = (struct link){.path = path,
+                              .limits = limits,
+                              .ops = ops,
+                              .userdata = userdata,
+                              .fd = -1,
+                              .backoff = limits->backoff_min_usec};
         int r = sd_event_add_time_relative(event, &link->timer, CLOCK_MONOTONIC, 0, ACCURACY_USEC, on_timer,
                                            link);
         if (r < 0) {

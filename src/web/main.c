@@ -17,6 +17,8 @@
 #define EXIT_USAGE     2
 #define DEFAULT_SOCKET "/run/sqmgr/read.sock"
 #define LIST_MAX       64
+/* Sockets that are listened on, links, the loop's own. */
+#define DESCRIPTORS_BESIDES (2 * LIST_MAX + 32)
 
 struct list {
         const char *texts[LIST_MAX];
@@ -192,6 +194,19 @@ static int catch_signals(sd_event *event)
         return r < 0 ? r : sd_event_add_signal(event, NULL, SIGINT, NULL, NULL);
 }
 
+/* Below the hard limit this is for everybody to choose. Where that is low, connections wait until there is
+ * room. */
+static void allow_descriptors(void)
+{
+        const rlim_t wanted = http_default_limits.connections + DESCRIPTORS_BESIDES;
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted)
+                return;
+        limit.rlim_cur = MIN(wanted, limit.rlim_max);
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int serve(sd_event *event, const struct options *options, const struct address *addresses)
 {
         const struct web_options web_options = {.sockets = options->sockets.texts,
@@ -201,6 +216,7 @@ static int serve(sd_event *event, const struct options *options, const struct ad
         struct web *web = NULL;
         int r = catch_signals(event);
 
+        allow_descriptors();
         if (r >= 0)
                 r = web_new(&web, event, &web_options);
         if (r >= 0)

@@ -254,8 +254,8 @@ static int make(struct watch *watch, const char *const *sockets, size_t n)
                 return -ENOMEM;
         for (size_t i = 0; i < n; i++) {
                 watch->sources[i] = (struct source){.watch = watch, .instance = &watch->instances.list[i]};
-                r = link_new(&watch->sources[i].link, watch->event, sockets[i], &link_ops,
-                             &watch->sources[i]);
+                r = link_new(&watch->sources[i].link, watch->event, sockets[i], &link_default_limits,
+                             &link_ops, &watch->sources[i]);
                 if (r < 0)
                         return r;
         }

@@ -9,7 +9,7 @@ client() { python3 -B "$e2e/web_client.py" "$@"; }
 get() { curl -sf -m 60 --unix-socket "$folder/web.sock" "http://localhost$1" "${@:2}"; }
 status_of() { curl -s -m 60 -o /dev/null -w '%{http_code}' --unix-socket "$folder/web.sock" "http://localhost$1" "${@:2}"; }
 answers() { [ "$(status_of "$1")" = "${2-200}" ]; } # PATH [STATUS]
-reachable() { get /api/status | jq -e ".instances | all(.reachable == ${1-true})"; }
+reachable_is() { get /api/status | jq -e ".instances | all(.reachable == $1)"; } # true|false
 web_memory() { awk '/^VmRSS/ { print $2 }' "/proc/$web_pid/status"; } # kB
 
 start_fleet() {
@@ -125,19 +125,19 @@ same_status() {
 @test "web: an sqmgr that is killed, comes back and is executed anew is shown as it is" {
         start_fleet
         start_web
-        wait_until 20 reachable
+        wait_until 20 reachable_is true
         kill -KILL "$sqmgr_pid"
-        wait_until 20 reachable false
+        wait_until 20 reachable_is false
         answers /readyz 503
         # What was last known stays, with its age.
         get /api/status | jq -e '.instances[0] | .error and .status.fleets[0].name == "default"'
         answers /
         start_sqmgr
-        wait_until 20 reachable
+        wait_until 20 reachable_is true
         wait_until 20 same_status
         run -0 sqmgrctl reexec
         wait_until 20 same_status
-        reachable
+        reachable_is true
 }
 
 @test "web: what no browser says is refused, and the next one is served" {

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/* sqmgr-web's connection to an sqmgr: one that answers, one that does not, and what is none. */
+#include "unit.h"
+#include "web/link.h"
+#include <sys/socket.h>
+#include <sys/un.h>
+
+static const struct link_limits limits = {
+        .reply_bytes = 1000,
+        .answer_usec = USEC_PER_HOUR,
+        .backoff_min_usec = 1000,
+        .backoff_max_usec = 4000,
+};
+
+static char folder[64];
+static struct sockaddr_un address;
+static int listener, peer; /* of the sqmgr */
+static sd_event *event;
+static struct link *link_;
+static unsigned answers, losses;
+static char answered[256]; /* each question and its answer */
+static char lost[256];     /* the last reason */
+
+static json_t *on_parameters(void *userdata _unused_, enum link_question question)
+{
+        return question == LINK_EVENTS ? json_pack("{s:i}", "after", 7) : NULL;
+}
+
+static void on_answered(void *userdata _unused_, enum link_question question, json_t *answer)
+{
+        _cleanup_free_ char *text = answer ? json_dumps(answer, JSON_COMPACT) : strdup("refused");
+        size_t size = strlen(answered);
+
+        answers++;
+        snprintf(answered + size, sizeof(answered) - size, "%d%s ", question, text);
+}
+
+static void on_lost(void *userdata _unused_, const char *error)
+{
+        losses++;
+        snprintf(lost, sizeof(lost), "%s", error);
+}
+
+static const struct link_ops ops = {.parameters = on_parameters, .answered = on_answered, .lost = on_lost};
+
+static void setup(void)
+{
+        snprintf(folder, sizeof(folder), "/tmp/sqmgr-test.XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(folder));
+        address = (struct sockaddr_un){.sun_family = AF_UNIX};
+        snprintf(address.sun_path, sizeof(address.sun_path), "%s/sock", folder);
+        listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        ck_assert_int_eq(bind(listener, (const struct sockaddr *)&address, sizeof(address)), 0);
+        ck_assert_int_eq(listen(listener, 5), 0);
+        peer = -1;
+        answers = losses = 0;
+        answered[0] = lost[0] = '\0';
+        ck_assert_int_ge(sd_event_new(&event), 0);
+}
+
+static void teardown(void)
+{
+        link_free(link_);
+        sd_event_unref(event);
+        close_fd(peer);
+        close_fd(listener);
+        unit_remove_tree(folder);
+}
+
+static void start(const struct link_limits *with)
+{
+        ck_assert_int_eq(link_new(&link_, event, address.sun_path, with, &ops, NULL), 0);
+}
+
+static void run(void)
+{
+        ck_assert_int_ge(sd_event_run(event, USEC_PER_SEC), 0);
+}
+
+/* Lets it come in. */
+static void let_in(void)
+{
+        do {
+                run();
+                peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        } while (peer < 0);
+}
+
+/* The method that is asked next. */
+static void expect_question(const char *expected)
+{
+        char text[256], *dot;
+        ssize_t n;
+
+        while ((n = recv(peer, text, sizeof(text) - 1, 0)) < 0)
+                run();
+        text[n] = '\0';
+        ck_assert_uint_eq(strlen(text), (size_t)n - 1);
+        dot = strstr(text, "Control.");
+        ck_assert_ptr_nonnull(dot);
+        ck_assert_msg(strncmp(dot + strlen("Control."), expected, strlen(expected)) == 0, "%s", text);
+        if (strcmp(expected, "GetEvents") == 0)
+                ck_assert_ptr_nonnull(strstr(text, "\"after\":7"));
+}
+
+static void say(const void *bytes, size_t size)
+{
+        ck_assert_int_eq(send(peer, bytes, size, MSG_NOSIGNAL), (ssize_t)size);
+}
+
+static void reply(const char *text)
+{
+        say(text, strlen(text) + 1);
+}
+
+static void expect_lost(const char *reason)
+{
+        unsigned before = losses;
+
+        while (losses == before)
+                run();
+        ck_assert_msg(strstr(lost, reason), "%s", lost);
+}
+
+START_TEST(asks_one_after_another)
+{
+        start(&limits);
+        let_in();
+        expect_question("GetStatus");
+        link_ask(link_, LINK_METRICS);
+        link_ask(link_, LINK_METRICS);
+        link_ask(link_, LINK_QUEUES);
+        ck_assert(link_awaits(link_, LINK_STATUS) && link_awaits(link_, LINK_METRICS));
+        ck_assert_int_lt(recv(peer, &(char){0}, 1, 0), 0);
+        reply("{\"parameters\":{\"a\":1}}");
+        expect_question("GetEvents");
+        ck_assert(!link_awaits(link_, LINK_STATUS));
+        reply("{\"error\":\"org.varlink.service.InvalidParameter\"}");
+        expect_question("GetQueues");
+        /* In pieces. */
+        say("{\"parame", 8);
+        run();
+        reply("ters\":{}}");
+        expect_question("GetMetrics");
+        reply("{}");
+        while (answers < 4)
+                run();
+        ck_assert_str_eq(answered, "0{\"a\":1} 1refused 2{} 3{} ");
+        ck_assert_uint_eq(losses, 0);
+        link_ask(link_, LINK_STATUS);
+        expect_question("GetStatus");
+}
+END_TEST
+
+static const struct {
+        const char *bytes;
+        size_t size;
+        const char *reason;
+} strangers[] = {
+#define SAYS(text, reason)                                                                                   \
+        {                                                                                                    \
+                text, sizeof(text), reason                                                                   \
+        }
+        SAYS("", "does not speak as sqmgr does"),
+        SAYS("garbage", "does not speak"),
+        SAYS("[]", "does not speak"),
+        SAYS("{\"parameters\":7}", "does not speak"),
+        SAYS("{\"error\":7}", "does not speak"),
+        SAYS("{\"continues\":true}", "does not speak"),
+        SAYS("HTTP/1.1 400 Bad Request\r\n\r\n", "does not speak"),
+        SAYS("{}\0{}\0{}", "does not speak"),
+        SAYS("\xff\xfe", "does not speak"),
+};
+
+START_TEST(leaves_who_speaks_otherwise_and_comes_again)
+{
+        start(&limits);
+        let_in();
+        expect_question("GetStatus");
+        say(strangers[_i].bytes, strangers[_i].size);
+        expect_lost(strangers[_i].reason);
+        ck_assert(!link_awaits(link_, LINK_STATUS) && !link_awaits(link_, LINK_EVENTS));
+        peer = close_fd(peer);
+        let_in();
+        expect_question("GetStatus");
+}
+END_TEST
+
+START_TEST(takes_no_more_than_so_many_bytes)
+{
+        char bytes[1001];
+
+        memset(bytes, ' ', sizeof(bytes));
+        start(&limits);
+        let_in();
+        expect_question("GetStatus");
+        say(bytes, sizeof(bytes));
+        expect_lost("longer than 1000 bytes");
+}
+END_TEST
+
+START_TEST(waits_for_an_answer_so_long)
+{
+        struct link_limits brief = limits;
+
+        brief.answer_usec = 10 * USEC_PER_MSEC;
+        start(&brief);
+        let_in();
+        expect_question("GetStatus");
+        expect_lost("does not answer");
+        peer = close_fd(peer);
+        let_in();
+        expect_question("GetStatus");
+}
+END_TEST
+
+START_TEST(an_idle_one_waits_for_nothing)
+{
+        struct link_limits brief = limits;
+
+        brief.answer_usec = 10 * USEC_PER_MSEC;
+        start(&brief);
+        let_in();
+        expect_question("GetStatus");
+        reply("{}");
+        expect_question("GetEvents");
+        reply("{}");
+        while (answers < 2)
+                run();
+        /* What was to end it would have come by now. */
+        sd_event_source *later;
+        ck_assert_int_ge(
+                sd_event_add_time_relative(event, &later, CLOCK_MONOTONIC, 50 * USEC_PER_MSEC, 1, NULL, NULL),
+                0);
+        ck_assert_int_ge(sd_event_loop(event), 0);
+        sd_event_source_unref(later);
+        ck_assert_uint_eq(losses, 0);
+}
+END_TEST
+
+START_TEST(says_why_it_cannot_connect)
+{
+        listener = close_fd(listener);
+        start(&limits);
+        expect_lost("nobody answers there");
+        ck_assert_int_eq(unlink(address.sun_path), 0);
+        expect_lost("there is no such socket");
+        /* It is never asked then. */
+        link_ask(link_, LINK_STATUS);
+        ck_assert(!link_awaits(link_, LINK_STATUS));
+        for (unsigned i = 0; i < 5; i++)
+                expect_lost("there is no such socket");
+}
+END_TEST
+
+START_TEST(notices_that_sqmgr_is_gone_and_back)
+{
+        start(&limits);
+        let_in();
+        expect_question("GetStatus");
+        peer = close_fd(peer);
+        expect_lost("the connection was lost");
+        let_in();
+        expect_question("GetStatus");
+        reply("{\"parameters\":{}}");
+        expect_question("GetEvents");
+        ck_assert_str_eq(answered, "0{} ");
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("link");
+        TCase *tests = tcase_create("link");
+
+        tcase_add_checked_fixture(tests, setup, teardown);
+        tcase_add_test(tests, asks_one_after_another);
+        tcase_add_loop_test(tests, leaves_who_speaks_otherwise_and_comes_again, 0, ELEMENTSOF(strangers));
+        tcase_add_test(tests, takes_no_more_than_so_many_bytes);
+        tcase_add_test(tests, waits_for_an_answer_so_long);
+        tcase_add_test(tests, an_idle_one_waits_for_nothing);
+        tcase_add_test(tests, says_why_it_cannot_connect);
+        tcase_add_test(tests, notices_that_sqmgr_is_gone_and_back);
+        suite_add_tcase(suite, tests);
+        return unit_main(suite);
+}
