@@ -164,6 +164,7 @@ static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userd
         }
         link_ask(link, LINK_STATUS);
         link_ask(link, LINK_EVENTS);
+        link_ask(link, LINK_QUEUES);
         return 0;
 }
 

@@ -30,16 +30,16 @@ struct link_ops {
 };
 
 struct link_limits {
-        size_t reply_bytes; /* a longer reply ends the connection */
-        usec_t answer_usec; /* so does one that does not come for so long */
+        size_t reply_bytes;      /* a longer reply ends the connection */
+        usec_t answer_usec;      /* so does one that does not come for so long */
         usec_t backoff_min_usec; /* until the next try, doubled each time that it is in vain */
         usec_t backoff_max_usec; /* up to this */
 };
 
 extern const struct link_limits link_default_limits;
 
-/* Begins to connect to path, which is not copied, as limits and ops are not. Returns 0 or -errno; *ret is to
- * be freed by link_free(). */
+/* Begins to connect to path, and asks for all but metrics as soon as it is connected. path is not copied, as
+ * limits and ops are not. Returns 0 or -errno; *ret is to be freed by link_free(). */
 int link_new(struct link **ret, sd_event *event, const char *path, const struct link_limits *limits,
              const struct link_ops *ops, void *userdata);
 /* Returns NULL, as link may be. */
