@@ -7,6 +7,7 @@
   const REGIONS = ["verdict", "now", "past", "instances"];
   const SILENCE_MS = 15000; // sqmgr-web sends a page each second, and each 5 s at the least
   const RETRY_MS = 3000;
+  const HIDDEN_MS = 30000; // where nobody looks, the title is news enough
   const byId = (id) => document.getElementById(id);
 
   /* What differs */
@@ -105,8 +106,27 @@
     });
     stream.addEventListener("error", () => {
       // The browser tries again by itself unless it was refused.
-      if (stream.readyState === EventSource.CLOSED) setTimeout(listen, RETRY_MS);
+      if (stream.readyState === EventSource.CLOSED) setTimeout(() => document.hidden || listen(), RETRY_MS);
       judge();
+    });
+  }
+
+  // A telephone in a pocket is not sent a page each second.
+  async function renewHidden() {
+    heardAt = Date.now();
+    try {
+      const answer = await fetch("/");
+      if (answer.ok && document.hidden) show(await answer.text());
+    } catch {
+      // It is told to whoever looks again.
+    }
+  }
+
+  function followVisibility() {
+    document.addEventListener("visibilitychange", () => {
+      heardAt = Date.now();
+      if (document.hidden) stream.close();
+      else listen();
     });
   }
 
@@ -396,13 +416,18 @@
 
   startPlots();
   listen();
+  followVisibility();
   setInterval(() => {
+    if (document.hidden) {
+      if (Date.now() - heardAt > HIDDEN_MS) renewHidden();
+      return;
+    }
     judge();
     // A stream that is open and silent may be one whose other end is gone.
     if (stream.readyState === EventSource.OPEN && Date.now() - heardAt > 3 * SILENCE_MS) {
       heardAt = Date.now() - SILENCE_MS;
       listen();
     }
-    if (!document.hidden && Date.now() - askedAt > RANGES[range].every) ask();
+    if (Date.now() - askedAt > RANGES[range].every) ask();
   }, 1000);
 }

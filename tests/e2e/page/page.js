@@ -100,15 +100,38 @@ async function tryKeyboard(page) {
   await page.keyboard.press("Shift+Tab");
 }
 
+// Nobody looks for a while.
+async function tryHiding(page) {
+  const streams = () => page.asked.filter(([kind]) => kind === "eventsource").length;
+  const before = streams();
+  const hide = (hidden) =>
+    page.evaluate((is) => {
+      Object.defineProperty(document, "hidden", { value: is, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, hidden);
+  await hide(true);
+  const asof = await page.textContent("#asof time");
+  // Meanwhile another page, which is looked at, is sent two.
+  const other = await open(page.context().browser(), {});
+  for (let i = 0; i < 2; i++) await nextPage(other);
+  await other.context().close();
+  assert.strictEqual(await page.textContent("#asof time"), asof, "it is sent pages though nobody looks");
+  await hide(false);
+  await page.waitForFunction((old) => document.querySelector("#asof time").textContent !== old, asof);
+  assert.strictEqual(streams(), before + 1);
+}
+
+async function nextPage(page) {
+  const asof = await page.textContent("#asof time");
+  await page.waitForFunction((old) => document.querySelector("#asof time").textContent !== old, asof);
+}
+
 async function judgeOne(browser, width, colorScheme) {
   const page = await open(browser, { viewport: sizes[width], colorScheme, reducedMotion: "reduce" });
   const what = `${width} ${colorScheme}`;
   await page.waitForSelector("#plot-latency canvas");
   // Two pages have come through the stream since.
-  for (let i = 0; i < 2; i++) {
-    const as_of = await page.textContent("#asof time");
-    await page.waitForFunction((old) => document.querySelector("#asof time").textContent !== old, as_of);
-  }
+  for (let i = 0; i < 2; i++) await nextPage(page);
   const shifts = await page.evaluate(() => window.shifts);
   // A number that is flush right and gets another digit counts for less than a ten thousandth.
   const moved = shifts.reduce((sum, [value]) => sum + value, 0);
@@ -126,6 +149,7 @@ async function judgeOne(browser, width, colorScheme) {
   );
   assert.ok(found.passes.some(({ id }) => id === "color-contrast"), `${what}: no contrast was measured`);
   await tryKeyboard(page);
+  if (width === "390" && colorScheme === "dark") await tryHiding(page);
   assert.deepStrictEqual(await page.evaluate(() => window.violations), [], `${what}: the policy was violated`);
   assert.deepStrictEqual(page.errors, [], what);
   for (const [kind, address] of page.asked) {
