@@ -8,7 +8,7 @@
  * and what a command line may hold follow from it. */
 #define COMMANDS(ROW)                                                                                        \
         ROW(status, "[FLEET...]", "shows the fleets and their workers", 0, SIZE_MAX, OPTION_WATCH)           \
-        ROW(top, "", "the live view with keys: workers, their jobs and stories", 0, 0, 0)                    \
+        ROW(top, "", "shows workers live; keys sort, open and act", 0, 0, 0)                                 \
         ROW(restart, "[FLEET...]", "replaces all workers by new ones, no job cut off", 0, SIZE_MAX,          \
             OPTION_WAIT)                                                                                     \
         ROW(abort, "[FLEET...]", "ends a restart: no further old worker is quieted", 0, SIZE_MAX, 0)         \
