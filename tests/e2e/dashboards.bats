@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # What contrib/ has for Prometheus and Grafana: it fires where it should, and names only what there is.
-# seconds: 10
+# seconds: 25
 # promises: none
 load helpers
 
@@ -54,27 +54,40 @@ END
         promtool check rules queries.yml
 }
 
+get_from_web() { curl -sf -m 60 --unix-socket "$folder/web.sock" http://localhost/metrics; }
+told_by_web() { get_from_web | grep -q "^$1"; } # NAME
 has_metric() { sqmgrctl metrics | grep -q "^$1"; } # NAME
 
 @test "alerts and dashboard name only metrics and labels that sqmgr tells" {
         start_redis
         configure <<END
-command = $(stub_command)
+command = $(sidekiq_command 2)
 active_process_count = 1
-ready_after = 500ms
+memory_threshold = 20M
+memory_limit = 10G
+job_warn_after = 1s
 [fleet:preloaded]
 command = $(stub_command)
 preload = yes
 END
-        redis sadd queues default
-        redis lpush queue:default '{"jid":"1","class":"A","enqueued_at":1000.5}'
+        enqueue 3 Hold "$folder/release"
         start_sqmgr
-        wait_until 20 has_metric sqmgr_worker_threads
+        # What there is only where something happened: a job that runs for long, and in a worker whose memory ran out.
+        wait_until 60 has_metric sqmgr_fleet_oldest_job_seconds
+        wait_until 60 has_metric 'sqmgr_culprits_total{'
         wait_until 20 has_metric sqmgr_queue_latency_seconds
         sqmgrctl metrics >text
+        if command -v sqmgr-web >/dev/null; then
+                launch web sqmgr-web -s "$SQMGR_SOCKET" -l "unix:$folder/web.sock"
+                wait_until 20 told_by_web sqmgr_web_instance_up
+                get_from_web >>text
+        else
+                # Built without libmicrohttpd.
+                echo 'sqmgr_web_instance_up{socket="a"} 1' >>text
+        fi
         check names text "$rules" "$dashboard"
         for change in s/sqmgr_redis_up/sqmgr_redis_down/ 's/state="halted"/state="stuck"/' 's/without (url)/without (uri)/' \
-                's/labels.queue /labels.line /' 's/{reason="crash"}/{why="crash"}/'; do
+                's/labels.queue /labels.line /' 's/{reason="crash"}/{why="crash"}/' s/labels.by/labels.from/; do
                 sed "$change" "$rules" >bad.yml
                 not cmp -s bad.yml "$rules"
                 run -1 check names text bad.yml
