@@ -23,7 +23,7 @@ package_again() {
         for file in "$out"/package/one/*.{deb,dsc,tar.xz}; do
                 cmp "$file" "$again/${file##*/}" || status=1
         done
-        [ "$(find "$again" -name '*.deb' | wc -l)" = 2 ] || { echo 'there are not two packages' && status=1; }
+        [ "$(find "$again" -name '*.deb' | wc -l)" = 4 ] || { echo 'there are not two packages, and what debuggers need of each' && status=1; }
         return $status
 }
 
@@ -78,7 +78,8 @@ package_hardening() {
                 gcc -x c -O0 -fno-stack-protector -fno-stack-clash-protection -fcf-protection=none -no-pie -Wl,-z,lazy,-z,norelro,-z,execstack -o "$out/package/soft" - 2>/dev/null
         [ "$(soft_spots "$out/package/soft" | wc -l)" -ge 5 ] || { echo 'nothing is found in a bad example' && return 1; }
         dpkg-deb -x "$(made 'sqmgr_*.deb')" "$out/package/tree"
-        for program in "$out"/package/tree/usr/{sbin/sqmgr,bin/sqmgrctl}; do
+        dpkg-deb -x "$(made 'sqmgr-web_*.deb')" "$out/package/tree"
+        for program in "$out"/package/tree/usr/{sbin/sqmgr,sbin/sqmgr-web,bin/sqmgrctl}; do
                 spots=$(soft_spots "$program")
                 [ -z "$spots" ] || { echo "$program: $spots" && status=1; }
         done
@@ -87,12 +88,13 @@ package_hardening() {
 
 # In Debian 12 the units are below /lib, which is /usr/lib. RENEW_GOLDEN=1 writes the list anew: look at it.
 package_contents() {
-        local deb list=$top/tests/golden/package-contents
-        deb=$(made 'sqmgr_*.deb')
-        {
+        local name deb list=$top/tests/golden/package-contents
+        for name in sqmgr sqmgr-web; do
+                deb=$(made "${name}_*.deb")
+                echo "package $name"
                 dpkg-deb -c "$deb" | awk '$6 !~ "/$" { sub("^\\./lib/", "./usr/lib/", $6); print $1, $2, $6 }' | LC_ALL=C sort -k 3
-                dpkg-deb -I "$deb" conffiles | sed 's/^/conffile /'
-        } >"$out/package/contents"
+                dpkg-deb -I "$deb" conffiles 2>/dev/null | sed 's/^/conffile /'
+        done >"$out/package/contents"
         [ -z "${RENEW_GOLDEN-}" ] || cp "$out/package/contents" "$list"
         diff "$list" "$out/package/contents"
 }

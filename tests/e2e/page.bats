@@ -125,6 +125,7 @@ tells_of_both() { browse values >page.json && jq -e '(.findings | length) == 2 a
         for file in dist/uPlot.iife.min.js dist/uPlot.min.css LICENSE; do
                 cmp "$page_modules/uplot/$file" "$top/src/web/uplot/${file##*/}"
         done
+        [ ! -e "$top/debian" ] || cmp "$page_modules/uplot/dist/uPlot.iife.js" "$top/debian/missing-sources/uPlot.iife.js"
 }
 
 mailers_drain() { sqmgrctl status --json | jq -e '.fleets[1].rollout.draining == 2'; }
