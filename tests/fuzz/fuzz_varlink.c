@@ -11,7 +11,7 @@
 #include <sys/un.h>
 
 #define CLIENTS 3
-#define VIEWER  2
+#define VIEWER  1
 #define PIECES  4
 #define CHANGE  0xfe
 #define NOW     (1000 * USEC_PER_SEC)
@@ -257,9 +257,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 .userdata = control,
         };
         fuzz_check(server_new(event, &options, &server, error, sizeof(error)) == 0);
-        for (size_t i = 0; i < VIEWER; i++)
-                clients[i] = client_open(server);
-        clients[VIEWER] = client_open_view(server);
+        for (size_t i = 0; i < CLIENTS; i++)
+                clients[i] = i == VIEWER ? client_open_view(server) : client_open(server);
         talk(clients, &input);
 
         /* Whatever those did: another one is answered. */
