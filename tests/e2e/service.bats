@@ -80,13 +80,16 @@ metrics_changed() { [ "$(in_machine stat -c %y%i $metrics_file)" != "$1" ]; } # 
         [ "$(in_machine stat -c %a:%U $metrics_file)" = 644:root ]
         was=$(in_machine stat -c %y%i $metrics_file)
         wait_until 60 metrics_changed "$was"
-        unit stop sqmgr-metrics.timer
-        wait_until 60 unit_is sqmgr-metrics ActiveState inactive
-        was=$(in_machine stat -c %y%i $metrics_file)
+        # Away, and back: the file stays as it was, and goes on by itself.
         unit stop sqmgr
+        wait_until 60 unit_is sqmgr-metrics ExecMainStatus 3
+        was=$(in_machine stat -c %y%i $metrics_file)
         run ! unit start sqmgr-metrics.service
-        unit_is sqmgr-metrics ExecMainStatus 3
         run ! metrics_changed "$was"
+        unit start sqmgr
+        wait_until 60 metrics_changed "$was"
+        unit_is sqmgr-metrics ExecMainStatus 0
+        unit stop sqmgr-metrics.timer
         in_machine journalctl -u sqmgr-metrics -o cat | grep -F 'sqmgrctl: '
         run ! in_machine journalctl -u sqmgr-metrics -o cat -g '^Starting'
 }

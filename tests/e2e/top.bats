@@ -178,6 +178,21 @@ closed() { # CODE
         closed 0
 }
 
+@test "top on the socket of those who may only look shows all, and orders nothing" {
+        start_fleet 1
+        local pid
+        pid=$(fleet '.workers[0].pid')
+        SQMGR_SOCKET=$folder/sqmgr.read.sock open_terminal 120 24
+        open_top
+        press Q y
+        wait_until 10 shows 'not permitted'
+        press R y
+        wait_until 10 shows 'not permitted'
+        press q
+        closed 0
+        fleet_is '.generation == 1 and .workers[0].state == "active" and .workers[0].pid == '"$pid"
+}
+
 @test "top needs a terminal, and an sqmgr" {
         start_fleet 1
         run -2 sqmgrctl top
