@@ -23,6 +23,8 @@
 #define LINES      200
 #define LINES_MAX  ((size_t)256 * 1024)
 #define LINES_USEC (5 * USEC_PER_SEC)
+/* A journal is large, and is searched from the beginning each time. */
+#define LINES_AGAIN_USEC (5 * USEC_PER_SEC)
 
 struct show {
         struct ctl *ctl;
@@ -30,6 +32,7 @@ struct show {
         struct top_replies replies;
         char *lines;
         char lines_of[TOP_ID_MAX];
+        usec_t lines_at;
         usec_t looked_at; /* the last try */
         usec_t status_at;
         char error[TOP_TOLD_MAX];
@@ -98,8 +101,8 @@ static void write_lines(const struct ctl *ctl, const char *id, int fd)
         fflush(stdout);
 }
 
-/* Reads fd to its end into *ret. Returns CTL_DONE, or CTL_WOKEN where a key, a signal or the time came first.
- */
+/* Reads fd to its end into *ret. Returns CTL_DONE; CTL_TIMEOUT; or CTL_WOKEN where a key or a signal came
+ * first. */
 static int read_to_end(const struct show *show, int fd, char **ret)
 {
         _cleanup_free_ char *text = malloc(LINES_MAX + 1);
@@ -113,7 +116,11 @@ static int read_to_end(const struct show *show, int fd, char **ret)
                                        {.fd = show->ctl->key_fd, .events = POLLIN}};
                 int left = (int)(usec_sub(until, client_now()) / USEC_PER_MSEC);
 
-                if (poll(fds, ELEMENTSOF(fds), left) <= 0 || fds[1].revents != 0 || fds[2].revents != 0)
+                int r = poll(fds, ELEMENTSOF(fds), left);
+
+                if (r == 0)
+                        return CTL_TIMEOUT;
+                if (r < 0 || fds[1].revents != 0 || fds[2].revents != 0)
                         return CTL_WOKEN;
                 n = read(fd, text + length, LINES_MAX - length);
                 length += n > 0 ? (size_t)n : 0;
@@ -127,14 +134,26 @@ static int read_to_end(const struct show *show, int fd, char **ret)
         return CTL_DONE;
 }
 
-/* Whoever reads a log may take long, and reads it with the caller's rights: a process of its own. */
-static void read_lines(struct show *show)
+/* Takes lines, or NULL where there are none. */
+static void keep_lines(struct show *show, char *lines)
+{
+        if (!lines)
+                return;
+        free(show->lines);
+        show->lines = lines;
+        show->lines_at = client_now();
+        snprintf(show->lines_of, sizeof(show->lines_of), "%s", show->top.chosen);
+}
+
+/* Whoever reads a log may take long, and reads it with the caller's rights: a process of its own. Returns
+ * CTL_DONE or CTL_WOKEN. */
+static int read_lines(struct show *show)
 {
         char *lines = NULL;
-        int ends[2];
+        int ends[2], r = CTL_DONE;
 
         if (pipe2(ends, O_CLOEXEC) < 0)
-                return;
+                return CTL_DONE;
         fflush(stdout);
         pid_t pid = fork();
         if (pid == 0) {
@@ -144,15 +163,22 @@ static void read_lines(struct show *show)
         close_fd(ends[1]);
         if (pid > 0) {
                 (void)setpgid(pid, pid);
-                if (read_to_end(show, ends[0], &lines) == CTL_DONE) {
-                        free(show->lines);
-                        show->lines = lines;
-                        snprintf(show->lines_of, sizeof(show->lines_of), "%s", show->top.chosen);
-                }
+                r = read_to_end(show, ends[0], &lines);
                 (void)kill(-pid, SIGKILL);
                 (void)waitpid(pid, NULL, 0);
         }
         close_fd(ends[0]);
+        if (r == CTL_TIMEOUT)
+                lines = strdup("its log takes long to read: 'sqmgrctl logs' shows it\n");
+        keep_lines(show, lines);
+        return r == CTL_WOKEN ? CTL_WOKEN : CTL_DONE;
+}
+
+/* What is shown of the chosen worker is not that old. */
+static bool has_lines(const struct show *show)
+{
+        return strcmp(show->lines_of, show->top.chosen) == 0 &&
+               usec_add(show->lines_at, LINES_AGAIN_USEC) > client_now();
 }
 
 static int look_at_worker(struct show *show)
@@ -165,8 +191,7 @@ static int look_at_worker(struct show *show)
                 return ask(show, "GetJobs",
                            json_pack("{s:[s%]}", "fleets", top->chosen, strcspn(top->chosen, "/")),
                            &show->replies.jobs);
-        read_lines(show);
-        return CTL_DONE;
+        return has_lines(show) ? CTL_DONE : read_lines(show);
 }
 
 /* Asks for what is shown. A key comes first: then it is asked again behind that. */

@@ -16,6 +16,7 @@ type_line() { tmux_do send-keys -t t "$1" Enter; }
 press() { tmux_do send-keys -t t "$@"; } # KEY...
 picture() { tmux_do capture-pane -p -t t "$@"; }
 shows() { picture | grep -q -e "$1"; } # PATTERN
+shows_twice() { [ "$(picture | grep -c -e "$1")" = 2 ]; } # PATTERN
 coloured() { picture -e | grep -q $'\033'; }
 has_cursor() { [ "$(tmux_do display-message -p -t t '#{cursor_flag} #{alternate_on}')" = '1 0' ]; }
 
@@ -162,12 +163,15 @@ closed() { # CODE
         wait "$sqmgr_pid" || true
         wait_until 10 shows 'This is how it was [0-9]*s ago; trying again'
         shows default/2
-        press Q y
-        wait_until 10 shows 'sqmgr'
+        press Q
+        wait_until 10 shows 'Quiet default/1?'
+        press y
+        # It is told below, too.
+        wait_until 10 shows_twice 'nobody answers on'
         start_sqmgr
         wait_until 10 not shows 'trying again'
-        shows default/2
-        ready 2
+        wait_until 10 shows default/2
+        wait_until 20 ready 2
         kill -STOP "$sqmgr_pid"
         wait_until 20 shows 'has not answered within 3s'
         press m
