@@ -182,6 +182,46 @@ closed() { # CODE
         closed 0
 }
 
+# Answers each call with the same, as no sqmgr would.
+hostile_server() {
+        cat >hostile.py <<'END'
+import json, os, socket
+evil = "\x1b]0;stolen\x07\x1b[2J\x1b[31mred\x9b1m\r\nnext"
+worker = {"id": "w/1", "pid": 1, "state": evil, "ready": True, "waits_for": evil, "uptime_seconds": 1.0, "state_seconds": 1.0}
+fleet = {"name": evil, "framework": evil, "state": evil, "state_text": evil, "waits_for": evil, "workers": [worker]}
+job = {"class": evil, "jid": evil, "queue": evil, "worker": "w/1", "started_at": None}
+event = {"at": 1.0, "event": evil, "level": evil, "worker": "w/1", "text": evil}
+reply = {"version": evil, "redis": [], "fleets": [fleet], "jobs": [job], "errors": [evil], "events": [event]}
+server = socket.socket(socket.AF_UNIX)
+server.bind(os.environ["SQMGR_SOCKET"])
+server.listen()
+while True:
+    client = server.accept()[0]
+    if client.recv(65536):
+        client.sendall(json.dumps({"parameters": reply}).encode() + b"\0")
+        client.recv(1)
+    client.close()
+END
+        launch hostile python3 -B hostile.py
+}
+
+@test "top: what a hostile sqmgr says reaches no terminal as it is" {
+        hostile_server
+        wait_until 10 test -S "$SQMGR_SOCKET"
+        open_terminal 120 24
+        type_line 'stty -g >before; script -qc "sqmgrctl top" bytes; echo code $?; stty -g >after'
+        wait_until 10 shows '^>  w/1'
+        shows '?\]0;stolen??\[2J'
+        press Enter
+        wait_until 10 shows '\[1 jobs\]'
+        wait_until 10 shows 'CLASS'
+        press Tab
+        wait_until 10 shows '^1970.*stolen'
+        press q
+        closed 0
+        run ! grep -aF -e $'\033]' -e $'\007' -e $'\302\233' bytes
+}
+
 @test "top on the socket of those who may only look shows all, and orders nothing" {
         start_fleet 1
         local pid
