@@ -34,7 +34,7 @@ struct web {
         double *marked_at;         /* of each instance: what is older has its mark already */
         struct stream api, live;
         sd_event_source *comment;
-        struct rendered status, page;
+        struct rendered status, page, history_of[_HISTORY_RANGE_MAX];
         usec_t sampled_at, published_at;
 };
 
@@ -242,12 +242,12 @@ static void answer_text(struct http_request *request, const char *type, struct s
 }
 
 /* Where memory is short the request gets no answer, and its connection ends. */
-static struct shared *keep(struct web *web, struct rendered *rendered,
+static struct shared *keep(struct web *web, struct rendered *rendered, usec_t within,
                            struct shared *(*render)(const struct web *web))
 {
         usec_t now = now_of(web, CLOCK_MONOTONIC);
 
-        if (!rendered->text || usec_sub(now, rendered->at) > RENDER_KEEP_USEC) {
+        if (!rendered->text || usec_sub(now, rendered->at) > within) {
                 shared_drop(rendered->text);
                 rendered->text = render(web);
                 rendered->at = now;
@@ -257,7 +257,7 @@ static struct shared *keep(struct web *web, struct rendered *rendered,
 
 static void get_page(struct web *web, struct http_request *request)
 {
-        struct shared *text = keep(web, &web->page, render_whole);
+        struct shared *text = keep(web, &web->page, RENDER_KEEP_USEC, render_whole);
 
         watch_look(web->watch);
         if (text)
@@ -270,7 +270,7 @@ static void get_page(struct web *web, struct http_request *request)
 static void get_status(struct web *web, struct http_request *request)
 {
         watch_look(web->watch);
-        answer_text(request, "application/json", keep(web, &web->status, render_status));
+        answer_text(request, "application/json", keep(web, &web->status, RENDER_KEEP_USEC, render_status));
 }
 
 static void get_events(struct web *web, struct http_request *request)
@@ -291,8 +291,35 @@ static void get_live(struct web *web, struct http_request *request)
         watch_set_viewers(web->watch, web->api.n + web->live.n);
 }
 
+static struct shared *render_history(const struct web *web, enum history_range range)
+{
+        _cleanup_json_ json_t *document = history_json(web->history, range, now_of(web, CLOCK_REALTIME));
+
+        return shared_json(document);
+}
+
+static struct shared *render_hour(const struct web *web)
+{
+        return render_history(web, HISTORY_HOUR);
+}
+
+static struct shared *render_day(const struct web *web)
+{
+        return render_history(web, HISTORY_DAY);
+}
+
+static struct shared *render_month(const struct web *web)
+{
+        return render_history(web, HISTORY_MONTH);
+}
+
+/* A month of many fleets is megabytes, and takes a quarter of a second: it is made once for all who ask until
+ * the next sample. */
 static void get_history(struct web *web, struct http_request *request)
 {
+        static struct shared *(*const renders[])(const struct web *web) = {
+                [HISTORY_HOUR] = render_hour, [HISTORY_DAY] = render_day, [HISTORY_MONTH] = render_month};
+        static_assert(ELEMENTSOF(renders) == _HISTORY_RANGE_MAX, "renders");
         const char *name = http_argument(request, "range");
         int range = name ? history_range_find(name) : HISTORY_HOUR;
 
@@ -300,11 +327,9 @@ static void get_history(struct web *web, struct http_request *request)
                 http_answer_sentence(request, MHD_HTTP_BAD_REQUEST, "range is hour, day or month");
                 return;
         }
-        _cleanup_json_ json_t *document =
-                history_json(web->history, (enum history_range)range, now_of(web, CLOCK_REALTIME));
-        _cleanup_shared_ struct shared *text = shared_json(document);
         watch_look(web->watch);
-        answer_text(request, "application/json", text);
+        answer_text(request, "application/json",
+                    keep(web, &web->history_of[range], SAMPLE_USEC, renders[range]));
 }
 
 static void get_healthz(struct web *web _unused_, struct http_request *request)
@@ -468,6 +493,8 @@ struct web *web_free(struct web *web)
         watch_free(web->watch);
         shared_drop(web->status.text);
         shared_drop(web->page.text);
+        for (size_t i = 0; i < ELEMENTSOF(web->history_of); i++)
+                shared_drop(web->history_of[i].text);
         stream_done(&web->api);
         stream_done(&web->live);
         history_file_close(web->file);
