@@ -331,7 +331,7 @@
     for (const mark of marks) {
       const row = document.createElement("li");
       const at = new Date(mark.at * 1000).toISOString();
-      const time = element("time", `${at.slice(0, 10)} ${at.slice(11, 19)}`);
+      const time = element("time", `${at.slice(0, 10)} ${at.slice(11, 19)} UTC`);
       time.dateTime = at;
       row.append(time, element("b", mark.event), ` ${mark.text}`);
       list.append(row);
