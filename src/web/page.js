@@ -215,8 +215,8 @@
     let limit = 0;
     for (const fleet of document.querySelectorAll(".fleet")) {
       if (of !== "" && fleet.dataset.key !== of) continue;
-      if (Number(fleet.dataset.limit) <= 0) return null;
-      limit += Number(fleet.dataset.limit);
+      if (Number(fleet.dataset.threshold) <= 0) return null;
+      limit += Number(fleet.dataset.threshold) * Number(fleet.dataset.target);
     }
     return limit > 0 ? limit : null;
   }

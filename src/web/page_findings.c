@@ -146,7 +146,7 @@ static void find_crash(const struct search *search, const json_t *fleet)
         text = reply_string(json_object_get(fleet, "crash"), "text");
         if (fails)
                 snprintf(title, sizeof(title), "%.100s: workers do not stay, %lld of %lld active", name,
-                         reply_integer(fleet, "active"), reply_integer(fleet, "target"));
+                         page_integer(fleet, "active"), page_integer(fleet, "target"));
         else
                 snprintf(title, sizeof(title), "%.100s: recovers from crashes", name);
         tell(search,
@@ -163,15 +163,15 @@ static void find_crash(const struct search *search, const json_t *fleet)
 /* A count that is not met, where nothing else explains it. */
 static void find_shortage(const struct search *search, const json_t *fleet)
 {
-        long long active = reply_integer(fleet, "active"), target = reply_integer(fleet, "target"),
-                  starting = reply_integer(fleet, "starting");
+        long long active = page_integer(fleet, "active"), target = page_integer(fleet, "target"),
+                  starting = page_integer(fleet, "starting");
         const char *name = reply_string(fleet, "name");
         char title[TITLE_MAX], command[PAGE_COMMAND_MAX];
 
         if (!fleet_is_to_run(fleet) || active >= target || crash_state_is(fleet, "failing"))
                 return;
         /* Those that hang are told by themselves. */
-        if (reply_integer(fleet, "hung") > 0 && active + starting + reply_integer(fleet, "hung") >= target)
+        if (page_integer(fleet, "hung") > 0 && active + starting + page_integer(fleet, "hung") >= target)
                 return;
         bool comes = active + starting >= target;
         if (comes)
@@ -252,7 +252,7 @@ static void find_rest(const struct search *search, const json_t *fleet)
         char title[TITLE_MAX], command[PAGE_COMMAND_MAX];
 
         /* Where the count is not met that has been told. */
-        if (fleet_is_held(fleet) && reply_integer(fleet, "active") >= reply_integer(fleet, "target")) {
+        if (fleet_is_held(fleet) && page_integer(fleet, "active") >= page_integer(fleet, "target")) {
                 snprintf(title, sizeof(title), "%.100s: it is held up", name);
                 tell(search,
                      &(struct finding){.level = PAGE_LOOK, .fleet = name, .title = title, .text = waits_for});

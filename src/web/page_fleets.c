@@ -11,12 +11,17 @@
 
 #define WHY_MAX 640
 
+/* What is beyond is as much too much. */
+#define SHARE_MAX 100.0
+
 /* Who is seen first. */
 enum rank { RANK_TROUBLE, RANK_OVER, RANK_MOVES, RANK_SETTLED, _RANK_MAX };
 
 static double memory_share(const json_t *worker, long long threshold)
 {
-        return threshold > 0 ? (double)reply_integer(worker, "memory_bytes") / (double)threshold : 0;
+        return threshold > 0
+                       ? MIN((double)page_integer(worker, "memory_bytes") / (double)threshold, SHARE_MAX)
+                       : 0;
 }
 
 static enum rank worker_rank(const json_t *worker, long long threshold)
@@ -70,7 +75,7 @@ static void put_id(FILE *out, const char *id)
 
 static void put_busy(FILE *out, const json_t *worker)
 {
-        long long concurrency = reply_integer(worker, "concurrency"), busy = reply_integer(worker, "busy");
+        long long concurrency = page_integer(worker, "concurrency"), busy = page_integer(worker, "busy");
 
         if (concurrency > 0)
                 html_print(out, "<td class=\"number\">%lld/%lld</td>", busy, concurrency);
@@ -87,7 +92,7 @@ static void put_memory(FILE *out, const json_t *worker, long long threshold)
         char memory[FORMAT_MAX];
 
         html_print(out, "<td class=\"number memory\"><data value=\"%lld\">%s</data>",
-                   reply_integer(worker, "memory_bytes"), reply_memory(worker, memory));
+                   page_integer(worker, "memory_bytes"), reply_memory(worker, memory));
         if (threshold > 0 && share > 0) {
                 html_print(out, " <span class=\"share %s\">%lld%%</span>", share_kind(share),
                            (long long)(share * 100));
@@ -111,7 +116,7 @@ static void put_worker(FILE *out, const json_t *worker, long long threshold)
         put_memory(out, worker, threshold);
         html_print(out, "<td class=\"number spare\">%s</td>", reply_seconds(worker, "uptime_seconds", span));
         html_print(out, "<td class=\"number spare\">%lld</td><td class=\"number spare\">%lld</td></tr>",
-                   reply_integer(worker, "generation"), reply_integer(worker, "pid"));
+                   page_integer(worker, "generation"), page_integer(worker, "pid"));
         if (why[0] != '\0')
                 html_print(out,
                            "<tr class=\"why\" data-key=\"%s why\"><td colspan=\"4\">%s</td><td "
@@ -127,7 +132,7 @@ struct slice {
 
 static void put_workers(FILE *out, const json_t *fleet, const struct slice *slice)
 {
-        long long threshold = reply_integer(fleet, "memory_threshold_bytes");
+        long long threshold = page_integer(fleet, "memory_threshold_bytes");
         const json_t *worker;
         size_t i, at = 0;
 
@@ -164,7 +169,7 @@ struct census {
 static struct census take_census(const json_t *fleet)
 {
         struct census census = {0};
-        long long threshold = reply_integer(fleet, "memory_threshold_bytes");
+        long long threshold = page_integer(fleet, "memory_threshold_bytes");
         const json_t *worker;
         size_t i;
 
@@ -176,10 +181,10 @@ static struct census take_census(const json_t *fleet)
                 census.settled += settled;
                 census.outdated += settled && reply_is_true(worker, "outdated");
                 census.ready += settled && reply_is_true(worker, "ready");
-                census.busy += reply_integer(worker, "busy");
-                census.concurrency += reply_integer(worker, "concurrency");
+                census.busy += page_integer(worker, "busy");
+                census.concurrency += page_integer(worker, "concurrency");
                 census.tells_busy |= json_is_integer(json_object_get(worker, "busy"));
-                census.fattest = MAX(census.fattest, reply_integer(worker, "memory_bytes"));
+                census.fattest = MAX(census.fattest, page_integer(worker, "memory_bytes"));
         }
         return census;
 }
@@ -212,12 +217,12 @@ static void put_folded(FILE *out, const json_t *fleet, const struct census *cens
 
 static void put_memory_fact(FILE *out, const json_t *fleet, const struct census *census)
 {
-        long long threshold = reply_integer(fleet, "memory_threshold_bytes");
-        double share = threshold > 0 ? (double)census->fattest / (double)threshold : 0;
+        long long threshold = page_integer(fleet, "memory_threshold_bytes");
+        double share = threshold > 0 ? MIN((double)census->fattest / (double)threshold, SHARE_MAX) : 0;
         char memory[FORMAT_MAX], limit[FORMAT_MAX];
 
         html_print(out, "<li><b><data value=\"%lld\">%s</data></b> memory%s",
-                   reply_integer(fleet, "memory_bytes"), reply_memory(fleet, memory),
+                   page_integer(fleet, "memory_bytes"), reply_memory(fleet, memory),
                    threshold > 0 && census->fattest > 0 ? ", " : "");
         if (threshold > 0 && census->fattest > 0) {
                 html_print(out, "<span class=\"share %s\">largest %lld%% of %s</span>", share_kind(share),
@@ -230,16 +235,16 @@ static void put_memory_fact(FILE *out, const json_t *fleet, const struct census 
 static void put_facts(FILE *out, const json_t *fleet, const struct census *census)
 {
         static const char *const others[] = {"starting", "hung", "quiet", "stopping"};
-        long long active = reply_integer(fleet, "active"), target = reply_integer(fleet, "target");
+        long long active = page_integer(fleet, "active"), target = page_integer(fleet, "target");
         const char *scaled = reply_string(fleet, "scaled_text");
         char restart[REPLY_ROLLOUT_MAX];
 
         html_print(out, "<ul class=\"facts\"><li><b>%lld of %lld</b> active", active, target);
         if (scaled[0] != '\0')
-                html_print(out, " (file: %lld; %s)", reply_integer(fleet, "configured"), scaled);
+                html_print(out, " (file: %lld; %s)", page_integer(fleet, "configured"), scaled);
         for (size_t i = 0; i < ELEMENTSOF(others); i++)
-                if (reply_integer(fleet, others[i]) > 0)
-                        html_print(out, ", %lld %s", reply_integer(fleet, others[i]), others[i]);
+                if (page_integer(fleet, others[i]) > 0)
+                        html_print(out, ", %lld %s", page_integer(fleet, others[i]), others[i]);
         page_bar(out, (double)active, (double)target, active >= target ? "fine" : "over");
         fputs("</li>", out);
         if (census->tells_busy) {
@@ -251,7 +256,7 @@ static void put_facts(FILE *out, const json_t *fleet, const struct census *censu
         fputs("</li>", out);
         put_memory_fact(out, fleet, census);
         reply_rollout(json_object_get(fleet, "rollout"), restart);
-        html_print(out, "<li><b>generation %lld</b>%s%s</li></ul>", reply_integer(fleet, "generation"),
+        html_print(out, "<li><b>generation %lld</b>%s%s</li></ul>", page_integer(fleet, "generation"),
                    restart[0] != '\0' ? ", " : "", restart);
 }
 
@@ -299,10 +304,10 @@ static void put_fleet(FILE *out, const json_t *fleet, const json_t *instance, bo
 
         html_print(out,
                    "<section class=\"fleet\" data-key=\"%s %s\" data-socket=\"%s\" data-fleet=\"%s\" "
-                   "data-limit=\"%lld\">",
+                   "data-threshold=\"%lld\" data-target=\"%lld\">",
                    reply_string(instance, "socket"), reply_string(fleet, "name"),
                    reply_string(instance, "socket"), reply_string(fleet, "name"),
-                   reply_integer(fleet, "memory_threshold_bytes") * reply_integer(fleet, "target"));
+                   page_integer(fleet, "memory_threshold_bytes"), page_integer(fleet, "target"));
         put_name(out, fleet, instance, several);
         put_facts(out, fleet, &census);
         fputs("</div>", out);

@@ -38,7 +38,7 @@ static void put_instance(FILE *out, const json_t *instance)
                 return;
         }
         html_print(out, "<p>sqmgr %s, pid %lld, up %s, at %s", reply_string(status, "version"),
-                   reply_integer(status, "pid"), reply_seconds(status, "uptime_seconds", span),
+                   page_integer(status, "pid"), reply_seconds(status, "uptime_seconds", span),
                    reply_string(instance, "socket"));
         json_array_foreach(json_object_get(status, "redis"), i, redis)
         {

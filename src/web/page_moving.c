@@ -18,7 +18,7 @@ static bool has_story(const json_t *fleet)
 
         return strcmp(state, "running") == 0 || strcmp(state, "halted") == 0 ||
                (strcmp(state, "done") == 0 &&
-                reply_integer(json_object_get(fleet, "rollout"), "draining") > 0);
+                page_integer(json_object_get(fleet, "rollout"), "draining") > 0);
 }
 
 static bool event_is_of(const json_t *event, const char *socket, const char *fleet)
@@ -83,16 +83,15 @@ static void put_story(FILE *out, const struct page *page, const char *socket, co
 static void put_restart(FILE *out, const struct page *page, const char *socket, const json_t *fleet)
 {
         const json_t *rollout = json_object_get(fleet, "rollout");
-        long long replaced = reply_integer(rollout, "replaced"),
-                  outdated = reply_integer(rollout, "outdated"),
-                  draining = reply_integer(rollout, "draining");
+        long long replaced = page_integer(rollout, "replaced"), outdated = page_integer(rollout, "outdated"),
+                  draining = page_integer(rollout, "draining");
         const char *name = reply_string(fleet, "name"), *waits_for = reply_string(fleet, "waits_for");
         bool halted = strcmp(rollout_state(fleet), "halted") == 0;
 
         html_print(out,
                    "<section class=\"restart\" data-key=\"restart %s %s\"><h3>%s: restart to generation %lld "
                    "%s</h3>",
-                   socket, name, name, reply_integer(rollout, "generation"), rollout_state(fleet));
+                   socket, name, name, page_integer(rollout, "generation"), rollout_state(fleet));
         html_print(out, "<p class=\"progress\"><b>%lld replaced, %lld outdated, %lld draining</b>", replaced,
                    outdated, draining);
         page_bar(out, (double)replaced, (double)(replaced + outdated), halted ? "over" : "fine");
@@ -111,7 +110,7 @@ static bool put_passers(FILE *out, const char *socket, const json_t *fleet)
         bool any = false;
 
         for (size_t i = 0; i < ELEMENTSOF(states); i++) {
-                long long n = reply_integer(fleet, states[i]);
+                long long n = page_integer(fleet, states[i]);
 
                 if (n <= 0)
                         continue;

@@ -13,6 +13,12 @@ struct page {
         usec_t now; /* realtime */
 };
 
+/* As reply_integer(), held within bounds in which sums of them are numbers, too: it is whatever was told. */
+static inline long long page_integer(const json_t *object, const char *key)
+{
+        return MAX(0, MIN(reply_integer(object, key), 1LL << 50));
+}
+
 /* PAGE_UNKNOWN is of what is not heard of any more. */
 enum page_level { PAGE_UNKNOWN, PAGE_WELL, PAGE_LOOK, PAGE_ACT, _PAGE_LEVEL_MAX };
 

@@ -13,7 +13,7 @@ static void put_queue(FILE *out, const json_t *queue)
         char span[FORMAT_MAX];
 
         html_print(out, "<tr data-key=\"%s\"><th scope=\"row\">%s</th><td class=\"number\">%lld</td>", name,
-                   name, reply_integer(queue, "size"));
+                   name, page_integer(queue, "size"));
         html_print(out, "<td class=\"number\">%s</td><td>%s</td></tr>",
                    json_is_number(latency) ? reply_seconds(queue, "latency_seconds", span) : "-",
                    reply_is_true(queue, "paused") ? "paused" : "");
@@ -51,8 +51,8 @@ static void put_redis(FILE *out, const json_t *redis, const json_t *instance, bo
                 return;
         }
         html_print(out, "<p class=\"sets\">retry %lld, scheduled %lld, dead %lld</p>",
-                   reply_integer(redis, "retry"), reply_integer(redis, "schedule"),
-                   reply_integer(redis, "dead"));
+                   page_integer(redis, "retry"), page_integer(redis, "schedule"),
+                   page_integer(redis, "dead"));
         if (n > 0)
                 put_table(out, redis, 0, seen);
         if (n > seen) {
@@ -60,9 +60,9 @@ static void put_redis(FILE *out, const json_t *redis, const json_t *instance, bo
                 put_table(out, redis, seen, n);
                 fputs("</details>", out);
         }
-        if (reply_integer(redis, "queues_left_out") > 0)
+        if (page_integer(redis, "queues_left_out") > 0)
                 html_print(out, "<p class=\"note\">%lld more are not read.</p>",
-                           reply_integer(redis, "queues_left_out"));
+                           page_integer(redis, "queues_left_out"));
         fputs("</div>", out);
 }
 

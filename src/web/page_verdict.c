@@ -153,12 +153,12 @@ static void add_fleet(struct sum *sum, const json_t *fleet)
         size_t i;
 
         sum->fleets++;
-        sum->active += reply_integer(fleet, "active");
-        sum->target += reply_integer(fleet, "target");
+        sum->active += page_integer(fleet, "active");
+        sum->target += page_integer(fleet, "target");
         sum->restarts += strcmp(reply_string(json_object_get(fleet, "rollout"), "state"), "running") == 0;
         json_array_foreach(json_object_get(fleet, "workers"), i, worker)
         {
-                sum->busy += reply_integer(worker, "busy");
+                sum->busy += page_integer(worker, "busy");
         }
 }
 

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What is beyond, 300 years, is as long. */
+#define SECONDS_MAX 1e10
+
 const char *reply_string(const json_t *object, const char *key)
 {
         const char *text = json_string_value(json_object_get(object, key));
@@ -25,7 +28,7 @@ usec_t reply_usec(const json_t *object, const char *key)
 {
         double seconds = json_number_value(json_object_get(object, key));
 
-        return seconds > 0 ? (usec_t)(seconds * (double)USEC_PER_SEC) : 0;
+        return seconds > 0 ? (usec_t)(MIN(seconds, SECONDS_MAX) * (double)USEC_PER_SEC) : 0;
 }
 
 const char *reply_seconds(const json_t *object, const char *key, char *text)
