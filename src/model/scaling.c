@@ -13,6 +13,9 @@
 /* However late it is, what waits is given that part of its target: more workers would boot too late to help
  * those jobs, and be too many for the next ones. */
 #define LEAST_LEFT 2
+/* Late is what has waited for that part of its target: a boot is to come, and another where one was not
+ * enough. */
+#define LATE 3
 
 static double seconds(usec_t usec)
 {
@@ -154,10 +157,10 @@ static bool is_on_course(const struct scaling *scaling, const struct scaling_ver
 static double late(const struct scaling *scaling, const struct scaling_reading *reading,
                    const struct scaling_verdict *verdict)
 {
-        if (2 * verdict->age <= verdict->target || reading->busy < FULL * reading->threads ||
+        if (LATE * verdict->age <= verdict->target || reading->busy < FULL * reading->threads ||
             is_on_course(scaling, verdict))
                 return 0;
-        return reading->threads * MIN(2 * seconds(verdict->age) / seconds(verdict->target), 2.0);
+        return reading->threads * MIN(LATE * seconds(verdict->age) / seconds(verdict->target), 2.0);
 }
 
 /* The greatest need of the last `within`, this one included. */

@@ -9,9 +9,9 @@
  * What waits: a thread that is free at once begins 1 + left / service jobs in the time that is left for them,
  * so (waiting + running) / (1 + left / service) threads begin all in time, be a job short or of hours.
  *
- * Being late: all threads run jobs, the oldest job has waited for more than half its target, and at this pace
- * the others will not begin in theirs. So a service time that is not known, or is that of other jobs,
- * misleads for a while and never for good.
+ * Being late: all threads run jobs, the oldest job has waited for more than a third of its target, and at
+ * this pace the others will not begin in theirs. So a service time that is not known, or is that of other
+ * jobs, misleads for a while and never for good.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 #include "base/usec.h"
 
 /* Over so long rates are averaged, and a service time by them needs half of it. */
-#define SCALING_AVERAGE_USEC (60 * USEC_PER_SEC)
+#define SCALING_AVERAGE_USEC (40 * USEC_PER_SEC)
 /* The greatest needs of a while, in so many parts of it. */
 #define SCALING_SLOTS 16
 

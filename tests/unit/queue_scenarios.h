@@ -79,11 +79,11 @@ static const struct scenario scenarios[] = {
 };
 
 /* What the rule may lose to a fleet that has its most workers always: two looks and the beats between them
- * tell of a burst, or half of its target where it is not known what a job takes; and each doubling from the
- * least to the most takes a boot. */
+ * tell of a burst, or a third of its target where it is not known what a job takes; and each doubling from
+ * the least to the most takes a boot. */
 static inline double margin_of(const struct scenario *scenario)
 {
-        double margin = 2 * LOOK + BEAT + (scenario->blind ? scenario->targets[0] / 2 : 0);
+        double margin = 2 * LOOK + BEAT + (scenario->blind ? scenario->targets[0] / 3 : 0);
 
         for (unsigned count = scenario->sites[0].min; count < scenario->sites[0].max; count *= 2)
                 margin += scenario->boot;

@@ -259,7 +259,7 @@ static inline void begin_job(struct run *run, size_t q, double *free_at)
 {
         size_t head = run->heads[q]++;
         const struct arrival *job = &run->arrivals[q].list[head];
-        double start = MAX(*free_at, job->at), wait = start - job->at;
+        double start = MAX(MAX(*free_at, job->at), run->now), wait = start - job->at;
 
         *free_at = start + job->service;
         run->begun++;
@@ -269,7 +269,8 @@ static inline void begin_job(struct run *run, size_t q, double *free_at)
                 run->waits[q][head] = (float)wait;
 }
 
-/* The thread that is free before all others, of a worker that takes jobs; NULL: there is none. */
+/* A thread that is free now, else the one that will be before all others, of a worker that takes jobs; NULL:
+ * there is none. */
 static inline double *first_free(struct run *run, struct machine **ret_machine)
 {
         double *first = NULL;
@@ -280,11 +281,14 @@ static inline double *first_free(struct run *run, struct machine **ret_machine)
 
                         if (!machine->used || machine->draining || machine->active_at > run->now)
                                 continue;
-                        for (size_t t = 0; t < run->scenario->concurrency; t++)
-                                if (!first || machine->free_at[t] < *first) {
-                                        first = &machine->free_at[t];
-                                        *ret_machine = machine;
-                                }
+                        for (size_t t = 0; t < run->scenario->concurrency; t++) {
+                                if (first && machine->free_at[t] >= *first)
+                                        continue;
+                                first = &machine->free_at[t];
+                                *ret_machine = machine;
+                                if (*first <= run->now)
+                                        return first;
+                        }
                 }
         return first;
 }

