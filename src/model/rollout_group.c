@@ -96,13 +96,21 @@ enum rollout_word_said rollout_group_say(struct rollout_group *group, usec_t now
         return group->said = word(group, now);
 }
 
+/* Nobody has counted up to that, as far as this host can know. */
+static bool is_forged(const struct rollout_group *group, uint64_t number)
+{
+        return group->number > 0 ? number >= group->number + JUMP_MAX : number >= FIRST_MAX;
+}
+
 uint64_t rollout_group_next(const struct rollout_group *group, const struct rollout_reply *reply)
 {
-        uint64_t top = MAX(reply->number, reply->high);
-        bool forged =
-                group->number > 0 ? top > group->number && top - group->number >= JUMP_MAX : top >= FIRST_MAX;
+        uint64_t top = group->number;
 
-        return (forged ? group->number : MAX(top, group->number)) + 1;
+        if (!is_forged(group, reply->number))
+                top = MAX(top, reply->number);
+        if (!is_forged(group, reply->high))
+                top = MAX(top, reply->high);
+        return top + 1;
 }
 
 void rollout_group_observe_failure(struct rollout_group *group, const char *why)
@@ -158,9 +166,7 @@ static enum rollout_act follow(struct rollout_group *group, const struct rollout
 static bool is_newer(struct rollout_group *group, const struct rollout_reply *reply, usec_t now)
 {
         if (reply->number > group->number) {
-                uint64_t max = group->number > 0 ? group->number + JUMP_MAX : FIRST_MAX;
-
-                if (reply->number < max)
+                if (!is_forged(group, reply->number))
                         return true;
                 group->trouble = ROLLOUT_TROUBLE_FORGED;
                 return false;

@@ -105,6 +105,8 @@ const char rollout_script[] =
         "    if r('TYPE', KEYS[i]).ok ~= kind then r('DEL', KEYS[i]) end\n"
         "  end\n"
         "end\n"
+        /* A number that was never counted up to is a forger's. */
+        "local function beyond(top, n) return top - n >= 2^32 end\n"
         "local known, known_id = whole(get('number')), get('id')\n"
         "local given = whole(number)\n"
         "if op == 'show' then return reply('ok') end\n"
@@ -130,9 +132,11 @@ const char rollout_script[] =
         "  local state = judge()\n"
         "  local active = state == 'running' or state == 'halted'\n"
         "  if state_of(host) < 0 then r('ZADD', states, state == 'done' and DONE or WAITING, host) end\n"
-        /* An epoch that Redis has lost, and a host has seen: what is there now is older, and must not go on. */
-        "  if given > known then\n"
-        "    if given > whole(get('high')) then r('HSET', epoch, 'high', count(given)) end\n"
+        /* An epoch that Redis has lost, and a host has seen: what is there now is older, or a forger's, and must not
+         * go on. */
+        "  if given > known or (given > 0 and beyond(known, given)) then\n"
+        "    local high = whole(get('high'))\n"
+        "    if given > high or beyond(high, given) then r('HSET', epoch, 'high', count(given)) end\n"
         "    if state ~= 'aborted' then\n"
         "      r('HSET', epoch, 'state', 'aborted', 'error', ('Redis has lost epoch ' .. count(given) ..\n"
         "        ', which ' .. host .. ' had seen: begin anew'):sub(1, TEXT))\n"
@@ -147,7 +151,9 @@ const char rollout_script[] =
         "    put(host, WAITING, '')\n"
         "  elseif word == 'want' and mine == WAITING and state == 'running' then\n"
         "    local last = now - (tonumber(get('taken')) or 0)\n"
-        "    if amount(ROLLING, LOST) < places() and (last >= 1 or last < 0) then\n"
+        "    local wait = (tonumber(get('from')) or 0) - now\n"
+        "    if amount(ROLLING, LOST) < places() and (last >= 1 or last < 0) and\n"
+        "      (wait <= 0 or wait > LEASE) then\n"
         "      put(host, ROLLING, '')\n"
         "      r('HSET', epoch, 'taken', text(now))\n"
         "    end\n"
@@ -163,9 +169,10 @@ const char rollout_script[] =
         "  return reply('ok')\n"
         "end\n"
         "if op == 'begin' then\n"
-        /* A number that was never counted up to is a forger's, and holds up nobody. */
-        "  local top = math.max(known, whole(get('high')))\n"
-        "  if given == 0 or id == '' or (given <= top and top - given < 2^32) then return reply('old') end\n"
+        "  if given == 0 or id == '' then return reply('old') end\n"
+        "  for _, top in ipairs({known, whole(get('high'))}) do\n"
+        "    if given <= top and not beyond(top, given) then return reply('old') end\n"
+        "  end\n"
         "  judge()\n"
         "  r('ZREMRANGEBYSCORE', seen, '-inf', text(now - GONE))\n"
         "  r('ZREMRANGEBYSCORE', seen, '(' .. text(now), '+inf')\n"
@@ -186,6 +193,8 @@ const char rollout_script[] =
         "  r('HSET', epoch, 'number', count(given), 'id', id, 'state', 'running', 'by', host, 'at', text(now),\n"
         "    'asked', ARGV[6], 'hosts', count(math.max(most, 1)), 'canary', ARGV[7], 'failures', ARGV[8],\n"
         "    'release', ARGV[9], 'mac', ARGV[10])\n"
+        /* Where Redis has lost an epoch, who still rolls for that has a lease to say so. */
+        "  if given ~= known + 1 then r('HSET', epoch, 'from', text(now + LEASE)) end\n"
         "  return reply('ok')\n"
         "end\n"
         "if given ~= known or id ~= known_id then return reply('old') end\n"

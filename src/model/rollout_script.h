@@ -10,9 +10,10 @@
  *
  * itself     hash: the newest rollout, an epoch: `number` and `id`, `state` and `error`, who began it (`by`)
  *            and when (`at`), what it was begun with (`asked`, and `hosts` which that makes, `canary`,
- *            `failures`, `release`, `mac`), who ended it (`endmac`), when a turn was last taken (`taken`),
- * the first host that was done and when (`first`, `first_at`), hosts that were forgotten (`left`,
- *            `forgotmac`), and the highest number that a host has seen (`high`)
+ *            `failures`, `release`, `mac`), the seal of its end (`endmac`), when a turn was last taken
+ *            (`taken`), from when one may be (`from`), the first host that was done and when (`first`,
+ *            `first_at`), hosts that were forgotten (`left`, `forgotmac`), and the highest number that a host
+ *            has seen (`high`)
  * `:hosts`   hash: host -> `INSTANCE SINCE TEXT`; since: when its state was last another one
  * `:seen`    sorted set: host -> when it last said that it is there
  * `:states`  sorted set: host -> its state as a number, so that states are counted without reading all hosts

@@ -316,6 +316,8 @@ START_TEST(a_number_that_nobody_counted_to_is_none)
         ck_assert_uint_eq(rollout_group_next(&group, &reply), 10);
         group = rollout_group_new();
         reply.number = (UINT64_C(1) << 53) - 1;
+        ck_assert_uint_eq(rollout_group_next(&group, &reply), 10);
+        reply.high = reply.number;
         ck_assert_uint_eq(rollout_group_next(&group, &reply), 1);
         (void)observe();
         ck_assert_uint_eq(group.number, 0);

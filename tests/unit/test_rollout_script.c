@@ -93,7 +93,8 @@ static void pass_seconds(unsigned seconds)
         server_do("EVAL %s 3 " KEY " " KEY ":seen " KEY ":turns %u",
                   "for i = 2, 3 do local all = redis.call('ZRANGE', KEYS[i], 0, -1, 'WITHSCORES') "
                   "for j = 1, #all, 2 do redis.call('ZADD', KEYS[i], all[j + 1] - ARGV[1], all[j]) end end "
-                  "for _, f in ipairs({'taken', 'first_at'}) do local v = redis.call('HGET', KEYS[1], f) "
+                  "for _, f in ipairs({'taken', 'first_at', 'from'}) do local v = redis.call('HGET', "
+                  "KEYS[1], f) "
                   "if v then redis.call('HSET', KEYS[1], f, string.format('%.6f', v - ARGV[1])) end end",
                   seconds);
 }
@@ -476,6 +477,12 @@ START_TEST(an_epoch_that_redis_has_lost_ends_the_one_before)
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
         begin_as("a", 3, "id", "1", 0, 0);
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
+        /* Who rolls for the lost one has a lease to say so. */
+        tick_as("a", "a", 3, "want");
+        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        pass_seconds(30);
+        tick_as("a", "a", 3, "want");
+        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
 }
 END_TEST
 

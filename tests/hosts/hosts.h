@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* A simulated group of hosts with one Redis: what each host decides and the script in Redis are the real ones
+ * (model/rollout_group.h, model/rollout_script.h, which a Lua runs here); hosts, their restarts, the network,
+ * Redis' memory and its failovers are models driven by one seed. */
+#pragma once
+
+#include "../sim/rng.h"
+#include "model/rollout_group.h"
+
+#define HOSTS_MAX   8
+#define ENTRIES_MAX 32
+#define CALLS_KEPT  64
+#define WORDS_MAX   256
+
+/* What stands in one key of Redis. */
+struct entry {
+        char name[48];
+        char value[320]; /* of a hash */
+        double score;    /* of a sorted set */
+};
+struct key {
+        struct entry list[ENTRIES_MAX];
+        size_t n;
+};
+struct keys {
+        struct key key[ROLLOUT_SCRIPT_KEYS];
+};
+enum { KEY_EPOCH, KEY_HOSTS, KEY_SEEN, KEY_STATES, KEY_TURNS };
+
+struct redis {
+        struct keys keys;
+        /* As it was before each of the last calls: a failover goes back to one of them. */
+        struct keys before[CALLS_KEPT];
+        usec_t before_at[CALLS_KEPT];
+        size_t n_calls;
+        int64_t clock_usec; /* what its clock is off by */
+        uint64_t server;    /* changes with a failover */
+};
+
+/* Makes the Lua that runs the script. Returns false where that cannot be. */
+bool script_open(void);
+void script_close(void);
+/* Runs it at that time. words: operation, host, and so on. The reply's words stay until the next call.
+ * Returns how many there are; 0: it failed, and error says why. */
+size_t script_run(struct redis *redis, usec_t now, const char *const words[], size_t n,
+                  struct rollout_word ret[WORDS_MAX], const char **error);
+
+const struct entry *keys_find(const struct keys *keys, unsigned key, const char *name);
+void keys_copy(struct keys *to, const struct keys *from);
+/* -1: no host of that name. */
+int keys_state(const struct keys *keys, const char *name);
+unsigned keys_count(const struct keys *keys, int from, int to);
+const char *keys_field(const struct keys *keys, const char *field);
+void keys_put(struct keys *keys, unsigned key, const char *name, const char *value, double score);
+void keys_remove(struct keys *keys, unsigned key, const char *name);
+
+/* One call on its way. */
+struct flight {
+        bool under_way, executed, ordered;
+        usec_t execute_at, deliver_at;
+        enum { FLIGHT_TICK, FLIGHT_BEGIN, FLIGHT_ABORT, FLIGHT_FORGET } what;
+        char words[12][ROLLOUT_TEXT_MAX + 1];
+        size_t n;
+        bool failed; /* no answer comes */
+        uint64_t server;
+        struct rollout_reply reply;
+};
+
+struct host {
+        char name[16], instance[16];
+        struct rollout_group group; /* in memory */
+        struct rollout_group saved; /* in the state file */
+        bool exists, up, gone;      /* gone for good, as a machine */
+        bool partitioned, clone;
+        usec_t frozen_until, up_at, look_at;
+        usec_t able_at;      /* since when it has been able to ask Redis; 0: it is not */
+        usec_t connected_at; /* when its connection came up */
+        int64_t clock_usec;
+        bool connected;
+        uint64_t server; /* it is connected to */
+        struct flight flight;
+
+        /* Its own restart. */
+        enum rollout_state restart;
+        usec_t restart_left; /* that it still takes */
+        bool restart_fails;
+        bool excused; /* Redis does not know, by a fault, that it restarts */
+        bool undone;  /* by a failover */
+
+        uint64_t acted_number; /* the highest epoch that it has restarted for */
+        usec_t acted_at;
+        char acted_id[ROLLOUT_ID_MAX + 1];
+        unsigned retries;
+};
+
+struct sim {
+        uint64_t seed;
+        struct rng rng;
+        usec_t now;
+        struct host host[HOSTS_MAX];
+        size_t n_hosts;
+        struct redis redis;
+        usec_t redis_down_until, fail_over_at, taken_at;
+        usec_t ordered_at; /* the last order, which may have taken a place from a host */
+        bool forged;       /* a forger has been at work in this run */
+        bool faults;       /* they still happen */
+        unsigned ids;      /* given to epochs so far */
+        uint64_t n_calls, n_turns, n_failovers, n_forged;
+        bool verbose;
+        char broken[512]; /* what was violated; "": nothing */
+};
+
+void sim_run(struct sim *sim, uint64_t seed, bool verbose);
