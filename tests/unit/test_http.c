@@ -2,6 +2,7 @@
 /* Bounds on what a client may do: time, room, streams. Over a real socket pair, through libmicrohttpd. */
 #include "unit.h"
 #include "web/http.h"
+#include <malloc.h>
 #include <poll.h>
 
 #define BRIEF_USEC (100 * USEC_PER_MSEC)
@@ -243,6 +244,53 @@ START_TEST(who_says_nothing_makes_room)
 }
 END_TEST
 
+/* Reads what there is, and lets the loop go on, until so many messages have come. */
+static void read_messages(int fd, unsigned n)
+{
+        static char text[1 << 16];
+
+        while (n > 0) {
+                ck_assert_int_gt(hear(fd, text, sizeof(text)), 0);
+                for (const char *at = text; (at = strchr(at, '!')); at++)
+                        n -= n > 0;
+        }
+}
+
+/* Tabs that stay open, and are opened again, for as many updates as an hour has. */
+START_TEST(what_is_sent_for_long_leaves_nothing_behind)
+{
+        _cleanup_shared_ struct shared *message = shared_reserve(10000);
+        size_t before = 0;
+        int stays, comes;
+
+        start(&http_default_limits);
+        memset(message->data, 'x', message->size);
+        message->data[message->size - 1] = '!';
+        stays = connect_client();
+        get(stays, "/stream");
+        expect(stays, "HTTP/1.1 200 OK\r\n");
+        for (unsigned i = 0; i < 3600; i++) {
+                comes = connect_client();
+                get(comes, "/stream");
+                expect(comes, "HTTP/1.1 200 OK\r\n");
+                stream_publish(&stream, message);
+                read_messages(stays, 1);
+                read_messages(comes, 1);
+                (void)close(comes);
+                if (i == 600)
+                        before = mallinfo2().uordblks;
+        }
+        /* Those that have gone are known as they are written to. */
+        while (http_count(http).connections > 1) {
+                stream_publish(&stream, message);
+                read_messages(stays, 1);
+        }
+        ck_assert_uint_le(mallinfo2().uordblks, before + (64 << 10));
+        ck_assert_uint_eq(message->holders, 2);
+        (void)close(stays);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("http");
@@ -255,6 +303,7 @@ int main(void)
         tcase_add_test(tests, what_was_put_off_is_asked_for_anew);
         tcase_add_test(tests, all_ends_in_the_midst_of_it);
         tcase_add_test(tests, who_says_nothing_makes_room);
+        tcase_add_test(tests, what_is_sent_for_long_leaves_nothing_behind);
         suite_add_tcase(suite, tests);
         return unit_main(suite);
 }
