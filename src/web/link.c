@@ -10,7 +10,7 @@
 #include <sys/un.h>
 
 #define READ_BYTES       ((size_t)64 * 1024)
-#define ACCURACY_USEC    (10 * USEC_PER_MSEC)
+#define ACCURACY_USEC    USEC_PER_MSEC
 #define INPUT_KEEP_BYTES ((size_t)1 << 20)
 
 /* The bytes are those of some ten thousand workers; what stands behind them in memory is a multiple. */
