@@ -159,7 +159,7 @@ static void execute(struct sim *sim, struct host *host)
         }
         for (size_t i = 0; i < flight->n; i++)
                 words[i] = flight->words[i];
-        bool rolled[HOSTS_MAX];
+        bool rolled[HOSTS_MAX] = {false};
         for (size_t i = 0; i < sim->n_hosts; i++)
                 rolled[i] = !sim->forged && restarts(&sim->host[i]) && holds_place(sim, &sim->host[i]) &&
                             is_renewed(sim, &sim->host[i]);

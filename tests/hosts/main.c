@@ -52,13 +52,15 @@ int main(int argc, char *argv[])
                 return 1;
         double begun = seconds_now();
         for (i = 0; i < seeds && (seconds == 0 || seconds_now() < begun + (double)seconds); i++) {
-                sim_run(sim, from + i, verbose);
+                uint64_t seed = from + i;
+
+                sim_run(sim, seed, verbose);
                 calls += sim->n_calls;
                 turns += sim->n_turns;
                 if (sim->broken[0] == '\0')
                         continue;
                 printf("seed %llu: %s\nIts story: hosts --from %llu --seeds 1 --verbose\n",
-                       (unsigned long long)(from + i), sim->broken, (unsigned long long)(from + i));
+                       (unsigned long long)seed, sim->broken, (unsigned long long)seed);
                 return 1;
         }
         printf("%llu seeds, %llu calls of the script, %llu turns, %.1f s: 0 invariants violated\n",

@@ -331,7 +331,8 @@ size_t script_run(struct redis *redis, usec_t now, const char *const words[], si
                 *error = lua_tostring(lua, -1);
                 return 0;
         }
-        n_ret = MIN(lua_objlen(lua, -1), (size_t)WORDS_MAX);
+        n_ret = lua_objlen(lua, -1);
+        assert(n_ret <= WORDS_MAX);
         for (size_t i = 0; i < n_ret; i++) {
                 lua_rawgeti(lua, 2, (int)i + 1);
                 ret[i].text = lua_tolstring(lua, -1, &ret[i].len);
