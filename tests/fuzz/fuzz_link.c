@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What answers at a socket that sqmgr-web asks: each line of the input is an answer, as JSON within a reply,
- * or where it begins with '!' as bytes. Whatever it is, it is shown as JSON, page, metrics and history. */
+/* What answers at a socket that sqmgr-web asks: each line of the input is an answer. A letter at its
+ * beginning says of what (fleets, events, queues, metrics), '!' that it is bytes; else it is JSON within a
+ * reply. Whatever it is, it is shown as JSON, page, metrics and history. */
 #include "fuzz.h"
 #include "web/chronicle.h"
 #include "web/metrics.h"
@@ -88,6 +89,24 @@ static void look(const struct watch *watch)
         look_at_page(PAGE_LIVE, document, instances->events);
 }
 
+/* What a line stands for: an answer of a kind around what it holds, or the whole of one. */
+static int frame(const struct field *line, char *bytes, size_t size)
+{
+        static const char *const lists[] = {['s'] = "fleets", ['e'] = "events", ['q'] = "redis"};
+        size_t kind = (unsigned char)line->text[0];
+
+        if (kind < ELEMENTSOF(lists) && lists[kind])
+                return snprintf(bytes, size, "{\"parameters\":{\"%s\":[%s]}}", lists[kind], line->text + 1);
+        if (line->text[0] == 'm') {
+                _cleanup_json_ json_t *text =
+                        json_pack("{s:{s:s%}}", "parameters", "text", line->text + 1, strlen(line->text + 1));
+                _cleanup_free_ char *json = text ? json_dumps(text, JSON_COMPACT) : NULL;
+
+                return snprintf(bytes, size, "%s", json ?: "{}");
+        }
+        return snprintf(bytes, size, "{\"parameters\":%s}", line->text);
+}
+
 static void answer(int peer, struct input *input)
 {
         struct field line = input_line(input);
@@ -98,7 +117,7 @@ static void answer(int peer, struct input *input)
         if (line.text[0] == '!') {
                 (void)send(peer, line.text + 1, line.len, MSG_DONTWAIT | MSG_NOSIGNAL);
         } else {
-                int n = snprintf(bytes, sizeof(bytes), "{\"parameters\":%s}", line.text);
+                int n = frame(&line, bytes, sizeof(bytes));
 
                 if (n > 0 && (size_t)n < sizeof(bytes))
                         (void)send(peer, bytes, (size_t)n + 1, MSG_DONTWAIT | MSG_NOSIGNAL);
