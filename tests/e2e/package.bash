@@ -15,9 +15,13 @@ make_package() {
         DEB_BUILD_OPTIONS=nocheck "$top/contrib/package" "$packages" 3>&-
 }
 
-package() { find "$packages" -name 'sqmgr_*.deb'; }
+package() { find "$packages" -name "${1-sqmgr}_*.deb"; } # [NAME]
 
-dpkg_i() { # FILE
-        put /root/sqmgr.deb <"$1"
-        in_machine env DEBIAN_FRONTEND=noninteractive dpkg --force-confold -i /root/sqmgr.deb
+dpkg_i() { # FILE...
+        local file inside=()
+        for file; do
+                put "/root/sqmgr${#inside[@]}.deb" <"$file"
+                inside+=("/root/sqmgr${#inside[@]}.deb")
+        done
+        in_machine env DEBIAN_FRONTEND=noninteractive dpkg --force-confold -i "${inside[@]}"
 }

@@ -30,6 +30,15 @@ repack() { # VERSION [SQMGR [SQMGRCTL]]: its file
         echo "$folder/$1.deb"
 }
 
+# The other package, for that one.
+repack_web() { # VERSION: its file
+        local tree=$folder/web.$1
+        dpkg-deb -R "$(package sqmgr-web)" "$tree"
+        sed -i -e "s/^Version: .*/Version: $1/" -e "s/sqmgr (= [^)]*)/sqmgr (= $1)/" "$tree/DEBIAN/control"
+        dpkg-deb --root-owner-group -b "$tree" "$folder/web.$1.deb" >/dev/null
+        echo "$folder/web.$1.deb"
+}
+
 status_is() { [ "$(in_machine dpkg-query -W -f '${db:Status-Abbrev}' sqmgr)" = "$1 " ]; } # LETTERS
 
 shop() { socket=/run/sqmgr/shop/control.sock "$@"; }
@@ -87,7 +96,7 @@ all_done_once() { # JOBS
 }
 
 @test "debian/tests: the installed package as a service, and without systemd" {
-        dpkg_i "$(repack "$version-1")"
+        dpkg_i "$(repack "$version-1")" "$(repack_web "$version-1")"
         redis flushall
         unit stop redis-server
         (cd "$top" && tar -cf - debian/tests tests/e2e/app.rb) | in_machine tar -C /root --no-same-owner -xf -
@@ -269,8 +278,40 @@ maps_what_is_gone() { in_machine grep -q 'libinih.*(deleted)' "/proc/$(main_pid 
 }
 needrestart_tells() { in_machine env DEBIAN_FRONTEND=noninteractive needrestart -r a -l; }
 
+web() { in_machine ruby -rnet/http -e 'puts Net::HTTP.get_response(URI("http://127.0.0.1:7433#{ARGV[0]}")).code' "$1"; } # PATH
+web_is() { [ "$(web "$1" 2>/dev/null)" = "$2" ]; }
+
+@test "sqmgr-web: of its own user, restarted by an upgrade, gone when it is purged, and sqmgr notices nothing of it" {
+        before_all=$(web_left)
+        dpkg_i "$(repack "$version-1")" "$(repack_web "$version-1")"
+        run -1 unit is-enabled sqmgr-web
+        run ! unit is-active sqmgr-web
+        configure <<<'active_process_count = 1'
+        unit enable --quiet --now sqmgr-web
+        wait_until 30 web_is /healthz 200
+        wait_until 30 web_is /readyz 503
+        start_service 1
+        wait_until 30 web_is /readyz 200
+        pid=$(main_pid sqmgr-web) sqmgr=$(main_pid) pids=$(worker_pids)
+        [ "$(in_machine stat -c %U "/proc/$pid")" != root ]
+        [ "$(in_machine sed -n 's/^CapEff:[[:space:]]*//p' "/proc/$pid/status")" = 0000000000000000 ]
+        wait_until 30 in_machine test -s /var/lib/private/sqmgr-web/history
+
+        dpkg_i "$(repack "$version-2")" "$(repack_web "$version-2")"
+        wait_until 30 web_is /readyz 200
+        [ "$(main_pid sqmgr-web)" != "$pid" ]
+        [ "$(main_pid)" = "$sqmgr" ] && [ "$(worker_pids)" = "$pids" ]
+        unit kill -s KILL sqmgr-web
+        wait_until 30 web_is /readyz 200
+
+        in_machine dpkg -P sqmgr-web
+        [ "$(main_pid)" = "$sqmgr" ] && [ "$(worker_pids)" = "$pids" ]
+        [ "$(web_left)" = "$before_all" ] || diff <(echo "$before_all") <(web_left)
+}
+web_left() { in_machine find /etc /run /usr /var -name '*sqmgr-web*' | sort; }
+
 # What the package, its scripts and sqmgr leave on the machine, and the user.
-left() { in_machine find /etc /run /usr /var /root -name '*sqmgr*' ! -path '/root/sqmgr.deb' ! -path /etc/sqmgr-machine | sort; }
+left() { in_machine find /etc /run /usr /var /root -name '*sqmgr*' ! -path '/root/sqmgr*.deb' ! -path /etc/sqmgr-machine | sort; }
 
 @test "removal drains and names what lives on, which is taken over when installed again; purge leaves nothing" {
         before_all=$(left)
