@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <termios.h>
 
 #define LOOK_USEC   USEC_PER_SEC
 #define ANSWER_USEC (3 * USEC_PER_SEC)
@@ -280,10 +281,16 @@ static void take_keys(struct show *show)
                 show->ends = true;
         while (n > 0 && !show->ends) {
                 size_t taken = top_take_key(at, (size_t)n, &key);
+                bool asked = show->top.asked != TOP_NOTHING;
 
                 press(show, key);
                 at += taken;
                 n -= (ssize_t)taken;
+                /* What was typed or pasted before the question was to be seen does not answer it. */
+                if (!asked && show->top.asked != TOP_NOTHING) {
+                        (void)tcflush(show->ctl->key_fd, TCIFLUSH);
+                        return;
+                }
         }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls of the script by which hosts agree whose turn it is; see the header. */
 #include "io/rollout_call.h"
+#include "wire/withhold.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,10 +31,11 @@ static void explain(const char *said, char *error)
 
         for (size_t i = 0; i < ELEMENTSOF(remedies); i++)
                 if (strncmp(said, remedies[i].begins, strlen(remedies[i].begins)) == 0) {
-                        snprintf(error, ERROR_MAX, "Redis answers '%.300s': %s", said, remedies[i].remedy);
+                        snprintf(error, ERROR_MAX, "%s: " WITHHOLD_ANSWER "%.300s'", remedies[i].remedy,
+                                 said);
                         return;
                 }
-        snprintf(error, ERROR_MAX, "Redis answers '%.300s'", said);
+        snprintf(error, ERROR_MAX, "Redis refuses: " WITHHOLD_ANSWER "%.300s'", said);
 }
 
 static size_t take_words(const struct redisReply *reply, struct rollout_word *words)

@@ -107,14 +107,21 @@ static void set_listening(struct http *http, bool on)
         http->paused = !on;
 }
 
-/* Whoever has waited longest for himself gives way. */
-static void make_room(struct http *http)
+static bool end_oldest(struct http *http, enum phase phase)
 {
         for (struct http_request *request = http->first; request; request = request->next)
-                if (request->phase == PHASE_WAITING && !request->ended) {
+                if (request->phase == phase && !request->ended && !request->put_off) {
                         end_connection(request);
-                        return;
+                        return true;
                 }
+        return false;
+}
+
+/* Whoever has said nothing for longest gives way, and where nobody is awaited, who has taken nothing. */
+static void make_room(struct http *http)
+{
+        if (!end_oldest(http, PHASE_WAITING))
+                (void)end_oldest(http, PHASE_ANSWERING);
 }
 
 static void run(struct http *http)

@@ -175,12 +175,21 @@ static void ask_all(struct watch *watch)
         }
 }
 
+/* What is told tells how old it is: it is told anew where nobody answers, too. */
+static bool any_reachable(const struct watch *watch)
+{
+        for (size_t i = 0; i < watch->instances.n; i++)
+                if (watch->instances.list[i].reachable)
+                        return true;
+        return false;
+}
+
 static int on_ask(sd_event_source *source, uint64_t usec _unused_, void *userdata)
 {
         struct watch *watch = userdata;
 
         /* One that has not answered since keeps nothing back of the others. */
-        if (watch->untold)
+        if (watch->untold || !any_reachable(watch))
                 tell(watch);
         ask_all(watch);
         (void)sd_event_source_set_time_relative(source,

@@ -98,7 +98,10 @@ closed() { # CODE
         wait_until 10 shows 'nothing was done'
         fleet_is '[.workers[].state] == ["active", "active"]'
         [ "$(fleet '.workers[0].pid')" = "$pid" ]
+        # What comes with the key, as pasted words do, is no answer to what nobody has seen.
         press Q y
+        wait_until 10 shows 'Quiet default/1? .* y: yes, any other key: no'
+        press y
         wait_until 10 shows 'default/1 takes no new jobs and is replaced'
         wait_until 20 fleet_is 'all(.workers[]; .pid != '"$pid"')'
         wait_until 20 ready 2
@@ -106,7 +109,9 @@ closed() { # CODE
         wait_until 10 shows 'Restart default?'
         press n
         fleet_is '.generation == 1'
-        press R y
+        press R
+        wait_until 10 shows 'Restart default?'
+        press y
         wait_until 10 shows 'default is restarted, no job is cut off'
         wait_until 20 shows 'generation 2, restart done'
         wait_until 20 ready 2
@@ -228,9 +233,13 @@ END
         pid=$(fleet '.workers[0].pid')
         SQMGR_SOCKET=$folder/sqmgr.read.sock open_terminal 120 24
         open_top
-        press Q y
+        press Q
+        wait_until 10 shows 'Quiet default/1?'
+        press y
         wait_until 10 shows 'not permitted'
-        press R y
+        press R
+        wait_until 10 shows 'Restart default?'
+        press y
         wait_until 10 shows 'not permitted'
         press q
         closed 0

@@ -103,6 +103,18 @@ same_status() {
         timeout 10 curl -sN --unix-socket "$folder/web.sock" http://localhost/live | grep -m 1 '^event: page'
 }
 
+@test "where no sqmgr answers, how old its last state is goes on to be told" {
+        start_fleet
+        start_web
+        kill -KILL "$sqmgr_pid"
+        wait_until 20 reachable_is false
+        curl -sN --unix-socket "$folder/web.sock" http://localhost/live >live 2>&1 9>&- 3>&- &
+        record $!
+        told_anew() { [ "$(grep -c '^event: page' live)" -ge 4 ]; }
+        wait_until 30 told_anew
+        [ "$(grep -o '[0-9]*s ago' live | sort -u | wc -l)" -ge 2 ]
+}
+
 @test "what a dying worker printed is shown nowhere" {
         start_fleet
         start_web --history "$folder/history"

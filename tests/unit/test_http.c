@@ -211,17 +211,18 @@ START_TEST(all_ends_in_the_midst_of_it)
 }
 END_TEST
 
+static const struct http_limits room_of_three = {
+        .connections = 3, .streams = 1, .wait_usec = USEC_PER_HOUR, .answer_usec = USEC_PER_HOUR};
+
 /* Over a port: the oldest that says nothing gives way. */
 START_TEST(who_says_nothing_makes_room)
 {
-        static const struct http_limits limits = {
-                .connections = 3, .streams = 1, .wait_usec = USEC_PER_HOUR, .answer_usec = USEC_PER_HOUR};
         char folder[] = "/tmp/sqmgr-test.XXXXXX", error[256];
         struct address address = {.size = sizeof(address.path), .path = {.sun_family = AF_UNIX}};
         int clients[8];
 
         ck_assert_ptr_nonnull(mkdtemp(folder));
-        start(&limits);
+        start(&room_of_three);
         snprintf(address.path.sun_path, sizeof(address.path.sun_path), "%s/sock", folder);
         ck_assert_msg(http_listen(http, &address, error, sizeof(error)) == 0, "%s", error);
         for (size_t i = 0; i < ELEMENTSOF(clients); i++) {
@@ -240,6 +241,31 @@ START_TEST(who_says_nothing_makes_room)
                 (void)close(clients[i]);
         http = http_free(http);
         ck_assert_int_eq(access(address.path.sun_path, F_OK), -1);
+        unit_remove_tree(folder);
+}
+END_TEST
+
+/* The same, of those who ask for much and take nothing of it. */
+START_TEST(who_takes_nothing_makes_room)
+{
+        char folder[] = "/tmp/sqmgr-test.XXXXXX", error[256];
+        struct address address = {.size = sizeof(address.path), .path = {.sun_family = AF_UNIX}};
+        int clients[4];
+
+        ck_assert_ptr_nonnull(mkdtemp(folder));
+        start(&room_of_three);
+        snprintf(address.path.sun_path, sizeof(address.path.sun_path), "%s/sock", folder);
+        ck_assert_msg(http_listen(http, &address, error, sizeof(error)) == 0, "%s", error);
+        for (size_t i = 0; i < ELEMENTSOF(clients); i++) {
+                clients[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+                ck_assert_int_eq(connect(clients[i], &address.any, address.size), 0);
+                get(clients[i], i < 3 ? "/large" : "/");
+        }
+        expect(clients[3], "HTTP/1.1 200 OK\r\n");
+        expect_end(clients[0]);
+        for (size_t i = 1; i < ELEMENTSOF(clients); i++)
+                (void)close(clients[i]);
+        http = http_free(http);
         unit_remove_tree(folder);
 }
 END_TEST
@@ -303,6 +329,7 @@ int main(void)
         tcase_add_test(tests, what_was_put_off_is_asked_for_anew);
         tcase_add_test(tests, all_ends_in_the_midst_of_it);
         tcase_add_test(tests, who_says_nothing_makes_room);
+        tcase_add_test(tests, who_takes_nothing_makes_room);
         tcase_add_test(tests, what_is_sent_for_long_leaves_nothing_behind);
         suite_add_tcase(suite, tests);
         return unit_main(suite);

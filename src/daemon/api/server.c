@@ -17,8 +17,10 @@
  * goes. */
 #define OUTPUT_PAUSE ((size_t)256 * 1024)
 #define OUTPUT_MAX   ((size_t)4 * 1024 * 1024)
-/* Calls of one connection in one turn of the loop. */
-#define CALLS_PER_TURN 16
+/* Calls of one connection in one turn of the loop: of those who may only look, so that whoever may do more
+ * waits for one at most. */
+#define CALLS_PER_TURN      16
+#define VIEW_CALLS_PER_TURN 1
 /* The control socket comes after the fleets' own events, and who may only look after that. */
 #define PRIORITY      (SD_EVENT_PRIORITY_NORMAL + 10)
 #define VIEW_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 20)
@@ -450,7 +452,9 @@ static void connection_settle(struct connection *connection)
 
 static void connection_advance(struct connection *connection)
 {
-        for (unsigned i = 0; i < CALLS_PER_TURN && connection_is_free(connection); i++)
+        unsigned most = is_view(connection) ? VIEW_CALLS_PER_TURN : CALLS_PER_TURN;
+
+        for (unsigned i = 0; i < most && connection_is_free(connection); i++)
                 if (!connection_take(connection))
                         break;
         connection_settle(connection);
