@@ -31,7 +31,7 @@ setup() {
 teardown() {
         if [ -z "${BATS_TEST_COMPLETED-}" ] && [ -n "${init-}" ]; then
                 in_machine systemctl status 'sqmgr*' 2>&1
-                in_machine journalctl -n 60 -t sqmgr -t sqmgrctl -t systemd 2>&1
+                in_machine journalctl -n 60 -t sqmgr -t sqmgrctl -t sqmgr-web -t systemd 2>&1
         elif [ -z "${BATS_TEST_COMPLETED-}" ]; then
                 cat "$folder/machine.log"
         fi
