@@ -102,7 +102,7 @@ package_contents() {
 # An upgrade stops nothing, whatever debhelper has added.
 package_scripts() {
         local deb script status=0
-        (cd "$top/debian" && shellcheck sqmgr.{postinst,prerm,postrm} sqmgr-web.{postinst,postrm} tests/{common,service,without-systemd}) || status=1
+        (cd "$top/debian" && shellcheck sqmgr.{postinst,prerm,postrm} sqmgr-web.{postinst,prerm,postrm} tests/{common,service,without-systemd}) || status=1
         deb=$(made 'sqmgr_*.deb')
         for script in postinst prerm postrm; do
                 dpkg-deb -I "$deb" $script >"$out/package/$script"

@@ -305,10 +305,11 @@ web_is() { [ "$(web "$1" 2>/dev/null)" = "$2" ]; }
         wait_until 30 web_is /readyz 200
 
         in_machine dpkg -P sqmgr-web
+        run ! unit is-active sqmgr-web
         [ "$(main_pid)" = "$sqmgr" ] && [ "$(worker_pids)" = "$pids" ]
         [ "$(web_left)" = "$before_all" ] || diff <(echo "$before_all") <(web_left)
 }
-web_left() { in_machine find /etc /run /usr /var -name '*sqmgr-web*' | sort; }
+web_left() { in_machine find /etc /run /usr /var ! -path '/run/systemd/*' -name '*sqmgr-web*' | sort; }
 
 # What the package, its scripts and sqmgr leave on the machine, and the user.
 left() { in_machine find /etc /run /usr /var /root -name '*sqmgr*' ! -path '/root/sqmgr*.deb' ! -path /etc/sqmgr-machine | sort; }
