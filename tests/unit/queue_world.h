@@ -298,7 +298,7 @@ static inline void work(struct run *run)
         double until = run->now + STEP;
 
         while (!is_away(run)) {
-                struct machine *machine;
+                struct machine *machine = NULL;
                 double *free_at = first_free(run, &machine);
                 int q = free_at && *free_at < until ? choose_queue(run, until) : -1;
 
