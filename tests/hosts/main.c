@@ -31,7 +31,7 @@ int main(int argc, char *argv[])
                 {NULL, 0, NULL, 0},
         };
         /* As a test it takes what fits into its share of `make check`. */
-        uint64_t seeds = 400, from = 0, seconds = argc == 1 ? 10 : 0, number = 0, calls = 0, turns = 0, i;
+        uint64_t seeds = 400, from = 0, seconds = argc == 1 ? 3 : 0, number = 0, calls = 0, turns = 0, i;
         bool verbose = false;
         int option;
 
