@@ -107,21 +107,14 @@ static void set_listening(struct http *http, bool on)
         http->paused = !on;
 }
 
-static bool end_oldest(struct http *http, enum phase phase)
-{
-        for (struct http_request *request = http->first; request; request = request->next)
-                if (request->phase == phase && !request->ended && !request->put_off) {
-                        end_connection(request);
-                        return true;
-                }
-        return false;
-}
-
-/* Whoever has said nothing for longest gives way, and where nobody is awaited, who has taken nothing. */
+/* Whoever has been waited for longest gives way: for a request, or for an answer to be taken. */
 static void make_room(struct http *http)
 {
-        if (!end_oldest(http, PHASE_WAITING))
-                (void)end_oldest(http, PHASE_ANSWERING);
+        for (struct http_request *request = http->first; request; request = request->next)
+                if (request->phase != PHASE_STREAMING && !request->ended && !request->put_off) {
+                        end_connection(request);
+                        return;
+                }
 }
 
 static void run(struct http *http)
@@ -500,6 +493,9 @@ static void accept_some(struct http *http, int listen_fd)
                 struct address peer = {.size = sizeof(peer.path)};
 
                 if (http->counts.connections >= http->limits.connections) {
+                        /* That somebody else is there is known at the beginning alone. */
+                        if (i > 0)
+                                return;
                         make_room(http);
                         set_listening(http, false);
                         arm_sweep(http);
