@@ -286,7 +286,8 @@ static int compare_samples(const void *a, const void *b)
 
 static void put_part(FILE *out, struct part part)
 {
-        fwrite(part.start, 1, part.size, out);
+        if (part.size > 0) /* else there may be no start */
+                fwrite(part.start, 1, part.size, out);
 }
 
 static void put_quoted(FILE *out, const char *text)
