@@ -756,7 +756,7 @@ void sim_run(struct sim *sim, uint64_t seed, bool verbose)
         sim->redis.clock_usec = (int64_t)1700000000 * 1000000;
         size_t n = rng_range(&sim->rng, 2, 5);
         for (size_t i = 0; i < n; i++) {
-                snprintf(name, sizeof(name), "host%zu", i);
+                snprintf(name, sizeof(name), "host%u", (unsigned)i);
                 (void)add_host(sim, name);
         }
         while (sim->now < BEGUN_AT + TROUBLED && sim->broken[0] == '\0') {
