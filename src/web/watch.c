@@ -61,7 +61,7 @@ static bool awaits(const struct watch *watch, enum link_question question)
         return false;
 }
 
-static void tell(struct watch *watch)
+static void tell_status(struct watch *watch)
 {
         json_t *news = TAKE_PTR(watch->news);
 
@@ -75,7 +75,7 @@ static void tell_when_all_told(struct watch *watch)
 {
         watch->untold = true;
         if (!awaits(watch, LINK_STATUS) && !awaits(watch, LINK_EVENTS))
-                tell(watch);
+                tell_status(watch);
 }
 
 static void tell_metrics(struct watch *watch)
@@ -190,7 +190,7 @@ static int on_ask(sd_event_source *source, uint64_t usec _unused_, void *userdat
 
         /* One that has not answered since keeps nothing back of the others. */
         if (watch->untold || !any_reachable(watch))
-                tell(watch);
+                tell_status(watch);
         ask_all(watch);
         (void)sd_event_source_set_time_relative(source,
                                                 is_watched(watch) ? ASK_WATCHED_USEC : ASK_UNWATCHED_USEC);

@@ -136,6 +136,18 @@ make_group() { # BYTES
 sidekiq_command() { echo "sidekiq -r $app -c ${1:-5}"; }
 stub_command() { echo "$stub -u $folder/redis.sock -b 200 -d $folder/steer"; }
 
+# Two workers of the stub's, for tests that are of something else.
+start_fleet() {
+        start_redis
+        configure <<END
+command = $(stub_command)
+active_process_count = 2
+ready_after = 500ms
+END
+        start_sqmgr
+        wait_until 20 ready 2
+}
+
 redis_state_is() { [ "$(sqmgrctl status --json | jq -r '.redis[0].state')" = "$1" ]; }
 
 alive() { # PID...: all of them

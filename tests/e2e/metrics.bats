@@ -7,17 +7,6 @@ load helpers
 
 metric_is() { sqmgrctl metrics | grep -qFx "$1"; } # LINE
 
-start_fleet() {
-        start_redis
-        configure <<END
-command = $(stub_command)
-active_process_count = 2
-ready_after = 500ms
-END
-        start_sqmgr
-        wait_until 20 ready 2
-}
-
 @test "metrics: workers, their ends and a Redis that is away are told" {
         start_fleet
         run -0 sqmgrctl metrics

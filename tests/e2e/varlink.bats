@@ -6,17 +6,6 @@
 # promises: none
 load helpers
 
-start_fleet() {
-        start_redis
-        configure <<END
-command = $(stub_command)
-active_process_count = 2
-ready_after = 500ms
-END
-        start_sqmgr
-        wait_until 20 ready 2
-}
-
 @test "a client that knows Varlink alone drives every method, and each answer is as described" {
         start_fleet
         run ruby -W0 "$e2e/varlink.rb" "$SQMGR_SOCKET"

@@ -12,17 +12,6 @@ answers() { [ "$(status_of "$1")" = "${2-200}" ]; } # PATH [STATUS]
 reachable_is() { get /api/status | jq -e ".instances | all(.reachable == $1)"; } # true|false
 web_memory() { awk '/^VmRSS/ { print $2 }' "/proc/$web_pid/status"; } # kB
 
-start_fleet() {
-        start_redis
-        configure <<END
-command = $(stub_command)
-active_process_count = 2
-ready_after = 500ms
-END
-        start_sqmgr
-        wait_until 20 ready 2
-}
-
 start_web() { # OPTION...
         : "${asked:=$folder/sqmgr.read.sock}"
         command -v sqmgr-web >/dev/null || skip 'sqmgr-web was not built: libmicrohttpd is missing'

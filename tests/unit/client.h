@@ -102,3 +102,23 @@ static inline void client_expect_closed(sd_event *event, struct client *client)
 
         ck_assert_int_eq(client_wait(event, client, &reply), 0);
 }
+
+/* Waits for the answer. Returns the reason why it is refused, until the next call; "": it is not. */
+static inline const char *client_answer(sd_event *event, struct client *client)
+{
+        static char reason[256];
+        struct varlink_reply reply = {0};
+
+        ck_assert_int_eq(client_wait(event, client, &reply), 1);
+        snprintf(reason, sizeof(reason), "%s",
+                 reply.error ? json_string_value(json_object_get(reply.parameters, "reason")) : "");
+        varlink_reply_free(&reply);
+        return reason;
+}
+
+/* Lets the server do what there is to be done. */
+static inline void client_settle(sd_event *event)
+{
+        while (sd_event_run(event, 0) > 0)
+                ;
+}

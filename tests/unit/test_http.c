@@ -211,24 +211,38 @@ START_TEST(all_ends_in_the_midst_of_it)
 }
 END_TEST
 
-static const struct http_limits room_of_three = {
-        .connections = 3, .streams = 1, .wait_usec = USEC_PER_HOUR, .answer_usec = USEC_PER_HOUR};
-
-/* Over a port: the oldest that says nothing gives way. */
-START_TEST(who_says_nothing_makes_room)
+/* With room for three, in a folder made of that template. */
+static struct address start_at_path(char *folder)
 {
-        char folder[] = "/tmp/sqmgr-test.XXXXXX", error[256];
+        static const struct http_limits room_of_three = {
+                .connections = 3, .streams = 1, .wait_usec = USEC_PER_HOUR, .answer_usec = USEC_PER_HOUR};
         struct address address = {.size = sizeof(address.path), .path = {.sun_family = AF_UNIX}};
-        int clients[8];
+        char error[256];
 
         ck_assert_ptr_nonnull(mkdtemp(folder));
         start(&room_of_three);
         snprintf(address.path.sun_path, sizeof(address.path.sun_path), "%s/sock", folder);
         ck_assert_msg(http_listen(http, &address, error, sizeof(error)) == 0, "%s", error);
-        for (size_t i = 0; i < ELEMENTSOF(clients); i++) {
-                clients[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-                ck_assert_int_eq(connect(clients[i], &address.any, address.size), 0);
-        }
+        return address;
+}
+
+static int connect_to(const struct address *address)
+{
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+        ck_assert_int_eq(connect(fd, &address->any, address->size), 0);
+        return fd;
+}
+
+/* Over a port: the oldest that says nothing gives way. */
+START_TEST(who_says_nothing_makes_room)
+{
+        char folder[] = "/tmp/sqmgr-test.XXXXXX";
+        struct address address = start_at_path(folder);
+        int clients[8];
+
+        for (size_t i = 0; i < ELEMENTSOF(clients); i++)
+                clients[i] = connect_to(&address);
         get(clients[7], "/stream");
         expect(clients[7], "HTTP/1.1 200 OK\r\n");
         get(clients[6], "/");
@@ -248,17 +262,12 @@ END_TEST
 /* The same, of those who ask for much and take nothing of it. */
 START_TEST(who_takes_nothing_makes_room)
 {
-        char folder[] = "/tmp/sqmgr-test.XXXXXX", error[256];
-        struct address address = {.size = sizeof(address.path), .path = {.sun_family = AF_UNIX}};
+        char folder[] = "/tmp/sqmgr-test.XXXXXX";
+        struct address address = start_at_path(folder);
         int clients[4];
 
-        ck_assert_ptr_nonnull(mkdtemp(folder));
-        start(&room_of_three);
-        snprintf(address.path.sun_path, sizeof(address.path.sun_path), "%s/sock", folder);
-        ck_assert_msg(http_listen(http, &address, error, sizeof(error)) == 0, "%s", error);
         for (size_t i = 0; i < ELEMENTSOF(clients); i++) {
-                clients[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-                ck_assert_int_eq(connect(clients[i], &address.any, address.size), 0);
+                clients[i] = connect_to(&address);
                 get(clients[i], i < 3 ? "/large" : "/");
         }
         expect(clients[3], "HTTP/1.1 200 OK\r\n");

@@ -75,29 +75,10 @@ static struct client open_as(uid_t uid, bool operates)
         return client;
 }
 
-static void settle(void)
-{
-        while (sd_event_run(event, 0) > 0)
-                ;
-}
-
-/* What the server says of itself: "" for an answer, else its reason. */
-static const char *answer(struct client *client)
-{
-        static char reason[256];
-        struct varlink_reply reply = {0};
-
-        ck_assert_int_eq(client_wait(event, client, &reply), 1);
-        snprintf(reason, sizeof(reason), "%s",
-                 reply.error ? json_string_value(json_object_get(reply.parameters, "reason")) : "");
-        varlink_reply_free(&reply);
-        return reason;
-}
-
 static const char *ask(struct client *client)
 {
         client_send(client, PING);
-        return answer(client);
+        return client_answer(event, client);
 }
 
 #define FULL "there are too many connections already: try again later"
@@ -114,20 +95,20 @@ START_TEST(no_user_keeps_out_another_and_nobody_root)
                         ck_assert_str_eq(ask(&clients[n++]), "");
                 }
                 struct client late = open_as(uid, false);
-                ck_assert_str_eq(answer(&late),
+                ck_assert_str_eq(client_answer(event, &late),
                                  "this user has too many connections already: end some of them");
                 client_expect_closed(event, &late);
                 client_end(&late);
         }
         struct client late = open_as(4002, false);
-        ck_assert_str_eq(answer(&late), FULL);
+        ck_assert_str_eq(client_answer(event, &late), FULL);
         client_end(&late);
         for (unsigned i = 0; i < 112; i++) {
                 clients[n] = open_as(4100 + i / 64, true);
                 ck_assert_str_eq(ask(&clients[n++]), "");
         }
         late = open_as(4102, true);
-        ck_assert_str_eq(answer(&late), FULL);
+        ck_assert_str_eq(client_answer(event, &late), FULL);
         client_end(&late);
         while (n < ROOM_CONNECTIONS_MAX) {
                 clients[n] = client_open(path);
@@ -135,7 +116,7 @@ START_TEST(no_user_keeps_out_another_and_nobody_root)
         }
         /* A place that is given back is another's. */
         client_end(&clients[0]);
-        settle();
+        client_settle(event);
         clients[0] = open_as(4002, false);
         ck_assert_str_eq(ask(&clients[0]), "");
         while (n > 0)
@@ -164,7 +145,7 @@ static size_t send_while_taken(struct client *client, const char *data, size_t s
                 else if (errno != EAGAIN || sd_event_run(event, 0) <= 0)
                         break;
         }
-        settle();
+        client_settle(event);
         return sent;
 }
 
@@ -225,7 +206,7 @@ START_TEST(long_calls_that_do_not_come_to_their_end_are_bounded)
         ck_assert_uint_gt(n_taken, 4);
         ck_assert_uint_lt(n_taken, 24);
         ck_assert_int_lt(held() - before, 64);
-        ck_assert_str_eq(answer(&clients[ELEMENTSOF(clients) - 1]),
+        ck_assert_str_eq(client_answer(event, &clients[ELEMENTSOF(clients) - 1]),
                          "too many long calls are being sent: try again later");
         /* Nobody else is kept from anything. */
         struct client other = open_as(4001, false), root = client_open(path);
@@ -247,20 +228,20 @@ START_TEST(replies_that_nobody_reads_are_bounded)
         for (size_t i = 0; i < ELEMENTSOF(clients); i++) {
                 clients[i] = open_as(4000, false);
                 client_send(&clients[i], STATUS);
-                settle();
+                client_settle(event);
         }
         printf("%ld MiB, and %ld with %zu replies of 4 MiB that are not read\n", before, held(),
                ELEMENTSOF(clients));
         ck_assert_int_lt(held() - before, 80);
-        ck_assert_str_eq(answer(&clients[ELEMENTSOF(clients) - 1]),
+        ck_assert_str_eq(client_answer(event, &clients[ELEMENTSOF(clients) - 1]),
                          "too many replies wait to be read: try again later");
         struct client other = open_as(4001, false), root = client_open(path);
         client_send(&root, STATUS);
-        ck_assert_str_eq(answer(&root), "");
+        ck_assert_str_eq(client_answer(event, &root), "");
         /* The first is read: there is room again. */
-        ck_assert_str_eq(answer(&clients[0]), "");
+        ck_assert_str_eq(client_answer(event, &clients[0]), "");
         client_send(&other, STATUS);
-        ck_assert_str_eq(answer(&other), "");
+        ck_assert_str_eq(client_answer(event, &other), "");
         client_end(&other);
         client_end(&root);
         for (size_t i = 0; i < ELEMENTSOF(clients); i++)

@@ -94,29 +94,10 @@ static void teardown(void)
         unit_remove_tree(dir);
 }
 
-static void settle(void)
-{
-        while (sd_event_run(event, 0) > 0)
-                ;
-}
-
-/* What the server refuses with; "": it answers. */
-static const char *answer(struct client *client)
-{
-        static char reason[256];
-        struct varlink_reply reply = {0};
-
-        ck_assert_int_eq(client_wait(event, client, &reply), 1);
-        snprintf(reason, sizeof(reason), "%s",
-                 reply.error ? json_string_value(json_object_get(reply.parameters, "reason")) : "");
-        varlink_reply_free(&reply);
-        return reason;
-}
-
 static const char *ask(struct client *client)
 {
         client_send(client, PING);
-        return answer(client);
+        return client_answer(event, client);
 }
 
 START_TEST(nobody_gives_an_order_there)
@@ -178,7 +159,8 @@ START_TEST(who_looks_takes_no_place_of_others)
                 ck_assert_str_eq(ask(&viewers[n]), "");
         }
         struct client late = client_open(view_path);
-        ck_assert_str_eq(answer(&late), "this user has too many connections already: end some of them");
+        ck_assert_str_eq(client_answer(event, &late),
+                         "this user has too many connections already: end some of them");
         client_expect_closed(event, &late);
         client_end(&late);
         for (; geteuid() == 0 && n < ROOM_VIEW_CONNECTIONS_MAX; n++) {
@@ -191,7 +173,7 @@ START_TEST(who_looks_takes_no_place_of_others)
                 ck_assert_int_eq(seteuid(4001), 0);
                 late = client_open(view_path);
                 ck_assert_int_eq(seteuid(0), 0);
-                ck_assert_str_eq(answer(&late), FULL);
+                ck_assert_str_eq(client_answer(event, &late), FULL);
                 client_end(&late);
         }
         for (unsigned i = 0; i < ROOM_CONNECTIONS_MAX; i++) {
@@ -200,7 +182,7 @@ START_TEST(who_looks_takes_no_place_of_others)
         }
         /* Nor does who gives orders take one of theirs. */
         client_end(&viewers[0]);
-        settle();
+        client_settle(event);
         viewers[0] = client_open(view_path);
         ck_assert_str_eq(ask(&viewers[0]), "");
         while (n > 0)
@@ -227,14 +209,14 @@ START_TEST(who_does_not_read_what_he_asked_for_is_bounded)
                 viewers[i] = client_open(view_path);
                 for (unsigned k = 0; k < 4; k++)
                         client_send(&viewers[i], CALL("GetStatus"));
-                settle();
+                client_settle(event);
         }
         printf("%ld MiB, and %ld with %zu who do not read\n", before, held(), ELEMENTSOF(viewers));
         ck_assert_int_lt(held() - before, 24);
-        ck_assert_str_eq(answer(&viewers[ELEMENTSOF(viewers) - 1]),
+        ck_assert_str_eq(client_answer(event, &viewers[ELEMENTSOF(viewers) - 1]),
                          "too many replies wait to be read: try again later");
         client_send(&owner, CALL("GetStatus"));
-        ck_assert_str_eq(answer(&owner), "");
+        ck_assert_str_eq(client_answer(event, &owner), "");
         client_end(&owner);
         for (size_t i = 0; i < ELEMENTSOF(viewers); i++)
                 client_end(&viewers[i]);
@@ -262,7 +244,7 @@ START_TEST(long_calls_are_refused_and_half_ones_bounded)
 
         for (size_t i = 0; i < ELEMENTSOF(viewers); i++) {
                 viewers[i] = client_open(view_path);
-                for (size_t sent = 0; sent < size; settle()) {
+                for (size_t sent = 0; sent < size; client_settle(event)) {
                         ssize_t n =
                                 send(viewers[i].fd, half + sent, size - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
 
@@ -272,15 +254,16 @@ START_TEST(long_calls_are_refused_and_half_ones_bounded)
         }
         ck_assert_int_lt(held() - before, 4);
         struct client late = client_open(view_path);
-        ck_assert_str_eq(answer(&late), "this user has too many connections already: end some of them");
+        ck_assert_str_eq(client_answer(event, &late),
+                         "this user has too many connections already: end some of them");
         client_end(&late);
         for (size_t i = 0; i < ELEMENTSOF(viewers); i++)
                 client_end(&viewers[i]);
-        settle();
+        client_settle(event);
 
         late = client_open(view_path);
         client_write(&late, whole, ROOM_VIEW_CALL_MAX + 1);
-        ck_assert_str_eq(answer(&late), "a message has 64 KiB at most");
+        ck_assert_str_eq(client_answer(event, &late), "a message has 64 KiB at most");
         client_expect_closed(event, &late);
         client_end(&late);
         ck_assert_str_eq(ask(&owner), "");
