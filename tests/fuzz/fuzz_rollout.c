@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* What the script of a rollout over many hosts answers, from keys that anybody may have written who may write
+ * to that Redis: a word on each line. */
+#include "base/printable.h"
+#include "fuzz.h"
+#include "model/rollout_group.h"
+
+#define NUMBER_MAX ((UINT64_C(1) << 53) - 1)
+#define SPAN_MAX   (366 * 24 * USEC_PER_HOUR)
+
+/* It ends within its place, and nothing of it would be replaced. */
+static void check_text(const char *text, size_t size)
+{
+        char again[ROLLOUT_TEXT_MAX + 1];
+
+        fuzz_check(size <= sizeof(again) && memchr(text, '\0', size));
+        snprintf(again, sizeof(again), "%s", text);
+        printable_replace(again, strlen(again), false);
+        fuzz_check(strcmp(again, text) == 0);
+}
+
+static void check_token(const char *token, size_t size)
+{
+        fuzz_check(memchr(token, '\0', size));
+        for (; *token != '\0'; token++)
+                fuzz_check(*token > ' ' && *token <= '~');
+}
+
+static size_t count_lines(const char *text)
+{
+        size_t n = 0;
+
+        for (; *text != '\0'; text++)
+                n += *text == '\n';
+        return n;
+}
+
+/* Nothing that an epoch carries is taken for another part of it. */
+static void check_seal(const struct rollout_reply *reply, const char *host)
+{
+        char *text = rollout_reply_seal_text("begin", "group", reply, NULL);
+        char *other = rollout_reply_seal_text("begin", "group", reply, host);
+
+        fuzz_check(text && other && count_lines(text) == count_lines(other));
+        free(text);
+        free(other);
+}
+
+static void check_reply(const struct rollout_reply *reply)
+{
+        fuzz_check(reply->verdict < _ROLLOUT_VERDICT_MAX && reply->state < _EPOCH_STATE_MAX);
+        fuzz_check(reply->mine >= HOST_TURN_NONE && reply->mine < _HOST_TURN_MAX);
+        fuzz_check(reply->number <= NUMBER_MAX && reply->high <= NUMBER_MAX);
+        fuzz_check(reply->canary_seconds * USEC_PER_SEC <= SPAN_MAX && reply->failures <= ROLLOUT_HOSTS_MAX);
+        check_token(reply->id, sizeof(reply->id));
+        check_token(reply->asked, sizeof(reply->asked));
+        check_token(reply->mac, sizeof(reply->mac));
+        check_token(reply->end_mac, sizeof(reply->end_mac));
+        check_text(reply->release, sizeof(reply->release));
+        check_text(reply->error, sizeof(reply->error));
+        check_text(reply->left, sizeof(reply->left));
+        fuzz_check(*epoch_state_name(reply->state) != '\0' && *host_turn_name(reply->mine) != '\0');
+}
+
+/* Whatever it says, this host goes on to say words that there are, and can begin anew. */
+static void check_group(const struct rollout_reply *reply)
+{
+        struct rollout_group group = rollout_group_new();
+        usec_t now = USEC_PER_HOUR;
+
+        for (unsigned i = 0; i < 3; i++, now += USEC_PER_MIN) {
+                enum rollout_word_said word = rollout_group_say(&group, now);
+
+                fuzz_check(word < _ROLLOUT_SAYS_MAX && *rollout_word_name(word) != '\0');
+                if (rollout_group_observe(&group, reply, ROLLOUT_SEAL_UNASKED, now) == ROLLOUT_ACT_RESTART) {
+                        fuzz_check(reply->state == EPOCH_RUNNING && reply->mine == HOST_TURN_ROLLING);
+                        rollout_group_observe_begun(&group, now);
+                }
+        }
+        uint64_t next = rollout_group_next(&group, reply);
+        fuzz_check(next > group.number && next <= NUMBER_MAX);
+}
+
+static void take(const struct rollout_word words[], size_t n)
+{
+        struct rollout_reply reply, before;
+        struct rollout_host host;
+        size_t i;
+        int r;
+
+        memset(&reply, 'x', sizeof(reply));
+        memset(&before, 'x', sizeof(before));
+        if (rollout_reply_decode(words, n, &reply) < 0) {
+                fuzz_check(memcmp(&reply, &before, sizeof(reply)) == 0);
+                fuzz_check(rollout_reply_host(words, n, n, &host) == -ENOENT);
+                return;
+        }
+        check_reply(&reply);
+        check_group(&reply);
+        for (i = 0; (r = rollout_reply_host(words, n, i, &host)) != -ENOENT; i++) {
+                fuzz_check(r == 0 || r == -EBADMSG);
+                if (r < 0)
+                        continue;
+                check_text(host.name, sizeof(host.name));
+                check_text(host.error, sizeof(host.error));
+                fuzz_check(host.turn >= HOST_TURN_NONE && host.turn < _HOST_TURN_MAX);
+                fuzz_check(host.state_usec <= SPAN_MAX && host.seen_usec <= SPAN_MAX);
+                check_seal(&reply, host.name);
+        }
+        fuzz_check(i <= ROLLOUT_HOSTS_MAX && i <= n);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        struct input input = {data, size};
+        struct rollout_word *words = calloc(size + 1, sizeof(*words));
+        size_t n = 0;
+
+        fuzz_check(words);
+        while (input.left > 0) {
+                struct field line = input_line(&input);
+
+                words[n++] = (struct rollout_word){line.text, line.len};
+        }
+        take(words, n);
+        while (n-- > 0)
+                free((char *)words[n].text);
+        free(words);
+        return 0;
+}
