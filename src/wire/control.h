@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The control interface: its methods, who may call which, and its description for introspection.
  *
- * GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues, GetDiagnosis, Follow, Ping and GetVersion only read;
- * all but GetDiagnosis, which tells of commands and users and asks each Redis anew, are answered on
- * read_socket, too. Restart, Abort, Quiet, Stop, Start, Scale and Reload each record an order and answer at
- * once; Reexec is answered by the new image. Restart and Follow called with `more` go on to answer each time
+ * GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues, GetRollouts, GetDiagnosis, Follow, Ping and
+ * GetVersion only read; all but GetDiagnosis, which tells of commands and users and asks each Redis anew, are
+ * answered on read_socket, too. Restart, Abort, Quiet, Stop, Start, Scale and Reload each record an order and
+ * answer at once; RestartEverywhere, AbortEverywhere and ForgetHost once Redis has taken it; Reexec is
+ * answered by the new image. Restart, Follow and GetRollouts called with `more` go on to answer each time
  * that something moved, until the rollouts of all their fleets have ended. A list of fleets that is null or
- * empty means all fleets.
+ * empty means all fleets; for GetRollouts, all that have a rollout_group.
  */
 #pragma once
 
@@ -45,6 +46,10 @@ struct control_method {
         ROW(Scale, scale, CONTROL_OPERATE, false)                                                            \
         ROW(Reload, reload, CONTROL_OPERATE, false)                                                          \
         ROW(Reexec, reexec, CONTROL_OWN, false)                                                              \
+        ROW(RestartEverywhere, restart_everywhere, CONTROL_OPERATE, false)                                   \
+        ROW(AbortEverywhere, abort_everywhere, CONTROL_OPERATE, false)                                       \
+        ROW(ForgetHost, forget_host, CONTROL_OPERATE, false)                                                 \
+        ROW(GetRollouts, get_rollouts, CONTROL_VIEW, true)                                                   \
         ROW(GetEvents, get_events, CONTROL_VIEW, true)                                                       \
         ROW(GetJobs, get_jobs, CONTROL_VIEW, false)                                                          \
         ROW(GetMetrics, get_metrics, CONTROL_VIEW, false)                                                    \

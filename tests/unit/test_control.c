@@ -239,8 +239,9 @@ END_TEST
 
 START_TEST(what_only_reads_needs_no_permission)
 {
-        static const char *const viewing[] = {"GetStatus",  "Follow",    "GetEvents", "GetJobs",
-                                              "GetMetrics", "GetQueues", "Ping",      "GetVersion"};
+        static const char *const viewing[] = {"GetStatus",   "Follow",     "GetEvents",
+                                              "GetJobs",     "GetMetrics", "GetQueues",
+                                              "GetRollouts", "Ping",       "GetVersion"};
         unsigned found = 0;
 
         for (size_t i = 0; i < ELEMENTSOF(viewing); i++)
