@@ -127,10 +127,10 @@ static int ask(const struct rollout_caller *caller, const char *operation, const
         return send_call(caller, call, all, n);
 }
 
-int rollout_call_tick(const struct rollout_caller *caller, const char *word, const char *why,
+int rollout_call_tick(const struct rollout_caller *caller, const char *word, const char *text,
                       rollout_call_fn callback, void *userdata)
 {
-        const char *const words[] = {word, why ?: "", NULL};
+        const char *const words[] = {word, text ?: "", NULL};
 
         return ask(caller, "tick", words, &(struct call){callback, userdata});
 }
@@ -154,10 +154,10 @@ int rollout_call_abort(const struct rollout_caller *caller, const char *mac, rol
         return ask(caller, "abort", words, &(struct call){callback, userdata});
 }
 
-int rollout_call_forget(const struct rollout_caller *caller, const char *host, const char *mac,
-                        rollout_call_fn callback, void *userdata)
+int rollout_call_forget(const struct rollout_caller *caller, const char *host, rollout_call_fn callback,
+                        void *userdata)
 {
-        const char *const words[] = {host, mac, NULL};
+        const char *const words[] = {host, NULL};
 
         return ask(caller, "forget", words, &(struct call){callback, userdata});
 }

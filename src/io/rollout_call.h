@@ -31,8 +31,8 @@ typedef void (*rollout_call_fn)(const struct rollout_answer *answer, void *userd
 
 /* Each returns 0, or what redis_command() does: callback is not called then. */
 
-/* word: "see", "want", "roll", "wait", "done" or "fail"; why: with the last alone, else NULL. */
-int rollout_call_tick(const struct rollout_caller *caller, const char *word, const char *why,
+/* word: "see", "want", "roll", "wait", "done" or "fail"; text: what goes with it, NULL: nothing. */
+int rollout_call_tick(const struct rollout_caller *caller, const char *word, const char *text,
                       rollout_call_fn callback, void *userdata);
 /* Begins the epoch of the caller's number and id; of epoch count `asked` and those below it. */
 int rollout_call_begin(const struct rollout_caller *caller, const struct rollout_reply *epoch,
@@ -40,6 +40,6 @@ int rollout_call_begin(const struct rollout_caller *caller, const struct rollout
 /* mac: the seal over it, or "". */
 int rollout_call_abort(const struct rollout_caller *caller, const char *mac, rollout_call_fn callback,
                        void *userdata);
-int rollout_call_forget(const struct rollout_caller *caller, const char *host, const char *mac,
-                        rollout_call_fn callback, void *userdata);
+int rollout_call_forget(const struct rollout_caller *caller, const char *host, rollout_call_fn callback,
+                        void *userdata);
 int rollout_call_show(const struct rollout_caller *caller, rollout_call_fn callback, void *userdata);

@@ -43,12 +43,18 @@ static bool is_known(const struct rollout_group *group, uint64_t number, const c
         return number == group->number && strcmp(id, group->id) == 0;
 }
 
+/* That none of its old workers is left is still to be told. */
+static bool owes_drained(const struct rollout_group *group)
+{
+        return group->turn == HOST_TURN_DONE && group->drain_told && !group->draining;
+}
+
 /* What is over for Redis as for this host has nothing more to be said of. */
 static bool is_settled(const struct rollout_group *group)
 {
         return group->turn != HOST_TURN_ROLLING &&
-               (group->turn == HOST_TURN_WAITING || group->turn == group->mine ||
-                group->trouble == ROLLOUT_TROUBLE_LOST);
+               (group->turn == HOST_TURN_WAITING || group->trouble == ROLLOUT_TROUBLE_LOST ||
+                (group->turn == group->mine && !owes_drained(group)));
 }
 
 bool rollout_group_is_due(const struct rollout_group *group, uint64_t number, const char *id,
@@ -75,7 +81,8 @@ static enum rollout_word_said word(const struct rollout_group *group, usec_t now
         case HOST_TURN_ROLLING:
                 return ROLLOUT_SAYS_ROLL;
         case HOST_TURN_DONE:
-                return group->mine == HOST_TURN_DONE ? ROLLOUT_SAYS_SEE : ROLLOUT_SAYS_DONE;
+                return group->mine == HOST_TURN_DONE && !owes_drained(group) ? ROLLOUT_SAYS_SEE
+                                                                             : ROLLOUT_SAYS_DONE;
         case HOST_TURN_FAILED:
                 return group->mine == HOST_TURN_FAILED ? ROLLOUT_SAYS_SEE : ROLLOUT_SAYS_FAIL;
         default:
@@ -93,7 +100,10 @@ static enum rollout_word_said word(const struct rollout_group *group, usec_t now
 
 enum rollout_word_said rollout_group_say(struct rollout_group *group, usec_t now)
 {
-        return group->said = word(group, now);
+        group->said = word(group, now);
+        group->said_draining = group->said == ROLLOUT_SAYS_DONE && group->draining;
+        group->drain_told |= group->said_draining;
+        return group->said;
 }
 
 /* Nobody has counted up to that, as far as this host can know. */
@@ -128,7 +138,7 @@ static void adopt(struct rollout_group *group, const struct rollout_reply *reply
         group->trusted = trusted;
         group->done_at = 0;
         group->said = ROLLOUT_SAYS_SEE;
-        group->begun = false;
+        group->begun = group->drain_told = false;
         if (group->turn != HOST_TURN_ROLLING)
                 group->turn = HOST_TURN_WAITING;
 }
@@ -213,7 +223,10 @@ enum rollout_act rollout_group_observe(struct rollout_group *group, const struct
                 group->trouble = ROLLOUT_TROUBLE_UNSEALED;
                 return ROLLOUT_ACT_NONE;
         }
+        bool done = group->said == ROLLOUT_SAYS_DONE && is_known(group, reply->number, reply->id);
         enum rollout_act act = observe(group, reply, seal == ROLLOUT_SEAL_GOOD, now);
+        if (done && !group->said_draining)
+                group->drain_told = false;
         group->said = ROLLOUT_SAYS_SEE;
         return act;
 }
@@ -247,6 +260,11 @@ void rollout_group_observe_fleet(struct rollout_group *group, enum rollout_state
         }
         group->turn = HOST_TURN_DONE;
         group->done_at = now;
+}
+
+void rollout_group_observe_drain(struct rollout_group *group, bool draining)
+{
+        group->draining = draining;
 }
 
 void rollout_group_observe_trouble(struct rollout_group *group, const char *why, usec_t now)

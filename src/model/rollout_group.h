@@ -56,6 +56,7 @@ struct rollout_group {
         bool trusted;                     /* ordered on this host's own socket, or sealed */
         usec_t began_at;                  /* when it last began a turn; 0: never */
         usec_t done_at;                   /* of this epoch; 0: it is not */
+        bool drain_told;                  /* Redis was told that old workers are left */
         char error[ROLLOUT_TEXT_MAX + 1]; /* why it failed */
 
         char other_id[ROLLOUT_ID_MAX + 1]; /* of an epoch with the same number, which comes to count */
@@ -66,6 +67,8 @@ struct rollout_group {
         enum host_turn mine;               /* the same */
         uint32_t canary_seconds;           /* the same */
         enum rollout_trouble trouble;
+        bool said_draining; /* with that word */
+        bool draining;      /* of a fleet that is done, old workers are left */
 };
 
 /* Of a host that knows of none. */
@@ -94,6 +97,8 @@ void rollout_group_observe_begun(struct rollout_group *group, usec_t now);
 /* How the fleet's own restart is; error: of one that has halted. */
 void rollout_group_observe_fleet(struct rollout_group *group, enum rollout_state state, const char *error,
                                  usec_t now);
+/* Whether workers of the fleet that came before are left, which finish their jobs. */
+void rollout_group_observe_drain(struct rollout_group *group, bool draining);
 /* The turn cannot be begun, or gone on with; a restart that runs is to be aborted besides. */
 void rollout_group_observe_failure(struct rollout_group *group, const char *why);
 /* A crash or a breach of memory, of a fleet that has been restarted: while it is the canary, that counts. */

@@ -100,34 +100,6 @@ static int take_turn(const struct rollout_word *word, enum host_turn *ret)
         return 0;
 }
 
-int rollout_reply_decode(const struct rollout_word words[], size_t n, struct rollout_reply *ret)
-{
-        struct rollout_reply reply = {0};
-
-        if (n < _ROLLOUT_REPLY_MAX)
-                return -EBADMSG;
-        int verdict = find(&words[ROLLOUT_REPLY_VERDICT], verdicts, ELEMENTSOF(verdicts));
-        int state = find(&words[ROLLOUT_REPLY_STATE], epoch_states, ELEMENTSOF(epoch_states));
-        if (verdict < 0 || state < 0 ||
-            take_number(&words[ROLLOUT_REPLY_NUMBER], NUMBER_MAX, &reply.number) < 0 ||
-            take_number(&words[ROLLOUT_REPLY_HIGH], NUMBER_MAX, &reply.high) < 0 ||
-            take_turn(&words[ROLLOUT_REPLY_MINE], &reply.mine) < 0)
-                return -EBADMSG;
-        reply.verdict = (enum rollout_verdict)verdict;
-        reply.state = (enum epoch_state)state;
-        reply.canary_seconds = take_count(&words[ROLLOUT_REPLY_CANARY], SPAN_MAX);
-        reply.failures = take_count(&words[ROLLOUT_REPLY_FAILURES], ROLLOUT_HOSTS_MAX);
-        take_token(&words[ROLLOUT_REPLY_ID], reply.id, sizeof(reply.id));
-        take_token(&words[ROLLOUT_REPLY_ASKED], reply.asked, sizeof(reply.asked));
-        take_token(&words[ROLLOUT_REPLY_MAC], reply.mac, sizeof(reply.mac));
-        take_token(&words[ROLLOUT_REPLY_END_MAC], reply.end_mac, sizeof(reply.end_mac));
-        take_text(&words[ROLLOUT_REPLY_ERROR], reply.error, sizeof(reply.error));
-        take_text(&words[ROLLOUT_REPLY_RELEASE], reply.release, sizeof(reply.release));
-        take_text(&words[ROLLOUT_REPLY_LEFT], reply.left, sizeof(reply.left));
-        *ret = reply;
-        return 0;
-}
-
 /* Seconds with six places. */
 static int take_span(const struct rollout_word *word, usec_t *ret)
 {
@@ -144,6 +116,36 @@ static int take_span(const struct rollout_word *word, usec_t *ret)
         return 0;
 }
 
+int rollout_reply_decode(const struct rollout_word words[], size_t n, struct rollout_reply *ret)
+{
+        struct rollout_reply reply = {0};
+
+        if (n < _ROLLOUT_REPLY_MAX)
+                return -EBADMSG;
+        int verdict = find(&words[ROLLOUT_REPLY_VERDICT], verdicts, ELEMENTSOF(verdicts));
+        int state = find(&words[ROLLOUT_REPLY_STATE], epoch_states, ELEMENTSOF(epoch_states));
+        if (verdict < 0 || state < 0 ||
+            take_number(&words[ROLLOUT_REPLY_NUMBER], NUMBER_MAX, &reply.number) < 0 ||
+            take_number(&words[ROLLOUT_REPLY_HIGH], NUMBER_MAX, &reply.high) < 0 ||
+            take_turn(&words[ROLLOUT_REPLY_MINE], &reply.mine) < 0 ||
+            take_span(&words[ROLLOUT_REPLY_AGE], &reply.age_usec) < 0)
+                return -EBADMSG;
+        reply.verdict = (enum rollout_verdict)verdict;
+        reply.state = (enum epoch_state)state;
+        reply.canary_seconds = take_count(&words[ROLLOUT_REPLY_CANARY], SPAN_MAX);
+        reply.failures = take_count(&words[ROLLOUT_REPLY_FAILURES], ROLLOUT_HOSTS_MAX);
+        take_token(&words[ROLLOUT_REPLY_ID], reply.id, sizeof(reply.id));
+        take_token(&words[ROLLOUT_REPLY_ASKED], reply.asked, sizeof(reply.asked));
+        take_token(&words[ROLLOUT_REPLY_MAC], reply.mac, sizeof(reply.mac));
+        take_token(&words[ROLLOUT_REPLY_END_MAC], reply.end_mac, sizeof(reply.end_mac));
+        take_text(&words[ROLLOUT_REPLY_ERROR], reply.error, sizeof(reply.error));
+        take_text(&words[ROLLOUT_REPLY_RELEASE], reply.release, sizeof(reply.release));
+        take_text(&words[ROLLOUT_REPLY_LEFT], reply.left, sizeof(reply.left));
+        take_text(&words[ROLLOUT_REPLY_BY], reply.by, sizeof(reply.by));
+        *ret = reply;
+        return 0;
+}
+
 int rollout_reply_host(const struct rollout_word words[], size_t n, size_t index, struct rollout_host *ret)
 {
         struct rollout_host host;
@@ -156,20 +158,37 @@ int rollout_reply_host(const struct rollout_word words[], size_t n, size_t index
             take_span(&words[3], &host.seen_usec) < 0)
                 return -EBADMSG;
         take_text(&words[0], host.name, sizeof(host.name));
-        take_text(&words[4], host.error, sizeof(host.error));
+        take_text(&words[4], host.text, sizeof(host.text));
         *ret = host;
         return 0;
 }
 
-char *rollout_reply_seal_text(const char *order, const char *group, const struct rollout_reply *epoch,
-                              const char *host)
+char *rollout_reply_seal_text(const char *order, const char *group, const struct rollout_reply *epoch)
 {
         char *text;
 
         /* A line for each, so that nothing of one can pass for another. */
-        if (asprintf(&text, "%s\n%s\n%llu\n%s\n%s\n%u\n%u\n%s\n%s\n", order, group,
+        if (asprintf(&text, "%s\n%s\n%llu\n%s\n%s\n%u\n%u\n%s\n", order, group,
                      (unsigned long long)epoch->number, epoch->id, epoch->asked, epoch->canary_seconds,
-                     epoch->failures, epoch->release, host ?: "") < 0)
+                     epoch->failures, epoch->release) < 0)
                 return NULL;
         return text;
+}
+
+usec_t rollout_reply_left_usec(const struct rollout_reply *epoch, const struct rollout_host hosts[],
+                               size_t n_hosts)
+{
+        usec_t newest = USEC_INFINITY;
+        size_t n_done = 0, n_left = 0;
+
+        for (size_t i = 0; i < n_hosts; i++) {
+                n_left += hosts[i].turn == HOST_TURN_WAITING || hosts[i].turn == HOST_TURN_ROLLING;
+                if (hosts[i].turn != HOST_TURN_DONE)
+                        continue;
+                n_done++;
+                newest = MIN(newest, hosts[i].state_usec);
+        }
+        if (n_done == 0 || n_left == 0)
+                return n_left == 0 ? 0 : USEC_INFINITY;
+        return usec_sub(usec_sub(epoch->age_usec, newest) / n_done * n_left, newest);
 }

@@ -54,6 +54,8 @@ struct rollout_reply {
         char error[ROLLOUT_TEXT_MAX + 1];
         char left[ROLLOUT_TEXT_MAX + 1]; /* hosts that are waited for no longer, each with a space in front */
         char mac[ROLLOUT_MAC_MAX + 1], end_mac[ROLLOUT_MAC_MAX + 1];
+        char by[ROLLOUT_TEXT_MAX + 1]; /* the host on which it was begun; not sealed */
+        usec_t age_usec;               /* since it was */
 };
 
 /* One of the hosts that `show` names. */
@@ -61,7 +63,8 @@ struct rollout_host {
         char name[ROLLOUT_TEXT_MAX + 1];
         enum host_turn turn;
         usec_t state_usec, seen_usec; /* how long it is in its state, and since when it was not heard of */
-        char error[ROLLOUT_TEXT_MAX + 1];
+        char text[ROLLOUT_TEXT_MAX +
+                  1]; /* rolling: how far it is; failed, lost: why; done: "" once drained */
 };
 
 struct rollout_word {
@@ -78,7 +81,10 @@ const char *epoch_state_name(enum epoch_state state);
 const char *host_turn_name(enum host_turn turn);
 
 /* What an order of the group is sealed over: `begin` of this epoch, all that it carries with it; `abort` of
- * it; `forget` of a host in it. host: NULL but for `forget`. The group's name has no line break. Returns it,
- * to be freed, or NULL where memory is short. */
-char *rollout_reply_seal_text(const char *order, const char *group, const struct rollout_reply *epoch,
-                              const char *host);
+ * it. The group's name has no line break. Returns it, to be freed, or NULL where memory is short. */
+char *rollout_reply_seal_text(const char *order, const char *group, const struct rollout_reply *epoch);
+
+/* How long a running epoch will still take, as its hosts that are done tell it; USEC_INFINITY: nothing does.
+ */
+usec_t rollout_reply_left_usec(const struct rollout_reply *epoch, const struct rollout_host hosts[],
+                               size_t n_hosts);

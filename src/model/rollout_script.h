@@ -12,8 +12,8 @@
  *            and when (`at`), what it was begun with (`asked`, and `hosts` which that makes, `canary`,
  *            `failures`, `release`, `mac`), the seal of its end (`endmac`), when a turn was last taken
  *            (`taken`), from when one may be (`from`), the first host that was done and when (`first`,
- *            `first_at`), hosts that were forgotten (`left`, `forgotmac`), and the highest number that a host
- *            has seen (`high`)
+ *            `first_at`), hosts that were forgotten (`left`), and the highest number that a host has seen
+ *            (`high`)
  * `:hosts`   hash: host -> `INSTANCE SINCE TEXT`; since: when its state was last another one
  * `:seen`    sorted set: host -> when it last said that it is there
  * `:states`  sorted set: host -> its state as a number, so that states are counted without reading all hosts
@@ -43,12 +43,14 @@ extern const char *const rollout_script_suffixes[ROLLOUT_SCRIPT_KEYS];
 /* What is asked, and the words behind it. All begin with the host that asks, its instance, and the number and
  * id of the newest epoch that it knows (0 and "": none); see the table of the text.
  *
- *   tick    WORD TEXT  "see": it is there. "want": it asks for a turn. "roll": it holds one, and goes on.
- *                      "wait": it gives back what it does not roll with. "done", "fail" with why.
+ *   tick    WORD TEXT  "see": it is there. "want": it asks for a turn. "roll": it holds one, and goes on,
+ *                      with how far it is. "wait": it gives back what it does not roll with. "done", with
+ *                      "draining" while old workers are left, and said again once they are gone. "fail" with
+ *                      why.
  *   begin   HOSTS CANARY FAILURES RELEASE MAC  with the number and id of the new epoch, which must be beyond
  *                      any that is known. HOSTS: `3` or `10%`; CANARY: seconds.
  *   abort   MAC        ends this epoch.
- *   forget  HOST MAC   of this epoch.
+ *   forget  HOST       of this epoch. No seal: who may write to Redis can take a host out without it.
  *   show               all hosts, too.
  *
  * The reply is an array of words: the verdict, then as enum rollout_script_reply has them, then for `show`
@@ -70,5 +72,7 @@ enum rollout_script_reply {
         ROLLOUT_REPLY_MAC,
         ROLLOUT_REPLY_END_MAC,
         ROLLOUT_REPLY_LEFT,
+        ROLLOUT_REPLY_BY,
+        ROLLOUT_REPLY_AGE,
         _ROLLOUT_REPLY_MAX,
 };

@@ -704,7 +704,7 @@ static void forget_the_dead(struct sim *sim, struct host *operator)
                 if (!lives && entry->score < HOST_TURN_FAILED)
                         begin_call(sim, operator, FLIGHT_FORGET,
                                    (const char *const[]){keys_field(keys, "number"), keys_field(keys, "id"),
-                                                         entry->name, "", NULL});
+                                                         entry->name, NULL});
         }
 }
 

@@ -71,6 +71,23 @@ START_TEST(restarts_once_in_its_turn_and_says_so)
 }
 END_TEST
 
+START_TEST(says_that_it_is_done_again_once_it_has_drained)
+{
+        take_turn();
+        rollout_group_observe_drain(&group, true);
+        finish(ROLLOUT_DONE, "");
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_DONE);
+        /* It drains while that is under way. */
+        rollout_group_observe_drain(&group, false);
+        reply.mine = HOST_TURN_DONE;
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        ck_assert(rollout_group_is_due(&group, reply.number, reply.id, EPOCH_RUNNING, now));
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_DONE);
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+}
+END_TEST
+
 START_TEST(what_its_own_restart_was_before_the_turn_tells_nothing)
 {
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
@@ -383,6 +400,7 @@ int main(void)
 
         tcase_add_checked_fixture(cases, setup, NULL);
         tcase_add_test(cases, restarts_once_in_its_turn_and_says_so);
+        tcase_add_test(cases, says_that_it_is_done_again_once_it_has_drained);
         tcase_add_test(cases, what_its_own_restart_was_before_the_turn_tells_nothing);
         tcase_add_test(cases, a_restart_that_halts_or_is_aborted_here_fails_its_turn);
         tcase_add_test(cases, asks_for_no_turn_within_a_lease_of_its_connection);

@@ -27,6 +27,8 @@ static void setup(void)
                 [ROLLOUT_REPLY_MAC] = "12",
                 [ROLLOUT_REPLY_END_MAC] = "",
                 [ROLLOUT_REPLY_LEFT] = " x",
+                [ROLLOUT_REPLY_BY] = "one",
+                [ROLLOUT_REPLY_AGE] = "90.000000",
                 [_ROLLOUT_REPLY_MAX] = "one",
                 "4",
                 "1.500000",
@@ -61,6 +63,8 @@ START_TEST(decodes_what_it_says)
         ck_assert_str_eq(reply.release, "2026");
         ck_assert_str_eq(reply.mac, "12");
         ck_assert_str_eq(reply.left, " x");
+        ck_assert_str_eq(reply.by, "one");
+        ck_assert_uint_eq(reply.age_usec, 90 * USEC_PER_SEC);
 }
 END_TEST
 
@@ -76,7 +80,7 @@ START_TEST(decodes_its_hosts)
         ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words), 1, &host), 0);
         ck_assert_int_eq(host.turn, HOST_TURN_FAILED);
         ck_assert_uint_eq(host.seen_usec, USEC_PER_DAY);
-        ck_assert_str_eq(host.error, "bad");
+        ck_assert_str_eq(host.text, "bad");
         ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words), 2, &host), -ENOENT);
         ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words) - 1, 1, &host), -ENOENT);
 }
@@ -150,10 +154,29 @@ START_TEST(a_seal_is_over_all_that_an_order_carries)
         struct rollout_reply reply;
 
         ck_assert_int_eq(rollout_reply_decode(words, _ROLLOUT_REPLY_MAX, &reply), 0);
-        _cleanup_free_ char *begin = rollout_reply_seal_text("begin", "g", &reply, NULL);
-        ck_assert_str_eq(begin, "begin\ng\n7\nabc\n10%\n600\n1\n2026\n\n");
-        _cleanup_free_ char *forget = rollout_reply_seal_text("forget", "g", &reply, "h");
-        ck_assert_str_eq(forget, "forget\ng\n7\nabc\n10%\n600\n1\n2026\nh\n");
+        _cleanup_free_ char *begin = rollout_reply_seal_text("begin", "g", &reply);
+        ck_assert_str_eq(begin, "begin\ng\n7\nabc\n10%\n600\n1\n2026\n");
+        _cleanup_free_ char *abort = rollout_reply_seal_text("abort", "h", &reply);
+        ck_assert_str_eq(abort, "abort\nh\n7\nabc\n10%\n600\n1\n2026\n");
+}
+END_TEST
+
+START_TEST(what_is_left_follows_from_what_is_done)
+{
+        const struct rollout_reply epoch = {.age_usec = 100 * USEC_PER_SEC};
+        struct rollout_host hosts[] = {
+                {.turn = HOST_TURN_WAITING, .state_usec = 100 * USEC_PER_SEC},
+                {.turn = HOST_TURN_ROLLING, .state_usec = 40 * USEC_PER_SEC},
+                {.turn = HOST_TURN_LOST},
+        };
+
+        ck_assert_uint_eq(rollout_reply_left_usec(&epoch, hosts, 3), USEC_INFINITY);
+        hosts[2] = (struct rollout_host){.turn = HOST_TURN_DONE, .state_usec = 40 * USEC_PER_SEC};
+        ck_assert_uint_eq(rollout_reply_left_usec(&epoch, hosts, 3), 80 * USEC_PER_SEC);
+        hosts[1] = (struct rollout_host){.turn = HOST_TURN_DONE, .state_usec = 10 * USEC_PER_SEC};
+        ck_assert_uint_eq(rollout_reply_left_usec(&epoch, hosts, 3), 35 * USEC_PER_SEC);
+        hosts[0].turn = HOST_TURN_FAILED;
+        ck_assert_uint_eq(rollout_reply_left_usec(&epoch, hosts, 3), 0);
 }
 END_TEST
 
@@ -168,6 +191,7 @@ int main(void)
         tcase_add_test(cases, garbage_is_refused);
         tcase_add_test(cases, a_host_that_is_none_is_refused);
         tcase_add_test(cases, what_is_shown_is_bounded_and_without_control_characters);
+        tcase_add_test(cases, what_is_left_follows_from_what_is_done);
         tcase_add_test(cases, a_seal_is_over_all_that_an_order_carries);
         suite_add_tcase(suite, cases);
         return unit_main(suite);

@@ -205,6 +205,51 @@ START_TEST(a_renewed_turn_is_not_lost)
 }
 END_TEST
 
+static void tick_with(const char *host, const char *word, const char *text)
+{
+        const struct rollout_caller caller = caller_of(host, 1, "id");
+
+        call(rollout_call_tick(&caller, word, text, on_answer, NULL));
+        ck_assert_str_eq(last_error, "");
+}
+
+START_TEST(who_rolls_tells_how_far_it_is_at_each_renewal)
+{
+        join("a");
+        begin("1", 0, 0);
+        tick("a", "want");
+        pass_seconds(12);
+        tick_with("a", "roll", "1 of 8 replaced");
+        show();
+        ck_assert_str_eq(shown[0].text, "1 of 8 replaced");
+        usec_t since = shown[0].state_usec;
+        pass_seconds(12);
+        tick_with("a", "roll", "2 of 8 replaced");
+        show();
+        ck_assert_str_eq(shown[0].text, "2 of 8 replaced");
+        ck_assert_uint_ge(shown[0].state_usec, since);
+        ck_assert_str_eq(last.by, "a");
+}
+END_TEST
+
+START_TEST(who_is_done_tells_when_it_has_drained)
+{
+        join("a");
+        join("b");
+        begin("2", 0, 0);
+        tick("a", "want");
+        tick_with("a", "done", "draining");
+        show();
+        ck_assert_int_eq(shown[0].turn, HOST_TURN_DONE);
+        ck_assert_str_eq(shown[0].text, "draining");
+        tick_with("a", "done", "");
+        show();
+        ck_assert_int_eq(shown[0].turn, HOST_TURN_DONE);
+        ck_assert_str_eq(shown[0].text, "");
+        ck_assert_int_eq(turn_of("b"), HOST_TURN_WAITING);
+}
+END_TEST
+
 START_TEST(a_lost_turn_keeps_its_place_though_a_failure_is_allowed)
 {
         join("a");
@@ -265,10 +310,10 @@ START_TEST(to_forget_a_lost_host_frees_its_place)
         begin("1", 0, 0);
         tick("a", "want");
         pass_seconds(31);
-        call(rollout_call_forget(&caller, "c", "", on_answer, NULL));
+        call(rollout_call_forget(&caller, "c", on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_UNKNOWN);
         ck_assert_int_eq(last.state, EPOCH_HALTED);
-        call(rollout_call_forget(&caller, "a", "", on_answer, NULL));
+        call(rollout_call_forget(&caller, "a", on_answer, NULL));
         ck_assert_int_eq(last.state, EPOCH_RUNNING);
         ck_assert_str_eq(last.left, " a");
         tick("b", "want");
@@ -367,7 +412,7 @@ START_TEST(an_older_epoch_changes_nothing_and_learns_the_newer)
         const struct rollout_caller caller = caller_of("a", 1, "id"), other = caller_of("a", 2, "other");
         call(rollout_call_abort(&caller, "", on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
-        call(rollout_call_forget(&other, "b", "", on_answer, NULL));
+        call(rollout_call_forget(&other, "b", on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
         call(rollout_call_tick(&other, "want", NULL, on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
@@ -710,6 +755,8 @@ int main(void)
         tcase_add_test(cases, a_lost_turn_keeps_its_place_though_a_failure_is_allowed);
         tcase_add_test(cases, the_return_of_a_lost_host_heals_the_halt);
         tcase_add_test(cases, a_turn_that_is_given_back_is_free);
+        tcase_add_test(cases, who_rolls_tells_how_far_it_is_at_each_renewal);
+        tcase_add_test(cases, who_is_done_tells_when_it_has_drained);
         tcase_add_test(cases, to_forget_a_lost_host_frees_its_place);
         tcase_add_test(cases, more_failures_than_allowed_halt_and_say_which);
         tcase_add_test(cases, a_halt_lets_those_that_roll_finish);
