@@ -134,6 +134,7 @@ int service_start(struct service *service, const struct handover *handover)
                 .started_at = service->started_at,
                 .ticks = &crew->turn->pass.ticks,
                 .settings = &service->reloader->age,
+                .groups = service->groups,
                 .reload = on_control_reload,
                 .reexec = on_control_reexec,
                 .queues = on_control_queues,

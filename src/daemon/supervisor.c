@@ -10,6 +10,7 @@
 #include "daemon/run/after_exit.h"
 #include "daemon/run/execute.h"
 #include "daemon/run/exits.h"
+#include "daemon/run/group.h"
 #include "daemon/run/hold.h"
 #include "daemon/run/last_words.h"
 #include "daemon/run/local_beats.h"
@@ -46,6 +47,7 @@ struct supervisor {
         struct reloader reloader; /* with the settings in force */
         struct keeper keeper;
         struct queue_reading queue_reading;
+        struct groups groups;
         struct alerts *alerts;
         struct ending ending;
         struct reexec reexec;
@@ -116,6 +118,8 @@ static void look(struct supervisor *supervisor, usec_t now)
 
         if (due == PASS_LOOK_REGULAR && pass->n_regular % QUEUES_LOOK_EACH == 1)
                 queue_reading_look(&supervisor->queue_reading);
+        if (due == PASS_LOOK_REGULAR)
+                groups_look(&supervisor->groups, now);
         if (due != PASS_LOOK_NONE)
                 look_run(&supervisor->crew, due == PASS_LOOK_FAST, now);
 }
@@ -137,6 +141,7 @@ static void plan(struct supervisor *supervisor)
         work_lists_turn(world);
         if (pass_run(&supervisor->turn.pass, &ops, &clocks, supervisor) < 0)
                 log_error("memory is short: the plan is incomplete, and made again at the next look");
+        groups_turn(&supervisor->groups, now);
         tell_events(world, service->control, supervisor->alerts);
         forget_removed(supervisor);
         if (!supervisor->keeper.search)
@@ -258,6 +263,7 @@ struct supervisor *supervisor_free(struct supervisor *supervisor)
         ending_forget(&supervisor->ending);
         alerts_free(supervisor->alerts);
         adopt_free(supervisor->keeper.search);
+        groups_end(&supervisor->groups);
         end_crew(&supervisor->crew);
         turn_close(&supervisor->turn);
         world_free(supervisor->world);
@@ -312,7 +318,9 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         links->found = hold_beat;
         keeper->crew = crew;
         supervisor->reloader.config_path = invocation->config_path;
+        supervisor->groups.keeper = keeper;
         supervisor->reloader.links = links;
+        supervisor->reloader.groups = &supervisor->groups;
         supervisor->queue_reading.links = links;
         supervisor->reexec.invocation = invocation;
         supervisor->reexec.crew = crew;
@@ -321,6 +329,7 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         supervisor->service.keeper = keeper;
         supervisor->service.reloader = &supervisor->reloader;
         supervisor->service.reexec = &supervisor->reexec;
+        supervisor->service.groups = &supervisor->groups;
         supervisor->service.queue_calls.reading = &supervisor->queue_reading;
 }
 
@@ -392,7 +401,10 @@ static int begin_crew(struct supervisor *supervisor)
         if (r < 0)
                 return r;
         links_join(&crew->links);
-        return adopt_begin(crew, &supervisor->keeper, settings, clock_now(CLOCK_MONOTONIC));
+        r = adopt_begin(crew, &supervisor->keeper, settings, clock_now(CLOCK_MONOTONIC));
+        if (r >= 0)
+                groups_join(&supervisor->groups);
+        return r;
 }
 
 int supervisor_new(const struct invocation *invocation, struct settings *settings,

@@ -367,35 +367,74 @@ static int read_included(struct settings_draft *draft, struct settings_errors *e
         return r;
 }
 
+/* Returns 0 with the first line of the file in *ret, NULL where an error was added; or -ENOMEM. what: it is
+ * one. */
+static int read_first_line(const struct source *source, const char *what, struct settings_errors *errors,
+                           char **ret)
+{
+        _cleanup_free_ char *text = NULL;
+        size_t length = 0;
+
+        int r = read_file(source, errors, &text, &length);
+        if (r < 0)
+                return r == -EINVAL ? 0 : r;
+
+        size_t end = strcspn(text, "\r\n");
+        if (end == 0 || (end == strlen(text) && end < length)) {
+                settings_errors_add(errors, source->line, "%sits first line is %s: put the %s there",
+                                    source->prefix, end == 0 ? "empty" : "no text", what);
+                return 0;
+        }
+        text[end] = '\0';
+        *ret = TAKE_PTR(text);
+        return 0;
+}
+
 /* The first line of password_file becomes the password. */
 static int read_password(struct settings_draft *draft, struct settings_errors *errors)
 {
         const struct redis_settings *redis = &settings_draft_settings(draft)->redis;
-        _cleanup_free_ char *text = NULL;
+        char *password = NULL;
         struct source source = {
                 .path = redis->password_file,
                 .remedy = "put the password on the first line of that file",
                 .is_root = settings_draft_is_root(draft),
                 .line = settings_draft_line(draft, NULL, SETTINGS_REDIS, "password_file"),
         };
-        size_t length = 0;
 
         if (!redis->password_file || redis->password)
                 return 0;
         snprintf(source.prefix, sizeof(source.prefix), "password_file %s: ", redis->password_file);
-        int r = read_file(&source, errors, &text, &length);
-        if (r < 0)
-                return r == -EINVAL ? 0 : r;
+        int r = read_first_line(&source, "password", errors, &password);
+        if (password)
+                settings_draft_set_password(draft, password);
+        return r;
+}
 
-        size_t end = strcspn(text, "\r\n");
-        if (end == 0 || (end == strlen(text) && end < length)) {
-                settings_errors_add(errors, source.line, "%sits first line is %s: put the password there",
-                                    source.prefix, end == 0 ? "empty" : "no text");
+/* The first line of its rollout_key_file becomes the key of a fleet's group. */
+static int read_rollout_key(struct settings_draft *draft, size_t i, const struct fleet_settings *fleet,
+                            struct settings_errors *errors)
+{
+        char *key = NULL;
+        struct source source = {
+                .path = fleet->rollout_key_file,
+                .remedy = "put the key on the first line of that file",
+                .is_root = settings_draft_is_root(draft),
+                .line = settings_draft_line(draft, fleet, SETTINGS_FLEET, "rollout_key_file"),
+        };
+
+        if (!fleet->rollout_key_file || !fleet->rollout_group)
                 return 0;
-        }
-        text[end] = '\0';
-        settings_draft_set_password(draft, TAKE_PTR(text));
-        return 0;
+        snprintf(source.prefix, sizeof(source.prefix), "rollout_key_file %.200s: ", fleet->rollout_key_file);
+        int r = read_first_line(&source, "key", errors, &key);
+        if (key && strlen(key) < ROLLOUT_KEY_MIN)
+                settings_errors_add(errors, source.line,
+                                    "%sits first line has fewer than %d bytes: make a key, as with 'openssl "
+                                    "rand -hex 32'",
+                                    source.prefix, ROLLOUT_KEY_MIN);
+        if (key)
+                settings_draft_set_rollout_key(draft, i, key);
+        return r;
 }
 
 /* The files of TLS: root's as the password is, and of use. */
@@ -588,6 +627,8 @@ static int load_draft(const char *path, struct settings_draft *draft, uid_t uid,
                 r = read_password(draft, errors);
         if (r == 0)
                 r = check_tls(draft, errors);
+        for (size_t i = 0; r == 0 && (fleet = settings_draft_fleet(draft, i)); i++)
+                r = read_rollout_key(draft, i, fleet, errors);
         if (r < 0)
                 return r;
         check_group(draft, NULL, settings_draft_settings(draft)->socket_group, errors);

@@ -38,6 +38,7 @@ struct launch_request {
         const char *status_parent;     /* where status directories are; NULL: it needs none */
         bool rehearsal;                /* see launch_rehearse() */
         const struct launch_end *end;  /* its after_exit is run, and not the worker; NULL else */
+        const char *release;           /* its directory is looked at, and nothing run: see below; NULL: not */
         const struct launch_template *template; /* it becomes one of these, and not a worker; NULL else */
 };
 
@@ -71,6 +72,9 @@ struct launch_report {
 };
 
 #define LAUNCH_REPORT_INIT ((struct launch_report){.outcome = LAUNCH_PENDING, .log_fd = -1})
+
+/* With `release` nothing of the fleet's is run: as its user, its directory is resolved, and must end in that
+ * path. What is wrong is reported as an error, and LAUNCH_RUNNING means that all is well. */
 
 /* Reads what the child has reported so far into report, which is LAUNCH_REPORT_INIT at first and is handed in
  * again while its outcome is LAUNCH_PENDING; call it when report_fd polls EPOLLIN or EPOLLHUP. Never blocks.

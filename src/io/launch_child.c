@@ -628,6 +628,34 @@ static void child_await_word(const struct child *child)
                 _exit(0);
 }
 
+static bool ends_in(const char *path, const char *tail)
+{
+        size_t length = strlen(path), n = strlen(tail);
+
+        while (n > 0 && tail[n - 1] == '/')
+                n--;
+        if (n == 0 || n > length || strncmp(path + length - n, tail, n) != 0)
+                return false;
+        return n == length || tail[0] == '/' || path[length - n - 1] == '/';
+}
+
+/* In its directory, all links followed. This process is no start that an sqmgr would wait for. */
+static _Noreturn void child_check_release(const struct child *child)
+{
+        const char *release = child->request->release;
+        char path[PATH_MAX];
+
+        (void)prctl(PR_SET_NAME, "sqmgr-release");
+        if (!child->fleet->directory)
+                child_fail(child, "release '%s' cannot be looked for: the fleet has no 'directory'", release);
+        if (!getcwd(path, sizeof(path)))
+                child_fail(child, "cannot tell where directory '%s' is: %m", child->fleet->directory);
+        if (!ends_in(path, release))
+                child_fail(child, "directory '%s' is '%s', which does not end in '%s'",
+                           child->fleet->directory, path, release);
+        _exit(0);
+}
+
 _Noreturn void launch_child_run(const struct launch_request *request, int report_fd)
 {
         struct child child = {
@@ -654,6 +682,8 @@ _Noreturn void launch_child_run(const struct launch_request *request, int report
         const char *directory = child.fleet->directory;
         if (directory && chdir(directory) < 0)
                 child_fail(&child, "cannot change to directory '%s': %m", directory);
+        if (request->release)
+                child_check_release(&child);
         child_build_environment(&child, user);
         if (request->rehearsal) {
                 child_check_log(&child);

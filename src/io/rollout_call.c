@@ -76,23 +76,76 @@ static void on_reply(struct redis *redis _unused_, const struct redisReply *repl
         call->callback(&answer, call->userdata);
 }
 
+static struct rollout_word word_of(const struct redisReply *reply)
+{
+        return reply->type == REDIS_REPLY_STRING ? (struct rollout_word){reply->str, reply->len}
+                                                 : (struct rollout_word){"", 0};
+}
+
+static void on_glance(struct redis *redis _unused_, const struct redisReply *reply, void *userdata)
+{
+        _cleanup_free_ struct call *call = userdata;
+        struct rollout_answer answer = {.error = "the connection was lost"};
+        struct rollout_reply glance;
+        char error[ERROR_MAX];
+
+        if (reply && reply->type == REDIS_REPLY_ERROR) {
+                explain(reply->str, error);
+                answer.error = error;
+        } else if (reply && reply->type == REDIS_REPLY_ARRAY && reply->elements == 3) {
+                const struct rollout_word words[] = {word_of(reply->element[0]), word_of(reply->element[1]),
+                                                     word_of(reply->element[2])};
+
+                rollout_reply_glance(&words[0], &words[1], &words[2], &glance);
+                answer = (struct rollout_answer){.reply = &glance};
+        } else if (reply) {
+                answer.error = "Redis answers what is not understood";
+        }
+        call->callback(&answer, call->userdata);
+}
+
+/* NULL: memory is short. */
+static char *key_of(const struct rollout_caller *caller, const char *suffix)
+{
+        char *key;
+
+        return asprintf(&key, "%s%s" PREFIX "%s%s", caller->namespace ?: "", caller->namespace ? ":" : "",
+                        caller->group, suffix) < 0
+                       ? NULL
+                       : key;
+}
+
+int rollout_call_glance(const struct rollout_caller *caller, rollout_call_fn callback, void *userdata)
+{
+        _cleanup_free_ char *key = key_of(caller, rollout_script_suffixes[0]);
+        struct call *call = malloc(sizeof(*call));
+        int r = -ENOMEM;
+
+        if (key && call) {
+                *call = (struct call){callback, userdata};
+                r = redis_command_forbiddable(caller->redis, on_glance, call, 5,
+                                              (const char *const[]){"HMGET", key, "number", "id", "state"},
+                                              NULL);
+        }
+        if (r < 0)
+                free(call);
+        return r;
+}
+
 static int send_call(const struct rollout_caller *caller, const struct call *what, const char *const *words,
                      size_t n_words)
 {
         const char *argv[3 + ROLLOUT_SCRIPT_KEYS + WORDS_MAX] = {"EVAL", rollout_script, "5"};
         char *keys[ROLLOUT_SCRIPT_KEYS] = {NULL};
-        const char *prefix = caller->namespace ?: "", *colon = caller->namespace ? ":" : "";
         struct call *call = malloc(sizeof(*call));
         int argc = 3, r = call ? 0 : -ENOMEM;
 
         static_assert(ROLLOUT_SCRIPT_KEYS == 5, "as many as the script is told of");
         assert(n_words <= WORDS_MAX);
         for (size_t i = 0; i < ROLLOUT_SCRIPT_KEYS && r == 0; i++) {
-                if (asprintf(&keys[i], "%s%s" PREFIX "%s%s", prefix, colon, caller->group,
-                             rollout_script_suffixes[i]) < 0) {
-                        keys[i] = NULL;
+                keys[i] = key_of(caller, rollout_script_suffixes[i]);
+                if (!keys[i])
                         r = -ENOMEM;
-                }
                 argv[argc++] = keys[i];
         }
         for (size_t i = 0; i < n_words; i++)

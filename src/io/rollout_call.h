@@ -42,4 +42,7 @@ int rollout_call_abort(const struct rollout_caller *caller, const char *mac, rol
                        void *userdata);
 int rollout_call_forget(const struct rollout_caller *caller, const char *host, rollout_call_fn callback,
                         void *userdata);
+/* A glance at the epoch, without the script: number, id and state of the reply alone are told, and of the
+ * caller redis, namespace and group alone count. */
+int rollout_call_glance(const struct rollout_caller *caller, rollout_call_fn callback, void *userdata);
 int rollout_call_show(const struct rollout_caller *caller, rollout_call_fn callback, void *userdata);

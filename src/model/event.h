@@ -64,6 +64,18 @@ struct world;
         X("55bcaa74a4114086864e4a3d802e42ac", EVENT_ROLLOUT_DONE, "rollout-done", INFO, EVENT_NONE) \
         X("b5d652ac47a9473bb6e0a86bef5799a8", EVENT_ROLLOUT_HALTED, "rollout-halted", ERR, EVENT_NONE) \
         X("40127c4a667e438a995cd2ed24a14def", EVENT_ROLLOUT_ABORTED, "rollout-aborted", WARNING, EVENT_NONE) \
+        /* of all hosts of a group: an epoch that this host has come to know */ \
+        X("137de1d5070d4b4e9e32d728b0e18454", EVENT_GROUP_BEGAN, "group-began", INFO, EVENT_NONE) \
+        /* this host's turn in it */ \
+        X("056ea2746fb04f7f99b687012905367b", EVENT_GROUP_TURN, "group-turn", INFO, EVENT_NONE) \
+        X("9ac9daa68aae47038556749ec95084c9", EVENT_GROUP_TURN_DONE, "group-turn-done", INFO, EVENT_NONE) \
+        X("0d694d0447ef4724b95dff936d7a5026", EVENT_GROUP_TURN_FAILED, "group-turn-failed", ERR, EVENT_NONE) \
+        /* no further host begins */ \
+        X("a5a1912117094b5f9c5e8afe35126add", EVENT_GROUP_HALTED, "group-halted", ERR, EVENT_GROUP_ENDED) \
+        X("7b7f2b474d404008ba564ebfd951f995", EVENT_GROUP_ENDED, "group-ended", INFO, EVENT_NONE) \
+        /* this host takes no part */ \
+        X("63a9295f73e748e99bc0daaec068d1da", EVENT_GROUP_TROUBLE, "group-trouble", WARNING, EVENT_GROUP_JOINED) \
+        X("fd6eec39a86a4775a95006d41d565fcd", EVENT_GROUP_JOINED, "group-joined", INFO, EVENT_NONE) \
         /* max_processes reached, drains among them */ \
         X("15e247db6883405f91740013f6ac01c5", EVENT_PLACES_HELD, "places-held", WARNING, EVENT_NONE) \
         X("12e1d2d4589c4a89bd689a8ebced7466", EVENT_REDIS_UP, "redis-up", INFO, EVENT_NONE) \
@@ -119,7 +131,7 @@ enum reason {
 #define ORDERER_NAME_MAX 64
 #define ORDERER_TEXT_MAX (ORDERER_NAME_MAX + 32)
 struct orderer {
-        bool known; /* else it is nobody's */
+        bool known; /* else it is nobody's; then a name says what it follows from, where that is told */
         uid_t uid;
         char name[ORDERER_NAME_MAX]; /* "": not known here */
 };

@@ -278,6 +278,20 @@ struct fleet_counts fleet_count(const struct fleet *fleet, usec_t now)
         return counts;
 }
 
+unsigned fleet_replaced(const struct fleet *fleet, usec_t now)
+{
+        struct fleet_counts counts = fleet_count(fleet, now);
+        unsigned total = fleet->rollout.total, target = fleet_target(fleet), gone = 0, current = 0;
+
+        gone = total > counts.outdated ? total - counts.outdated : 0;
+        if (fleet->rollout.state == ROLLOUT_DONE)
+                return gone;
+        /* Old ones that died are not replaced by that. */
+        for (size_t i = 0; i < fleet->n_workers; i++)
+                current += fleet->workers[i]->state == WORKER_ACTIVE && !worker_outdated(fleet->workers[i]);
+        return MIN(gone, current + (total > target ? total - target : 0));
+}
+
 unsigned fleet_draining(const struct fleet *fleet)
 {
         unsigned n = 0;

@@ -8,6 +8,7 @@
 #include "base/usec.h"
 #include "model/event.h"
 #include "model/job.h"
+#include "model/rollout_group.h"
 #include "settings/settings.h"
 #include <sys/types.h>
 
@@ -198,15 +199,6 @@ struct worker {
 
 enum fleet_order { ORDER_RUN, ORDER_QUIET, ORDER_STOP, _FLEET_ORDER_MAX };
 
-enum rollout_state {
-        ROLLOUT_NONE,
-        ROLLOUT_RUNNING,
-        ROLLOUT_DONE,
-        ROLLOUT_HALTED,
-        ROLLOUT_ABORTED,
-        _ROLLOUT_STATE_MAX,
-};
-
 #define ROLLOUT_ERROR_MAX 2304
 #define CRASH_LAST_MAX    2048
 
@@ -352,6 +344,7 @@ struct fleet {
         usec_t scale_at; /* when that was given; 0: not to us */
         struct orderer scale_by;
         struct rollout rollout;
+        struct rollout_group group; /* with rollout_group alone: its part in the restart of all hosts */
         struct backoff crash;
         char crash_last[CRASH_LAST_MAX]; /* how the last worker died; "" : none has */
         bool crash_last_apart;           /* crash_last was no short life: it is not of the row */
@@ -390,6 +383,9 @@ struct fleet_counts fleet_count(const struct fleet *fleet, usec_t now);
 /* How long the oldest of its jobs has been running, in microseconds, as work lists told that were read of
  * late: of workers that drain and, with job_warn_after, of all. 0: not known. */
 usec_t fleet_oldest_job_usec(const struct fleet *fleet, usec_t now);
+
+/* How many of the workers that a restart set out to replace have been: quiet, stopping or gone. */
+unsigned fleet_replaced(const struct fleet *fleet, usec_t now);
 
 /* Of older generations, quiet or stopping. */
 unsigned fleet_draining(const struct fleet *fleet);

@@ -26,6 +26,67 @@ struct rollout_group rollout_group_new(void)
         return (struct rollout_group){.turn = HOST_TURN_WAITING, .mine = HOST_TURN_NONE};
 }
 
+struct rollout_group rollout_group_continue(const struct rollout_group *before)
+{
+        struct rollout_group group = {
+                .number = before->number,
+                .turn = before->turn,
+                .begun = before->begun,
+                .trusted = before->trusted,
+                .began_at = before->began_at,
+                .done_at = before->done_at,
+                .drain_told = before->drain_told,
+                .mine = HOST_TURN_NONE,
+        };
+
+        memcpy(group.id, before->id, sizeof(group.id));
+        memcpy(group.error, before->error, sizeof(group.error));
+        return group;
+}
+
+const char *rollout_group_trouble_text(const struct rollout_group *group, const struct rollout_reply *reply,
+                                       const char *host, char *text, size_t size)
+{
+        unsigned long long known = group->number, there = reply->number;
+
+        text[0] = '\0';
+        switch (group->trouble) {
+        case ROLLOUT_TROUBLE_LOST:
+                snprintf(text, size,
+                         "Redis has lost epoch %llu, which this host had seen: 'sqmgrctl restart "
+                         "--everywhere' begins anew",
+                         known);
+                break;
+        case ROLLOUT_TROUBLE_TAKEN:
+                snprintf(text, size,
+                         "another machine speaks for host '%s' in this group: give each machine a name of "
+                         "its own",
+                         host);
+                break;
+        case ROLLOUT_TROUBLE_FULL:
+                snprintf(text, size,
+                         "the group has %d hosts already, or the name of this one is longer than %d bytes: "
+                         "'sqmgrctl rollout forget' takes out those that are gone",
+                         ROLLOUT_HOSTS_MAX, ROLLOUT_TEXT_MAX);
+                break;
+        case ROLLOUT_TROUBLE_UNSEALED:
+                snprintf(text, size,
+                         "epoch %llu in Redis was begun, or aborted, without the seal of this host's "
+                         "rollout_key_file: give all hosts the same, or look who else writes to Redis",
+                         there);
+                break;
+        case ROLLOUT_TROUBLE_FORGED:
+                snprintf(text, size,
+                         "Redis shows epoch %llu, up to which nobody has counted: look who else writes to "
+                         "Redis; 'sqmgrctl restart --everywhere' begins anew",
+                         there);
+                break;
+        default:
+                break;
+        }
+        return text;
+}
+
 static void hold(struct rollout_group *group, usec_t now)
 {
         group->hold_until = MAX(group->hold_until, usec_add(now, LEASE_USEC));

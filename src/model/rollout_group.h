@@ -4,8 +4,8 @@
 #pragma once
 
 #include "base/usec.h"
-#include "model/fleet.h"
 #include "model/rollout_reply.h"
+#include "model/rollout_state.h"
 
 /* So long after it began a turn of an epoch a host begins no other, unless it knows who wants that: whoever
  * may write to Redis cannot make it restart all the while. */
@@ -91,6 +91,12 @@ enum rollout_act rollout_group_observe_ordered(struct rollout_group *group, cons
                                                usec_t now);
 /* The number to begin with where Redis shows that. */
 uint64_t rollout_group_next(const struct rollout_group *group, const struct rollout_reply *reply);
+
+/* What an earlier sqmgr knew, of which what Redis said does not count any more. */
+struct rollout_group rollout_group_continue(const struct rollout_group *before);
+/* Why it takes no part, a sentence; "": it does. reply: the last answer. Returns text. */
+const char *rollout_group_trouble_text(const struct rollout_group *group, const struct rollout_reply *reply,
+                                       const char *host, char *text, size_t size);
 
 /* The fleet was restarted, as asked for. */
 void rollout_group_observe_begun(struct rollout_group *group, usec_t now);

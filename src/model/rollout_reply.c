@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HOST_WORDS 5
 /* A double counts so far without a gap, and Lua's numbers are doubles. */
 #define NUMBER_MAX ((UINT64_C(1) << 53) - 1)
 #define SPAN_MAX   ((uint64_t)365 * 24 * 3600)
@@ -146,14 +145,25 @@ int rollout_reply_decode(const struct rollout_word words[], size_t n, struct rol
         return 0;
 }
 
+void rollout_reply_glance(const struct rollout_word *number, const struct rollout_word *id,
+                          const struct rollout_word *state, struct rollout_reply *ret)
+{
+        int found = find(state, epoch_states, ELEMENTSOF(epoch_states));
+
+        *ret = (struct rollout_reply){.state = found < 0 ? EPOCH_NONE : (enum epoch_state)found};
+        if (take_number(number, NUMBER_MAX, &ret->number) < 0)
+                ret->number = 0;
+        take_token(id, ret->id, sizeof(ret->id));
+}
+
 int rollout_reply_host(const struct rollout_word words[], size_t n, size_t index, struct rollout_host *ret)
 {
         struct rollout_host host;
 
-        if (n < _ROLLOUT_REPLY_MAX || index >= (n - _ROLLOUT_REPLY_MAX) / HOST_WORDS ||
+        if (n < _ROLLOUT_REPLY_MAX || index >= (n - _ROLLOUT_REPLY_MAX) / ROLLOUT_HOST_WORDS ||
             index >= ROLLOUT_HOSTS_MAX)
                 return -ENOENT;
-        words += _ROLLOUT_REPLY_MAX + index * HOST_WORDS;
+        words += _ROLLOUT_REPLY_MAX + index * ROLLOUT_HOST_WORDS;
         if (take_turn(&words[1], &host.turn) < 0 || take_span(&words[2], &host.state_usec) < 0 ||
             take_span(&words[3], &host.seen_usec) < 0)
                 return -EBADMSG;

@@ -74,6 +74,9 @@ struct rollout_word {
 
 /* Returns 0, or -EBADMSG where that is no reply of the script: *ret is not touched then. */
 int rollout_reply_decode(const struct rollout_word words[], size_t n, struct rollout_reply *ret);
+/* The same of the first fields of the epoch as they stand in Redis, of which any may be missing. */
+void rollout_reply_glance(const struct rollout_word *number, const struct rollout_word *id,
+                          const struct rollout_word *state, struct rollout_reply *ret);
 /* The host of that index. Returns 0; -ENOENT: there are no more; -EBADMSG. */
 int rollout_reply_host(const struct rollout_word words[], size_t n, size_t index, struct rollout_host *ret);
 

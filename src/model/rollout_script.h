@@ -55,6 +55,7 @@ extern const char *const rollout_script_suffixes[ROLLOUT_SCRIPT_KEYS];
  *
  * The reply is an array of words: the verdict, then as enum rollout_script_reply has them, then for `show`
  * five of each host: name, state, seconds in it, seconds since it was seen, text. */
+#define ROLLOUT_HOST_WORDS 5
 enum rollout_script_reply {
         ROLLOUT_REPLY_VERDICT, /* "ok"; "old": Redis has a newer epoch, or another; "behind": an older one
                                 * than the host; "taken": another instance speaks for that host; "full";

@@ -66,7 +66,7 @@ const char *reason_text(enum reason reason)
 const char *orderer_text(const struct orderer *by, char text[static ORDERER_TEXT_MAX])
 {
         if (!by || !by->known)
-                snprintf(text, ORDERER_TEXT_MAX, "the operator");
+                snprintf(text, ORDERER_TEXT_MAX, "%s", by && by->name[0] != '\0' ? by->name : "the operator");
         else if (by->name[0] == '\0')
                 snprintf(text, ORDERER_TEXT_MAX, "uid %u", by->uid);
         else

@@ -12,14 +12,16 @@
 
 /* Magic, version, length and checksum of the payload. */
 #define STATE_MAGIC   "sqmgr.st"
-#define STATE_VERSION 4
-/* All that there is is told by the first, too, while no fleet has to do with templates; by the second while
- * no heartbeat stands elsewhere than the framework's do, either; and by the third while no worker has a flag
- * that came with the second: an older sqmgr can go on with that. */
-#define STATE_VERSION_CHOSEN 3
-#define STATE_VERSION_PLACES 2
-#define STATE_VERSION_PROVEN 1
-#define STATE_HEADER_SIZE    (sizeof(STATE_MAGIC) - 1 + 4 + 8 + 8)
+#define STATE_VERSION 5
+/* All that there is is told by the first, too, while no fleet had a part in a restart of many hosts; by the
+ * second while none has to do with templates, either; by the third while no heartbeat stands elsewhere than
+ * the framework's do; and by the fourth while no worker has a flag that came with the second: an older sqmgr
+ * can go on with that. */
+#define STATE_VERSION_TEMPLATES 4
+#define STATE_VERSION_CHOSEN    3
+#define STATE_VERSION_PLACES    2
+#define STATE_VERSION_PROVEN    1
+#define STATE_HEADER_SIZE       (sizeof(STATE_MAGIC) - 1 + 4 + 8 + 8)
 
 static const struct record_field backoff_fields[] = {
         RECORD_FIELD(NUMBER, struct backoff, count),
@@ -130,6 +132,20 @@ static const struct record_field preload_fields[] = {
         RECORD_FIELD(NUMBER, struct preload, template_bytes),
 };
 static const struct record preload_record = RECORD(preload_fields);
+
+static const struct record_field group_fields[] = {
+        RECORD_FIELD(STRING, struct state_fleet, rollout_group),
+        RECORD_FIELD(NUMBER, struct state_fleet, group.number),
+        RECORD_FIELD(ARRAY, struct state_fleet, group.id),
+        RECORD_RANGE(struct state_fleet, group.turn, 0, _HOST_TURN_MAX - 1),
+        RECORD_FIELD(NUMBER, struct state_fleet, group.begun),
+        RECORD_FIELD(NUMBER, struct state_fleet, group.trusted),
+        RECORD_FIELD(NUMBER, struct state_fleet, group.drain_told),
+        RECORD_FIELD(TIME, struct state_fleet, group.began_at),
+        RECORD_FIELD(TIME, struct state_fleet, group.done_at),
+        RECORD_FIELD(ARRAY, struct state_fleet, group.error),
+};
+static const struct record group_record = RECORD(group_fields);
 
 /* The starts of the plan that are this fleet's, from the place at on: the next one, or NULL. */
 static const struct action *next_start(const struct plan *plan, size_t *at, const struct fleet *fleet)
@@ -345,6 +361,36 @@ static bool has_templates(const struct world *world)
         return false;
 }
 
+static bool has_groups(const struct world *world)
+{
+        for (size_t i = 0; i < world->n_fleets; i++)
+                if (world->fleets[i]->settings->rollout_group && world->fleets[i]->group.number > 0)
+                        return true;
+        return false;
+}
+
+/* Of each fleet, in their order. */
+static void pack_groups(struct record_writer *writer, const struct world *world)
+{
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                const struct fleet *fleet = world->fleets[i];
+                const struct state_fleet saved = {.rollout_group = fleet->settings->rollout_group,
+                                                  .group = fleet->group};
+
+                if (!fleet->unknown)
+                        record_write(writer, &group_record, &saved);
+        }
+}
+
+static int unpack_groups(struct record_reader *reader, struct state *state)
+{
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && reader->left > 0 && i < state->n_fleets; i++)
+                r = record_read(reader, &group_record, &state->fleets[i]);
+        return r;
+}
+
 static bool has_chosen(const struct world *world)
 {
         for (size_t i = 0; i < world->n_fleets; i++) {
@@ -407,8 +453,10 @@ static void unpack_heartbeats(struct record_reader *reader, struct state *state)
 
 static uint64_t version_of(const struct world *world)
 {
-        if (has_templates(world))
+        if (has_groups(world))
                 return STATE_VERSION;
+        if (has_templates(world))
+                return STATE_VERSION_TEMPLATES;
         if (has_chosen(world))
                 return STATE_VERSION_CHOSEN;
         for (size_t i = 0; i < world->n_fleets; i++)
@@ -471,8 +519,10 @@ int state_pack(const struct state_source *source, uint8_t **ret, size_t *ret_siz
         uint64_t version = version_of(world);
         if (version >= STATE_VERSION_CHOSEN)
                 pack_heartbeats(&writer, world);
-        if (version >= STATE_VERSION)
+        if (version >= STATE_VERSION_TEMPLATES)
                 pack_templates(&writer, world);
+        if (version >= STATE_VERSION)
+                pack_groups(&writer, world);
         if (writer.failed || writer.size > STATE_BYTES_MAX) {
                 free(writer.bytes);
                 return writer.failed ? -ENOMEM : -EFBIG;
@@ -506,6 +556,7 @@ struct state *state_free(struct state *state)
                 for (size_t j = 0; j < fleet->n_workers; j++)
                         free(fleet->workers[j].identity);
                 free(fleet->workers);
+                free(fleet->rollout_group);
                 free(fleet->redis_url);
                 free(fleet->name);
         }
@@ -563,6 +614,8 @@ int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t 
                 return r;
         unpack_heartbeats(&reader, state);
         r = unpack_templates(&reader, state);
+        if (r >= 0)
+                r = unpack_groups(&reader, state);
         if (r < 0)
                 return r;
         if (reader.wrong || reader.left > 0)
@@ -585,6 +638,9 @@ void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, 
         memcpy(fleet->crash_last, saved->crash_last, sizeof(fleet->crash_last));
         fleet->random = saved->random;
         fleet->preload = saved->preload;
+        const char *group = fleet->settings->rollout_group;
+        if (group && saved->rollout_group && strcmp(group, saved->rollout_group) == 0)
+                fleet->group = rollout_group_continue(&saved->group);
         fleet->continued = true;
         if (fleet->settings->removed)
                 rollout_abort(fleet, "the fleet is no longer configured");

@@ -50,6 +50,9 @@ struct state_fleet {
         char crash_last[CRASH_LAST_MAX];
         uint64_t random;
 
+        char *rollout_group; /* its name; "": none */
+        struct rollout_group group;
+
         struct preload preload;
         struct template templates[TEMPLATES_MAX]; /* of each, what outlives a sqmgr */
         size_t n_templates;

@@ -310,6 +310,10 @@ static int inherit_fleet(const struct settings_draft *draft, struct draft_fleet 
         /* What is inherited is for other fleets, and outdates none of this one. */
         if (!fleet->settings->traits->can_preload)
                 fleet->settings->preload = fleet->settings->preload_compact = 0;
+        if (!fleet_settings_need_redis(fleet->settings) && !is_own(draft, fleet, "rollout_group")) {
+                free(fleet->settings->rollout_group);
+                fleet->settings->rollout_group = NULL;
+        }
         if (r == 0)
                 r = fleet_settings_derive(fleet->settings);
         if (r == 0)
@@ -334,6 +338,7 @@ static void check_framework(const struct settings_draft *draft, const struct dra
                 {"preload", s->traits->can_preload, "framework 'sidekiq'"},
                 {"preload_compact", s->traits->can_preload, "framework 'sidekiq'"},
                 {"redis_url", fleet_settings_need_redis(s), "heartbeats in Redis"},
+                {"rollout_group", fleet_settings_need_redis(s), "heartbeats in Redis"},
                 {"hang_after", fleet_settings_write_beats(s), "workers that beat"},
                 {"hang_action", fleet_settings_write_beats(s), "workers that beat"},
                 {"rescue_jobs", s->traits->can_rescue, "workers whose jobs can be put back"},
@@ -395,6 +400,30 @@ static void check_pairs(const struct draft_fleet *fleet, struct settings_errors 
                                     format_duration_exact(s->backoff_min, b, sizeof(b)));
 }
 
+static void check_group(const struct settings_draft *draft, const struct draft_fleet *fleet,
+                        struct settings_errors *errors)
+{
+        static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+        const struct fleet_settings *s = fleet->settings;
+        unsigned line = fleet_line(fleet, "rollout_group");
+
+        if (!s->rollout_group)
+                return;
+        size_t length = strlen(s->rollout_group);
+        if (length > ROLLOUT_GROUP_MAX || strspn(s->rollout_group, allowed) != length)
+                settings_errors_add(errors, line,
+                                    "fleet '%s': rollout_group = %s: a name has at most %d letters, digits, "
+                                    "dots, hyphens and underscores",
+                                    s->name, s->rollout_group, ROLLOUT_GROUP_MAX);
+        for (const struct draft_fleet *other = &draft->fleets[1]; other < fleet; other++)
+                if (other->settings->rollout_group &&
+                    strcmp(other->settings->rollout_group, s->rollout_group) == 0)
+                        settings_errors_add(errors, line,
+                                            "fleet '%s': rollout_group = %s is that of fleet '%s', too: give "
+                                            "each fleet a group of its own",
+                                            s->name, s->rollout_group, other->settings->name);
+}
+
 static void check_fleet(const struct settings_draft *draft, const struct draft_fleet *fleet,
                         struct settings_errors *errors)
 {
@@ -413,6 +442,7 @@ static void check_fleet(const struct settings_draft *draft, const struct draft_f
                         "below which it is looked for",
                         s->name, s->environment_file);
         check_framework(draft, fleet, errors);
+        check_group(draft, fleet, errors);
         check_counts(fleet, errors);
         check_pairs(fleet, errors);
 }
@@ -614,6 +644,11 @@ const struct fleet_settings *settings_draft_fleet(const struct settings_draft *d
 void settings_draft_set_password(struct settings_draft *draft, char *password)
 {
         draft->settings->redis.password = password;
+}
+
+void settings_draft_set_rollout_key(struct settings_draft *draft, size_t i, char *key)
+{
+        draft->fleets[i + 1].settings->rollout_key = key;
 }
 
 unsigned settings_draft_line(const struct settings_draft *draft, const struct fleet_settings *fleet,

@@ -48,6 +48,9 @@ const struct fleet_settings *settings_draft_fleet(const struct settings_draft *d
 /* The password that password_file has, now the draft's to free; there is none yet. */
 void settings_draft_set_password(struct settings_draft *draft, char *password);
 
+/* The same of the i-th fleet: what its rollout_key_file has. */
+void settings_draft_set_rollout_key(struct settings_draft *draft, size_t i, char *key);
+
 /* The line of a key in force for that fleet (NULL: of [sqmgr] or [redis]), else of the fleet's section; 0:
  * none. */
 unsigned settings_draft_line(const struct settings_draft *draft, const struct fleet_settings *fleet,

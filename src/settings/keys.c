@@ -27,6 +27,12 @@
 #define NO_TLS "TLS is not supported by this build, whose hiredis has none"
 #endif
 
+#if HAVE_SEAL
+#define NO_SEAL NULL
+#else
+#define NO_SEAL "orders cannot be sealed by this build, which has no OpenSSL"
+#endif
+
 static const struct settings_choice log_levels[] = {
         {"debug", LOG_DEBUG},     {"info", LOG_INFO}, {"notice", LOG_NOTICE},
         {"warning", LOG_WARNING}, {"error", LOG_ERR}, {0},
@@ -229,6 +235,16 @@ const struct settings_key settings_keys[] = {
          .help = "how long a job may run until it is told of; CLASS=DURATION for one class"},
         {FLEET(stuck_job_action), .type = SETTINGS_CHOICE, .fallback = "warn", .choices = stuck_job_actions,
          .reload = SETTINGS_APPLIED, .help = "what is done about such a job: warn, or dump what it is at"},
+        {FLEET(rollout_group), .type = SETTINGS_TEXT, .unset = "none", .reload = SETTINGS_APPLIED,
+         .help = "group of hosts that 'sqmgrctl restart --everywhere' restarts one after another"},
+        {FLEET(rollout_hosts), .type = SETTINGS_SHARE, .fallback = "1", .min = 1, .max = 1024,
+         .reload = SETTINGS_APPLIED, .help = "how many hosts of the group restart at once"},
+        {FLEET(rollout_canary), .type = SETTINGS_DURATION, .fallback = "none", .max = DAYS(1),
+         .reload = SETTINGS_APPLIED, .help = "how long the first host must be well before the others follow"},
+        {FLEET(rollout_failures), .type = SETTINGS_COUNT, .fallback = "0", .max = 1024,
+         .reload = SETTINGS_APPLIED, .help = "how many hosts may fail before the others stay as they are"},
+        {FLEET(rollout_key_file), .type = SETTINGS_PATH, .unset = "none", .reload = SETTINGS_APPLIED,
+         .refusal = NO_SEAL, .help = "file whose first line seals the orders of the group"},
         {FLEET(stop_signal), .type = SETTINGS_SIGNAL, .unset = "that of the preset, or the framework's",
          .reload = SETTINGS_APPLIED, .help = "signal that tells a plain worker to exit"},
         {FLEET(backoff_min), .type = SETTINGS_DURATION, .fallback = "1s", .min = MSEC(10), .max = DAYS(1),

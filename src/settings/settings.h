@@ -45,6 +45,9 @@ struct redis_settings {
 
 /* Bytes of a fleet's name. */
 #define FLEET_NAME_MAX 40
+/* Of a group's name; and the least of a key. */
+#define ROLLOUT_GROUP_MAX 64
+#define ROLLOUT_KEY_MIN   32
 
 struct fleet_settings {
         char *name;
@@ -102,6 +105,12 @@ struct fleet_settings {
         int hang_action;
         int rescue_jobs;
         unsigned rescue_limit;
+        char *rollout_group;        /* that it is restarted with, host by host; NULL: none */
+        struct share rollout_hosts; /* of the group's hosts, that roll at once */
+        usec_t rollout_canary;      /* after the first of them; 0: none */
+        unsigned rollout_failures;
+        char *rollout_key_file;
+        char *rollout_key;    /* what that file has; NULL: none */
         char *job_warn_after; /* see settings/limits.h; NULL: none */
         int stuck_job_action;
         int stop_signal; /* 0: that of the preset, else the framework's */

@@ -42,6 +42,17 @@ static size_t find_first(struct found *found, char *text)
         return first;
 }
 
+void withhold_end(char *sentence)
+{
+        struct found found;
+
+        for (size_t i = 0; i < ELEMENTSOF(phrases); i++)
+                found.at[i] = strstr(sentence, phrases[i].phrase);
+        size_t first = find_first(&found, sentence);
+        if (first < ELEMENTSOF(phrases))
+                memcpy(found.at[first], phrases[first].instead, strlen(phrases[first].instead) + 1);
+}
+
 /* The quote that ends the string in which at stands. */
 static char *string_end(char *at)
 {

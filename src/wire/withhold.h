@@ -20,6 +20,9 @@
 /* Is there one of the phrases in text? */
 bool withhold_finds(const char *text);
 
+/* Cuts one sentence at the first of them. */
+void withhold_end(char *sentence);
+
 /* Cuts all strings of a message as Varlink has it, encoded, of size bytes with its NUL, at these phrases: the
  * sentence stays, what it quotes does not. Returns the size that is left. */
 size_t withhold_cut(char *text, size_t size);

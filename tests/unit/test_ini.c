@@ -639,6 +639,7 @@ START_TEST(accepts_each_example_of_the_sample)
                                                "'stop_signal'",
                                                "password and password_file",
                                                "password_file /",
+                                               "rollout_key_file /",
                                                "only root can run alert_command"};
         _cleanup_free_ char *text = NULL;
 

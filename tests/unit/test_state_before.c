@@ -9,7 +9,8 @@
  *    boots and is unproven, and one has just been started.
  * 3: the same program: a fleet that is quiet with jobs, and a native one with heartbeats in files, in a
  * restart. 4: the first with templates (6b2f580): a preloaded fleet with a template and forks of two
- * generations, and a native one. */
+ * generations, and a native one. 5: the first with restarts of many hosts: a fleet whose turn in one is
+ * over, and one without a group. */
 #include "frameworks/native/native.h"
 #include "frameworks/sidekiq/format.h"
 #include "model/observe.h"
@@ -29,6 +30,7 @@ static const struct kept {
         [2] = {"96f9cde2-d0b2-44c6-bf59-3986daa7d390", 1321816272, 1, "worker.example "},
         [3] = {"96f9cde2-d0b2-44c6-bf59-3986daa7d390", 1326238742, 2, NULL},
         [4] = {"96f9cde2-d0b2-44c6-bf59-3986daa7d390", 1339580475, 2, NULL},
+        [5] = {"c2bafcc1-9376-4d28-9af9-1b0bfc1a2ed3", 3343996470, 2, NULL},
 };
 
 static uint8_t bytes[16 * 1024];
@@ -139,6 +141,10 @@ static const struct saved {
                      {4, 14601, 2, WORKER_ACTIVE, REASON_NONE, .forked = true}}},
         {4, "native", 1, &native_traits, .count = 1, .heartbeat = HEARTBEAT_FILE, .n_workers = 1,
          .workers = {{1, 14298, 1, WORKER_ACTIVE, REASON_NONE}}},
+        {5, "default", 2, &sidekiq_traits, .count = 2, .rollout = ROLLOUT_DONE, .n_workers = 2,
+         .workers = {{3, 11924, 2, WORKER_ACTIVE, REASON_NONE}, {4, 11925, 2, WORKER_ACTIVE, REASON_NONE}}},
+        {5, "alone", 1, &sidekiq_traits, .count = 1, .n_workers = 1,
+         .workers = {{1, 834, 1, WORKER_ACTIVE, REASON_NONE}}},
 };
 
 static void assert_identity(const struct saved *fleet, const struct saved_worker *worker,
@@ -282,6 +288,8 @@ static struct fleet_settings settings_of(const struct state_fleet *saved)
                 .launch_hash = saved->launch_hash,
                 .redis_url = saved->redis_url[0] != '\0' ? saved->redis_url : NULL,
                 .active_process_count = saved->scale_for,
+                .rollout_group =
+                        saved->rollout_group && saved->rollout_group[0] != '\0' ? saved->rollout_group : NULL,
         };
 }
 
@@ -301,6 +309,22 @@ static void go_on(struct fleet *fleet, const struct state_fleet *saved, usec_t n
                         observe_adopted(fleet, known, known->pid_start, known->beat_pid_start, now));
         }
 }
+
+START_TEST(the_turn_in_a_restart_of_many_hosts_is_kept)
+{
+        read_it(5, kept[5].boot, kept[5].packed_at);
+        const struct state_fleet *saved = saved_fleet("default");
+
+        ck_assert_str_eq(saved->rollout_group, "g");
+        ck_assert_uint_eq(saved->group.number, 1);
+        ck_assert_uint_eq(strlen(saved->group.id), 32);
+        ck_assert_int_eq(saved->group.turn, HOST_TURN_DONE);
+        ck_assert(saved->group.begun && saved->group.trusted);
+        ck_assert_uint_gt(saved->group.began_at, 0);
+        ck_assert_uint_gt(saved->group.done_at, saved->group.began_at);
+        ck_assert_str_eq(saved_fleet("alone")->rollout_group, "");
+}
+END_TEST
 
 START_TEST(a_world_that_goes_on_from_it_saves_the_same)
 {
@@ -358,6 +382,7 @@ int main(void)
         tcase_add_loop_test(tcase, each_fleet_is_as_it_was, 0, ELEMENTSOF(fleets));
         tcase_add_test(tcase, what_was_told_and_who_is_dead_is_kept);
         tcase_add_test(tcase, the_template_is_kept);
+        tcase_add_test(tcase, the_turn_in_a_restart_of_many_hosts_is_kept);
         tcase_add_loop_test(tcase, on_another_boot_the_orders_are_left, 1, ELEMENTSOF(kept));
         tcase_add_loop_test(tcase, a_world_that_goes_on_from_it_saves_the_same, 1, ELEMENTSOF(kept));
         tcase_add_test(tcase, what_a_later_version_wrote_is_refused_and_said_to_be_that);

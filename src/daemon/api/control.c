@@ -29,7 +29,8 @@ struct control *control_free(struct control *control)
 {
         if (!control)
                 return NULL;
-        assert(!control->watches.first);
+        assert(!control->watches.first && !control->rollouts.first);
+        sd_event_source_disable_unref(control->rollouts.timer);
         events_free(control->events);
         free(control->status);
         free(control);
@@ -95,4 +96,5 @@ void control_tick(struct control *control, usec_t now)
                 (void)malloc_trim(0);
         }
         watch_tick(&control->watches, now);
+        rollouts_tick(control, now);
 }

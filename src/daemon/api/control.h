@@ -6,6 +6,7 @@
 #include "daemon/api/metrics.h"
 #include "daemon/api/server.h"
 #include "daemon/api/status.h"
+#include "daemon/run/group_orders.h"
 #include "model/world.h"
 
 /* What the daemon lends. Everything must outlive the control. */
@@ -16,6 +17,7 @@ struct control_host {
         usec_t started_at; /* monotonic */
         const struct tick_totals *ticks;
         const struct status_settings *settings;
+        struct groups *groups;
 
         /* Reads the configuration again. 0: *ret_lines says what changed; 1: refused, *ret_lines says why; a
          * line each, NULL-terminated, list and lines to be freed by the caller. -errno: *ret_lines is

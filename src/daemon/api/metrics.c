@@ -255,7 +255,7 @@ static double value_outdated(const struct fleet *fleet _unused_, const struct fl
 static double value_replaced(const struct fleet *fleet, const struct fleet_counts *counts _unused_,
                              usec_t now)
 {
-        return status_replaced(fleet, now);
+        return fleet_replaced(fleet, now);
 }
 
 static double value_short_lives(const struct fleet *fleet, const struct fleet_counts *counts _unused_,

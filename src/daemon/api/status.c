@@ -90,27 +90,12 @@ json_t *status_workers(const struct fleet *fleet, usec_t now)
         return TAKE_PTR(workers);
 }
 
-unsigned status_replaced(const struct fleet *fleet, usec_t now)
-{
-        struct fleet_counts counts = fleet_count(fleet, now);
-        unsigned total = fleet->rollout.total, target = fleet_target(fleet), gone = 0, current = 0;
-
-        gone = total > counts.outdated ? total - counts.outdated : 0;
-        if (fleet->rollout.state == ROLLOUT_DONE)
-                return gone;
-        /* Old ones that died are not replaced by that. */
-        for (size_t i = 0; i < fleet->n_workers; i++)
-                current += fleet->workers[i]->state == WORKER_ACTIVE && !worker_outdated(fleet->workers[i]);
-        return MIN(gone, current + (total > target ? total - target : 0));
-}
-
 static json_t *render_rollout(const struct fleet *fleet, unsigned outdated, usec_t now)
 {
         return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "state", rollout_state_name(fleet->rollout.state),
                          "generation", (json_int_t)fleet->generation, "replaced",
-                         (json_int_t)status_replaced(fleet, now), "outdated", (json_int_t)outdated,
-                         "draining", (json_int_t)fleet_draining(fleet), "error",
-                         varlink_text(fleet->rollout.error));
+                         (json_int_t)fleet_replaced(fleet, now), "outdated", (json_int_t)outdated, "draining",
+                         (json_int_t)fleet_draining(fleet), "error", varlink_text(fleet->rollout.error));
 }
 
 static json_t *render_crash(const struct fleet *fleet, usec_t now)
@@ -210,7 +195,7 @@ static json_t *render_fleet(const struct fleet *fleet, const struct status_info 
         fleet_waits_for(fleet, now, waits_for, sizeof(waits_for));
         return json_pack(
                 "{s:o, s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, "
-                "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:n}",
+                "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?}",
                 "name", varlink_text(fleet->settings->name), "framework", fleet->settings->traits->name,
                 "log", varlink_text(fleet->settings->log ?: "inherit"), "target",
                 (json_int_t)fleet_target(fleet), "configured",
@@ -228,7 +213,8 @@ static json_t *render_fleet(const struct fleet *fleet, const struct status_info 
                 "workers", status_workers(fleet, now), "memory_threshold_bytes",
                 threshold > 0 ? json_integer((json_int_t)threshold) : json_null(), "culprits",
                 render_culprits(fleet, now), "template", render_template(fleet), "waits_for_code",
-                waits_for[0] != '\0' ? wait_code(fleet->waits_for) : NULL, "rollout_group");
+                waits_for[0] != '\0' ? wait_code(fleet->waits_for) : NULL, "rollout_group",
+                fleet->settings->rollout_group);
 }
 
 static json_t *render_redis(const struct status_info *info)

@@ -40,6 +40,3 @@ json_t *status_render(const struct status_info *info, struct fleet *const *fleet
 /* The list of the fleet's workers in it, with the same result. */
 json_t *status_orderer(const struct orderer *by);
 json_t *status_workers(const struct fleet *fleet, usec_t now);
-
-/* How many of the workers that a rollout set out to replace have been: quiet, stopping or gone. */
-unsigned status_replaced(const struct fleet *fleet, usec_t now);

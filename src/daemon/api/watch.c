@@ -150,7 +150,7 @@ static struct told describe(const struct watched *watched, const struct fleet *f
                 .stopped = watched->order.refused,
                 .ended = true,
                 .total = fleet->rollout.total,
-                .replaced = status_replaced(fleet, now),
+                .replaced = fleet_replaced(fleet, now),
                 .outdated = fleet_count(fleet, now).outdated,
                 .draining = fleet_draining(fleet),
         };

@@ -3,12 +3,13 @@
 #pragma once
 
 #include "daemon/api/status.h"
-#include "daemon/run/links.h"
+#include "daemon/run/group.h"
 
 struct reloader {
         const char *config_path;   /* not owned */
         struct settings *settings; /* those in force, of links' world; the reloader's owner frees them */
-        struct links *links;       /* not owned */
+        struct links *links;       /* not owned; nor are groups */
+        struct groups *groups;
         struct status_settings age;
 };
 

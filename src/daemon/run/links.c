@@ -54,10 +54,8 @@ static void on_redis_state(struct redis *redis, enum redis_state state, const ch
 }
 
 /* It changes while sqmgr runs, where a machine is named late as it boots, say. */
-static const char *host_name(void *userdata)
+const char *links_host_name(struct links *links)
 {
-        const struct link *link = userdata;
-        struct links *links = link->links;
         char name[sizeof(links->host_name)] = "";
 
         if (gethostname(name, sizeof(name) - 1) < 0 || strcmp(name, links->host_name) == 0)
@@ -69,6 +67,13 @@ static const char *host_name(void *userdata)
                             name, links->host_name);
         memcpy(links->host_name, name, sizeof(name));
         return links->host_name;
+}
+
+static const char *host_name(void *userdata)
+{
+        const struct link *link = userdata;
+
+        return links_host_name(link->links);
 }
 
 static int is_descendant(pid_t pid, const struct worker *worker, void *userdata _unused_)

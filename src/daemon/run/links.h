@@ -37,5 +37,7 @@ struct links {
 int links_make(struct links *links, const struct settings *settings);
 /* Gives each fleet of the world its own, and ends those that none needs. */
 void links_join(struct links *links);
+/* This machine's name, as the workers see it. */
+const char *links_host_name(struct links *links);
 /* Once no process of a worker is held any more. */
 void links_end(struct links *links);

@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: MIT */
+/* The part of this host in the restarts of all hosts of a group; see the header. */
+#include "daemon/run/group.h"
+#include "base/hash.h"
+#include "io/clock.h"
+#include "io/log.h"
+#include "io/seal.h"
+#include "model/command.h"
+#include "model/rollout.h"
+#include "wire/withhold.h"
+#include <stdio.h>
+#include <string.h>
+
+#define RENEW_USEC (ROLLOUT_RENEW_SECONDS * USEC_PER_SEC)
+/* What nobody has asked for since is forgotten. */
+#define VIEW_USEC USEC_PER_MIN
+
+static struct crew *crew_of(const struct host_group *group)
+{
+        return group->groups->keeper->crew;
+}
+
+static usec_t now_is(void)
+{
+        return clock_now(CLOCK_MONOTONIC);
+}
+
+struct rollout_caller group_caller(const struct host_group *group, struct redis *redis)
+{
+        struct crew *crew = crew_of(group);
+
+        return (struct rollout_caller){
+                .redis = redis,
+                .namespace = crew->world->settings->redis.namespace,
+                .group = group->name,
+                .host = links_host_name(&crew->links),
+                .instance = group->groups->instance,
+                .number = group->fleet->group.number,
+                .id = group->fleet->group.id,
+        };
+}
+
+struct redis *group_redis(struct host_group *group, usec_t now)
+{
+        const struct link *link = group->fleet->link;
+
+        if (!link || redis_state(link->redis) != REDIS_STATE_CONNECTED)
+                return NULL;
+        uint64_t connection = redis_connection_count(link->redis);
+        if (connection != group->connection)
+                rollout_group_observe_connection(&group->fleet->group, now);
+        group->connection = connection;
+        return link->redis;
+}
+
+static void group_free(struct host_group *group)
+{
+        free(group->view.hosts);
+        free(group->name);
+        free(group);
+}
+
+bool group_answered(struct host_group *group)
+{
+        group->n_calls--;
+        if (group->fleet)
+                return true;
+        if (group->n_calls == 0)
+                group_free(group);
+        return false;
+}
+
+const char *group_trouble(const struct host_group *group, char text[static GROUP_ERROR_MAX])
+{
+        const struct link *link = group->fleet->link;
+
+        if (link && redis_state(link->redis) != REDIS_STATE_CONNECTED)
+                snprintf(text, GROUP_ERROR_MAX, "Redis is %s%s%s", redis_state_name(redis_state(link->redis)),
+                         redis_error(link->redis) ? ": " : "", redis_error(link->redis) ?: "");
+        else if (group->error[0] != '\0')
+                memcpy(text, group->error, GROUP_ERROR_MAX);
+        else
+                rollout_group_trouble_text(&group->fleet->group, &group->last,
+                                           links_host_name(&crew_of(group)->links), text, GROUP_ERROR_MAX);
+        return text;
+}
+
+/* That Redis is away has an event of its own. */
+static void tell_trouble(struct host_group *group)
+{
+        const struct fleet *fleet = group->fleet;
+        char text[GROUP_ERROR_MAX];
+
+        if (!fleet->link || redis_state(fleet->link->redis) != REDIS_STATE_CONNECTED)
+                return;
+        group_trouble(group, text);
+        if (strcmp(text, group->trouble_told) == 0)
+                return;
+        memcpy(group->trouble_told, text, sizeof(text));
+        if (text[0] != '\0')
+                world_event(fleet->world, EVENT_GROUP_TROUBLE, fleet, NULL,
+                            "fleet '%s': this host takes no part in restarts of group '%s': %s",
+                            fleet->settings->name, group->name, text);
+        else
+                world_event(fleet->world, EVENT_GROUP_JOINED, fleet, NULL,
+                            "fleet '%s': this host takes part in restarts of group '%s' again",
+                            fleet->settings->name, group->name);
+}
+
+static void tell_epoch(const struct host_group *group, const struct rollout_group *before)
+{
+        const struct fleet *fleet = group->fleet;
+        const struct rollout_group *rule = &fleet->group;
+        const struct rollout_reply *reply = &group->last;
+        const char *name = fleet->settings->name;
+        unsigned long long number = rule->number;
+        bool adopted = rule->number != before->number || strcmp(rule->id, before->id) != 0;
+
+        if (rule->trouble != ROLLOUT_TROUBLE_NONE)
+                return;
+        if (adopted)
+                world_event(fleet->world, EVENT_GROUP_BEGAN, fleet, NULL,
+                            "fleet '%s': restart of all hosts of group '%s', epoch %llu, was begun on %s: "
+                            "%s at once",
+                            name, group->name, number, reply->by, reply->asked);
+        if (rule->state == before->state && !adopted)
+                return;
+        if (rule->state == EPOCH_HALTED)
+                world_event(fleet->world, EVENT_GROUP_HALTED, fleet, NULL,
+                            "fleet '%s': restart of all hosts of group '%s', epoch %llu, has halted: %s",
+                            name, group->name, number, reply->error);
+        else if (adopted || (before->state != EPOCH_RUNNING && before->state != EPOCH_HALTED))
+                return;
+        else if (rule->state == EPOCH_DONE || rule->state == EPOCH_ABORTED)
+                world_event(fleet->world, EVENT_GROUP_ENDED, fleet, NULL,
+                            "fleet '%s': restart of all hosts of group '%s', epoch %llu, %s%s%s", name,
+                            group->name, number, rule->state == EPOCH_DONE ? "is done" : "was aborted",
+                            reply->error[0] != '\0' ? ": " : "", reply->error);
+}
+
+/* Of what outlives sqmgr. */
+static bool differs(const struct rollout_group *a, const struct rollout_group *b)
+{
+        return a->number != b->number || strcmp(a->id, b->id) != 0 || a->turn != b->turn ||
+               a->begun != b->begun || a->trusted != b->trusted || a->drain_told != b->drain_told ||
+               a->began_at != b->began_at;
+}
+
+static void tell_failure(const struct host_group *group)
+{
+        const struct fleet *fleet = group->fleet;
+
+        world_event(fleet->world, EVENT_GROUP_TURN_FAILED, fleet, NULL,
+                    "fleet '%s': the turn of this host in epoch %llu of group '%s' has failed: %s",
+                    fleet->settings->name, (unsigned long long)fleet->group.number, group->name,
+                    fleet->group.error);
+}
+
+static void fail_turn(struct host_group *group, const char *why)
+{
+        struct fleet *fleet = group->fleet;
+
+        rollout_group_observe_failure(&fleet->group, why);
+        rollout_abort(fleet, why);
+        tell_failure(group);
+        turn_changed(crew_of(group)->turn);
+}
+
+/* Its own workers are restarted, as by an order. */
+static void restart(struct host_group *group, usec_t now)
+{
+        struct fleet *fleet = group->fleet;
+        struct orderer by = {.known = false};
+
+        snprintf(by.name, sizeof(by.name), "epoch %llu of its group",
+                 (unsigned long long)fleet->group.number);
+        fleet->world->by = &by;
+        enum command_outcome outcome = command_restart(fleet->world, fleet, now);
+        fleet->world->by = NULL;
+        rollout_group_observe_begun(&fleet->group, now);
+        /* Of a fleet that is stopped nothing old is left to run. */
+        if (outcome == COMMAND_STOPPED)
+                rollout_group_observe_fleet(&fleet->group, ROLLOUT_DONE, "", now);
+        turn_changed(crew_of(group)->turn);
+}
+
+static void on_release(const char *error, void *userdata)
+{
+        struct host_group *group = userdata;
+        const struct rollout_group *rule = &group->fleet->group;
+        usec_t now = now_is();
+
+        group->check = NULL;
+        /* It may have ended meanwhile, or been followed by another. */
+        if (rule->turn != HOST_TURN_ROLLING || rule->begun)
+                return;
+        if (error)
+                fail_turn(group, error);
+        else if (rule->state == EPOCH_RUNNING)
+                restart(group, now);
+        group_ask(group, now);
+}
+
+/* This host's turn, which is written down before anything follows from it: where it cannot be, the next
+ * answer says the same. */
+static void begin_turn(struct host_group *group, usec_t now)
+{
+        struct fleet *fleet = group->fleet;
+        const char *release = group->last.release;
+
+        if (fleet->world->shutting_down || group->check || !keeper_save(group->groups->keeper, NULL, now))
+                return;
+        world_event(fleet->world, EVENT_GROUP_TURN, fleet, NULL,
+                    "fleet '%s': it is the turn of this host in epoch %llu of group '%s', begun on %s",
+                    fleet->settings->name, (unsigned long long)fleet->group.number, group->name,
+                    group->last.by);
+        if (release[0] == '\0') {
+                restart(group, now);
+                return;
+        }
+        int r = release_check_begin(crew_of(group), fleet, release, on_release, group, &group->check);
+        if (r < 0)
+                log_warning("fleet '%s': cannot look for release '%s' now: %s", fleet->settings->name,
+                            release, strerror(-r));
+}
+
+static void act(struct host_group *group, enum rollout_act what, usec_t now)
+{
+        struct fleet *fleet = group->fleet;
+
+        if (what == ROLLOUT_ACT_RESTART)
+                begin_turn(group, now);
+        if (what != ROLLOUT_ACT_ABORT)
+                return;
+        group->check = release_check_cancel(group->check);
+        rollout_abort(fleet, fleet->group.error);
+        tell_failure(group);
+}
+
+static void arm_renewal(struct host_group *group)
+{
+        const struct rollout_group *rule = &group->fleet->group;
+        bool rolls = rule->turn == HOST_TURN_ROLLING;
+
+        if (rolls)
+                (void)sd_event_source_set_time(group->renewal, usec_add(rule->asked_at, RENEW_USEC));
+        (void)sd_event_source_set_enabled(group->renewal, rolls ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+}
+
+/* After an answer. */
+static void followed(struct host_group *group, const struct rollout_group *before, enum rollout_act what,
+                     usec_t now)
+{
+        const struct rollout_group *rule = &group->fleet->group;
+
+        tell_epoch(group, before);
+        tell_trouble(group);
+        act(group, what, now);
+        if (differs(rule, before))
+                turn_changed(crew_of(group)->turn);
+        /* Of an epoch that it has just come to know, what it wants, or holds, is said at once. */
+        group->again |= rule->number != before->number || strcmp(rule->id, before->id) != 0;
+        /* Its events are to be told, and who asks for the hosts to be answered. */
+        turn_arm(crew_of(group)->turn);
+        arm_renewal(group);
+}
+
+void group_observe_ordered(struct host_group *group, const struct rollout_reply *reply, usec_t now)
+{
+        struct rollout_group *rule = &group->fleet->group;
+        const struct rollout_group before = *rule;
+
+        group->last = *reply;
+        followed(group, &before, rollout_group_observe_ordered(rule, reply, now), now);
+}
+
+static bool is_sealed(const struct host_group *group, const char *order, const struct rollout_reply *reply,
+                      const char *seal)
+{
+        const char *key = group->fleet->settings->rollout_key;
+        _cleanup_free_ char *text = rollout_reply_seal_text(order, group->name, reply);
+
+        return text && seal_is(key, strlen(key), text, seal);
+}
+
+static enum rollout_seal seal_of(const struct host_group *group, const struct rollout_reply *reply)
+{
+        if (!group->fleet->settings->rollout_key || reply->number == 0)
+                return ROLLOUT_SEAL_UNASKED;
+        if (!is_sealed(group, "begin", reply, reply->mac))
+                return ROLLOUT_SEAL_BAD;
+        return reply->state == EPOCH_ABORTED && !is_sealed(group, "abort", reply, reply->end_mac)
+                       ? ROLLOUT_SEAL_BAD
+                       : ROLLOUT_SEAL_GOOD;
+}
+
+static void on_said(const struct rollout_answer *answer, void *userdata)
+{
+        struct host_group *group = userdata;
+        usec_t now = now_is();
+
+        if (!group_answered(group))
+                return;
+        struct rollout_group *rule = &group->fleet->group;
+        const struct rollout_group before = *rule;
+
+        group->asked = false;
+        snprintf(group->error, sizeof(group->error), "%s", answer->error ?: "");
+        if (answer->reply) {
+                group->last = *answer->reply;
+                followed(group, &before,
+                         rollout_group_observe(rule, answer->reply, seal_of(group, answer->reply), now), now);
+        } else {
+                tell_trouble(group);
+                turn_arm(crew_of(group)->turn);
+        }
+        if (answer->reply && group->again)
+                group_ask(group, now);
+}
+
+/* Lines of workers are for this host alone. */
+static void progress(const struct host_group *group, usec_t now, char *text, size_t size)
+{
+        const struct fleet *fleet = group->fleet;
+        char waits[ROLLOUT_TEXT_MAX - 48];
+
+        if (!fleet->group.begun) {
+                snprintf(text, size, "%s", group->check ? "looks for the release" : "begins");
+                return;
+        }
+        fleet_waits_for(fleet, now, waits, sizeof(waits));
+        withhold_end(waits);
+        snprintf(text, size, "%u of %u replaced%s%s", fleet_replaced(fleet, now), fleet->rollout.total,
+                 waits[0] != '\0' ? "; " : "", waits);
+}
+
+void group_ask(struct host_group *group, usec_t now)
+{
+        struct redis *redis = group_redis(group, now);
+        struct rollout_group *rule = &group->fleet->group;
+        char text[ROLLOUT_TEXT_MAX + 1] = "";
+
+        group->again = group->asked;
+        if (!redis || group->asked)
+                return;
+        enum rollout_word_said word = rollout_group_say(rule, now);
+        if (word == ROLLOUT_SAYS_ROLL)
+                progress(group, now, text, sizeof(text));
+        else if (word == ROLLOUT_SAYS_DONE && rule->draining)
+                snprintf(text, sizeof(text), "draining");
+        else if (word == ROLLOUT_SAYS_FAIL)
+                snprintf(text, sizeof(text), "%s", rule->error);
+        const struct rollout_caller caller = group_caller(group, redis);
+        if (rollout_call_tick(&caller, rollout_word_name(word), text, on_said, group) < 0)
+                return;
+        group->asked = true;
+        group->n_calls++;
+}
+
+static void on_glance(const struct rollout_answer *answer, void *userdata)
+{
+        struct host_group *group = userdata;
+        const struct rollout_reply *reply = answer->reply;
+        usec_t now = now_is();
+
+        if (!group_answered(group))
+                return;
+        if (!reply) {
+                snprintf(group->error, sizeof(group->error), "%s", answer->error);
+                tell_trouble(group);
+                turn_arm(crew_of(group)->turn);
+        } else if (rollout_group_is_due(&group->fleet->group, reply->number, reply->id, reply->state, now)) {
+                group_ask(group, now);
+        }
+}
+
+static void look(struct host_group *group, usec_t now)
+{
+        const struct rollout_group *rule = &group->fleet->group;
+        struct redis *redis = group_redis(group, now);
+
+        if (group->view.hosts && !group->shows && now >= usec_add(group->view.at, VIEW_USEC)) {
+                free(group->view.hosts);
+                group->view = (struct group_view){0};
+        }
+        if (!redis || group->asked || (group->fleet->world->shutting_down && rule->turn != HOST_TURN_ROLLING))
+                return;
+        if (rule->turn == HOST_TURN_ROLLING || rule->state == EPOCH_RUNNING) {
+                group_ask(group, now);
+                return;
+        }
+        const struct rollout_caller caller = group_caller(group, redis);
+        group->n_calls += rollout_call_glance(&caller, on_glance, group) == 0;
+}
+
+void groups_look(struct groups *groups, usec_t now)
+{
+        for (struct host_group *group = groups->first; group; group = group->next)
+                look(group, now);
+}
+
+static int on_renewal(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        group_ask(userdata, now_is());
+        return 0;
+}
+
+/* What tells against a release while it is the canary. */
+static void look_for_trouble(struct host_group *group, usec_t now)
+{
+        const struct fleet *fleet = group->fleet;
+        const struct world *world = fleet->world;
+        char why[ROLLOUT_TEXT_MAX + 1];
+
+        for (size_t i = 0; i < world->n_events; i++) {
+                const struct event *event = &world->events[i];
+
+                if (event->fleet != fleet || event->generation != fleet->generation ||
+                    (event->kind != EVENT_CRASHED && event->kind != EVENT_MEMORY_OVER &&
+                     event->kind != EVENT_HUNG && event->kind != EVENT_BOOT_TIMEOUT))
+                        continue;
+                snprintf(why, sizeof(why), "%s", event->text);
+                withhold_end(why);
+                rollout_group_observe_trouble(&group->fleet->group, why, now);
+        }
+}
+
+static void turn(struct host_group *group, usec_t now)
+{
+        struct fleet *fleet = group->fleet;
+        struct rollout_group *rule = &fleet->group;
+        enum host_turn before = rule->turn;
+        char error[sizeof(fleet->rollout.error)];
+
+        if (before == HOST_TURN_ROLLING) {
+                memcpy(error, fleet->rollout.error, sizeof(error));
+                withhold_end(error);
+                rollout_group_observe_fleet(rule, fleet->rollout.state, error, now);
+        }
+        rollout_group_observe_drain(rule, fleet_draining(fleet) > 0);
+        if (rule->turn == HOST_TURN_DONE && rule->canary_seconds > 0)
+                look_for_trouble(group, now);
+        if (rule->turn == before)
+                return;
+        if (rule->turn == HOST_TURN_FAILED)
+                tell_failure(group);
+        else
+                world_event(fleet->world, EVENT_GROUP_TURN_DONE, fleet, NULL,
+                            "fleet '%s': the turn of this host in epoch %llu of group '%s' is over",
+                            fleet->settings->name, (unsigned long long)rule->number, group->name);
+        turn_changed(crew_of(group)->turn);
+        group_ask(group, now);
+        arm_renewal(group);
+}
+
+void groups_turn(struct groups *groups, usec_t now)
+{
+        for (struct host_group *group = groups->first; group; group = group->next)
+                turn(group, now);
+}
+
+struct host_group *groups_find(const struct groups *groups, const struct fleet *fleet)
+{
+        for (struct host_group *group = groups->first; group; group = group->next)
+                if (group->fleet == fleet)
+                        return group;
+        return NULL;
+}
+
+static void on_left(const struct rollout_answer *answer _unused_, void *userdata)
+{
+        (void)group_answered(userdata);
+}
+
+/* Nobody waits for a host that is in the group no longer. */
+static void say_that_it_leaves(struct host_group *group)
+{
+        struct redis *redis = group_redis(group, now_is());
+
+        if (!redis || group->fleet->group.number == 0)
+                return;
+        const struct rollout_caller caller = group_caller(group, redis);
+        group->n_calls += rollout_call_forget(&caller, caller.host, on_left, group) == 0;
+}
+
+static void detach(struct host_group *group)
+{
+        group->check = release_check_cancel(group->check);
+        group->renewal = sd_event_source_disable_unref(group->renewal);
+        group->fleet = NULL;
+        if (group->n_calls == 0)
+                group_free(group);
+}
+
+static void leave(struct host_group *group)
+{
+        struct fleet *fleet = group->fleet;
+
+        log_info("fleet '%s': this host leaves group '%s'", fleet->settings->name, group->name);
+        say_that_it_leaves(group);
+        fleet->group = rollout_group_new();
+        detach(group);
+}
+
+static bool is_member(const struct fleet *fleet, const char *name)
+{
+        const struct fleet_settings *settings = fleet->settings;
+
+        return !settings->removed && settings->rollout_group && strcmp(settings->rollout_group, name) == 0;
+}
+
+static int join(struct groups *groups, struct fleet *fleet)
+{
+        const struct crew *crew = groups->keeper->crew;
+        struct host_group *group = calloc(1, sizeof(*group));
+
+        if (!group || !(group->name = strdup(fleet->settings->rollout_group))) {
+                free(group);
+                return -ENOMEM;
+        }
+        int r = sd_event_add_time(crew->event, &group->renewal, CLOCK_MONOTONIC, 0, 0, on_renewal, group);
+        if (r < 0) {
+                group_free(group);
+                return r;
+        }
+        (void)sd_event_source_set_enabled(group->renewal, SD_EVENT_OFF);
+        group->groups = groups;
+        group->fleet = fleet;
+        group->next = groups->first;
+        groups->first = group;
+        return 0;
+}
+
+void groups_join(struct groups *groups)
+{
+        const struct crew *crew = groups->keeper->crew;
+        const struct world *world = crew->world;
+
+        if (groups->instance[0] == '\0') {
+                const char *boot = groups->keeper->boot_id;
+                uint64_t hash = hash_bytes(HASH_INIT, boot, strlen(boot));
+
+                hash = hash_bytes(hash, crew->instance, strlen(crew->instance));
+                snprintf(groups->instance, sizeof(groups->instance), "%016llx", (unsigned long long)hash);
+        }
+        for (struct host_group **at = &groups->first; *at;) {
+                struct host_group *group = *at;
+
+                if (is_member(group->fleet, group->name)) {
+                        at = &group->next;
+                        continue;
+                }
+                *at = group->next;
+                leave(group);
+        }
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                struct fleet *fleet = world->fleets[i];
+
+                if (!fleet->settings->rollout_group || fleet->settings->removed || groups_find(groups, fleet))
+                        continue;
+                int r = join(groups, fleet);
+                if (r < 0)
+                        log_error("fleet '%s': cannot join group '%s': %s, reload to try again",
+                                  fleet->settings->name, fleet->settings->rollout_group, strerror(-r));
+        }
+}
+
+void groups_end(struct groups *groups)
+{
+        while (groups->first) {
+                struct host_group *group = groups->first;
+
+                groups->first = group->next;
+                detach(group);
+        }
+}

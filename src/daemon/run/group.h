@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* The part of this host in the restarts of all hosts of a group: asks the script in Redis when that is due,
+ * and does what model/rollout_group.h decides. Of fleets without rollout_group nothing is asked. */
+#pragma once
+
+#include "daemon/run/keep.h"
+#include "daemon/run/release.h"
+#include "io/rollout_call.h"
+
+#define GROUP_ERROR_MAX 512
+
+/* What all hosts do, as last shown. */
+struct group_view {
+        struct rollout_reply epoch;
+        struct rollout_host *hosts; /* owned */
+        size_t n_hosts;
+        usec_t at; /* 0: nothing was shown yet */
+};
+
+/* One fleet with its group. */
+struct host_group {
+        struct groups *groups;
+        struct fleet *fleet;                /* NULL: it has left the group */
+        char *name;                         /* owned */
+        struct rollout_reply last;          /* to the last word that was said */
+        char error[GROUP_ERROR_MAX];        /* why Redis does not answer it; "": it does */
+        char trouble_told[GROUP_ERROR_MAX]; /* by an event */
+        uint64_t connection;                /* redis_connection_count() when it was last asked */
+        size_t n_calls;                     /* that are under way */
+        bool asked, again;                  /* a word is under way; another is to follow at once */
+        bool shows;                         /* all hosts are asked for */
+        struct group_view view;
+        sd_event_source *renewal;
+        struct release_check *check; /* NULL: none is under way */
+        struct host_group *next;
+};
+
+struct groups {
+        struct keeper *keeper; /* not owned */
+        char instance[17];     /* of this machine's boot and this sqmgr */
+        struct host_group *first;
+};
+
+/* The settings in force may be others. */
+void groups_join(struct groups *groups);
+/* At each regular look. */
+void groups_look(struct groups *groups, usec_t now);
+/* After each pass, before its events are told. */
+void groups_turn(struct groups *groups, usec_t now);
+/* Before the connections end. */
+void groups_end(struct groups *groups);
+
+/* That of the fleet; NULL: it has none. */
+struct host_group *groups_find(const struct groups *groups, const struct fleet *fleet);
+/* Why this host takes no part, or cannot tell; "": neither. Returns text. */
+const char *group_trouble(const struct host_group *group, char text[static GROUP_ERROR_MAX]);
+
+/* What group_orders.c stands on: */
+
+/* The connection, where it is up; NULL: it is not. */
+struct redis *group_redis(struct host_group *group, usec_t now);
+struct rollout_caller group_caller(const struct host_group *group, struct redis *redis);
+/* A call has ended. Returns false where the fleet has left meanwhile: group is gone then. */
+bool group_answered(struct host_group *group);
+/* The script has answered to the order to begin that was given here. */
+void group_observe_ordered(struct host_group *group, const struct rollout_reply *reply, usec_t now);
+/* Says the next word. */
+void group_ask(struct host_group *group, usec_t now);

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* Looks whether the code of a release has arrived; see the header. */
+#include "daemon/run/release.h"
+#include "base/fd.h"
+#include "io/clock.h"
+#include "io/launch.h"
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The directory may be on a file server that is away. */
+#define RELEASE_TIMEOUT_USEC (30 * USEC_PER_SEC)
+
+struct release_check {
+        struct crew *crew;
+        struct child child;
+        sd_event_source *timer;
+        int report_fd;
+        bool late;
+        release_fn fn;
+        void *userdata;
+};
+
+struct release_check *release_check_cancel(struct release_check *check)
+{
+        if (!check)
+                return NULL;
+        children_remove(&check->crew->children, &check->child);
+        sd_event_source_disable_unref(check->timer);
+        close_fd(check->report_fd);
+        free(check);
+        return NULL;
+}
+
+static void on_exited(struct child *child, const siginfo_t *info)
+{
+        struct release_check *check =
+                (struct release_check *)((char *)child - offsetof(struct release_check, child));
+        struct launch_report report = LAUNCH_REPORT_INIT;
+        const char *error = NULL;
+        release_fn fn = check->fn;
+        void *userdata = check->userdata;
+
+        /* All that it had to say has come: it is gone. */
+        (void)launch_report_read(check->report_fd, &report);
+        if (check->late)
+                error = "the fleet's directory did not answer within 30s: is a file server away?";
+        else if (report.outcome == LAUNCH_FAILED)
+                error = report.error ?: "memory is short";
+        else if (info->si_code != CLD_EXITED || info->si_status != 0)
+                error = "the process that looks for the release died";
+        close_fd(report.log_fd);
+        (void)release_check_cancel(check);
+        fn(error, userdata);
+        free(report.error);
+}
+
+static int on_late(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        struct release_check *check = userdata;
+
+        check->late = true;
+        /* It has not been waited for, so it is its own. */
+        (void)kill(check->child.pid, SIGKILL);
+        return 0;
+}
+
+int release_check_begin(struct crew *crew, const struct fleet *fleet, const char *release, release_fn fn,
+                        void *userdata, struct release_check **ret)
+{
+        const struct launch_request request = {
+                .fleet = fleet->settings,
+                .index = 1,
+                .generation = fleet->generation,
+                .instance = "",
+                .nofile = crew->nofile,
+                .base_environment = environ,
+                .release = release,
+        };
+        struct release_check *check = calloc(1, sizeof(*check));
+        struct launched launched;
+
+        if (!check)
+                return -ENOMEM;
+        int r = sd_event_add_time(crew->event, &check->timer, CLOCK_MONOTONIC,
+                                  usec_add(clock_now(CLOCK_MONOTONIC), RELEASE_TIMEOUT_USEC), 0, on_late,
+                                  check);
+        if (r >= 0)
+                r = launch_start(&request, &launched);
+        if (r < 0) {
+                sd_event_source_disable_unref(check->timer);
+                free(check);
+                return r;
+        }
+        check->crew = crew;
+        check->child = (struct child){.pid = launched.pid, .exited = on_exited};
+        check->report_fd = launched.report_fd;
+        check->fn = fn;
+        check->userdata = userdata;
+        children_add(&crew->children, &check->child);
+        *ret = check;
+        return 0;
+}
