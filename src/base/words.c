@@ -108,3 +108,10 @@ unsigned words_distance(const char *a, const char *b)
         }
         return cost[a_len][b_len];
 }
+
+bool words_is_plain(const char *word)
+{
+        static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@=+,-";
+
+        return word[0] != '\0' && word[0] != '-' && word[strspn(word, plain)] == '\0';
+}

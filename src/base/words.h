@@ -22,3 +22,6 @@ static inline void words_free_pointer(char ***words)
 /* How many letters must be added, left out, changed or swapped with their neighbour to make b of a; case does
  * not matter. UINT_MAX where one of them has more than 63 letters. */
 unsigned words_distance(const char *a, const char *b);
+
+/* Does a shell take it for that very word, and a program for no option? */
+bool words_is_plain(const char *word);

@@ -2,11 +2,12 @@
 /* The command `abort`: ends restarts that are in progress. */
 #include "ctl/client.h"
 #include "ctl/commands.h"
+#include "ctl/everywhere.h"
 #include "ctl/exit.h"
 #include "ctl/reply.h"
 #include "ctl/say.h"
 
-int ctl_abort(struct ctl *ctl)
+static int abort_here(struct ctl *ctl)
 {
         _cleanup_json_ json_t *reply = NULL;
         int r = client_ask(ctl, "Abort", json_pack("{s:o}", "fleets", client_fleets(ctl)), &reply);
@@ -24,4 +25,9 @@ int ctl_abort(struct ctl *ctl)
         if (json_array_size(names) == 0 && json_array_size(acknowledged) == 0)
                 say_line("no restart is in progress");
         return CTL_DONE;
+}
+
+int ctl_abort(struct ctl *ctl)
+{
+        return ctl->everywhere ? everywhere_abort(ctl) : abort_here(ctl);
 }

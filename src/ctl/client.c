@@ -221,6 +221,21 @@ int client_wait(struct ctl *ctl, usec_t usec)
         return r;
 }
 
+int client_detach(const struct ctl *ctl, const char *sentence)
+{
+        sigset_t set;
+
+        if (isatty(STDERR_FILENO))
+                fputc('\n', stderr); /* the line has a ^C in it */
+        say_error(CTL_DONE, "%s", sentence);
+        fflush(stdout);
+        sigemptyset(&set);
+        sigaddset(&set, ctl->signal);
+        (void)raise(ctl->signal);
+        (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+        return 128 + ctl->signal;
+}
+
 static void tell_trying(const struct ctl *ctl, usec_t now)
 {
         char span[FORMAT_MAX + 8] = "";

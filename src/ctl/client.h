@@ -31,5 +31,9 @@ void client_close(struct ctl *ctl);
 /* From now on these signals wake: SIGTSTP stops and goes on, SIGWINCH does no more than that, the others ask
  * for an end. Also client_send_again() returns CTL_WOKEN then. */
 int client_catch_signals(struct ctl *ctl, const int *signals, size_t n_signals);
+/* Prints the sentence, and ends as the signal that came would have ended us, so that a script that called us
+ * sees it.
+ */
+int client_detach(const struct ctl *ctl, const char *sentence);
 /* Closes the connection and waits so long. Returns CTL_DONE, or CTL_WOKEN where a signal or a key came. */
 int client_wait(struct ctl *ctl, usec_t usec);

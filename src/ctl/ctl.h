@@ -17,7 +17,9 @@ struct ctl {
         bool follow;
         bool watch;
         bool ready;
-        uint64_t lines; /* no more than the last so many; UINT64_MAX: all */
+        bool everywhere;
+        const char *release; /* NULL: none is named */
+        uint64_t lines;      /* no more than the last so many; UINT64_MAX: all */
         enum ctl_wait wait;
         usec_t timeout;                /* USEC_INFINITY: none */
         const struct command *command; /* the one that runs */

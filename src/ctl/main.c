@@ -18,6 +18,9 @@
 #define ANSWER_TIMEOUT_USEC (30 * USEC_PER_SEC)
 /* Where the help of an option begins. */
 #define HELP_COLUMN 23
+/* The same of a command, and how wide its arguments are before it. */
+#define COMMAND_HELP_COLUMN 30
+#define ARGUMENTS_COLUMNS   17
 
 static void print_option(const struct usage_option *option)
 {
@@ -30,6 +33,18 @@ static void print_option(const struct usage_option *option)
         text_print_wrapped(stdout, option->help, HELP_COLUMN, HELP_COLUMN, 0);
 }
 
+/* Arguments that are too wide for their column have the help below them. */
+static void print_command(const struct command *command)
+{
+        bool wide = text_width(command->arguments) > ARGUMENTS_COLUMNS;
+
+        printf("  %-7s  %-*s", command->name, ARGUMENTS_COLUMNS, command->arguments);
+        if (wide)
+                printf("\n%*s%s\n", COMMAND_HELP_COLUMN, "", command->help);
+        else
+                printf("  %s\n", command->help);
+}
+
 static void print_help(void)
 {
         puts("Usage: sqmgrctl [OPTION...] COMMAND [ARGUMENT...]\n"
@@ -37,8 +52,7 @@ static void print_help(void)
              "\n"
              "Commands:");
         for (size_t i = 0; i < table_n_commands; i++)
-                printf("  %-7s  %-17s  %s\n", table_commands[i].name, table_commands[i].arguments,
-                       table_commands[i].help);
+                print_command(&table_commands[i]);
         puts("\n"
              "Options:");
         for (size_t i = 0; i < usage_n_options; i++)
@@ -143,6 +157,12 @@ static int take_option(struct ctl *ctl, int option, const char *word, struct giv
                 return CTL_DONE;
         case USAGE_READY:
                 ctl->ready = true;
+                return CTL_DONE;
+        case USAGE_EVERYWHERE:
+                ctl->everywhere = true;
+                return CTL_DONE;
+        case USAGE_RELEASE:
+                ctl->release = optarg;
                 return CTL_DONE;
         case 'h':
                 print_help();

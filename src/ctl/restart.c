@@ -4,28 +4,16 @@
 #include "base/text.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
+#include "ctl/everywhere.h"
 #include "ctl/exit.h"
 #include "ctl/render.h"
 #include "ctl/reply.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
+#include "ctl/usage.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-
-#define STAMP_MAX 16
-
-/* "12:34:56 " in text, which is returned. */
-static const char *stamp(char text[static STAMP_MAX])
-{
-        time_t now = time(NULL);
-        struct tm local;
-
-        if (!localtime_r(&now, &local) || strftime(text, STAMP_MAX, "%H:%M:%S ", &local) == 0)
-                text[0] = '\0';
-        return text;
-}
 
 /* Has one of the events told how it ended? */
 static bool is_told(json_t *events, json_t *change)
@@ -46,11 +34,11 @@ static bool is_told(json_t *events, json_t *change)
 static void print_change(json_t *change, json_t *events)
 {
         const char *state = reply_string(change, "state"), *reason = reply_string(change, "reason");
-        char at[STAMP_MAX];
+        char at[SAY_STAMP_MAX];
 
         if (strcmp(state, "gone") == 0 && is_told(events, change))
                 return;
-        say_line("%s%s %s%s%s (pid %lld, generation %lld)", stamp(at), reply_string(change, "id"),
+        say_line("%s%s %s%s%s (pid %lld, generation %lld)", say_stamp(at), reply_string(change, "id"),
                  strcmp(state, "gone") == 0 ? "is gone" : state, reason[0] != '\0' ? ": " : "", reason,
                  reply_integer(change, "pid"), reply_integer(change, "generation"));
 }
@@ -64,11 +52,11 @@ static void print_numbers(json_t *fleet)
 {
         long long total = reply_integer(fleet, "total"), draining = reply_integer(fleet, "draining");
         const char *waits_for = reply_string(fleet, "waits_for");
-        char at[STAMP_MAX], drains[48] = "";
+        char at[SAY_STAMP_MAX], drains[48] = "";
 
         if (draining > 0)
                 snprintf(drains, sizeof(drains), ", %lld draining", draining);
-        say_line("%s%s: %lld of %lld worker%s replaced%s%s%s", stamp(at), reply_string(fleet, "name"),
+        say_line("%s%s: %lld of %lld worker%s replaced%s%s%s", say_stamp(at), reply_string(fleet, "name"),
                  reply_integer(fleet, "replaced"), total, plural(total), drains,
                  waits_for[0] != '\0' ? "; " : "", waits_for);
 }
@@ -110,7 +98,7 @@ static bool is_same_generation(json_t *a, json_t *b)
  * connection. */
 static void print_beginnings(json_t *reply, json_t *before)
 {
-        char at[STAMP_MAX];
+        char at[SAY_STAMP_MAX];
         json_t *fleet;
         size_t i;
 
@@ -124,22 +112,22 @@ static void print_beginnings(json_t *reply, json_t *before)
                         continue;
                 screen_release();
                 if (!old)
-                        print_started(fleet, stamp(at));
+                        print_started(fleet, say_stamp(at));
                 else
                         say_line("%s%s: starts over: restart to generation %lld, %lld worker%s to replace",
-                                 stamp(at), reply_string(fleet, "name"), reply_integer(fleet, "generation"),
-                                 total, plural(total));
+                                 say_stamp(at), reply_string(fleet, "name"),
+                                 reply_integer(fleet, "generation"), total, plural(total));
         }
 }
 
 static void print_progress(json_t *reply, json_t *before)
 {
         json_t *change, *fleet, *event, *events = json_object_get(reply, "events");
-        char at[STAMP_MAX];
+        char at[SAY_STAMP_MAX];
         size_t i;
 
-        json_array_foreach(events, i, event)
-                say_line("%s%s: %s", stamp(at), reply_string(event, "level"), reply_string(event, "text"));
+        json_array_foreach(events, i, event) say_line("%s%s: %s", say_stamp(at), reply_string(event, "level"),
+                                                      reply_string(event, "text"));
         json_array_foreach(json_object_get(reply, "changes"), i, change) print_change(change, events);
         json_array_foreach(json_object_get(reply, "fleets"), i, fleet)
         {
@@ -218,23 +206,6 @@ static void live_end(struct live *live)
 {
         screen_leave();
         live->on = false;
-}
-
-/* Ends as the signal would have ended us, so that a script that called us sees it. */
-static int detach(const struct ctl *ctl)
-{
-        sigset_t set;
-
-        if (isatty(STDERR_FILENO))
-                fputc('\n', stderr); /* the line has a ^C in it */
-        say_error(CTL_DONE, "detached, the restart goes on: 'sqmgrctl status --watch' shows it, 'sqmgrctl "
-                            "abort' ends it");
-        fflush(stdout);
-        sigemptyset(&set);
-        sigaddset(&set, ctl->signal);
-        (void)raise(ctl->signal);
-        (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
-        return 128 + ctl->signal;
 }
 
 static int tell_halt(json_t *fleet)
@@ -441,7 +412,7 @@ static int wait_for_end(struct ctl *ctl, struct live *live, json_t **before)
         return CTL_DONE;
 }
 
-int ctl_restart(struct ctl *ctl)
+static int restart_here(struct ctl *ctl)
 {
         bool wait = ctl->wait != CTL_WAIT_NONE;
         struct live live = {.on = wait && !ctl->json && screen_is_there()};
@@ -454,6 +425,15 @@ int ctl_restart(struct ctl *ctl)
                 r = wait_for_end(ctl, &live, &before);
         live_end(&live);
         if (ctl->signal != 0)
-                return detach(ctl);
+                return client_detach(ctl,
+                                     "detached, the restart goes on: 'sqmgrctl status --watch' shows it, "
+                                     "'sqmgrctl abort' ends it");
         return r != CTL_DONE ? r : finish(ctl, before);
+}
+
+int ctl_restart(struct ctl *ctl)
+{
+        if (ctl->release && !ctl->everywhere)
+                return usage_error(ctl->command, "--release goes with --everywhere");
+        return ctl->everywhere ? everywhere_restart(ctl) : restart_here(ctl);
 }

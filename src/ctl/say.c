@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define INDENT 2
 
@@ -112,4 +113,14 @@ int say_error_as(const char *word, int code, const char *format, ...)
 int say_refusal(const char *reason, json_t *details)
 {
         return tell("refused", CTL_FAILED, reason, details);
+}
+
+const char *say_stamp(char text[static SAY_STAMP_MAX])
+{
+        time_t now = time(NULL);
+        struct tm local;
+
+        if (!localtime_r(&now, &local) || strftime(text, SAY_STAMP_MAX, "%H:%M:%S ", &local) == 0)
+                text[0] = '\0';
+        return text;
 }

@@ -17,3 +17,7 @@ void say_json(void);
 int say_refusal(const char *reason, json_t *details);
 /* From now on only the last error is kept, in text, which has size bytes; NULL: they are printed again. */
 void say_errors_to(char *text, size_t size);
+
+/* "12:34:56 ", the time of day, in text, which is returned. */
+#define SAY_STAMP_MAX 16
+const char *say_stamp(char text[static SAY_STAMP_MAX]);

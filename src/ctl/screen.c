@@ -117,7 +117,7 @@ static void begin_picture(int columns, int rows)
         screen.painted = 0;
 }
 
-static int count_lines(const char *text)
+int screen_count_lines(const char *text)
 {
         int n = 0;
 
@@ -131,12 +131,12 @@ static bool fits(const char *text)
         int columns, rows;
 
         measure(STDOUT_FILENO, &columns, &rows);
-        return count_lines(text) < rows;
+        return screen_count_lines(text) < rows;
 }
 
 static void paint(const char *text)
 {
-        int columns, rows, lines = count_lines(text);
+        int columns, rows, lines = screen_count_lines(text);
 
         if (!screen.on)
                 return;

@@ -31,5 +31,7 @@ void screen_suspend(void);
  * all. What does not fit even so is cut off, with a word on it where lines are missing. The lines may hold
  * colours (ESC [ ... m), no other escape sequences. */
 void screen_draw(void (*draw)(FILE *out, const struct view *view, void *userdata), void *userdata);
+/* The lines of a text of whole lines. */
+int screen_count_lines(const char *text);
 /* Something else is to be printed: what is painted stays, the next picture comes below. */
 void screen_release(void);

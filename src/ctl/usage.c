@@ -19,7 +19,16 @@ const struct usage_option usage_options[] = {
          "no more than the last N", NULL},
         {'f', OPTION_FOLLOW, "follow", "", "events, logs: goes on with those to come",
          "goes on with those to come", NULL},
-        {USAGE_WATCH, OPTION_WATCH, "watch", "", "status: shows it anew each second, until q is pressed",
+        {USAGE_EVERYWHERE, OPTION_EVERYWHERE, "everywhere", "",
+         "restart, abort: on all hosts of the fleet's rollout_group", "on all hosts of the fleet's group",
+         NULL},
+        {USAGE_RELEASE, OPTION_RELEASE, "release", " TEXT",
+         "restart --everywhere: a host whose directory does not\n"
+         "lead to a path that ends in TEXT restarts nothing",
+         "how the path of the release ends", NULL},
+        {USAGE_WATCH, OPTION_WATCH, "watch", "",
+         "status, rollout: shows it anew each second, until q\n"
+         "is pressed",
          "shows it anew each second", NULL},
         {USAGE_FORCE, OPTION_FORCE, "force", "", "stop: does not wait for running jobs",
          "does not wait for running jobs", NULL},
@@ -32,7 +41,7 @@ const size_t usage_n_options = ELEMENTSOF(usage_options);
 
 int usage_error(const struct command *command, const char *what)
 {
-        char options[64] = "";
+        char options[128] = "";
 
         for (size_t i = 0; i < ELEMENTSOF(usage_options); i++)
                 if (command->options & usage_options[i].command)

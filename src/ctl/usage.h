@@ -14,6 +14,8 @@ enum option_bit {
         OPTION_WATCH = 1 << 3,
         OPTION_LINES = 1 << 4,
         OPTION_READY = 1 << 5,
+        OPTION_EVERYWHERE = 1 << 6,
+        OPTION_RELEASE = 1 << 7,
 };
 
 struct command {
@@ -26,7 +28,16 @@ struct command {
 };
 
 /* What getopt_long() returns for an option that has no letter. */
-enum { USAGE_JSON = 256, USAGE_TIMEOUT, USAGE_WAIT, USAGE_WATCH, USAGE_FORCE, USAGE_READY };
+enum {
+        USAGE_JSON = 256,
+        USAGE_TIMEOUT,
+        USAGE_WAIT,
+        USAGE_WATCH,
+        USAGE_FORCE,
+        USAGE_READY,
+        USAGE_EVERYWHERE,
+        USAGE_RELEASE
+};
 
 struct usage_option {
         int key;          /* its letter, or one of the above */

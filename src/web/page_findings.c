@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is not as it should be, how bad that is, and what to do about it. */
+#include "base/words.h"
 #include "web/page_parts.h"
 #include <string.h>
 
@@ -17,20 +18,13 @@ static void tell(const struct search *search, const struct finding *finding)
         search->found(finding, search->userdata);
 }
 
-static bool is_plain_word(const char *word)
-{
-        static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@=+,-";
-
-        return word[0] != '\0' && word[0] != '-' && word[strspn(word, plain)] == '\0';
-}
-
 /* Appends a word as a shell takes it for that word alone: whoever named a fleet has no say in what is typed.
  * One that does not fit is left out. */
 static void add_word(char *text, const char *word)
 {
         size_t length = strlen(text), at = length;
 
-        if (is_plain_word(word)) {
+        if (words_is_plain(word)) {
                 snprintf(text + length, PAGE_COMMAND_MAX - length, " %s", word);
                 return;
         }

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+/* Shows rollouts over many hosts: how far each is, and a line for each host. No I/O, no clock. */
+#include "ctl/hosts.h"
+#include "base/text.h"
+#include "base/words.h"
+#include "ctl/exit.h"
+#include "ctl/say.h"
+#include "wire/reply_hosts.h"
+#include <string.h>
+
+#define RED    "\033[31m"
+#define GREEN  "\033[32m"
+#define YELLOW "\033[33m"
+#define CYAN   "\033[36m"
+#define PLAIN  "\033[0m"
+
+#define INDENT 2
+/* Where less than this is left for it, the last column has lines of its own. */
+#define WHY_COLUMNS_MIN 24
+#define WHY_INDENT      6
+/* Bars give way on a narrow terminal. */
+#define BAR_COLUMNS       30
+#define BAR_COLUMNS_SMALL 10
+#define BAR_WIDE          72
+/* On a terminal a longer name is cut. */
+#define NAME_COLUMNS_MAX 40
+/* Where the terminal has less than this, the count of those that are left out may need two lines. */
+#define FOOT_COLUMNS 64
+
+#define STATE_MAX  64
+#define NAME_BYTES 640
+
+static const char *const colours[] = {
+        [REPLY_HOST_FAILED] = RED, [REPLY_HOST_LOST] = RED,   [REPLY_HOST_ROLLING] = CYAN,
+        [REPLY_HOST_WAITING] = "", [REPLY_HOST_DONE] = GREEN,
+};
+static_assert(ELEMENTSOF(colours) == _REPLY_HOST_MAX, "a colour for each state");
+
+struct row {
+        enum reply_host_state state;
+        char name[NAME_BYTES];
+        char told[STATE_MAX];
+        char why[REPLY_HOST_WHY_MAX + 16];
+};
+
+struct table {
+        struct row *rows;
+        size_t n;
+        int name_columns, told_columns;
+        const char *domain; /* of all of them, which is left out; "": none is */
+        bool brief;         /* each has one line, and what is too long for it is cut */
+};
+
+static void fill_told(struct row *row, const json_t *rollout, const json_t *host)
+{
+        const char *name = reply_host_state_name(row->state);
+        char span[FORMAT_MAX];
+
+        if (!reply_hosts_is_begun(rollout)) {
+                snprintf(row->told, sizeof(row->told), "seen %s ago",
+                         reply_seconds(host, "seen_seconds", span));
+                return;
+        }
+        reply_seconds(host, "seconds", span);
+        switch (row->state) {
+        case REPLY_HOST_WAITING:
+                snprintf(row->told, sizeof(row->told), "%s", name);
+                return;
+        case REPLY_HOST_DONE:
+        case REPLY_HOST_FAILED:
+                snprintf(row->told, sizeof(row->told), "%s %s ago", name, span);
+                return;
+        default:
+                snprintf(row->told, sizeof(row->told), "%s %s", name, span);
+        }
+}
+
+/* A word of a sentence, so that nothing breaks it. */
+static void write_bar(char *text, size_t size, double share, int columns)
+{
+        int full = MIN((int)(share * columns), columns);
+        size_t at = 0;
+
+        text[at++] = '[';
+        for (int i = 0; i < columns && at + 2 < size; i++)
+                text[at++] = i < full ? '#' : '-';
+        text[at++] = ']';
+        text[at] = '\0';
+}
+
+/* A name that fits, and in which what all have at their end is left out. */
+static void fill_name(struct row *row, const char *domain, const json_t *host, const struct view *view)
+{
+        const char *name = reply_string(host, "host"), *here = reply_is_true(host, "here") ? " (here)" : "";
+        size_t length = strnlen(name, NAME_BYTES / 2) - strlen(domain), fitting = length;
+
+        if (view->columns > 0)
+                fitting = text_fitting(name, length, NAME_COLUMNS_MAX);
+        snprintf(row->name, sizeof(row->name), "%.*s%s%s", (int)fitting, name, fitting < length ? "..." : "",
+                 here);
+}
+
+static void fill_row(struct row *row, const json_t *rollout, const json_t *host, const struct view *view)
+{
+        char why[REPLY_HOST_WHY_MAX], bar[BAR_COLUMNS_SMALL + 4];
+        unsigned n, of;
+
+        row->state = reply_host_state(host);
+        fill_told(row, rollout, host);
+        reply_host_why(rollout, host, why);
+        if (row->state == REPLY_HOST_ROLLING && view->columns >= BAR_WIDE &&
+            reply_host_progress(host, &n, &of)) {
+                write_bar(bar, sizeof(bar), (double)n / of, BAR_COLUMNS_SMALL);
+                snprintf(row->why, sizeof(row->why), "%s %s", bar, why);
+        } else {
+                snprintf(row->why, sizeof(row->why), "%s", why);
+        }
+}
+
+/* Of several hosts that all have it: from its dot on, "" where they have none in common. */
+static const char *common_domain(const json_t *const *hosts, size_t n)
+{
+        const char *domain = n > 1 ? strchr(reply_string(hosts[0], "host"), '.') : NULL;
+
+        for (size_t i = 0; domain && i < n; i++) {
+                const char *other = reply_string(hosts[i], "host");
+
+                other += strcspn(other, ".");
+                if (strlen(domain) > NAME_BYTES / 4 || strcmp(other, domain) != 0)
+                        domain = NULL;
+        }
+        return domain ?: "";
+}
+
+static void print_why(FILE *out, const char *why, int used, bool brief, const struct view *view)
+{
+        if (brief)
+                fprintf(out, "%.*s\n", (int)text_fitting(why, strlen(why), view->columns - used), why);
+        else
+                text_print_wrapped(out, why, used, used, view->columns);
+}
+
+static void print_row(FILE *out, const struct table *table, const struct row *row, const struct view *view)
+{
+        int end = INDENT + table->name_columns + 2 + table->told_columns + 2;
+        bool beside = view->columns == 0 || view->columns - end >= WHY_COLUMNS_MIN;
+        const char *colour = view->colour ? colours[row->state] : "";
+
+        fprintf(out, "%*s", INDENT, "");
+        text_print_cell(out, row->name, table->name_columns);
+        fprintf(out, "  %s%s%s", colour, row->told, colour[0] != '\0' ? PLAIN : "");
+        if (row->why[0] == '\0' || (table->brief && view->columns <= end)) {
+                fputc('\n', out);
+        } else if (beside || table->brief) {
+                fprintf(out, "%*s", table->told_columns - text_width(row->told) + 2, "");
+                print_why(out, row->why, end, table->brief, view);
+        } else {
+                fprintf(out, "\n%*s", WHY_INDENT, "");
+                print_why(out, row->why, WHY_INDENT, false, view);
+        }
+}
+
+/* How many lines the row takes; SIZE_MAX where memory is short. */
+static size_t count_row(const struct table *table, const struct row *row, const struct view *view)
+{
+        _cleanup_free_ char *text = NULL;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+
+        if (!out)
+                return SIZE_MAX;
+        print_row(out, table, row, view);
+        return fclose(out) == 0 ? (size_t)screen_count_lines(text) : SIZE_MAX;
+}
+
+/* How many lines the hosts of each state get: those that need someone, or roll, all that they want; of what
+ * is left a third is for the last ones that are done. */
+static void share_room(const size_t *wanted, size_t room, size_t *ret)
+{
+        for (int state = 0; state < REPLY_HOST_WAITING; state++) {
+                ret[state] = MIN(wanted[state], room);
+                room -= ret[state];
+        }
+        ret[REPLY_HOST_WAITING] =
+                MIN(wanted[REPLY_HOST_WAITING], room - MIN(wanted[REPLY_HOST_DONE], room / 3));
+        ret[REPLY_HOST_DONE] = MIN(wanted[REPLY_HOST_DONE], room - ret[REPLY_HOST_WAITING]);
+}
+
+static void print_left_out(FILE *out, const size_t *left_out, const struct view *view)
+{
+        char text[128] = "... and";
+        const char *between = " ";
+
+        for (int state = 0; state < _REPLY_HOST_MAX; state++) {
+                size_t length = strlen(text);
+
+                if (left_out[state] == 0)
+                        continue;
+                snprintf(text + length, sizeof(text) - length, "%s%zu more %s", between, left_out[state],
+                         reply_host_state_name((enum reply_host_state)state));
+                between = ", ";
+        }
+        fprintf(out, "%*s", INDENT, "");
+        text_print_wrapped(out, text, INDENT, INDENT, view->columns);
+}
+
+static void print_rows(FILE *out, const struct table *table, const size_t *lines, const size_t *shares,
+                       const struct view *view)
+{
+        size_t left[_REPLY_HOST_MAX], left_out[_REPLY_HOST_MAX] = {0};
+        bool any = false;
+
+        memcpy(left, shares, sizeof(left));
+        for (size_t i = 0; i < table->n; i++) {
+                enum reply_host_state state = table->rows[i].state;
+
+                if (lines[i] <= left[state]) {
+                        left[state] -= lines[i];
+                        print_row(out, table, &table->rows[i], view);
+                } else {
+                        left[state] = 0;
+                        left_out[state]++;
+                        any = true;
+                }
+        }
+        if (any)
+                print_left_out(out, left_out, view);
+}
+
+/* Measures the rows. Returns how many lines those of each state take, and all. */
+static size_t measure(const struct table *table, size_t *lines, size_t *ret_wanted, const struct view *view)
+{
+        size_t all = 0;
+
+        memset(ret_wanted, 0, _REPLY_HOST_MAX * sizeof(*ret_wanted));
+        for (size_t i = 0; i < table->n; i++) {
+                lines[i] = count_row(table, &table->rows[i], view);
+                ret_wanted[table->rows[i].state] += lines[i];
+                all += lines[i];
+        }
+        return all;
+}
+
+/* Where there is no room for all that there is to say of each host, there may be for one line of each. */
+static void fit(FILE *out, struct table *table, size_t *lines, size_t room, const struct view *view)
+{
+        size_t wanted[_REPLY_HOST_MAX], shares[_REPLY_HOST_MAX];
+        size_t foot = view->columns > 0 && view->columns < FOOT_COLUMNS ? 2 : 1;
+        size_t all = measure(table, lines, wanted, view);
+
+        if (all > room) {
+                table->brief = true;
+                all = measure(table, lines, wanted, view);
+        }
+        if (all > room)
+                share_room(wanted, room > foot ? room - foot : 1, shares);
+        else
+                memcpy(shares, wanted, sizeof(shares));
+        print_rows(out, table, lines, shares, view);
+}
+
+static int print_table(FILE *out, const json_t *rollout, size_t room, const struct view *view)
+{
+        struct table table = {.name_columns = (int)strlen("HOST"), .told_columns = (int)strlen("STATE")};
+        _cleanup_free_ const json_t **hosts = reply_hosts_sort(rollout, &table.n);
+        _cleanup_free_ struct row *rows = hosts ? calloc(table.n + 1, sizeof(*rows)) : NULL;
+        _cleanup_free_ size_t *lines = hosts ? calloc(table.n + 1, sizeof(*lines)) : NULL;
+
+        if (!rows || !lines)
+                return say_error(CTL_FAILED, "there is too little memory");
+        if (table.n == 0)
+                return CTL_DONE;
+        table.rows = rows;
+        table.domain = view->columns > 0 ? common_domain(hosts, table.n) : "";
+        for (size_t i = 0; i < table.n; i++) {
+                fill_name(&rows[i], table.domain, hosts[i], view);
+                fill_row(&rows[i], rollout, hosts[i], view);
+                table.name_columns = MAX(table.name_columns, text_width(rows[i].name));
+                table.told_columns = MAX(table.told_columns, text_width(rows[i].told));
+        }
+        fprintf(out, "%*s", INDENT, "");
+        text_print_cell(out, "HOST", table.name_columns);
+        fputs("  STATE\n", out);
+        fit(out, &table, lines, room > 1 ? room - 1 : 1, view);
+        return CTL_DONE;
+}
+
+static void print_coloured(FILE *out, const char *colour, const char *text, const struct view *view)
+{
+        colour = view->colour ? colour : "";
+        fprintf(out, "%*s%s", INDENT, "", colour);
+        text_print_wrapped(out, text, INDENT, INDENT, view->columns);
+        fputs(colour[0] != '\0' ? PLAIN : "", out);
+}
+
+static void print_bar(FILE *out, const json_t *rollout, const struct view *view)
+{
+        struct reply_hosts count = reply_hosts_count(rollout);
+        int columns = view->columns == 0 || view->columns >= BAR_WIDE ? BAR_COLUMNS : BAR_COLUMNS_SMALL;
+        char bar[BAR_COLUMNS + 4], text[REPLY_HOSTS_MAX], percent[16];
+
+        if (count.all == 0)
+                return;
+        write_bar(bar, sizeof(bar), count.share, columns);
+        snprintf(percent, sizeof(percent), " %3d%%  ", (int)(count.share * 100));
+        fprintf(out, "%*s%s%s%s%s", INDENT, "",
+                !view->colour                    ? ""
+                : reply_hosts_is_halted(rollout) ? RED
+                                                 : GREEN,
+                bar, view->colour ? PLAIN : "", percent);
+        text_print_wrapped(out, reply_hosts_progress(rollout, text),
+                           INDENT + text_width(bar) + text_width(percent), INDENT, view->columns);
+}
+
+/* What can be done about what is wrong. */
+static void print_remedies(FILE *out, const json_t *rollout, const struct view *view)
+{
+        const char *fleet = reply_string(rollout, "fleet");
+        const json_t *missing = reply_hosts_missing(rollout);
+        char text[1024];
+
+        if (missing) {
+                const char *host = reply_string(missing, "host");
+
+                snprintf(text, sizeof(text),
+                         "%.256s is not heard of: it goes on when its sqmgr does; where it is gone for good, "
+                         "'sqmgrctl rollout forget %.256s %.256s'",
+                         host, fleet, words_is_plain(host) ? host : "HOST");
+                print_coloured(out, YELLOW, text, view);
+        }
+        if (!reply_hosts_is_halted(rollout))
+                return;
+        snprintf(text, sizeof(text),
+                 "mend what is wrong, then run 'sqmgrctl restart %.256s --everywhere' again; 'sqmgrctl abort "
+                 "%.256s "
+                 "--everywhere' ends it",
+                 fleet, fleet);
+        print_coloured(out, "", text, view);
+}
+
+static void print_head(FILE *out, const json_t *rollout, const struct view *view)
+{
+        const char *error = reply_string(rollout, "error"), *trouble = reply_string(rollout, "trouble");
+        char summary[REPLY_HOSTS_MAX], text[REPLY_HOSTS_MAX + 320];
+
+        snprintf(text, sizeof(text), "%.256s: %s", reply_string(rollout, "fleet"),
+                 reply_hosts_summary(rollout, summary));
+        text_print_wrapped(out, text, 0, INDENT, view->columns);
+        if (reply_hosts_is_begun(rollout))
+                print_bar(out, rollout, view);
+        if (error[0] != '\0')
+                print_coloured(out, RED, error, view);
+        if (trouble[0] != '\0') {
+                snprintf(text, sizeof(text), "this host: %.1200s", trouble);
+                print_coloured(out, YELLOW, text, view);
+        }
+        if (reply_hosts_left(rollout, summary)[0] != '\0')
+                print_coloured(out, YELLOW, summary, view);
+        print_remedies(out, rollout, view);
+}
+
+static int render_one(FILE *out, const json_t *rollout, int rows, const struct view *view)
+{
+        _cleanup_free_ char *head = NULL;
+        size_t size;
+        FILE *memory = open_memstream(&head, &size);
+
+        if (!memory)
+                return say_error(CTL_FAILED, "there is too little memory");
+        print_head(memory, rollout, view);
+        if (fclose(memory) != 0)
+                return say_error(CTL_FAILED, "there is too little memory");
+        fputs(head, out);
+        return print_table(out, rollout,
+                           view->rows > 0 ? (size_t)MAX(rows - screen_count_lines(head), 1) : SIZE_MAX, view);
+}
+
+int hosts_render(FILE *out, json_t *reply, const struct view *view)
+{
+        json_t *list = json_object_get(reply, "rollouts"), *rollout;
+        size_t i;
+        int n = (int)json_array_size(list), code = CTL_DONE;
+        /* The cursor has a line of its own, and so has what stands between two groups. */
+        int rows = n > 0 ? (view->rows - n) / n : 0;
+
+        json_array_foreach(list, i, rollout)
+        {
+                if (i > 0)
+                        fputc('\n', out);
+                int r = render_one(out, rollout, rows, view);
+                code = MAX(code, r);
+        }
+        return code;
+}

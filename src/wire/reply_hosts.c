@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/* Takes apart what GetRollouts tells of a rollout over many hosts, and puts it into the phrases that terminal
+ * and page show alike. */
+#include "wire/reply_hosts.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A host says each minute that it is there, and each 10 s while it rolls. */
+#define SILENT_USEC (150 * USEC_PER_SEC)
+
+static const char *const names[] = {
+        [REPLY_HOST_FAILED] = "failed",   [REPLY_HOST_LOST] = "lost", [REPLY_HOST_ROLLING] = "rolling",
+        [REPLY_HOST_WAITING] = "waiting", [REPLY_HOST_DONE] = "done",
+};
+static_assert(ELEMENTSOF(names) == _REPLY_HOST_MAX, "a name for each state");
+
+enum reply_host_state reply_host_state(const json_t *host)
+{
+        const char *name = reply_string(host, "state");
+
+        for (int state = 0; state < _REPLY_HOST_MAX; state++)
+                if (strcmp(names[state], name) == 0)
+                        return (enum reply_host_state)state;
+        return REPLY_HOST_WAITING;
+}
+
+const char *reply_host_state_name(enum reply_host_state state)
+{
+        return names[state];
+}
+
+static bool state_is(const json_t *rollout, const char *state)
+{
+        return strcmp(reply_string(rollout, "state"), state) == 0;
+}
+
+bool reply_hosts_is_begun(const json_t *rollout)
+{
+        return reply_integer(rollout, "epoch") > 0 && !state_is(rollout, "none");
+}
+
+bool reply_hosts_is_running(const json_t *rollout)
+{
+        return state_is(rollout, "running");
+}
+
+bool reply_hosts_is_halted(const json_t *rollout)
+{
+        return state_is(rollout, "halted");
+}
+
+bool reply_host_is_silent(const json_t *host)
+{
+        return reply_usec(host, "seen_seconds") > SILENT_USEC;
+}
+
+bool reply_host_progress(const json_t *host, unsigned *ret_n, unsigned *ret_of)
+{
+        const char *text = reply_string(host, "progress");
+        unsigned n, of;
+        int end = 0;
+
+        if (strspn(text, "0123456789") > 6 || sscanf(text, "%u of %6u%n", &n, &of, &end) != 2 || n > of ||
+            of == 0)
+                return false;
+        *ret_n = n;
+        *ret_of = of;
+        return true;
+}
+
+static const char *rolling_why(const json_t *host, char text[static REPLY_HOST_WHY_MAX])
+{
+        const char *progress = reply_string(host, "progress");
+
+        snprintf(text, REPLY_HOST_WHY_MAX, "%.400s", progress[0] != '\0' ? progress : "has begun");
+        return text;
+}
+
+static const char *silence(const json_t *host, char text[static REPLY_HOST_WHY_MAX])
+{
+        char span[FORMAT_MAX];
+
+        snprintf(text, REPLY_HOST_WHY_MAX, "not heard of for %s", reply_seconds(host, "seen_seconds", span));
+        return text;
+}
+
+const char *reply_host_why(const json_t *rollout, const json_t *host, char text[static REPLY_HOST_WHY_MAX])
+{
+        text[0] = '\0';
+        switch (reply_host_state(host)) {
+        case REPLY_HOST_FAILED:
+                snprintf(text, REPLY_HOST_WHY_MAX, "%.400s", reply_string(host, "error"));
+                return text;
+        case REPLY_HOST_LOST:
+                return silence(host, text);
+        case REPLY_HOST_ROLLING:
+                return rolling_why(host, text);
+        case REPLY_HOST_DONE:
+                if (json_is_false(json_object_get(host, "drained")))
+                        snprintf(text, REPLY_HOST_WHY_MAX, "its old workers finish their jobs");
+                return text;
+        default:
+                if (reply_host_is_silent(host))
+                        return silence(host, text);
+                if (reply_hosts_is_running(rollout))
+                        snprintf(text, REPLY_HOST_WHY_MAX, "for its turn");
+                else if (state_is(rollout, "aborted"))
+                        snprintf(text, REPLY_HOST_WHY_MAX, "was not reached");
+                return text;
+        }
+}
+
+struct reply_hosts reply_hosts_count(const json_t *rollout)
+{
+        struct reply_hosts count = {0};
+        const json_t *host;
+        double done = 0;
+        unsigned n, of;
+        size_t i;
+
+        json_array_foreach(json_object_get(rollout, "hosts"), i, host)
+        {
+                enum reply_host_state state = reply_host_state(host);
+
+                count.all++;
+                count.n[state]++;
+                if (state == REPLY_HOST_DONE) {
+                        count.draining += json_is_false(json_object_get(host, "drained"));
+                        done++;
+                } else if (state == REPLY_HOST_ROLLING && reply_host_progress(host, &n, &of)) {
+                        done += (double)n / (double)of;
+                }
+        }
+        count.share = count.all > 0 ? done / (double)count.all : 0;
+        return count;
+}
+
+/* Who has just ended comes before who ended long ago; else by name, of which 9 is less than 10. */
+static int compare_hosts(const void *left, const void *right)
+{
+        const json_t *a = *(const json_t *const *)left, *b = *(const json_t *const *)right;
+        enum reply_host_state a_state = reply_host_state(a), b_state = reply_host_state(b);
+
+        if (a_state != b_state)
+                return a_state < b_state ? -1 : 1;
+        if (a_state == REPLY_HOST_WAITING && reply_host_is_silent(a) != reply_host_is_silent(b))
+                return reply_host_is_silent(a) ? -1 : 1;
+        if (a_state == REPLY_HOST_DONE) {
+                usec_t a_ago = reply_usec(a, "seconds"), b_ago = reply_usec(b, "seconds");
+
+                if (a_ago != b_ago)
+                        return a_ago < b_ago ? -1 : 1;
+        }
+        return strverscmp(reply_string(a, "host"), reply_string(b, "host"));
+}
+
+const json_t **reply_hosts_sort(const json_t *rollout, size_t *ret_n)
+{
+        const json_t *list = json_object_get(rollout, "hosts");
+        size_t n = json_array_size(list);
+        const json_t **sorted = calloc(n + 1, sizeof(*sorted));
+
+        if (!sorted)
+                return NULL;
+        for (size_t i = 0; i < n; i++)
+                sorted[i] = json_array_get(list, i);
+        qsort(sorted, n, sizeof(*sorted), compare_hosts);
+        *ret_n = n;
+        return sorted;
+}
+
+/* Appends to a text of REPLY_HOSTS_MAX bytes. */
+static void add(char *text, const char *format, ...) _printf_(2, 3);
+static void add(char *text, const char *format, ...)
+{
+        size_t length = strlen(text);
+        va_list arguments;
+
+        va_start(arguments, format);
+        vsnprintf(text + length, REPLY_HOSTS_MAX - length, format, arguments);
+        va_end(arguments);
+}
+
+const char *reply_hosts_summary(const json_t *rollout, char text[static REPLY_HOSTS_MAX])
+{
+        const char *state = reply_string(rollout, "state"), *release = reply_string(rollout, "release");
+        const char *by = reply_string(rollout, "began_by"), *at_once = reply_string(rollout, "hosts_at_once");
+        bool goes_on = reply_hosts_is_running(rollout) || reply_hosts_is_halted(rollout);
+        char span[FORMAT_MAX];
+
+        text[0] = '\0';
+        if (!reply_hosts_is_begun(rollout)) {
+                add(text, "group '%.256s', no rollout was begun", reply_string(rollout, "group"));
+                return text;
+        }
+        add(text, "rollout %lld of group '%.256s' %.32s", reply_integer(rollout, "epoch"),
+            reply_string(rollout, "group"), state);
+        if (release[0] != '\0')
+                add(text, ", release '%.256s'", release);
+        if (goes_on && at_once[0] != '\0')
+                add(text, ", %.16s%s at a time", at_once,
+                    strchr(at_once, '%')        ? " of the hosts"
+                    : strcmp(at_once, "1") == 0 ? " host"
+                                                : " hosts");
+        if (json_is_number(json_object_get(rollout, "age_seconds")))
+                add(text, ", begun %s ago", reply_seconds(rollout, "age_seconds", span));
+        else if (by[0] != '\0')
+                add(text, ", begun");
+        if (by[0] != '\0')
+                add(text, " on %.256s", by);
+        return text;
+}
+
+const char *reply_hosts_progress(const json_t *rollout, char text[static REPLY_HOSTS_MAX])
+{
+        static const enum reply_host_state others[] = {REPLY_HOST_ROLLING, REPLY_HOST_FAILED,
+                                                       REPLY_HOST_LOST};
+        struct reply_hosts count = reply_hosts_count(rollout);
+        usec_t left = reply_usec(rollout, "left_seconds");
+        char span[FORMAT_MAX];
+
+        text[0] = '\0';
+        add(text, "%zu of %zu host%s done", count.n[REPLY_HOST_DONE], count.all, count.all == 1 ? "" : "s");
+        for (size_t i = 0; i < ELEMENTSOF(others); i++)
+                if (count.n[others[i]] > 0)
+                        add(text, ", %zu %s", count.n[others[i]], names[others[i]]);
+        if (count.draining > 0)
+                add(text, ", %zu draining", count.draining);
+        /* Nobody knows the seconds of what takes minutes. */
+        usec_t unit = left < 2 * USEC_PER_MIN ? USEC_PER_SEC : USEC_PER_MIN;
+        if (reply_hosts_is_running(rollout) && left > 0)
+                add(text, ", about %s left",
+                    format_duration((left + unit - 1) / unit * unit, span, sizeof(span)));
+        return text;
+}
+
+const char *reply_hosts_left(const json_t *rollout, char text[static REPLY_HOSTS_MAX])
+{
+        const json_t *list = json_object_get(rollout, "left"), *name;
+        size_t i;
+
+        text[0] = '\0';
+        json_array_foreach(list, i, name)
+        {
+                if (strlen(text) > REPLY_HOSTS_MAX - 400) {
+                        add(text, " and %zu more", json_array_size(list) - i);
+                        break;
+                }
+                add(text, "%s%.256s", i == 0 ? "waited for no longer: " : ", ",
+                    json_string_value(name) ?: "?");
+        }
+        return text;
+}
+
+const json_t *reply_hosts_missing(const json_t *rollout)
+{
+        const json_t *host, *silent = NULL;
+        size_t i;
+
+        json_array_foreach(json_object_get(rollout, "hosts"), i, host)
+        {
+                enum reply_host_state state = reply_host_state(host);
+
+                if (state == REPLY_HOST_LOST)
+                        return host;
+                if (!silent && state == REPLY_HOST_WAITING && reply_host_is_silent(host))
+                        silent = host;
+        }
+        return reply_hosts_is_running(rollout) ? silent : NULL;
+}
