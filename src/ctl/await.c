@@ -105,12 +105,12 @@ static void print_changes(const json_t *rollout, const json_t *last)
 
 static void print_beginning(const struct await *await, const json_t *rollout, const json_t *last)
 {
-        char summary[REPLY_HOSTS_MAX], at[SAY_STAMP_MAX];
+        char title[REPLY_HOSTS_MAX], more[REPLY_HOSTS_MAX], at[SAY_STAMP_MAX];
         size_t n = json_array_size(json_object_get(rollout, "hosts"));
 
         screen_release();
-        say_line("%s%s: %s%s, over %zu host%s", say_stamp(at), await->fleet, last ? "starts over: " : "",
-                 reply_hosts_summary(rollout, summary), n, n == 1 ? "" : "s");
+        say_line("%s%s: %s%s, %zu host%s, %s", say_stamp(at), await->fleet, last ? "starts over: " : "",
+                 reply_hosts_title(rollout, title), n, n == 1 ? "" : "s", reply_hosts_details(rollout, more));
 }
 
 /* Why this host takes no part, once. */

@@ -341,10 +341,11 @@ static void print_remedies(FILE *out, const json_t *rollout, const struct view *
 static void print_head(FILE *out, const json_t *rollout, const struct view *view)
 {
         const char *error = reply_string(rollout, "error"), *trouble = reply_string(rollout, "trouble");
-        char summary[REPLY_HOSTS_MAX], text[REPLY_HOSTS_MAX + 320];
+        char title[REPLY_HOSTS_MAX], more[REPLY_HOSTS_MAX], text[2 * REPLY_HOSTS_MAX + 320];
 
-        snprintf(text, sizeof(text), "%.256s: %s", reply_string(rollout, "fleet"),
-                 reply_hosts_summary(rollout, summary));
+        reply_hosts_details(rollout, more);
+        snprintf(text, sizeof(text), "%.256s: %s%s%s", reply_string(rollout, "fleet"),
+                 reply_hosts_title(rollout, title), more[0] != '\0' ? ", " : "", more);
         text_print_wrapped(out, text, 0, INDENT, view->columns);
         if (reply_hosts_is_begun(rollout))
                 print_bar(out, rollout, view);
@@ -354,8 +355,8 @@ static void print_head(FILE *out, const json_t *rollout, const struct view *view
                 snprintf(text, sizeof(text), "this host: %.1200s", trouble);
                 print_coloured(out, YELLOW, text, view);
         }
-        if (reply_hosts_left(rollout, summary)[0] != '\0')
-                print_coloured(out, YELLOW, summary, view);
+        if (reply_hosts_left(rollout, more)[0] != '\0')
+                print_coloured(out, YELLOW, more, view);
         print_remedies(out, rollout, view);
 }
 

@@ -24,6 +24,7 @@ void instances_done(struct instances *instances)
                 free(instances->list[i].error);
                 json_decref(instances->list[i].status);
                 json_decref(instances->list[i].queues);
+                json_decref(instances->list[i].rollouts);
         }
         free(instances->list);
         json_decref(instances->events);
@@ -55,6 +56,8 @@ void instance_take_status(struct instance *instance, json_t *answer, usec_t now)
         instance->reachable = true;
         free(instance->error);
         instance->error = NULL;
+        if (!instance_has_group(instance))
+                replace(&instance->rollouts, NULL);
 }
 
 void instance_take_queues(struct instance *instance, json_t *answer)
@@ -63,6 +66,27 @@ void instance_take_queues(struct instance *instance, json_t *answer)
 
         if (json_is_array(redis))
                 replace(&instance->queues, redis);
+}
+
+void instance_take_rollouts(struct instance *instance, json_t *answer)
+{
+        json_t *rollouts = json_object_get(answer, "rollouts");
+
+        if (json_is_array(rollouts))
+                replace(&instance->rollouts, rollouts);
+}
+
+bool instance_has_group(const struct instance *instance)
+{
+        const json_t *fleet;
+        size_t i;
+
+        json_array_foreach(json_object_get(instance->status, "fleets"), i, fleet)
+        {
+                if (json_is_string(json_object_get(fleet, "rollout_group")))
+                        return true;
+        }
+        return false;
 }
 
 static double at_of(const json_t *event)
@@ -121,10 +145,16 @@ static json_t *render(const struct instance *instance, usec_t now)
         /* Of the milliseconds, as the ages that sqmgr tells. */
         double age = (double)(usec_sub(now, instance->told_at) / USEC_PER_MSEC) / 1000;
 
-        return json_pack("{s:s, s:b, s:o, s:s?, s:O?, s:O?}", "socket", instance->socket, "reachable",
-                         (int)instance->reachable, "age_seconds",
-                         instance->status ? json_real(age) : json_null(), "error", instance->error, "status",
-                         instance->status, "queues", instance->queues);
+        json_t *document = json_pack("{s:s, s:b, s:o, s:s?, s:O?, s:O?}", "socket", instance->socket,
+                                     "reachable", (int)instance->reachable, "age_seconds",
+                                     instance->status ? json_real(age) : json_null(), "error",
+                                     instance->error, "status", instance->status, "queues", instance->queues);
+        /* Where no fleet has a group there is no word on it. */
+        if (instance->rollouts && json_object_set(document, "rollouts", instance->rollouts) < 0) {
+                json_decref(document);
+                return NULL;
+        }
+        return document;
 }
 
 json_t *instances_render(const struct instances *instances, usec_t now)

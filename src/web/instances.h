@@ -16,7 +16,8 @@ struct instance {
         usec_t told_at;  /* when status came, of the monotonic clock */
         json_t *status;  /* GetStatus's reply; NULL before the first one */
         json_t *queues;  /* those of GetQueues' reply; NULL before the first one */
-        double event_at; /* of the newest event, seconds since 1970; 0: none came */
+        json_t *rollouts; /* those of GetRollouts' reply; NULL: none came, or no fleet has a group */
+        double event_at;  /* of the newest event, seconds since 1970; 0: none came */
 };
 
 struct instances {
@@ -32,7 +33,11 @@ void instances_done(struct instances *instances);
 /* What it answered; the answers are borrowed. An answer that is not what was asked for is passed over. */
 void instance_take_status(struct instance *instance, json_t *answer, usec_t now);
 void instance_take_queues(struct instance *instance, json_t *answer);
+void instance_take_rollouts(struct instance *instance, json_t *answer);
 void instance_lose(struct instance *instance, const char *error);
+
+/* Is one of its fleets rolled together with those of other hosts? */
+bool instance_has_group(const struct instance *instance);
 
 /* Since when events are to be asked for, in seconds since 1970; 0: all. now: realtime. */
 double instance_events_after(const struct instance *instance, usec_t now);

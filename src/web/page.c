@@ -51,6 +51,7 @@ static void put_now(FILE *out, const struct page *page)
 {
         fputs("<div id=\"now\">", out);
         page_fleets(out, page);
+        page_hosts(out, page);
         page_moving(out, page);
         page_queues(out, page);
         fputs("</div>", out);

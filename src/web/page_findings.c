@@ -2,6 +2,7 @@
 /* What is not as it should be, how bad that is, and what to do about it. */
 #include "base/words.h"
 #include "web/page_parts.h"
+#include "wire/reply_hosts.h"
 #include <string.h>
 
 #define TITLE_MAX 160
@@ -64,7 +65,7 @@ const char *page_command(const char *socket, const char *verb, const char *word,
                 snprintf(text, PAGE_COMMAND_MAX, "sqmgrctl -s");
                 add_word(text, path);
         }
-        add_word(text, verb);
+        snprintf(text + strlen(text), PAGE_COMMAND_MAX - strlen(text), " %s", verb);
         if (word)
                 add_word(text, word);
         return text;
@@ -274,6 +275,55 @@ static void find_in_fleet(const struct search *search, const json_t *fleet)
         find_rest(search, fleet);
 }
 
+static void find_missing_host(const struct search *search, const json_t *rollout)
+{
+        const json_t *host = reply_hosts_missing(rollout);
+        const char *fleet = reply_string(rollout, "fleet"), *name = reply_string(host, "host");
+        char title[TITLE_MAX], why[REPLY_HOST_WHY_MAX], command[PAGE_COMMAND_MAX];
+
+        if (!host)
+                return;
+        snprintf(title, sizeof(title), "%.60s: the host %.70s is missing", fleet, name);
+        page_command(search->socket, "rollout forget", fleet, command);
+        add_word(command, name);
+        tell(search, &(struct finding){
+                             .level = PAGE_LOOK,
+                             .fleet = fleet,
+                             .title = title,
+                             .text = reply_host_why(rollout, host, why),
+                             .remedy = "It goes on when its sqmgr does. Where it is gone for good, run",
+                             .command = command,
+                     });
+}
+
+/* A rollout over the hosts of a group. */
+static void find_in_rollout(const struct search *search, const json_t *rollout)
+{
+        const char *fleet = reply_string(rollout, "fleet"), *trouble = reply_string(rollout, "trouble");
+        char title[TITLE_MAX], restart[PAGE_COMMAND_MAX], abort_command[PAGE_COMMAND_MAX];
+
+        if (reply_hosts_is_halted(rollout)) {
+                snprintf(title, sizeof(title), "%.100s: the rollout over many hosts has halted", fleet);
+                tell(search,
+                     &(struct finding){
+                             .level = PAGE_ACT,
+                             .fleet = fleet,
+                             .title = title,
+                             .text = reply_string(rollout, "error"),
+                             .remedy = "Mend that, then run",
+                             .command = page_command(search->socket, "restart --everywhere", fleet, restart),
+                             .or_remedy = "Or end it:",
+                             .or_command =
+                                     page_command(search->socket, "abort --everywhere", fleet, abort_command),
+                     });
+        }
+        find_missing_host(search, rollout);
+        if (trouble[0] == '\0')
+                return;
+        snprintf(title, sizeof(title), "%.100s: this host takes no part in rollouts", fleet);
+        tell(search, &(struct finding){.level = PAGE_LOOK, .fleet = fleet, .title = title, .text = trouble});
+}
+
 static void find_in_redis(const struct search *search, const json_t *redis)
 {
         bool down = strcmp(reply_string(redis, "state"), "down") == 0;
@@ -361,6 +411,10 @@ static void find_in_instance(const struct search *search, const json_t *instance
         json_array_foreach(json_object_get(status, "fleets"), i, entry)
         {
                 find_in_fleet(search, entry);
+        }
+        json_array_foreach(json_object_get(instance, "rollouts"), i, entry)
+        {
+                find_in_rollout(search, entry);
         }
 }
 

@@ -43,8 +43,8 @@ void page_findings(const struct page *page, page_found found, void *userdata);
 bool page_is_heard(const json_t *instance);
 /* How well one fleet is. */
 enum page_level page_fleet_level(const json_t *fleet);
-/* The sqmgr's command with that word behind it, for a shell; `socket` as the instance has it. Returns text.
- */
+/* The sqmgr's command with that word behind it, for a shell; `socket` as the instance has it. verb: constant, it may
+ * have options. Returns text. */
 const char *page_command(const char *socket, const char *verb, const char *word,
                          char text[static PAGE_COMMAND_MAX]);
 
@@ -60,6 +60,9 @@ const char *page_icon(enum page_level level);
 
 /* page_fleets.c */
 void page_fleets(FILE *out, const struct page *page);
+
+/* page_hosts.c: rollouts over many hosts; nothing where no fleet has a group. */
+void page_hosts(FILE *out, const struct page *page);
 
 /* page_moving.c: restarts and their stories, and who comes or goes. */
 void page_moving(FILE *out, const struct page *page);

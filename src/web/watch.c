@@ -129,6 +129,8 @@ static void on_answered(void *userdata, enum link_question question, json_t *ans
                 if (!source->instance->reachable)
                         say_info("%s: sqmgr answers", source->instance->socket);
                 instance_take_status(source->instance, answer, now_of(watch, CLOCK_MONOTONIC));
+                if (instance_has_group(source->instance))
+                        link_ask(source->link, LINK_ROLLOUTS);
                 break;
         case LINK_EVENTS:
                 take_events(source, answer);
@@ -139,6 +141,9 @@ static void on_answered(void *userdata, enum link_question question, json_t *ans
                 break;
         case LINK_METRICS:
                 set_metrics(source, answer);
+                break;
+        case LINK_ROLLOUTS:
+                instance_take_rollouts(source->instance, answer);
                 break;
         default:
                 assert(false);

@@ -182,33 +182,49 @@ static void add(char *text, const char *format, ...)
         va_end(arguments);
 }
 
-const char *reply_hosts_summary(const json_t *rollout, char text[static REPLY_HOSTS_MAX])
+const char *reply_hosts_title(const json_t *rollout, char text[static REPLY_HOSTS_MAX])
 {
-        const char *state = reply_string(rollout, "state"), *release = reply_string(rollout, "release");
-        const char *by = reply_string(rollout, "began_by"), *at_once = reply_string(rollout, "hosts_at_once");
+        const char *group = reply_string(rollout, "group");
+
+        text[0] = '\0';
+        if (reply_hosts_is_begun(rollout))
+                add(text, "rollout %lld of group '%.256s' %.32s", reply_integer(rollout, "epoch"), group,
+                    reply_string(rollout, "state"));
+        else
+                add(text, "group '%.256s', no rollout was begun", group);
+        return text;
+}
+
+/* Appends what stands between two parts. */
+static char *next(char *text)
+{
+        add(text, "%s", text[0] != '\0' ? ", " : "");
+        return text;
+}
+
+const char *reply_hosts_details(const json_t *rollout, char text[static REPLY_HOSTS_MAX])
+{
+        const char *release = reply_string(rollout, "release"), *on = reply_string(rollout, "began_by");
+        const char *at_once = reply_string(rollout, "hosts_at_once");
         bool goes_on = reply_hosts_is_running(rollout) || reply_hosts_is_halted(rollout);
         char span[FORMAT_MAX];
 
         text[0] = '\0';
-        if (!reply_hosts_is_begun(rollout)) {
-                add(text, "group '%.256s', no rollout was begun", reply_string(rollout, "group"));
+        if (!reply_hosts_is_begun(rollout))
                 return text;
-        }
-        add(text, "rollout %lld of group '%.256s' %.32s", reply_integer(rollout, "epoch"),
-            reply_string(rollout, "group"), state);
         if (release[0] != '\0')
-                add(text, ", release '%.256s'", release);
+                add(next(text), "release '%.256s'", release);
         if (goes_on && at_once[0] != '\0')
-                add(text, ", %.16s%s at a time", at_once,
+                add(next(text), "%.16s%s at a time", at_once,
                     strchr(at_once, '%')        ? " of the hosts"
                     : strcmp(at_once, "1") == 0 ? " host"
                                                 : " hosts");
         if (json_is_number(json_object_get(rollout, "age_seconds")))
-                add(text, ", begun %s ago", reply_seconds(rollout, "age_seconds", span));
-        else if (by[0] != '\0')
-                add(text, ", begun");
-        if (by[0] != '\0')
-                add(text, " on %.256s", by);
+                add(next(text), "begun %s ago", reply_seconds(rollout, "age_seconds", span));
+        else if (on[0] != '\0')
+                add(next(text), "begun");
+        if (on[0] != '\0')
+                add(text, " on %.256s", on);
         return text;
 }
 

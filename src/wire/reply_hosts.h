@@ -39,11 +39,11 @@ struct reply_hosts reply_hosts_count(const json_t *rollout);
  * is how many. */
 const json_t **reply_hosts_sort(const json_t *rollout, size_t *ret_n);
 
-/* What goes on, as one line: "rollout 7 of group 'web' running for 12min, release 'v7', 2 hosts at a time,
- * begun by
- * ...". Returns text. */
+/* What goes on: "rollout 7 of group 'web' running"; and more about it: "release 'v7', 2 hosts at a time,
+ * begun 12min ago on web-1", "" where there is nothing to say. They return text. */
 #define REPLY_HOSTS_MAX 1536
-const char *reply_hosts_summary(const json_t *rollout, char text[static REPLY_HOSTS_MAX]);
+const char *reply_hosts_title(const json_t *rollout, char text[static REPLY_HOSTS_MAX]);
+const char *reply_hosts_details(const json_t *rollout, char text[static REPLY_HOSTS_MAX]);
 /* How far it is: "24 of 50 hosts done, 1 failed, about 13min left". Returns text. */
 const char *reply_hosts_progress(const json_t *rollout, char text[static REPLY_HOSTS_MAX]);
 /* The hosts that are waited for no longer, as one sentence; "" where there are none. Returns text. */
