@@ -3,8 +3,8 @@
  * whichever sqmgr answers here then. */
 #include "ctl/await.h"
 #include "ctl/client.h"
-#include "ctl/everywhere.h"
 #include "ctl/exit.h"
+#include "ctl/grouped.h"
 #include "ctl/hosts.h"
 #include "ctl/reply.h"
 #include "ctl/say.h"
@@ -39,7 +39,7 @@ struct await {
 
 static json_t *rollout_of(const struct await *await)
 {
-        return everywhere_only(await->reply);
+        return grouped_only(await->reply);
 }
 
 /* The host of that name among those before, which are by their names; NULL where there is none. */
@@ -197,7 +197,7 @@ static int ask(struct await *await, usec_t until, json_t **ret)
         ctl->timeout = MIN(usec_sub(until, client_now()), ANSWER_USEC);
         await->why[0] = '\0';
         say_errors_to(await->why, sizeof(await->why));
-        int r = everywhere_get(ctl, await->fleet, ret);
+        int r = grouped_get(ctl, await->fleet, ret);
         say_errors_to(NULL, 0);
         client_close(ctl);
         return r;
@@ -208,7 +208,7 @@ static int look(struct await *await, usec_t until)
 {
         json_t *reply = NULL;
         int r = ask(await, until, &reply);
-        json_t *rollout = everywhere_only(reply);
+        json_t *rollout = grouped_only(reply);
 
         if (r == CTL_CONNECT || r == CTL_TIMEOUT)
                 return bear(await, true);

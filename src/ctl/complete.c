@@ -2,8 +2,10 @@
 /* Answers the shells' completion (contrib/completion): what may stand in the place of the last word. Nothing
  * goes to stderr, and what takes long is left out: somebody is typing. */
 #include "ctl/complete.h"
+#include "base/words.h"
 #include "ctl/client.h"
 #include "ctl/exit.h"
+#include "ctl/grouped.h"
 #include "ctl/reply.h"
 #include "ctl/say.h"
 #include "ctl/table.h"
@@ -17,7 +19,8 @@ struct typed {
         const struct command *command; /* NULL: none yet */
         char **arguments;              /* of the command, owned; the words are not */
         size_t n_arguments;
-        bool value; /* the last one wants a value, which is not ours to know */
+        bool everywhere; /* only fleets with a group are meant */
+        bool value;      /* the last one wants a value, which is not ours to know */
 };
 
 static void offer(const char *word, const char *help, const char *partial)
@@ -29,7 +32,7 @@ static void offer(const char *word, const char *help, const char *partial)
 static bool takes_value(const char *word)
 {
         return strcmp(word, "-s") == 0 || strcmp(word, "--socket") == 0 || strcmp(word, "--timeout") == 0 ||
-               strcmp(word, "-n") == 0 || strcmp(word, "--lines") == 0;
+               strcmp(word, "-n") == 0 || strcmp(word, "--lines") == 0 || strcmp(word, "--release") == 0;
 }
 
 static int read_words(struct ctl *ctl, char **words, size_t n, struct typed *ret)
@@ -47,6 +50,8 @@ static int read_words(struct ctl *ctl, char **words, size_t n, struct typed *ret
                         i++;
                 } else if (strncmp(words[i], "--socket=", strlen("--socket=")) == 0) {
                         socket = strchr(words[i], '=') + 1;
+                } else if (strcmp(words[i], "--everywhere") == 0) {
+                        ret->everywhere = true;
                 } else if (words[i][0] != '-' && !ret->command) {
                         ret->command = table_find(words[i]);
                         if (!ret->command)
@@ -72,20 +77,34 @@ static void offer_name(const struct typed *typed, const char *name, const char *
         offer(name, "", partial);
 }
 
+static bool is_rollout(const struct typed *typed)
+{
+        return strcmp(typed->command->name, "rollout") == 0;
+}
+
+/* Has `rollout forget` been typed? */
+static bool forgets(const struct typed *typed)
+{
+        return is_rollout(typed) && typed->n_arguments > 0 && strcmp(typed->arguments[0], "forget") == 0;
+}
+
 /* May another name follow? A worker stands alone, and what comes after the first of several kinds is no name:
  * scale FLEET N. */
 static bool takes_name(const struct typed *typed)
 {
         if (typed->n_arguments == 0)
                 return typed->command->max > 0;
-        return typed->n_arguments < typed->command->max && !strchr(typed->command->arguments, ' ') &&
-               !strchr(typed->arguments[0], '/');
+        if (forgets(typed))
+                return typed->n_arguments < 3;
+        return typed->n_arguments < typed->command->max && !typed->everywhere &&
+               !strchr(typed->command->arguments, ' ') && !strchr(typed->arguments[0], '/');
 }
 
 /* The names that are in use now. */
 static void offer_names(struct ctl *ctl, const struct typed *typed, const char *partial)
 {
         const char *wanted = typed->command->arguments;
+        bool grouped = typed->everywhere || is_rollout(typed);
         _cleanup_json_ json_t *status = NULL;
         json_t *fleet, *worker;
         size_t i, k;
@@ -94,6 +113,8 @@ static void offer_names(struct ctl *ctl, const struct typed *typed, const char *
                 return;
         json_array_foreach(json_object_get(status, "fleets"), i, fleet)
         {
+                if (grouped && reply_string(fleet, "rollout_group")[0] == '\0')
+                        continue;
                 if (strstr(wanted, "FLEET"))
                         offer_name(typed, reply_string(fleet, "name"), partial);
                 if (!strstr(wanted, "WORKER") || typed->n_arguments > 0)
@@ -101,6 +122,33 @@ static void offer_names(struct ctl *ctl, const struct typed *typed, const char *
                 json_array_foreach(json_object_get(fleet, "workers"), k, worker)
                         offer_name(typed, reply_string(worker, "id"), partial);
         }
+}
+
+/* The hosts of the fleet's group. Whoever writes to Redis names them, and a shell puts what is offered where
+ * it will be run: so those alone that it takes for a word. */
+static void offer_hosts(struct ctl *ctl, const struct typed *typed, const char *partial)
+{
+        _cleanup_json_ json_t *reply = NULL;
+        json_t *host;
+        size_t i;
+
+        if (grouped_get(ctl, typed->arguments[1], &reply) != CTL_DONE)
+                return;
+        json_array_foreach(json_object_get(grouped_only(reply), "hosts"), i,
+                           host) if (words_is_plain(reply_string(host, "host")))
+                offer(reply_string(host, "host"), reply_string(host, "state"), partial);
+}
+
+static void offer_arguments(struct ctl *ctl, const struct typed *typed, const char *partial)
+{
+        if (is_rollout(typed) && typed->n_arguments == 0)
+                offer("forget", "leaves a host out of it", partial);
+        if (!takes_name(typed) || !client_find_socket(ctl))
+                return;
+        if (forgets(typed) && typed->n_arguments == 2)
+                offer_hosts(ctl, typed, partial);
+        else
+                offer_names(ctl, typed, partial);
 }
 
 static void offer_options(const struct typed *typed, const char *partial)
@@ -138,8 +186,8 @@ void complete(struct ctl *ctl, char **words, size_t n_words)
                 else if (!typed.command)
                         for (size_t i = 0; i < table_n_commands; i++)
                                 offer(table_commands[i].name, table_commands[i].help, partial);
-                else if (takes_name(&typed) && client_find_socket(ctl))
-                        offer_names(ctl, &typed, partial);
+                else
+                        offer_arguments(ctl, &typed, partial);
         }
         say_errors_to(NULL, 0);
         free(typed.arguments);

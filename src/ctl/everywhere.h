@@ -1,19 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Orders to all hosts of a group, and which group is meant. What returns an int returns CTL_DONE or an exit
- * code, and has told on stderr what is not CTL_DONE. */
+/* Orders to all hosts of a group: restart --everywhere, and abort --everywhere. They return an exit code. */
 #pragma once
 
 #include "ctl/ctl.h"
 
-/* The fleet that the command line names, or the only one with a rollout_group: *ret is to be freed. */
-int everywhere_find_fleet(struct ctl *ctl, char **ret);
-/* Tells that no fleet has a group. */
-int everywhere_tell_none(void);
-/* GetRollouts of that fleet, NULL: of all that have a group. *ret is a new reference to the reply. */
-int everywhere_get(struct ctl *ctl, const char *fleet, json_t **ret);
-/* Of a reply to that for one fleet. Returns NULL where it is none. */
-json_t *everywhere_only(json_t *reply);
-
-/* restart --everywhere, and abort --everywhere. */
 int everywhere_restart(struct ctl *ctl);
 int everywhere_abort(struct ctl *ctl);

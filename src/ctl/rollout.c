@@ -2,8 +2,8 @@
 /* The command `rollout`: how a restart over many hosts goes, and that a host is waited for no longer. */
 #include "ctl/client.h"
 #include "ctl/commands.h"
-#include "ctl/everywhere.h"
 #include "ctl/exit.h"
+#include "ctl/grouped.h"
 #include "ctl/hosts.h"
 #include "ctl/reply.h"
 #include "ctl/say.h"
@@ -14,10 +14,10 @@
 static int get_rollouts(struct ctl *ctl, json_t **ret)
 {
         json_t *reply = NULL;
-        int r = everywhere_get(ctl, ctl->n_arguments > 0 ? ctl->arguments[0] : NULL, &reply);
+        int r = grouped_get(ctl, ctl->n_arguments > 0 ? ctl->arguments[0] : NULL, &reply);
 
         if (r == CTL_DONE && json_array_size(json_object_get(reply, "rollouts")) == 0)
-                r = everywhere_tell_none();
+                r = grouped_tell_none();
         if (r == CTL_DONE)
                 *ret = TAKE_PTR(reply);
         json_decref(reply);

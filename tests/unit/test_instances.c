@@ -49,6 +49,31 @@ static void expect_document(usec_t now, const char *expected)
         ck_assert_msg(json_equal(document, json), "%s", text);
 }
 
+START_TEST(rollouts_are_told_of_while_a_fleet_has_a_group)
+{
+        _cleanup_json_ json_t *answer = load("{\"rollouts\":[{\"epoch\":7}]}"),
+                              *bad = load("{\"rollouts\":7}");
+        struct instance *instance = &instances.list[0];
+
+        tell_status(0, "{\"fleets\":[{\"rollout_group\":null},{}]}", USEC_PER_SEC);
+        ck_assert(!instance_has_group(instance));
+        tell_status(0, "{\"fleets\":[{\"rollout_group\":null},{\"rollout_group\":\"g\"}]}", USEC_PER_SEC);
+        ck_assert(instance_has_group(instance));
+        instance_take_rollouts(instance, answer);
+        instance_take_rollouts(instance, bad);
+        instance_take_rollouts(instance, NULL);
+        expect_document(USEC_PER_SEC,
+                        "{\"instances\":["
+                        "{\"socket\":\"/a\",\"reachable\":true,\"age_seconds\":0.0,\"error\":null,\"status\":"
+                        "{\"fleets\":[{\"rollout_group\":null},{\"rollout_group\":\"g\"}]},\"queues\":null,"
+                        "\"rollouts\":[{\"epoch\":7}]},"
+                        "{\"socket\":\"/b\",\"reachable\":false,\"age_seconds\":null,\"error\":null,"
+                        "\"status\":null,\"queues\":null}]}");
+        tell_status(0, "{\"fleets\":[{\"rollout_group\":null}]}", USEC_PER_SEC);
+        ck_assert_ptr_null(instance->rollouts);
+}
+END_TEST
+
 START_TEST(what_was_told_last_stays_with_its_age)
 {
         expect_document(5 * USEC_PER_SEC,
@@ -261,6 +286,7 @@ int main(void)
 
         tcase_add_checked_fixture(tests, setup, teardown);
         tcase_add_test(tests, what_was_told_last_stays_with_its_age);
+        tcase_add_test(tests, rollouts_are_told_of_while_a_fleet_has_a_group);
         tcase_add_test(tests, an_answer_that_is_none_is_passed_over);
         tcase_add_test(tests, an_event_is_told_once);
         tcase_add_test(tests, a_clock_that_was_set_back_hides_no_event);

@@ -7,14 +7,16 @@
 #include "web/html.h"
 #include "web/page.h"
 #include "web/page_parts.h"
+#include "wire/json.h"
 
 #define NOW (1795414673 * USEC_PER_SEC)
 
 /* Each string that people or programs elsewhere may have chosen. */
-static const char *const foreign[] = {"name",   "id",        "url",        "server",     "error",
-                                      "text",   "waits_for", "last",       "log",        "class",
-                                      "reason", "refused",   "framework",  "socket",     "fleet",
-                                      "worker", "version",   "state_text", "scaled_text"};
+static const char *const foreign[] = {
+        "name",    "id",       "url",     "server",     "error",        "text",      "waits_for",
+        "last",    "log",      "class",   "reason",     "refused",      "framework", "socket",
+        "fleet",   "worker",   "version", "state_text", "scaled_text",  "host",      "group",
+        "release", "began_by", "trouble", "progress",   "hosts_at_once"};
 
 static json_t *load(const char *name)
 {
@@ -92,9 +94,19 @@ static void add_tails(json_t *json, const char *tail)
         }
 }
 
+/* The document of one sqmgr with rollouts over many hosts besides. Takes over document. */
+static json_t *with_rollouts(json_t *document, const char *golden)
+{
+        _cleanup_json_ json_t *reply = load(golden);
+
+        json_object_set(json_array_get(json_object_get(document, "instances"), 0), "rollouts",
+                        json_object_get(reply, "rollouts"));
+        return document;
+}
+
 static char *skeleton_with(enum page_part part, const char *golden, const char *tail, char **ret_html)
 {
-        json_t *status = document(load(golden)), *list = events();
+        json_t *status = with_rollouts(document(load(golden)), "hosts"), *list = events();
 
         add_tails(status, tail);
         add_tails(list, tail);
@@ -281,6 +293,74 @@ START_TEST(folds_what_needs_nobody)
 }
 END_TEST
 
+START_TEST(tells_of_many_hosts_where_a_fleet_has_a_group)
+{
+        json_t *status = status_with("{}");
+        char *text = render(PAGE_LIVE, status, NULL);
+
+        ck_assert_ptr_null(strstr(text, "Many hosts"));
+        free(text);
+        text = render(PAGE_LIVE, with_rollouts(status, "hosts"), NULL);
+        ck_assert_ptr_nonnull(strstr(text, "<h3>default: rollout 7 of group &#39;shop&#39; running</h3>"));
+        ck_assert_ptr_nonnull(
+                strstr(text, "<b>2 of 6 hosts done, 2 rolling, 1 draining, about 11min left</b>"));
+        ck_assert_ptr_nonnull(strstr(text, "<th scope=\"row\">shop-1.example.org (here)</th>"));
+        ck_assert_ptr_nonnull(strstr(text, "3 of 8 replaced; waits for memory"));
+        ck_assert_ptr_nonnull(strstr(text, "<h1>Nothing is broken, but see 2 things.</h1>"));
+        ck_assert_ptr_nonnull(
+                strstr(text, "<code>sqmgrctl rollout forget default shop-4.example.org</code>"));
+        free(text);
+        text = render(PAGE_LIVE, with_rollouts(status, "hosts-halted"), NULL);
+        ck_assert_ptr_nonnull(strstr(text, "default: the rollout over many hosts has halted"));
+        ck_assert_ptr_nonnull(strstr(text, "<code>sqmgrctl restart --everywhere default</code>"));
+        ck_assert_ptr_nonnull(strstr(text, "<code>sqmgrctl abort --everywhere default</code>"));
+        free(text);
+        json_decref(status);
+}
+END_TEST
+
+START_TEST(names_of_hosts_are_words_of_a_command)
+{
+        json_t *status = with_rollouts(status_with("{}"), "hosts-halted");
+        json_t *rollouts =
+                json_object_get(json_array_get(json_object_get(status, "instances"), 0), "rollouts");
+        json_t *hosts = json_object_get(json_array_get(rollouts, 0), "hosts");
+
+        json_object_set_new(json_array_get(hosts, 1), "host", json_string("$(reboot) 'x'"));
+        char *text = render(PAGE_LIVE, status, NULL);
+        ck_assert_ptr_nonnull(strstr(text, "<code>sqmgrctl rollout forget default &#39;$(reboot) "
+                                           "&#39;\\&#39;&#39;x&#39;\\&#39;&#39;&#39;</code>"));
+        free(text);
+        json_decref(status);
+}
+END_TEST
+
+START_TEST(of_a_thousand_hosts_those_that_wait_are_named_alone)
+{
+        json_t *status = with_rollouts(status_with("{}"), "hosts");
+        json_t *rollouts =
+                json_object_get(json_array_get(json_object_get(status, "instances"), 0), "rollouts");
+        json_t *hosts = json_object_get(json_array_get(rollouts, 0), "hosts");
+        char name[32];
+
+        for (int i = 0; i < 1000; i++) {
+                snprintf(name, sizeof(name), "web-%d", i);
+                json_array_append_new(hosts, json_pack("{s:s, s:s, s:f, s:f}", "host", name, "state",
+                                                       "waiting", "seconds", 1.0, "seen_seconds", 1.0));
+        }
+        char *text = render(PAGE_LIVE, status, NULL);
+        ck_assert_ptr_nonnull(strstr(text, "<th scope=\"row\">shop-9.example.org</th>"));
+        ck_assert_ptr_nonnull(strstr(text, "<th scope=\"row\">shop-4.example.org</th>"));
+        ck_assert_ptr_null(strstr(text, "<th scope=\"row\">web-1</th>"));
+        ck_assert_ptr_nonnull(strstr(text, "<summary>1001 more waiting</summary>"));
+        ck_assert_ptr_nonnull(strstr(text, "<summary>2 done</summary>"));
+        ck_assert_ptr_nonnull(strstr(text, "web-8, web-9, web-10"));
+        ck_assert_uint_lt(strlen(text), 100000);
+        free(text);
+        json_decref(status);
+}
+END_TEST
+
 START_TEST(commands_are_for_a_shell)
 {
         static const struct {
@@ -376,6 +456,9 @@ int main(void)
         tcase_add_test(tests, says_in_a_sentence_whether_all_is_well);
         tcase_add_test(tests, shows_the_last_state_of_one_that_is_away);
         tcase_add_test(tests, folds_what_needs_nobody);
+        tcase_add_test(tests, tells_of_many_hosts_where_a_fleet_has_a_group);
+        tcase_add_test(tests, names_of_hosts_are_words_of_a_command);
+        tcase_add_test(tests, of_a_thousand_hosts_those_that_wait_are_named_alone);
         tcase_add_test(tests, commands_are_for_a_shell);
         tcase_add_test(tests, text_is_escaped_and_bounded);
         tcase_add_test(tests, assets_are_found_by_their_hash);

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* What is said of a rollout over many hosts, and of each of its hosts, whatever was told. */
+#include "unit.h"
+#include "wire/reply_hosts.h"
+
+static json_t *load(const char *text)
+{
+        json_t *json = json_loads(text, 0, NULL);
+
+        ck_assert_msg(json, "'%s' is no JSON", text);
+        return json;
+}
+
+static void expect_why(const char *state, const char *host_text, const char *expected)
+{
+        _cleanup_json_ json_t *host = load(host_text),
+                              *rollout = json_pack("{s:i, s:s}", "epoch", 7, "state", state);
+        char text[REPLY_HOST_WHY_MAX];
+
+        ck_assert_str_eq(reply_host_why(rollout, host, text), expected);
+}
+
+START_TEST(a_host_says_what_it_waits_for_or_why_it_failed)
+{
+        expect_why("running", "{\"state\": \"waiting\", \"seen_seconds\": 61}", "for its turn");
+        expect_why("running", "{\"state\": \"waiting\", \"seen_seconds\": 200}", "not heard of for 3min 20s");
+        expect_why("halted", "{\"state\": \"waiting\"}", "");
+        expect_why("aborted", "{\"state\": \"waiting\"}", "was not reached");
+        expect_why("running", "{\"state\": \"rolling\", \"progress\": null}", "has begun");
+        expect_why("running", "{\"state\": \"rolling\", \"progress\": \"1 of 2 replaced\"}",
+                   "1 of 2 replaced");
+        expect_why("running", "{\"state\": \"done\", \"drained\": true}", "");
+        expect_why("running", "{\"state\": \"done\", \"drained\": false}",
+                   "its old workers finish their jobs");
+        expect_why("halted", "{\"state\": \"failed\", \"error\": \"why\"}", "why");
+        expect_why("halted", "{\"state\": \"lost\", \"seen_seconds\": 31}", "not heard of for 31s");
+        expect_why("running", "{\"state\": \"unheard of\"}", "for its turn");
+        expect_why("running", "[]", "for its turn");
+}
+END_TEST
+
+START_TEST(progress_is_read_where_it_is_one)
+{
+        static const struct {
+                const char *text;
+                bool good;
+                unsigned n, of;
+        } cases[] = {
+                {"3 of 8 replaced", true, 3, 8},
+                {"0 of 1", true, 0, 1},
+                {"8 of 8; waits", true, 8, 8},
+                {"9 of 8", false, 0, 0},
+                {"0 of 0", false, 0, 0},
+                {"-1 of 8", false, 0, 0},
+                {"99999999999999999999 of 8", false, 0, 0},
+                {"3 of", false, 0, 0},
+                {"has begun", false, 0, 0},
+                {"", false, 0, 0},
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                _cleanup_json_ json_t *host = json_pack("{s:s}", "progress", cases[i].text);
+                unsigned n = 0, of = 0;
+
+                ck_assert_msg(reply_host_progress(host, &n, &of) == cases[i].good, "'%s'", cases[i].text);
+                ck_assert_uint_eq(n, cases[i].n);
+                ck_assert_uint_eq(of, cases[i].of);
+        }
+}
+END_TEST
+
+#define HOST(name, state, seconds, more)                                                                     \
+        "{\"host\": \"" name "\", \"state\": \"" state "\", \"seconds\": " #seconds                          \
+        ", \"seen_seconds\": 1" more "}"
+
+START_TEST(hosts_come_in_the_order_in_which_they_matter)
+{
+        static const char *const order[] = {"c", "d", "b", "silent", "w9", "w10", "late", "early"};
+        _cleanup_json_ json_t *rollout = load(
+                "{\"epoch\": 7, \"state\": \"running\", \"hosts\": [" HOST("w10", "waiting", 9, "") "," HOST(
+                        "early", "done", 90,
+                        ", \"drained\": true") "," HOST("b", "rolling", 5,
+                                                        ", \"progress\": \"1 of 2\"") ","
+                                                                                      "{\"host\": "
+                                                                                      "\"silent\", "
+                                                                                      "\"state\": "
+                                                                                      "\"waiting\", "
+                                                                                      "\"seen_seconds\": "
+                                                                                      "1000}," HOST("late", "done", 9, ", \"drained\": false") "," HOST(
+                                                                                              "c", "failed",
+                                                                                              5,
+                                                                                              "") "," HOST("w"
+                                                                                                           "9",
+                                                                                                           "w"
+                                                                                                           "a"
+                                                                                                           "i"
+                                                                                                           "t"
+                                                                                                           "i"
+                                                                                                           "n"
+                                                                                                           "g",
+                                                                                                           9,
+                                                                                                           "") "," HOST("d",
+                                                                                                                        "lost",
+                                                                                                                        5,
+                                                                                                                        "") "]}");
+        size_t n;
+        _cleanup_free_ const json_t **hosts = reply_hosts_sort(rollout, &n);
+        struct reply_hosts count = reply_hosts_count(rollout);
+        char text[REPLY_HOSTS_MAX];
+
+        ck_assert_uint_eq(n, ELEMENTSOF(order));
+        for (size_t i = 0; i < n; i++)
+                ck_assert_str_eq(reply_string(hosts[i], "host"), order[i]);
+        ck_assert_uint_eq(count.all, 8);
+        ck_assert_uint_eq(count.n[REPLY_HOST_WAITING], 3);
+        ck_assert_uint_eq(count.n[REPLY_HOST_DONE], 2);
+        ck_assert_uint_eq(count.draining, 1);
+        ck_assert_double_eq_tol(count.share, 2.5 / 8, 0.001);
+        ck_assert_str_eq(reply_hosts_progress(rollout, text),
+                         "2 of 8 hosts done, 1 rolling, 1 failed, 1 lost, 1 draining");
+        ck_assert_str_eq(reply_string(reply_hosts_missing(rollout), "host"), "d");
+}
+END_TEST
+
+static void expect_sentences(const char *rollout_text, const char *title, const char *details,
+                             const char *progress)
+{
+        _cleanup_json_ json_t *rollout = load(rollout_text);
+        char text[REPLY_HOSTS_MAX];
+
+        ck_assert_str_eq(reply_hosts_title(rollout, text), title);
+        ck_assert_str_eq(reply_hosts_details(rollout, text), details);
+        ck_assert_str_eq(reply_hosts_progress(rollout, text), progress);
+}
+
+START_TEST(a_rollout_is_told_in_sentences)
+{
+        expect_sentences("{\"group\": \"g\", \"state\": \"none\"}", "group 'g', no rollout was begun", "",
+                         "0 of 0 hosts done");
+        expect_sentences(
+                "{\"group\": \"g\", \"epoch\": 7, \"state\": \"running\", \"hosts_at_once\": \"1\", "
+                "\"age_seconds\": 61.5, \"began_by\": \"a\", \"left_seconds\": 610.5, \"release\": \"v7\", "
+                "\"hosts\": [{\"state\": \"waiting\"}]}",
+                "rollout 7 of group 'g' running", "release 'v7', 1 host at a time, begun 1min 1s ago on a",
+                "0 of 1 host done, about 11min left");
+        expect_sentences(
+                "{\"group\": \"g\", \"epoch\": 7, \"state\": \"halted\", \"hosts_at_once\": \"10%\", "
+                "\"began_by\": \"a\", \"left_seconds\": 610.5}",
+                "rollout 7 of group 'g' halted", "10% of the hosts at a time, begun on a",
+                "0 of 0 hosts done");
+        expect_sentences("{\"group\": \"g\", \"epoch\": 7, \"state\": \"done\", \"hosts_at_once\": \"3\"}",
+                         "rollout 7 of group 'g' done", "", "0 of 0 hosts done");
+        expect_sentences("[]", "group '', no rollout was begun", "", "0 of 0 hosts done");
+}
+END_TEST
+
+START_TEST(hosts_that_are_waited_for_no_longer_are_named_as_far_as_there_is_room)
+{
+        _cleanup_json_ json_t *names = json_array(), *rollout = NULL;
+        char name[257], text[REPLY_HOSTS_MAX];
+
+        rollout = json_pack("{s:[s, s, i]}", "left", "a", "b", 7);
+        ck_assert_str_eq(reply_hosts_left(rollout, text), "waited for no longer: a, b, ?");
+        memset(name, 'x', sizeof(name) - 1);
+        name[256] = '\0';
+        for (int i = 0; i < 1024; i++)
+                json_array_append_new(names, json_string(name));
+        json_object_set(rollout, "left", names);
+        ck_assert_pstr_ne(strstr(reply_hosts_left(rollout, text), " and 1019 more"), NULL);
+        json_object_clear(rollout);
+        ck_assert_str_eq(reply_hosts_left(rollout, text), "");
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("reply_hosts");
+        TCase *tests = tcase_create("reply_hosts");
+
+        tcase_add_test(tests, a_host_says_what_it_waits_for_or_why_it_failed);
+        tcase_add_test(tests, progress_is_read_where_it_is_one);
+        tcase_add_test(tests, hosts_come_in_the_order_in_which_they_matter);
+        tcase_add_test(tests, a_rollout_is_told_in_sentences);
+        tcase_add_test(tests, hosts_that_are_waited_for_no_longer_are_named_as_far_as_there_is_room);
+        suite_add_tcase(suite, tests);
+        return unit_main(suite);
+}
