@@ -6,74 +6,10 @@
 # promises: P1 P2 P5
 # shellcheck disable=SC2034
 load helpers
-
-# Each test has addresses of its own in the loopback network, so that the ports are the usual ones.
-start_node() { # NAME ADDRESS OPTION...
-        local name=$1 address=$2
-        shift 2
-        mkdir -p "$folder/$name"
-        launch "$name" redis-server --bind "$address" --port 6379 --unixsocket "$folder/$name.sock" \
-                --dir "$folder/$name" --save '' --replica-announce-ip "$address" --repl-diskless-sync-delay 0 "$@"
-        declare -g "${name}_pid=$!"
-}
-node() { # NAME COMMAND...
-        local name=$1
-        shift
-        redis-cli -s "$folder/$name.sock" ${password:+-a "$password" --no-auth-warning} "$@"
-}
-node_is() { [ "$(node "$1" role | head -n 1)" = "$2" ]; } # NAME ROLE
-in_step() { node "$1" info replication | grep -q '^master_link_status:up'; } # NAME
-
-start_sentinel() { # NUMBER MASTER-ADDRESS [LINE...]
-        local number=$1 master=$2
-        shift 2
-        mkdir -p "$folder/s$number"
-        {
-                printf '%s\n' "bind $net.1$number" 'port 26379' "dir $folder/s$number" \
-                        "sentinel announce-ip $net.1$number" \
-                        "sentinel monitor mymaster $master 6379 2" \
-                        'sentinel down-after-milliseconds mymaster 3000' \
-                        'sentinel failover-timeout mymaster 3000' "$@"
-        } >"$folder/s$number/sentinel.conf"
-        launch "s$number" redis-server "$folder/s$number/sentinel.conf" --sentinel
-        declare -g "s${number}_pid=$!"
-}
-sentinel() { # NUMBER COMMAND...
-        local number=$1
-        shift
-        redis-cli -h "$net.1$number" -p 26379 ${sentinel_password:+-a "$sentinel_password" --no-auth-warning} "$@"
-}
-# Knows the replica and the other Sentinels: it can fail over.
-sentinel_knows() { # NUMBER
-        sentinel "$1" sentinel master mymaster | paste - - | grep -qFx $'num-slaves\t1' &&
-                sentinel "$1" sentinel master mymaster | paste - - | grep -qFx $'num-other-sentinels\t2'
-}
-
-# Refused for a while after the last one, and while the replica is not known well enough.
-sentinel_fails_over() { [ "$(sentinel 1 sentinel failover mymaster)" = OK ]; }
+load sentinel
 
 # One of its clients listens.
 listened_to() { sentinel "$1" client list type pubsub | grep -q 'sub=1 psub=0'; } # NUMBER
-
-# Options of the servers are in `node_options`, lines of the Sentinels in `sentinel_lines`.
-start_cluster() {
-        local number
-        net=127.$((RANDOM % 254 + 1)).$((RANDOM % 254 + 1))
-        a=$net.1:6379 b=$net.2:6379
-        start_node a "$net.1" "${node_options[@]}"
-        start_node b "$net.2" --replicaof "$net.1" 6379 "${node_options[@]}"
-        wait_until 20 in_step b
-        for number in 1 2 3; do
-                start_sentinel $number "$net.1" "${sentinel_lines[@]}"
-        done
-        for number in 1 2 3; do
-                wait_until 30 sentinel_knows $number
-        done
-        redis_url=redis://elsewhere.invalid/0
-        redis_lines="sentinels = $net.11:26379, $net.12, $net.13:26379
-master_name = mymaster
-${redis_lines-}"
-}
 
 stub_command() { echo "$stub -u $folder/a.sock -u $folder/b.sock -b 200 -d $folder/steer"; }
 server_is() { [ "$(sqmgrctl status --json | jq -r '.redis[0].server')" = "$1" ]; } # HOST:PORT
