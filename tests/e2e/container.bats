@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The recipe of an image, contrib/container, gone instruction by instruction, as a container engine would: the files of a
 # machine of its own are the image, processes with namespaces of their own and Docker's capabilities the container.
-# seconds: 60
+# seconds: 90
 # promises: P1
 # shellcheck disable=SC2016
 load package
@@ -11,7 +11,7 @@ recipe=$top/contrib/container/Containerfile
 
 # What the recipe copies. The machine has no network: what apt-get is to install besides sqmgr is there.
 make_context() {
-        in_machine mkdir -p /context/container /image/run
+        in_machine mkdir -p /context/container /image
         put /context/container/sqmgr.ini <"$top/contrib/container/sqmgr.ini"
         put /context/container/sqmgr_0_all.deb <"$(package)"
         put /context/Gemfile <<<'gem "sidekiq"'
@@ -34,11 +34,12 @@ END
 # What a container has: its own processes, mounts, name and /run, and of root's powers those that Docker leaves.
 put_engine() {
         put /image/enter <<'END'
-mount --bind /image/run /run
+pod=$1 user=$2 workdir=$3
+shift 3
+mkdir -p "/image/$pod"
+mount --bind "/image/$pod" /run
 mount -t proc proc /proc
-hostname container
-user=$1 workdir=$2
-shift 2
+hostname "$pod"
 mkdir -p "$workdir"
 cd "$workdir"
 exec setpriv --reuid "$user" --regid "$user" --init-groups --bounding-set \
@@ -48,7 +49,7 @@ END
 }
 in_container() { # COMMAND...
         in_machine unshare --fork --kill-child --pid --mount --uts --ipc --cgroup \
-                sh -e /image/enter "$user" "$workdir" "${environment[@]}" "$@"
+                sh -e /image/enter "${pod:-container}" "$user" "$workdir" "${environment[@]}" "$@"
 }
 
 # Each instruction on a line.
@@ -113,14 +114,17 @@ build() { # [STAGE]
 }
 
 start_container() {
-        in_container REDIS_URL=redis://redis:6379/0 "${command[@]}" > >(exec 3>&- 9>&- && in_machine systemd-cat -t sqmgr) 2>&1 3>&- 9>&- &
-        container=$!
-        wait_until 60 find_init
+        run_container
         wait_until 60 is_healthy
         wait_until 60 fleet_is '.active == 2'
 }
+run_container() {
+        in_container REDIS_URL=redis://redis:6379/0 "${command[@]}" > >(exec 3>&- 9>&- && in_machine systemd-cat -t sqmgr) 2>&1 3>&- 9>&- &
+        container=$!
+        wait_until 60 find_init
+}
 # As the machine sees it.
-find_init() { init_there=$(in_machine pgrep -o -x sqmgr); }
+find_init() { init_there=$(in_machine pgrep -n -x sqmgr) && [ "$init_there" != "${others-}" ]; }
 # As `docker exec`.
 execute() { # COMMAND...
         in_machine nsenter -t "$init_there" -m -p -u -i -C setpriv --reuid "$user" --regid "$user" --init-groups \
@@ -203,4 +207,71 @@ users() { execute ps -eo user=,comm= | awk '$2 ~ /^sqmgr|^ruby|sidekiq/ { print 
         stop_container
         has_ended
         [ "$status" = 0 ]
+}
+
+# What the manifest says, as JSON: .[0] is the settings, .[1] the pods.
+of_manifest() { # PATH
+        ruby -rjson -ryaml -e 'puts YAML.load_stream(File.read(ARGV[0])).to_json' "$top/contrib/container/kubernetes.yaml" | jq -er "$1"
+}
+# As a kubelet runs it.
+probe() { # NAME
+        local container='.[1].spec.template.spec.containers[0]' words
+        mapfile -t words < <(of_manifest "$container.$1Probe.exec.command[]")
+        execute timeout "$(of_manifest "$container.$1Probe.timeoutSeconds")" "${words[@]}"
+}
+
+@test "Kubernetes' manifest: a pod is ready with its workers and alive without Redis, one that does not boot never is, and TERM lets jobs finish" {
+        put_engine
+        make_context
+        build
+        of_manifest '.[0].data["sqmgr.ini"]' >"$folder/sqmgr.ini"
+        put /etc/sqmgr/sqmgr.ini <"$folder/sqmgr.ini"
+        sed -nE 's/^shutdown_timeout = ([0-9]+)s$/\1/p; s/^command = .* -t ([0-9]+)$/\1/p' "$folder/sqmgr.ini" >"$folder/seconds"
+        [ "$(wc -l <"$folder/seconds")" = 2 ]
+        [ "$(($(paste -sd + "$folder/seconds")))" -lt "$(of_manifest '.[1].spec.template.spec.terminationGracePeriodSeconds')" ]
+        of_manifest '.[1].spec | .strategy.rollingUpdate.maxUnavailable == 0 and .template.spec.hostNetwork == null' >/dev/null
+
+        pod=workers-old
+        start_container
+        wait_until 60 probe readiness
+        old=$init_there old_container=$container
+        in_machine systemctl stop redis-server
+        wait_until 30 redis_state_is down
+        probe liveness
+        in_machine systemctl start redis-server
+        wait_until 60 probe readiness
+
+        # It beats beside the old one, under a host name of its own.
+        in_machine cp -r /app/config /app/config.good
+        put /app/config/environment.rb <<<'abort "no database.yml"'
+        pod=workers-bad others=$init_there
+        run_container
+        wait_until 60 fleet_is '.crash.count >= 3'
+        probe liveness
+        run ! probe readiness
+        [[ $output == *default* ]]
+        bad_container=$container
+        in_machine kill -KILL "$init_there"
+        wait "$bad_container" || true
+
+        init_there=$old
+        probe readiness
+        in_machine sh -c 'rm -r /app/config && mv /app/config.good /app/config'
+        enqueue Hold /tmp/pod
+        wait_until 30 has_started 1
+        pod=workers-new
+        run_container
+        wait_until 60 probe readiness
+        new=$init_there
+
+        init_there=$old container=$old_container
+        in_machine kill -s TERM "$old"
+        wait_until 20 fleet_is '.active == 0'
+        init_there=$new
+        probe readiness
+        in_machine touch /tmp/pod
+        has_ended
+        [ "$status" = 0 ]
+        wait_until 20 has_done 1
+        [ "$(jobs_run_twice)" = 0 ]
 }
