@@ -129,6 +129,9 @@ const char rollout_script[] =
         "  if not member then\n"
         "    local old = (r('HGET', hosts, host) or ''):match('^%S*( .*)$')\n"
         "    r('HSET', hosts, host, instance .. (old or ' ' .. text(now) .. ' '))\n"
+        /* It was forgotten, or has the name of another that has ended: what it does itself is what counts. */
+        "    local its = state_of(host)\n"
+        "    if word == 'roll' and (its < 0 or its > LOST) then r('ZADD', states, WAITING, host) end\n"
         "  end\n"
         "  if not member or spoke >= RENEW then\n"
         "    r('ZADD', seen, text(now), host)\n"
@@ -191,6 +194,9 @@ const char rollout_script[] =
         "  local members, owners = r('ZRANGE', seen, 0, -1), {}\n"
         "  for _, name in ipairs(members) do owners[name] = owner(name) end\n"
         "  for _, name in ipairs(rolling) do owners[name] = owner(name) end\n"
+        /* What is waited for is so in the new one, too; and where Redis has lost an epoch, who still rolls for that
+         * has a lease to say so. */
+        "  local taken, from = get('taken'), given == known + 1 and get('from') or text(now + LEASE)\n"
         "  r('DEL', states, hosts, epoch)\n"
         "  for name, its in pairs(owners) do\n"
         "    r('ZADD', states, WAITING, name)\n"
@@ -202,9 +208,7 @@ const char rollout_script[] =
         "  local most = share and math.ceil(share * #members / 100) or whole(ARGV[6])\n"
         "  r('HSET', epoch, 'number', count(given), 'id', id, 'state', 'running', 'by', host, 'at', text(now),\n"
         "    'asked', ARGV[6], 'hosts', count(math.max(most, 1)), 'canary', ARGV[7], 'failures', ARGV[8],\n"
-        "    'release', ARGV[9], 'mac', ARGV[10])\n"
-        /* Where Redis has lost an epoch, who still rolls for that has a lease to say so. */
-        "  if given ~= known + 1 then r('HSET', epoch, 'from', text(now + LEASE)) end\n"
+        "    'release', ARGV[9], 'mac', ARGV[10], 'taken', taken, 'from', from)\n"
         "  return reply('ok')\n"
         "end\n"
         "if given ~= known or id ~= known_id then return reply('old') end\n"
