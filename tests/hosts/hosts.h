@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* A simulated group of hosts with one Redis: what each host decides and the script in Redis are the real ones
- * (model/rollout_group.h, model/rollout_script.h, which a Lua runs here); hosts, their restarts, the network,
- * Redis' memory and its failovers are models driven by one seed. */
+ * (model/rollout_group.h, model/rollout_script.h, which a Lua runs here), and so is the core that restarts
+ * its workers (core.h); hosts, workers, the network, Redis' memory and its failovers are models driven by one
+ * seed. */
 #pragma once
 
 #include "../sim/rng.h"
+#include "core.h"
 #include "model/rollout_group.h"
+
+#define STEP     (250 * USEC_PER_MSEC)
+#define BEGUN_AT (1000000 * USEC_PER_SEC)
+/* So long there are faults. */
+#define TROUBLED (60 * USEC_PER_MIN)
 
 #define HOSTS_MAX   8
 #define ENTRIES_MAX 32
@@ -80,12 +87,10 @@ struct host {
         uint64_t server; /* it is connected to */
         struct flight flight;
 
-        /* Its own restart. */
-        enum rollout_state restart;
-        usec_t restart_left; /* that it still takes */
-        bool restart_fails;
-        bool excused; /* Redis does not know, by a fault, that it restarts */
-        bool undone;  /* by a failover */
+        struct core *core;
+        bool restarts; /* for the group, and is not through with it */
+        bool excused;  /* Redis does not know, by a fault, that it restarts */
+        bool undone;   /* by a failover */
 
         uint64_t acted_number; /* the highest epoch that it has restarted for */
         usec_t acted_at;
@@ -93,7 +98,7 @@ struct host {
         unsigned retries;
 };
 
-struct sim {
+struct group_sim {
         uint64_t seed;
         struct rng rng;
         usec_t now;
@@ -105,9 +110,35 @@ struct sim {
         bool forged;       /* a forger has been at work in this run */
         bool faults;       /* they still happen */
         unsigned ids;      /* given to epochs so far */
+        unsigned cores;    /* made so far */
         uint64_t n_calls, n_turns, n_failovers, n_forged;
         bool verbose;
         char broken[512]; /* what was violated; "": nothing */
 };
 
-void sim_run(struct sim *sim, uint64_t seed, bool verbose);
+/* run.c */
+void group_run(struct group_sim *sim, uint64_t seed, bool verbose);
+void group_end(struct group_sim *sim);
+
+/* hosts.c */
+void group_tell(const struct group_sim *sim, const char *format, ...) _printf_(2, 3);
+void group_violate(struct group_sim *sim, const char *format, ...) _printf_(2, 3);
+struct host *group_add_host(struct group_sim *sim, const char *name);
+/* Redis does not know any more of those that restart and have no place there. Returns how many they are. */
+unsigned group_excuse(struct group_sim *sim);
+/* Its sqmgr begins again. */
+void host_boot(struct group_sim *sim, struct host *host, bool state_lost);
+void host_step(struct group_sim *sim, struct host *host);
+bool host_reaches(const struct group_sim *sim, const struct host *host);
+/* For the group. */
+bool host_restarts(const struct host *host);
+bool host_holds_place(const struct group_sim *sim, const struct host *host);
+bool host_has_twin(const struct group_sim *sim, const struct host *host);
+/* extra: the words behind its own, up to NULL. */
+void host_call(struct group_sim *sim, struct host *host, int what, const char *const extra[]);
+void host_order(struct group_sim *sim, struct host *host, uint64_t number);
+void number_text(uint64_t number, char text[24]);
+
+/* faults.c */
+void group_trouble(struct group_sim *sim);
+void group_fail_over(struct group_sim *sim);

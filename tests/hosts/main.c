@@ -31,7 +31,7 @@ int main(int argc, char *argv[])
                 {NULL, 0, NULL, 0},
         };
         /* As a test it takes what fits into its share of `make check`. */
-        uint64_t seeds = 400, from = 0, seconds = argc == 1 ? 3 : 0, number = 0, calls = 0, turns = 0, i;
+        uint64_t seeds = 400, from = 0, seconds = argc == 1 ? 10 : 0, number = 0, calls = 0, turns = 0, i;
         bool verbose = false;
         int option;
 
@@ -47,14 +47,15 @@ int main(int argc, char *argv[])
                 else
                         verbose = true;
         }
-        struct sim *sim = calloc(1, sizeof(*sim));
+        struct group_sim *sim = calloc(1, sizeof(*sim));
         if (!sim || !script_open())
                 return 1;
         double begun = seconds_now();
         for (i = 0; i < seeds && (seconds == 0 || seconds_now() < begun + (double)seconds); i++) {
                 uint64_t seed = from + i;
 
-                sim_run(sim, seed, verbose);
+                group_run(sim, seed, verbose);
+                group_end(sim);
                 calls += sim->n_calls;
                 turns += sim->n_turns;
                 if (sim->broken[0] == '\0')

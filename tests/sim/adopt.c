@@ -34,6 +34,7 @@ bool shell_save(struct sim *sim, const struct plan *starting)
         shell->state = bytes;
         shell->state_size = size;
         shell->written = check_digest(sim);
+        shell->n_written++;
         shell->written_hosts = shell->hosts;
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 const struct fleet *fleet = shell->world->fleets[i];

@@ -306,8 +306,9 @@ struct shell {
         uint8_t *state;                /* the file */
         size_t state_size;
         uint64_t written; /* check_digest() of what it tells */
-        bool behind;      /* it could not be written at last */
-        int kill_in;      /* steps; < 0: never */
+        uint64_t n_written;
+        bool behind; /* it could not be written at last */
+        int kill_in; /* steps; < 0: never */
         unsigned kill_fate;
         int kill_forking; /* steps from the next fork on; < 0: never */
         usec_t down_usec;
@@ -334,7 +335,8 @@ struct sim {
         struct rng rng;
         usec_t now, begun_at, calm_at, end_at;
         bool calm;
-        usec_t settled_at;
+        usec_t settled_at, swept_at;
+        unsigned same; /* steps in a row at one moment */
         uint64_t actions, calm_actions;
 
         usec_t suspended_usec;
@@ -392,6 +394,8 @@ struct origin origin_of_bytes(const uint8_t *bytes, size_t size);
 void sim_close(struct sim *sim);
 /* world.c: runs it to its end, or to the first violation. */
 void sim_run(struct sim *sim);
+/* As far as to that moment, or to the first violation. */
+void sim_run_to(struct sim *sim, usec_t until);
 
 /* process.c */
 struct process *process_spawn(struct sim *sim, const struct fleet *fleet, unsigned index);

@@ -8,7 +8,8 @@
 #define LINES_MAX 70
 
 struct story {
-        bool all; /* each line as it comes */
+        bool all;      /* each line as it comes */
+        char name[24]; /* of whom; "": there is but one */
         char verdict[600];
         size_t n;
         char lines[LINES_MAX][360];
@@ -47,7 +48,7 @@ void tell(struct sim *sim, const char *format, ...)
         vsnprintf(line + length, sizeof(story->lines[0]) - (size_t)length, format, arguments);
         va_end(arguments);
         if (story->all)
-                puts(line);
+                printf("%s%s\n", story->name, line);
 }
 
 const char *process_name(const struct sim *sim, const struct process *process)
@@ -191,4 +192,19 @@ bool story_tell_all(const struct origin *origin)
         bool broken = run(origin, left_out, story, invariant);
         free(story);
         return broken;
+}
+
+void story_begin(struct sim *sim, const char *name)
+{
+        sim->story = calloc(1, sizeof(*sim->story));
+        if (!sim->story)
+                abort();
+        sim->story->all = true;
+        snprintf(sim->story->name, sizeof(sim->story->name), "%12s", name);
+}
+
+void story_end(struct sim *sim)
+{
+        free(sim->story);
+        sim->story = NULL;
 }

@@ -62,26 +62,39 @@ static void step(struct sim *sim)
                 shell_step(sim);
 }
 
+static void move(struct sim *sim, usec_t now)
+{
+        sim->same = now == sim->now ? sim->same + 1 : 0;
+        if (sim->same > 10000)
+                violate(sim, "liveness", "time stands still");
+        sim->now = now;
+        if (sim->now >= sim->end_at)
+                return;
+        step(sim);
+        if (sim->now >= sim->swept_at + USEC_PER_MIN) {
+                forget_dead(sim);
+                sim->swept_at = sim->now;
+        }
+}
+
+void sim_run_to(struct sim *sim, usec_t until)
+{
+        usec_t now;
+
+        while (!sim->broken && (now = next_at(sim)) <= until)
+                move(sim, now);
+        sim->now = until;
+}
+
 void sim_run(struct sim *sim)
 {
-        usec_t swept_at = 0, looked_at = 0;
-        unsigned same = 0;
+        usec_t looked_at = 0;
 
         while (!sim->broken) {
-                usec_t now = next_at(sim);
-
-                same = now == sim->now ? same + 1 : 0;
-                if (same > 10000)
-                        violate(sim, "liveness", "time stands still");
-                sim->now = now;
+                move(sim, next_at(sim));
                 if (sim->now >= sim->end_at) {
                         check_settled(sim, true);
                         return;
-                }
-                step(sim);
-                if (sim->now >= swept_at + USEC_PER_MIN) {
-                        forget_dead(sim);
-                        swept_at = sim->now;
                 }
                 if (!sim->calm || sim->now < looked_at + 10 * USEC_PER_SEC ||
                     sim->now < sim->calm_at + 60 * USEC_PER_SEC)

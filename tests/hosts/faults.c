@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* What befalls a group: orders, faults and forgers. */
+#include "hosts.h"
+#include <stdio.h>
+#include <string.h>
+
+static struct host *any_host(struct group_sim *sim)
+{
+        struct host *host = &sim->host[rng_range(&sim->rng, 0, sim->n_hosts - 1)];
+
+        return host->exists && !host->gone ? host : NULL;
+}
+
+/* The newest writes are lost, of less than a second; the server's clock is another. */
+void group_fail_over(struct group_sim *sim)
+{
+        struct redis *redis = &sim->redis;
+        usec_t lost = rng_range(&sim->rng, 0, 900 * USEC_PER_MSEC);
+
+        while (redis->n_calls > 0) {
+                size_t last = (redis->n_calls - 1) % CALLS_KEPT;
+
+                if (redis->before_at[last] + lost < sim->now || redis->before_at[last] == 0)
+                        break;
+                keys_copy(&redis->keys, &redis->before[last]);
+                redis->before_at[last] = 0;
+                redis->n_calls--;
+        }
+        redis->server++;
+        redis->clock_usec += (int64_t)rng_range(&sim->rng, 0, 240) * 1000000 - 120000000;
+        sim->n_failovers++;
+        sim->redis_down_until = sim->now + rng_range(&sim->rng, 0, 20) * USEC_PER_SEC;
+        for (size_t i = 0; i < sim->n_hosts; i++) {
+                sim->host[i].able_at = 0;
+                core_redis_failed_over(sim->host[i].core);
+                sim->host[i].undone |= host_restarts(&sim->host[i]) && !sim->host[i].excused &&
+                                       !host_holds_place(sim, &sim->host[i]);
+        }
+        unsigned undone = group_excuse(sim);
+        group_tell(sim, "Redis: failover, the last %.1f s are lost, %u turns among them", (double)lost / 1e6,
+                   undone);
+        if (undone > 1)
+                group_violate(sim, "a failover undid %u turns", undone);
+}
+
+static void forge(struct group_sim *sim)
+{
+        struct keys *keys = &sim->redis.keys;
+        char text[32];
+        const struct host *host = any_host(sim);
+
+        sim->forged = true;
+        sim->n_forged++;
+        switch (rng_range(&sim->rng, 0, 5)) {
+        case 0:
+                number_text(sim->redis.n_calls + rng_range(&sim->rng, 1, 100), text);
+                keys_put(keys, KEY_EPOCH, "number", text, 0);
+                keys_put(keys, KEY_EPOCH, "state", "running", 0);
+                keys_put(keys, KEY_EPOCH, "hosts", "8", 0);
+                break;
+        case 1:
+                keys_put(keys, KEY_EPOCH, "number", "9007199254740000", 0);
+                break;
+        case 2:
+                keys_put(keys, KEY_EPOCH, "state", rng_chance(&sim->rng, 500) ? "halted" : "running", 0);
+                break;
+        case 3:
+                if (host)
+                        keys_put(keys, KEY_STATES, host->name, "", (double)rng_range(&sim->rng, 0, 4));
+                break;
+        case 4:
+                for (unsigned i = KEY_HOSTS; host && i < ROLLOUT_SCRIPT_KEYS; i++)
+                        keys_remove(keys, i, host->name);
+                break;
+        default:
+                for (unsigned i = 0; i < 8; i++) {
+                        snprintf(text, sizeof(text), "forged%u", i);
+                        keys_put(keys, KEY_TURNS, text, "", 0);
+                }
+                break;
+        }
+        group_tell(sim, "Redis: somebody writes there");
+        (void)group_excuse(sim);
+}
+
+/* A machine of the same name, with the same state. */
+static void clone(struct group_sim *sim, const struct host *host)
+{
+        struct host *other = group_add_host(sim, host->name);
+
+        if (!other)
+                return;
+        other->clone = true;
+        other->clock_usec = host->clock_usec;
+        other->group = other->saved = host->group;
+        other->acted_number = host->acted_number;
+        other->acted_at = host->acted_at;
+        other->excused = true;
+        host_boot(sim, other, false);
+}
+
+static void rename_host(struct group_sim *sim, struct host *host)
+{
+        snprintf(host->name, sizeof(host->name), "renamed%u", (unsigned)rng_range(&sim->rng, 0, 3));
+        host->excused |= host_restarts(host);
+        host->able_at = sim->now;
+}
+
+static bool can_order(const struct host *host)
+{
+        return host->up && !host->flight.under_way && host->connected;
+}
+
+static void begin(struct group_sim *sim, struct host *host)
+{
+        host->retries = 0;
+        host_order(sim, host, host->group.number + 1);
+}
+
+static void order_all(struct group_sim *sim, struct host *host)
+{
+        struct host *other = rng_chance(&sim->rng, 200) ? any_host(sim) : NULL;
+
+        begin(sim, host);
+        /* At the same time, with the settings of another host. */
+        if (other && can_order(other))
+                begin(sim, other);
+        /* The order itself may be lost. */
+        if (sim->faults && rng_chance(&sim->rng, 100))
+                sim->fail_over_at = sim->now + rng_range(&sim->rng, 0, USEC_PER_SEC);
+}
+
+static void order(struct group_sim *sim, struct host *host)
+{
+        const char *number = keys_field(&sim->redis.keys, "number"), *id = keys_field(&sim->redis.keys, "id");
+
+        if (!can_order(host))
+                return;
+        unsigned what = (unsigned)rng_range(&sim->rng, 0, 9);
+        if (what > 2)
+                order_all(sim, host);
+        else if (what == 2)
+                host_call(sim, host, FLIGHT_ABORT, (const char *const[]){number, id, "", NULL});
+        else
+                host_call(sim, host, FLIGHT_FORGET,
+                          (const char *const[]){number, id,
+                                                sim->host[rng_range(&sim->rng, 0, sim->n_hosts - 1)].name,
+                                                NULL});
+}
+
+/* With its state. */
+static void forget(struct host *host)
+{
+        host->saved = rollout_group_new();
+        host->acted_number = host->acted_at = 0;
+}
+
+static void die(struct group_sim *sim, struct host *host)
+{
+        bool lost = rng_chance(&sim->rng, 50);
+
+        if (!core_kill(host->core, lost))
+                return;
+        host->up = false;
+        host->frozen_until = 0;
+        host->up_at = sim->now + rng_wait(&sim->rng, USEC_PER_MIN);
+        if (lost)
+                forget(host);
+        if (rng_chance(&sim->rng, 300)) {
+                group_tell(sim, "%s: reboots", host->name);
+                snprintf(host->instance, sizeof(host->instance), "b%u",
+                         (unsigned)rng_range(&sim->rng, 0, 9999));
+                core_reboot(host->core);
+                host->restarts = host->excused = false;
+                if (rng_chance(&sim->rng, 300))
+                        forget(host);
+        } else {
+                group_tell(sim, "%s: sqmgr dies", host->name);
+        }
+        if (rng_chance(&sim->rng, 60)) {
+                group_tell(sim, "%s: is gone for good", host->name);
+                host->gone = true;
+                host->restarts = false;
+        }
+}
+
+/* And who sees it begins anew. */
+static void flush(struct group_sim *sim, struct host *host)
+{
+        group_tell(sim, "Redis: FLUSHALL");
+        memset(&sim->redis.keys, 0, sizeof(sim->redis.keys));
+        for (size_t i = 0; i < sim->n_hosts; i++) {
+                core_redis_was_emptied(sim->host[i].core);
+                sim->host[i].undone |= host_restarts(&sim->host[i]) && !sim->host[i].excused;
+        }
+        (void)group_excuse(sim);
+        if (can_order(host) && rng_chance(&sim->rng, 500))
+                order_all(sim, host);
+}
+
+void group_trouble(struct group_sim *sim)
+{
+        struct host *host = any_host(sim);
+
+        if (!host || !rng_chance(&sim->rng, 25))
+                return;
+        switch (rng_range(&sim->rng, 0, 19)) {
+        case 0:
+        case 1:
+        case 2:
+        case 3:
+        case 4:
+                order(sim, host);
+                break;
+        case 5:
+        case 6:
+        case 7:
+                if (host->up)
+                        die(sim, host);
+                break;
+        case 8:
+        case 9:
+                group_tell(sim, "%s: freezes", host->name);
+                host->frozen_until = sim->now + rng_wait(&sim->rng, 40 * USEC_PER_SEC);
+                core_freeze(host->core, host->frozen_until, rng_chance(&sim->rng, 500));
+                break;
+        case 10:
+        case 11:
+        case 12:
+                host->partitioned = !host->partitioned;
+                group_tell(sim, "%s: %s Redis", host->name, host->partitioned ? "cannot reach" : "can reach");
+                break;
+        case 13:
+        case 14:
+                group_fail_over(sim);
+                break;
+        case 15:
+                sim->redis_down_until = sim->now + rng_wait(&sim->rng, 20 * USEC_PER_SEC);
+                break;
+        case 16:
+                if (rng_chance(&sim->rng, 400))
+                        flush(sim, host);
+                break;
+        case 17:
+                if (rng_chance(&sim->rng, 300)) {
+                        group_tell(sim, "%s: is cloned", host->name);
+                        clone(sim, host);
+                }
+                break;
+        case 18:
+                if (rng_chance(&sim->rng, 300)) {
+                        group_tell(sim, "%s: is renamed", host->name);
+                        rename_host(sim, host);
+                }
+                break;
+        default:
+                if (sim->seed % 4 == 0)
+                        forge(sim);
+                break;
+        }
+}
