@@ -8,6 +8,17 @@
 
 #define NOW (1795414673 * USEC_PER_SEC)
 
+static json_t *make_rollouts(json_t *word)
+{
+        return json_pack(
+                "[{s:O, s:O, s:i, s:s, s:O, s:O, s:O, s:O, s:O, s:[O], s:[{s:O, s:s}, {s:O, s:s, s:O}, {s:O, "
+                "s:s, s:s}]}]",
+                "fleet", word, "group", word, "epoch", 7, "state", "halted", "error", word, "trouble", word,
+                "release", word, "began_by", word, "hosts_at_once", word, "left", word, "hosts", "host", word,
+                "state", "lost", "host", word, "state", "failed", "error", word, "host", word, "state",
+                "rolling", "progress", "1 of 2");
+}
+
 /* Each %s is a text of foreign origin. */
 static json_t *make_document(const char *text)
 {
@@ -28,6 +39,9 @@ static json_t *make_document(const char *text)
                                      word, "size", 3, "events", "socket", word, "fleet", word, "event", word,
                                      "level", "error", "text", word, "at", 1795414670.5);
 
+        json_object_set_new(
+                json_array_get(json_object_get(json_object_get(document, "status"), "instances"), 0),
+                "rollouts", make_rollouts(word));
         json_decref(word);
         return document;
 }

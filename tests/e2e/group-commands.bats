@@ -1,0 +1,216 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# What sqmgrctl says and shows of a restart over many hosts, each of which is an sqmgr with a host name of its own.
+# seconds: 60
+# promises: P8
+load helpers
+
+setup_file() { unshare --uts true 2>/dev/null || skip 'this machine lets nobody have a uts namespace'; }
+
+# An sqmgr on a host of that name, which takes part in the group `shop`.
+start_host() { # NAME [LINE...]
+        mkdir -p "$folder/$1.steer"
+        { cat && printf '%s\n' "${@:2}"; } >"$folder/$1.ini" <<END
+[sqmgr]
+socket = $folder/$1.sock
+check_interval = 500ms
+
+[redis]
+url = unix://$folder/redis.sock
+
+[fleet]
+ready_after = 500ms
+backoff_max = 1s
+
+[fleet:default]
+log = $folder/workers.log
+command = $stub -u $folder/redis.sock -b 200 -d $folder/$1.steer
+rollout_group = shop
+END
+        # shellcheck disable=SC2016
+        launch "sqmgr-$1" unshare --uts sh -c 'echo "$0" >/proc/sys/kernel/hostname && exec "$@"' "$1" sqmgr -c "$folder/$1.ini"
+        eval "pid_$1=$!"
+        wait_until 10 on "$1" ping
+        wait_until 20 is_ready "$1"
+}
+stand_on() { SQMGR_SOCKET=$folder/$1.sock; } # HOST
+on() { SQMGR_SOCKET=$folder/$1.sock sqmgrctl "${@:2}"; } # HOST COMMAND...
+is_ready() { on "$1" ping --ready; }
+start_hosts() { # NAME...
+        local name
+        start_redis
+        for name; do
+                start_host "$name"
+        done
+        stand_on "$1"
+        wait_until 20 group_is "[.hosts[].host] == $(printf '%s\n' "$@" | jq -R . | jq -cs sort)"
+}
+group() {
+        local rollout_json
+        rollout_json=$(sqmgrctl rollout --json) && jq -r "$1" <<<"$rollout_json"
+}
+group_is() {
+        local rollout_json
+        rollout_json=$(sqmgrctl rollout --json) && jq -e "$1" <<<"$rollout_json" >/dev/null
+}
+says() { grep -q -e "$1" "$2"; } # PATTERN FILE
+
+@test "restart --everywhere --wait tells of each host, and exits 0 when all are done" {
+        start_hosts alpha beta gamma
+        [ "$(group .epoch,.state | paste -sd ' ')" = '0 none' ]
+        sqmgrctl rollout | grep -qx "default: group 'shop', no rollout was begun"
+        run -0 --separate-stderr sqmgrctl restart --everywhere --wait
+        grep -qE "^[0-9:]{8} default: rollout 1 of group 'shop' running, 3 hosts, 1 host at a time, begun [0-9]+s ago on alpha$" <<<"$output"
+        for name in alpha beta gamma; do
+                grep -qE "^[0-9:]{8} $name: done, [123] of 3 hosts" <<<"$output"
+        done
+        [[ ${lines[-1]} == 'default: rollout 1 done: 3 hosts restarted'* ]]
+        [ "$stderr" = '' ]
+        # One after another.
+        [ "$(sed -n 's/^[0-9:]* [a-z]*: done, \([0-9]\) .*/\1/p' <<<"$output" | paste -sd ' ')" = '1 2 3' ]
+        group_is '.group == "shop" and .epoch == 1 and .state == "done" and .release == null and .error == null
+                and (.hosts | all(.state == "done" and .error == null and .seconds >= 0))'
+        # Each host tells the same, of another itself.
+        [ "$(for name in alpha beta gamma; do on "$name" rollout --json | jq -r '.hosts[] | select(.here).host'; done | paste -sd ' ')" = 'alpha beta gamma' ]
+        [ "$(for name in alpha beta gamma; do on "$name" status --json | jq .fleets[0].generation; done | paste -sd ' ')" = '2 2 2' ]
+        # Once more, on another host, for its number alone.
+        run -0 on gamma restart default --everywhere
+        [ "$output" = "default: rollout 2 over the hosts of group 'shop' has begun: 'sqmgrctl rollout default --watch' shows it" ]
+        run -0 sqmgrctl --json restart --everywhere --wait=drained
+        jq -es 'length > 1 and (last | .epoch == 3 and .state == "done" and all(.hosts[]; .state == "done" and .drained))' <<<"$output"
+        run -0 sqmgrctl abort --everywhere
+        [ "$output" = 'default: no rollout over many hosts is in progress' ]
+}
+
+@test "a host whose new workers fail halts all: --wait exits 1, names it and says why, and all can be ended or begun anew" {
+        start_hosts alpha beta
+        echo 'config/database.yml: no such file' >"$folder/beta.steer/fail"
+        run -1 --separate-stderr sqmgrctl restart default --everywhere --wait
+        [[ $stderr == *'default: rollout 1 has halted with '*'sqmgrctl restart default --everywhere'*'beta'* ]]
+        group_is '.state == "halted" and (.error | test("beta")) and (.hosts[] | select(.host == "beta") | .state == "failed" and .error != null)'
+        run -0 sqmgrctl rollout
+        [[ $output == *"rollout 1 of group 'shop' halted"*"'sqmgrctl abort default --everywhere' ends it"*'beta '*failed* ]]
+        run -0 sqmgrctl abort --everywhere
+        [ "$output" = 'default: the rollout is ended on all hosts, no further old worker is quieted' ]
+        group_is '.state == "aborted"'
+        rm "$folder/beta.steer/fail"
+        run -0 sqmgrctl restart --everywhere --wait --timeout 300s
+}
+
+@test "--release: a host on which the code did not arrive restarts nothing, and is named" {
+        mkdir -p "$folder/releases/v7" "$folder/releases/v8"
+        ln -s v8 "$folder/releases/current"
+        start_redis
+        start_host alpha "directory = $folder/releases/current"
+        start_host beta "directory = $folder/releases/v7"
+        stand_on alpha
+        wait_until 20 group_is '.hosts | length == 2'
+        run -1 --separate-stderr sqmgrctl restart --everywhere --release releases/v8 --wait
+        [[ $stderr == *beta* ]]
+        group_is '.release == "releases/v8" and .state == "halted"'
+        [ "$(on beta status --json | jq .fleets[0].generation)" = 1 ]
+}
+
+@test "what makes no sense is refused in a sentence" {
+        start_hosts alpha
+        start_host other 'rollout_hosts = 2' '[fleet:mail]' "command = $(stub_command)" "log = $folder/mail.log" 'rollout_group = mail' \
+                '[fleet:alone]' "command = $(stub_command)" "log = $folder/mail.log"
+        run -2 sqmgrctl restart --release v7
+        [[ $output == *'--release goes with --everywhere'* ]]
+        run -2 sqmgrctl restart --everywhere a b
+        [[ $output == *'one fleet is restarted everywhere at a time'* ]]
+        run -2 sqmgrctl restart --everywhere nosuch
+        [[ $output == *"unknown fleet 'nosuch'"* ]]
+        run -2 on other restart --everywhere
+        [[ $output == *"of those with a 'rollout_group' there are 'default', 'mail'"* ]]
+        run -2 on other rollout --json
+        [[ $output == *"'default', 'mail'"* ]]
+        run -0 on other rollout
+        [[ $output == *"group 'shop'"*"group 'mail'"* ]]
+        run -1 on other restart alone --everywhere
+        [[ $output == *"fleet 'alone' has no rollout_group"* ]]
+        run -1 on other rollout alone
+        run -2 sqmgrctl rollout forget default
+        [[ $output == *'forget wants a fleet and a host'* ]]
+        run -2 sqmgrctl rollout forget
+        run -2 sqmgrctl rollout a b
+        run -1 sqmgrctl rollout forget default nosuch
+        [[ $output == *nosuch* ]]
+        run -2 sqmgrctl quiet default --everywhere
+        [[ $output == *"'quiet' has no option --everywhere"* ]]
+        # A host that is not there any more is left out, and comes back by itself.
+        kill -KILL "$pid_other"
+        run -0 sqmgrctl rollout forget default other
+        [ "$output" = 'default: other is waited for no longer; when its sqmgr comes back it takes part again' ]
+        group_is '[.hosts[].host] == ["alpha"]'
+}
+
+@test "--wait: another rollout is followed, a time is kept, and an sqmgr that dies and comes back is awaited" {
+        start_hosts alpha beta
+        hold_workers alpha
+        run -5 --separate-stderr sqmgrctl restart --everywhere --wait=drained --timeout 2s
+        [[ $stderr == *"has not ended within 2s; it goes on, see 'sqmgrctl rollout default'"* ]]
+        launch first sqmgrctl restart --everywhere --wait=drained
+        first=$!
+        wait_until 20 says 'rollout 2 of group' first.log
+        wait_until 20 says 'alpha: done' first.log
+        on beta restart --everywhere
+        wait_until 20 says 'starts over: rollout 3 of group' first.log
+        kill -KILL "$pid_alpha"
+        wait "$pid_alpha" || true
+        wait_until 20 says 'the connection to sqmgr is lost, the rollout goes on' first.log
+        start_host alpha
+        wait_until 20 says 'connected again' first.log
+        release_workers alpha
+        wait "$first"
+        says 'default: rollout 3 done: 2 hosts restarted, their old workers are gone' first.log
+}
+# Jobs that hold the workers of a host.
+hold_workers() { # HOST
+        local pid
+        for pid in $(on "$1" status --json | jq '.fleets[0].workers[].pid'); do
+                echo 2 >"$folder/$1.steer/busy.$pid"
+        done
+        wait_until 10 is_busy "$1"
+}
+is_busy() { on "$1" status --json | jq -e 'all(.fleets[0].workers[]; .busy == 2)'; }
+release_workers() { rm "$folder/$1.steer"/busy.*; } # HOST
+
+# A terminal of that size with a shell in it.
+open_terminal() { # COLUMNS ROWS
+        launch tmux tmux -D -S "$folder/tmux.sock" -f /dev/null
+        wait_until 10 tmux_do new-session -d -s t -x "$1" -y "$2" "PS1='$ ' PATH='$PATH' SQMGR_SOCKET='$SQMGR_SOCKET' bash --norc"
+        wait_until 10 shows '\$'
+}
+tmux_do() { tmux -N -S "$folder/tmux.sock" "$@" 3>&- 9>&-; }
+type_line() { tmux_do send-keys -t t "$1" Enter; }
+shows() { tmux_do capture-pane -p -J -t t | grep -q -e "$1"; } # PATTERN
+
+@test "in a terminal: rollout --watch is a screen that follows what happens, --wait shows the same, and Ctrl-C detaches" {
+        start_hosts alpha beta
+        open_terminal 80 24
+        type_line 'sqmgrctl rollout --watch'
+        wait_until 10 shows 'each second; q quits'
+        wait_until 10 shows "group 'shop', no rollout was begun"
+        hold_workers beta
+        on beta restart --everywhere
+        wait_until 30 shows "rollout 1 of group 'shop' running"
+        wait_until 30 shows 'beta .*done .*its old workers finish their jobs'
+        wait_until 30 shows '\[##*\] 100%  2 of 2 hosts done, 1 draining'
+        release_workers beta
+        wait_until 30 shows '2 of 2 hosts done$'
+        tmux_do send-keys -t t q
+        wait_until 10 not shows 'each second'
+        type_line 'sqmgrctl restart --everywhere --wait; echo code $?'
+        wait_until 30 shows '\[[-#]*\]'
+        wait_until 30 shows 'default: rollout 2 done: 2 hosts restarted'
+        wait_until 10 shows 'code 0'
+        hold_workers beta
+        type_line 'clear; sqmgrctl restart --everywhere --wait=drained; echo code $?'
+        wait_until 30 shows 'rollout 3 of group'
+        wait_until 30 shows 'its old workers finish their jobs'
+        tmux_do send-keys -t t C-c
+        wait_until 10 shows 'detached, the rollout goes on'
+        group_is '.epoch == 3'
+        release_workers beta
+}
