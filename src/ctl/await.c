@@ -42,14 +42,6 @@ static json_t *rollout_of(const struct await *await)
         return grouped_only(await->reply);
 }
 
-/* The host of that name among those before, which are by their names; NULL where there is none. */
-static enum reply_host_state state_before(json_t *before, const json_t *host)
-{
-        json_t *old = json_object_get(before, reply_string(host, "host"));
-
-        return old ? reply_host_state(old) : REPLY_HOST_WAITING;
-}
-
 static json_t *by_name(const json_t *rollout)
 {
         json_t *names = json_object(), *host;
@@ -88,6 +80,20 @@ static void print_host(const json_t *rollout, const json_t *host, enum reply_hos
         }
 }
 
+/* before: the same host, NULL where it was not there. */
+static void print_change(const json_t *rollout, const json_t *host, const json_t *before)
+{
+        enum reply_host_state state = reply_host_state(host),
+                              old = before ? reply_host_state(before) : REPLY_HOST_WAITING;
+        const char *progress = reply_string(host, "progress");
+        char at[SAY_STAMP_MAX];
+
+        if (state != old)
+                print_host(rollout, host, old);
+        else if (state == REPLY_HOST_ROLLING && strcmp(progress, reply_string(before, "progress")) != 0)
+                say_line("%s%s: %s", say_stamp(at), reply_string(host, "host"), progress);
+}
+
 static void print_changes(const json_t *rollout, const json_t *last)
 {
         _cleanup_json_ json_t *before = by_name(last);
@@ -95,12 +101,7 @@ static void print_changes(const json_t *rollout, const json_t *last)
         size_t i;
 
         json_array_foreach(json_object_get(rollout, "hosts"), i, host)
-        {
-                enum reply_host_state old = state_before(before, host);
-
-                if (reply_host_state(host) != old)
-                        print_host(rollout, host, old);
-        }
+                print_change(rollout, host, json_object_get(before, reply_string(host, "host")));
 }
 
 static void print_beginning(const struct await *await, const json_t *rollout, const json_t *last)
@@ -121,14 +122,37 @@ static void print_trouble(struct await *await, const char *trouble)
         snprintf(await->trouble, sizeof(await->trouble), "%s", trouble);
 }
 
+/* A copy of what does not change as time passes. */
+static json_t *without_times(const json_t *rollout)
+{
+        json_t *copy = json_deep_copy(rollout), *host;
+        size_t i;
+
+        json_object_del(copy, "age_seconds");
+        json_object_del(copy, "left_seconds");
+        json_array_foreach(json_object_get(copy, "hosts"), i, host)
+        {
+                json_object_del(host, "seconds");
+                json_object_del(host, "seen_seconds");
+        }
+        return copy;
+}
+
+static void print_json(json_t *rollout, const json_t *last)
+{
+        _cleanup_json_ json_t *now = without_times(rollout), *before = last ? without_times(last) : NULL;
+
+        if (!last || !json_equal(now, before))
+                reply_print_json(rollout);
+}
+
 static void show(struct await *await, json_t *rollout)
 {
         json_t *last = rollout_of(await);
         bool begins = !last || reply_integer(last, "epoch") != reply_integer(rollout, "epoch");
 
         if (await->ctl->json) {
-                if (!last || !json_equal(last, rollout))
-                        reply_print_json(rollout);
+                print_json(rollout, last);
                 return;
         }
         if (begins)
@@ -210,6 +234,8 @@ static int look(struct await *await, usec_t until)
         int r = ask(await, until, &reply);
         json_t *rollout = grouped_only(reply);
 
+        if (r == CTL_TIMEOUT && client_now() >= until)
+                return CTL_DONE;
         if (r == CTL_CONNECT || r == CTL_TIMEOUT)
                 return bear(await, true);
         if (r == CTL_WOKEN || (r == CTL_FAILED && await->reply))
