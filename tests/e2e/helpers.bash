@@ -136,13 +136,14 @@ make_group() { # BYTES
 sidekiq_command() { echo "sidekiq -r $app -c ${1:-5}"; }
 stub_command() { echo "$stub -u $folder/redis.sock -b 200 -d $folder/steer"; }
 
-# Two workers of the stub's, for tests that are of something else.
+# Two workers of the stub's, for tests that are of something else; `fleet_lines` may hold more of their section.
 start_fleet() {
         start_redis
         configure <<END
 command = $(stub_command)
 active_process_count = 2
 ready_after = 500ms
+${fleet_lines-}
 END
         start_sqmgr
         wait_until 20 ready 2
