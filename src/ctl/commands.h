@@ -13,8 +13,8 @@
             OPTION_WAIT | OPTION_EVERYWHERE | OPTION_RELEASE)                                                \
         ROW(abort, "[FLEET...]", "ends a restart: no further old worker is quieted", 0, SIZE_MAX,            \
             OPTION_EVERYWHERE)                                                                               \
-        ROW(rollout, "[FLEET] | forget FLEET HOST",                                                          \
-            "shows a restart everywhere, or leaves a host out of it", 0, 3, OPTION_WATCH)                    \
+        ROW(rollout, "[FLEET] | forget FLEET HOST", "shows a restart of all hosts, or leaves one out", 0, 3, \
+            OPTION_WATCH)                                                                                    \
         ROW(quiet, "FLEET|WORKER", "no new jobs; a worker is replaced, a fleet is not", 1, 1, 0)             \
         ROW(stop, "FLEET", "stops the fleet's workers as their jobs are done", 1, 1, OPTION_FORCE)           \
         ROW(start, "FLEET", "brings a stopped or quieted fleet back", 1, 1, 0)                               \

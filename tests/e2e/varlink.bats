@@ -7,6 +7,7 @@
 load helpers
 
 @test "a client that knows Varlink alone drives every method, and each answer is as described" {
+        # shellcheck disable=SC2034
         fleet_lines='rollout_group = varlink'
         start_fleet
         run ruby -W0 "$e2e/varlink.rb" "$SQMGR_SOCKET"
