@@ -13,6 +13,7 @@ start_host() { # NAME [LINE...]
         { cat && printf '%s\n' "${@:2}"; } >"$folder/$1.ini" <<END
 [sqmgr]
 socket = $folder/$1.sock
+state_file = $folder/$1.state
 check_interval = 500ms
 
 [redis]
