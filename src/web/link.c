@@ -22,10 +22,8 @@ const struct link_limits link_default_limits = {
 };
 
 static const char *const methods[] = {
-        [LINK_STATUS] = CONTROL_INTERFACE ".GetStatus",
-        [LINK_EVENTS] = CONTROL_INTERFACE ".GetEvents",
-        [LINK_QUEUES] = CONTROL_INTERFACE ".GetQueues",
-        [LINK_METRICS] = CONTROL_INTERFACE ".GetMetrics",
+        [LINK_STATUS] = CONTROL_INTERFACE ".GetStatus",     [LINK_EVENTS] = CONTROL_INTERFACE ".GetEvents",
+        [LINK_QUEUES] = CONTROL_INTERFACE ".GetQueues",     [LINK_METRICS] = CONTROL_INTERFACE ".GetMetrics",
         [LINK_ROLLOUTS] = CONTROL_INTERFACE ".GetRollouts",
 };
 static_assert(ELEMENTSOF(methods) == _LINK_QUESTION_MAX, "each question has its method");

@@ -39,8 +39,8 @@ struct link_limits {
 
 extern const struct link_limits link_default_limits;
 
-/* Begins to connect to path, and asks for status, events and queues as soon as it is connected. path is not copied, as
- * limits and ops are not. Returns 0 or -errno; *ret is to be freed by link_free(). */
+/* Begins to connect to path, and asks for status, events and queues as soon as it is connected. path is not
+ * copied, as limits and ops are not. Returns 0 or -errno; *ret is to be freed by link_free(). */
 int link_new(struct link **ret, sd_event *event, const char *path, const struct link_limits *limits,
              const struct link_ops *ops, void *userdata);
 /* Returns NULL, as link may be. */

@@ -43,8 +43,8 @@ void page_findings(const struct page *page, page_found found, void *userdata);
 bool page_is_heard(const json_t *instance);
 /* How well one fleet is. */
 enum page_level page_fleet_level(const json_t *fleet);
-/* The sqmgr's command with that word behind it, for a shell; `socket` as the instance has it. verb: constant, it may
- * have options. Returns text. */
+/* The sqmgr's command with that word behind it, for a shell; `socket` as the instance has it. verb: constant,
+ * it may have options. Returns text. */
 const char *page_command(const char *socket, const char *verb, const char *word,
                          char text[static PAGE_COMMAND_MAX]);
 

@@ -88,10 +88,11 @@ says() { grep -q -e "$1" "$2"; } # PATTERN FILE
         ln -sfn v8 releases/current
         sed -i "s|^directory = .*|directory = $folder/releases/v7|" beta.ini
         on beta reload
+        before=$(on beta status --json | jq .fleets[0].generation)
         run -1 --separate-stderr on gamma restart --everywhere --release releases/v8 --wait
         [[ $stderr == *'default: rollout 2 has halted with '*"run 'sqmgrctl restart default --everywhere' again: "*beta* ]]
         group_is '.release == "releases/v8" and .state == "halted" and (.hosts[] | select(.host == "beta") | .state == "failed" and .error != null)'
-        [ "$(on beta status --json | jq .fleets[0].generation)" = 2 ]
+        [ "$(on beta status --json | jq .fleets[0].generation)" = "$before" ]
         run -0 sqmgrctl rollout
         [[ $output == *"rollout 2 of group 'shop' halted, release 'releases/v8'"*"'sqmgrctl abort default --everywhere' ends it"*'beta '*failed* ]]
         run -0 sqmgrctl abort --everywhere

@@ -69,40 +69,21 @@ START_TEST(progress_is_read_where_it_is_one)
 }
 END_TEST
 
-#define HOST(name, state, seconds, more)                                                                     \
-        "{\"host\": \"" name "\", \"state\": \"" state "\", \"seconds\": " #seconds                          \
-        ", \"seen_seconds\": 1" more "}"
+static json_t *host_of(const char *name, const char *state, double seconds, double seen)
+{
+        return json_pack("{s:s, s:s, s:f, s:f, s:s, s:b}", "host", name, "state", state, "seconds", seconds,
+                         "seen_seconds", seen, "progress", "1 of 2", "drained", seconds > 50);
+}
 
 START_TEST(hosts_come_in_the_order_in_which_they_matter)
 {
         static const char *const order[] = {"c", "d", "b", "silent", "w9", "w10", "late", "early"};
-        _cleanup_json_ json_t *rollout = load(
-                "{\"epoch\": 7, \"state\": \"running\", \"hosts\": [" HOST("w10", "waiting", 9, "") "," HOST(
-                        "early", "done", 90,
-                        ", \"drained\": true") "," HOST("b", "rolling", 5,
-                                                        ", \"progress\": \"1 of 2\"") ","
-                                                                                      "{\"host\": "
-                                                                                      "\"silent\", "
-                                                                                      "\"state\": "
-                                                                                      "\"waiting\", "
-                                                                                      "\"seen_seconds\": "
-                                                                                      "1000}," HOST("late", "done", 9, ", \"drained\": false") "," HOST(
-                                                                                              "c", "failed",
-                                                                                              5,
-                                                                                              "") "," HOST("w"
-                                                                                                           "9",
-                                                                                                           "w"
-                                                                                                           "a"
-                                                                                                           "i"
-                                                                                                           "t"
-                                                                                                           "i"
-                                                                                                           "n"
-                                                                                                           "g",
-                                                                                                           9,
-                                                                                                           "") "," HOST("d",
-                                                                                                                        "lost",
-                                                                                                                        5,
-                                                                                                                        "") "]}");
+        _cleanup_json_ json_t *rollout =
+                json_pack("{s:i, s:s, s:[o, o, o, o, o, o, o, o]}", "epoch", 7, "state", "running", "hosts",
+                          host_of("w10", "waiting", 9, 1), host_of("early", "done", 90, 1),
+                          host_of("b", "rolling", 5, 1), host_of("silent", "waiting", 9, 1000),
+                          host_of("late", "done", 9, 1), host_of("c", "failed", 5, 1),
+                          host_of("w9", "waiting", 9, 1), host_of("d", "lost", 5, 1));
         size_t n;
         _cleanup_free_ const json_t **hosts = reply_hosts_sort(rollout, &n);
         struct reply_hosts count = reply_hosts_count(rollout);
