@@ -32,7 +32,7 @@ teardown() {
         at_end=$(cat "${folder-/nowhere}/at_end" 2>/dev/null)
         if [ -z "${BATS_TEST_COMPLETED-}" ] && [ -n "${folder-}" ]; then
                 echo "== status" && sqmgrctl status 2>&1
-                for log in sqmgr.log workers.log; do
+                for log in ${logs-sqmgr.log workers.log}; do
                         [ ! -e "$folder/$log" ] || { echo "== $log" && tail -n 40 "$folder/$log"; }
                 done
         fi
