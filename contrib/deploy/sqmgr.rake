@@ -9,6 +9,8 @@
 #   set :sqmgr_socket, "/run/sqmgr/app/control.sock" # (sqmgrctl's own default)
 #   set :sqmgr_wait, :drained           # wait until the old workers are gone; nil: do not wait (:replaced)
 #   set :sqmgr_timeout, "30min"         # the deployment fails after that, the restart goes on (15min)
+#   set :sqmgr_everywhere, true         # one call, on the first of the servers, rolls all hosts of the fleets'
+#                                       # rollout_group in their turn; a host that the release has not reached halts it
 # The user that deploys has to be in the group that `socket_group` in sqmgr.ini names.
 
 namespace :load do
@@ -18,6 +20,7 @@ namespace :load do
     set_if_empty :sqmgr_socket, nil
     set_if_empty :sqmgr_wait, :replaced
     set_if_empty :sqmgr_timeout, "15min"
+    set_if_empty :sqmgr_everywhere, false
   end
 end
 
@@ -27,19 +30,40 @@ namespace :sqmgr do
     backend.execute :sqmgrctl, *(socket ? ["-s", socket] : []), *words
   end
 
+  # A rollout over all hosts is of one fleet, which is named where there are several.
+  everywhere = lambda do |backend, command, *options|
+    fleets = fetch(:sqmgr_fleets)
+    (fleets.empty? ? [[]] : fleets.zip).each do |fleet|
+      sqmgrctl.call(backend, command, *fleet, "--everywhere", *options)
+    end
+  end
+
   desc "Have new workers take the place of all others, with the release in force"
   task :restart do
     wait = fetch(:sqmgr_wait)
     options = wait ? ["--wait=#{wait}", "--timeout", fetch(:sqmgr_timeout)] : []
-    on roles(fetch(:sqmgr_roles)) do
-      sqmgrctl.call(self, "restart", *fetch(:sqmgr_fleets), *options)
+    if fetch(:sqmgr_everywhere)
+      on roles(fetch(:sqmgr_roles)).first do
+        release = File.basename(capture(:readlink, "-f", current_path))
+        everywhere.call(self, "restart", "--release", release, *options)
+      end
+    else
+      on roles(fetch(:sqmgr_roles)) do
+        sqmgrctl.call(self, "restart", *fetch(:sqmgr_fleets), *options)
+      end
     end
   end
 
   desc "End a restart: no further old worker is quieted"
   task :abort do
-    on roles(fetch(:sqmgr_roles)) do
-      sqmgrctl.call(self, "abort", *fetch(:sqmgr_fleets))
+    if fetch(:sqmgr_everywhere)
+      on roles(fetch(:sqmgr_roles)).first do
+        everywhere.call(self, "abort")
+      end
+    else
+      on roles(fetch(:sqmgr_roles)) do
+        sqmgrctl.call(self, "abort", *fetch(:sqmgr_fleets))
+      end
     end
   end
 
