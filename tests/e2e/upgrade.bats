@@ -3,10 +3,11 @@
 # From the build before to this one, under load: in the place of the running one, and after its death. The same
 # workers, no job lost or run twice, and all orders and rollouts go on.
 # With SQMGR_LONG=1 each is done many times over.
-# seconds: 185
+# seconds: 205
 # promises: P1 P4
-# shellcheck disable=SC2030,SC2031
+# shellcheck disable=SC2030,SC2031,SC2034
 load helpers
+load many-hosts
 
 before=$SQMGR_BUILD/../before
 
@@ -359,4 +360,51 @@ END
         wait_until 20 ready 3
         run ! grep -qE 'default/[0-9]+ .* started' sqmgr.log
         [ "$(head -c 9 state | tail -c 1 | od -An -tu1 | xargs)" = 1 ]
+}
+
+@test "upgrade: in the middle of a group's rollout, of who has no group yet and of who rolls; back is refused to who had a part" {
+        needs_the_build_before
+        needs_host_names
+        start_redis
+        hosts='h1 h2' workers=2
+        for host in $hosts; do
+                mkdir -p "$host/current" "steer.$host"
+                command="$stub -u $folder/redis.sock -b 200 -d $folder/steer.$host" configure_host "$host"
+        done
+        sed -i '/^rollout_group/d' h1.ini
+        install_program "$before/main/sqmgr"
+        program=$folder/bin/sqmgr start_host h1
+        start_host h2
+        on_each wait_until 30 ready 2
+        were=$(on h1 worker_pids)
+
+        touch steer.h2/hang
+        on h2 sqmgrctl restart --everywhere
+        wait_until 30 on h2 rolls
+        install_program "$SQMGR_BUILD/sqmgr"
+        sed -i 's/^command = .*/&\nrollout_group = app/' h1.ini
+        run -0 on h1 sqmgrctl reexec
+        asked=h2
+        wait_until 30 is_of_group h1 waiting
+        run -0 on h2 sqmgrctl reexec
+        on h2 rolls
+        is_of_group h2 rolling
+        [ "$(on h1 worker_pids)" = "$were" ]
+        rm steer.h2/hang
+        wait_until 60 group_is "done"
+        for host in $hosts; do
+                wait_until 30 on "$host" fleet_is '.generation == 2 and .active == 2 and (.workers | length) == 2'
+        done
+
+        # The older one knows nothing of groups, neither in the ini nor in the state.
+        sed -i '/^rollout_group/d' h1.ini
+        were=$(on h1 worker_pids)
+        install_program "$before/main/sqmgr"
+        run -1 on h1 sqmgrctl reexec
+        [[ $output == *"'$folder/h1.state' was written by a later version of sqmgr"* ]]
+        [ "$(on h1 worker_pids)" = "$were" ]
+        kill_host h1
+        program=$folder/bin/sqmgr start_host h1
+        wait_until 30 on h1 ready 2
+        [ "$(on h1 worker_pids)" = "$were" ]
 }
