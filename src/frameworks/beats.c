@@ -60,6 +60,13 @@ usec_t beats_walked_at(const struct beats_slot *slot)
         return match ? match_scanned_at(match) : USEC_INFINITY;
 }
 
+bool beats_waits(const struct beats_slot *slot, usec_t since)
+{
+        const struct beats_kind *kind = slot->beats->kind;
+
+        return kind->crowded && kind->crowded(slot->beats) && beats_walked_at(slot) < since;
+}
+
 void beats_forget(struct beats_slot *slot)
 {
         if (slot->beats->kind->forget)

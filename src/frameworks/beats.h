@@ -68,6 +68,9 @@ int beats_know_hosts(struct beats_slot *slot, const char *names);
  * since the last connect, USEC_INFINITY: there is nothing to walk. */
 usec_t beats_walked_at(const struct beats_slot *slot);
 
+/* Many hosts walk, and a walk of this one that could find it is still to begin, after that time. */
+bool beats_waits(const struct beats_slot *slot, usec_t since);
+
 /* The process that beat is gone while the worker lives: look for its successor. */
 void beats_forget(struct beats_slot *slot);
 

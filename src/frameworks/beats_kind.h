@@ -13,6 +13,7 @@ struct beats_kind {
         int (*look)(struct beats *beats);
         /* NULL where there are no identities: */
         struct match *(*match)(struct beats *beats); /* which of them is whose */
+        bool (*crowded)(const struct beats *beats);  /* this host waits for its turn to walk */
         int (*know)(struct beats_slot *slot, const char *identity);
         void (*forget)(struct beats_slot *slot);
         const struct beat_info *(*info)(const struct beats_slot *slot);

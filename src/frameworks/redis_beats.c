@@ -6,6 +6,7 @@
  * the roster (model/match.h) holds for a worker. Then the roster decides. */
 #include "frameworks/redis_beats.h"
 #include "base/fd.h"
+#include "frameworks/redis_slots.h"
 #include "frameworks/walk.h"
 #include "io/clock.h"
 #include "model/world.h"
@@ -15,6 +16,8 @@
 
 /* Commands for one worker in one look. */
 #define COMMANDS_MAX 2
+/* So long after its start a worker may beat of which no title tells. */
+#define UNSEEN_BOOT_USEC (10 * USEC_PER_SEC)
 /* Walks through /proc in one look; what is left waits for the next. */
 #define DESCENDANTS_MAX 512
 /* Processes of one worker that are asked whether they have booted, in one look. */
@@ -25,79 +28,6 @@
 #define SCAN_MAX_USEC (5 * USEC_PER_SEC)
 /* A heartbeat that is gone or stands still, and what else of its worker beats, is looked for this often. */
 #define RESCAN_USEC (30 * USEC_PER_SEC)
-
-struct redis_slot {
-        struct beats_slot base;
-        unsigned wanted;   /* of the next look */
-        unsigned looks;    /* of this one */
-        unsigned commands; /* asked for it in this look */
-        unsigned pending;  /* of them, without a reply */
-
-        char *identity;         /* NULL: not known */
-        struct beat_info *info; /* owned; NULL: not known */
-        bool beat_missing;      /* the last reading found no heartbeat */
-        usec_t forgotten_at;    /* the process that it was of ended; 0: none has */
-        usec_t changed_at;      /* its beat was last seen to change */
-        struct heartbeat beat;  /* the last reading; beat_usec 0: none */
-        bool beat_waits;        /* for the reading of its work list */
-        usec_t others_scan_at;  /* no walk before this to see what else of it beats; 0: there was none */
-};
-
-struct redis_beats {
-        struct beats base;
-        struct redis *redis;
-        const struct beats_format *format;
-        char *namespace;
-        char *set_key;
-        char *pattern; /* of the identities that the walk under way looks for; NULL: there was none */
-
-        struct redis_slot **slots; /* removed ones too, until nothing refers to them */
-        size_t n_slots;
-        size_t allocated;
-
-        struct match match;
-        uint64_t connection; /* that the roster is of */
-
-        bool looking;
-        bool failed;      /* this look */
-        unsigned pending; /* commands of this look without a reply */
-        usec_t scan_began_at;
-        size_t scan_hosts;   /* of this host's names, places that the walk is done with */
-        usec_t scan_next_at; /* no walk before this */
-        usec_t lost_scan_at; /* no walk for a lost heartbeat before this */
-
-        unsigned entered; /* calls of ours on the stack, and commands that will call us */
-        bool freed;
-};
-
-/* One command that is under way. */
-struct ask {
-        struct redis_beats *beats;
-        struct redis_slot *slot;     /* NULL: the walk */
-        struct candidate *candidate; /* NULL: the slot's own heartbeat */
-};
-
-static struct redis_beats *own(struct beats *beats)
-{
-        return (struct redis_beats *)beats;
-}
-
-static struct redis_slot *own_slot(struct beats_slot *slot)
-{
-        return (struct redis_slot *)slot;
-}
-
-static struct redis_beats *beats_of(const struct redis_slot *slot)
-{
-        return own(slot->base.beats);
-}
-
-static void slot_free(struct redis_slot *slot)
-{
-        free(slot->identity);
-        free(slot->info);
-        free(slot);
-}
 
 static void beats_destroy(struct redis_beats *beats)
 {
@@ -141,6 +71,7 @@ static void beats_leave(struct redis_beats *beats)
 }
 
 static const struct beats_kind redis_kind;
+static void on_gate(bool open, void *userdata);
 
 int redis_beats_new(const struct beats_source *source, const struct beats_ops *ops, void *userdata,
                     struct beats **ret)
@@ -157,6 +88,7 @@ int redis_beats_new(const struct beats_source *source, const struct beats_ops *o
                 beats_destroy(beats);
                 return -ENOMEM;
         }
+        gate_init(&beats->gate, beats->redis, source->format->member_nsec, on_gate, beats);
         *ret = &beats->base;
         return 0;
 }
@@ -213,17 +145,6 @@ static struct match *redis_beats_match(struct beats *beats)
         return &own(beats)->match;
 }
 
-static void slot_lose_identity(struct redis_slot *slot)
-{
-        free(slot->identity);
-        slot->identity = NULL;
-        free(slot->info);
-        slot->info = NULL;
-        slot->beat_missing = false;
-        slot->beat = (struct heartbeat){0};
-        slot->beat_waits = false;
-}
-
 static void redis_beats_remove(struct beats_slot *base)
 {
         struct redis_slot *slot = own_slot(base);
@@ -253,6 +174,11 @@ static int redis_beats_know(struct beats_slot *base, const char *identity)
         if (!beats->format->identity_parse(identity, strlen(identity), &host_len, &pid))
                 return 0;
         return match_host_was(&beats->match, identity, host_len, now);
+}
+
+static bool redis_beats_crowded(const struct beats *beats)
+{
+        return gate_is_crowded(&((const struct redis_beats *)beats)->gate);
 }
 
 static void redis_beats_forget(struct beats_slot *base)
@@ -569,6 +495,9 @@ static void scan_begin(struct redis_beats *beats, usec_t now)
                 return;
         }
         forget_host_names(beats);
+        for (size_t i = 0; i < beats->n_slots; i++)
+                if (beats->slots[i]->base.worker && slot_is_lost(beats->slots[i], now))
+                        beats->lost_scan_at = now + RESCAN_USEC;
         beats->scan_began_at = now;
         beats->scan_hosts = 0;
         match_scan_begin(&beats->match, now);
@@ -583,6 +512,35 @@ static void scan_step(struct redis_beats *beats, const char *cursor)
 
         walk_ask(beats->format, beats->set_key, beats->pattern, cursor, &command);
         (void)look_command(beats, on_scan, ask, &command);
+}
+
+static void on_gate(bool open, void *userdata)
+{
+        struct redis_beats *beats = userdata;
+
+        beats->pending--;
+        if (!beats->freed && open) {
+                scan_begin(beats, clock_now(CLOCK_MONOTONIC));
+        } else if (!beats->freed) {
+                resolve_owners(beats);
+                ask_candidates(beats);
+        }
+        look_reply_done(beats);
+}
+
+/* Others may walk, too: then it is asked whose turn it is. */
+static void ask_gate(struct redis_beats *beats, usec_t now)
+{
+        int r = gate_ask(&beats->gate, beats->set_key, match_n_hosts(&beats->match));
+
+        if (r < 0) {
+                beats->failed = true;
+        } else if (r > 0) {
+                scan_begin(beats, now);
+        } else {
+                beats->pending++;
+                beats_enter(beats);
+        }
 }
 
 /* The worker beats under this identity from now on. */
@@ -725,24 +683,60 @@ static bool take_wishes(struct redis_beats *beats)
         return any;
 }
 
-/* Is a walk due, for a worker without an identity or one that has lost it? */
+/* Does a worker want a walk, that has no identity or has lost it? */
+static bool slot_seeks(const struct redis_slot *slot, usec_t now)
+{
+        return !slot->identity || ((slot->looks & LOOK_OTHERS) && now >= slot->others_scan_at) ||
+               (slot_is_lost(slot, now) && now >= beats_of(slot)->lost_scan_at);
+}
+
+/* May one of them have beaten by now? Asked in a crowd alone. */
+static bool one_may_beat(struct redis_beats *beats, usec_t now)
+{
+        const struct beats_ops *ops = beats->base.ops;
+        unsigned budget = BOOTS_MAX;
+
+        for (size_t i = 0; i < beats->n_slots && budget > 0; i++) {
+                const struct redis_slot *slot = beats->slots[i];
+                const struct worker *worker = slot->base.worker;
+
+                if (!slot->looks || !slot_seeks(slot, now))
+                        continue;
+                /* One that was found is only waited for. */
+                size_t at = 0;
+                if (match_pid(&beats->match, slot, &at) != 0 &&
+                    usec_sub(now, beats->scan_began_at) < RESCAN_USEC)
+                        continue;
+                budget--;
+                if (slot->identity || usec_sub(now, worker->spawned_at) >= UNSEEN_BOOT_USEC ||
+                    ops->has_booted(worker->pid, worker, beats->base.userdata) != 0)
+                        return true;
+        }
+        return budget == 0;
+}
+
+/* Is a walk wished for at this look? */
 static bool scan_is_due(struct redis_beats *beats, usec_t now)
 {
-        bool unknown = false, lost = false;
+        bool due = false, sought = false;
 
         for (size_t i = 0; i < beats->n_slots; i++) {
-                const struct redis_slot *slot = beats->slots[i];
-                if (!slot->looks)
+                struct redis_slot *slot = beats->slots[i];
+                const struct worker *worker = slot->base.worker;
+
+                if (!worker)
                         continue;
-                unknown |= !slot->identity || ((slot->looks & LOOK_OTHERS) && now >= slot->others_scan_at);
-                lost = lost || slot_is_lost(slot, now);
+                if (slot->looks)
+                        slot->seeks_at = slot_seeks(slot, now) ? now : 0;
+                due |= slot->seeks_at == now;
+                /* Some are wanted at regular looks alone. */
+                sought |= slot->seeks_at != 0 &&
+                          usec_sub(now, slot->seeks_at) <= 2 * worker->fleet->world->settings->check_interval;
         }
-        lost = lost && now >= beats->lost_scan_at;
-        if (now < beats->scan_next_at || (!unknown && !lost))
-                return false;
-        if (lost)
-                beats->lost_scan_at = now + RESCAN_USEC;
-        return true;
+        if (!sought)
+                gate_rest(&beats->gate);
+        return due && now >= beats->scan_next_at &&
+               gate_wish(&beats->gate, now, !gate_is_crowded(&beats->gate) || one_may_beat(beats, now));
 }
 
 static int redis_beats_look(struct beats *base)
@@ -760,6 +754,7 @@ static int redis_beats_look(struct beats *base)
         if (beats->connection != redis_connection_count(beats->redis)) {
                 beats->connection = redis_connection_count(beats->redis);
                 match_connected(&beats->match, now);
+                gate_connected(&beats->gate);
         }
 
         beats_enter(beats);
@@ -769,7 +764,7 @@ static int redis_beats_look(struct beats *base)
                 if (beats->slots[i]->looks && beats->slots[i]->identity)
                         ask_own(beats->slots[i], now);
         if (scan_is_due(beats, now)) {
-                scan_begin(beats, now);
+                ask_gate(beats, now);
         } else {
                 resolve_owners(beats);
                 ask_candidates(beats);
@@ -792,6 +787,7 @@ static const struct beats_kind redis_kind = {
         .want = redis_beats_want,
         .look = redis_beats_look,
         .match = redis_beats_match,
+        .crowded = redis_beats_crowded,
         .know = redis_beats_know,
         .forget = redis_beats_forget,
         .info = redis_beats_info,

@@ -29,6 +29,8 @@ struct beats_format {
         void (*ask_list)(const char *set_key, struct beats_command *ret);
         int (*take_list)(const struct redisReply *reply,
                          int (*found)(const struct match_found *found, void *userdata), void *userdata);
+        /* What a walk takes of Redis for each member of the set, on a slow machine. */
+        unsigned member_nsec;
         /* Takes an identity apart. Returns true with the length of the host at the start of text, and the
          * pid. */
         bool (*identity_parse)(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid);

@@ -108,6 +108,15 @@ int match_hosts_were(struct match *match, const char *names, usec_t now)
         return r;
 }
 
+unsigned match_n_hosts(const struct match *match)
+{
+        unsigned n = 0;
+
+        for (size_t i = 0; i < MATCH_HOSTS_MAX; i++)
+                n += match->hosts[i].name != NULL;
+        return n;
+}
+
 void match_hosts_forget(struct match *match, usec_t oldest)
 {
         for (size_t i = 0; i < MATCH_HOSTS_MAX; i++) {

@@ -82,6 +82,8 @@ int match_host_was(struct match *match, const char *name, size_t len, usec_t now
 const char *match_hosts_since(const struct match *match, usec_t spawned_at,
                               char text[static MATCH_HOSTS_TEXT_MAX]); /* returns text */
 int match_hosts_were(struct match *match, const char *names, usec_t now);
+/* How many names are known: so many times a scan goes through the set. */
+unsigned match_n_hosts(const struct match *match);
 /* Forgets the names that ended before the oldest worker was spawned at that time. */
 void match_hosts_forget(struct match *match, usec_t oldest);
 

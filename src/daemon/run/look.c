@@ -168,6 +168,9 @@ static void look_worker(struct worker *worker, bool fast, usec_t now)
                 look_title(worker);
         if (looks & LOOK_ARGUMENTS)
                 look_arguments(worker, fast);
+        /* One that was not looked for in all that time is not missed. */
+        if (worker->state == WORKER_STARTING && beats_waits(process->slot, worker_boot_deadline(worker)))
+                looks &= ~(unsigned)LOOK_BOOT;
         if (looks & LOOK_BOOT) {
                 int r = others_find(process, NULL);
 

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* What redis_beats.c remembers; for nobody else. */
+#pragma once
+
+#include "frameworks/gate.h"
+#include "frameworks/redis_beats.h"
+#include <stdlib.h>
+
+struct redis_slot {
+        struct beats_slot base;
+        unsigned wanted;   /* of the next look */
+        unsigned looks;    /* of this one */
+        unsigned commands; /* asked for it in this look */
+        unsigned pending;  /* of them, without a reply */
+
+        char *identity;         /* NULL: not known */
+        struct beat_info *info; /* owned; NULL: not known */
+        bool beat_missing;      /* the last reading found no heartbeat */
+        usec_t forgotten_at;    /* the process that it was of ended; 0: none has */
+        usec_t changed_at;      /* its beat was last seen to change */
+        struct heartbeat beat;  /* the last reading; beat_usec 0: none */
+        bool beat_waits;        /* for the reading of its work list */
+        usec_t others_scan_at;  /* no walk before this to see what else of it beats; 0: there was none */
+        usec_t seeks_at;        /* the last look at it, where that wanted a walk; 0: it did not */
+};
+
+struct redis_beats {
+        struct beats base;
+        struct redis *redis;
+        const struct beats_format *format;
+        char *namespace;
+        char *set_key;
+        char *pattern; /* of the identities that the walk under way looks for; NULL: there was none */
+
+        struct redis_slot **slots; /* removed ones too, until nothing refers to them */
+        size_t n_slots;
+        size_t allocated;
+
+        struct match match;
+        struct gate gate;
+        uint64_t connection; /* that the roster is of */
+
+        bool looking;
+        bool failed;      /* this look */
+        unsigned pending; /* commands of this look without a reply */
+        usec_t scan_began_at;
+        size_t scan_hosts;   /* of this host's names, places that the walk is done with */
+        usec_t scan_next_at; /* no walk before this */
+        usec_t lost_scan_at; /* no walk for a lost heartbeat before this */
+
+        unsigned entered; /* calls of ours on the stack, and commands that will call us */
+        bool freed;
+};
+
+/* One command that is under way. */
+struct ask {
+        struct redis_beats *beats;
+        struct redis_slot *slot;     /* NULL: the walk */
+        struct candidate *candidate; /* NULL: the slot's own heartbeat */
+};
+
+static inline struct redis_beats *own(struct beats *beats)
+{
+        return (struct redis_beats *)beats;
+}
+
+static inline struct redis_slot *own_slot(struct beats_slot *slot)
+{
+        return (struct redis_slot *)slot;
+}
+
+static inline struct redis_beats *beats_of(const struct redis_slot *slot)
+{
+        return own(slot->base.beats);
+}
+
+static inline void slot_lose_identity(struct redis_slot *slot)
+{
+        free(slot->identity);
+        slot->identity = NULL;
+        free(slot->info);
+        slot->info = NULL;
+        slot->beat_missing = false;
+        slot->beat = (struct heartbeat){0};
+        slot->beat_waits = false;
+}
+
+static inline void slot_free(struct redis_slot *slot)
+{
+        free(slot->identity);
+        free(slot->info);
+        free(slot);
+}

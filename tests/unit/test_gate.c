@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* Do hosts that walk take turns, as a real redis-server counts them? */
+/* promises: P5 */
+#include "beats_bench.h"
+#include "model/pace.h"
+
+#define OTHERS 200
+
+static redisContext *others[OTHERS];
+
+/* So many hosts wish for a walk, too, through a set that takes its time. */
+static void others_come(void)
+{
+        redisReply *reply = server_ask("EVAL %s 0",
+                                       "for i = 1, 10000 do redis.call('SADD', 'processes', 'other:' .. i .. "
+                                       "':0123456789ab') end");
+
+        freeReplyObject(reply);
+        for (unsigned i = 0; i < OTHERS; i++) {
+                others[i] = redisConnectUnix(server_socket);
+                reply = redisCommand(others[i], "CLIENT TRACKING ON OPTIN");
+                ck_assert_ptr_nonnull(reply);
+                ck_assert_str_eq(reply->str, "OK");
+                freeReplyObject(reply);
+        }
+}
+
+static void others_leave(void)
+{
+        for (unsigned i = 0; i < OTHERS; i++) {
+                redisFree(others[i]);
+                others[i] = NULL;
+        }
+}
+
+static unsigned walkers(void)
+{
+        redisReply *reply = server_ask("INFO clients");
+        const char *at = strstr(reply->str, "\ntracking_clients:");
+
+        ck_assert_ptr_nonnull(at);
+        unsigned n = (unsigned)strtoul(at + strlen("\ntracking_clients:"), NULL, 10);
+        freeReplyObject(reply);
+        return n;
+}
+
+static void end(void)
+{
+        others_leave();
+        teardown();
+}
+
+START_TEST(is_counted_while_it_wants_a_walk)
+{
+        spawn(0);
+        (void)look(1, LOOK_BEAT);
+        ck_assert_uint_eq(walkers(), 1);
+        beat_as(0, 1, "1795238801.5", 0, false);
+        look_until_found(1);
+        ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
+        while (walkers() != 0)
+                (void)look(1, LOOK_BEAT);
+        /* Nor does it ask for more than its heartbeat then. */
+        server_do("CONFIG RESETSTAT");
+        for (unsigned i = 0; i < 5; i++)
+                ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
+        ck_assert_uint_eq(calls_of("info"), 0);
+        ck_assert_uint_eq(calls_of("hmget"), 5);
+        ck_assert_uint_eq(calls_of("scard"), 0);
+        ck_assert_uint_eq(calls_of("sscan"), 0);
+        ck_assert_uint_eq(calls_of("client|tracking"), 0);
+}
+END_TEST
+
+START_TEST(in_a_crowd_one_that_boots_costs_nothing)
+{
+        others_come();
+        boots = 0;
+        spawn(0);
+        (void)look(1, LOOK_BEAT);
+        (void)look(1, LOOK_BEAT);
+        run_until(walkers() == OTHERS);
+        server_do("CONFIG RESETSTAT");
+        for (unsigned i = 0; i < 50; i++)
+                (void)look(1, LOOK_BEAT);
+        ck_assert_uint_eq(calls_of("sscan"), 0);
+        ck_assert_uint_eq(calls_of("scard"), 0);
+        ck_assert_uint_eq(walkers(), OTHERS);
+}
+END_TEST
+
+/* Its wait of many seconds ends with the crowd. A walk before its first beat there was none: the second one
+ * shows that it beats. */
+START_TEST(in_a_crowd_it_waits_for_its_turn)
+{
+        others_come();
+        spawn(0);
+        (void)look(1, LOOK_BEAT);
+        ck_assert_uint_eq(walkers(), OTHERS + 1);
+        ck_assert(beats_waits(slots[0], workers[0].spawned_at));
+        for (unsigned i = 0; i < 50; i++)
+                (void)look(1, LOOK_BEAT);
+        ck_assert_uint_eq(calls_of("scard"), 1);
+        ck_assert_uint_eq(calls_of("sscan"), 0);
+
+        others_leave();
+        beat_as(0, 1, "1795238801.5", 0, false);
+        while (calls_of("sscan") == 0)
+                (void)look(1, LOOK_BEAT);
+        for (unsigned second = 802; told[0].identities == 0; second++) {
+                beat_at(0, 1, second, 0);
+                (void)look(1, LOOK_BEAT);
+        }
+        ck_assert(!beats_waits(slots[0], workers[0].spawned_at));
+}
+END_TEST
+
+/* Whom an ACL forbids to ask walks as if there were no others; which commands, is written in sqmgr.ini(5). */
+START_TEST(who_may_not_ask_walks_nevertheless)
+{
+        static const char *const forbidden[] = {"-info", "-client", "-scard"};
+
+        others_come();
+        server_do("ACL SETUSER default %s", forbidden[_i]);
+        spawn(0);
+        while (beats_walked_at(slots[0]) < workers[0].spawned_at)
+                (void)look(1, LOOK_BEAT);
+        beat_as(0, 1, "1795238801.5", 0, false);
+        look_until_found(1);
+        ck_assert(is_up());
+        ck_assert_uint_eq(redis_connection_count(redis), 1);
+}
+END_TEST
+
+/* What Redis says while a script runs for too long passes. */
+START_TEST(a_busy_server_opens_no_gate)
+{
+        spawn(0);
+        (void)look(1, LOOK_BEAT);
+        others_come();
+        server_do("CONFIG SET busy-reply-threshold 1");
+        redisContext *script = redisConnectUnix(server_socket);
+        redisAppendCommand(script, "EVAL %s 0", "while true do end");
+        int done = 0;
+        ck_assert_int_eq(redisBufferWrite(script, &done), REDIS_OK);
+        ck_assert_int_eq(done, 1);
+        redisReply *reply;
+        while ((reply = server_ask("PING")) && reply->type != REDIS_REPLY_ERROR)
+                freeReplyObject(reply);
+        freeReplyObject(reply);
+        for (unsigned i = 0; i < 5; i++)
+                (void)look(1, LOOK_BEAT);
+        reply = server_ask("SCRIPT KILL");
+        ck_assert_str_eq(reply->str, "OK");
+        freeReplyObject(reply);
+        redisFree(script);
+
+        unsigned walked = calls_of("sscan");
+        for (unsigned i = 0; i < 50; i++)
+                (void)look(1, LOOK_BEAT);
+        ck_assert_uint_eq(calls_of("sscan"), walked);
+        ck_assert_uint_eq(walkers(), OTHERS + 1);
+}
+END_TEST
+
+int main(void)
+{
+        if (server_is_missing())
+                return 77;
+        Suite *suite = suite_create("gate");
+        TCase *tcase = tcase_create("gate");
+
+        tcase_set_timeout(tcase, 60);
+        tcase_add_unchecked_fixture(tcase, server_directory_make, server_directory_remove);
+        tcase_add_checked_fixture(tcase, setup, end);
+        tcase_add_test(tcase, is_counted_while_it_wants_a_walk);
+        tcase_add_test(tcase, in_a_crowd_one_that_boots_costs_nothing);
+        tcase_add_test(tcase, in_a_crowd_it_waits_for_its_turn);
+        tcase_add_loop_test(tcase, who_may_not_ask_walks_nevertheless, 0, 3);
+        tcase_add_test(tcase, a_busy_server_opens_no_gate);
+        suite_add_tcase(suite, tcase);
+        return unit_main(suite);
+}

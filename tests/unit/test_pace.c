@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* Do all hosts' walks take a twentieth of Redis together, however many start at once, and does each host walk
+ * as soon as that allows? */
+/* promises: P5 */
+#include "base/macro.h"
+#include "model/pace.h"
+#include "unit.h"
+
+#define NSEC  300
+#define FAST  (250 * USEC_PER_MSEC) /* between two looks */
+#define HOSTS 1000
+#define GAMES 3
+#define LAST  UINT32_MAX
+#define BEGIN USEC_PER_SEC
+
+static struct pace pace;
+
+static struct pace_reading reading(uint64_t members, uint64_t walkers)
+{
+        return (struct pace_reading){.members = members, .walkers = walkers, .nsec = NSEC, .walks = 1};
+}
+
+static void setup(void)
+{
+        pace = (struct pace){0};
+}
+
+START_TEST(a_gap_is_what_one_walk_of_each_takes_twenty_times)
+{
+        struct pace_reading one = reading(50000, 1), all = reading(50000, 1000), none = reading(0, 1000);
+        struct pace_reading garbage = reading(UINT64_MAX, UINT64_MAX);
+
+        ck_assert_uint_eq(pace_gap(&one), 300 * USEC_PER_MSEC);
+        ck_assert_uint_eq(pace_gap(&all), 300 * USEC_PER_SEC);
+        one.walks = 2;
+        ck_assert_uint_eq(pace_gap(&one), 600 * USEC_PER_MSEC);
+        ck_assert_uint_eq(pace_gap(&none), 0);
+        ck_assert_uint_eq(pace_gap(&garbage), PACE_GAP_MAX_USEC);
+}
+END_TEST
+
+START_TEST(one_among_few_walks_at_once)
+{
+        struct pace_reading few = reading(500, 6);
+
+        ck_assert(pace_wish(&pace, BEGIN, false));
+        ck_assert(pace_asks(&pace, BEGIN));
+        ck_assert(pace_read(&pace, &few, LAST, BEGIN));
+        ck_assert(!pace_asks(&pace, BEGIN + pace_gap(&few) - 1));
+        ck_assert(pace_wish(&pace, BEGIN + FAST, false));
+        ck_assert(pace_asks(&pace, BEGIN + FAST));
+        ck_assert(pace_read(&pace, &few, LAST, BEGIN + FAST));
+}
+END_TEST
+
+/* A wish that is given up and made again does not bring the next walk forward. */
+START_TEST(keeps_the_gap_to_its_last_walk)
+{
+        struct pace_reading few = reading(500, 6);
+        usec_t gap = pace_gap(&few);
+
+        ck_assert(pace_wish(&pace, BEGIN, false));
+        ck_assert(pace_read(&pace, &few, LAST, BEGIN));
+        pace_rest(&pace);
+        ck_assert(pace_wish(&pace, BEGIN + 1, false));
+        ck_assert(pace_asks(&pace, BEGIN + 1));
+        ck_assert(!pace_read(&pace, &few, 0, BEGIN + 1));
+        ck_assert(!pace_read(&pace, &few, LAST, BEGIN + gap));
+        pace_rest(&pace);
+        ck_assert(pace_wish(&pace, BEGIN + 1 + gap, false));
+        ck_assert(pace_read(&pace, &few, LAST, BEGIN + 1 + gap));
+}
+END_TEST
+
+/* The lot counts as much as what has passed of the gap, and the longer one where it has changed. */
+START_TEST(among_many_it_is_drawn_by_lot)
+{
+        struct pace_reading many = reading(50000, 4), more = reading(50000, 8);
+        usec_t gap = pace_gap(&many);
+
+        ck_assert(pace_wish(&pace, 1000, true));
+        ck_assert(!pace_read(&pace, &many, 0, 1000));
+        ck_assert(!pace_read(&pace, &many, LAST / 2 + 2, 1000 + gap / 2));
+        ck_assert(pace_read(&pace, &many, LAST / 2 - 2, 1000 + gap));
+        ck_assert(pace_read(&pace, &many, LAST, 1000 + 2 * gap));
+        ck_assert(!pace_read(&pace, &more, LAST / 2 + 2, 1000 + 3 * gap));
+        ck_assert(!pace_read(&pace, &many, LAST / 2 + 2, 1000 + 4 * gap));
+        ck_assert(pace_read(&pace, &many, LAST, 1000 + 5 * gap));
+}
+END_TEST
+
+START_TEST(in_a_crowd_nobody_wishes_before_there_may_be_something)
+{
+        struct pace_reading crowd = reading(50000, 1000);
+
+        ck_assert(pace_wish(&pace, 1000, false));
+        ck_assert(!pace_read(&pace, &crowd, 0, 1000));
+        ck_assert(!pace_wish(&pace, 2000, false));
+        ck_assert(!pace_asks(&pace, 2000));
+        ck_assert(pace_wish(&pace, 3000, true));
+        ck_assert(pace_asks(&pace, 3000));
+        pace_rest(&pace);
+        ck_assert(pace_wish(&pace, 4000, false));
+}
+END_TEST
+
+START_TEST(the_wait_ends_early_where_the_others_are_done)
+{
+        struct pace_reading crowd = reading(50000, 1000), alone = reading(50000, 1);
+        usec_t asked = 1000 + PACE_ASK_USEC;
+
+        ck_assert(pace_wish(&pace, 1000, true));
+        ck_assert(!pace_read(&pace, &crowd, 0, 1000));
+        ck_assert(!pace_asks(&pace, asked - 1));
+        ck_assert(pace_asks(&pace, asked));
+        ck_assert(!pace_read(&pace, &alone, LAST, asked));
+        ck_assert(pace_asks(&pace, asked + pace_gap(&alone)));
+        ck_assert(pace_read(&pace, &alone, LAST, asked + pace_gap(&alone)));
+}
+END_TEST
+
+static uint32_t draw(void)
+{
+        static uint64_t state = 1;
+
+        state = state * 6364136223846793005U + 1442695040888963407U;
+        return (uint32_t)(state >> 32);
+}
+
+struct played {
+        uint64_t most_nsec; /* of Redis that walks took within any 10 s */
+        usec_t mean, last;  /* until a host has walked, and until all have */
+};
+
+/* So many hosts start within one second; their looks are 250 ms apart. Each leaves once it has walked. */
+static struct played play(unsigned hosts, uint64_t members)
+{
+        static struct pace paces[HOSTS];
+        unsigned walks[HOSTS] = {0}, left = hosts;
+        uint64_t costs[8192] = {0}, window = 0, walkers = 0;
+        struct played played = {0};
+
+        for (unsigned i = 0; i < hosts; i++)
+                paces[i] = (struct pace){0};
+        for (unsigned at = 0; left > 0; at++) {
+                ck_assert_uint_lt(at, ELEMENTSOF(costs));
+                for (unsigned i = 0; i < hosts; i++) {
+                        usec_t now = BEGIN + at * FAST + i * FAST / hosts;
+
+                        if (at < i % 4 || walks[i] == 1)
+                                continue;
+                        walkers += paces[i].wished_at == 0;
+                        (void)pace_wish(&paces[i], now, true);
+                        if (!pace_asks(&paces[i], now))
+                                continue;
+                        struct pace_reading read = reading(members, walkers);
+                        if (!pace_read(&paces[i], &read, draw(), now))
+                                continue;
+                        costs[at] += members * NSEC;
+                        walks[i] = 1;
+                        walkers--;
+                        left--;
+                        played.mean += (now - BEGIN) / hosts;
+                        played.last = now - BEGIN;
+                }
+                window += costs[at];
+                window -= at >= 40 ? costs[at - 40] : 0;
+                played.most_nsec = MAX(played.most_nsec, window);
+        }
+        return played;
+}
+
+START_TEST(all_take_a_twentieth_whatever_their_number)
+{
+        static const struct {
+                unsigned hosts;
+                uint64_t members;
+                usec_t mean, last;
+        } groups[] = {
+                {1, 50000, BEGIN, BEGIN},
+                {10, 50000, 3 * BEGIN, 8 * BEGIN},
+                {100, 50000, 25 * BEGIN, 60 * BEGIN},
+                {1000, 50000, 180 * BEGIN, 360 * BEGIN},
+                {1000, 1000, 6 * BEGIN, 12 * BEGIN},
+        };
+        uint64_t share = (uint64_t)10 * 1000000000 / 20, sum = 0;
+
+        /* It is a matter of chance: one time with another. */
+        for (unsigned i = 0; i < GAMES; i++) {
+                struct played played = play(groups[_i].hosts, groups[_i].members);
+
+                ck_assert_uint_le(played.mean, groups[_i].mean);
+                ck_assert_uint_le(played.last, groups[_i].last);
+                sum += played.most_nsec;
+        }
+        ck_assert_uint_le(sum / GAMES, share * 3 / 2);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("pace");
+        TCase *tcase = tcase_create("pace");
+
+        tcase_set_timeout(tcase, 60);
+        tcase_add_checked_fixture(tcase, setup, NULL);
+        tcase_add_test(tcase, a_gap_is_what_one_walk_of_each_takes_twenty_times);
+        tcase_add_test(tcase, one_among_few_walks_at_once);
+        tcase_add_test(tcase, keeps_the_gap_to_its_last_walk);
+        tcase_add_test(tcase, among_many_it_is_drawn_by_lot);
+        tcase_add_test(tcase, in_a_crowd_nobody_wishes_before_there_may_be_something);
+        tcase_add_test(tcase, the_wait_ends_early_where_the_others_are_done);
+        tcase_add_loop_test(tcase, all_take_a_twentieth_whatever_their_number, 0, 5);
+        suite_add_tcase(suite, tcase);
+        return unit_main(suite);
+}
