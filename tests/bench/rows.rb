@@ -286,10 +286,32 @@ class Bench
         figure("sqmgr", latencies, unit: "ms", what: "#{what}: a host's pipeline of #{WORKERS_OF_HOST}") unless latencies.empty?
       end
     end
+    row_walks
+  end
+
+  STARTING = [1, 10, 100, 1000]
+
+  # What it costs Redis that so many hosts look for their new workers at once, among as many identities.
+  def row_walks
+    members = HOSTS * WORKERS_OF_HOST
+    [["each", "each as if alone", 20], ["turns", "in turns", 60]].each do |mode, how, seconds|
+      STARTING.each do |starting|
+        Place.open(build) do |place|
+          cpu, firsts = play(place, "walks", [members, starting, seconds, mode])
+          what = "#{starting} hosts walk through #{members} identities, #{how}"
+          figure("Redis", cpu / (seconds * 1e7), unit: "% of a core", what: what, target: ({ max: 5 } if mode == "turns"))
+          figure("sqmgr", firsts, unit: "ms", what: "#{what}: the first walk of the #{firsts.size} that had one within #{seconds} s") unless firsts.empty?
+        end
+      end
+    end
   end
 
   def play_hosts(place, mode, seconds)
-    command = ["#{build}/tests/bench/hosts", place.redis_socket, HOSTS.to_s, WORKERS_OF_HOST.to_s, seconds.to_s, mode]
+    play(place, "hosts", [HOSTS, WORKERS_OF_HOST, seconds, mode])
+  end
+
+  def play(place, program, arguments)
+    command = ["#{build}/tests/bench/#{program}", place.redis_socket, *arguments.map(&:to_s)]
     before = nil
     latencies = IO.popen([*command, err: "#{place.folder}/hosts.log"]) do |io|
       place.wait(60, "the hosts") { File.read("#{place.folder}/hosts.log").include?("playing") }
@@ -298,7 +320,7 @@ class Bench
     end
     raise Place::Failed, File.read("#{place.folder}/hosts.log") unless $?.success?
 
-    note("row hosts: #{mode}: #{File.readlines("#{place.folder}/hosts.log").last.strip}")
+    note("#{program} #{arguments.join(" ")}: #{File.readlines("#{place.folder}/hosts.log").last.strip}")
     [Cost.cpu_nsec(place.redis_pid) - before, latencies]
   end
 
