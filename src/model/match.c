@@ -113,7 +113,7 @@ unsigned match_n_hosts(const struct match *match)
         unsigned n = 0;
 
         for (size_t i = 0; i < MATCH_HOSTS_MAX; i++)
-                n += match->hosts[i].name != NULL;
+                n += match->hosts[i].name ? 1 : 0;
         return n;
 }
 

@@ -289,13 +289,13 @@ class Bench
     row_walks
   end
 
-  STARTING = [1, 10, 100, 1000]
-
   # What it costs Redis that so many hosts look for their new workers at once, among as many identities.
   def row_walks
     members = HOSTS * WORKERS_OF_HOST
-    [["each", "each as if alone", 20], ["turns", "in turns", 60]].each do |mode, how, seconds|
-      STARTING.each do |starting|
+    { "each" => [1, 10], "turns" => [1, 10, 100, 1000] }.each do |mode, crowds|
+      seconds = mode == "turns" ? 60 : 10
+      how = mode == "turns" ? "in turns" : "each as if alone"
+      crowds.each do |starting|
         Place.open(build) do |place|
           cpu, firsts = play(place, "walks", [members, starting, seconds, mode])
           what = "#{starting} hosts walk through #{members} identities, #{how}"

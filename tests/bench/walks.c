@@ -87,6 +87,8 @@ static struct pace_reading read_pace(redisContext *redis)
         return reading;
 }
 
+static unsigned n_walks, n_readings;
+
 static void look(struct host *host, unsigned index, bool turns)
 {
         usec_t now = now_usec();
@@ -99,10 +101,12 @@ static void look(struct host *host, unsigned index, bool turns)
                 (void)pace_wish(&host->pace, now, true);
                 if (!pace_asks(&host->pace, now))
                         return;
+                n_readings++;
                 const struct pace_reading reading = read_pace(host->redis);
                 if (!pace_read(&host->pace, &reading, (uint32_t)random() << 1, now))
                         return;
         }
+        n_walks++;
         walk(host->redis, index);
         if (host->walked_at == 0)
                 host->walked_at = now_usec();
@@ -155,7 +159,7 @@ int main(int argc, char **argv)
                         printf("%llu\n", (unsigned long long)(hosts[i].walked_at - begun));
                 redisFree(hosts[i].redis);
         }
-        fprintf(stderr, "played\n");
+        fprintf(stderr, "%u walks, %u readings\n", n_walks, n_readings);
         free(hosts);
         return EXIT_SUCCESS;
 }

@@ -24,7 +24,7 @@ start_guarded_redis() {
         port=$(unused_port ::1)
         printf '%s\n' 'bind ::1' "port $port" "unixsocket $folder/redis.sock" "dir $folder" 'save ""' \
                 "user worker on >$secret ~* &* +@all" \
-                "user watcher on >$secret ~processes ~*:* +exists +hmget +sscan +ping +select" \
+                "user watcher on >$secret ~processes ~*:* +exists +hmget +sscan +ping +select +scard +info +client|tracking" \
                 'user admin on >adm1n ~* &* +@all' 'user default off' >"$folder/redis.conf"
         launch redis redis-server "$folder/redis.conf"
         redis_pid=$!
@@ -125,7 +125,7 @@ open_redis() { # NAME
         declare -g "${1}_pid=$!"
 }
 # Connections that ask as sqmgr does, and no stub.
-askers() { redis-cli -s "$folder/$1.sock" client list | grep -cE 'cmd=(hmget|sscan|exists) '; } # NAME
+askers() { redis-cli -s "$folder/$1.sock" client list | grep -cE 'cmd=(hmget|sscan|exists|client.tracking) '; } # NAME
 
 @test "fleets with one Redis share a connection; one with its own fares without the others" {
         open_redis a
