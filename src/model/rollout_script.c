@@ -196,7 +196,9 @@ const char rollout_script[] =
         "  for _, name in ipairs(rolling) do owners[name] = owner(name) end\n"
         /* What is waited for is so in the new one, too; and where Redis has lost an epoch, who still rolls for that
          * has a lease to say so. */
-        "  local taken, from = get('taken'), given == known + 1 and get('from') or text(now + LEASE)\n"
+        "  local taken, from = tonumber(get('taken')) or 0, tonumber(get('from')) or 0\n"
+        "  if not (taken <= now) then taken = 0 end\n"
+        "  if given ~= known + 1 then from = now + LEASE elseif not (from <= now + LEASE) then from = 0 end\n"
         "  r('DEL', states, hosts, epoch)\n"
         "  for name, its in pairs(owners) do\n"
         "    r('ZADD', states, WAITING, name)\n"
@@ -208,7 +210,8 @@ const char rollout_script[] =
         "  local most = share and math.ceil(share * #members / 100) or whole(ARGV[6])\n"
         "  r('HSET', epoch, 'number', count(given), 'id', id, 'state', 'running', 'by', host, 'at', text(now),\n"
         "    'asked', ARGV[6], 'hosts', count(math.max(most, 1)), 'canary', ARGV[7], 'failures', ARGV[8],\n"
-        "    'release', ARGV[9], 'mac', ARGV[10], 'taken', taken, 'from', from)\n"
+        "    'release', ARGV[9], 'mac', ARGV[10], 'taken', text(taken),\n"
+        "    'from', text(from))\n"
         "  return reply('ok')\n"
         "end\n"
         "if given ~= known or id ~= known_id then return reply('old') end\n"

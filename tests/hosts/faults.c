@@ -51,7 +51,7 @@ static void forge(struct group_sim *sim)
 
         sim->forged = true;
         sim->n_forged++;
-        switch (rng_range(&sim->rng, 0, 5)) {
+        switch (rng_range(&sim->rng, 0, 6)) {
         case 0:
                 number_text(sim->redis.n_calls + rng_range(&sim->rng, 1, 100), text);
                 keys_put(keys, KEY_EPOCH, "number", text, 0);
@@ -71,6 +71,9 @@ static void forge(struct group_sim *sim)
         case 4:
                 for (unsigned i = KEY_HOSTS; host && i < ROLLOUT_SCRIPT_KEYS; i++)
                         keys_remove(keys, i, host->name);
+                break;
+        case 5:
+                keys_put(keys, KEY_EPOCH, rng_chance(&sim->rng, 500) ? "taken" : "from", "nan", 0);
                 break;
         default:
                 for (unsigned i = 0; i < 8; i++) {
