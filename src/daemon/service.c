@@ -51,7 +51,7 @@ static void on_control_doctor(void *userdata, struct call *call)
 {
         const struct service *service = userdata;
 
-        doctor_request(service->keeper, &service->readers, call);
+        doctor_request(service->keeper, &service->readers, service->groups, call);
 }
 
 static size_t on_control_redis(void *userdata, struct status_redis *entries, size_t max)

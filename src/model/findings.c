@@ -119,6 +119,25 @@ static void check_persistence(struct findings *findings, const struct doctor_red
                 add(findings, FINDING_OK, about, NULL, "it writes snapshots to disk (save %s)", redis->save);
 }
 
+/* What the restarts of many hosts stand on. */
+static void check_group(struct findings *findings, const struct doctor_redis *redis, const char *about)
+{
+        char cluster[8], replicas[16];
+
+        info_value(redis->info, "cluster_enabled", cluster, sizeof(cluster));
+        info_value(redis->info, "connected_slaves", replicas, sizeof(replicas));
+        if (strcmp(cluster, "1") == 0)
+                add(findings, FINDING_PROBLEM, about, "use a Redis without it, with Sentinels for a failover",
+                    "restarts of many hosts (rollout_group) do not work on Redis Cluster");
+        else if (strtoul(replicas, NULL, 10) > 0 && redis->min_replicas &&
+                 strcmp(redis->min_replicas, "0") == 0)
+                add(findings, FINDING_WARNING, about,
+                    "set min-replicas-to-write to 1, where losing jobs at a failover is worse than taking "
+                    "none while no replica is there",
+                    "a master that is cut off from its replicas goes on to take writes, which a failover "
+                    "undoes: of jobs, and of one turn in a restart of many hosts");
+}
+
 void doctor_redis(struct findings *findings, const struct doctor_redis *redis)
 {
         char about[300];
@@ -142,6 +161,22 @@ void doctor_redis(struct findings *findings, const struct doctor_redis *redis)
         }
         check_eviction(findings, about, redis->info);
         check_persistence(findings, redis, about);
+        if (redis->has_group)
+                check_group(findings, redis, about);
+}
+
+void doctor_group(struct findings *findings, const struct fleet *fleet, const char *trouble)
+{
+        const char *group = fleet->settings->rollout_group;
+        char about[FLEET_NAME_MAX + 16];
+
+        snprintf(about, sizeof(about), "fleet '%s'", fleet->settings->name);
+        if (trouble[0] != '\0')
+                add(findings, FINDING_PROBLEM, about, "see sqmgr-rollout(7)",
+                    "this host takes no part in restarts of group '%s': %s", group, trouble);
+        else
+                add(findings, FINDING_OK, about, NULL, "this host takes part in restarts of group '%s'",
+                    group);
 }
 
 /* Who sees how things stand without a right to change them. */

@@ -32,7 +32,9 @@ struct doctor_redis {
         const char *info_error;
         const char *save; /* of CONFIG GET save; NULL: it refuses, as config_error says */
         const char *config_error;
-        const char *left_out; /* a question that is, since its reply was too large; NULL: none */
+        bool has_group;           /* a fleet of it has a rollout_group */
+        const char *min_replicas; /* of CONFIG GET min-replicas-to-write; NULL: not known */
+        const char *left_out;     /* a question that is, since its reply was too large; NULL: none */
         size_t n_left_out;
 };
 void doctor_redis(struct findings *findings, const struct doctor_redis *redis);
@@ -57,6 +59,8 @@ struct doctor_worker {
         char version[32];     /* "": not known */
         bool other_namespace; /* of pids, than ours */
 };
+/* Of a fleet with rollout_group. trouble: why this host takes no part; "": it does. */
+void doctor_group(struct findings *findings, const struct fleet *fleet, const char *trouble);
 /* workers: those of the fleet that live. */
 void doctor_fleet(struct findings *findings, const struct doctor_machine *machine, const struct fleet *fleet,
                   const struct doctor_worker *workers, size_t n_workers, usec_t now);

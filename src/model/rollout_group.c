@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What this host does in a rollout over many hosts; see the header. */
 #include "model/rollout_group.h"
+#include "base/parse.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -87,6 +88,34 @@ const char *rollout_group_trouble_text(const struct rollout_group *group, const 
         return text;
 }
 
+static bool may_begin(const struct rollout_group *group, usec_t now)
+{
+        return group->trusted || group->began_at == 0 || now >= usec_add(group->began_at, ROLLOUT_PAUSE_USEC);
+}
+
+const char *rollout_group_pause_text(const struct rollout_group *group, usec_t now, char *text, size_t size)
+{
+        char span[FORMAT_MAX];
+        usec_t until =
+                MAX(group->hold_until, may_begin(group, now) ? 0 : group->began_at + ROLLOUT_PAUSE_USEC);
+
+        text[0] = '\0';
+        if (group->state != EPOCH_RUNNING || group->turn != HOST_TURN_WAITING || now >= until)
+                return text;
+        format_duration(until - now, span, sizeof(span));
+        if (may_begin(group, now))
+                snprintf(text, size,
+                         "this host begins no turn for another %s: hosts that Redis may have forgotten have "
+                         "so long to say that they restart",
+                         span);
+        else
+                snprintf(text, size,
+                         "this host begins no turn for another %s, since it has restarted just now and does "
+                         "not know who orders this: with rollout_key_file, or ordered here, it would",
+                         span);
+        return text;
+}
+
 static void hold(struct rollout_group *group, usec_t now)
 {
         group->hold_until = MAX(group->hold_until, usec_add(now, LEASE_USEC));
@@ -124,11 +153,6 @@ bool rollout_group_is_due(const struct rollout_group *group, uint64_t number, co
         return group->asked_at == 0 || now >= usec_add(group->asked_at, IDLE_USEC) || !is_settled(group) ||
                state == EPOCH_RUNNING || state == EPOCH_HALTED ||
                (number > 0 && !is_known(group, number, id)) || state != group->state;
-}
-
-static bool may_begin(const struct rollout_group *group, usec_t now)
-{
-        return group->trusted || group->began_at == 0 || now >= usec_add(group->began_at, ROLLOUT_PAUSE_USEC);
 }
 
 static bool is_held(enum host_turn turn)

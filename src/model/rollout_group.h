@@ -68,6 +68,7 @@ struct rollout_group {
         uint32_t canary_seconds;           /* the same */
         enum rollout_trouble trouble;
         bool said_draining; /* with that word */
+        bool refused;       /* Redis does not answer the script: set by who asks it */
         bool draining;      /* of a fleet that is done, old workers are left */
 };
 
@@ -94,6 +95,8 @@ uint64_t rollout_group_next(const struct rollout_group *group, const struct roll
 
 /* What an earlier sqmgr knew, of which what Redis said does not count any more. */
 struct rollout_group rollout_group_continue(const struct rollout_group *before);
+/* Why it begins no turn yet, though the epoch runs; "": it may. Returns text. */
+const char *rollout_group_pause_text(const struct rollout_group *group, usec_t now, char *text, size_t size);
 /* Why it takes no part, a sentence; "": it does. reply: the last answer. Returns text. */
 const char *rollout_group_trouble_text(const struct rollout_group *group, const struct rollout_reply *reply,
                                        const char *host, char *text, size_t size);

@@ -219,7 +219,12 @@ static int parse_share(const struct settings_key *key, const char *text, struct 
 
         if (length < sizeof(digits))
                 memcpy(digits, text, length);
-        if ((!percent && text[length] != '\0') || parse_unsigned(digits, 0, (uint64_t)key->max, &value) < 0)
+        bool good = (percent || text[length] == '\0') &&
+                    parse_unsigned(digits, (uint64_t)key->min, (uint64_t)key->max, &value) == 0;
+        if (!good && key->min > 0)
+                return refuse(why, "must be a number (2) or a share (10%%), from %" PRId64 " to %" PRId64,
+                              key->min, key->max);
+        if (!good)
                 return refuse(
                         why,
                         "must be a number of workers (2) or a share of the count (50%%), at most %" PRId64,

@@ -30,6 +30,7 @@ END
 
 # As that host; its pid is in $folder/NAME.pid.
 start_host() { # NAME
+        # shellcheck disable=SC2016
         launch "sqmgr-$1" unshare --uts sh -c 'hostname "$0"; exec sqmgr -c "$1"' "$1" "$folder/$1.ini"
         echo $! >"$folder/$1.pid"
         wait_until 20 on "$1" sqmgrctl ping
@@ -51,3 +52,181 @@ ask() { # NAME METHOD PARAMETERS
 begin() { ask "$1" RestartEverywhere '{"fleet":"default"}'; }
 rollout() { ask "$1" GetRollouts '{}' | jq ".rollouts[0]"; }
 rollout_is() { rollout "$1" | jq -e "$2" >/dev/null; }
+
+configure_hosts() { # NAME...: each with the lines that come on standard input
+        local lines name
+        lines=$(cat)
+        for name; do
+                configure_host "$name" <<<"$lines"
+        done
+}
+start_hosts() { # NAME...
+        local name
+        for name; do
+                start_host "$name"
+        done
+        wait_until 20 rollout_is "$1" ".hosts | length == $#"
+}
+host_is() { rollout_is "$1" ".hosts[] | select(.host == \"$2\") | $3"; } # NAME HOST CONDITION
+generation_is() { [ "$(on "$1" fleet .generation)" = "$2" ]; }           # NAME NUMBER
+is_begun() { [ "$(begin "$1" | jq -r .group)" = g ]; }                   # NAME
+all_ready() { # NAME...
+        local name
+        for name; do
+                wait_until 30 on "$name" ready 2
+        done
+}
+
+# `BEGIN END NAME` of each turn that is over, as the events tell it, in their order.
+turns() { # NAME...
+        local name
+        for name; do
+                ask "$name" GetEvents '{}' | jq -r --arg name "$name" '[.events[] |
+                        select(.event == "group-turn" or .event == "group-turn-done").at] | "\(.[0]) \(.[1]) \($name)"'
+        done | sort -n
+}
+
+kill_host() { # NAME
+        local pid
+        pid=$(ask "$1" GetStatus '{}' | jq .pid)
+        kill -KILL "$pid"
+        wait_until 10 not alive "$pid"
+}
+
+@test "one host after another; a release that does not boot halts the rest, one that has not arrived is not begun" {
+        start_redis
+        mkdir -p releases/1 releases/2
+        ln -s releases/2 current
+        # With a key, who ordered it is known, and no host waits between two restarts.
+        (umask 077 && openssl rand -hex 32 >key)
+        configure_hosts a b c <<END
+active_process_count = 2
+directory = $folder/current
+rollout_group = g
+rollout_key_file = $folder/key
+END
+        start_hosts a b c
+        all_ready a b c
+
+        run ask a RestartEverywhere '{"fleet":"default","release":"releases/2"}'
+        [ "$(jq -c . <<<"$output")" = '{"epoch":1,"group":"g"}' ]
+        rollout_is b '.state == "running" and .epoch == 1 and .began_by == "a" and .release == "releases/2"'
+        wait_until 90 rollout_is c '.state == "done"'
+        rollout_is a '[.hosts[].host] == ["a", "b", "c"] and all(.hosts[]; .state == "done")'
+        wait_until 30 rollout_is a 'all(.hosts[]; .drained)'
+        for host in a b c; do
+                generation_is "$host" 2
+        done
+        turns a b c
+        turns a b c | awk 'NF != 3 || $1 < last { bad = 1 } { last = $2 } END { exit bad || NR != 3 }'
+
+        # Nobody has waited for its turn meanwhile: the first one finds that it boots no worker.
+        touch a.steer/fail b.steer/fail c.steer/fail
+        is_begun b
+        wait_until 90 rollout_is a '.state == "halted"'
+        rollout_is a '[.hosts[] | select(.state == "failed")] | length == 1'
+        rollout_is a '[.hosts[] | select(.state == "waiting")] | length == 2'
+        error=$(rollout a | jq -r .error)
+        echo "# $error" >&3
+        [[ $error =~ ^[abc]:\ 3\ new\ workers\ in\ a\ row\ failed ]]
+        [[ $error != *"last lines"* ]]
+        rm a.steer/fail b.steer/fail c.steer/fail
+
+        # It has halted for all: what would have begun next is there, and had its chance to.
+        [ "$(ask c AbortEverywhere '{"fleet":"default"}')" = '{"aborted":true}' ]
+        [ "$(ask c AbortEverywhere '{"fleet":"default"}')" = '{"aborted":false}' ]
+        rollout_is b '.state == "aborted" and .error == "c asked for it"'
+        rollout_is b '[.hosts[] | select(.state == "waiting")] | length == 2'
+
+        # The code of this one is on no host.
+        before=$(for host in a b c; do on "$host" fleet .generation; done)
+        ask a RestartEverywhere '{"fleet":"default","release":"releases/3"}'
+        wait_until 90 rollout_is a '.state == "halted"'
+        rollout a | jq -r .error | grep -F "which does not end in 'releases/3'"
+        [ "$(for host in a b c; do on "$host" fleet .generation; done)" = "$before" ]
+
+        # And the next one works.
+        ask a RestartEverywhere '{"fleet":"default","release":"2"}'
+        wait_until 90 rollout_is a '.state == "done" and .epoch == 4'
+}
+
+@test "a host that is killed in its turn goes on with it, one that is gone is forgotten, a Redis that forgets is told of" {
+        start_redis
+        configure_hosts a b <<END
+active_process_count = 2
+ready_after = 4s
+rollout_group = g
+END
+        sed -i '/^ready_after = 500ms/d' a.ini b.ini
+        start_hosts a b
+        is_begun a
+        wait_until 90 rollout_is a 'any(.hosts[]; .state == "rolling")'
+        first=$(rollout a | jq -r '.hosts[] | select(.state == "rolling").host')
+        second=$([ "$first" = a ] && echo b || echo a)
+        wait_until 20 generation_is "$first" 2
+        before=$(on "$first" worker_pids)
+        kill_host "$first"
+        start_host "$first"
+        # The same workers, the same turn.
+        for pid in $before; do
+                [[ " $(on "$first" worker_pids) " == *" $pid "* ]] || gone "$pid"
+        done
+        wait_until 60 host_is "$second" "$first" '.state == "done"'
+        generation_is "$first" 2
+        # The second one takes its own, and goes on with it as another program takes the place of its sqmgr.
+        wait_until 60 host_is "$first" "$second" '.state == "rolling"'
+        wait_until 20 generation_is "$second" 2
+        on "$second" sqmgrctl reexec
+        wait_until 60 rollout_is "$first" '.state == "done"'
+
+        # An abort is one for whose turn it is, too; it was ordered on this host, which need not wait for that.
+        is_begun a
+        wait_until 60 host_is a a '.state == "rolling"'
+        wait_until 20 generation_is a 3
+        [ "$(ask b AbortEverywhere '{"fleet":"default"}')" = '{"aborted":true}' ]
+        wait_until 20 on a fleet_is '.rollout.state == "aborted" and (.rollout.error | contains("b asked for it"))'
+        generation_is b 2
+
+        # Nobody knows of an epoch any more.
+        redis flushall >&2
+        wait_until 30 rollout_is a '.trouble != null and (.trouble | contains("has lost epoch 2"))'
+        wait_until 30 rollout_is b '.trouble != null'
+        ask a GetEvents '{}' | jq -e 'any(.events[]; .event == "group-trouble")'
+        kill_host b
+        is_begun a
+        wait_until 90 rollout_is a '.state == "done" or any(.hosts[]; .state == "done")'
+        rollout_is a '.epoch == 3 and .trouble == null'
+        # Who was flushed is no member before it has spoken again: it did, before it was killed.
+        rollout_is a '.state == "running" and any(.hosts[]; .host == "b" and .state == "waiting")'
+        run ask a ForgetHost '{"fleet":"default","host":"x"}'
+        [[ $output == *"host 'x' is not in the group"* ]]
+        [ "$(ask a ForgetHost '{"fleet":"default","host":"b"}')" = '{}' ]
+        wait_until 20 rollout_is a '.state == "done" and .left == ["b"]'
+}
+
+@test "without rollout_group nothing is asked of Redis, and orders say what is missing" {
+        start_redis
+        configure_host a <<<'active_process_count = 1'
+        start_host a
+        wait_until 20 on a ready 1
+        for method in RestartEverywhere AbortEverywhere; do
+                run ask a "$method" '{"fleet":"default"}'
+                [[ $output == *"fleet 'default' has no rollout_group: set one"* ]]
+        done
+        [ "$(ask a GetRollouts '{}')" = '{"rollouts":[]}' ]
+        [ -z "$(redis keys 'sqmgr:*')" ]
+        run redis info commandstats
+        [[ $output != *cmdstat_eval* ]]
+
+        # It joins by a reload, and leaves by one.
+        sed -i '$a rollout_group = g' a.ini
+        on a sqmgrctl reload
+        wait_until 20 rollout_is a '.hosts[0].host == "a"'
+        on a fleet_is '.rollout_group == "g"'
+        is_begun a
+        sed -i '/^rollout_group/d' a.ini
+        on a sqmgrctl reload
+        [ "$(ask a GetRollouts '{}')" = '{"rollouts":[]}' ]
+        left() { [ "$(redis zcard sqmgr:rollout:g:seen)" = 0 ]; }
+        wait_until 20 left
+}

@@ -292,6 +292,40 @@ START_TEST(reads_the_password_file)
 }
 END_TEST
 
+static void assert_key(const char *content, const char *key, const char *error)
+{
+        const struct settings_surroundings *surroundings = geteuid() == 0 ? &as_root : &as_user;
+        _cleanup_free_ char *text = NULL;
+        char lines[512], expected[512] = "";
+
+        unit_write_file(dir, "key", content);
+        snprintf(lines, sizeof(lines), FLEET "%srollout_group = g\nrollout_key_file = %s/key\n",
+                 geteuid() == 0 ? "user = root\n" : "", dir);
+        write_bytes(lines, strlen(lines));
+        _cleanup_settings_ struct settings *settings = load(surroundings, &text);
+        if (error)
+                snprintf(expected, sizeof(expected), "rollout_key_file %s/key: %s\n", dir, error);
+        ck_assert_msg(!error == (text[0] == '\0') && strstr(text, expected), "%s", text);
+        if (key)
+                ck_assert_str_eq(settings->fleets[0]->rollout_key, key);
+}
+
+START_TEST(reads_the_key_of_a_group)
+{
+        assert_key("0123456789abcdef0123456789abcdef\nmore\n", "0123456789abcdef0123456789abcdef", NULL);
+        assert_key("0123456789abcdef0123456789abcde\n", NULL,
+                   "its first line has fewer than 32 bytes: make a key, as with 'openssl rand -hex 32'");
+        assert_key("\n", NULL, "its first line is empty: put the key there");
+        if (geteuid() != 0)
+                return;
+        char path[256];
+        snprintf(path, sizeof(path), "%s/key", dir);
+        ck_assert_int_eq(chmod(path, 0602), 0);
+        assert_key("0123456789abcdef0123456789abcdef\n", NULL,
+                   "its mode 0602 lets others than root write it: chmod it to 0600");
+}
+END_TEST
+
 START_TEST(refuses_a_bad_password_file)
 {
         char path[256], expected[512];
@@ -668,6 +702,7 @@ int main(void)
         tcase_add_test(tests, says_what_it_cannot_open);
         tcase_add_test(tests, trusts_only_files_of_root);
         tcase_add_loop_test(tests, reads_the_password_file, 0, ELEMENTSOF(password_cases));
+        tcase_add_test(tests, reads_the_key_of_a_group);
         tcase_add_test(tests, refuses_a_bad_password_file);
         tcase_add_test(tests, refuses_a_password_file_by_a_link_of_others);
         tcase_add_test(tests, refuses_a_place_that_others_may_write_to);

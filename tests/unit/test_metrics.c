@@ -88,6 +88,29 @@ static void assert_has(const char *text, const char *line)
         ck_abort_msg("'%s' is missing in:\n%s", line, text);
 }
 
+START_TEST(of_a_group_it_tells_this_hosts_part_and_without_one_nothing)
+{
+        struct fleet_settings with = *fleet->settings;
+        const struct fleet_settings *without = fleet->settings;
+
+        _cleanup_free_ char *before = render();
+        ck_assert_ptr_null(strstr(before, "sqmgr_group"));
+        with.rollout_group = (char *)"g";
+        fleet->settings = &with;
+        fleet->group.number = 7;
+        fleet->group.state = EPOCH_HALTED;
+        fleet->group.turn = HOST_TURN_FAILED;
+        fleet->group.trouble = ROLLOUT_TROUBLE_TAKEN;
+        _cleanup_free_ char *text = render();
+        fleet->settings = without;
+        assert_has(text, "sqmgr_group_epoch{fleet=\"default\",group=\"g\"} 7");
+        assert_has(text, "sqmgr_group_state{fleet=\"default\",group=\"g\",state=\"halted\"} 1");
+        assert_has(text, "sqmgr_group_state{fleet=\"default\",group=\"g\",state=\"running\"} 0");
+        assert_has(text, "sqmgr_group_turn{fleet=\"default\",group=\"g\",state=\"failed\"} 1");
+        assert_has(text, "sqmgr_group_trouble{fleet=\"default\",group=\"g\"} 1");
+}
+END_TEST
+
 START_TEST(tells_what_the_model_holds)
 {
         struct heartbeat beat = {.beat_usec = 5, .busy = 2, .concurrency = 5};
@@ -274,6 +297,7 @@ int main(void)
 
         tcase_add_checked_fixture(tests, setup, teardown);
         tcase_add_test(tests, tells_what_the_model_holds);
+        tcase_add_test(tests, of_a_group_it_tells_this_hosts_part_and_without_one_nothing);
         tcase_add_test(tests, what_is_not_set_or_not_known_has_no_number);
         tcase_add_test(tests, culprits_are_counted_by_class_and_no_more_classes_than_have_room);
         tcase_add_test(tests, counters_outlive_the_events_they_count);

@@ -84,7 +84,9 @@ static usec_t on_now(void *userdata _unused_)
 
 static void setup(void)
 {
+        static struct groups groups;
         struct control_host host = {
+                .groups = &groups,
                 .version = "1.2.3",
                 .started_at = T0,
                 .ticks = &ticks,

@@ -12,6 +12,8 @@ static sd_event *event;
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static char path[64], log_path[64];
 static struct reloader reloader;
+static struct keeper keeper;
+static struct groups groups;
 static char **lines;
 
 static void setup(void)
@@ -22,7 +24,10 @@ static void setup(void)
         snprintf(log_path, sizeof(log_path), "%s/log", dir);
         ck_assert_int_ge(sd_event_new(&event), 0);
         crew_start(event, BEFORE);
-        reloader = (struct reloader){.config_path = path, .settings = crew_settings, .links = &crew.links};
+        keeper = (struct keeper){.crew = &crew};
+        groups = (struct groups){.keeper = &keeper};
+        reloader = (struct reloader){
+                .config_path = path, .settings = crew_settings, .links = &crew.links, .groups = &groups};
         lines = NULL;
         while (sd_event_run(event, 0) > 0)
                 ;
@@ -31,11 +36,42 @@ static void setup(void)
 static void teardown(void)
 {
         words_free(lines);
+        groups_end(&groups);
         crew_settings = reloader.settings;
         crew_end();
         event = sd_event_unref(event);
         unit_remove_tree(dir);
 }
+
+static int reload(const char *text);
+
+START_TEST(a_fleet_joins_a_group_changes_it_and_leaves)
+{
+        char text[512];
+
+        const struct fleet *web = world_fleet(crew_world, "web");
+        ck_assert_ptr_nonnull(web);
+        ck_assert_ptr_null(groups_find(&groups, web));
+        for (unsigned i = 0; i < 2; i++) {
+                snprintf(text, sizeof(text), BEFORE "rollout_group=%s\n", i == 0 ? "g" : "h");
+                words_free(lines);
+                lines = NULL;
+                ck_assert_int_eq(reload(text), 0);
+                const struct host_group *group = groups_find(&groups, web);
+                ck_assert_ptr_nonnull(group);
+                ck_assert_str_eq(group->name, i == 0 ? "g" : "h");
+                ck_assert_ptr_null(group->next);
+                /* What it knows is of this group. */
+                ck_assert_uint_eq(web->group.number, 0);
+                world_fleet(crew_world, "web")->group.number = 7;
+        }
+        words_free(lines);
+        lines = NULL;
+        ck_assert_int_eq(reload(BEFORE), 0);
+        ck_assert_ptr_null(groups.first);
+        ck_assert_uint_eq(web->group.number, 0);
+}
+END_TEST
 
 static int reload(const char *text)
 {
@@ -179,6 +215,7 @@ int main(void)
         tcase_add_test(cases, a_file_that_says_the_same_changes_nothing);
         tcase_add_test(cases, what_does_not_reach_all_says_so);
         tcase_add_test(cases, fleets_come_and_go);
+        tcase_add_test(cases, a_fleet_joins_a_group_changes_it_and_leaves);
         tcase_add_loop_test(cases, a_file_with_anything_wrong_is_refused_whole, 0, ELEMENTSOF(bad));
         tcase_add_test(cases, a_file_that_is_not_there_is_refused);
         tcase_add_test(cases, the_log_tells_what_a_signal_has_changed);

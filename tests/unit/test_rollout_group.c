@@ -386,6 +386,71 @@ START_TEST(asks_the_script_once_a_minute_while_nothing_runs)
 }
 END_TEST
 
+static const char *trouble(void)
+{
+        static char text[512];
+
+        return rollout_group_trouble_text(&group, &reply, "h", text, sizeof(text));
+}
+
+START_TEST(why_it_takes_no_part_is_a_sentence)
+{
+        static const char *const expected[] = {
+                [ROLLOUT_TROUBLE_NONE] = "",
+                [ROLLOUT_TROUBLE_LOST] = "Redis has lost epoch 1",
+                [ROLLOUT_TROUBLE_TAKEN] = "another machine speaks for host 'h'",
+                [ROLLOUT_TROUBLE_FULL] = "the group has 1024 hosts",
+                [ROLLOUT_TROUBLE_UNSEALED] = "epoch 1 in Redis was begun, or aborted, without the seal",
+                [ROLLOUT_TROUBLE_FORGED] = "Redis shows epoch 1, up to which nobody has counted",
+        };
+
+        take_turn();
+        for (unsigned i = 0; i < _ROLLOUT_TROUBLE_MAX; i++) {
+                group.trouble = (enum rollout_trouble)i;
+                ck_assert_msg(strncmp(trouble(), expected[i], strlen(expected[i])) == 0, "%s", trouble());
+                ck_assert_int_eq(trouble()[0] == '\0', i == ROLLOUT_TROUBLE_NONE);
+        }
+}
+END_TEST
+
+START_TEST(why_it_begins_no_turn_yet_is_a_sentence)
+{
+        char text[512];
+
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        ck_assert_str_eq(rollout_group_pause_text(&group, now, text, sizeof(text)), "");
+        rollout_group_observe_connection(&group, now);
+        rollout_group_pause_text(&group, now, text, sizeof(text));
+        ck_assert_ptr_nonnull(
+                strstr(text, "begins no turn for another 30s: hosts that Redis may have forgotten"));
+        now += LEASE;
+        take_turn();
+        finish(ROLLOUT_DONE, "");
+        other_epoch(2, "two");
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        rollout_group_pause_text(&group, now, text, sizeof(text));
+        ck_assert_ptr_nonnull(strstr(text, "for another 5min, since it has restarted just now"));
+        group.trusted = true;
+        ck_assert_str_eq(rollout_group_pause_text(&group, now, text, sizeof(text)), "");
+}
+END_TEST
+
+START_TEST(another_sqmgr_goes_on_with_what_it_knew_and_asks_anew)
+{
+        take_turn();
+        const struct rollout_group next = rollout_group_continue(&group);
+
+        ck_assert_uint_eq(next.number, 1);
+        ck_assert_str_eq(next.id, "one");
+        ck_assert_int_eq(next.turn, HOST_TURN_ROLLING);
+        ck_assert(next.begun);
+        ck_assert_uint_eq(next.began_at, group.began_at);
+        ck_assert_uint_eq(next.asked_at, 0);
+        ck_assert_int_eq(next.mine, HOST_TURN_NONE);
+        ck_assert_int_eq(next.state, EPOCH_NONE);
+}
+END_TEST
+
 START_TEST(each_word_has_a_name)
 {
         for (unsigned i = 0; i < _ROLLOUT_SAYS_MAX; i++)
@@ -399,6 +464,9 @@ int main(void)
         TCase *cases = tcase_create("rollout_group");
 
         tcase_add_checked_fixture(cases, setup, NULL);
+        tcase_add_test(cases, why_it_takes_no_part_is_a_sentence);
+        tcase_add_test(cases, why_it_begins_no_turn_yet_is_a_sentence);
+        tcase_add_test(cases, another_sqmgr_goes_on_with_what_it_knew_and_asks_anew);
         tcase_add_test(cases, restarts_once_in_its_turn_and_says_so);
         tcase_add_test(cases, says_that_it_is_done_again_once_it_has_drained);
         tcase_add_test(cases, what_its_own_restart_was_before_the_turn_tells_nothing);

@@ -50,6 +50,20 @@ START_TEST(strings_end_where_they_begin_to_quote)
 }
 END_TEST
 
+START_TEST(one_sentence_ends_there_too)
+{
+        char quotes[] = "x exited; its last lines: say \"it answers 'no'\"", plain[] = "x exited";
+        char refused[] = "Redis refuses: it answers 'NOPERM'";
+
+        withhold_end(quotes);
+        ck_assert_str_eq(quotes, "x exited");
+        withhold_end(plain);
+        ck_assert_str_eq(plain, "x exited");
+        withhold_end(refused);
+        ck_assert_str_eq(refused, "Redis refuses: it refuses");
+}
+END_TEST
+
 START_TEST(names_that_hold_a_phrase_are_found)
 {
         ck_assert(withhold_finds("low; its last lines: x"));
@@ -121,6 +135,7 @@ int main(void)
         TCase *tests = tcase_create("withhold");
 
         tcase_add_loop_test(tests, strings_end_where_they_begin_to_quote, 0, ELEMENTSOF(cases));
+        tcase_add_test(tests, one_sentence_ends_there_too);
         tcase_add_test(tests, names_that_hold_a_phrase_are_found);
         tcase_add_test(tests, what_is_left_of_any_message_is_one);
         suite_add_tcase(suite, tests);

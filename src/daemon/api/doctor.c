@@ -17,13 +17,16 @@
 /* What one Redis answered. */
 struct answers {
         char *url;
-        char *error, *info, *info_error, *save, *config_error, *left_out; /* as of struct doctor_redis */
+        char *error, *info, *info_error, *save, *config_error, *left_out,
+                *min_replicas; /* as of struct doctor_redis */
         size_t n_left_out;
+        bool has_group;
 };
 
 struct diagnosis {
         const struct keeper *keeper;
         struct doctor_readers readers;
+        const struct groups *groups;
         struct call *call;
         struct asks *asks;
         struct answers *answers;
@@ -31,7 +34,7 @@ struct diagnosis {
 };
 
 /* What each Redis is asked; the tag says which answers it is for, too. */
-enum question { QUESTION_INFO, QUESTION_SAVE, QUESTIONS };
+enum question { QUESTION_INFO, QUESTION_SAVE, QUESTION_REPLICAS, QUESTIONS };
 
 static void diagnosis_free(struct diagnosis *diagnosis)
 {
@@ -45,6 +48,7 @@ static void diagnosis_free(struct diagnosis *diagnosis)
                 free(answers->save);
                 free(answers->config_error);
                 free(answers->left_out);
+                free(answers->min_replicas);
         }
         free(diagnosis->answers);
         asks_free(diagnosis->asks);
@@ -180,11 +184,19 @@ static void finish(void *userdata)
                                                 .info_error = answers->info_error,
                                                 .save = answers->save,
                                                 .config_error = answers->config_error,
+                                                .has_group = answers->has_group,
+                                                .min_replicas = answers->min_replicas,
                                         });
         }
         doctor_machine(&findings, &machine, world, clock_now(CLOCK_MONOTONIC));
-        for (size_t i = 0; i < world->n_fleets; i++)
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                const struct host_group *group = groups_find(diagnosis->groups, world->fleets[i]);
+                char trouble[GROUP_ERROR_MAX];
+
                 findings.lost |= diagnose_fleet(&findings, &machine, world->fleets[i]) < 0;
+                if (group)
+                        doctor_group(&findings, world->fleets[i], group_trouble(group, trouble));
+        }
         server_reply(diagnosis->call, render(&findings), false);
         findings_clear(&findings);
         diagnosis_free(diagnosis);
@@ -215,6 +227,14 @@ static void on_save(struct answers *answers, const redisReply *reply)
                     reply->type == REDIS_REPLY_ERROR ? reply->str : "it has no such setting");
 }
 
+/* An older Redis has it by another name, and one that refuses CONFIG has said so. */
+static void on_replicas(struct answers *answers, const redisReply *reply)
+{
+        if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
+            reply->element[1]->type == REDIS_REPLY_STRING)
+                set(&answers->min_replicas, reply->element[1]->str);
+}
+
 static void on_reply(const redisReply *reply, size_t tag, void *userdata)
 {
         const struct diagnosis *diagnosis = userdata;
@@ -224,13 +244,16 @@ static void on_reply(const redisReply *reply, size_t tag, void *userdata)
                 set(&answers->error, "it went away or did not answer in time");
         else if (tag % QUESTIONS == QUESTION_INFO)
                 on_info(answers, reply);
-        else
+        else if (tag % QUESTIONS == QUESTION_SAVE)
                 on_save(answers, reply);
+        else
+                on_replicas(answers, reply);
 }
 
 static void ask_redis(struct diagnosis *diagnosis, size_t i, struct redis *redis)
 {
-        static const char *const info[] = {"INFO"}, *const save[] = {"CONFIG", "GET", "save"};
+        static const char *const info[] = {"INFO"}, *const save[] = {"CONFIG", "GET", "save"},
+                                 *const replicas[] = {"CONFIG", "GET", "min-replicas-to-write"};
         struct answers *answers = &diagnosis->answers[i];
         const char *error = redis_error(redis);
 
@@ -246,6 +269,9 @@ static void ask_redis(struct diagnosis *diagnosis, size_t i, struct redis *redis
         if (r == 0)
                 r = asks_add(diagnosis->asks, redis, i * QUESTIONS + QUESTION_SAVE, ELEMENTSOF(save), save,
                              NULL);
+        if (r == 0 && answers->has_group)
+                r = asks_add(diagnosis->asks, redis, i * QUESTIONS + QUESTION_REPLICAS, ELEMENTSOF(replicas),
+                             replicas, NULL);
         if (r < 0)
                 set(&answers->error, r == -ENOMEM ? "memory is short"
                                      : error      ? error
@@ -257,7 +283,8 @@ static void on_cancelled(struct call *call _unused_, void *userdata)
         diagnosis_free(userdata);
 }
 
-void doctor_request(const struct keeper *keeper, const struct doctor_readers *readers, struct call *call)
+void doctor_request(const struct keeper *keeper, const struct doctor_readers *readers,
+                    const struct groups *groups, struct call *call)
 {
         static const struct asks_ops ops = {.reply = on_reply, .done = finish};
         const struct links *links = &keeper->crew->links;
@@ -273,8 +300,12 @@ void doctor_request(const struct keeper *keeper, const struct doctor_readers *re
         }
         diagnosis->keeper = keeper;
         diagnosis->readers = *readers;
+        diagnosis->groups = groups;
         diagnosis->call = call;
         diagnosis->n_answers = links->n;
+        for (const struct host_group *group = groups->first; group; group = group->next)
+                for (size_t i = 0; i < links->n; i++)
+                        diagnosis->answers[i].has_group |= links->list[i] == group->fleet->link;
         for (size_t i = 0; i < links->n; i++)
                 ask_redis(diagnosis, i, links->list[i]->redis);
         if (asks_pending(diagnosis->asks) > 0)

@@ -286,6 +286,83 @@ static void put_rollouts(const struct metrics *metrics)
                                NULL);
 }
 
+static double value_turn(const struct rollout_group *rule, unsigned i)
+{
+        return rule->turn == (enum host_turn)i;
+}
+
+static double value_epoch_state(const struct rollout_group *rule, unsigned i)
+{
+        return rule->state == (enum epoch_state)i;
+}
+
+static const char *turn_name(unsigned i)
+{
+        return host_turn_name((enum host_turn)i);
+}
+
+static const char *epoch_name(unsigned i)
+{
+        return epoch_state_name((enum epoch_state)i);
+}
+
+static void put_group_states(const struct metrics *metrics, const char *name, const char *help, unsigned n,
+                             double (*value)(const struct rollout_group *rule, unsigned i),
+                             const char *(*state)(unsigned i))
+{
+        family(metrics, name, "gauge", help);
+        for (size_t i = 0; i < metrics->world->n_fleets; i++) {
+                const struct fleet *fleet = metrics->world->fleets[i];
+
+                for (unsigned j = 0; fleet->settings->rollout_group && j < n; j++)
+                        SAMPLE(metrics, name, value(&fleet->group, j), "fleet", fleet->settings->name,
+                               "group", fleet->settings->rollout_group, "state", state(j), NULL);
+        }
+}
+
+static double value_epoch(const struct rollout_group *rule)
+{
+        return (double)rule->number;
+}
+
+static double value_trouble(const struct rollout_group *rule)
+{
+        return rule->refused || rule->trouble != ROLLOUT_TROUBLE_NONE;
+}
+
+static void put_group(const struct metrics *metrics, const char *name, const char *help,
+                      double (*value)(const struct rollout_group *rule))
+{
+        family(metrics, name, "gauge", help);
+        for (size_t i = 0; i < metrics->world->n_fleets; i++) {
+                const struct fleet *fleet = metrics->world->fleets[i];
+
+                if (fleet->settings->rollout_group)
+                        SAMPLE(metrics, name, value(&fleet->group), "fleet", fleet->settings->name, "group",
+                               fleet->settings->rollout_group, NULL);
+        }
+}
+
+/* Of fleets that are restarted with other hosts; without any there is nothing to tell. */
+static void put_groups(const struct metrics *metrics)
+{
+        bool any = false;
+
+        for (size_t i = 0; i < metrics->world->n_fleets; i++)
+                if (metrics->world->fleets[i]->settings->rollout_group)
+                        any = true;
+        if (!any)
+                return;
+        put_group(metrics, "sqmgr_group_epoch",
+                  "Number of the last restart of all hosts of the fleet's group that this host knows.",
+                  value_epoch);
+        put_group_states(metrics, "sqmgr_group_state", "1 for the state of that restart.", _EPOCH_STATE_MAX,
+                         value_epoch_state, epoch_name);
+        put_group_states(metrics, "sqmgr_group_turn", "1 for the state of this host's turn in it.",
+                         _HOST_TURN_MAX, value_turn, turn_name);
+        put_group(metrics, "sqmgr_group_trouble", "1 where this host takes no part in it.", value_trouble);
+}
+
 static void put_states(const struct metrics *metrics)
 {
         family(metrics, "sqmgr_workers", "gauge", "Workers by state.");
@@ -535,6 +612,7 @@ static void put_all(const struct metrics *metrics, const struct status_info *inf
         put_fleet_info(metrics);
         put_orders(metrics);
         put_rollouts(metrics);
+        put_groups(metrics);
         put_states(metrics);
         put_workers(metrics, "sqmgr_worker_memory_bytes", "Memory that the worker holds.", value_memory);
         put_workers(metrics, "sqmgr_worker_busy_threads", "Jobs that the worker runs.", value_busy);

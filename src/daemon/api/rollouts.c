@@ -241,6 +241,8 @@ static json_t *render_group(const struct control *control, const struct host_gro
         const char *here = links_host_name(&control->host.groups->keeper->crew->links);
         char trouble[GROUP_ERROR_MAX];
 
+        if (group_trouble(group, trouble)[0] == '\0' && times)
+                rollout_group_pause_text(&group->fleet->group, now, trouble, sizeof(trouble));
         if (view->hosts)
                 epoch.age_usec += usec_sub(now, view->at);
         usec_t left = epoch.state == EPOCH_RUNNING && times
@@ -254,8 +256,8 @@ static json_t *render_group(const struct control *control, const struct host_gro
                                                                   : json_null(),
                          "left_seconds", left != USEC_INFINITY ? json_real(seconds(left)) : json_null(),
                          "hosts_at_once", varlink_text(epoch.asked), "began_by", varlink_text(epoch.by),
-                         "trouble", varlink_text(group_trouble(group, trouble)), "left",
-                         render_left(epoch.left), "hosts", render_hosts(view, here, times));
+                         "trouble", varlink_text(trouble), "left", render_left(epoch.left), "hosts",
+                         render_hosts(view, here, times));
 }
 
 /* That of a fleet by its name; NULL: it has none any more. */

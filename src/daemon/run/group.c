@@ -305,6 +305,7 @@ static void on_said(const struct rollout_answer *answer, void *userdata)
         const struct rollout_group before = *rule;
 
         group->asked = false;
+        rule->refused = !answer->reply;
         snprintf(group->error, sizeof(group->error), "%s", answer->error ?: "");
         if (answer->reply) {
                 group->last = *answer->reply;
@@ -367,6 +368,7 @@ static void on_glance(const struct rollout_answer *answer, void *userdata)
                 return;
         if (!reply) {
                 snprintf(group->error, sizeof(group->error), "%s", answer->error);
+                group->fleet->group.refused = true;
                 tell_trouble(group);
                 turn_arm(crew_of(group)->turn);
         } else if (rollout_group_is_due(&group->fleet->group, reply->number, reply->id, reply->state, now)) {

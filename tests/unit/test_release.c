@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of `release` in io/launch.h: whether the code of a release has arrived is looked for in a process. */
+#include "io/launch.h"
+#include "settings/settings.h"
+#include "unit.h"
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char dir[64], two[128], current[128];
+static struct fleet_settings fleet;
+
+static void setup(void)
+{
+        snprintf(dir, sizeof(dir), "/tmp/test_release.XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        snprintf(two, sizeof(two), "%s/two", dir);
+        snprintf(current, sizeof(current), "%s/current", dir);
+        ck_assert(mkdir(two, 0755) == 0 && symlink("two", current) == 0);
+        fleet = (struct fleet_settings){.name = (char *)"mail",
+                                        .umask = SETTINGS_UMASK_UNSET,
+                                        .nice = SETTINGS_NICE_UNSET,
+                                        .directory = current};
+}
+
+static void teardown(void)
+{
+        unit_remove_tree(dir);
+}
+
+/* error: NULL where it is there. */
+static void expect(const char *release, const char *error)
+{
+        char *environment[] = {NULL};
+        struct launch_request request = {.fleet = &fleet,
+                                         .index = 1,
+                                         .instance = "",
+                                         .base_environment = environment,
+                                         .release = release};
+        struct launch_report report = LAUNCH_REPORT_INIT;
+        struct launched launched;
+        int status;
+
+        ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &request.nofile), 0);
+        ck_assert_int_eq(launch_start(&request, &launched), 0);
+        while (report.outcome == LAUNCH_PENDING) {
+                struct pollfd poll_fd = {.fd = launched.report_fd, .events = POLLIN};
+
+                ck_assert_int_eq(poll(&poll_fd, 1, -1), 1);
+                ck_assert_int_eq(launch_report_read(launched.report_fd, &report), 0);
+        }
+        close(launched.report_fd);
+        ck_assert_int_eq(waitpid(launched.pid, &status, 0), launched.pid);
+        ck_assert_int_eq(status == 0, !error);
+        ck_assert_int_eq(report.outcome, error ? LAUNCH_FAILED : LAUNCH_RUNNING);
+        ck_assert_pstr_eq(report.error, error);
+        free(report.error);
+}
+
+START_TEST(it_is_where_the_directory_leads)
+{
+        expect("two", NULL);
+        expect("/two", NULL);
+        expect("two/", NULL);
+        expect(two, NULL);
+}
+END_TEST
+
+START_TEST(what_it_does_not_end_in_is_told)
+{
+        static const char *const others[] = {"wo", "one", "current", "/", "e/two"};
+        char expected[512];
+
+        for (size_t i = 0; i < ELEMENTSOF(others); i++) {
+                snprintf(expected, sizeof(expected), "directory '%s' is '%s', which does not end in '%s'",
+                         current, two, others[i]);
+                expect(others[i], expected);
+        }
+}
+END_TEST
+
+START_TEST(without_a_directory_it_is_nowhere)
+{
+        char expected[512];
+
+        fleet.directory = NULL;
+        expect("two", "release 'two' cannot be looked for: the fleet has no 'directory'");
+        fleet.directory = current;
+        ck_assert_int_eq(unlink(current), 0);
+        snprintf(expected, sizeof(expected), "cannot change to directory '%s': No such file or directory",
+                 current);
+        expect("two", expected);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("release");
+        TCase *cases = tcase_create("release");
+
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, it_is_where_the_directory_leads);
+        tcase_add_test(cases, what_it_does_not_end_in_is_told);
+        tcase_add_test(cases, without_a_directory_it_is_nowhere);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of the settings of a group of hosts that restart one after another. */
+#include "settings_text.h"
+#include "unit.h"
+
+static const struct {
+        const char *text, *errors;
+} bad[] = {
+        {"[fleet:a]\ncommand=run\nrollout_group=g h\nrollout_hosts=0\nrollout_failures=-1",
+         "f:3: fleet 'a': rollout_group = g h: a name has at most 64 letters, digits, dots, hyphens and "
+         "underscores\n"
+         "f:4: rollout_hosts = 0: must be a number (2) or a share (10%), from 1 to 1024\n"
+         "f:5: rollout_failures = -1: must be a number from 0 to 1024\n"},
+        {"[fleet]\nrollout_group=g\n[fleet:a]\ncommand=run\n[fleet:b]\ncommand=run",
+         "f:2: fleet 'b': rollout_group = g is that of fleet 'a', too: give each fleet a group of its own\n"},
+        {"[fleet:a]\ncommand=run\nframework=plain\nrollout_group=g",
+         "f:4: fleet 'a': 'rollout_group' is for heartbeats in Redis only, and this is 'plain'\n"},
+};
+
+START_TEST(what_cannot_be_a_group_is_refused)
+{
+        _cleanup_free_ char *errors = NULL;
+        _cleanup_settings_ struct settings *settings =
+                read_settings(&root_surroundings, bad[_i].text, &errors);
+
+        ck_assert_ptr_null(settings);
+        ck_assert_str_eq(errors, bad[_i].errors);
+}
+END_TEST
+
+START_TEST(a_group_is_inherited_by_who_can_have_one)
+{
+        _cleanup_settings_ struct settings *s = read_good(
+                "[fleet]\nrollout_group=g\nrollout_hosts=10%\nrollout_canary=5min\n[fleet:a]\ncommand=run\n"
+                "[fleet:b]\ncommand=run\nframework=plain");
+
+        ck_assert_str_eq(s->fleets[0]->rollout_group, "g");
+        ck_assert(s->fleets[0]->rollout_hosts.value == 10 && s->fleets[0]->rollout_hosts.percent);
+        ck_assert_uint_eq(s->fleets[0]->rollout_canary, 5 * USEC_PER_MIN);
+        ck_assert_ptr_null(s->fleets[1]->rollout_group);
+}
+END_TEST
+
+START_TEST(a_reload_changes_all_of_it_and_outdates_no_worker)
+{
+        _cleanup_settings_ struct settings *old = read_good("[fleet:a]\ncommand=run\nrollout_group=g");
+        _cleanup_settings_ struct settings *new =
+                read_good("[fleet:a]\ncommand=run\nrollout_group=h\nrollout_hosts=2\nrollout_failures="
+                          "1\nrollout_canary=1h");
+        _cleanup_settings_ struct settings *merged = NULL;
+        char text[NOTES_MAX] = "";
+
+        new->fleets[0]->rollout_key = strdup("secret");
+        ck_assert_int_eq(settings_diff(old, new, note_change, text), 4);
+        ck_assert_str_eq(text, "fleet:a rollout_group: g -> h\n"
+                               "fleet:a rollout_hosts: 1 -> 2\n"
+                               "fleet:a rollout_canary: none -> 1h\n"
+                               "fleet:a rollout_failures: 0 -> 1\n");
+        ck_assert_int_eq(settings_merge(old, new, &merged), 0);
+        ck_assert_str_eq(merged->fleets[0]->rollout_group, "h");
+        ck_assert_str_eq(merged->fleets[0]->rollout_key, "secret");
+        ck_assert_uint_eq(merged->fleets[0]->launch_hash, old->fleets[0]->launch_hash);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("settings_group");
+        TCase *cases = tcase_create("settings_group");
+
+        tcase_add_loop_test(cases, what_cannot_be_a_group_is_refused, 0, ELEMENTSOF(bad));
+        tcase_add_test(cases, a_group_is_inherited_by_who_can_have_one);
+        tcase_add_test(cases, a_reload_changes_all_of_it_and_outdates_no_worker);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}
