@@ -17,7 +17,7 @@
 
 #define LOOK_USEC        250000ULL
 #define WORKERS_OF_HOST  50
-#define NSEC_OF_IDENTITY 400
+#define NSEC_OF_IDENTITY 500
 
 struct host {
         redisContext *redis;

@@ -6,7 +6,7 @@
 #include "model/pace.h"
 #include "unit.h"
 
-#define NSEC  400
+#define NSEC  500
 #define FAST  (250 * USEC_PER_MSEC) /* between two looks */
 #define HOSTS 1000
 #define GAMES 3
@@ -30,10 +30,10 @@ START_TEST(a_gap_is_what_one_walk_of_each_takes_twenty_times)
         struct pace_reading one = reading(50000, 1), all = reading(50000, 1000), none = reading(0, 1000);
         struct pace_reading garbage = reading(UINT64_MAX, UINT64_MAX);
 
-        ck_assert_uint_eq(pace_gap(&one), 400 * USEC_PER_MSEC);
-        ck_assert_uint_eq(pace_gap(&all), 400 * USEC_PER_SEC);
+        ck_assert_uint_eq(pace_gap(&one), 500 * USEC_PER_MSEC);
+        ck_assert_uint_eq(pace_gap(&all), 500 * USEC_PER_SEC);
         one.walks = 2;
-        ck_assert_uint_eq(pace_gap(&one), 800 * USEC_PER_MSEC);
+        ck_assert_uint_eq(pace_gap(&one), USEC_PER_SEC);
         ck_assert_uint_eq(pace_gap(&none), 0);
         ck_assert_uint_eq(pace_gap(&garbage), PACE_GAP_MAX_USEC);
 }
@@ -41,7 +41,7 @@ END_TEST
 
 START_TEST(one_among_few_walks_at_once)
 {
-        struct pace_reading few = reading(400, 6);
+        struct pace_reading few = reading(300, 6);
 
         ck_assert(pace_wish(&pace, BEGIN, false));
         ck_assert(pace_asks(&pace, BEGIN));
@@ -56,7 +56,7 @@ END_TEST
 /* A wish that is given up and made again does not bring the next walk forward. */
 START_TEST(keeps_the_gap_to_its_last_walk)
 {
-        struct pace_reading few = reading(400, 6);
+        struct pace_reading few = reading(300, 6);
         usec_t gap = pace_gap(&few);
 
         ck_assert(pace_wish(&pace, BEGIN, false));
@@ -180,9 +180,9 @@ START_TEST(all_take_a_twentieth_whatever_their_number)
                 usec_t mean, last;
         } groups[] = {
                 {1, 50000, BEGIN, BEGIN},
-                {10, 50000, 4 * BEGIN, 10 * BEGIN},
-                {100, 50000, 30 * BEGIN, 75 * BEGIN},
-                {1000, 50000, 230 * BEGIN, 460 * BEGIN},
+                {10, 50000, 7 * BEGIN, 14 * BEGIN},
+                {100, 50000, 40 * BEGIN, 100 * BEGIN},
+                {1000, 50000, 300 * BEGIN, 600 * BEGIN},
                 {1000, 1000, 8 * BEGIN, 16 * BEGIN},
         };
         uint64_t share = (uint64_t)10 * 1000000000 / 20, sum = 0;

@@ -37,7 +37,7 @@ static bool take_beat(const redisReply *reply, struct heartbeat *ret, _unused_ s
 
 const struct beats_format native_beats = {
         .set_key = set_key,
-        .member_nsec = 400,
+        .member_nsec = 500,
         .identity_pattern = decode_host_pattern,
         .identity_parse = native_identity_parse,
         .ask_beat = ask_beat,

@@ -51,7 +51,7 @@ static void take_work_list(const redisReply *reply, struct heartbeat *beat)
 
 const struct beats_format resque_beats = {
         .set_key = set_key,
-        .member_nsec = 400,
+        .member_nsec = 500,
         .identity_pattern = decode_host_pattern,
         .identity_parse = resque_identity_parse,
         .ask_beat = ask_beat,

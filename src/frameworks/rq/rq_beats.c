@@ -92,7 +92,7 @@ static bool take_beat(const redisReply *reply, struct heartbeat *ret, struct bea
 
 const struct beats_format rq_beats = {
         .set_key = set_key,
-        .member_nsec = 1300,
+        .member_nsec = 1700,
         .ask_list = ask_list,
         .take_list = take_list,
         .identity_parse = rq_identity_parse,

@@ -94,7 +94,7 @@ static void take_work_list(const redisReply *reply, struct heartbeat *beat)
 
 const struct beats_format sidekiq_beats = {
         .set_key = set_key,
-        .member_nsec = 400,
+        .member_nsec = 500,
         .identity_pattern = decode_host_pattern,
         .identity_parse = sidekiq_identity_parse,
         .ask_beat = ask_beat,
