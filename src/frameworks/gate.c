@@ -27,24 +27,14 @@ bool gate_is_crowded(const struct gate *gate)
         return gate->pace.gap > PACE_CROWD_USEC;
 }
 
-/* Whether it is counted shows in the count. */
-static int have_counted(struct gate *gate, bool counted)
-{
-        const char *const on[] = {"CLIENT", "TRACKING", "ON", "OPTIN"};
-        const char *const off[] = {"CLIENT", "TRACKING", "OFF"};
-        int r = counted ? redis_command_forbiddable(gate->redis, NULL, NULL, ELEMENTSOF(on), on, NULL)
-                        : redis_command_forbiddable(gate->redis, NULL, NULL, ELEMENTSOF(off), off, NULL);
-
-        if (r == 0)
-                gate->counted = counted;
-        return r;
-}
-
 /* What cannot be sent is lost with the connection. */
 static void leave(struct gate *gate)
 {
+        const char *const off[] = {"CLIENT", "TRACKING", "OFF"};
+
         if (gate->counted)
-                (void)have_counted(gate, false);
+                (void)redis_command_forbiddable(gate->redis, NULL, NULL, ELEMENTSOF(off), off, NULL);
+        gate->counted = false;
 }
 
 bool gate_wish(struct gate *gate, usec_t now, bool may_find)
@@ -68,6 +58,20 @@ static bool is_refused(const redisReply *reply)
                (strncmp(reply->str, "NOPERM", 6) == 0 || strncmp(reply->str, "ERR", 3) == 0);
 }
 
+static void replied(struct gate *gate)
+{
+        if (--gate->pending == 0)
+                gate->callback(gate->open, gate->userdata);
+}
+
+static void on_counted(_unused_ struct redis *redis, const redisReply *reply, void *userdata)
+{
+        struct gate *gate = userdata;
+
+        gate->blind |= reply && is_refused(reply);
+        replied(gate);
+}
+
 static void on_members(_unused_ struct redis *redis, const redisReply *reply, void *userdata)
 {
         struct gate *gate = userdata;
@@ -76,8 +80,7 @@ static void on_members(_unused_ struct redis *redis, const redisReply *reply, vo
         if (gate->read)
                 gate->reading.members = (uint64_t)reply->integer;
         gate->blind |= reply && is_refused(reply);
-        if (gate->halved)
-                gate->callback(false, gate->userdata);
+        replied(gate);
 }
 
 /* Returns 0 where it is not told. */
@@ -102,26 +105,35 @@ static void on_walkers(_unused_ struct redis *redis, const redisReply *reply, vo
         gate->reading.walkers = reply ? count_walkers(reply) : 0;
         gate->blind |= reply && (is_refused(reply) ||
                                  (reply->type == REDIS_REPLY_STRING && gate->reading.walkers == 0));
-        bool open = reply && (gate->blind || (gate->read && gate->reading.walkers > 0 &&
-                                              pace_read(&gate->pace, &gate->reading, lot, now)));
-        gate->callback(open, gate->userdata);
+        gate->open = reply && (gate->blind || (gate->read && gate->reading.walkers > 0 &&
+                                               pace_read(&gate->pace, &gate->reading, lot, now)));
+        replied(gate);
+}
+
+static int send(struct gate *gate, redis_reply_fn callback, int argc, const char *const argv[])
+{
+        int r = redis_command_forbiddable(gate->redis, callback, gate, argc, argv, NULL);
+
+        gate->pending += r == 0;
+        return r;
 }
 
 int gate_ask(struct gate *gate, const char *set_key, unsigned walks)
 {
+        const char *const on[] = {"CLIENT", "TRACKING", "ON", "OPTIN"};
         const char *const members[] = {"SCARD", set_key};
         const char *const walkers[] = {"INFO", "clients"};
+        int r = 0;
 
         if (gate->blind)
                 return 1;
         gate->reading.walks = walks;
-        int r = gate->counted ? 0 : have_counted(gate, true);
-        if (r < 0)
-                return r;
-        r = redis_command_forbiddable(gate->redis, on_members, gate, ELEMENTSOF(members), members, NULL);
-        if (r < 0)
-                return r;
-        gate->halved = redis_command_forbiddable(gate->redis, on_walkers, gate, ELEMENTSOF(walkers), walkers,
-                                                 NULL) < 0;
-        return 0;
+        gate->read = gate->open = false;
+        if (!gate->counted)
+                gate->counted = (r = send(gate, on_counted, ELEMENTSOF(on), on)) == 0;
+        if (r == 0)
+                r = send(gate, on_members, ELEMENTSOF(members), members);
+        if (r == 0)
+                r = send(gate, on_walkers, ELEMENTSOF(walkers), walkers);
+        return gate->pending > 0 ? 0 : r;
 }

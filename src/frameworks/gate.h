@@ -20,7 +20,8 @@ struct gate {
         struct pace pace;
         struct pace_reading reading; /* under way */
         bool read;                   /* of it: the members are */
-        bool halved;                 /* of it: the second command could not be sent */
+        bool open;                   /* what it came to */
+        unsigned pending;            /* its commands without a reply */
         bool counted;                /* CLIENT TRACKING is on */
         bool blind;                  /* it does not tell */
 };

@@ -58,6 +58,6 @@ bool pace_read(struct pace *pace, const struct pace_reading *reading, uint32_t l
                 pace->walked_at = now;
         pace->gap = gap;
         pace->read_at = now;
-        pace->ask_at = usec_add(now, MIN(gap, PACE_ASK_USEC));
+        pace->ask_at = usec_add(now, MIN(gap, MAX(PACE_ASK_USEC, gap / 50)));
         return walks;
 }

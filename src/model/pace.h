@@ -18,7 +18,7 @@
 #define PACE_AT_ONCE_USEC (20 * USEC_PER_MSEC)
 /* With a gap beyond this there is a crowd: a walk is wished for only once there may be something to find. */
 #define PACE_CROWD_USEC (5 * USEC_PER_SEC)
-/* Who waits asks this often whether others have done with it. */
+/* Who waits asks this often whether others have done with it, or by a fiftieth of its gap. */
 #define PACE_ASK_USEC (5 * USEC_PER_SEC)
 /* No counts, however wrong, keep a host from walking for longer. */
 #define PACE_GAP_MAX_USEC (30 * USEC_PER_MIN)
