@@ -18,14 +18,14 @@
         ROW(quiet, "FLEET|WORKER", "no new jobs; a worker is replaced, a fleet is not", 1, 1, 0)             \
         ROW(stop, "FLEET", "stops the fleet's workers as their jobs are done", 1, 1, OPTION_FORCE)           \
         ROW(start, "FLEET", "brings a stopped or quieted fleet back", 1, 1, 0)                               \
-        ROW(scale, "FLEET N", "sets how many workers take jobs", 2, 2, 0)                                    \
+        ROW(scale, "FLEET N|auto", "sets how many workers take jobs", 2, 2, 0)                                    \
         ROW(events, "[FLEET...|WORKER]", "tells what has happened", 0, SIZE_MAX,                             \
             OPTION_FOLLOW | OPTION_LINES)                                                                    \
         ROW(jobs, "[FLEET...]", "shows the jobs that run now", 0, SIZE_MAX, 0)                               \
         ROW(queues, "", "shows what waits in Redis, and for how long", 0, 0, 0)                              \
         ROW(doctor, "", "checks Redis, the machine and the settings", 0, 0, 0)                               \
         ROW(metrics, "", "prints numbers as Prometheus reads them", 0, 0, 0)                                 \
-        ROW(why, "WORKER", "tells what happened to a worker, and why", 1, 1, 0)                              \
+        ROW(why, "FLEET|WORKER", "tells what happened to a worker, or why a fleet's count", 1, 1, 0)         \
         ROW(logs, "FLEET|WORKER", "shows what workers have written", 1, 1, OPTION_FOLLOW | OPTION_LINES)     \
         ROW(reload, "", "reads the configuration again, says what changed", 0, 0, 0)                         \
         ROW(reexec, "", "has the installed sqmgr take over from this one", 0, 0, 0)                          \

@@ -260,6 +260,7 @@ char *render_fleet_summary(json_t *fleet)
         static const char *const states[] = {"starting", "hung", "quiet", "stopping"};
         const char *state = reply_string(fleet, "state"), *ordered = reply_string(fleet, "state_text");
         const char *scaled = reply_string(fleet, "scaled_text");
+        json_t *scaling = json_object_get(fleet, "scaling");
         char memory[FORMAT_MAX], restart[REPLY_ROLLOUT_MAX], *text = NULL;
         size_t size;
         FILE *out = open_memstream(&text, &size);
@@ -274,7 +275,10 @@ char *render_fleet_summary(json_t *fleet)
                  json_array_size(json_object_get(fleet, "workers")) == 0)
                 fputs("switched off, ", out);
         fprintf(out, "%lld of %lld active", reply_integer(fleet, "active"), reply_integer(fleet, "target"));
-        if (scaled[0] != '\0')
+        if (json_is_object(scaling))
+                fprintf(out, " (scaled from %lld to %lld%s%s)", reply_integer(scaling, "min"),
+                        reply_integer(scaling, "max"), scaled[0] != '\0' ? "; now " : "", scaled);
+        else if (scaled[0] != '\0')
                 fprintf(out, " (file: %lld; %s)", reply_integer(fleet, "configured"), scaled);
         for (size_t i = 0; i < ELEMENTSOF(states); i++)
                 if (reply_integer(fleet, states[i]) > 0)
@@ -345,6 +349,16 @@ static void render_template(FILE *out, json_t *template, const struct view *view
         }
 }
 
+static void render_scaling(FILE *out, json_t *scaling, const struct view *view)
+{
+        char text[REPLY_SCALING_MAX];
+
+        if (reply_scaling(scaling, text)[0] == '\0')
+                return;
+        fprintf(out, "%*s", TEXT_INDENT, "");
+        text_print_wrapped(out, text, TEXT_INDENT, TEXT_INDENT, view->columns);
+}
+
 /* What ran in workers whose memory ran out. */
 static void render_culprits(FILE *out, json_t *list, const struct view *view)
 {
@@ -370,6 +384,7 @@ static int render_fleet(FILE *out, json_t *fleet, const struct view *view)
         text_print_wrapped(out, summary, 0, TEXT_INDENT, view->columns);
         render_troubles(out, fleet, view);
         render_template(out, json_object_get(fleet, "template"), view);
+        render_scaling(out, json_object_get(fleet, "scaling"), view);
         int r = render_workers(out, json_object_get(fleet, "workers"),
                                reply_integer(fleet, "memory_threshold_bytes"), view);
         if (!view->brief)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command `why`: the story of one worker, what happened to it and what it does now. */
+/* The command `why`: the story of one worker, what happened to it and what it does now; or of a fleet. */
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/exit.h"
@@ -7,6 +7,7 @@
 #include "ctl/say.h"
 #include "ctl/screen.h"
 #include "ctl/story.h"
+#include "ctl/why_fleet.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -74,8 +75,7 @@ int ctl_why(struct ctl *ctl)
         struct story story;
 
         if (!strchr(id, '/'))
-                return say_error(CTL_USAGE,
-                                 "'%s' is not a worker: they are written FLEET/INDEX, as in 'default/1'", id);
+                return why_fleet(ctl);
         int r = get(ctl, &status, &reply);
         if (r != CTL_DONE)
                 return r;

@@ -104,6 +104,21 @@ enum command_outcome command_scale(struct world *world, struct fleet *fleet, uns
         return COMMAND_DONE;
 }
 
+enum command_outcome command_scale_auto(struct world *world, struct fleet *fleet, usec_t now _unused_)
+{
+        char who[ORDERER_TEXT_MAX];
+
+        if (fleet->settings->removed)
+                return COMMAND_REMOVED;
+        if (!fleet_scales(fleet))
+                return COMMAND_FIXED;
+        fleet->autoscale.count = fleet_count_in_force(fleet);
+        fleet->scale = 0;
+        world_event(world, EVENT_ORDER, fleet, NULL, "fleet '%s': its count follows its queues again, by %s",
+                    fleet->settings->name, orderer_text(world->by, who));
+        return COMMAND_DONE;
+}
+
 void command_shutdown(struct world *world, usec_t now)
 {
         if (world->shutting_down) {

@@ -83,6 +83,8 @@ struct world;
         /* queues of one Redis, over their limits */ \
         X("7656ab2a56d14ed8a76c6d7dfeb0b6ea", EVENT_QUEUE_OVER, "queue-over", WARNING, EVENT_QUEUE_BACK) \
         X("866b9870572442ffb9275979cadddfa3", EVENT_QUEUE_BACK, "queue-back", INFO, EVENT_NONE) \
+        /* a count follows its queues */ \
+        X("6e68a3e14b0341f3a21637a38bf37141", EVENT_SCALED, "scaled", INFO, EVENT_NONE) \
         /* another server is the master now */ \
         X("ceb8796fa4e042378a6e01b56ddc0b9d", EVENT_REDIS_FAILOVER, "redis-failover", WARNING, EVENT_NONE) \
         /* new workers beat under the new one */ \

@@ -21,10 +21,14 @@
 
 unsigned fleet_count_in_force(const struct fleet *fleet)
 {
-        if (fleet->scale == 0)
-                return fleet->settings->active_process_count;
+        const struct fleet_settings *settings = fleet->settings;
+
         /* A reload may have lowered the maximum since. */
-        return MIN(fleet->scale, fleet_max_processes(fleet));
+        if (fleet->scale != 0)
+                return MIN(fleet->scale, fleet_max_processes(fleet));
+        if (!fleet_scales(fleet))
+                return settings->active_process_count;
+        return MIN(MAX(fleet->autoscale.count, settings->active_process_count), settings->active_process_max);
 }
 
 unsigned fleet_max_processes(const struct fleet *fleet)
@@ -33,12 +37,14 @@ unsigned fleet_max_processes(const struct fleet *fleet)
                 return fleet->settings->max_processes;
         /* What the operator scales to is bounded by it. One that is switched off has room for a worker and
          * its replacement. */
-        return 3 * MAX(fleet->settings->active_process_count, 1U);
+        return 3 * MAX(MAX(fleet->settings->active_process_count, fleet->settings->active_process_max), 1U);
 }
 
 bool fleet_is_scaled(const struct fleet *fleet)
 {
-        return fleet->scale != 0 && fleet_count_in_force(fleet) != fleet->settings->active_process_count;
+        if (fleet->scale == 0)
+                return false;
+        return fleet_scales(fleet) || fleet_count_in_force(fleet) != fleet->settings->active_process_count;
 }
 
 unsigned fleet_scale_min(const struct fleet *fleet)

@@ -9,6 +9,7 @@
 #include "model/event.h"
 #include "model/job.h"
 #include "model/rollout_group.h"
+#include "model/scaling.h"
 #include "settings/settings.h"
 #include <sys/types.h>
 
@@ -324,6 +325,39 @@ struct fleet_totals {
         } culprits[CULPRIT_CLASSES_MAX];
         uint64_t other_culprits[_CULPRITS_CAUSE_MAX]; /* of classes that have no place there */
         uint64_t template_loads, template_failures, forks;
+        uint64_t scaled_up, scaled_down; /* how often scaling has changed the count */
+};
+
+/* How a service time was learnt. */
+enum autoscale_source {
+        AUTOSCALE_BY_NOTHING,
+        AUTOSCALE_BY_METRICS, /* the framework's own, by class */
+        AUTOSCALE_BY_COUNT,   /* of all jobs that were done, in a Redis that only this fleet serves */
+        _AUTOSCALE_SOURCE_MAX,
+};
+
+struct queues;
+
+/* How the count of a fleet follows its queues; see model/autoscale.h. */
+struct autoscale {
+        unsigned count;    /* in force by it; 0: none was chosen yet, which is the least */
+        usec_t read_at;    /* the last verdict; 0: none */
+        usec_t changed_at; /* that changed the count; 0: none */
+        char *served;      /* owned: the queues from which its workers take, see text_list_has(); NULL: not
+                            * known */
+        struct queues *queues; /* owned, as last read: those of them that are looked at; NULL: they could not
+                                * be, or were not yet */
+        unsigned concurrency;  /* of one worker, when one last told; 0: none has */
+        usec_t boot;           /* how long the newest worker took until it took jobs; 0: not known */
+        struct scaling rule;
+        struct scaling_verdict verdict; /* the last one */
+        enum autoscale_source source;   /* of its service time */
+        double busy, threads;           /* of it, and of the fleets that scale with it */
+        double others_idle;
+        unsigned others; /* processes of nobody here that serve these queues */
+        unsigned fleets; /* of this sqmgr that scale by these queues, itself included */
+        bool bounded_by_memory;
+        bool unserved_told;
 };
 
 struct fleet {
@@ -343,6 +377,7 @@ struct fleet {
         unsigned scale;  /* the operator's count; 0: the configured one */
         usec_t scale_at; /* when that was given; 0: not to us */
         struct orderer scale_by;
+        struct autoscale autoscale; /* while settings->active_process_max says so */
         struct rollout rollout;
         struct rollout_group group; /* with rollout_group alone: its part in the restart of all hosts */
         struct backoff crash;
@@ -428,8 +463,15 @@ unsigned fleet_count_in_force(const struct fleet *fleet);
 unsigned fleet_max_processes(const struct fleet *fleet);
 /* The lowest one: 0 only takes one back that is switched off by its settings. */
 unsigned fleet_scale_min(const struct fleet *fleet);
-/* The operator's count is in force, and is another than the configured one. */
+/* The operator's count is in force, and is another than the configured one, or than scaling's. */
 bool fleet_is_scaled(const struct fleet *fleet);
+/* Its count follows its queues, unless the operator has given one. */
+static inline bool fleet_scales(const struct fleet *fleet)
+{
+        const struct fleet_settings *settings = fleet->settings;
+
+        return settings->active_process_max > 0 && settings->traits->tells_queues && !settings->removed;
+}
 
 /* The order in force: a fleet that is no longer configured stops. */
 static inline enum fleet_order fleet_order(const struct fleet *fleet)

@@ -208,6 +208,9 @@ static int compare_leavers(const void *left, const void *right)
                 order = compare(b->over_threshold, a->over_threshold);
         if (order == 0)
                 order = compare(worker_outdated(b), worker_outdated(a));
+        /* Only who gives way to fewer jobs is chosen by them. */
+        if (order == 0 && fleet_scales(a->fleet) && a->wanted_out == REASON_NONE)
+                order = compare(a->busy, b->busy);
         if (order == 0)
                 order = compare(a->spawned_at, b->spawned_at);
         return order != 0 ? order : compare(a->index, b->index);

@@ -12,11 +12,12 @@
 
 /* Magic, version, length and checksum of the payload. */
 #define STATE_MAGIC   "sqmgr.st"
-#define STATE_VERSION 5
-/* All that there is is told by the first, too, while no fleet had a part in a restart of many hosts; by the
- * second while none has to do with templates, either; by the third while no heartbeat stands elsewhere than
- * the framework's do; and by the fourth while no worker has a flag that came with the second: an older sqmgr
- * can go on with that. */
+#define STATE_VERSION 6
+/* All that there is is told by the first, too, while no count follows its queues; by the second while no
+ * fleet had a part in a restart of many hosts, either; by the third while none has to do with templates; by
+ * the fourth while no heartbeat stands elsewhere than the framework's do; and by the fifth while no worker has
+ * a flag that came with the fourth: an older sqmgr can go on with that. */
+#define STATE_VERSION_GROUPS    5
 #define STATE_VERSION_TEMPLATES 4
 #define STATE_VERSION_CHOSEN    3
 #define STATE_VERSION_PLACES    2
@@ -402,6 +403,14 @@ static bool has_chosen(const struct world *world)
         return false;
 }
 
+static bool has_scaled(const struct world *world)
+{
+        for (size_t i = 0; i < world->n_fleets; i++)
+                if (fleet_scales(world->fleets[i]) && world->fleets[i]->autoscale.count > 0)
+                        return true;
+        return false;
+}
+
 /* Of each fleet, in their order. */
 static void pack_heartbeats(struct record_writer *writer, const struct world *world)
 {
@@ -429,6 +438,22 @@ static void pack_templates(struct record_writer *writer, const struct world *wor
         }
 }
 
+/* The same. */
+static void pack_scaled(struct record_writer *writer, const struct world *world)
+{
+        for (size_t i = 0; i < world->n_fleets; i++)
+                if (!world->fleets[i]->unknown)
+                        record_write_number(writer, fleet_scales(world->fleets[i])
+                                                            ? world->fleets[i]->autoscale.count
+                                                            : 0);
+}
+
+static void unpack_scaled(struct record_reader *reader, struct state *state)
+{
+        for (size_t i = 0; reader->left > 0 && i < state->n_fleets; i++)
+                state->fleets[i].scaled = (unsigned)record_read_number(reader, 0, UINT32_MAX);
+}
+
 static int unpack_templates(struct record_reader *reader, struct state *state)
 {
         int r = 0;
@@ -453,8 +478,10 @@ static void unpack_heartbeats(struct record_reader *reader, struct state *state)
 
 static uint64_t version_of(const struct world *world)
 {
-        if (has_groups(world))
+        if (has_scaled(world))
                 return STATE_VERSION;
+        if (has_groups(world))
+                return STATE_VERSION_GROUPS;
         if (has_templates(world))
                 return STATE_VERSION_TEMPLATES;
         if (has_chosen(world))
@@ -521,8 +548,10 @@ int state_pack(const struct state_source *source, uint8_t **ret, size_t *ret_siz
                 pack_heartbeats(&writer, world);
         if (version >= STATE_VERSION_TEMPLATES)
                 pack_templates(&writer, world);
-        if (version >= STATE_VERSION)
+        if (version >= STATE_VERSION_GROUPS)
                 pack_groups(&writer, world);
+        if (version >= STATE_VERSION)
+                pack_scaled(&writer, world);
         if (writer.failed || writer.size > STATE_BYTES_MAX) {
                 free(writer.bytes);
                 return writer.failed ? -ENOMEM : -EFBIG;
@@ -618,6 +647,7 @@ int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t 
                 r = unpack_groups(&reader, state);
         if (r < 0)
                 return r;
+        unpack_scaled(&reader, state);
         if (reader.wrong || reader.left > 0)
                 return STATE_GARBLED;
         if (!same_boot)
@@ -632,6 +662,7 @@ void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, 
         fleet->order = saved->order;
         fleet->force = saved->force;
         fleet->scale = saved->scale_for == fleet->settings->active_process_count ? saved->scale : 0;
+        fleet->autoscale.count = fleet_scales(fleet) ? saved->scaled : 0;
         fleet->rollout = saved->rollout;
         fleet->crash = saved->crash;
         fleet->churn = saved->churn;

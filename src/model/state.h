@@ -40,6 +40,7 @@ struct state_fleet {
         bool force;
         unsigned scale;       /* 0: none */
         unsigned scale_for;   /* active_process_count when it was in force */
+        unsigned scaled;      /* the count that scaling has put in force; 0: none */
         uint64_t launch_hash; /* these four: of its settings then */
         unsigned framework;   /* id of its traits */
         char *redis_url;      /* without user and password; "": none of its own */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Makes, finds and frees the model's parts. */
 #include "model/world.h"
+#include "model/autoscale.h"
 #include "model/rollout.h"
 #include "model/template.h"
 #include <stdio.h>
@@ -11,6 +12,7 @@ static void fleet_free(struct fleet *fleet)
         for (size_t i = 0; i < fleet->n_workers; i++)
                 free(fleet->workers[i]);
         free(fleet->workers);
+        autoscale_forget(fleet);
         free(fleet);
 }
 
@@ -77,6 +79,8 @@ static void reload_fleet(struct fleet *fleet, const struct fleet_settings *new, 
         if (new->active_process_count != old->active_process_count)
                 fleet->scale = 0;
         fleet->settings = new;
+        if (!fleet_scales(fleet))
+                autoscale_forget(fleet);
         if (new->removed && !old->removed) {
                 rollout_abort(fleet, "the fleet is no longer configured");
                 world_event(fleet->world, EVENT_ORDER, fleet, NULL,

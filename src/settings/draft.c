@@ -6,6 +6,7 @@
 #include "base/socket_path.h"
 #include "base/words.h"
 #include "settings/errors.h"
+#include "settings/limits.h"
 #include "settings/presets.h"
 #include "settings/redis_url.h"
 #include <stdio.h>
@@ -314,6 +315,8 @@ static int inherit_fleet(const struct settings_draft *draft, struct draft_fleet 
                 free(fleet->settings->rollout_group);
                 fleet->settings->rollout_group = NULL;
         }
+        if (!fleet->settings->traits->tells_queues)
+                fleet->settings->active_process_max = 0;
         if (r == 0)
                 r = fleet_settings_derive(fleet->settings);
         if (r == 0)
@@ -337,6 +340,9 @@ static void check_framework(const struct settings_draft *draft, const struct dra
                 {"stop_signal", s->traits->stop_chosen, "framework 'plain'"},
                 {"preload", s->traits->can_preload, "framework 'sidekiq'"},
                 {"preload_compact", s->traits->can_preload, "framework 'sidekiq'"},
+                {"active_process_max", s->traits->tells_queues, "framework 'sidekiq'"},
+                {"latency_target", s->traits->tells_queues, "framework 'sidekiq'"},
+                {"scale_down_after", s->traits->tells_queues, "framework 'sidekiq'"},
                 {"redis_url", fleet_settings_need_redis(s), "heartbeats in Redis"},
                 {"rollout_group", fleet_settings_need_redis(s), "heartbeats in Redis"},
                 {"hang_after", fleet_settings_write_beats(s), "workers that beat"},
@@ -358,20 +364,46 @@ static void check_counts(const struct draft_fleet *fleet, struct settings_errors
 {
         const struct fleet_settings *s = fleet->settings;
         unsigned line = fleet_line(fleet, "max_processes");
+        unsigned most = MAX(s->active_process_count, s->active_process_max);
+        const char *name = most > s->active_process_count ? "active_process_max" : "active_process_count";
 
         if (s->max_processes == 0)
                 return;
-        if (s->restart_surge.value == 0 && s->max_processes < s->active_process_count)
+        if (s->restart_surge.value == 0 && s->max_processes < most)
+                settings_errors_add(errors, line, "fleet '%s': max_processes = %u must not be below %s = %u",
+                                    s->name, s->max_processes, name, most);
+        if (s->restart_surge.value > 0 && s->max_processes <= most)
                 settings_errors_add(
                         errors, line,
-                        "fleet '%s': max_processes = %u must not be below active_process_count = %u", s->name,
-                        s->max_processes, s->active_process_count);
-        if (s->restart_surge.value > 0 && s->max_processes <= s->active_process_count)
-                settings_errors_add(
-                        errors, line,
-                        "fleet '%s': max_processes = %u must exceed active_process_count = %u, since a "
+                        "fleet '%s': max_processes = %u must exceed %s = %u, since a "
                         "replacement runs beside the worker it replaces; or set restart_surge = 0",
-                        s->name, s->max_processes, s->active_process_count);
+                        s->name, s->max_processes, name, most);
+}
+
+/* Of one whose count follows its queues. */
+static void check_scaling(const struct draft_fleet *fleet, struct settings_errors *errors)
+{
+        const struct fleet_settings *s = fleet->settings;
+        unsigned line = fleet_line(fleet, "active_process_max");
+
+        if (s->active_process_max == 0)
+                return;
+        if (s->active_process_count == 0)
+                settings_errors_add(errors, line,
+                                    "fleet '%s': active_process_max = %u is given, and active_process_count "
+                                    "= 0: set that to the least that may run, 1 or more, or leave "
+                                    "active_process_max out",
+                                    s->name, s->active_process_max);
+        else if (s->active_process_max < s->active_process_count)
+                settings_errors_add(errors, line,
+                                    "fleet '%s': active_process_max = %u must not be below "
+                                    "active_process_count = %u, which is the least that run",
+                                    s->name, s->active_process_max, s->active_process_count);
+        if (!limits_any(s->latency_target, LIMITS_TARGET))
+                settings_errors_add(errors, fleet_line(fleet, "latency_target"),
+                                    "fleet '%s': latency_target = %s names no queue that could be looked "
+                                    "at: write a duration (30s), or leave active_process_max out",
+                                    s->name, s->latency_target);
 }
 
 static void check_pairs(const struct draft_fleet *fleet, struct settings_errors *errors)
@@ -444,6 +476,7 @@ static void check_fleet(const struct settings_draft *draft, const struct draft_f
         check_framework(draft, fleet, errors);
         check_group(draft, fleet, errors);
         check_counts(fleet, errors);
+        check_scaling(fleet, errors);
         check_pairs(fleet, errors);
 }
 

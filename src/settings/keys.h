@@ -25,6 +25,7 @@ enum settings_type {
         SETTINGS_SOCKET,      /* char *: none, or an absolute path */
         SETTINGS_COUNTS,      /* char *: see settings/limits.h */
         SETTINGS_DURATIONS,   /* char *: the same */
+        SETTINGS_TARGETS,     /* char *: the same */
         SETTINGS_LIMIT,       /* char *: see settings/resources.h */
         SETTINGS_LIMIT_SIZE,  /* char *: the same, in bytes */
         SETTINGS_CPUS,        /* char *: the same */

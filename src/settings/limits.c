@@ -10,7 +10,8 @@
 
 /* Takes the next word apart: its name, "" for that of all others, and what it is set to. Returns false at the
  * end, or where the word is too long. */
-static bool next_word(const char **text, char name[static WORD_MAX], char value[static WORD_MAX])
+static bool next_word(const char **text, enum limits_unit unit, char name[static WORD_MAX],
+                      char value[static WORD_MAX])
 {
         char word[WORD_MAX];
 
@@ -21,14 +22,14 @@ static bool next_word(const char **text, char name[static WORD_MAX], char value[
         memcpy(word, *text, length);
         word[length] = '\0';
         *text += length;
-        /* A queue's name may hold a '=', but no limit does. */
-        char *equals = strrchr(word, '=');
-        if (equals == word)
-                equals = NULL;
-        if (equals)
-                *equals = '\0';
-        snprintf(name, WORD_MAX, "%s", equals ? word : "");
-        snprintf(value, WORD_MAX, "%s", equals ? equals + 1 : word);
+        /* A queue's name may hold one, too, but no limit does. */
+        char *separator = strrchr(word, unit == LIMITS_TARGET ? ':' : '=');
+        if (separator == word)
+                separator = NULL;
+        if (separator)
+                *separator = '\0';
+        snprintf(name, WORD_MAX, "%s", separator ? word : "");
+        snprintf(value, WORD_MAX, "%s", separator ? separator + 1 : word);
         return true;
 }
 
@@ -43,11 +44,11 @@ static int parse_limit(const char *value, enum limits_unit unit, uint64_t *ret)
         return r == 0 && *ret == 0 ? -ERANGE : r;
 }
 
-static bool is_named(const char *text, const char *name)
+static bool is_named(const char *text, enum limits_unit unit, const char *name)
 {
         char word_name[WORD_MAX], value[WORD_MAX];
 
-        while (next_word(&text, word_name, value))
+        while (next_word(&text, unit, word_name, value))
                 if (strcmp(word_name, name) == 0)
                         return true;
         return false;
@@ -59,11 +60,11 @@ const char *limits_check(const char *text, enum limits_unit unit, char *why, siz
         char name[WORD_MAX], value[WORD_MAX];
         unsigned n_all = 0;
 
-        while (next_word(&text, name, value)) {
+        while (next_word(&text, unit, name, value)) {
                 uint64_t limit;
 
                 n_all += name[0] == '\0';
-                if (name[0] != '\0' && is_named(text, name)) {
+                if (name[0] != '\0' && is_named(text, unit, name)) {
                         snprintf(why, size, "'%.80s' is given twice", name);
                         return why;
                 }
@@ -75,7 +76,8 @@ const char *limits_check(const char *text, enum limits_unit unit, char *why, siz
         if (text[0] != '\0')
                 snprintf(why, size, "a word is too long");
         else if (n_all > 1)
-                snprintf(why, size, "only one limit can hold for all: write the others as NAME=LIMIT");
+                snprintf(why, size, "only one limit can hold for all: write the others as NAME%cLIMIT",
+                         unit == LIMITS_TARGET ? ':' : '=');
         else
                 return NULL;
         return why;
@@ -86,7 +88,7 @@ bool limits_any(const char *text, enum limits_unit unit)
         char name[WORD_MAX], value[WORD_MAX];
         uint64_t limit;
 
-        while (next_word(&text, name, value))
+        while (next_word(&text, unit, name, value))
                 if (parse_limit(value, unit, &limit) == 0 && limit > 0)
                         return true;
         return false;
@@ -97,7 +99,7 @@ uint64_t limits_find(const char *text, enum limits_unit unit, const char *name)
         char word_name[WORD_MAX], value[WORD_MAX];
         uint64_t all = 0, limit;
 
-        while (next_word(&text, word_name, value)) {
+        while (next_word(&text, unit, word_name, value)) {
                 if (parse_limit(value, unit, &limit) < 0)
                         continue;
                 if (word_name[0] == '\0')

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A limit for all and others for some, as one value of the config file: `1000 low=50000 mail=none`. */
+/* A limit for all and others for some, as one value of the config file: `1000 low=50000 mail=none`; of
+ * targets `30s mailers:5min`. */
 #pragma once
 
 #include "base/macro.h"
@@ -8,6 +9,7 @@
 enum limits_unit {
         LIMITS_COUNT,
         LIMITS_DURATION, /* microseconds */
+        LIMITS_TARGET,   /* the same, named by a ':' in the place of a '=' */
 };
 
 /* What is wrong with text, a sentence in why, or NULL where nothing is. */

@@ -88,7 +88,10 @@ struct fleet_settings {
         char *redis_url; /* NULL: the [redis] one */
 
         unsigned active_process_count;
-        unsigned max_processes; /* 0: 3 x active_process_count, at least 3 */
+        unsigned active_process_max; /* 0: the count does not follow the queues */
+        char *latency_target;        /* see settings/limits.h; never NULL after settings_finish() */
+        usec_t scale_down_after;
+        unsigned max_processes; /* 0: 3 x the larger of the two counts, at least 3 */
         struct share restart_surge;
         usec_t ready_after;
         usec_t boot_timeout;

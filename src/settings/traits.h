@@ -46,6 +46,7 @@ struct traits {
         bool jobs_outlive_it;  /* it runs each job in a child, which goes on where it is killed */
         bool uncaught_is_stop; /* one that does not catch the quiet signal is stopped in its place */
         bool can_preload;      /* its workers can be forked from a process with the application loaded */
+        bool tells_queues;     /* they tell from which queues they take, and what waits there can be read */
 
         usec_t beat_usec;  /* between two beats it has at most so long; 0: it promises nothing */
         usec_t stale_usec; /* a beat unchanged for longer is no evidence */

@@ -240,7 +240,7 @@ static void put_facts(FILE *out, const json_t *fleet, const struct census *censu
         char restart[REPLY_ROLLOUT_MAX];
 
         html_print(out, "<ul class=\"facts\"><li><b>%lld of %lld</b> active", active, target);
-        if (scaled[0] != '\0')
+        if (scaled[0] != '\0' && !json_is_object(json_object_get(fleet, "scaling")))
                 html_print(out, " (file: %lld; %s)", page_integer(fleet, "configured"), scaled);
         for (size_t i = 0; i < ELEMENTSOF(others); i++)
                 if (page_integer(fleet, others[i]) > 0)
@@ -264,7 +264,7 @@ static void put_notes(FILE *out, const json_t *fleet)
 {
         const char *waits_for = reply_string(fleet, "waits_for");
         const json_t *culprits;
-        char template[REPLY_TEMPLATE_MAX], span[FORMAT_MAX];
+        char template[REPLY_TEMPLATE_MAX], scaling[REPLY_SCALING_MAX], span[FORMAT_MAX];
         size_t i;
 
         if (waits_for[0] != '\0')
@@ -272,6 +272,8 @@ static void put_notes(FILE *out, const json_t *fleet)
         reply_template(json_object_get(fleet, "template"), template);
         if (template[0] != '\0')
                 html_print(out, "<p class=\"note\" data-key=\"template\">%s</p>", template);
+        if (reply_scaling(json_object_get(fleet, "scaling"), scaling)[0] != '\0')
+                html_print(out, "<p class=\"note\" data-key=\"scaling\">%s</p>", scaling);
         json_array_foreach(json_object_get(fleet, "culprits"), i, culprits)
         {
                 html_print(out, "<p class=\"note\">%s ago: %s</p>",

@@ -150,6 +150,16 @@ const char *reply_template(const json_t *template, char text[static REPLY_TEMPLA
         return text;
 }
 
+const char *reply_scaling(const json_t *scaling, char text[static REPLY_SCALING_MAX])
+{
+        text[0] = '\0';
+        if (json_is_object(scaling))
+                snprintf(text, REPLY_SCALING_MAX, "scaling, %lld to %lld workers: %.560s",
+                         reply_integer(scaling, "min"), reply_integer(scaling, "max"),
+                         reply_string(scaling, "because"));
+        return text;
+}
+
 bool reply_redis_is_connected(const json_t *redis)
 {
         return strcmp(reply_string(redis, "state"), "connected") == 0;

@@ -35,6 +35,10 @@ const char *reply_rollout(const json_t *rollout, char text[static REPLY_ROLLOUT_
 #define REPLY_TEMPLATE_MAX 1024
 const char *reply_template(const json_t *template, char text[static REPLY_TEMPLATE_MAX]);
 
+/* How the count of a Fleet follows its queues; "" where its Scaling is null. Returns text. */
+#define REPLY_SCALING_MAX 640
+const char *reply_scaling(const json_t *scaling, char text[static REPLY_SCALING_MAX]);
+
 bool reply_redis_is_connected(const json_t *redis);
 /* What a Redis that is not connected keeps from being done. Returns text. */
 #define REPLY_REDIS_MAX 1024

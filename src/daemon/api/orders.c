@@ -67,10 +67,14 @@ void handle_start(struct control *control, struct call *call, json_t *parameters
 
 void handle_scale(struct control *control, struct call *call, json_t *parameters, usec_t now)
 {
-        json_t *json = json_object_get(parameters, "count");
+        json_t *json = json_object_get(parameters, "count"), *automatic = json_object_get(parameters, "auto");
         json_int_t count = json_integer_value(json);
 
-        if (!json_is_integer(json)) {
+        if (automatic && !json_is_null(automatic) && !json_is_boolean(automatic)) {
+                handler_refuse_parameter(call, "auto");
+                return;
+        }
+        if (!json_is_true(automatic) && !json_is_integer(json)) {
                 handler_refuse_parameter(call, "count");
                 return;
         }
@@ -78,10 +82,19 @@ void handle_scale(struct control *control, struct call *call, json_t *parameters
         if (!fleet || handler_refuse_at_shutdown(control, call))
                 return;
         enum command_outcome outcome = COMMAND_RANGE;
-        if (count >= 0 && count <= UINT32_MAX)
+        if (json_is_true(automatic))
+                outcome = command_scale_auto(control->host.world, fleet, now);
+        else if (count >= 0 && count <= UINT32_MAX)
                 outcome = command_scale(control->host.world, fleet, (unsigned)count, now);
         if (outcome == COMMAND_REMOVED) {
                 refuse_removed(call, fleet);
+                return;
+        }
+        if (outcome == COMMAND_FIXED) {
+                handler_refuse(call,
+                               "fleet '%s' has no active_process_max: its count does not follow its queues; "
+                               "set that, or name a count",
+                               fleet->settings->name);
                 return;
         }
         if (outcome == COMMAND_RANGE) {

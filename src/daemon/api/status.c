@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Renders the model as the status object that programs read. */
 #include "daemon/api/status.h"
+#include "daemon/api/status_scaling.h"
 #include "frameworks/table.h"
 #include "model/culprits.h"
 #include "model/template.h"
@@ -195,7 +196,7 @@ static json_t *render_fleet(const struct fleet *fleet, const struct status_info 
         fleet_waits_for(fleet, now, waits_for, sizeof(waits_for));
         return json_pack(
                 "{s:o, s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, "
-                "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?}",
+                "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o}",
                 "name", varlink_text(fleet->settings->name), "framework", fleet->settings->traits->name,
                 "log", varlink_text(fleet->settings->log ?: "inherit"), "target",
                 (json_int_t)fleet_target(fleet), "configured",
@@ -214,7 +215,7 @@ static json_t *render_fleet(const struct fleet *fleet, const struct status_info 
                 threshold > 0 ? json_integer((json_int_t)threshold) : json_null(), "culprits",
                 render_culprits(fleet, now), "template", render_template(fleet), "waits_for_code",
                 waits_for[0] != '\0' ? wait_code(fleet->waits_for) : NULL, "rollout_group",
-                fleet->settings->rollout_group);
+                fleet->settings->rollout_group, "scaling", status_scaling(fleet));
 }
 
 static json_t *render_redis(const struct status_info *info)

@@ -66,6 +66,7 @@ const struct traits sidekiq_traits = {
         .can_rescue = true,
         .can_dump = true,
         .can_preload = true,
+        .tells_queues = true,
         .tells_busy = true,
         .has_job_threads = true,
         .has_title = true,

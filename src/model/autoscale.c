@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+/* Puts the count in force that a fleet's queues ask for; see the header. */
+#include "model/autoscale.h"
+#include "base/parse.h"
+#include "base/printable.h"
+#include "model/memory.h"
+#include "settings/limits.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Whoever is idle takes a job at once: where one has waited for so long, nobody is, whatever was read of them
+ * when they were counted last. */
+#define TAKEN_USEC (5 * USEC_PER_SEC)
+/* Lines for queues; the others are counted. */
+#define LINES_QUEUES 16
+
+static struct scaling_limits limits_of(const struct fleet *fleet)
+{
+        const struct fleet_settings *settings = fleet->settings;
+
+        return (struct scaling_limits){settings->active_process_count, settings->active_process_max,
+                                       settings->scale_down_after};
+}
+
+void autoscale_forget(struct fleet *fleet)
+{
+        queues_free(fleet->autoscale.queues);
+        free(fleet->autoscale.served);
+        fleet->autoscale = (struct autoscale){0};
+}
+
+void autoscale_serves(struct fleet *fleet, char *names)
+{
+        free(fleet->autoscale.served);
+        fleet->autoscale.served = names;
+}
+
+bool autoscale_list_has(const char *list, const char *name)
+{
+        for (; list && *list != '\0'; list += strlen(list) + 1)
+                if (strcmp(list, name) == 0)
+                        return true;
+        return false;
+}
+
+usec_t autoscale_target(const struct fleet *fleet, const char *queue)
+{
+        return limits_find(fleet->settings->latency_target, LIMITS_TARGET, queue);
+}
+
+static bool is_automatic(const struct fleet *fleet)
+{
+        return fleet_scales(fleet) && fleet->scale == 0;
+}
+
+static enum scaling_hold hold_of(const struct fleet *fleet)
+{
+        if (fleet->rollout.state == ROLLOUT_RUNNING)
+                return SCALING_HELD_ROLLOUT;
+        return fleet->rollout.state == ROLLOUT_HALTED ? SCALING_HELD_HALTED : SCALING_FREE;
+}
+
+/* It takes from every queue that is looked at for fleet, and from the same Redis. */
+static bool serves_all(const struct fleet *fleet, const struct fleet *other)
+{
+        const struct queues *queues = fleet->autoscale.queues;
+
+        if (!queues || other->link != fleet->link)
+                return false;
+        for (size_t i = 0; i < queues->n; i++)
+                if (autoscale_target(fleet, queues->list[i].name) > 0 &&
+                    !autoscale_list_has(other->autoscale.served, queues->list[i].name))
+                        return false;
+        return true;
+}
+
+static bool serves_any(const struct fleet *fleet, const struct fleet *other)
+{
+        const struct queues *queues = fleet->autoscale.queues;
+
+        for (size_t i = 0; queues && other->link == fleet->link && i < queues->n; i++)
+                if (autoscale_list_has(other->autoscale.served, queues->list[i].name))
+                        return true;
+        return false;
+}
+
+/* Its count follows the same need. One that is held, or whose count is the operator's, does not. */
+static bool scales_with(const struct fleet *fleet, const struct fleet *other)
+{
+        return other == fleet || (is_automatic(other) && fleet_target(other) > 0 &&
+                                  hold_of(other) == SCALING_FREE && serves_all(fleet, other));
+}
+
+/* Of one fleet. */
+struct threads {
+        unsigned busy, all; /* of those that take jobs; busy: of those that drain, too */
+};
+
+static struct threads count_threads(const struct fleet *fleet)
+{
+        struct threads threads = {0};
+
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                if (!worker->has_beat || worker->hung || worker->state == WORKER_GONE)
+                        continue;
+                threads.busy += worker->busy;
+                threads.all += worker->state == WORKER_ACTIVE ? worker->concurrency : 0;
+        }
+        return threads;
+}
+
+/* The workers of the fleet itself. */
+static void count_workers(struct fleet *fleet, struct scaling_reading *reading)
+{
+        struct autoscale *autoscale = &fleet->autoscale;
+        usec_t newest = 0;
+
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+                bool leaves = worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING;
+
+                reading->draining +=
+                        leaves ? worker->reason == REASON_SCALE
+                               : worker->state != WORKER_GONE && worker->wanted_out == REASON_SCALE;
+                if (worker->state != WORKER_ACTIVE || worker->hung)
+                        continue;
+                reading->active++;
+                if (worker->concurrency == 0 || worker->spawned_at < newest)
+                        continue;
+                newest = worker->spawned_at;
+                autoscale->concurrency = worker->concurrency;
+                autoscale->boot = usec_sub(worker->active_at, worker->spawned_at);
+        }
+        reading->concurrency = autoscale->concurrency;
+        reading->boot = autoscale->boot;
+}
+
+/* Who else serves these queues, and how much of the need is the fleet's. */
+static void count_fleets(const struct fleet *fleet, struct scaling_reading *reading)
+{
+        const struct world *world = fleet->world;
+        unsigned weight = 0;
+
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                const struct fleet *other = world->fleets[i];
+                struct threads threads = count_threads(other);
+
+                if (other->link == fleet->link)
+                        reading->done_busy += threads.busy;
+                if (scales_with(fleet, other)) {
+                        reading->busy += threads.busy;
+                        reading->threads += threads.all;
+                        weight += other->settings->active_process_max;
+                } else if (serves_any(fleet, other) && threads.all > threads.busy) {
+                        reading->others_idle += threads.all - threads.busy;
+                }
+        }
+        reading->part = (double)fleet->settings->active_process_max / MAX(weight, 1U);
+}
+
+static unsigned fleets_beside(const struct fleet *fleet, bool scaling)
+{
+        unsigned n = 0;
+
+        for (size_t i = 0; i < fleet->world->n_fleets; i++) {
+                const struct fleet *other = fleet->world->fleets[i];
+
+                n += scaling ? scales_with(fleet, other) : other->link == fleet->link;
+        }
+        return n;
+}
+
+/* Returns whether any of them has kept a job waiting. */
+static bool take_queues(const struct fleet *fleet, struct scaling_queue *list)
+{
+        const struct queues *queues = fleet->autoscale.queues;
+        bool waits = false;
+
+        for (size_t i = 0; i < queues->n; i++) {
+                const struct queue *queue = &queues->list[i];
+
+                list[i] = (struct scaling_queue){
+                        .size = queue->size,
+                        .age = queue->size > 0 && queue->latency_known ? queue->latency : 0,
+                        .target = autoscale_target(fleet, queue->name),
+                        .paused = queue->paused,
+                };
+                waits |= list[i].target > 0 && !queue->paused && list[i].age >= TAKEN_USEC;
+        }
+        return waits;
+}
+
+/* Places that are to be filled, of all fleets. */
+static uint64_t promised_bytes(const struct world *world)
+{
+        uint64_t bytes = 0;
+
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                const struct fleet *fleet = world->fleets[i];
+                unsigned live = 0, target = fleet_target(fleet);
+
+                for (size_t j = 0; j < fleet->n_workers; j++)
+                        live += fleet->workers[j]->state <= WORKER_ACTIVE;
+                if (fleet_scales(fleet) && target > live)
+                        bytes += (target - live) * memory_expected_bytes(fleet);
+        }
+        return bytes;
+}
+
+/* Of so many, those for which memory is left. */
+static unsigned fit(const struct fleet *fleet, unsigned count, unsigned wanted, usec_t now)
+{
+        const struct world *world = fleet->world;
+        uint64_t expected = memory_expected_bytes(fleet), taken;
+
+        if (wanted <= count || world->available_bytes == 0 || expected == 0)
+                return wanted;
+        taken = usec_add(memory_reserved_bytes(world, now), promised_bytes(world));
+        while (count < wanted && !memory_is_short(world, taken, expected)) {
+                taken += expected;
+                count++;
+        }
+        return count;
+}
+
+/* Returns whether the count in force is another one than before. */
+static bool put(struct fleet *fleet, unsigned count, usec_t now)
+{
+        struct autoscale *autoscale = &fleet->autoscale;
+        unsigned before = fleet_count_in_force(fleet);
+        char because[AUTOSCALE_TEXT_MAX];
+
+        if (!is_automatic(fleet))
+                return false;
+        autoscale->count = count;
+        if (count == before)
+                return false;
+        autoscale->changed_at = now;
+        fleet->totals.scaled_up += count > before;
+        fleet->totals.scaled_down += count < before;
+        world_event(fleet->world, EVENT_SCALED, fleet, NULL, "fleet '%s': %u -> %u workers: %s",
+                    fleet->settings->name, before, count, autoscale_text(fleet, because));
+        return true;
+}
+
+static bool judge(struct fleet *fleet, struct scaling_reading *reading, usec_t now)
+{
+        struct autoscale *autoscale = &fleet->autoscale;
+        const struct scaling_limits limits = limits_of(fleet);
+
+        autoscale->busy = reading->busy;
+        autoscale->threads = reading->threads;
+        autoscale->others_idle = reading->others_idle;
+        autoscale->fleets = fleets_beside(fleet, true);
+        autoscale->read_at = now;
+        scaling_observe(&autoscale->rule, &limits, reading, now, &autoscale->verdict);
+        unsigned wanted = fit(fleet, reading->count, autoscale->verdict.wanted, now);
+        autoscale->bounded_by_memory = wanted < autoscale->verdict.wanted;
+        autoscale->verdict.wanted = wanted;
+        return put(fleet, wanted, now);
+}
+
+bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec_t now)
+{
+        struct autoscale *autoscale = &fleet->autoscale;
+        const struct scaling_limits limits = limits_of(fleet);
+        struct scaling_queue *list = NULL;
+        unsigned count = fleet_count_in_force(fleet);
+
+        queues_free(autoscale->queues);
+        autoscale->queues = TAKE_PTR(read->queues);
+        autoscale->others = read->others;
+        /* Nobody works: what waits is no sign of too few. */
+        if (fleet_target(fleet) == 0) {
+                autoscale->rule.read_at = 0;
+                return false;
+        }
+        if (autoscale->queues)
+                list = calloc(autoscale->queues->n + 1, sizeof(*list));
+        struct scaling_reading reading = {
+                .queues = list,
+                .n_queues = list ? autoscale->queues->n : 0,
+                .hold = list ? hold_of(fleet) : SCALING_HELD_REDIS,
+                /* What it would be, too, while the operator says another. */
+                .count = MIN(MAX(count, limits.min), limits.max),
+                .done_known = read->done_known && read->others_known && !read->others_any &&
+                              fleets_beside(fleet, false) == 1,
+                .done = read->done,
+                .service = read->service,
+        };
+        count_workers(fleet, &reading);
+        count_fleets(fleet, &reading);
+        reading.others_idle += read->others_idle;
+        if (list && take_queues(fleet, list))
+                reading.others_idle = 0;
+        autoscale->source = read->service > 0    ? AUTOSCALE_BY_METRICS
+                            : reading.done_known ? AUTOSCALE_BY_COUNT
+                                                 : AUTOSCALE_BY_NOTHING;
+        bool changed = judge(fleet, &reading, now);
+        free(list);
+        return changed;
+}
+
+unsigned autoscale_wanted(const struct fleet *fleet)
+{
+        const struct autoscale *autoscale = &fleet->autoscale;
+
+        return autoscale->read_at != 0 ? autoscale->verdict.wanted : fleet_count_in_force(fleet);
+}
+
+const char *autoscale_text(const struct fleet *fleet, char text[static AUTOSCALE_TEXT_MAX])
+{
+        const struct autoscale *autoscale = &fleet->autoscale;
+        const struct scaling_limits limits = limits_of(fleet);
+        char because[SCALING_TEXT_MAX] = "its queues have not been read yet", order[80] = "";
+
+        if (fleet_target(fleet) == 0)
+                snprintf(because, sizeof(because), "its workers are to take no jobs: the count is kept");
+        else if (autoscale->read_at != 0)
+                scaling_text(&autoscale->verdict, &limits, because);
+        if (!is_automatic(fleet))
+                snprintf(order, sizeof(order),
+                         "'sqmgrctl scale' keeps it at %u; else: ", fleet_count_in_force(fleet));
+        snprintf(text, AUTOSCALE_TEXT_MAX, "%s%s%s", order, because,
+                 autoscale->bounded_by_memory ? "; memory is too short for more" : "");
+        return text;
+}
+
+static void queue_line(const struct fleet *fleet, const struct queue *queue, char *text)
+{
+        char name[80], age[FORMAT_MAX], target[FORMAT_MAX];
+        usec_t wanted = autoscale_target(fleet, queue->name);
+
+        snprintf(name, sizeof(name), "%s", queue->name);
+        printable_replace(name, strlen(name), false);
+        int n = snprintf(text, AUTOSCALE_TEXT_MAX, "queue '%s'%s: %llu job%s wait%s", name,
+                         queue->paused ? " (paused)" : "", (unsigned long long)queue->size,
+                         queue->size == 1 ? "" : "s", queue->size == 1 ? "s" : "");
+        if (queue->size > 0 && queue->latency_known)
+                n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, ", the oldest for %s",
+                              format_duration(queue->latency, age, sizeof(age)));
+        if (wanted > 0)
+                snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, "; target %s",
+                         format_duration_exact(wanted, target, sizeof(target)));
+        else
+                snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, "; it has no target");
+}
+
+static void others_line(const struct autoscale *autoscale, char *text)
+{
+        int n = snprintf(text, AUTOSCALE_TEXT_MAX, "threads: %.0f of %.0f run jobs", autoscale->busy,
+                         autoscale->threads);
+
+        if (autoscale->fleets > 1)
+                n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n,
+                              ", of %u fleets that scale by these queues", autoscale->fleets);
+        if (autoscale->others > 0)
+                n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n,
+                              "; %u process%s of nobody here serve%s them, too", autoscale->others,
+                              autoscale->others == 1 ? "" : "es", autoscale->others == 1 ? "s" : "");
+        if (autoscale->others_idle > 0)
+                snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, "; %.0f threads of others are idle",
+                         autoscale->others_idle);
+}
+
+static void service_line(const struct autoscale *autoscale, char *text)
+{
+        static const char *const sources[] = {
+                [AUTOSCALE_BY_NOTHING] = "",
+                [AUTOSCALE_BY_METRICS] = ", by the metrics of Sidekiq",
+                [AUTOSCALE_BY_COUNT] = ", by how many were done",
+        };
+        char service[FORMAT_MAX], boot[FORMAT_MAX];
+        int n;
+
+        static_assert(ELEMENTSOF(sources) == _AUTOSCALE_SOURCE_MAX, "a text for each source");
+        if (autoscale->verdict.service > 0)
+                n = snprintf(text, AUTOSCALE_TEXT_MAX, "a job takes %s%s",
+                             format_duration(autoscale->verdict.service, service, sizeof(service)),
+                             sources[autoscale->source]);
+        else
+                n = snprintf(text, AUTOSCALE_TEXT_MAX, "what a job takes is not known");
+        if (autoscale->concurrency > 0)
+                snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n,
+                         "; a worker runs %u at once, and takes %s to boot", autoscale->concurrency,
+                         format_duration(autoscale->boot, boot, sizeof(boot)));
+}
+
+static void need_line(const struct fleet *fleet, char *text)
+{
+        const struct scaling_verdict *verdict = &fleet->autoscale.verdict;
+        char span[FORMAT_MAX];
+
+        snprintf(text, AUTOSCALE_TEXT_MAX,
+                 "needed: the greatest of %.1f threads for the load, %.1f for what waits, %.1f for what is "
+                 "late, less what is idle elsewhere; of that %.1f are this fleet's, %.1f at most in %s",
+                 verdict->busy + verdict->growing, verdict->backlog, verdict->late, verdict->need,
+                 verdict->peak,
+                 verdict->peak_whole ? format_duration(fleet->settings->scale_down_after, span, sizeof(span))
+                                     : "the time that was watched");
+}
+
+bool autoscale_line(const struct fleet *fleet, size_t i, char text[static AUTOSCALE_TEXT_MAX])
+{
+        const struct autoscale *autoscale = &fleet->autoscale;
+        size_t n = autoscale->queues ? MIN(autoscale->queues->n, (size_t)LINES_QUEUES) : 0;
+
+        if (autoscale->read_at == 0)
+                return false;
+        if (i < n) {
+                queue_line(fleet, &autoscale->queues->list[i], text);
+                return true;
+        }
+        i -= n;
+        if (n > 0 && autoscale->queues->n > n && i-- == 0) {
+                snprintf(text, AUTOSCALE_TEXT_MAX, "%zu more queues", autoscale->queues->n - n);
+                return true;
+        }
+        if (autoscale->verdict.cause == SCALING_HELD)
+                return false;
+        if (i == 0)
+                others_line(autoscale, text);
+        else if (i == 1)
+                service_line(autoscale, text);
+        else if (i == 2)
+                need_line(fleet, text);
+        return i <= 2;
+}
