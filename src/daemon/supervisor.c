@@ -16,6 +16,7 @@
 #include "daemon/run/local_beats.h"
 #include "daemon/run/look.h"
 #include "daemon/run/rescue.h"
+#include "daemon/run/scaler.h"
 #include "daemon/run/status_files.h"
 #include "daemon/run/templates.h"
 #include "daemon/run/work_list.h"
@@ -118,8 +119,10 @@ static void look(struct supervisor *supervisor, usec_t now)
 
         if (due == PASS_LOOK_REGULAR && pass->n_regular % QUEUES_LOOK_EACH == 1)
                 queue_reading_look(&supervisor->queue_reading);
-        if (due == PASS_LOOK_REGULAR)
+        if (due == PASS_LOOK_REGULAR) {
                 groups_look(&supervisor->groups, now);
+                scaler_look(&supervisor->crew.links, now);
+        }
         if (due != PASS_LOOK_NONE)
                 look_run(&supervisor->crew, due == PASS_LOOK_FAST, now);
 }
@@ -138,6 +141,7 @@ static void plan(struct supervisor *supervisor)
 
         if (queue_reading_turn(&supervisor->queue_reading))
                 queue_calls_answer(&service->queue_calls, service->control, now);
+        scaler_turn(&supervisor->crew.links, now);
         work_lists_turn(world);
         if (pass_run(&supervisor->turn.pass, &ops, &clocks, supervisor) < 0)
                 log_error("memory is short: the plan is incomplete, and made again at the next look");

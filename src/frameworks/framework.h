@@ -49,6 +49,56 @@ struct queues_ops {
         struct queues_read *(*free)(struct queues_read *read);
 };
 
+struct demand; /* what some queues of one Redis ask for, as far as it is remembered */
+
+/* What was read. error: NULL, or why it could not be, a sentence that lives as long as the call. */
+struct demand_reading {
+        struct queues *queues; /* those that were asked for, to be taken over; NULL: they could not be read */
+        const char *error;
+        bool done_known; /* all jobs of this Redis that were done, ever */
+        uint64_t done;
+};
+
+/* Called once for each reading, from the loop. Not for freeing the demand. */
+typedef void (*demand_fn)(struct demand_reading *reading, void *userdata);
+
+/* Reads a few queues, and remembers what their jobs take. Lists of names are as struct autoscale has them. */
+struct demand_ops {
+        /* redis must outlive it. Returns 0 with *ret to be freed by free(), or -ENOMEM. */
+        int (*new)(struct redis *redis, const char *namespace, demand_fn callback, void *userdata,
+                   struct demand **ret);
+        /* Begins a reading. realtime: by the wall clock. Returns 0; -EBUSY: the one before is under way;
+         * -ENOTCONN or -ENOMEM. */
+        int (*read)(struct demand *demand, const char *names, usec_t realtime);
+        /* What a job of these queues takes, as the framework itself has measured it; 0: that is not known. */
+        usec_t (*service)(const struct demand *demand, const char *names);
+        /* Takes NULL, and returns it. */
+        struct demand *(*free)(struct demand *demand);
+};
+
+struct crowd; /* the processes of one Redis that are nobody's here */
+
+struct crowd_count {
+        bool any;         /* there are some, whatever they serve */
+        unsigned serving; /* those that take from these queues */
+        double idle;      /* their threads that run nothing */
+};
+
+/* Counts them now and then, at a bounded share of what Redis can do. */
+struct crowd_ops {
+        /* is_ours: the process of this identity is one of ours. redis must outlive it. Returns 0 with *ret to
+         * be freed by free(), or -ENOMEM. */
+        int (*new)(struct redis *redis, const char *namespace,
+                   bool (*is_ours)(const char *identity, size_t len, void *userdata), void *userdata,
+                   struct crowd **ret);
+        /* Begins a count where one is due. */
+        void (*look)(struct crowd *crowd, usec_t now);
+        /* As they were counted last. Returns false where they were not, or that was long ago. */
+        bool (*count)(const struct crowd *crowd, const char *names, usec_t now, struct crowd_count *ret);
+        /* Takes NULL, and returns it. */
+        struct crowd *(*free)(struct crowd *crowd);
+};
+
 struct requeue_request {
         struct redis *redis;
         const char *namespace;
@@ -94,7 +144,12 @@ struct framework {
         /* Decodes the text of a file that holds one. Returns false, with *ret untouched, where it is none.
          * NULL: they stand in no file. */
         bool (*take_record)(const char *text, size_t len, struct heartbeat *ret);
-        const struct works_ops *works;     /* NULL where the traits have no work list */
-        const struct queues_ops *queues;   /* NULL: they are not known */
+        const struct works_ops *works;   /* NULL where the traits have no work list */
+        const struct queues_ops *queues; /* NULL: they are not known */
+        /* These three where the traits say that they tell their queues, and NULL else. The first: of what a
+         * process told of itself, a list of names as struct autoscale has them, NULL: none. */
+        const char *(*queue_names)(const struct beat_info *info);
+        const struct demand_ops *demand;
+        const struct crowd_ops *crowd;
         const struct requeue_ops *requeue; /* NULL where the traits have no rescue */
 };

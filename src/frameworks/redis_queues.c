@@ -20,14 +20,21 @@ struct queues_read {
         char error[256];   /* "": none */
 };
 
+void redis_queues_found_clear(struct queues_found *found)
+{
+        for (size_t i = 0; i < found->n_paused; i++)
+                free(found->paused[i]);
+        free(found->paused);
+        found->paused = NULL;
+        found->n_paused = 0;
+}
+
 struct queues_read *redis_queues_free(struct queues_read *read)
 {
         if (!read)
                 return NULL;
         asks_free(read->asks);
-        for (size_t i = 0; i < read->found.n_paused; i++)
-                free(read->found.paused[i]);
-        free(read->found.paused);
+        redis_queues_found_clear(&read->found);
         queues_free(read->found.queues);
         free(read->namespace);
         free(read);
@@ -137,8 +144,7 @@ void queue_waits_since(struct queue *queue, usec_t since)
         queue->latency = usec_sub(clock_now(CLOCK_REALTIME), since);
 }
 
-/* One key that is no list must not hide the other queues. */
-static bool is_wrong_type(const redisReply *reply)
+bool redis_queues_is_wrong_type(const redisReply *reply)
 {
         return strncmp(reply->str, "WRONGTYPE ", strlen("WRONGTYPE ")) == 0;
 }
@@ -152,7 +158,7 @@ static void on_reply(const redisReply *reply, size_t tag, void *userdata)
 
         if (!reply)
                 fail(read, "Redis went away or did not answer in time");
-        else if (reply->type == REDIS_REPLY_ERROR && !(read->each && is_wrong_type(reply)))
+        else if (reply->type == REDIS_REPLY_ERROR && !(read->each && redis_queues_is_wrong_type(reply)))
                 fail_in_its_words(read, reply->str);
         else if (read->each)
                 format->take_each(reply, tag % format->n_each, queues, &queues->list[tag / format->n_each]);
@@ -162,17 +168,22 @@ static void on_reply(const redisReply *reply, size_t tag, void *userdata)
                 fail(read, "memory is short");
 }
 
+void redis_queues_pause(struct queues *queues, const struct queues_found *found)
+{
+        for (size_t i = 0; i < queues->n; i++) {
+                struct queue *queue = &queues->list[i];
+
+                queue->paused = found->all_paused;
+                for (size_t j = 0; j < found->n_paused; j++)
+                        queue->paused |= strcmp(queue->name, found->paused[j]) == 0;
+        }
+}
+
 static void finish(struct queues_read *read)
 {
         struct queues *queues = read->found.queues;
 
-        for (size_t i = 0; i < queues->n; i++) {
-                struct queue *queue = &queues->list[i];
-
-                queue->paused = read->found.all_paused;
-                for (size_t j = 0; j < read->found.n_paused; j++)
-                        queue->paused |= strcmp(queue->name, read->found.paused[j]) == 0;
-        }
+        redis_queues_pause(queues, &read->found);
         queues_sort(queues);
         read->found.queues = NULL;
         read->callback(queues, NULL, read->userdata);

@@ -40,6 +40,13 @@ void queue_waits_since(struct queue *queue, usec_t since);
 /* The queues that the reply lists are paused. Returns 0 or -ENOMEM. */
 int queues_found_pause(struct queues_found *found, const struct redisReply *reply);
 
+/* An error: the key of one queue is no list, which must not hide the others. */
+bool redis_queues_is_wrong_type(const struct redisReply *reply);
+/* Frees what it holds besides the queues. */
+void redis_queues_found_clear(struct queues_found *found);
+/* Marks those of them that are paused. */
+void redis_queues_pause(struct queues *queues, const struct queues_found *found);
+
 /* Where they are read. */
 struct queues_source {
         struct redis *redis;   /* must outlive the read */

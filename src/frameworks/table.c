@@ -11,6 +11,8 @@
 #include "frameworks/rq/rq.h"
 #include "frameworks/rq/rq_beats.h"
 #include "frameworks/rq/rq_queues.h"
+#include "frameworks/sidekiq/crowd.h"
+#include "frameworks/sidekiq/demand.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/heartbeat.h"
 #include "frameworks/sidekiq/queues.h"
@@ -31,6 +33,9 @@ static const struct framework frameworks[] = {
                 .beats = &sidekiq_beats,
                 .works = &sidekiq_works,
                 .queues = &sidekiq_queues,
+                .queue_names = sidekiq_beat_queue_names,
+                .demand = &sidekiq_demand,
+                .crowd = &sidekiq_crowd,
                 .requeue = &sidekiq_requeue,
         },
         {

@@ -162,6 +162,11 @@ static struct link *free_link(struct link *link)
                 return NULL;
         if (link->queues_read)
                 link->framework->queues->free(link->queues_read);
+        if (link->demand)
+                link->framework->demand->free(link->demand);
+        if (link->crowd)
+                link->framework->crowd->free(link->crowd);
+        queues_free(link->demanded);
         queues_free(link->queues);
         queue_watch_clear(&link->queue_watch);
         beats_free(link->beats);

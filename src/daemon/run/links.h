@@ -20,6 +20,14 @@ struct link {
         char queues_error[256];
         bool queues_error_told; /* while Redis answers, and limits wait for it */
         struct queue_watch queue_watch;
+
+        struct demand *demand; /* NULL: no count follows its queues; see scaler.h, as for those below */
+        struct crowd *crowd;
+        struct queues *demanded; /* as last read, until that is folded in; NULL: they could not be */
+        bool demand_answered;
+        bool demand_error_told;
+        bool done_known;
+        uint64_t done;
 };
 
 struct links {

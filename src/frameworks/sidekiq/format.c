@@ -196,6 +196,29 @@ int sidekiq_info_decode(const struct field *field, struct sidekiq_info *ret)
         return 0;
 }
 
+size_t sidekiq_info_queues(const struct field *field, char names[static SIDEKIQ_QUEUES_MAX])
+{
+        json_t *root = NULL, *name;
+        size_t i, used = 0;
+
+        names[0] = '\0';
+        if (!field->text || json_load(field->text, field->len, 0, &root) < 0)
+                return 1;
+        json_array_foreach(json_object_get(root, "queues"), i, name)
+        {
+                size_t length = json_string_length(name);
+
+                if (length == 0 || strlen(json_string_value(name)) != length ||
+                    used + length + 2 > SIDEKIQ_QUEUES_MAX)
+                        continue;
+                memcpy(names + used, json_string_value(name), length + 1);
+                used += length + 1;
+        }
+        names[used++] = '\0';
+        json_decref(root);
+        return used;
+}
+
 /* Is comm this name, as the kernel cuts it? */
 static bool comm_is(const char *comm, const char *prefix, const char *capsule, const char *suffix)
 {

@@ -49,6 +49,11 @@ bool sidekiq_stamp_decode(const json_t *stamp, uint64_t *ret_usec);
  * in another type, counts as not told. */
 int sidekiq_info_decode(const struct field *field, struct sidekiq_info *ret);
 
+/* The names of the queues in it, each ended by a NUL, the last by two: what does not fit is left out, and one
+ * that is empty or holds a NUL. Returns how long that is, the last NUL included. */
+#define SIDEKIQ_QUEUES_MAX 4096
+size_t sidekiq_info_queues(const struct field *field, char names[static SIDEKIQ_QUEUES_MAX]);
+
 /* Is a thread of this name one that runs jobs? info may be NULL: then there is the one capsule `default`. */
 bool sidekiq_thread_is_processor(const char *comm, const struct sidekiq_info *info);
 

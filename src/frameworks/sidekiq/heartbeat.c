@@ -4,6 +4,7 @@
 #include "frameworks/sidekiq/heartbeat.h"
 #include "frameworks/sidekiq/format.h"
 #include <hiredis/hiredis.h>
+#include <string.h>
 
 /* The note of a process is what its `info` field tells. */
 static const struct sidekiq_info *info_of(const struct beat_info *info)
@@ -14,6 +15,14 @@ static const struct sidekiq_info *info_of(const struct beat_info *info)
 bool sidekiq_beat_thread_is_processor(const char *comm, const struct beat_info *info)
 {
         return sidekiq_thread_is_processor(comm, info_of(info));
+}
+
+/* What stands behind the struct: see decode_info(). */
+const char *sidekiq_beat_queue_names(const struct beat_info *info)
+{
+        const char *names = info ? (const char *)(info_of(info) + 1) : NULL;
+
+        return names && names[0] != '\0' ? names : NULL;
 }
 
 static char *set_key(const char *namespace)
@@ -56,14 +65,19 @@ static struct field reply_field(const redisReply *reply, size_t i)
         return (struct field){.text = reply->element[i]->str, .len = reply->element[i]->len};
 }
 
+/* In one piece of memory: the names of the queues stand behind the struct. */
 static struct beat_info *decode_info(const struct field *field)
 {
-        struct sidekiq_info *info = calloc(1, sizeof(*info));
+        char names[SIDEKIQ_QUEUES_MAX];
+        size_t length = sidekiq_info_queues(field, names);
+        struct sidekiq_info *info = calloc(1, sizeof(*info) + length);
 
         if (info && sidekiq_info_decode(field, info) != 0) {
                 free(info);
                 info = NULL;
         }
+        if (info)
+                memcpy(info + 1, names, length);
         return (struct beat_info *)info;
 }
 

@@ -121,12 +121,25 @@ int sidekiq_job_decode(struct job *job)
         return r == -EINVAL && job->jid ? json_take_text(payload, "class", &job->class) : r;
 }
 
-bool sidekiq_job_enqueued_at(const char *payload, size_t len, uint64_t *ret_usec)
+bool sidekiq_job_head(const char *payload, size_t len, uint64_t *ret_usec, char class[static JOB_CLASS_MAX])
 {
         _cleanup_json_ json_t *job = NULL;
 
-        return load_job(payload, len, &job) == 0 &&
-               sidekiq_stamp_decode(json_object_get(job, "enqueued_at"), ret_usec);
+        class[0] = '\0';
+        if (load_job(payload, len, &job) < 0)
+                return false;
+        const char *name = json_string_value(json_object_get(job, "wrapped"))
+                                   ?: json_string_value(json_object_get(job, "class"));
+        if (name)
+                snprintf(class, JOB_CLASS_MAX, "%s", name);
+        return sidekiq_stamp_decode(json_object_get(job, "enqueued_at"), ret_usec);
+}
+
+bool sidekiq_job_enqueued_at(const char *payload, size_t len, uint64_t *ret_usec)
+{
+        char class[JOB_CLASS_MAX];
+
+        return sidekiq_job_head(payload, len, ret_usec, class);
 }
 
 char *sidekiq_job_dead_payload(const struct job *job, const char *error_class, const char *error_message,

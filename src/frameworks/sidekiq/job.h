@@ -11,6 +11,9 @@ int sidekiq_job_decode(struct job *job);
  * seconds up to 7, in milliseconds from 8.0. Returns false where that is not told. */
 bool sidekiq_job_enqueued_at(const char *payload, size_t len, uint64_t *ret_usec);
 
+/* The same, and the class of the job, cut, as Sidekiq's metrics call it; "" where that is not told. */
+bool sidekiq_job_head(const char *payload, size_t len, uint64_t *ret_usec, char class[static JOB_CLASS_MAX]);
+
 /* The payload with the reason for which the job was given up, as Sidekiq's dead set has it; error_class and
  * error_message are what its web page shows. now_usec: by the wall clock. To be freed; NULL: memory is short.
  */

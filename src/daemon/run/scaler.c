@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* Has the queues read of each fleet whose count follows them. */
+#include "daemon/run/scaler.h"
+#include "daemon/run/process.h"
+#include "io/clock.h"
+#include "io/log.h"
+#include "model/autoscale.h"
+#include <string.h>
+
+#define NAMES_MAX  16384
+#define QUEUES_MAX 64
+
+/* Names, each ended by a NUL, the last by two. */
+struct names {
+        char text[NAMES_MAX];
+        size_t used, n;
+};
+
+static void names_add(struct names *names, const char *list)
+{
+        for (; list && *list != '\0'; list += strlen(list) + 1) {
+                size_t length = strlen(list) + 1;
+
+                if (names->n == QUEUES_MAX || names->used + length >= sizeof(names->text) ||
+                    autoscale_list_has(names->text, list))
+                        continue;
+                memcpy(names->text + names->used, list, length);
+                names->used += length;
+                names->text[names->used] = '\0';
+                names->n++;
+        }
+}
+
+/* From which queues the workers of a fleet take, as far as any of them has told. */
+static void look_served(struct fleet *fleet)
+{
+        const struct framework *framework = fleet->link->framework;
+        struct names names = {0};
+
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                if (worker->state == WORKER_ACTIVE && worker->process && worker->process->slot)
+                        names_add(&names, framework->queue_names(beats_info(worker->process->slot)));
+        }
+        if (names.n == 0)
+                return;
+        char *copy = malloc(names.used + 1);
+        if (copy) {
+                memcpy(copy, names.text, names.used + 1);
+                autoscale_serves(fleet, copy);
+        }
+}
+
+static bool is_ours(const char *identity, size_t len, void *userdata)
+{
+        const struct link *link = userdata;
+        const struct world *world = link->links->world;
+        size_t host_len;
+        pid_t pid;
+
+        if (!link->framework->beats->identity_parse(identity, len, &host_len, &pid))
+                return false;
+        /* One that has just booted may not be known by its identity yet: by its pid it is. */
+        for (size_t i = 0; i < world->n_fleets; i++)
+                for (size_t j = 0; j < world->fleets[i]->n_workers; j++) {
+                        const struct worker *worker = world->fleets[i]->workers[j];
+                        const char *own = process_identity(worker->process);
+
+                        if (own ? strlen(own) == len && memcmp(own, identity, len) == 0
+                                : worker->pid == pid || worker->beat_pid == pid)
+                                return true;
+                }
+        return false;
+}
+
+static void on_demand(struct demand_reading *reading, void *userdata)
+{
+        struct link *link = userdata;
+
+        queues_free(link->demanded);
+        link->demanded = TAKE_PTR(reading->queues);
+        link->done_known = reading->done_known;
+        link->done = reading->done;
+        link->demand_answered = true;
+        if (reading->error && !link->demand_error_told)
+                log_warning("Redis %s: the queues that counts of workers follow cannot be read: %s",
+                            redis_url_text(link->redis), reading->error);
+        link->demand_error_told = reading->error;
+        turn_arm(link->links->turn);
+}
+
+static bool scales_on(const struct link *link)
+{
+        const struct world *world = link->links->world;
+
+        for (size_t i = 0; i < world->n_fleets; i++)
+                if (world->fleets[i]->link == link && fleet_scales(world->fleets[i]))
+                        return true;
+        return false;
+}
+
+static int open_demand(struct link *link)
+{
+        const struct framework *framework = link->framework;
+        const char *namespace = link->links->world->settings->redis.namespace;
+        int r = 0;
+
+        if (!link->demand)
+                r = framework->demand->new (link->redis, namespace, on_demand, link, &link->demand);
+        if (r >= 0 && !link->crowd)
+                r = framework->crowd->new (link->redis, namespace, is_ours, link, &link->crowd);
+        return r;
+}
+
+static void look_link(struct link *link, usec_t now)
+{
+        const struct world *world = link->links->world;
+        struct names names = {0};
+        int r = open_demand(link);
+
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                struct fleet *fleet = world->fleets[i];
+
+                if (fleet->link != link)
+                        continue;
+                look_served(fleet);
+                if (fleet_scales(fleet))
+                        names_add(&names, fleet->autoscale.served);
+        }
+        if (r >= 0) {
+                link->framework->crowd->look(link->crowd, now);
+                r = link->framework->demand->read(link->demand, names.text, clock_now(CLOCK_REALTIME));
+        }
+        if (r < 0 && r != -EBUSY) {
+                link->demanded = queues_free(link->demanded);
+                link->demand_answered = true;
+                turn_arm(link->links->turn);
+        }
+}
+
+void scaler_look(struct links *links, usec_t now)
+{
+        for (size_t i = 0; i < links->n; i++)
+                if (links->list[i]->framework->demand && scales_on(links->list[i]))
+                        look_link(links->list[i], now);
+}
+
+/* Those that the fleet serves. NULL: they could not be read, or memory is short. */
+static struct queues *pick(const struct queues *read, const char *served)
+{
+        struct queues *picked = read ? calloc(1, sizeof(*picked)) : NULL;
+
+        for (size_t i = 0; picked && i < read->n; i++) {
+                const struct queue *from = &read->list[i];
+
+                if (!autoscale_list_has(served, from->name))
+                        continue;
+                struct queue *queue = queues_add(picked, from->name, strlen(from->name));
+
+                if (!queue)
+                        return queues_free(picked);
+                queue->size = from->size;
+                queue->latency_known = from->latency_known;
+                queue->latency = from->latency;
+                queue->paused = from->paused;
+        }
+        return picked;
+}
+
+static bool observe(struct fleet *fleet, usec_t now)
+{
+        const struct link *link = fleet->link;
+        const struct framework *framework = link->framework;
+        struct autoscale_reading reading = {
+                .queues = pick(link->demanded, fleet->autoscale.served),
+                .done_known = link->done_known,
+                .done = link->done,
+        };
+        struct crowd_count count = {0};
+
+        if (link->demand)
+                reading.service = framework->demand->service(link->demand, fleet->autoscale.served);
+        if (link->crowd)
+                reading.others_known =
+                        framework->crowd->count(link->crowd, fleet->autoscale.served, now, &count);
+        reading.others_any = count.any;
+        reading.others = count.serving;
+        reading.others_idle = count.idle;
+        return autoscale_observe(fleet, &reading, now);
+}
+
+void scaler_turn(struct links *links, usec_t now)
+{
+        const struct world *world = links->world;
+        bool changed = false;
+
+        for (size_t i = 0; i < links->n; i++) {
+                struct link *link = links->list[i];
+
+                if (!link->demand_answered)
+                        continue;
+                link->demand_answered = false;
+                for (size_t j = 0; j < world->n_fleets; j++)
+                        if (world->fleets[j]->link == link && fleet_scales(world->fleets[j]))
+                                changed |= observe(world->fleets[j], now);
+                link->demanded = queues_free(link->demanded);
+        }
+        if (changed)
+                turn_changed(links->turn);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* Counts the Sidekiqs of a Redis that are nobody's here: a walk through the set of identities, page by page,
+ * and one command for each of them that is not ours. */
+#include "frameworks/sidekiq/crowd.h"
+#include "frameworks/decode.h"
+#include "frameworks/sidekiq/format.h"
+#include "io/asks.h"
+#include "io/clock.h"
+#include "model/autoscale.h"
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE "100"
+/* So many are read of each count: of more, the others are taken for like these. */
+#define READ_MAX 2000
+/* From the end of one count to the begin of the next; and it may take this share of the time. */
+#define COUNT_USEC (60 * USEC_PER_SEC)
+#define COUNT_DUTY 50
+/* Counts that fail leave the last one in force for so long. */
+#define KEEP_USEC (5 * USEC_PER_MIN)
+
+struct other {
+        char *queues; /* owned: names, each ended by a NUL, the last by two */
+        unsigned idle;
+};
+
+struct others {
+        struct other *list; /* owned */
+        size_t n;           /* that take jobs */
+        size_t n_read;      /* of all that were read */
+        size_t n_found;     /* not ours, be they read or not */
+};
+
+struct crowd {
+        struct redis *redis;
+        char *namespace;
+        char *set_key;
+        bool (*is_ours)(const char *identity, size_t len, void *userdata);
+        void *userdata;
+        struct asks *asks;
+        bool walking;
+        bool failed;
+        char cursor[24]; /* of the next page; "": there is none */
+        usec_t begun_at, next_at;
+        usec_t counted_at; /* 0: never */
+        struct others now, counted;
+};
+
+static void others_clear(struct others *others)
+{
+        for (size_t i = 0; i < others->n; i++)
+                free(others->list[i].queues);
+        free(others->list);
+        *others = (struct others){0};
+}
+
+static struct crowd *crowd_free(struct crowd *crowd)
+{
+        if (!crowd)
+                return NULL;
+        asks_free(crowd->asks);
+        others_clear(&crowd->now);
+        others_clear(&crowd->counted);
+        free(crowd->namespace);
+        free(crowd->set_key);
+        free(crowd);
+        return NULL;
+}
+
+enum { TAG_PAGE, TAG_PROCESS };
+
+static void ask_page(struct crowd *crowd, const char *cursor)
+{
+        const char *argv[] = {"SSCAN", crowd->set_key, cursor, "COUNT", PAGE};
+
+        crowd->failed |= asks_add(crowd->asks, crowd->redis, TAG_PAGE, ELEMENTSOF(argv), argv, NULL) < 0;
+}
+
+static void ask_process(struct crowd *crowd, const char *identity)
+{
+        _cleanup_free_ char *key = decode_key(crowd->namespace, identity, NULL);
+        const char *argv[] = {"HMGET", key, "busy", "beat", "quiet", "concurrency", "rss", "info"};
+
+        crowd->failed |=
+                !key || asks_add(crowd->asks, crowd->redis, TAG_PROCESS, ELEMENTSOF(argv), argv, NULL) < 0;
+}
+
+static void take_page(struct crowd *crowd, const redisReply *reply)
+{
+        if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+            reply->element[0]->type != REDIS_REPLY_STRING || reply->element[1]->type != REDIS_REPLY_ARRAY ||
+            reply->element[0]->len >= sizeof(crowd->cursor)) {
+                crowd->failed = true;
+                return;
+        }
+        const redisReply *page = reply->element[1];
+        for (size_t i = 0; i < page->elements; i++) {
+                const redisReply *member = page->element[i];
+                size_t host_len;
+                pid_t pid;
+
+                if (member->type != REDIS_REPLY_STRING ||
+                    !sidekiq_identity_parse(member->str, member->len, &host_len, &pid) ||
+                    crowd->is_ours(member->str, member->len, crowd->userdata))
+                        continue;
+                crowd->now.n_found++;
+                if (crowd->now.n_found <= READ_MAX)
+                        ask_process(crowd, member->str);
+        }
+        memcpy(crowd->cursor, reply->element[0]->str, reply->element[0]->len + 1);
+        if (strcmp(crowd->cursor, "0") == 0)
+                crowd->cursor[0] = '\0';
+}
+
+static struct field field_of(const redisReply *reply, size_t i)
+{
+        if (reply->type != REDIS_REPLY_ARRAY || i >= reply->elements ||
+            reply->element[i]->type != REDIS_REPLY_STRING)
+                return (struct field){0};
+        return (struct field){.text = reply->element[i]->str, .len = reply->element[i]->len};
+}
+
+static void take_process(struct crowd *crowd, const redisReply *reply)
+{
+        struct field busy = field_of(reply, 0), beat = field_of(reply, 1), quiet = field_of(reply, 2);
+        struct field concurrency = field_of(reply, 3), rss = field_of(reply, 4), told = field_of(reply, 5);
+        struct sidekiq_info info = {0};
+        struct heartbeat heartbeat;
+        char names[SIDEKIQ_QUEUES_MAX];
+
+        /* Of one that is dead the identity may be left, and no heartbeat. */
+        if (sidekiq_beat_decode(&busy, &beat, &quiet, &concurrency, &rss, &heartbeat) != SIDEKIQ_BEAT_DECODED)
+                return;
+        crowd->now.n_read++;
+        if (heartbeat.quiet)
+                return;
+        (void)sidekiq_info_decode(&told, &info);
+        size_t length = sidekiq_info_queues(&told, names);
+        unsigned threads = heartbeat.concurrency != 0 ? heartbeat.concurrency : info.concurrency;
+        struct other *list = reallocarray(crowd->now.list, crowd->now.n + 1, sizeof(*list));
+        if (!list) {
+                crowd->failed = true;
+                return;
+        }
+        crowd->now.list = list;
+        char *queues = malloc(length);
+        if (!queues) {
+                crowd->failed = true;
+                return;
+        }
+        memcpy(queues, names, length);
+        list[crowd->now.n++] = (struct other){
+                .queues = queues, .idle = threads > heartbeat.busy ? threads - heartbeat.busy : 0};
+}
+
+static void on_reply(const redisReply *reply, size_t tag, void *userdata)
+{
+        struct crowd *crowd = userdata;
+
+        if (!reply || reply->type == REDIS_REPLY_ERROR)
+                crowd->failed = true;
+        else if (tag == TAG_PAGE)
+                take_page(crowd, reply);
+        else
+                take_process(crowd, reply);
+}
+
+static void end(struct crowd *crowd)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        crowd->walking = false;
+        crowd->next_at = now + MAX(COUNT_USEC, COUNT_DUTY * usec_sub(now, crowd->begun_at));
+        if (!crowd->failed) {
+                others_clear(&crowd->counted);
+                crowd->counted = crowd->now;
+                crowd->counted_at = now;
+                crowd->now = (struct others){0};
+        }
+        others_clear(&crowd->now);
+}
+
+/* A page is answered, with the processes that it named. */
+static void on_done(void *userdata)
+{
+        struct crowd *crowd = userdata;
+
+        if (!crowd->failed && crowd->cursor[0] != '\0') {
+                char cursor[sizeof(crowd->cursor)];
+
+                memcpy(cursor, crowd->cursor, sizeof(cursor));
+                ask_page(crowd, cursor);
+        }
+        if (asks_pending(crowd->asks) == 0)
+                end(crowd);
+}
+
+static int crowd_new(struct redis *redis, const char *namespace,
+                     bool (*is_ours)(const char *identity, size_t len, void *userdata), void *userdata,
+                     struct crowd **ret)
+{
+        static const struct asks_ops ops = {.reply = on_reply, .done = on_done};
+        struct crowd *crowd = calloc(1, sizeof(*crowd));
+
+        if (!crowd)
+                return -ENOMEM;
+        crowd->redis = redis;
+        crowd->is_ours = is_ours;
+        crowd->userdata = userdata;
+        crowd->namespace = strdup(namespace ?: "");
+        crowd->set_key = decode_key(namespace, SIDEKIQ_PROCESSES, NULL);
+        if (!crowd->namespace || !crowd->set_key || asks_new(&ops, crowd, &crowd->asks) < 0) {
+                crowd_free(crowd);
+                return -ENOMEM;
+        }
+        *ret = crowd;
+        return 0;
+}
+
+static void crowd_look(struct crowd *crowd, usec_t now)
+{
+        if (crowd->walking || now < crowd->next_at || redis_state(crowd->redis) != REDIS_STATE_CONNECTED)
+                return;
+        crowd->begun_at = now;
+        crowd->failed = false;
+        crowd->cursor[0] = '\0';
+        others_clear(&crowd->now);
+        ask_page(crowd, "0");
+        crowd->walking = asks_pending(crowd->asks) > 0;
+        if (!crowd->walking)
+                crowd->next_at = now + COUNT_USEC;
+}
+
+static bool serves(const struct other *other, const char *names)
+{
+        for (; names && *names != '\0'; names += strlen(names) + 1)
+                if (autoscale_list_has(other->queues, names))
+                        return true;
+        return false;
+}
+
+static bool crowd_count(const struct crowd *crowd, const char *names, usec_t now, struct crowd_count *ret)
+{
+        const struct others *others = &crowd->counted;
+        double serving = 0;
+
+        *ret = (struct crowd_count){.any = others->n_read > 0};
+        if (crowd->counted_at == 0 || usec_sub(now, crowd->counted_at) > KEEP_USEC)
+                return false;
+        for (size_t i = 0; i < others->n; i++)
+                if (serves(&others->list[i], names)) {
+                        serving++;
+                        ret->idle += others->list[i].idle;
+                }
+        if (others->n_found > READ_MAX) {
+                double each = (double)others->n_found / READ_MAX;
+
+                serving *= each;
+                ret->idle *= each;
+        }
+        ret->serving = (unsigned)serving;
+        return true;
+}
+
+const struct crowd_ops sidekiq_crowd = {
+        .new = crowd_new, .look = crowd_look, .count = crowd_count, .free = crowd_free};
