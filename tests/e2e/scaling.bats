@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # The count of a fleet follows its queues: real Sidekiq, a burst and the calm after it.
-# seconds: 90
+# seconds: 75
 # promises: P1 P2
 load helpers
 

@@ -28,6 +28,11 @@ static const struct {
         {"1k", LIMITS_COUNT, "'1k' must be none, or a whole number (1000)"},
         {"60", LIMITS_DURATION, "'60' must be none, or a duration (90s)"},
         {"low=0s", LIMITS_DURATION, "'0s' must be none, or a duration (90s)"},
+        {"30s", LIMITS_TARGET, NULL},
+        {"default:30s mailers:5min", LIMITS_TARGET, NULL},
+        {"30s 60s", LIMITS_TARGET, "only one limit can hold for all: write the others as NAME:LIMIT"},
+        {"mailers=5min", LIMITS_TARGET, "'mailers=5min' must be none, or a duration (90s)"},
+        {"a:5s a:6s", LIMITS_TARGET, "'a' is given twice"},
 };
 
 START_TEST(limits_are_checked)
@@ -49,6 +54,9 @@ START_TEST(a_limit_of_its_own_goes_before_that_of_all)
         ck_assert_uint_eq(limits_find(text, LIMITS_COUNT, "a=b"), 7);
         ck_assert_uint_eq(limits_find("low=5", LIMITS_COUNT, "default"), 0);
         ck_assert_uint_eq(limits_find("2s low=1min", LIMITS_DURATION, "low"), 60 * USEC_PER_SEC);
+        ck_assert_uint_eq(limits_find("30s a:b:1min c:none", LIMITS_TARGET, "a:b"), 60 * USEC_PER_SEC);
+        ck_assert_uint_eq(limits_find("30s a:b:1min c:none", LIMITS_TARGET, "a"), 30 * USEC_PER_SEC);
+        ck_assert_uint_eq(limits_find("30s a:b:1min c:none", LIMITS_TARGET, "c"), 0);
         ck_assert(limits_any(text, LIMITS_COUNT));
         ck_assert(limits_any("none low=5", LIMITS_COUNT));
         ck_assert(!limits_any("none low=none", LIMITS_COUNT));

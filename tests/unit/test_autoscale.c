@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of how the count of a fleet follows its queues (model/autoscale.h), in the simulated world, whose
+ * every action is checked against the promises. */
+/* promises: P1 P2 */
+#include "frameworks/sidekiq/format.h"
+#include "model/autoscale.h"
+#include "world.h"
+#include <string.h>
+
+static struct test_world t;
+
+static void setup(void)
+{
+        test_world_open(&t, 2);
+        t.fleet_settings.active_process_max = 8;
+        t.fleet_settings.latency_target = (char *)"30s mail:5min";
+        t.fleet_settings.scale_down_after = USEC_PER_MIN;
+        t.fleet_settings.ready_after = 0;
+}
+
+static void teardown(void)
+{
+        test_world_close(&t);
+}
+
+static void serve(struct fleet *fleet, const char *names, size_t size)
+{
+        char *copy = malloc(size);
+
+        ck_assert_ptr_nonnull(copy);
+        memcpy(copy, names, size);
+        autoscale_serves(fleet, copy);
+}
+#define SERVE(fleet, names) serve(fleet, names "\0", sizeof(names) + 1)
+
+static struct queues *one_queue(const char *name, uint64_t size, usec_t age)
+{
+        struct queues *queues = calloc(1, sizeof(*queues));
+
+        ck_assert_ptr_nonnull(queues);
+        struct queue *queue = queues_add(queues, name, strlen(name));
+        ck_assert_ptr_nonnull(queue);
+        queue->size = size;
+        queue->latency_known = true;
+        queue->latency = age;
+        return queues;
+}
+
+/* A look that finds so many jobs of a second each. */
+static bool look(uint64_t size, double age)
+{
+        struct autoscale_reading reading = {
+                .queues = one_queue("default", size, (usec_t)(age * USEC_PER_SEC)),
+                .service = USEC_PER_SEC,
+        };
+
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                t.fleet->workers[i]->concurrency = 5;
+        return autoscale_observe(t.fleet, &reading, t.now);
+}
+
+/* Looks for so many seconds, one each second. */
+static void look_for(unsigned seconds, uint64_t size, double age)
+{
+        for (unsigned i = 0; i < seconds; i++) {
+                test_tick(&t, 1);
+                (void)look(size, age);
+        }
+}
+
+static void begin(void)
+{
+        test_settle(&t);
+        SERVE(t.fleet, "default");
+        look_for(5, 0, 0);
+        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 2);
+}
+
+START_TEST(without_active_process_max_the_count_is_the_configured_one)
+{
+        t.fleet_settings.active_process_max = 0;
+        t.fleet->autoscale.count = 7;
+        ck_assert(!fleet_scales(t.fleet));
+        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 2);
+        ck_assert_uint_eq(fleet_max_processes(t.fleet), 6);
+        t.fleet_settings.active_process_max = 8;
+        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 7);
+        ck_assert_uint_eq(fleet_max_processes(t.fleet), 24);
+        t.fleet_settings.active_process_max = 5;
+        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 5);
+}
+END_TEST
+
+START_TEST(what_waits_doubles_the_count_once_for_each_boot)
+{
+        begin();
+        test_tick(&t, 1);
+        ck_assert(look(2000, 3));
+        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 4);
+        ck_assert_str_eq(test_event_text(&t, EVENT_SCALED),
+                         "fleet 'default': 2 -> 4 workers: 2000 jobs wait, the oldest for 3s: at 1s each "
+                         "80.0 threads begin all of them within 24s; more may follow once these have booted");
+        ck_assert(!look(2000, 3));
+        look_for(20, 2000, 3);
+        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 8);
+        ck_assert_uint_eq(test_counts(&t).active, 8);
+        ck_assert_uint_eq(t.fleet->totals.scaled_up, 2);
+}
+END_TEST
+
+/* One at a time, each drained before the next, and never below what is in force: the world checks that. */
+START_TEST(the_calm_takes_it_back_one_by_one)
+{
+        begin();
+        look_for(20, 2000, 3);
+        ck_assert_uint_eq(test_counts(&t).active, 8);
+        look_for(55, 0, 0);
+        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 8);
+        for (unsigned i = 0; i < 300; i++) {
+                unsigned before = fleet_count_in_force(t.fleet);
+
+                look_for(1, 0, 0);
+                ck_assert_uint_ge(fleet_count_in_force(t.fleet) + 1, before);
+                ck_assert_uint_le(test_counts(&t).quiet + test_counts(&t).stopping, 1);
+        }
+        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 2);
+        ck_assert_uint_eq(test_counts(&t).live, 2);
+        ck_assert_uint_eq(t.kills, 0);
+        ck_assert_uint_eq(t.fleet->totals.scaled_down, 6);
+}
+END_TEST
+
+START_TEST(the_idlest_leaves_first)
+{
+        begin();
+        look_for(20, 2000, 3);
+        for (unsigned i = 1; i <= 8; i++)
+                test_process(test_worker(&t, i))->busy = i == 6 ? 0 : 1;
+        for (unsigned i = 0; i < 100 && t.quiets == 0; i++)
+                look_for(1, 0, 0);
+        ck_assert_uint_eq(t.quiets, 1);
+        ck_assert_int_eq(test_worker(&t, 1)->state, WORKER_ACTIVE);
+        ck_assert(!test_worker(&t, 6) || test_worker(&t, 6)->state != WORKER_ACTIVE);
+}
+END_TEST
+
+START_TEST(a_restart_and_a_redis_that_is_away_keep_the_count)
+{
+        struct autoscale_reading away = {0};
+        char text[AUTOSCALE_TEXT_MAX];
+
+        begin();
+        command_restart(t.world, t.fleet, t.now);
+        ck_assert(!look(2000, 20));
+        ck_assert_str_eq(autoscale_text(t.fleet, text), "a restart is under way: the count is kept");
+        t.fleet->rollout.state = ROLLOUT_HALTED;
+        ck_assert(!look(2000, 20));
+        ck_assert_str_eq(autoscale_text(t.fleet, text), "its restart has halted: the count is kept");
+        command_abort(t.world, t.fleet, t.now);
+        ck_assert(!autoscale_observe(t.fleet, &away, t.now));
+        ck_assert_str_eq(autoscale_text(t.fleet, text), "its queues cannot be read: the count is kept");
+        ck_assert(!autoscale_line(t.fleet, 0, text));
+        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 2);
+}
+END_TEST
+
+START_TEST(the_operators_count_goes_before_it_until_it_is_given_back)
+{
+        char text[AUTOSCALE_TEXT_MAX];
+
+        begin();
+        ck_assert_int_eq(command_scale(t.world, t.fleet, 10, t.now), COMMAND_DONE);
+        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 10);
+        ck_assert(fleet_is_scaled(t.fleet));
+        test_tick(&t, 1);
+        ck_assert(!look(2000, 3));
+        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 10);
+        ck_assert_uint_eq(autoscale_wanted(t.fleet), 8);
+        autoscale_text(t.fleet, text);
+        ck_assert_msg(strncmp(text, "'sqmgrctl scale' keeps it at 10; else: ", 39) == 0, "%s", text);
+        ck_assert_int_eq(command_scale_auto(t.world, t.fleet, t.now), COMMAND_DONE);
+        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 8);
+        ck_assert(!fleet_is_scaled(t.fleet));
+        t.fleet_settings.active_process_max = 0;
+        ck_assert_int_eq(command_scale_auto(t.world, t.fleet, t.now), COMMAND_FIXED);
+}
+END_TEST
+
+START_TEST(no_more_are_wanted_than_memory_is_there_for)
+{
+        begin();
+        /* Each holds 200M: one more fits with what must stay free, and a second one does not. */
+        t.world->available_bytes = (uint64_t)500 << 20;
+        ck_assert(look(2000, 3));
+        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 4);
+        command_scale(t.world, t.fleet, 2, t.now);
+        command_scale_auto(t.world, t.fleet, t.now);
+        t.world->available_bytes = (uint64_t)300 << 20;
+        ck_assert(look(2000, 3));
+        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 3);
+        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_SCALED), "; memory is too short for more"));
+        command_scale(t.world, t.fleet, 2, t.now);
+        command_scale_auto(t.world, t.fleet, t.now);
+        t.world->available_bytes = (uint64_t)100 << 20;
+        ck_assert(!look(2000, 3));
+}
+END_TEST
+
+START_TEST(a_fleet_that_is_quieted_neither_grows_nor_shrinks)
+{
+        char text[AUTOSCALE_TEXT_MAX];
+
+        begin();
+        look_for(20, 2000, 3);
+        command_quiet_fleet(t.world, t.fleet, t.now);
+        look_for(200, 0, 0);
+        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 8);
+        ck_assert_str_eq(autoscale_text(t.fleet, text), "its workers are to take no jobs: the count is kept");
+        command_start(t.world, t.fleet, t.now);
+        look_for(5, 0, 0);
+        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 8);
+}
+END_TEST
+
+START_TEST(queues_without_a_target_and_paused_ones_are_not_looked_at)
+{
+        struct autoscale_reading reading = {.service = USEC_PER_SEC};
+        char text[AUTOSCALE_TEXT_MAX];
+
+        t.fleet_settings.latency_target = (char *)"mail:5min";
+        begin();
+        ck_assert(!look(2000, 20));
+        ck_assert(autoscale_line(t.fleet, 0, text));
+        ck_assert_str_eq(text, "queue 'default': 2000 jobs wait, the oldest for 20s; it has no target");
+        reading.queues = one_queue("mail", 2000, 20 * USEC_PER_SEC);
+        reading.queues->list[0].paused = true;
+        ck_assert(!autoscale_observe(t.fleet, &reading, t.now));
+        ck_assert(autoscale_line(t.fleet, 0, text));
+        ck_assert_str_eq(text, "queue 'mail' (paused): 2000 jobs wait, the oldest for 20s; target 5min");
+        ck_assert_str_eq(autoscale_text(t.fleet, text),
+                         "no queue that it serves has a target and may be taken from: the count is kept");
+}
+END_TEST
+
+/* Threads of others that run nothing are subtracted, but not where a job has waited that they would have
+ * taken. */
+START_TEST(what_others_have_idle_is_subtracted)
+{
+        struct autoscale_reading reading = {
+                .queues = one_queue("default", 40, USEC_PER_SEC),
+                .service = 10 * USEC_PER_SEC,
+                .others_known = true,
+                .others_any = true,
+                .others = 2,
+                .others_idle = 40,
+        };
+        char text[AUTOSCALE_TEXT_MAX];
+        size_t i = 0;
+
+        begin();
+        for (; i < t.fleet->n_workers; i++)
+                t.fleet->workers[i]->concurrency = 5;
+        ck_assert(!autoscale_observe(t.fleet, &reading, t.now));
+        ck_assert(autoscale_line(t.fleet, 1, text));
+        ck_assert_str_eq(text, "threads: 0 of 10 run jobs; 2 processes of nobody here serve them, too; 40 "
+                               "threads of others are idle");
+        reading.queues = one_queue("default", 40, 10 * USEC_PER_SEC);
+        ck_assert(autoscale_observe(t.fleet, &reading, t.now));
+        for (i = 0; autoscale_line(t.fleet, i, text);)
+                i++;
+        ck_assert_uint_eq(i, 4);
+}
+END_TEST
+
+/* Another fleet beside the one of the world, of two workers of five threads. */
+static struct fleet *second_fleet(struct fleet_settings *settings)
+{
+        struct fleet *fleet = calloc(1, sizeof(*fleet));
+        struct fleet **fleets = reallocarray(t.world->fleets, 2, sizeof(*fleets));
+
+        ck_assert(fleet && fleets);
+        *settings = t.fleet_settings;
+        settings->name = (char *)"second";
+        fleet->settings = settings;
+        fleet->world = t.world;
+        fleet->generation = 1;
+        fleet->workers = calloc(2, sizeof(*fleet->workers));
+        ck_assert_ptr_nonnull(fleet->workers);
+        for (; fleet->n_workers < 2; fleet->n_workers++) {
+                struct worker *worker = calloc(1, sizeof(*worker));
+
+                ck_assert_ptr_nonnull(worker);
+                *worker = (struct worker){.fleet = fleet,
+                                          .index = (unsigned)fleet->n_workers + 1,
+                                          .generation = 1,
+                                          .state = WORKER_ACTIVE,
+                                          .has_beat = true,
+                                          .concurrency = 5};
+                fleet->workers[fleet->n_workers] = worker;
+        }
+        t.world->fleets = fleets;
+        fleets[t.world->n_fleets++] = fleet;
+        return fleet;
+}
+
+START_TEST(of_a_need_that_two_fleets_follow_each_takes_its_share)
+{
+        struct fleet_settings settings;
+        unsigned alone, shared;
+
+        begin();
+        t.fleet_settings.active_process_max = 100;
+        struct fleet *second = second_fleet(&settings);
+        (void)look(400, 1);
+        alone = autoscale_wanted(t.fleet);
+        ck_assert_uint_eq(t.fleet->autoscale.fleets, 1);
+        t.fleet->autoscale.count = 2;
+        SERVE(second, "default\0mail");
+        (void)look(400, 1);
+        shared = autoscale_wanted(t.fleet);
+        ck_assert_uint_eq(t.fleet->autoscale.fleets, 2);
+        ck_assert_double_eq_tol(t.fleet->autoscale.threads, 20, 0.001);
+        ck_assert_uint_lt(shared, alone);
+        /* One that is held does not follow it, and what it has idle is subtracted. */
+        second->rollout.state = ROLLOUT_HALTED;
+        t.fleet->autoscale.count = 2;
+        (void)look(400, 1);
+        ck_assert_uint_eq(t.fleet->autoscale.fleets, 1);
+        ck_assert_double_eq_tol(t.fleet->autoscale.others_idle, 10, 0.001);
+}
+END_TEST
+
+START_TEST(a_count_of_all_jobs_done_tells_only_where_one_fleet_serves_the_redis)
+{
+        struct fleet_settings settings;
+        struct autoscale_reading reading = {.done_known = true, .others_known = true};
+
+        begin();
+        reading.queues = one_queue("default", 0, 0);
+        (void)autoscale_observe(t.fleet, &reading, t.now);
+        ck_assert_int_eq(t.fleet->autoscale.source, AUTOSCALE_BY_COUNT);
+        reading.queues = one_queue("default", 0, 0);
+        reading.others_any = true;
+        (void)autoscale_observe(t.fleet, &reading, t.now);
+        ck_assert_int_eq(t.fleet->autoscale.source, AUTOSCALE_BY_NOTHING);
+        reading.queues = one_queue("default", 0, 0);
+        reading.others_any = false;
+        (void)second_fleet(&settings);
+        (void)autoscale_observe(t.fleet, &reading, t.now);
+        ck_assert_int_eq(t.fleet->autoscale.source, AUTOSCALE_BY_NOTHING);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("autoscale");
+        TCase *cases = tcase_create("autoscale");
+
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, without_active_process_max_the_count_is_the_configured_one);
+        tcase_add_test(cases, what_waits_doubles_the_count_once_for_each_boot);
+        tcase_add_test(cases, the_calm_takes_it_back_one_by_one);
+        tcase_add_test(cases, the_idlest_leaves_first);
+        tcase_add_test(cases, a_restart_and_a_redis_that_is_away_keep_the_count);
+        tcase_add_test(cases, the_operators_count_goes_before_it_until_it_is_given_back);
+        tcase_add_test(cases, no_more_are_wanted_than_memory_is_there_for);
+        tcase_add_test(cases, a_fleet_that_is_quieted_neither_grows_nor_shrinks);
+        tcase_add_test(cases, queues_without_a_target_and_paused_ones_are_not_looked_at);
+        tcase_add_test(cases, what_others_have_idle_is_subtracted);
+        tcase_add_test(cases, of_a_need_that_two_fleets_follow_each_takes_its_share);
+        tcase_add_test(cases, a_count_of_all_jobs_done_tells_only_where_one_fleet_serves_the_redis);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

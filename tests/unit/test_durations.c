@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of what jobs take by Sidekiq's own metrics (frameworks/sidekiq/durations.h). */
+#include "frameworks/sidekiq/durations.h"
+#include "unit.h"
+#include <string.h>
+
+static struct durations durations;
+
+static void take(const char *name, const char *value)
+{
+        durations_take(&durations, &(struct field){name, strlen(name)},
+                       &(struct field){value, strlen(value)});
+}
+
+static void setup(void)
+{
+        durations_clear(&durations);
+}
+
+/* 2026-11-23 09:05:30 UTC: the minute before is 9:04. */
+START_TEST(a_key_is_that_of_the_minute_before)
+{
+        usec_t at = 1795424730 * USEC_PER_SEC;
+        char key[DURATIONS_KEY_MAX];
+
+        ck_assert_str_eq(durations_key(at, false, key), "j|20261123|9:4");
+        ck_assert_str_eq(durations_key(at, true, key), "j|261123|9:04");
+        /* Of midnight, on New Year's. */
+        ck_assert_str_eq(durations_key(1798761600 * USEC_PER_SEC, true, key), "j|261231|23:59");
+}
+END_TEST
+
+START_TEST(jobs_that_failed_have_no_time)
+{
+        ck_assert_uint_eq(durations_service(&durations, "default\0"), 0);
+        take("Mail|ms", "9000");
+        take("Mail|p", "12");
+        take("Mail|f", "3");
+        ck_assert_uint_eq(durations_service(&durations, "default\0"), USEC_PER_SEC);
+}
+END_TEST
+
+START_TEST(a_queue_is_judged_by_the_classes_that_were_seen_there)
+{
+        take("Mail|ms", "1000");
+        take("Mail|p", "10");
+        take("A::B|C|ms", "30000");
+        take("A::B|C|p", "10");
+        ck_assert_uint_eq(durations_service(&durations, "default\0"), 1550 * USEC_PER_MSEC);
+        durations_see(&durations, "default", "Mail");
+        durations_see(&durations, "slow", "A::B|C");
+        durations_see(&durations, "slow", "Unknown");
+        ck_assert_uint_eq(durations_service(&durations, "default\0"), 100 * USEC_PER_MSEC);
+        ck_assert_uint_eq(durations_service(&durations, "slow\0"), 3 * USEC_PER_SEC);
+        ck_assert_uint_eq(durations_service(&durations, "default\0slow\0"), 1550 * USEC_PER_MSEC);
+        /* The last ones count. */
+        for (unsigned i = 0; i < DURATIONS_SEEN; i++)
+                durations_see(&durations, "slow", "Mail");
+        ck_assert_uint_eq(durations_service(&durations, "slow\0"), 100 * USEC_PER_MSEC);
+}
+END_TEST
+
+START_TEST(what_is_older_counts_for_less)
+{
+        take("Mail|ms", "4000");
+        take("Mail|p", "4");
+        durations_age(&durations);
+        take("Mail|ms", "4000");
+        take("Mail|p", "2");
+        ck_assert_uint_eq(durations_service(&durations, "\0"), 1500 * USEC_PER_MSEC);
+}
+END_TEST
+
+START_TEST(what_is_no_number_or_name_is_left_out)
+{
+        char text[300];
+
+        memset(text, 'x', sizeof(text));
+        memcpy(text + sizeof(text) - 4, "|ms", 4);
+        take(text, "5");
+        take("|ms", "5");
+        take("Mail", "5");
+        take("Mail|q", "5");
+        take("Mail|ms", "-5");
+        take("Mail|ms", "5000000000000000");
+        durations_take(&durations, &(struct field){"M\0l|ms", 6}, &(struct field){"5", 1});
+        ck_assert_uint_eq(durations.n_classes, 0);
+        for (unsigned i = 0; i < 2 * DURATIONS_CLASSES_MAX; i++) {
+                snprintf(text, sizeof(text), "Class%u|p", i);
+                take(text, "1");
+                snprintf(text, sizeof(text), "queue%u", i);
+                durations_see(&durations, text, "Mail");
+        }
+        ck_assert_uint_eq(durations.n_classes, DURATIONS_CLASSES_MAX);
+        ck_assert_uint_eq(durations.n_queues, DURATIONS_QUEUES_MAX);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("durations");
+        TCase *cases = tcase_create("durations");
+
+        tcase_add_checked_fixture(cases, setup, setup);
+        tcase_add_test(cases, a_key_is_that_of_the_minute_before);
+        tcase_add_test(cases, jobs_that_failed_have_no_time);
+        tcase_add_test(cases, a_queue_is_judged_by_the_classes_that_were_seen_there);
+        tcase_add_test(cases, what_is_older_counts_for_less);
+        tcase_add_test(cases, what_is_no_number_or_name_is_left_out);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of what is read where a count follows its queues (daemon/run/scaler.h), with a real redis-server. */
+#include "crew.h"
+#include "daemon/run/scaler.h"
+#include "model/autoscale.h"
+#include "redis_server.h"
+
+#define SCALES "active_process_max=4\nlatency_target=30s\n"
+
+static void start(const char *more)
+{
+        char text[1024];
+
+        snprintf(text, sizeof(text), "[redis]\nurl=%s\n[fleet:web]\ncommand=/bin/true\n%s", server_url, more);
+        crew_start(event, text);
+}
+
+static void setup(void)
+{
+        loop_start();
+        server_start(0, NULL, NULL);
+        server_wait();
+}
+
+static void teardown(void)
+{
+        server_kill(); /* which the crew would wait for, as for any child */
+        crew_end();
+        loop_end();
+}
+
+static struct fleet *web(void)
+{
+        return world_fleet(crew_world, "web");
+}
+
+static void serve(const char *names, size_t size)
+{
+        char *copy = malloc(size);
+
+        ck_assert_ptr_nonnull(copy);
+        memcpy(copy, names, size);
+        autoscale_serves(web(), copy);
+}
+
+static bool is_up(void)
+{
+        return web()->redis_up;
+}
+
+static bool is_answered(void)
+{
+        return web()->link->demand_answered;
+}
+
+static void look(void)
+{
+        scaler_look(&crew.links, clock_now(CLOCK_MONOTONIC));
+        run_until(is_answered());
+        scaler_turn(&crew.links, clock_now(CLOCK_MONOTONIC));
+}
+
+static long long calls(void)
+{
+        redisReply *reply = server_ask("INFO stats");
+
+        ck_assert_ptr_nonnull(reply);
+        const char *line = strstr(reply->str, "total_commands_processed:");
+        ck_assert_ptr_nonnull(line);
+        long long n = strtoll(line + strlen("total_commands_processed:"), NULL, 10);
+        freeReplyObject(reply);
+        return n;
+}
+
+START_TEST(a_fleet_that_does_not_scale_costs_no_command)
+{
+        start("");
+        run_until(is_up());
+        long long before = calls();
+        for (unsigned i = 0; i < 5; i++) {
+                scaler_look(&crew.links, clock_now(CLOCK_MONOTONIC));
+                scaler_turn(&crew.links, clock_now(CLOCK_MONOTONIC));
+                ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
+        }
+        /* The question before is one itself. */
+        ck_assert_int_eq(calls(), before + 1);
+        ck_assert_ptr_null(web()->link->demand);
+}
+END_TEST
+
+static bool is_counted(void)
+{
+        struct crowd_count count;
+
+        return web()->link->framework->crowd->count(web()->link->crowd, "default\0",
+                                                    clock_now(CLOCK_MONOTONIC), &count);
+}
+
+START_TEST(what_waits_and_who_else_serves_is_read)
+{
+        struct crowd_count count;
+        const struct queues *queues;
+        long long now = time(NULL);
+
+        start(SCALES);
+        server_do("LPUSH queue:default {\"class\":\"Mail\",\"enqueued_at\":%lld}", now - 100);
+        server_do("LPUSH queue:default {\"class\":\"Mail\",\"enqueued_at\":%lld}", now);
+        server_do("SADD paused low");
+        server_do("SET stat:processed 17");
+        server_do("SADD processes there:7:0123456789ab there:8:0123456789ab dead:9:0123456789ab nonsense");
+        server_do("HSET there:7:0123456789ab busy 2 beat 1700000000.5 quiet false info "
+                  "{\"concurrency\":5,\"queues\":[\"default\",\"mail\"]}");
+        server_do("HSET there:8:0123456789ab busy 0 beat 1700000000.5 quiet false concurrency 10 info "
+                  "{\"queues\":[\"other\"]}");
+        run_until(is_up());
+        serve("default\0low\0", 13);
+        look();
+        queues = web()->autoscale.queues;
+        ck_assert_ptr_nonnull(queues);
+        ck_assert_uint_eq(queues->n, 2);
+        ck_assert_str_eq(queues->list[0].name, "default");
+        ck_assert_uint_eq(queues->list[0].size, 2);
+        ck_assert(queues->list[0].latency_known && !queues->list[0].paused);
+        ck_assert_uint_ge(queues->list[0].latency, 100 * USEC_PER_SEC);
+        ck_assert(queues->list[1].paused);
+        ck_assert(web()->link->done_known);
+        ck_assert_uint_eq(web()->link->done, 17);
+        run_until(is_counted());
+        ck_assert(web()->link->framework->crowd->count(web()->link->crowd, "default\0",
+                                                       clock_now(CLOCK_MONOTONIC), &count));
+        ck_assert(count.any);
+        ck_assert_uint_eq(count.serving, 1);
+        ck_assert_double_eq_tol(count.idle, 3, 0.001);
+        look();
+        ck_assert_uint_eq(web()->autoscale.others, 1);
+}
+END_TEST
+
+START_TEST(sidekiqs_own_metrics_tell_what_a_job_takes)
+{
+        usec_t now = clock_now(CLOCK_REALTIME);
+        time_t at = (time_t)(now / USEC_PER_SEC);
+        struct tm tm;
+        char key[40];
+
+        start(SCALES);
+        /* The minute may turn meanwhile: it is read with the next one. */
+        for (int minute = -1; minute <= 0; minute++) {
+                time_t then = at + 60 * minute;
+
+                ck_assert_ptr_nonnull(gmtime_r(&then, &tm));
+                snprintf(key, sizeof(key), "j|%04d%02d%02d|%d:%d", tm.tm_year + 1900, tm.tm_mon + 1,
+                         tm.tm_mday, tm.tm_hour, tm.tm_min);
+                server_do("HSET %s Mail|ms 9000 Mail|p 3", key);
+        }
+        run_until(is_up());
+        serve("default\0", 9);
+        look();
+        ck_assert_uint_eq(web()->link->framework->demand->service(web()->link->demand, "default\0"),
+                          3 * USEC_PER_SEC);
+}
+END_TEST
+
+START_TEST(what_is_no_list_or_no_job_hides_nothing)
+{
+        start(SCALES);
+        server_do("SET queue:default x");
+        server_do("LPUSH queue:mail nonsense");
+        server_do("SET stat:processed nonsense");
+        run_until(is_up());
+        serve("default\0mail\0", 14);
+        look();
+        ck_assert_uint_eq(web()->autoscale.queues->list[0].size, 0);
+        ck_assert_uint_eq(web()->autoscale.queues->list[1].size, 1);
+        ck_assert(!web()->autoscale.queues->list[1].latency_known);
+        ck_assert(!web()->link->done_known);
+}
+END_TEST
+
+START_TEST(while_redis_is_away_nothing_is_known)
+{
+        char text[AUTOSCALE_TEXT_MAX];
+
+        start(SCALES);
+        run_until(is_up());
+        serve("default\0", 9);
+        look();
+        ck_assert_ptr_nonnull(web()->autoscale.queues);
+        server_kill();
+        run_until(!is_up());
+        look();
+        ck_assert_ptr_null(web()->autoscale.queues);
+        ck_assert_str_eq(autoscale_text(web(), text), "its queues cannot be read: the count is kept");
+}
+END_TEST
+
+int main(void)
+{
+        if (server_is_missing())
+                return 77;
+        Suite *suite = suite_create("scaler");
+        TCase *cases = tcase_create("scaler");
+
+        tcase_set_timeout(cases, 60);
+        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove);
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, a_fleet_that_does_not_scale_costs_no_command);
+        tcase_add_test(cases, what_waits_and_who_else_serves_is_read);
+        tcase_add_test(cases, sidekiqs_own_metrics_tell_what_a_job_takes);
+        tcase_add_test(cases, what_is_no_list_or_no_job_hides_nothing);
+        tcase_add_test(cases, while_redis_is_away_nothing_is_known);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}
