@@ -18,7 +18,7 @@
         ROW(quiet, "FLEET|WORKER", "no new jobs; a worker is replaced, a fleet is not", 1, 1, 0)             \
         ROW(stop, "FLEET", "stops the fleet's workers as their jobs are done", 1, 1, OPTION_FORCE)           \
         ROW(start, "FLEET", "brings a stopped or quieted fleet back", 1, 1, 0)                               \
-        ROW(scale, "FLEET N|auto", "sets how many workers take jobs", 2, 2, 0)                                    \
+        ROW(scale, "FLEET N|auto", "sets how many workers take jobs", 2, 2, 0)                               \
         ROW(events, "[FLEET...|WORKER]", "tells what has happened", 0, SIZE_MAX,                             \
             OPTION_FOLLOW | OPTION_LINES)                                                                    \
         ROW(jobs, "[FLEET...]", "shows the jobs that run now", 0, SIZE_MAX, 0)                               \

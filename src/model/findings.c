@@ -2,6 +2,7 @@
 /* Judges the surroundings. */
 #include "model/findings.h"
 #include "base/parse.h"
+#include "model/autoscale.h"
 #include "model/template.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -353,11 +354,28 @@ static void check_scale(struct findings *findings, const struct fleet *fleet, co
 
         if (!fleet_is_scaled(fleet))
                 return;
+        if (fleet_scales(fleet)) {
+                snprintf(remedy, sizeof(remedy), "run 'sqmgrctl scale %s auto' once that is no longer wanted",
+                         fleet->settings->name);
+                add(findings, FINDING_WARNING, about, remedy,
+                    "its count does not follow its queues: %s, to %u", fleet_scaled_text(fleet, now, scaled),
+                    fleet_count_in_force(fleet));
+                return;
+        }
         snprintf(remedy, sizeof(remedy), "set active_process_count to %u, or run 'sqmgrctl scale %s %u'",
                  fleet_count_in_force(fleet), fleet->settings->name, count);
         add(findings, FINDING_WARNING, about, remedy,
             "active_process_count is %u, but the count in force is %u: %s", count,
             fleet_count_in_force(fleet), fleet_scaled_text(fleet, now, scaled));
+}
+
+static void check_scaling(struct findings *findings, const struct fleet *fleet, const char *about, usec_t now)
+{
+        char text[AUTOSCALE_TEXT_MAX];
+        const char *remedy;
+
+        for (size_t i = 0; autoscale_trouble(fleet, i, now, text, &remedy); i++)
+                add(findings, FINDING_WARNING, about, remedy, "%s", text);
 }
 
 static void check_preload(struct findings *findings, const struct fleet *fleet, const char *about)
@@ -408,6 +426,7 @@ void doctor_fleet(struct findings *findings, const struct doctor_machine *machin
         snprintf(about, sizeof(about), "fleet '%s'", fleet->settings->name);
         check_order(findings, fleet, about, now);
         check_scale(findings, fleet, about, now);
+        check_scaling(findings, fleet, about, now);
         check_settings(findings, machine, fleet, about);
         check_lives(findings, fleet, now, about);
         check_preload(findings, fleet, about);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define WORD_MAX 200
+#define WORD_MAX LIMITS_NAME_MAX
 
 /* Takes the next word apart: its name, "" for that of all others, and what it is set to. Returns false at the
  * end, or where the word is too long. */
@@ -90,6 +90,17 @@ bool limits_any(const char *text, enum limits_unit unit)
 
         while (next_word(&text, unit, name, value))
                 if (parse_limit(value, unit, &limit) == 0 && limit > 0)
+                        return true;
+        return false;
+}
+
+bool limits_name(const char *text, enum limits_unit unit, size_t i, char name[static LIMITS_NAME_MAX])
+{
+        char value[WORD_MAX];
+        uint64_t limit;
+
+        while (next_word(&text, unit, name, value))
+                if (name[0] != '\0' && parse_limit(value, unit, &limit) == 0 && limit > 0 && i-- == 0)
                         return true;
         return false;
 }

@@ -18,5 +18,10 @@ const char *limits_check(const char *text, enum limits_unit unit, char *why, siz
 /* Does text, which has been checked, set any limit? */
 bool limits_any(const char *text, enum limits_unit unit);
 
+/* The i-th name that text, which has been checked, has a limit for, cut to LIMITS_NAME_MAX bytes. Returns
+ * false where there are no more. */
+#define LIMITS_NAME_MAX 200
+bool limits_name(const char *text, enum limits_unit unit, size_t i, char name[static LIMITS_NAME_MAX]);
+
 /* The limit of that name in text, which has been checked; 0: none. */
 uint64_t limits_find(const char *text, enum limits_unit unit, const char *name);

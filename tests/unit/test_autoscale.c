@@ -351,6 +351,46 @@ START_TEST(a_count_of_all_jobs_done_tells_only_where_one_fleet_serves_the_redis)
 }
 END_TEST
 
+static void expect_trouble(size_t i, const char *wanted)
+{
+        char text[AUTOSCALE_TEXT_MAX];
+        const char *remedy;
+
+        bool found = autoscale_trouble(t.fleet, i, t.now, text, &remedy);
+        ck_assert_pstr_eq(found ? text : NULL, wanted);
+        ck_assert(!found || remedy[0] != '\0');
+}
+
+START_TEST(what_keeps_targets_from_being_kept_is_told)
+{
+        struct autoscale_reading reading = {
+                .queues = one_queue("default", 100000, USEC_PER_SEC),
+                .service = 40 * USEC_PER_SEC,
+        };
+
+        expect_trouble(0, NULL);
+        t.fleet_settings.latency_target = (char *)"30s";
+        begin();
+        expect_trouble(0, NULL);
+        t.fleet_settings.latency_target = (char *)"15s mail\x01:5min";
+        expect_trouble(0, "latency_target names queue 'mail?', from which none of its workers takes");
+        expect_trouble(1,
+                       "the target of queue 'default' is 15s, but a worker takes 3s to boot: in a burst jobs "
+                       "wait for up to 23s before it helps");
+        expect_trouble(2, NULL);
+        t.fleet_settings.latency_target = (char *)"30s";
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                t.fleet->workers[i]->concurrency = 5;
+        t.fleet_settings.active_process_max = 3;
+        (void)autoscale_observe(t.fleet, &reading, t.now);
+        expect_trouble(0, "the target of queue 'default' is 30s, but its workers run jobs of 40s: while all "
+                          "threads do, others wait for as long");
+        expect_trouble(2, NULL);
+        t.fleet_settings.active_process_max = 0;
+        expect_trouble(0, NULL);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("autoscale");
@@ -368,6 +408,7 @@ int main(void)
         tcase_add_test(cases, queues_without_a_target_and_paused_ones_are_not_looked_at);
         tcase_add_test(cases, what_others_have_idle_is_subtracted);
         tcase_add_test(cases, of_a_need_that_two_fleets_follow_each_takes_its_share);
+        tcase_add_test(cases, what_keeps_targets_from_being_kept_is_told);
         tcase_add_test(cases, a_count_of_all_jobs_done_tells_only_where_one_fleet_serves_the_redis);
         suite_add_tcase(suite, cases);
         return unit_main(suite);

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* What keeps a fleet whose count follows its queues from keeping its targets. */
+#include "base/parse.h"
+#include "base/printable.h"
+#include "model/autoscale.h"
+#include "settings/limits.h"
+#include <stdio.h>
+#include <string.h>
+
+struct trouble {
+        const struct fleet *fleet;
+        char *text; /* AUTOSCALE_TEXT_MAX bytes */
+        const char *remedy;
+        size_t left; /* so many are to be passed over */
+        bool found;
+};
+
+/* Is it this one? */
+static bool take(struct trouble *trouble)
+{
+        trouble->found = trouble->found || trouble->left-- == 0;
+        return trouble->found;
+}
+
+static const char *shown(const char *name, char text[static 80])
+{
+        snprintf(text, 80, "%.79s", name);
+        printable_replace(text, strlen(text), false);
+        return text;
+}
+
+/* Named in the file, and nobody takes from it: a name misspelt, or a worker's command that lacks it. */
+static void find_unserved(struct trouble *trouble)
+{
+        const struct fleet *fleet = trouble->fleet;
+        char name[LIMITS_NAME_MAX], text[80];
+
+        for (size_t i = 0; fleet->autoscale.served && !trouble->found &&
+                           limits_name(fleet->settings->latency_target, LIMITS_TARGET, i, name);
+             i++) {
+                if (autoscale_list_has(fleet->autoscale.served, name) || !take(trouble))
+                        continue;
+                snprintf(trouble->text, AUTOSCALE_TEXT_MAX,
+                         "latency_target names queue '%s', from which none of its workers takes",
+                         shown(name, text));
+                trouble->remedy = "mend the name, or have the workers take from it (-q)";
+        }
+}
+
+/* Between a job's coming and more threads: two looks, a heartbeat, and a boot. */
+static void find_short(struct trouble *trouble)
+{
+        const struct fleet *fleet = trouble->fleet;
+        usec_t least =
+                usec_add(2 * fleet->world->settings->check_interval + fleet->settings->traits->beat_usec,
+                         fleet->autoscale.boot);
+        const struct queues *queues = fleet->autoscale.queues;
+        char name[80], target[FORMAT_MAX], boot[FORMAT_MAX], longest[FORMAT_MAX];
+
+        for (size_t i = 0; fleet->autoscale.boot > 0 && queues && i < queues->n && !trouble->found; i++) {
+                usec_t wanted = autoscale_target(fleet, queues->list[i].name);
+
+                if (wanted == 0 || wanted >= least || !take(trouble))
+                        continue;
+                snprintf(
+                        trouble->text, AUTOSCALE_TEXT_MAX,
+                        "the target of queue '%s' is %s, but a worker takes %s to boot: in a burst jobs wait "
+                        "for up to %s before it helps",
+                        shown(queues->list[i].name, name), format_duration(wanted, target, sizeof(target)),
+                        format_duration(fleet->autoscale.boot, boot, sizeof(boot)),
+                        format_duration(least, longest, sizeof(longest)));
+                trouble->remedy = "raise latency_target or active_process_count; preload = yes makes boots "
+                                  "short";
+        }
+}
+
+static void find_long_job(struct trouble *trouble, usec_t now)
+{
+        const struct fleet *fleet = trouble->fleet;
+        const struct queues *queues = fleet->autoscale.queues;
+        usec_t job = MAX(fleet->autoscale.verdict.service, fleet_oldest_job_usec(fleet, now));
+        char name[80], target[FORMAT_MAX], span[FORMAT_MAX];
+
+        for (size_t i = 0; queues && i < queues->n && !trouble->found; i++) {
+                usec_t wanted = autoscale_target(fleet, queues->list[i].name);
+
+                if (wanted == 0 || job <= wanted || !take(trouble))
+                        continue;
+                snprintf(trouble->text, AUTOSCALE_TEXT_MAX,
+                         "the target of queue '%s' is %s, but its workers run jobs of %s: while all threads "
+                         "do, others wait for as long",
+                         shown(queues->list[i].name, name), format_duration(wanted, target, sizeof(target)),
+                         format_duration(job, span, sizeof(span)));
+                trouble->remedy = "give such jobs a queue and a fleet of their own, or raise latency_target";
+        }
+}
+
+static void find_bound(struct trouble *trouble)
+{
+        const struct autoscale *autoscale = &trouble->fleet->autoscale;
+
+        if (autoscale->read_at == 0)
+                return;
+        if (autoscale->verdict.bounded_by_max && !trouble->found && take(trouble)) {
+                snprintf(trouble->text, AUTOSCALE_TEXT_MAX,
+                         "%.1f threads are needed, more than active_process_max = %u workers have",
+                         autoscale->verdict.need, trouble->fleet->settings->active_process_max);
+                trouble->remedy = "raise active_process_max, or see which jobs take so long: 'sqmgrctl jobs'";
+        }
+        if (autoscale->bounded_by_memory && !trouble->found && take(trouble)) {
+                snprintf(trouble->text, AUTOSCALE_TEXT_MAX,
+                         "more workers are needed than memory is there for");
+                trouble->remedy = "add memory, or see what the workers hold: 'sqmgrctl top'";
+        }
+}
+
+bool autoscale_trouble(const struct fleet *fleet, size_t i, usec_t now, char text[static AUTOSCALE_TEXT_MAX],
+                       const char **ret_remedy)
+{
+        struct trouble trouble = {.fleet = fleet, .text = text, .left = i};
+
+        if (!fleet_scales(fleet))
+                return false;
+        find_unserved(&trouble);
+        find_short(&trouble);
+        find_long_job(&trouble, now);
+        find_bound(&trouble);
+        *ret_remedy = trouble.remedy;
+        return trouble.found;
+}
