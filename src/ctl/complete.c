@@ -186,6 +186,8 @@ void complete(struct ctl *ctl, char **words, size_t n_words)
                 else if (!typed.command)
                         for (size_t i = 0; i < table_n_commands; i++)
                                 offer(table_commands[i].name, table_commands[i].help, partial);
+                else if (typed.n_arguments == 1 && strcmp(typed.command->name, "scale") == 0)
+                        offer("auto", "its count follows its queues", partial);
                 else
                         offer_arguments(ctl, &typed, partial);
         }

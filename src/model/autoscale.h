@@ -39,8 +39,8 @@ unsigned autoscale_wanted(const struct fleet *fleet);
 /* Why, as one sentence. Returns text. */
 #define AUTOSCALE_TEXT_MAX (SCALING_TEXT_MAX + 160)
 const char *autoscale_text(const struct fleet *fleet, char text[static AUTOSCALE_TEXT_MAX]);
-/* What keeps its targets from being kept, the i-th such thing: one sentence, with what to do about it. Returns
- * false where there are no more. */
+/* What keeps its targets from being kept, the i-th such thing: one sentence, with what to do about it.
+ * Returns false where there are no more. */
 bool autoscale_trouble(const struct fleet *fleet, size_t i, usec_t now, char text[static AUTOSCALE_TEXT_MAX],
                        const char **ret_remedy);
 /* The arithmetic, a line for each i from 0. Returns false where there are no more. Names of queues in it are

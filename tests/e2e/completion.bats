@@ -69,7 +69,8 @@ shows() { tmux_do capture-pane -p -t t | grep -q -e "$1"; } # PATTERN
         [ "$(sqmgrctl --complete events default '')" = 'mail' ]
         [ "$(sqmgrctl --complete events default/1 '')" = '' ]
         [ "$(sqmgrctl --complete scale '' | paste -sd ' ')" = 'default mail' ]
-        [ "$(sqmgrctl --complete scale default '')" = '' ]
+        [ "$(sqmgrctl --complete scale default '' | cut -f 1)" = 'auto' ]
+        [ "$(sqmgrctl --complete scale default auto '')" = '' ]
         [ "$(sqmgrctl --complete nosuch '')" = '' ]
         [ "$(sqmgrctl --complete ping '')" = '' ]
         [ "$(sqmgrctl --complete --timeout '')" = '' ]
@@ -89,7 +90,7 @@ shows() { tmux_do capture-pane -p -t t | grep -q -e "$1"; } # PATTERN
         [ "$(in_bash restart --wait = dr)" = drained ]
         [ "$(in_bash restart --wait =)" = drained ]
         [ "$(in_bash restart --wait = drained d)" = default ]
-        [ "$(in_bash why mail)" = mail/1 ]
+        [ "$(in_bash why mail)" = 'mail mail/1' ]
         [ "$(in_bash -s "$SQMGR_SOCKET" status m)" = mail ]
         [[ $(in_bash -s /t) == 'option -o default'* ]]
         open_terminal bash --norc
@@ -99,7 +100,7 @@ shows() { tmux_do capture-pane -p -t t | grep -q -e "$1"; } # PATTERN
         type_text 'sqmgrctl wh'
         press Tab
         wait_until 10 shows 'sqmgrctl why $\|sqmgrctl why$'
-        type_text 'mai'
+        type_text 'mail/'
         press Tab
         wait_until 10 shows 'sqmgrctl why mail/1'
         press C-u
@@ -125,7 +126,7 @@ shows() { tmux_do capture-pane -p -t t | grep -q -e "$1"; } # PATTERN
         type_text 'sqmgrctl wh'
         press Tab
         wait_until 10 shows 'sqmgrctl why$'
-        type_text 'mai'
+        type_text 'mail/'
         press Tab
         wait_until 10 shows 'sqmgrctl why mail/1'
         press C-u
@@ -148,7 +149,7 @@ shows() { tmux_do capture-pane -p -t t | grep -q -e "$1"; } # PATTERN
         [ "$(in_fish sqmgrctl re)" = 'reexec reload restart' ]
         [ "$(in_fish sqmgrctl restart --wa)" = '--wait --wait=drained' ]
         [ "$(in_fish sqmgrctl restart --wait=d)" = '--wait=drained' ]
-        [ "$(in_fish sqmgrctl why mai)" = 'mail/1' ]
+        [ "$(in_fish sqmgrctl why mai)" = 'mail mail/1' ]
         [ "$(in_fish sqmgrctl stop '')" = 'default mail' ]
         [ "$(in_fish sqmgrctl -s sqmgr.i)" = 'sqmgr.ini' ]
 }

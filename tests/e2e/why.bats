@@ -83,8 +83,11 @@ tells() { # PATTERN...
         [ "$output" = "sqmgrctl: unknown worker 'default/7': there is 'default/1'" ]
         run -2 sqmgrctl why nosuch/1
         [ "$output" = "sqmgrctl: unknown fleet 'nosuch': there is 'default'" ]
-        run -2 sqmgrctl why default
-        [[ $output == *"FLEET/INDEX"* ]]
+        run -2 sqmgrctl why nosuch
+        [ "$output" = "sqmgrctl: unknown fleet 'nosuch': there is 'default'" ]
+        run -0 sqmgrctl why default
+        [[ $output == *'Its count does not follow its queues: active_process_max is not set' ]]
+        [ "$(sqmgrctl why default --json | jq -r '.fleet.name, .fleet.scaling' | xargs)" = 'default null' ]
         run -2 sqmgrctl why
         run -2 sqmgrctl why default/1 default/2
 }
