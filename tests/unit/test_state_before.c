@@ -10,7 +10,8 @@
  * 3: the same program: a fleet that is quiet with jobs, and a native one with heartbeats in files, in a
  * restart. 4: the first with templates (6b2f580): a preloaded fleet with a template and forks of two
  * generations, and a native one. 5: the first with restarts of many hosts: a fleet whose turn in one is
- * over, and one without a group. */
+ * over, and one without a group. 6: the first with counts that follow their queues: a fleet of 2 that has
+ * just been scaled to 3, and one that is not scaled. */
 #include "frameworks/native/native.h"
 #include "frameworks/sidekiq/format.h"
 #include "model/observe.h"
@@ -31,6 +32,7 @@ static const struct kept {
         [3] = {"96f9cde2-d0b2-44c6-bf59-3986daa7d390", 1326238742, 2, NULL},
         [4] = {"96f9cde2-d0b2-44c6-bf59-3986daa7d390", 1339580475, 2, NULL},
         [5] = {"c2bafcc1-9376-4d28-9af9-1b0bfc1a2ed3", 3343996470, 2, NULL},
+        [6] = {"c2bafcc1-9376-4d28-9af9-1b0bfc1a2ed3", 3817871991, 2, NULL},
 };
 
 static uint8_t bytes[16 * 1024];
@@ -89,6 +91,7 @@ static const struct saved {
         const struct traits *traits;
         enum fleet_order order;
         unsigned scale;
+        unsigned scaled;
         unsigned count; /* active_process_count */
         enum rollout_state rollout;
         unsigned failures;
@@ -145,6 +148,12 @@ static const struct saved {
          .workers = {{3, 11924, 2, WORKER_ACTIVE, REASON_NONE}, {4, 11925, 2, WORKER_ACTIVE, REASON_NONE}}},
         {5, "alone", 1, &sidekiq_traits, .count = 1, .n_workers = 1,
          .workers = {{1, 834, 1, WORKER_ACTIVE, REASON_NONE}}},
+        {6, "default", 1, &sidekiq_traits, .count = 2, .scaled = 3, .n_workers = 3,
+         .workers = {{1, 3562, 1, WORKER_ACTIVE, REASON_NONE},
+                     {2, 3563, 1, WORKER_ACTIVE, REASON_NONE},
+                     {3, 4369, 1, WORKER_ACTIVE, REASON_NONE}}},
+        {6, "fixed", 1, &sidekiq_traits, .count = 1, .n_workers = 1,
+         .workers = {{1, 3564, 1, WORKER_ACTIVE, REASON_NONE}}},
 };
 
 static void assert_identity(const struct saved *fleet, const struct saved_worker *worker,
@@ -175,6 +184,7 @@ START_TEST(each_fleet_is_as_it_was)
         ck_assert(!saved->force);
         ck_assert_uint_eq(saved->scale, expected->scale);
         ck_assert_uint_eq(saved->scale_for, expected->count);
+        ck_assert_uint_eq(saved->scaled, expected->scaled);
         ck_assert_uint_eq(saved->framework, expected->traits->id);
         ck_assert_int_eq(saved->rollout.state, expected->rollout);
         ck_assert_uint_eq(saved->rollout.failures, expected->failures);
@@ -288,6 +298,7 @@ static struct fleet_settings settings_of(const struct state_fleet *saved)
                 .launch_hash = saved->launch_hash,
                 .redis_url = saved->redis_url[0] != '\0' ? saved->redis_url : NULL,
                 .active_process_count = saved->scale_for,
+                .active_process_max = saved->scaled > 0 ? saved->scaled + 1 : 0,
                 .rollout_group =
                         saved->rollout_group && saved->rollout_group[0] != '\0' ? saved->rollout_group : NULL,
         };
