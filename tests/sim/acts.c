@@ -307,6 +307,8 @@ static void reload(struct sim *sim, unsigned number, unsigned in_force)
         if (world_reload(sim->shell.world, &sim->shell.settings, sim->now) < 0)
                 abort();
         sim->shell.pass.unsaved = true;
+        /* Of one that is removed nothing is remembered. */
+        model->count = fleet->autoscale.count;
         if (fleet->generation != generation)
                 model->reloaded_generation = fleet->generation;
 }

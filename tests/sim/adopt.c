@@ -44,6 +44,7 @@ bool shell_save(struct sim *sim, const struct plan *starting)
                 sim->fleets[i].written_order = fleet->order;
                 sim->fleets[i].written_rollout = fleet->rollout.state;
                 sim->fleets[i].written_count = fleet->scale;
+                sim->fleets[i].written_scaled = fleet->autoscale.count;
                 sim->fleets[i].written_hash = fleet->settings->launch_hash;
                 sim->fleets[i].written_for = fleet->settings->active_process_count;
         }
@@ -361,6 +362,7 @@ static void adopt(struct sim *sim)
                 continue_state(sim, state);
                 check_continued(sim);
         }
+        scaling_started(sim);
         state_free(state);
         template_unknown(sim, outcome == STATE_READ);
         if (adoption_needs_search(shell->adoption))

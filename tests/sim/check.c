@@ -34,7 +34,7 @@ static unsigned target_of(const struct sim *sim, const struct fleet *fleet)
         if (sim->shell.world->shutting_down || fleet_order(fleet) != ORDER_RUN)
                 return 0;
         if (fleet->scale == 0)
-                return fleet->settings->active_process_count;
+                return scaling_count(sim, check_number(sim, fleet));
         return fleet->settings->max_processes > 0 ? MIN(fleet->scale, fleet->settings->max_processes)
                                                   : fleet->scale;
 }

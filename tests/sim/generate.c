@@ -227,6 +227,7 @@ void sim_open(struct sim *sim, const struct origin *origin)
         shell->kill_in = shell->kill_forking = -1;
         shell->start_at = sim->now;
         make_schedule(sim);
+        scaling_open(sim);
         templates_open(sim);
         clones_open(sim);
 }

@@ -279,6 +279,8 @@ static void look(struct sim *sim, bool fast)
                 struct fleet *fleet = shell->world->fleets[i];
                 bool wanted = false;
 
+                if (!fast)
+                        scaling_look(sim, i);
                 template_looks(sim, fleet, fast);
                 for (size_t j = 0; j < fleet->n_workers; j++) {
                         struct worker *worker = fleet->workers[j];

@@ -275,8 +275,12 @@ struct fleet_sim {
         unsigned hour_target; /* the most that were wanted in that hour */
         usec_t burst_at;
         uint64_t reloaded_generation; /* that a reload made, not a restart */
-        bool preloads;                /* by any of its settings */
-        usec_t load_since;            /* a template is due; 0: none is */
+        unsigned count;               /* that scaling has put in force; 0: none */
+        struct rng demand;            /* of its queues */
+        usec_t demand_until;
+        unsigned waiting;
+        bool preloads;     /* by any of its settings */
+        usec_t load_since; /* a template is due; 0: none is */
         usec_t slowest_fork;
         unsigned troubles; /* of templates since the last fork that came forward */
         bool excused;      /* one could not be forked, or was a worker: it was seen by sqmgr */
@@ -285,7 +289,7 @@ struct fleet_sim {
         uint64_t written_generation;
         enum fleet_order written_order;
         uint64_t written_hash;
-        unsigned written_count, written_for;
+        unsigned written_count, written_for, written_scaled;
         enum rollout_state written_rollout;
         char name[16];
 };
@@ -396,6 +400,15 @@ void sim_close(struct sim *sim);
 void sim_run(struct sim *sim);
 /* As far as to that moment, or to the first violation. */
 void sim_run_to(struct sim *sim, usec_t until);
+
+/* scaling.c */
+void scaling_open(struct sim *sim);
+/* sqmgr has started, and goes on from what was written. */
+void scaling_started(struct sim *sim);
+/* The queues of the fleet are read. */
+void scaling_look(struct sim *sim, unsigned number);
+/* The count in force, the operator's left aside. */
+unsigned scaling_count(const struct sim *sim, unsigned number);
 
 /* process.c */
 struct process *process_spawn(struct sim *sim, const struct fleet *fleet, unsigned index);

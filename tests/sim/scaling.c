@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* Queues that some fleets' counts follow: what waits there is chance, and what becomes of the counts is
+ * judged. */
+#include "model/autoscale.h"
+#include "sim.h"
+#include <string.h>
+
+#define SEC USEC_PER_SEC
+
+void scaling_open(struct sim *sim)
+{
+        for (unsigned i = 0; i < sim->n_fleets; i++) {
+                struct fleet_sim *model = &sim->fleets[i];
+
+                model->demand = rng_fork(sim->seed, 300 + i);
+                if (!model->settings[0].traits->tells_queues || !rng_chance(&model->demand, 250))
+                        continue;
+                for (unsigned k = 0; k < ELEMENTSOF(model->settings); k++) {
+                        struct fleet_settings *settings = &model->settings[k];
+
+                        settings->active_process_max =
+                                settings->active_process_count + (unsigned)rng_range(&model->demand, 0, 4);
+                        settings->latency_target = (char *)"30s";
+                        settings->scale_down_after = rng_range(&model->demand, 1, 10) * USEC_PER_MIN;
+                        if (settings->max_processes > 0)
+                                settings->max_processes =
+                                        MAX(settings->max_processes, settings->active_process_max + 1);
+                }
+        }
+}
+
+void scaling_started(struct sim *sim)
+{
+        for (unsigned i = 0; i < sim->n_fleets; i++)
+                sim->fleets[i].count = sim->shell.world->fleets[i]->autoscale.count;
+}
+
+unsigned scaling_count(const struct sim *sim, unsigned number)
+{
+        const struct fleet_settings *settings = sim->shell.world->fleets[number]->settings;
+
+        if (settings->active_process_max == 0)
+                return settings->active_process_count;
+        return MIN(MAX(sim->fleets[number].count, settings->active_process_count),
+                   settings->active_process_max);
+}
+
+/* Bursts of a minute or some, and calm; in the end it is calm for good. */
+static struct queues *make_queues(struct sim *sim, struct fleet_sim *model)
+{
+        struct queues *queues = calloc(1, sizeof(*queues));
+        struct queue *queue = queues ? queues_add(queues, "default", strlen("default")) : NULL;
+
+        if (!queue)
+                abort();
+        if (sim->now >= model->demand_until) {
+                bool calm = sim->now >= sim->calm_at || rng_chance(&model->demand, 600);
+
+                model->waiting = calm ? 0 : (unsigned)rng_range(&model->demand, 1, 400);
+                model->demand_until = sim->now + rng_range(&model->demand, 20, 600) * SEC;
+        }
+        queue->size = model->waiting;
+        queue->latency_known = true;
+        queue->latency = model->waiting > 0 ? rng_range(&model->demand, 0, 40) * SEC : 0;
+        return queues;
+}
+
+static unsigned leaves_for_scaling(const struct fleet *fleet)
+{
+        unsigned n = 0;
+
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                n += (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING) &&
+                     worker->reason == REASON_SCALE;
+        }
+        return n;
+}
+
+static void judge(struct sim *sim, unsigned number, unsigned before, unsigned leaving)
+{
+        const struct fleet *fleet = sim->shell.world->fleets[number];
+        unsigned after = scaling_count(sim, number);
+        bool held = !sim->fleets[number].link.up || fleet->rollout.state == ROLLOUT_RUNNING ||
+                    fleet->rollout.state == ROLLOUT_HALTED || fleet->scale != 0;
+
+        if (after != before && held)
+                violate(sim, after < before ? "P2" : "P5",
+                        "fleet '%s' is scaled from %u to %u where it is to be kept", fleet->settings->name,
+                        before, after);
+        if (after < before && (before - after > 1 || leaving > 0))
+                violate(sim, "P2", "fleet '%s' is scaled from %u to %u with %u that leave",
+                        fleet->settings->name, before, after, leaving);
+}
+
+void scaling_look(struct sim *sim, unsigned number)
+{
+        struct fleet_sim *model = &sim->fleets[number];
+        struct fleet *fleet = sim->shell.world->fleets[number];
+        struct autoscale_reading reading = {.service = SEC};
+
+        /* Once all has settled it is to stay so; whoever runs jobs then may come to need fewer threads. */
+        if (!fleet_scales(fleet) || sim->settled_at != 0)
+                return;
+        if (!fleet->autoscale.served) {
+                char *names = calloc(1, sizeof("default") + 1);
+
+                if (!names)
+                        abort();
+                memcpy(names, "default", sizeof("default"));
+                autoscale_serves(fleet, names);
+        }
+        struct queues *queues = make_queues(sim, model);
+        reading.queues = model->link.up ? queues : queues_free(queues);
+        unsigned before = scaling_count(sim, number), leaving = leaves_for_scaling(fleet);
+        if (autoscale_observe(fleet, &reading, sim->now)) {
+                tell(sim, "fleet '%s': %u -> %u workers", fleet->settings->name, before,
+                     fleet->autoscale.count);
+                sim->shell.pass.unsaved = true;
+        }
+        sim->shell.pass.unsaved |= fleet->autoscale.count != model->count;
+        model->count = fleet->autoscale.count;
+        judge(sim, number, before, leaving);
+}
