@@ -1,12 +1,14 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The count of a fleet follows its queues: real Sidekiq, a burst and the calm after it.
+# The count of a fleet follows its queues: real Sidekiq, a burst and the calm after it. With SQMGR_LONG=1: beside another
+# fleet and a Sidekiq of nobody's, and whatever happens to sqmgr and Redis meanwhile.
 # seconds: 75
 # promises: P1 P2
 load helpers
 
 scaling_is() { fleet_is ".scaling | $1"; } # CONDITION of the fleet's scaling
 told() { sqmgrctl events --json | jq -es "any(.[]; $1)"; }
+fleets_are() { sqmgrctl status --json | jq -e ".fleets | all($1)"; } # CONDITION of each
 changes() { sqmgrctl events --json | jq -s '[.[] | select(.event == "scaled")] | length'; }
 
 # So many jobs of that many seconds each, put in at once.
@@ -52,4 +54,79 @@ END
         fi
         none_harmed 2000
         [ "$(sqmgrctl metrics | awk '/^sqmgr_fleet_max_processes/ { print $2 }')" = 24 ]
+}
+
+@test "scaling: two fleets share a queue, an unmanaged Sidekiq beside them is counted, and an operator's count holds" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes two minutes'
+        start_redis
+        configure <<END
+command = $(sidekiq_command 5)
+active_process_max = 5
+latency_target = 5s
+scale_down_after = 6s
+
+[fleet:second]
+command = $(sidekiq_command 5)
+log = $folder/workers.log
+active_process_max = 5
+latency_target = 5s
+scale_down_after = 6s
+END
+        # Nobody here has started it; it is counted as sqmgr starts.
+        launch unmanaged sidekiq -r "$app" -c 5
+        local unmanaged=$!
+        wait_until 40 redis_has processes
+        start_sqmgr
+        wait_until 40 fleets_are '.active == 1'
+        wait_until 30 fleets_are '.scaling.arithmetic | any(contains("of 2 fleets that scale by these queues; 1 process of nobody here serves them, too"))'
+
+        burst 1500 0.2 default
+        wait_until 60 fleets_are '.target > 1'
+        most=$(sqmgrctl status --json | jq '[.fleets[].target] | add')
+        [ "$most" -le 10 ]
+        wait_until 120 has_done 1500
+        # What the unmanaged one did counts, too.
+        none_harmed 1500
+        alive "$unmanaged"
+
+        sqmgrctl scale default 3
+        wait_until 60 fleet_is '.target == 3 and (.scaling.automatic | not)'
+        run -0 sqmgrctl status default
+        [[ $output == *"(scaled from 1 to 5; now scaled "* ]]
+        [[ $output == *"'sqmgrctl scale' keeps it at 3"* ]]
+        sqmgrctl scale default auto
+        scaling_is '.automatic'
+        wait_until 180 fleets_are '.target == 1 and (.workers | length) == 1'
+        not told '.event == "drain-cut" or .event == "killed" or .event == "crashed"'
+}
+
+@test "scaling: the count is kept over a death of sqmgr, while Redis is away, and during a restart" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes a minute'
+        start_redis
+        configure <<END
+command = $(sidekiq_command 5)
+active_process_max = 3
+latency_target = 5s
+scale_down_after = 20s
+END
+        start_sqmgr
+        wait_until 40 ready 1
+        wait_until 20 scaling_is '.wanted == 1'
+        burst 400 1 default
+        wait_until 60 fleet_is '.target == 3 and .active == 3'
+        pids=$(worker_pids)
+        kill -KILL "$sqmgr_pid"
+        start_sqmgr
+        fleet_is '.target == 3'
+        [ "$(worker_pids)" = "$pids" ]
+        kill -STOP "$redis_pid"
+        wait_until 30 scaling_is '.because | contains("cannot be read: the count is kept")'
+        fleet_is '.target == 3'
+        kill -CONT "$redis_pid"
+        wait_until 30 redis_state_is connected
+        sqmgrctl restart default
+        wait_until 30 scaling_is '.because | contains("a restart is under way: the count is kept")'
+        wait_until 120 fleet_is '.rollout.state == "done" and .target == 3'
+        wait_until 120 has_done 400
+        none_harmed 400
 }
