@@ -15,8 +15,8 @@
 #define STATE_VERSION 6
 /* All that there is is told by the first, too, while no count follows its queues; by the second while no
  * fleet had a part in a restart of many hosts, either; by the third while none has to do with templates; by
- * the fourth while no heartbeat stands elsewhere than the framework's do; and by the fifth while no worker has
- * a flag that came with the fourth: an older sqmgr can go on with that. */
+ * the fourth while no heartbeat stands elsewhere than the framework's do; and by the fifth while no worker
+ * has a flag that came with the fourth: an older sqmgr can go on with that. */
 #define STATE_VERSION_GROUPS    5
 #define STATE_VERSION_TEMPLATES 4
 #define STATE_VERSION_CHOSEN    3
