@@ -14,10 +14,12 @@
 #define PAGE "100"
 /* So many are read of each count: of more, the others are taken for like these. */
 #define READ_MAX 2000
-/* From the end of one count to the begin of the next; and it may take this share of the time. */
+/* From the end of one count to the begin of the next; and it may take this share of the time. Where there are
+ * many, so are the hosts that count them: so long for each that was found. */
 #define COUNT_USEC (60 * USEC_PER_SEC)
 #define COUNT_DUTY 50
-/* Counts that fail leave the last one in force for so long. */
+#define FOUND_USEC (100 * USEC_PER_MSEC)
+/* Counts that fail leave the last one in force for so long after the next was due. */
 #define KEEP_USEC (5 * USEC_PER_MIN)
 
 struct other {
@@ -171,7 +173,8 @@ static void end(struct crowd *crowd)
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
         crowd->walking = false;
-        crowd->next_at = now + MAX(COUNT_USEC, COUNT_DUTY * usec_sub(now, crowd->begun_at));
+        crowd->next_at = now + MAX(MAX(COUNT_USEC, COUNT_DUTY * usec_sub(now, crowd->begun_at)),
+                                   FOUND_USEC * crowd->now.n_found);
         if (!crowd->failed) {
                 others_clear(&crowd->counted);
                 crowd->counted = crowd->now;
@@ -246,7 +249,7 @@ static bool crowd_count(const struct crowd *crowd, const char *names, usec_t now
         double serving = 0;
 
         *ret = (struct crowd_count){.any = others->n_read > 0};
-        if (crowd->counted_at == 0 || usec_sub(now, crowd->counted_at) > KEEP_USEC)
+        if (crowd->counted_at == 0 || usec_sub(now, crowd->next_at) > KEEP_USEC)
                 return false;
         for (size_t i = 0; i < others->n; i++)
                 if (serves(&others->list[i], names)) {
