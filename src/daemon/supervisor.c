@@ -15,6 +15,7 @@
 #include "daemon/run/last_words.h"
 #include "daemon/run/local_beats.h"
 #include "daemon/run/look.h"
+#include "daemon/run/pressure_watch.h"
 #include "daemon/run/rescue.h"
 #include "daemon/run/scaler.h"
 #include "daemon/run/status_files.h"
@@ -49,6 +50,7 @@ struct supervisor {
         struct keeper keeper;
         struct queue_reading queue_reading;
         struct groups groups;
+        struct pressure_watch pressure;
         struct alerts *alerts;
         struct ending ending;
         struct reexec reexec;
@@ -122,6 +124,7 @@ static void look(struct supervisor *supervisor, usec_t now)
         if (due == PASS_LOOK_REGULAR) {
                 groups_look(&supervisor->groups, now);
                 scaler_look(&supervisor->crew.links, now);
+                pressure_watch_look(&supervisor->pressure);
         }
         if (due != PASS_LOOK_NONE)
                 look_run(&supervisor->crew, due == PASS_LOOK_FAST, now);
@@ -139,6 +142,7 @@ static void plan(struct supervisor *supervisor)
         };
         usec_t now = clocks.monotonic;
 
+        pressure_watch_apply(&supervisor->pressure);
         if (queue_reading_turn(&supervisor->queue_reading))
                 queue_calls_answer(&service->queue_calls, service->control, now);
         scaler_turn(&supervisor->crew.links, now);
@@ -268,6 +272,7 @@ struct supervisor *supervisor_free(struct supervisor *supervisor)
         alerts_free(supervisor->alerts);
         adopt_free(supervisor->keeper.search);
         groups_end(&supervisor->groups);
+        pressure_watch_close(&supervisor->pressure);
         end_crew(&supervisor->crew);
         turn_close(&supervisor->turn);
         world_free(supervisor->world);
@@ -319,6 +324,8 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         crew->event = links->event = supervisor->ending.event = supervisor->reexec.event = event;
         crew->turn = links->turn = supervisor->ending.turn = turn;
         crew->world = links->world = supervisor->world;
+        crew->pressure = &supervisor->pressure;
+        supervisor->pressure.crew = crew;
         links->found = hold_beat;
         keeper->crew = crew;
         supervisor->reloader.config_path = invocation->config_path;

@@ -3,6 +3,7 @@
 #include "model/findings.h"
 #include "base/parse.h"
 #include "model/autoscale.h"
+#include "model/relief.h"
 #include "model/template.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -201,6 +202,28 @@ static void check_readers(struct findings *findings, const struct doctor_machine
                     "root and sqmgr's own user alone may look on '%s', and give no order there", path);
 }
 
+static void check_pressure(struct findings *findings, const struct doctor_machine *machine,
+                           const struct world *world)
+{
+        static const char about[] = "memory pressure";
+        char text[RELIEF_TEXT_MAX];
+
+        if (world->settings->pressure_limit == 0)
+                return;
+        if (!machine->pressure)
+                add(findings, FINDING_PROBLEM, about,
+                    "start the kernel with psi=1, or take pressure_limit out",
+                    "this kernel does not tell of it: pressure_limit has no effect");
+        else if (relief_holds(world))
+                add(findings, FINDING_PROBLEM, about,
+                    "see in 'sqmgrctl status' what the workers hold: run fewer, or give the machine more "
+                    "memory",
+                    "%s", relief_text(world, text));
+        else
+                add(findings, FINDING_OK, about, NULL, "it is below pressure_limit %u%%, by '%s'",
+                    world->settings->pressure_limit, machine->pressure);
+}
+
 void doctor_machine(struct findings *findings, const struct doctor_machine *machine,
                     const struct world *world, usec_t now)
 {
@@ -234,6 +257,7 @@ void doctor_machine(struct findings *findings, const struct doctor_machine *mach
                     strerrordesc_np(machine->save_error));
         else
                 add(findings, FINDING_OK, state, NULL, "'%s' is written", world->settings->state_file);
+        check_pressure(findings, machine, world);
         check_readers(findings, machine, world->settings);
 }
 

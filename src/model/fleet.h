@@ -182,6 +182,7 @@ struct worker {
         usec_t breach_at;   /* a beat from after this, which tells what ran then, is waited for; 0: none is */
 
         bool quiet_ordered; /* by the operator, for this worker */
+        bool pressed;       /* it leaves, or has left, since memory is short (pressure_action) */
         int quiet_signal;   /* as its last beat named them; 0: the framework's */
         int stop_signal;
         bool quiet_uncaught; /* it does not catch the quiet signal: it is stopped in its place */
@@ -390,8 +391,9 @@ struct fleet {
         bool unknown;      /* nor does a state tell of any */
 
         bool redis_up;
-        usec_t redis_at; /* since when it is as redis_up says; 0: it was never up */
-        usec_t heard_at; /* since when at least one of its workers is fresh; 0: none is */
+        usec_t redis_at;      /* since when it is as redis_up says; 0: it was never up */
+        usec_t heard_at;      /* since when at least one of its workers is fresh; 0: none is */
+        unsigned places_left; /* by workers that were pressed and are gone: filled when memory is back */
         bool rescue_off_told;
         bool uncaught_told;   /* that a worker of it does not catch the quiet signal */
         usec_t shutdown_told; /* that a worker of it takes so long to exit; 0: was not told */
@@ -593,6 +595,8 @@ const char *beat_fault_text(enum beat_fault fault);
 const char *reason_name(enum reason reason); /* "none" for REASON_NONE */
 /* The same as one sentence on the worker: "it is older than max_age"; "" for REASON_NONE. */
 const char *reason_text(enum reason reason);
+/* The same of one that leaves, or is to. */
+const char *worker_reason_text(const struct worker *worker);
 const char *rollout_state_name(enum rollout_state state);
 const char *fleet_order_name(enum fleet_order order);       /* "running", "quiet", "stopped" */
 const char *culprits_cause_name(enum culprits_cause cause); /* "memory", "oom" */

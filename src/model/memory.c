@@ -13,8 +13,7 @@ static bool is_known(const struct worker *worker)
                worker->memory_at > worker->active_at;
 }
 
-/* What the machine has less by it. */
-static uint64_t taken_bytes(const struct worker *worker)
+uint64_t memory_taken_bytes(const struct worker *worker)
 {
         return worker->own_bytes > 0 ? worker->own_bytes : worker->memory_bytes;
 }
@@ -29,9 +28,9 @@ uint64_t memory_expected_bytes(const struct fleet *fleet)
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 const struct worker *worker = fleet->workers[i];
 
-                most = MAX(most, taken_bytes(worker));
+                most = MAX(most, memory_taken_bytes(worker));
                 if (is_known(worker)) {
-                        high = MAX(high, taken_bytes(worker));
+                        high = MAX(high, memory_taken_bytes(worker));
                         known++;
                 }
         }
@@ -42,7 +41,8 @@ uint64_t memory_expected_bytes(const struct fleet *fleet)
                 size_t within = 0;
 
                 for (size_t i = 0; i < fleet->n_workers; i++)
-                        within += is_known(fleet->workers[i]) && taken_bytes(fleet->workers[i]) <= middle;
+                        within += is_known(fleet->workers[i]) &&
+                                  memory_taken_bytes(fleet->workers[i]) <= middle;
                 if (within * 2 >= known)
                         high = middle;
                 else
@@ -93,7 +93,7 @@ uint64_t memory_reserved_bytes(const struct world *world, usec_t now)
                         if (!is_growing(worker, now))
                                 continue;
                         expected = expected > 0 ? expected : memory_expected_bytes(fleet);
-                        reserved += expected - MIN(expected, taken_bytes(worker));
+                        reserved += expected - MIN(expected, memory_taken_bytes(worker));
                 }
         }
         return reserved;

@@ -9,6 +9,8 @@
 /* What a worker of the fleet is expected to grow to: the median of those that take jobs, else the most that
  * one of it holds; 0: nothing is known. */
 uint64_t memory_expected_bytes(const struct fleet *fleet);
+/* What the machine has less by it: what it does not share, where that is known. */
+uint64_t memory_taken_bytes(const struct worker *worker);
 /* What all workers that start or are young are expected to take beyond what they held as memory was last
  * read. */
 uint64_t memory_reserved_bytes(const struct world *world, usec_t now);

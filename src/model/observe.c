@@ -747,6 +747,8 @@ void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t 
                 rollout_observe_progress(fleet, now);
         } else
                 worker_observe_crash(worker, exit, how, now);
+        if (worker->pressed && worker->reason == REASON_MEMORY && fleet->world->pressure.high)
+                fleet->places_left++;
         fleet->totals.ends[worker->reason]++;
         worker_set_state(worker, WORKER_GONE, worker->reason, now);
 }

@@ -3,6 +3,7 @@
  * decides who is wanted out. */
 #include "model/plan.h"
 #include "model/memory.h"
+#include "model/relief.h"
 #include "model/rollout.h"
 #include "model/template.h"
 #include <limits.h>
@@ -115,7 +116,7 @@ static enum reason unwanted_for(const struct worker *worker, usec_t now)
                 return REASON_SHUTDOWN;
         if (fleet_order(fleet) != ORDER_RUN || worker->quiet_ordered)
                 return REASON_OPERATOR;
-        if (worker->over_limit)
+        if (worker->over_limit || relief_presses(worker))
                 return REASON_MEMORY;
         if (replaced && worker_outdated(worker))
                 return REASON_RESTART;
@@ -126,11 +127,11 @@ static enum reason unwanted_for(const struct worker *worker, usec_t now)
         return REASON_NONE;
 }
 
-/* An operator's order and memory_limit do not wait for others to be ready. */
+/* An operator's order, memory_limit and memory pressure do not wait for others to be ready. */
 static bool is_urgent(const struct worker *worker)
 {
         return worker->wanted_out == REASON_SHUTDOWN || worker->wanted_out == REASON_OPERATOR ||
-               worker->over_limit;
+               worker->over_limit || relief_presses(worker);
 }
 
 static void count_workers(struct round *round)
@@ -271,7 +272,8 @@ static unsigned allowance(struct round *round, enum reason *ret_reason)
                         allowed = round->surge;
                 else if (worker->wanted_out == REASON_AGE)
                         allowed = 1;
-                else if (worker->wanted_out == REASON_MEMORY && !worker->over_limit)
+                else if (worker->wanted_out == REASON_MEMORY && !worker->over_limit &&
+                         !relief_presses(worker))
                         allowed = round->now >= round->fleet->churn.next_at;
                 if (allowed > most) {
                         most = allowed;
@@ -338,6 +340,16 @@ static bool lacks_memory(struct round *round)
                memory_is_short(world, reserved_bytes(round), expected_bytes(round));
 }
 
+/* While memory is so short that all stands still for it, nothing extra is started, nor in the place of one
+ * that left for it. */
+static bool waits_for_relief(const struct round *round)
+{
+        const struct fleet *fleet = round->fleet;
+
+        return relief_holds(fleet->world) && round->live + fleet->places_left >= round->target &&
+               (round->starts || round->active + round->starting + round->hung > 0);
+}
+
 /* Returns whether a worker may be started now, and where it is to be forked sets *ret_template. Each template
  * makes one at a time. */
 static bool choose_template(struct round *round, struct template **ret_template)
@@ -388,7 +400,7 @@ static void plan_starts(struct round *round)
                         fleet->waits_for = WAIT_BACKOFF;
                 else if (round->live >= round->max)
                         fleet->waits_for = WAIT_PLACES;
-                else if (lacks_memory(round))
+                else if (waits_for_relief(round) || lacks_memory(round))
                         fleet->waits_for = WAIT_MEMORY;
                 if (fleet->waits_for != WAIT_NONE || !choose_template(round, &template))
                         return;
@@ -433,7 +445,7 @@ static enum wait load_wait(struct round *round)
                 return WAIT_ADOPTION;
         if (round->now < fleet->crash.next_at)
                 return WAIT_BACKOFF;
-        return lacks_memory_to_load(round) ? WAIT_MEMORY : WAIT_NONE;
+        return waits_for_relief(round) || lacks_memory_to_load(round) ? WAIT_MEMORY : WAIT_NONE;
 }
 
 /* One that loads may be a worker, of which that is only not seen yet: it has the time that a worker has to
@@ -491,8 +503,16 @@ static enum wait quiet_wait(struct round *round, struct worker *worker)
 
         if (worker->state == WORKER_STARTING)
                 return worker->waits_for; /* plan_boot() has told */
-        if (wait != WAIT_NONE || is_urgent(worker))
+        if (wait != WAIT_NONE)
                 return wait;
+        /* The others may have died since it was chosen. */
+        if (worker->wanted_out == REASON_MEMORY && !worker->over_limit && relief_presses(worker) &&
+            round->active < 2) {
+                worker->waits_count = 1;
+                return WAIT_READY_OTHERS;
+        }
+        if (is_urgent(worker))
+                return WAIT_NONE;
         if (worker->wanted_out == REASON_RESTART) {
                 if (rollout_is_held(round->fleet) || round->fails)
                         return WAIT_RELEASE;
@@ -521,6 +541,7 @@ static void plan_quiets(struct round *round)
                 if (worker->waits_for != WAIT_NONE)
                         continue;
                 round->ready -= worker_ready(worker, round->now);
+                round->active -= worker->state == WORKER_ACTIVE && !worker->hung;
                 round->draining_for_restart += worker->wanted_out == REASON_RESTART;
                 act(round, ACTION_QUIET, worker, worker->index, worker->wanted_out);
                 if (worker_is_restless(worker, round->now))

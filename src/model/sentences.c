@@ -5,6 +5,7 @@
 #include "model/fleet.h"
 #include "model/memory.h"
 #include "model/observe.h"
+#include "model/relief.h"
 #include "model/template.h"
 #include "model/world.h"
 #include "wire/withhold.h"
@@ -61,6 +62,15 @@ static_assert(ELEMENTSOF(reason_texts) == _REASON_MAX, "a sentence for each reas
 const char *reason_text(enum reason reason)
 {
         return reason_texts[reason];
+}
+
+const char *worker_reason_text(const struct worker *worker)
+{
+        enum reason reason = worker->reason != REASON_NONE ? worker->reason : worker->wanted_out;
+
+        return reason == REASON_MEMORY && worker->pressed && !worker->over_limit
+                       ? "memory is short, and it held the most"
+                       : reason_text(reason);
 }
 
 const char *orderer_text(const struct orderer *by, char text[static ORDERER_TEXT_MAX])
@@ -446,13 +456,30 @@ static void places_text(const struct fleet *fleet, usec_t now, char *text, size_
                  (int)worker_pid(longest), jobs, span);
 }
 
+const char *relief_text(const struct world *world, char text[static RELIEF_TEXT_MAX])
+{
+        const struct pressure_reading *reading = &world->pressure_reading;
+        char left[FORMAT_MAX], total[FORMAT_MAX];
+
+        snprintf(text, RELIEF_TEXT_MAX,
+                 "%u%% of the time something waits for memory (pressure_limit %u%%), %s of %s are left",
+                 reading->avg10 / 100, world->settings->pressure_limit,
+                 format_size(reading->available_bytes, left, sizeof(left)),
+                 format_size(reading->total_bytes, total, sizeof(total)));
+        return text;
+}
+
 static void memory_text(const struct fleet *fleet, usec_t now, char *text, size_t size)
 {
         const struct world *world = fleet->world;
-        char available[FORMAT_MAX], reserved_text[FORMAT_MAX];
+        char available[FORMAT_MAX], reserved_text[FORMAT_MAX], pressure[RELIEF_TEXT_MAX];
         uint64_t reserved = memory_reserved_bytes(world, now);
         const char *what = fleet_wants_template(fleet) ? "template" : "median worker";
 
+        if (relief_holds(world)) {
+                snprintf(text, size, "waits for memory: %s", relief_text(world, pressure));
+                return;
+        }
         format_size(world->available_bytes, available, sizeof(available));
         format_size(reserved, reserved_text, sizeof(reserved_text));
         if (reserved == 0)

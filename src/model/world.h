@@ -5,6 +5,7 @@
 #include "base/macro.h"
 #include "base/usec.h"
 #include "model/fleet.h"
+#include "model/pressure.h"
 #include "settings/settings.h"
 
 /* Trust in time (P9): after a suspend, a clock step or a stall, what came before `since` is no evidence. */
@@ -26,6 +27,9 @@ struct world {
         bool oom_known;
         uint64_t oom_kills; /* of the kernel, on this machine, as last read */
         usec_t oom_at;      /* when they were last seen to have become more; 0: never */
+
+        struct pressure pressure;                 /* zeroes without pressure_limit */
+        struct pressure_reading pressure_reading; /* the last */
 
         const struct orderer *by; /* whose order is carried out now, borrowed; NULL: nobody's */
 

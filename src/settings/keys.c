@@ -40,6 +40,8 @@ static const struct settings_choice log_levels[] = {
 static const struct settings_choice alert_levels[] = {
         {"error", LOG_ERR}, {"warning", LOG_WARNING}, {"info", LOG_INFO}, {0}};
 static const struct settings_choice on_stops[] = {{"drain", ON_STOP_DRAIN}, {"leave", ON_STOP_LEAVE}, {0}};
+static const struct settings_choice pressure_actions[] = {
+        {"tell", PRESSURE_TELL}, {"quiet", PRESSURE_QUIET}, {0}};
 static const struct settings_choice memory_metrics[] = {{"rss", MEMORY_RSS}, {"pss", MEMORY_PSS}, {0}};
 static const struct settings_choice hang_actions[] = {{"keep", HANG_KEEP}, {"kill", HANG_KILL}, {0}};
 static const struct settings_choice rescues[] = {
@@ -49,6 +51,7 @@ static const struct settings_choice stuck_job_actions[] = {
 static_assert(ELEMENTSOF(stuck_job_actions) == _STUCK_JOB_ACTION_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(rescues) == _RESCUE_JOBS_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(hang_actions) == _HANG_ACTION_MAX + 1, "a name for each");
+static_assert(ELEMENTSOF(pressure_actions) == _PRESSURE_ACTION_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(on_stops) == _ON_STOP_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(memory_metrics) == _MEMORY_METRIC_MAX + 1, "a name for each");
 
@@ -97,6 +100,11 @@ const struct settings_key settings_keys[] = {
         {SQMGR(on_stop), .type = SETTINGS_CHOICE, .fallback = "drain", .choices = on_stops,
          .reload = SETTINGS_APPLIED,
          .help = "when sqmgr is stopped: drain the workers, or leave them running"},
+        {SQMGR(pressure_limit), .type = SETTINGS_PERCENT, .fallback = "none", .min = 1, .max = 99,
+         .reload = SETTINGS_APPLIED, .help = "share of the time in which something may wait for memory: 20%"},
+        {SQMGR(pressure_action), .type = SETTINGS_CHOICE, .fallback = "tell", .choices = pressure_actions,
+         .reload = SETTINGS_APPLIED,
+         .help = "what is done beyond that: tell, or quiet the worker that holds the most"},
         {SQMGR(alert_command), .type = SETTINGS_COMMAND, .unset = "none", .reload = SETTINGS_APPLIED,
          .help = "what is run to tell someone of an event; split into words without a shell"},
         {SQMGR(alert_user), .type = SETTINGS_TEXT, .unset = "as root sqmgr, else sqmgr's own",

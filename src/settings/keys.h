@@ -37,6 +37,7 @@ enum settings_type {
         SETTINGS_COUNT,       /* unsigned */
         SETTINGS_MODE,        /* mode_t: octal */
         SETTINGS_SHARE,       /* struct share */
+        SETTINGS_PERCENT,     /* unsigned */
         SETTINGS_SIGNAL,      /* int: by name */
         SETTINGS_DURATION,    /* usec_t */
         SETTINGS_SIZE,        /* uint64_t: bytes */
@@ -59,8 +60,8 @@ struct settings_key {
         const char *help;        /* one line */
         const char *refusal;     /* why this version does not take it; NULL: it does */
         const struct settings_choice *choices;
-        int64_t min, max; /* of SETTINGS_INT to _MODE, _SHARE (its number), _DURATION (usec) and _SIZE; min
-                           * alone of _LIMIT */
+        int64_t min, max; /* of SETTINGS_INT to _MODE, _SHARE (its number), _PERCENT, _DURATION (usec) and
+                           * _SIZE; min alone of _LIMIT */
         enum settings_reload reload;
         bool required;
         bool secret; /* never shown */

@@ -17,6 +17,8 @@ enum stuck_job_action { STUCK_JOB_WARN, STUCK_JOB_DUMP, _STUCK_JOB_ACTION_MAX };
 
 enum rescue_jobs { RESCUE_JOBS_OFF, RESCUE_JOBS_REPORT, RESCUE_JOBS_REQUEUE, _RESCUE_JOBS_MAX };
 
+enum pressure_action { PRESSURE_TELL, PRESSURE_QUIET, _PRESSURE_ACTION_MAX };
+
 enum on_stop { ON_STOP_DRAIN, ON_STOP_LEAVE, _ON_STOP_MAX };
 
 /* A count, or a share of another count rounded up (`4`, `100%`). */
@@ -160,6 +162,8 @@ struct settings {
         int log_level; /* syslog's: LOG_DEBUG, LOG_INFO, ... */
         usec_t shutdown_timeout;
         int on_stop;
+        unsigned pressure_limit; /* percent; 0: none */
+        int pressure_action;
         char *alert_command; /* NULL: none */
         char *alert_user;    /* NULL: sqmgr's own */
         int alert_level;     /* syslog's */

@@ -235,6 +235,27 @@ static int parse_share(const struct settings_key *key, const char *text, struct 
         return 0;
 }
 
+static int parse_percent(const struct settings_key *key, const char *text, unsigned *field, char *why)
+{
+        const char *none = may_be_none(key) ? "none, or " : "";
+        char digits[24] = "";
+        size_t length = strcspn(text, "%");
+        uint64_t value = 0;
+
+        if (*none && strcasecmp(text, "none") == 0) {
+                *field = 0;
+                return 0;
+        }
+        if (length < sizeof(digits))
+                memcpy(digits, text, length);
+        if (strcmp(text + length, "%") != 0 ||
+            parse_unsigned(digits, (uint64_t)key->min, (uint64_t)key->max, &value) < 0)
+                return refuse(why, "must be %sa percentage from %" PRId64 "%% to %" PRId64 "%%", none,
+                              key->min, key->max);
+        *field = (unsigned)value;
+        return 0;
+}
+
 static int parse_duration_field(const struct settings_key *key, const char *text, usec_t *field, char *why)
 {
         char min[FORMAT_MAX], max[FORMAT_MAX];
@@ -311,6 +332,8 @@ int settings_value_parse(const struct settings_key *key, const char *text,
                 return 0;
         case SETTINGS_SHARE:
                 return parse_share(key, text, field, why);
+        case SETTINGS_PERCENT:
+                return parse_percent(key, text, field, why);
         case SETTINGS_SIGNAL:
                 if (parse_signal(text, field) < 0)
                         return refuse(why, "must be the name of a signal (TERM)");
@@ -331,7 +354,7 @@ static size_t type_size(enum settings_type type)
                 [SETTINGS_INT] = sizeof(int),       [SETTINGS_COUNT] = sizeof(unsigned),
                 [SETTINGS_MODE] = sizeof(mode_t),   [SETTINGS_SHARE] = sizeof(struct share),
                 [SETTINGS_SIGNAL] = sizeof(int),    [SETTINGS_DURATION] = sizeof(usec_t),
-                [SETTINGS_SIZE] = sizeof(uint64_t),
+                [SETTINGS_SIZE] = sizeof(uint64_t), [SETTINGS_PERCENT] = sizeof(unsigned),
         };
 
         return sizes[type];
@@ -453,6 +476,11 @@ static const char *number_text(const struct settings_key *key, const void *field
                 return text;
         case SETTINGS_COUNT:
                 snprintf(text, FORMAT_MAX, "%u", *(const unsigned *)field);
+                return text;
+        case SETTINGS_PERCENT:
+                if (*(const unsigned *)field == 0)
+                        return "none";
+                snprintf(text, FORMAT_MAX, "%u%%", *(const unsigned *)field);
                 return text;
         case SETTINGS_SHARE:
                 snprintf(text, FORMAT_MAX, "%u%s", share->value, share->percent ? "%" : "");

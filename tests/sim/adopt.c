@@ -397,6 +397,7 @@ void shell_start(struct sim *sim)
         shell->trusted_at = sim->now;
         shell->wake_at = sim->now + 1;
         sim->read_left = 0;
+        pressure_forgotten(sim);
         shell->turn_at = shell->stalled_until = 0;
         check_distrust(sim, UINT32_MAX);
         for (size_t i = 0; i < sim->n_processes; i++) {

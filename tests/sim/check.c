@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The promises, checked against what truly is the case in the world and what could be read of it: never
  * against what the core believes, save its orders and settings. */
+#include "model/relief.h"
 #include "sim.h"
 #include <stdio.h>
 
@@ -187,6 +188,14 @@ static void check_memory(struct sim *sim, const struct fleet *fleet, unsigned nu
                         (unsigned long long)(promised / MEGABYTE));
 }
 
+static bool any_tries(const struct fleet *fleet)
+{
+        for (size_t i = 0; i < fleet->n_workers; i++)
+                if (fleet->workers[i]->state <= WORKER_ACTIVE)
+                        return true;
+        return false;
+}
+
 /* P3, and the bounds of surge. */
 static void check_start(struct sim *sim, const struct action *action)
 {
@@ -216,6 +225,10 @@ static void check_start(struct sim *sim, const struct action *action)
                         trying, target_of(sim, fleet), fleet_surge(fleet));
         if (hung > 0 && model->heard_since == 0 && trying > usec_sub(target_of(sim, fleet), hung))
                 violate(sim, "P5", "a start with %u hung, %u trying and none heard of", hung, trying);
+        if (pressure_holds(sim, number, living, target_of(sim, fleet)) && any_tries(fleet))
+                violate(sim, "memory",
+                        "a start with %u processes alive while memory is short, the target is %u", living,
+                        target_of(sim, fleet));
         check_memory(sim, fleet, number);
         check_fork(sim, action);
         model->gap_since = sim->now;
@@ -264,15 +277,20 @@ static void forgive_failures(struct sim *sim, unsigned number)
 }
 
 /* P2 and P7: others must be ready, and a release that fails replaces nobody. */
-static void check_replaced(struct sim *sim, const struct action *action, const struct process *process)
+static void check_replaced(struct sim *sim, const struct action *action, struct process *process)
 {
         const struct fleet *fleet = action->fleet;
         const struct worker *worker = action->worker;
         struct fleet_sim *model = &sim->fleets[process->fleet];
         unsigned ready = count_ready(sim, process->fleet, process), needed = target_of(sim, fleet);
 
+        process->pressed |= action->reason == REASON_MEMORY && relief_presses(worker) && worker->over_limit;
         if (action->reason == REASON_OPERATOR || action->reason == REASON_SHUTDOWN || worker->over_limit)
                 return;
+        if (action->reason == REASON_MEMORY && relief_presses(worker)) {
+                pressure_quieted(sim, action, process);
+                return;
+        }
         if (action->reason == REASON_RESTART && fleet_surge(fleet) == 0 && needed > 0 &&
             draining_for_restart(fleet, worker) == 0)
                 needed--;
@@ -667,8 +685,10 @@ static void check_gaps(struct sim *sim, unsigned number)
         bool waits = trying > 0 ||
                      (check_preloads(sim, number) && !check_template(sim, number, true) &&
                       !check_template(sim, number, false) && check_living_templates(sim, number) > 0);
-        bool short_of_memory = count_living(sim, number) >= target_of(sim, fleet) &&
-                               (memory_lacks(fleet, sim->now) || check_load_lacks_memory(sim, number));
+        unsigned living = count_living(sim, number);
+        bool short_of_memory = pressure_holds(sim, number, living, target_of(sim, fleet)) ||
+                               (living >= target_of(sim, fleet) &&
+                                (memory_lacks(fleet, sim->now) || check_load_lacks_memory(sim, number)));
 
         for (size_t i = 0; i < sim->n_processes; i++) {
                 const struct process *process = sim->processes[i];
@@ -712,7 +732,8 @@ static bool fleet_settled(struct sim *sim, unsigned number, char *why, size_t si
 
         snprintf(why, size, "fleet '%s': %u processes live, %u are ready, %u are wanted; restart %s",
                  fleet->settings->name, living, ready, target, rollout_state_name(fleet->rollout.state));
-        if (living != target || ready != target || fleet->rollout.state == ROLLOUT_RUNNING)
+        if (living != target || ready != target || fleet->rollout.state == ROLLOUT_RUNNING ||
+            sim->squeezed.high)
                 return false;
         if (!check_templates_settled(sim, number)) {
                 snprintf(why, size, "the templates of fleet '%s' are not as they are to be",

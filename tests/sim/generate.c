@@ -228,6 +228,7 @@ void sim_open(struct sim *sim, const struct origin *origin)
         shell->start_at = sim->now;
         make_schedule(sim);
         scaling_open(sim);
+        pressure_open(sim);
         templates_open(sim);
         clones_open(sim);
 }

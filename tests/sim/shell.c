@@ -210,6 +210,7 @@ static void exit_step(struct sim *sim, struct process *process)
         }
         process->unseen = process->runner_alive;
         check_death(sim, process);
+        pressure_left(sim, process);
         observe_exit(worker, &status, sim->now);
 }
 
@@ -273,6 +274,7 @@ static void look(struct sim *sim, bool fast)
 {
         struct shell *shell = &sim->shell;
 
+        pressure_look(sim);
         if (!fast)
                 look_memory(sim);
         for (unsigned i = 0; i < sim->n_fleets; i++) {

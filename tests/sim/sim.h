@@ -183,6 +183,7 @@ struct process {
         bool hung;              /* silent for hang_after, and not heard of since */
         unsigned idle_row;      /* distinct readings in a row: quiet, 0 busy */
         bool read_list_empty, counted_failure;
+        bool pressed; /* it was quieted for want of memory */
         unsigned quiets, stops;
         unsigned told_to_exit; /* how often its runner was */
         usec_t term_at, kill_at;
@@ -284,6 +285,7 @@ struct fleet_sim {
         usec_t slowest_fork;
         unsigned troubles; /* of templates since the last fork that came forward */
         bool excused;      /* one could not be forked, or was a worker: it was seen by sqmgr */
+        unsigned left;     /* for want of memory, and are gone: they are not replaced meanwhile */
         unsigned held;     /* searches in a row that held its starts, with nothing on its way */
         bool written;      /* the rest is so, as last written: what a new sqmgr must go on with */
         uint64_t written_generation;
@@ -367,6 +369,17 @@ struct sim {
         pid_t next_pid;
         struct shell shell;
 
+        /* The machine stands still for want of memory. */
+        struct squeeze {
+                usec_t from, until;
+        } squeezes[3];
+        struct rng squeeze_rng;
+        struct squeezed {
+                bool high; /* what was read tells so */
+                usec_t turned_at, since;
+                unsigned quieted;
+        } squeezed;
+
         bool cloned; /* another host has our name */
         struct rng clone_rng;
         struct clone clones[CLONES_MAX];
@@ -437,6 +450,15 @@ int process_signal(struct sim *sim, struct process *process, int signo, bool gro
 void process_kill(struct sim *sim, struct process *process, bool main_only);
 /* TERM to the wrapper alone. */
 void process_end_wrapper(struct sim *sim, struct process *process);
+
+/* pressure.c */
+void pressure_open(struct sim *sim);
+void pressure_look(struct sim *sim);
+void pressure_forgotten(struct sim *sim);
+void pressure_left(struct sim *sim, const struct process *process);
+/* Nothing is to be started in a fleet of so many that live. */
+bool pressure_holds(const struct sim *sim, unsigned fleet, unsigned living, unsigned target);
+void pressure_quieted(struct sim *sim, const struct action *action, struct process *process);
 
 /* template.c: templates as processes, and what the shell does with them */
 void templates_open(struct sim *sim);

@@ -126,6 +126,32 @@ static void setup(void)
         fleet = (struct fleet){.world = &world, .settings = &fleet_settings};
 }
 
+START_TEST(memory_pressure_is_judged_where_it_is_watched)
+{
+        const struct settings watching = {.state_file = (char *)"/run/state", .pressure_limit = 20};
+        struct world squeezed = {.settings = &watching};
+        struct doctor_machine machine = {.overcommit = -1};
+
+        doctor_machine(&findings, &machine, &squeezed, T0);
+        expect("ok machine: the clocks agree\nok state file: '/run/state' is written\n"
+               "problem memory pressure: this kernel does not tell of it: pressure_limit has no effect\n"
+               "ok read socket: there is none\n");
+        machine.pressure = "/proc/pressure/memory";
+        doctor_machine(&findings, &machine, &squeezed, T0);
+        expect("ok machine: the clocks agree\nok state file: '/run/state' is written\n"
+               "ok memory pressure: it is below pressure_limit 20%, by '/proc/pressure/memory'\n"
+               "ok read socket: there is none\n");
+        squeezed.pressure.high = true;
+        squeezed.pressure_reading = (struct pressure_reading){
+                .avg10 = 3100, .available_bytes = UINT64_C(1) << 30, .total_bytes = UINT64_C(16) << 30};
+        doctor_machine(&findings, &machine, &squeezed, T0);
+        expect("ok machine: the clocks agree\nok state file: '/run/state' is written\n"
+               "problem memory pressure: 31% of the time something waits for memory (pressure_limit 20%), 1G "
+               "of "
+               "16G are left\nok read socket: there is none\n");
+}
+END_TEST
+
 START_TEST(the_machine_is_judged)
 {
         struct doctor_machine machine = {.overcommit = -1};
@@ -361,6 +387,7 @@ int main(void)
         tcase_add_checked_fixture(tests, setup, teardown);
         tcase_add_loop_test(tests, what_redis_tells_is_judged_and_what_it_refuses_is_said, 0,
                             ELEMENTSOF(redis_cases));
+        tcase_add_test(tests, memory_pressure_is_judged_where_it_is_watched);
         tcase_add_test(tests, the_machine_is_judged);
         tcase_add_test(tests, a_fleets_settings_are_judged);
         tcase_add_test(tests, a_framework_that_was_never_tried_is_said_to_be);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The simulated world. */
 #include "world.h"
+#include "model/relief.h"
 #include "frameworks/sidekiq/format.h"
 
 #define TEST_START_USEC (1000 * USEC_PER_SEC)
@@ -245,6 +246,7 @@ static void check_quiet(const struct test_world *t, const struct action *action)
         ck_assert_msg(test_process(worker)->beat_changed_at > t->world->doubt.since, "P9: quieted in doubt");
         if (worker->state != WORKER_ACTIVE || action->reason == REASON_OPERATOR ||
             action->reason == REASON_SHUTDOWN || worker->over_limit ||
+            (action->reason == REASON_MEMORY && relief_presses(worker)) ||
             (action->reason == REASON_RESTART && fleet_surge(t->fleet) == 0))
                 return;
         for (size_t i = 0; i < t->fleet->n_workers; i++)

@@ -2,6 +2,7 @@
 /* Collects what model/findings.h judges, and answers with that: each Redis is asked in one round trip. */
 #include "daemon/api/doctor.h"
 #include "base/fd.h"
+#include "daemon/run/pressure_watch.h"
 #include "daemon/run/process.h"
 #include "daemon/run/signs.h"
 #include "io/asks.h"
@@ -96,6 +97,7 @@ static struct doctor_machine machine_of(const struct diagnosis *diagnosis)
                 .renamed = renamed(crew->world->settings),
                 .overcommit = overcommit(),
                 .save_error = -keeper->error,
+                .pressure = pressure_watch_path(crew->pressure),
                 .has_readers = diagnosis->readers.may_connect,
                 .readers = diagnosis->readers.group,
         };

@@ -3,6 +3,7 @@
 #include "daemon/api/metrics.h"
 #include "base/printable.h"
 #include "model/autoscale.h"
+#include "model/relief.h"
 #include "model/template.h"
 #include "wire/withhold.h"
 #include <stdarg.h>
@@ -82,6 +83,11 @@ static void put_self(const struct metrics *metrics, const struct status_info *in
                "When the settings in force were read, since 1970.");
         SAMPLE(metrics, "sqmgr_config_last_reload_success_timestamp_seconds",
                seconds(info->settings->loaded_at), NULL);
+        if (metrics->world->settings->pressure_limit > 0) {
+                family(metrics, "sqmgr_memory_pressure", "gauge",
+                       "1 while memory is short by pressure_limit; only where there is such a limit.");
+                SAMPLE(metrics, "sqmgr_memory_pressure", relief_holds(metrics->world), NULL);
+        }
         if (metrics->world->available_bytes == 0)
                 return;
         family(metrics, "sqmgr_available_memory_bytes", "gauge", "Memory available to further processes.");

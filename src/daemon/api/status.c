@@ -72,7 +72,7 @@ static json_t *render_worker(const struct worker *worker, usec_t now)
                 jobs_number(worker, worker->concurrency), "memory_bytes", (json_int_t)worker->memory_bytes,
                 "uptime_seconds", seconds(usec_sub(now, worker->spawned_at)), "state_seconds",
                 seconds(usec_sub(now, worker->state_at)), "reason", reason_json(reason), "reason_text",
-                varlink_text(reason_text(reason)), "waits_for", varlink_text(waits_for), "evidence",
+                varlink_text(worker_reason_text(worker)), "waits_for", varlink_text(waits_for), "evidence",
                 worker_evidence(worker, now), "beat_age_seconds", beat_age(worker, now), "forked",
                 (int)worker->forked, "waits_for_code",
                 waits_for[0] != '\0' ? wait_code(worker->waits_for) : NULL);

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 
 struct proc_host;       /* io/host.h */
+struct pressure_watch;  /* pressure_watch.h */
 struct state_dead;      /* model/state.h */
 struct last_words;      /* last_words.c */
 struct after_exit;      /* after_exit.c */
@@ -25,13 +26,14 @@ struct crew {
         bool status_untidy;       /* some of them may be those of fleets without workers */
         struct children children; /* those that are no workers */
         struct proc_host *host;
-        struct rlimit nofile;           /* before sqmgr raised its own */
-        char instance[17];              /* the same for every sqmgr on this state file */
-        struct state_dead *rescues;     /* of rescue.c: they are written into the state */
-        struct last_words *last_words;  /* those that are being read */
-        struct after_exit *after_exits; /* those that run */
-        char *preload_script;           /* the Ruby file of templates; owned */
-        struct template_handed *handed; /* sockets that the image before left; owned */
+        struct pressure_watch *pressure; /* not owned */
+        struct rlimit nofile;            /* before sqmgr raised its own */
+        char instance[17];               /* the same for every sqmgr on this state file */
+        struct state_dead *rescues;      /* of rescue.c: they are written into the state */
+        struct last_words *last_words;   /* those that are being read */
+        struct after_exit *after_exits;  /* those that run */
+        char *preload_script;            /* the Ruby file of templates; owned */
+        struct template_handed *handed;  /* sockets that the image before left; owned */
         size_t n_handed;
         uint64_t lines_token; /* the last that was given */
         bool lines_missed;    /* those of a worker that was adopted: that was told */

@@ -1,0 +1,125 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Memory pressure: by a file in the place of the kernel's, and by the kernel itself in a control group that is brought
+# under it.
+# seconds: 80
+# promises: P1 P2
+load helpers
+
+# The files of /proc and of control groups are ours, for sqmgr alone. AVG10 PERCENT-LEFT
+squeeze() {
+        printf 'some avg10=%s avg60=1.00 avg300=0.50 total=7\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n' "$1" \
+                >"$folder/memory.new"
+        printf 'MemTotal: 10000000 kB\nMemFree: 10 kB\nMemAvailable: %d00000 kB\n' "$2" >"$folder/meminfo.new"
+        cat "$folder/memory.new" >"$folder/memory"
+        cat "$folder/meminfo.new" >"$folder/meminfo"
+}
+
+start_squeezed() {
+        [ "$(id -u)" = 0 ] || skip 'not root'
+        unshare --mount true 2>/dev/null || skip 'this machine lets nobody have a mount namespace'
+        squeeze 0.00 50
+        start_redis
+        cat >"$folder/begin" <<END
+set -e
+mount --make-rprivate /
+mount -t tmpfs none /sys/fs/cgroup
+mount --bind '$folder/memory' /proc/pressure/memory
+mount --bind '$folder/meminfo' /proc/meminfo
+exec sqmgr -c '$folder/sqmgr.ini'
+END
+        launch sqmgr unshare --mount sh "$folder/begin"
+        # shellcheck disable=SC2034
+        sqmgr_pid=$!
+}
+
+has_event() { sqmgrctl events --json | grep -q "\"event\": *\"$1\""; }
+
+@test "pressure: the worker that holds the most leaves, with its job done, and is replaced when memory is back" {
+        # shellcheck disable=SC2034
+        sqmgr_lines=$'pressure_limit = 20%\npressure_action = quiet'
+        configure <<END
+command = $(stub_command)
+active_process_count = 3
+END
+        start_squeezed
+        wait_until 30 ready 3
+        run sqmgrctl doctor
+        [[ $output == *"pressure_limit 20%"*"/proc/pressure/memory"* ]]
+        before=$(worker_pids | sort)
+
+        squeeze 45.00 5
+        wait_until 30 has_event memory-pressure
+        wait_until 10 fleet_is '([.workers[] | select(.state == "active")] | length) == 2'
+        wait_until 20 fleet_is '(.workers | length) == 2 and (.waits_for | startswith("waits for memory: 45% of the time"))'
+        run sqmgrctl doctor
+        [[ $output == *"45% of the time something waits for memory"* ]]
+        run sqmgrctl metrics
+        [[ $output == *$'\nsqmgr_memory_pressure 1\n'* ]]
+        # A restart waits; who dies is replaced.
+        sqmgrctl restart
+        fleet_is '.rollout.state == "running"'
+        victim=$(sqmgrctl status --json | jq -r '.fleets[0].workers[0].pid')
+        kill -KILL "$victim"
+        wait_until 30 fleet_is "all(.workers[]; .pid != $victim) and (.workers | length) == 2"
+
+        squeeze 0.00 50
+        wait_until 30 has_event memory-eased
+        wait_until 60 fleet_is '.rollout.state == "done" and .active == 3'
+        for pid in $before; do
+                wait_until 30 gone "$pid"
+        done
+}
+
+@test "pressure: the kernel's own word, in a control group that is short of memory" {
+        pressed=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup2 .*/\1/p' /proc/mounts | head -n 1)/sqmgr-e2e-psi-$$
+        [ "$(id -u)" = 0 ] || skip 'not root'
+        make_group $((256 << 20))
+        if [ -e "$group/memory.max" ]; then
+                pressed=$group
+        else
+                mkdir "$pressed" 2>/dev/null || skip 'no control group can be made here'
+                echo "rmdir '$pressed'" >>"$folder/at_end"
+        fi
+        [ -e "$pressed/memory.pressure" ] || skip 'no control group can be watched here'
+        start_redis
+        # shellcheck disable=SC2034
+        sqmgr_lines='pressure_limit = 2%'
+        configure <<END
+command = $(stub_command)
+active_process_count = 1
+END
+        cat >"$folder/begin" <<END
+echo 0 >'$group/cgroup.procs' && echo 0 >'$pressed/cgroup.procs' && exec sqmgr -c '$folder/sqmgr.ini'
+END
+        launch sqmgr sh "$folder/begin"
+        # shellcheck disable=SC2034
+        sqmgr_pid=$!
+        wait_until 30 ready 1
+        run sqmgrctl doctor
+        [[ $output == *"it is below pressure_limit 2%, by '$pressed/memory.pressure'"* ]]
+        grep -q "memory pressure is watched: $pressed/memory.pressure, as the kernel tells of it" "$folder/sqmgr.log"
+
+        # What is read again and again has no room beside what is held.
+        head -c 48M /dev/zero >"$folder/large"
+        cat >"$folder/press" <<'END'
+import os
+import sys
+
+held = b"x" * (int(sys.argv[2]) << 20)
+file = os.open(sys.argv[1], os.O_RDONLY)
+os.fsync(file)
+os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+while True:
+    os.lseek(file, 0, os.SEEK_SET)
+    while os.read(file, 1 << 18):
+        pass
+END
+        launch press sh -c "echo 0 >'$group/cgroup.procs' && echo 0 >'$pressed/cgroup.procs' && exec python3 '$folder/press' '$folder/large' 224"
+        press=$!
+        wait_until 60 has_event memory-pressure
+        kill "$press"
+        wait_until 60 has_event memory-eased
+        run -0 sqmgrctl events --json
+        [[ $output != *'"crashed"'* ]]
+}

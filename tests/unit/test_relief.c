@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* What is done about memory pressure: who is told of, who leaves, and what waits for memory. */
+/* promises: P2 P5 */
+#include "model/relief.h"
+#include "world.h"
+
+#define GIGABYTE ((uint64_t)1 << 30)
+
+static struct test_world t;
+static struct pressure_reading reading;
+
+static void setup(void)
+{
+        test_world_open(&t, 3);
+        t.settings.pressure_limit = 20;
+        t.settings.pressure_action = PRESSURE_QUIET;
+        reading = (struct pressure_reading){
+                .avg10 = 3200, .avg60 = 900, .available_bytes = GIGABYTE, .total_bytes = 16 * GIGABYTE};
+}
+
+static void teardown(void)
+{
+        test_world_close(&t);
+}
+
+static void press(unsigned seconds)
+{
+        for (unsigned i = 0; i < seconds; i++) {
+                observe_pressure(t.world, &reading, t.now);
+                test_run(&t, 1);
+        }
+}
+
+/* All are ready, and the last holds the most. */
+static void settle(void)
+{
+        test_settle(&t);
+        for (unsigned i = 1; i <= t.fleet_settings.active_process_count; i++)
+                test_process(test_worker(&t, i))->memory_bytes = i * GIGABYTE;
+        test_run(&t, 10);
+}
+
+START_TEST(it_is_told_with_who_holds_the_most)
+{
+        t.settings.pressure_action = PRESSURE_TELL;
+        settle();
+        press(10);
+        ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_PRESSURE), 0);
+        press(120);
+        ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_PRESSURE), 1);
+        const char *text = test_event_text(&t, EVENT_MEMORY_PRESSURE);
+        ck_assert_msg(strstr(text, "32% of the time something waits for memory (pressure_limit 20%)") &&
+                              strstr(text, "1G of 16G are left") && strstr(text, "default/3 (pid ") &&
+                              strstr(text, "holds the most, 3G"),
+                      "'%s'", text);
+        ck_assert_uint_eq(t.quiets, 0);
+        reading.avg10 = 0;
+        press(30);
+        ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_EASED), 1);
+}
+END_TEST
+
+START_TEST(one_a_minute_leaves_and_comes_back_with_memory)
+{
+        settle();
+        t.urgent = true;
+        press(12);
+        ck_assert_uint_eq(t.quiets, 1);
+        ck_assert_int_gt(test_worker(&t, 3)->state, WORKER_ACTIVE);
+        ck_assert_str_eq(worker_reason_text(test_worker(&t, 3)), "memory is short, and it held the most");
+        press(40);
+        ck_assert_uint_eq(t.quiets, 1);
+        press(30);
+        ck_assert_uint_eq(t.quiets, 2);
+        /* The last one that takes jobs stays, and nobody takes the places of the others meanwhile. */
+        press(200);
+        ck_assert_uint_eq(t.quiets, 2);
+        ck_assert_uint_eq(test_counts(&t).live, 1);
+        ck_assert_ptr_nonnull(strstr(test_fleet_waits_for(&t), "waits for memory: 32% of the time"));
+        reading.avg10 = 0;
+        press(12);
+        ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_EASED), 1);
+        test_settle(&t);
+        ck_assert_uint_eq(test_counts(&t).active, 3);
+        ck_assert_uint_eq(t.quiets, 2);
+}
+END_TEST
+
+START_TEST(who_has_died_is_replaced_but_nothing_beyond_the_count)
+{
+        t.settings.pressure_action = PRESSURE_TELL;
+        settle();
+        press(12);
+        unsigned starts = t.starts;
+        test_exit(&t, test_worker(&t, 1), 1);
+        press(20);
+        ck_assert_uint_eq(t.starts, starts + 1);
+        (void)command_restart(t.world, t.fleet, t.now);
+        press(60);
+        ck_assert_uint_eq(t.starts, starts + 1);
+        ck_assert_ptr_nonnull(strstr(test_fleet_waits_for(&t), "waits for memory: 32% of the time"));
+        reading.avg10 = 0;
+        press(12);
+        ck_assert_uint_gt(t.starts, starts + 1);
+}
+END_TEST
+
+START_TEST(without_evidence_nobody_leaves)
+{
+        settle();
+        test_redis(&t, false);
+        press(120);
+        ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_PRESSURE), 1);
+        ck_assert_uint_eq(t.quiets, 0);
+}
+END_TEST
+
+START_TEST(who_has_not_left_by_then_stays)
+{
+        settle();
+        press(10);
+        test_redis(&t, false);
+        observe_pressure(t.world, &reading, t.now);
+        reading.avg10 = 0;
+        for (unsigned i = 0; i < 12; i++, test_run(&t, 1))
+                observe_pressure(t.world, &reading, t.now);
+        test_redis(&t, true);
+        test_run(&t, 60);
+        ck_assert_uint_eq(t.quiets, 0);
+}
+END_TEST
+
+START_TEST(what_is_not_read_any_more_holds_nothing)
+{
+        settle();
+        t.urgent = true;
+        press(12);
+        ck_assert_uint_eq(t.quiets, 1);
+        observe_pressure(t.world, NULL, t.now);
+        ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_EASED), 1);
+        observe_pressure(t.world, NULL, t.now);
+        ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_EASED), 1);
+        test_settle(&t);
+        ck_assert_uint_eq(test_counts(&t).active, 3);
+        press(12);
+        ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_PRESSURE), 2);
+        t.settings.pressure_limit = 0;
+        ck_assert(!relief_holds(t.world));
+        observe_pressure(t.world, &reading, t.now);
+        ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_EASED), 2);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("relief");
+        TCase *tests = tcase_create("relief");
+
+        tcase_add_checked_fixture(tests, setup, teardown);
+        tcase_add_test(tests, it_is_told_with_who_holds_the_most);
+        tcase_add_test(tests, one_a_minute_leaves_and_comes_back_with_memory);
+        tcase_add_test(tests, who_has_died_is_replaced_but_nothing_beyond_the_count);
+        tcase_add_test(tests, without_evidence_nobody_leaves);
+        tcase_add_test(tests, who_has_not_left_by_then_stays);
+        tcase_add_test(tests, what_is_not_read_any_more_holds_nothing);
+        suite_add_tcase(suite, tests);
+        return unit_main(suite);
+}
