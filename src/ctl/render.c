@@ -335,6 +335,17 @@ static void render_troubles(FILE *out, json_t *fleet, const struct view *view)
         }
 }
 
+/* Whether its workers seem to leak. */
+static void render_growth(FILE *out, json_t *growth, const struct view *view)
+{
+        const char *text = reply_string(growth, "text");
+
+        if (text[0] == '\0')
+                return;
+        fprintf(out, "%*s", TEXT_INDENT, "");
+        text_print_wrapped(out, text, TEXT_INDENT, TEXT_INDENT, view->columns);
+}
+
 /* What workers are forked from, or why they are not. */
 static void render_template(FILE *out, json_t *template, const struct view *view)
 {
@@ -383,6 +394,7 @@ static int render_fleet(FILE *out, json_t *fleet, const struct view *view)
                 return say_error(CTL_FAILED, "there is too little memory");
         text_print_wrapped(out, summary, 0, TEXT_INDENT, view->columns);
         render_troubles(out, fleet, view);
+        render_growth(out, json_object_get(fleet, "growth"), view);
         render_template(out, json_object_get(fleet, "template"), view);
         render_scaling(out, json_object_get(fleet, "scaling"), view);
         int r = render_workers(out, json_object_get(fleet, "workers"),

@@ -140,7 +140,8 @@ static void print_evidence(FILE *out, const struct story *story, const struct vi
         json_t *worker = story->worker, *age = json_object_get(worker, "beat_age_seconds");
         long long busy = reply_integer(worker, "busy"), memory = reply_integer(worker, "memory_bytes");
         long long threshold = reply_integer(story->fleet, "memory_threshold_bytes");
-        const char *evidence = reply_string(worker, "evidence");
+        const char *evidence = reply_string(worker, "evidence"),
+                   *reaches = reply_string(worker, "memory_text");
         char span[FORMAT_MAX], size[FORMAT_MAX], text[256];
 
         snprintf(text, sizeof(text), "  process %lld, generation %lld%s, %s %s ago",
@@ -164,9 +165,11 @@ static void print_evidence(FILE *out, const struct story *story, const struct vi
                 return;
         int n = snprintf(text, sizeof(text), "  memory %s", format_size((uint64_t)memory, size, FORMAT_MAX));
         if (threshold > 0)
-                snprintf(text + n, sizeof(text) - (size_t)n, ", %lld%% of memory_threshold %s",
-                         (long long)((double)memory * 100 / (double)threshold),
-                         format_size((uint64_t)threshold, size, FORMAT_MAX));
+                n += snprintf(text + n, sizeof(text) - (size_t)n, ", %lld%% of memory_threshold %s",
+                              (long long)((double)memory * 100 / (double)threshold),
+                              format_size((uint64_t)threshold, size, FORMAT_MAX));
+        if (reaches[0] != '\0' && (size_t)n < sizeof(text))
+                snprintf(text + n, sizeof(text) - (size_t)n, "; it grows, and %s", reaches);
         text_print_wrapped(out, text, 0, 4, view->columns);
 }
 

@@ -54,6 +54,8 @@ struct world;
         X("4b8d8ba0514d4ca39b2528edc4204e34", EVENT_BEATS_AGAIN, "beats-again", INFO, EVENT_NONE) \
         X("74d57ea7dd82419f8338d88699287616", EVENT_MEMORY_OVER, "memory-over", INFO, EVENT_NONE) \
         X("2bfae3c2b48e4f74be20be2a41412e86", EVENT_MEMORY_CHURN, "memory-churn", WARNING, EVENT_NONE) \
+        /* of a generation: they seem to leak */ \
+        X("4a62c60bab814642bc9d18ec2bfc8800", EVENT_MEMORY_GROWTH, "memory-growth", INFO, EVENT_NONE) \
         /* the machine stands still for want of it */ \
         X("aaad587bd8f64a03ac48e91082a3679e", EVENT_MEMORY_PRESSURE, "memory-pressure", WARNING, EVENT_MEMORY_EASED) \
         X("edde8dbbec3b4aba87e737a8a42743ec", EVENT_MEMORY_EASED, "memory-eased", INFO, EVENT_NONE) \

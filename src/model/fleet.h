@@ -7,6 +7,7 @@
 #include "base/macro.h"
 #include "base/usec.h"
 #include "model/event.h"
+#include "model/growth.h"
 #include "model/job.h"
 #include "model/rollout_group.h"
 #include "model/scaling.h"
@@ -180,6 +181,9 @@ struct worker {
         usec_t mark_at;     /* when it last ran nothing, else its first beat, or its adoption; 0: not known */
         enum breach breach; /* the highest limit that it was seen to go over */
         usec_t breach_at;   /* a beat from after this, which tells what ran then, is waited for; 0: none is */
+
+        struct trend trend;   /* of what it holds while it takes jobs: 216 bytes */
+        struct trend_fit fit; /* by that */
 
         bool quiet_ordered; /* by the operator, for this worker */
         bool pressed;       /* it leaves, or has left, since memory is short (pressure_action) */
@@ -397,6 +401,7 @@ struct fleet {
         bool rescue_off_told;
         bool uncaught_told;   /* that a worker of it does not catch the quiet signal */
         usec_t shutdown_told; /* that a worker of it takes so long to exit; 0: was not told */
+        struct growth growth;
         struct culprits culprits[CULPRITS_KEPT]; /* the newest first */
         bool continued; /* crash is of an earlier sqmgr's, and Redis was not seen away since */
 

@@ -141,6 +141,7 @@ void observe_time(struct world *world, usec_t now)
                 loop_observe_time(fleet, now);
                 rollout_observe_time(fleet, now);
                 wait_observe_time(fleet, now);
+                growth_observe_time(fleet, now);
         }
 }
 
@@ -518,6 +519,7 @@ void observe_memory(struct worker *worker, uint64_t bytes, usec_t now)
 
         worker->memory_bytes = bytes;
         worker->memory_at = now;
+        growth_observe(worker, bytes, now);
         if (worker->mark_at == 0 && worker->has_beat)
                 worker_mark_memory(worker, bytes, now);
         bool over_limit = settings->memory_limit > 0 && bytes > settings->memory_limit;

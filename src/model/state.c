@@ -12,11 +12,13 @@
 
 /* Magic, version, length and checksum of the payload. */
 #define STATE_MAGIC   "sqmgr.st"
-#define STATE_VERSION 6
-/* All that there is is told by the first, too, while no count follows its queues; by the second while no
- * fleet had a part in a restart of many hosts, either; by the third while none has to do with templates; by
- * the fourth while no heartbeat stands elsewhere than the framework's do; and by the fifth while no worker
- * has a flag that came with the fourth: an older sqmgr can go on with that. */
+#define STATE_VERSION 7
+/* All that there is is told by the first, too, while no worker was seen to grow and no place is left empty
+ * for want of memory; by the second while no count follows its queues, either; by the third while no fleet
+ * had a part in a restart of many hosts; by the fourth while none has to do with templates; by the fifth
+ * while no heartbeat stands elsewhere than the framework's do; and by the sixth while no worker has a flag
+ * that came with the fifth: an older sqmgr can go on with that. */
+#define STATE_VERSION_SCALED    6
 #define STATE_VERSION_GROUPS    5
 #define STATE_VERSION_TEMPLATES 4
 #define STATE_VERSION_CHOSEN    3
@@ -147,6 +149,12 @@ static const struct record_field group_fields[] = {
         RECORD_FIELD(ARRAY, struct state_fleet, group.error),
 };
 static const struct record group_record = RECORD(group_fields);
+
+static const struct record_field grown_fields[] = {
+        RECORD_FIELD(NUMBER, struct growth_past, generation),
+        RECORD_FIELD(NUMBER, struct growth_past, bytes_per_day),
+};
+static const struct record grown_record = RECORD(grown_fields);
 
 /* The starts of the plan that are this fleet's, from the place at on: the next one, or NULL. */
 static const struct action *next_start(const struct plan *plan, size_t *at, const struct fleet *fleet)
@@ -370,6 +378,14 @@ static bool has_groups(const struct world *world)
         return false;
 }
 
+static bool has_grown(const struct world *world)
+{
+        for (size_t i = 0; i < world->n_fleets; i++)
+                if (world->fleets[i]->growth.past[0].generation != 0 || world->fleets[i]->places_left > 0)
+                        return true;
+        return false;
+}
+
 /* Of each fleet, in their order. */
 static void pack_groups(struct record_writer *writer, const struct world *world)
 {
@@ -476,10 +492,40 @@ static void unpack_heartbeats(struct record_reader *reader, struct state *state)
                         (unsigned)record_read_number(reader, 0, _HEARTBEAT_PLACE_MAX - 1);
 }
 
+/* The same. */
+static void pack_growth(struct record_writer *writer, const struct world *world)
+{
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                const struct fleet *fleet = world->fleets[i];
+
+                if (fleet->unknown)
+                        continue;
+                record_write_number(writer, fleet->places_left);
+                for (size_t j = 0; j < GROWTH_PAST; j++)
+                        record_write(writer, &grown_record, &fleet->growth.past[j]);
+        }
+}
+
+static int unpack_growth(struct record_reader *reader, struct state *state)
+{
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && reader->left > 0 && i < state->n_fleets; i++) {
+                struct state_fleet *fleet = &state->fleets[i];
+
+                fleet->places_left = (unsigned)record_read_number(reader, 0, UINT32_MAX);
+                for (size_t j = 0; r == 0 && j < GROWTH_PAST; j++)
+                        r = record_read(reader, &grown_record, &fleet->grown[j]);
+        }
+        return r;
+}
+
 static uint64_t version_of(const struct world *world)
 {
-        if (has_scaled(world))
+        if (has_grown(world))
                 return STATE_VERSION;
+        if (has_scaled(world))
+                return STATE_VERSION_SCALED;
         if (has_groups(world))
                 return STATE_VERSION_GROUPS;
         if (has_templates(world))
@@ -550,8 +596,10 @@ int state_pack(const struct state_source *source, uint8_t **ret, size_t *ret_siz
                 pack_templates(&writer, world);
         if (version >= STATE_VERSION_GROUPS)
                 pack_groups(&writer, world);
-        if (version >= STATE_VERSION)
+        if (version >= STATE_VERSION_SCALED)
                 pack_scaled(&writer, world);
+        if (version >= STATE_VERSION)
+                pack_growth(&writer, world);
         if (writer.failed || writer.size > STATE_BYTES_MAX) {
                 free(writer.bytes);
                 return writer.failed ? -ENOMEM : -EFBIG;
@@ -608,6 +656,7 @@ static void drop_workers(struct state *state)
                 while (fleet->n_workers > 0)
                         free(fleet->workers[--fleet->n_workers].identity);
                 fleet->n_templates = 0;
+                fleet->places_left = 0;
         }
         free_dead(state);
 }
@@ -648,6 +697,9 @@ int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t 
         if (r < 0)
                 return r;
         unpack_scaled(&reader, state);
+        r = unpack_growth(&reader, state);
+        if (r < 0)
+                return r;
         if (reader.wrong || reader.left > 0)
                 return STATE_GARBLED;
         if (!same_boot)
@@ -672,6 +724,11 @@ void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, 
         const char *group = fleet->settings->rollout_group;
         if (group && saved->rollout_group && strcmp(group, saved->rollout_group) == 0)
                 fleet->group = rollout_group_continue(&saved->group);
+        memcpy(fleet->growth.past, saved->grown, sizeof(fleet->growth.past));
+        /* Until it is read to be over. */
+        fleet->places_left = saved->places_left;
+        if (saved->places_left > 0)
+                fleet->world->pressure.high = true;
         fleet->continued = true;
         if (fleet->settings->removed)
                 rollout_abort(fleet, "the fleet is no longer configured");

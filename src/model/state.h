@@ -53,6 +53,8 @@ struct state_fleet {
 
         char *rollout_group; /* its name; "": none */
         struct rollout_group group;
+        unsigned places_left; /* see struct fleet */
+        struct growth_past grown[GROWTH_PAST];
 
         struct preload preload;
         struct template templates[TEMPLATES_MAX]; /* of each, what outlives a sqmgr */

@@ -23,10 +23,14 @@ static void push(struct trend *trend, uint64_t bytes)
         trend->points[trend->n - 1] = bytes;
 }
 
-void trend_add(struct trend *trend, uint64_t bytes, usec_t now)
+bool trend_add(struct trend *trend, uint64_t bytes, usec_t now)
 {
-        if (trend->begun_at != 0 && now - trend->begun_at >= 2 * TREND_POINT_USEC)
+        bool changed = false;
+
+        if (trend->begun_at != 0 && now - trend->begun_at >= 2 * TREND_POINT_USEC) {
                 *trend = (struct trend){0};
+                changed = true;
+        }
         if (trend->begun_at == 0) {
                 trend->begun_at = now;
                 trend->least = bytes;
@@ -34,8 +38,10 @@ void trend_add(struct trend *trend, uint64_t bytes, usec_t now)
                 push(trend, trend->least);
                 trend->begun_at += TREND_POINT_USEC;
                 trend->least = bytes;
+                changed = trend->n == TREND_POINTS;
         }
         trend->least = MIN(trend->least, bytes);
+        return changed;
 }
 
 static int compare(const void *a, const void *b)

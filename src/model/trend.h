@@ -18,8 +18,9 @@ struct trend {
         uint64_t least;                /* in these */
 };
 
-/* Folds one reading in. After a gap in which nothing was read it begins anew. */
-void trend_add(struct trend *trend, uint64_t bytes, usec_t now);
+/* Folds one reading in. After a gap in which nothing was read it begins anew. Returns whether trend_fit() may
+ * say something else now. */
+bool trend_add(struct trend *trend, uint64_t bytes, usec_t now);
 
 enum trend_kind {
         TREND_YOUNG,  /* less than two hours are known */

@@ -263,12 +263,15 @@ static void put_facts(FILE *out, const json_t *fleet, const struct census *censu
 static void put_notes(FILE *out, const json_t *fleet)
 {
         const char *waits_for = reply_string(fleet, "waits_for");
+        const char *growth = reply_string(json_object_get(fleet, "growth"), "text");
         const json_t *culprits;
         char template[REPLY_TEMPLATE_MAX], scaling[REPLY_SCALING_MAX], span[FORMAT_MAX];
         size_t i;
 
         if (waits_for[0] != '\0')
                 html_print(out, "<p class=\"note\" data-key=\"waits\">%s</p>", waits_for);
+        if (growth[0] != '\0')
+                html_print(out, "<p class=\"note\" data-key=\"growth\">%s</p>", growth);
         reply_template(json_object_get(fleet, "template"), template);
         if (template[0] != '\0')
                 html_print(out, "<p class=\"note\" data-key=\"template\">%s</p>", template);

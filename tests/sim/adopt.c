@@ -408,6 +408,7 @@ void shell_start(struct sim *sim)
                 begin_link(sim, i);
         spoil_state(sim);
         adopt(sim);
+        pressure_continued(sim);
         /* What happened after the last write is known to nobody. */
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 const struct rollout *rollout = &shell->world->fleets[i]->rollout;

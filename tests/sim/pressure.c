@@ -90,6 +90,16 @@ void pressure_forgotten(struct sim *sim)
                 sim->processes[i]->pressed = false;
 }
 
+/* Its state was read, or not: what that tells of is over only when it is read to be. */
+void pressure_continued(struct sim *sim)
+{
+        for (unsigned i = 0; i < sim->n_fleets; i++) {
+                sim->fleets[i].left = sim->shell.world->fleets[i]->places_left;
+                sim->squeezed.high |= sim->fleets[i].left > 0;
+        }
+        sim->squeezed.since = sim->now;
+}
+
 /* It is known to be gone, and by no order that came meanwhile. */
 void pressure_left(struct sim *sim, const struct process *process)
 {

@@ -455,6 +455,7 @@ void process_end_wrapper(struct sim *sim, struct process *process);
 void pressure_open(struct sim *sim);
 void pressure_look(struct sim *sim);
 void pressure_forgotten(struct sim *sim);
+void pressure_continued(struct sim *sim);
 void pressure_left(struct sim *sim, const struct process *process);
 /* Nothing is to be started in a fleet of so many that live. */
 bool pressure_holds(const struct sim *sim, unsigned fleet, unsigned living, unsigned target);

@@ -11,7 +11,8 @@
  * restart. 4: the first with templates (6b2f580): a preloaded fleet with a template and forks of two
  * generations, and a native one. 5: the first with restarts of many hosts: a fleet whose turn in one is
  * over, and one without a group. 6: the first with counts that follow their queues: a fleet of 2 that has
- * just been scaled to 3, and one that is not scaled. */
+ * just been scaled to 3, and one that is not scaled. 7: the first
+ * that knows of memory pressure: a fleet of three, one of which has left for it. */
 #include "frameworks/native/native.h"
 #include "frameworks/sidekiq/format.h"
 #include "model/observe.h"
@@ -33,6 +34,7 @@ static const struct kept {
         [4] = {"96f9cde2-d0b2-44c6-bf59-3986daa7d390", 1339580475, 2, NULL},
         [5] = {"c2bafcc1-9376-4d28-9af9-1b0bfc1a2ed3", 3343996470, 2, NULL},
         [6] = {"c2bafcc1-9376-4d28-9af9-1b0bfc1a2ed3", 3817871991, 2, NULL},
+        [7] = {"c2bafcc1-9376-4d28-9af9-1b0bfc1a2ed3", 4721076171, 1, NULL},
 };
 
 static uint8_t bytes[16 * 1024];
@@ -154,6 +156,8 @@ static const struct saved {
                      {3, 4369, 1, WORKER_ACTIVE, REASON_NONE}}},
         {6, "fixed", 1, &sidekiq_traits, .count = 1, .n_workers = 1,
          .workers = {{1, 3564, 1, WORKER_ACTIVE, REASON_NONE}}},
+        {7, "default", 1, &sidekiq_traits, .count = 3, .n_workers = 2,
+         .workers = {{1, 24400, 1, WORKER_ACTIVE, REASON_NONE}, {2, 24401, 1, WORKER_ACTIVE, REASON_NONE}}},
 };
 
 static void assert_identity(const struct saved *fleet, const struct saved_worker *worker,
@@ -252,6 +256,14 @@ START_TEST(the_template_is_kept)
         ck_assert_str_eq(saved->preload.refused, "");
         ck_assert_uint_eq(saved->preload.failures, 0);
         ck_assert_uint_gt(saved->preload.slowest_fork, 0);
+}
+END_TEST
+
+START_TEST(whose_place_stays_empty_is_kept)
+{
+        read_it(6, kept[6].boot, kept[6].packed_at);
+        ck_assert_uint_eq(saved_fleet("default")->places_left, 1);
+        ck_assert_uint_eq(saved_fleet("default")->grown[0].generation, 0);
 }
 END_TEST
 
@@ -394,6 +406,7 @@ int main(void)
         tcase_add_test(tcase, what_was_told_and_who_is_dead_is_kept);
         tcase_add_test(tcase, the_template_is_kept);
         tcase_add_test(tcase, the_turn_in_a_restart_of_many_hosts_is_kept);
+        tcase_add_test(tcase, whose_place_stays_empty_is_kept);
         tcase_add_loop_test(tcase, on_another_boot_the_orders_are_left, 1, ELEMENTSOF(kept));
         tcase_add_loop_test(tcase, a_world_that_goes_on_from_it_saves_the_same, 1, ELEMENTSOF(kept));
         tcase_add_test(tcase, what_a_later_version_wrote_is_refused_and_said_to_be_that);

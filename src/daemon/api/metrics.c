@@ -259,6 +259,21 @@ static double value_threshold(const struct fleet *fleet, const struct fleet_coun
         return bytes > 0 ? (double)bytes : -1;
 }
 
+static double value_growth(const struct fleet *fleet, const struct fleet_counts *counts _unused_,
+                           usec_t now _unused_)
+{
+        return fleet->growth.grows ? fleet->growth.fit.slope : -1;
+}
+
+static double value_growth_times(const struct fleet *fleet, const struct fleet_counts *counts _unused_,
+                                 usec_t now _unused_)
+{
+        uint64_t than;
+        double times = growth_times(fleet, &than);
+
+        return times > 0 ? times : -1;
+}
+
 static double value_limit(const struct fleet *fleet, const struct fleet_counts *counts _unused_,
                           usec_t now _unused_)
 {
@@ -457,6 +472,13 @@ static double value_memory(const struct worker *worker, usec_t now _unused_)
         return worker->memory_bytes > 0 ? (double)worker->memory_bytes : -1;
 }
 
+static double value_reaches(const struct worker *worker, usec_t now _unused_)
+{
+        usec_t reaches = growth_reaches(worker);
+
+        return reaches != USEC_INFINITY ? seconds(reaches) : -1;
+}
+
 static double value_busy(const struct worker *worker, usec_t now _unused_)
 {
         return worker->fleet->settings->traits->tells_busy ? (double)worker->busy : -1;
@@ -604,6 +626,27 @@ static void put_templates(const struct metrics *metrics)
         }
 }
 
+/* Where workers of any fleet grow. */
+static void put_growth(const struct metrics *metrics)
+{
+        const struct world *world = metrics->world;
+        bool any = false;
+
+        for (size_t i = 0; i < world->n_fleets; i++)
+                any |= world->fleets[i]->growth.grows;
+        if (!any)
+                return;
+        put_fleets(metrics, "sqmgr_fleet_memory_growth_bytes_per_second",
+                   "How fast a worker grows, of fleets whose workers seem to leak.", value_growth);
+        put_fleets(
+                metrics, "sqmgr_fleet_memory_growth_times",
+                "How many times as fast as in the generation that grew before it; only where that is known.",
+                value_growth_times);
+        put_workers(metrics, "sqmgr_worker_memory_reaches_seconds",
+                    "Time until it holds memory_threshold, else memory_limit, as it grows now.",
+                    value_reaches);
+}
+
 static void put_events(const struct metrics *metrics)
 {
         const struct world *world = metrics->world;
@@ -695,6 +738,7 @@ static void put_all(const struct metrics *metrics, const struct status_info *inf
                       offsetof(struct fleet_totals, ends));
         put_cut_off(metrics);
         put_culprits(metrics);
+        put_growth(metrics);
         put_templates(metrics);
         put_events(metrics);
 }

@@ -57,12 +57,13 @@ static json_t *render_worker(const struct worker *worker, usec_t now)
 {
         enum reason reason = worker->reason != REASON_NONE ? worker->reason : worker->wanted_out;
         usec_t oldest = worker_oldest_job_usec(worker, now);
-        char waits_for[256];
+        usec_t reaches = growth_reaches(worker);
+        char waits_for[256], growth[GROWTH_TEXT_MAX];
 
         worker_waits_for(worker, now, waits_for, sizeof(waits_for));
         return json_pack(
                 "{s:o, s:I, s:I, s:s, s:b, s:o, s:b, s:I, s:b, s:o, s:o, s:o, s:I, s:f, s:f, s:o, s:o, "
-                "s:o, s:s, s:o, s:b, s:s?}",
+                "s:o, s:s, s:o, s:b, s:s?, s:o, s:o}",
                 "id", varlink_text(WORKER_ID(worker)), "index", (json_int_t)worker->index, "pid",
                 (json_int_t)worker_pid(worker), "state", worker_state_name(worker->state), "ready",
                 (int)worker_ready(worker, now), "ready_seconds", ready_in(worker, now), "hung",
@@ -75,7 +76,9 @@ static json_t *render_worker(const struct worker *worker, usec_t now)
                 varlink_text(worker_reason_text(worker)), "waits_for", varlink_text(waits_for), "evidence",
                 worker_evidence(worker, now), "beat_age_seconds", beat_age(worker, now), "forked",
                 (int)worker->forked, "waits_for_code",
-                waits_for[0] != '\0' ? wait_code(worker->waits_for) : NULL);
+                waits_for[0] != '\0' ? wait_code(worker->waits_for) : NULL, "memory_reaches_seconds",
+                reaches != USEC_INFINITY ? json_real(seconds(reaches)) : json_null(), "memory_text",
+                varlink_text(growth_worker_text(worker, growth)));
 }
 
 json_t *status_workers(const struct fleet *fleet, usec_t now)
@@ -186,6 +189,25 @@ static json_t *render_template(const struct fleet *fleet)
                          kept ? json_integer((json_int_t)kept->generation) : json_null());
 }
 
+/* Null where its workers do not grow. */
+static json_t *render_growth(const struct fleet *fleet)
+{
+        const struct worker *first = growth_first(fleet);
+        uint64_t than = 0;
+        double times = growth_times(fleet, &than);
+        char text[GROWTH_TEXT_MAX];
+
+        if (!fleet->growth.grows)
+                return json_null();
+        return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "bytes_per_hour",
+                         (json_int_t)growth_bytes_per_hour(fleet), "generation",
+                         (json_int_t)fleet->growth.generation, "reaches_seconds",
+                         first ? json_real(seconds(growth_reaches(first))) : json_null(), "times",
+                         times > 0 ? json_real((double)(int64_t)(times * 10 + 0.5) / 10) : json_null(),
+                         "than_generation", than > 0 ? json_integer((json_int_t)than) : json_null(), "text",
+                         varlink_text(growth_text(fleet, text)));
+}
+
 static json_t *render_fleet(const struct fleet *fleet, const struct status_info *info, usec_t now)
 {
         struct fleet_counts counts = fleet_count(fleet, now);
@@ -215,7 +237,8 @@ static json_t *render_fleet(const struct fleet *fleet, const struct status_info 
                 threshold > 0 ? json_integer((json_int_t)threshold) : json_null(), "culprits",
                 render_culprits(fleet, now), "template", render_template(fleet), "waits_for_code",
                 waits_for[0] != '\0' ? wait_code(fleet->waits_for) : NULL, "rollout_group",
-                fleet->settings->rollout_group, "scaling", status_scaling(fleet));
+                fleet->settings->rollout_group, "scaling", status_scaling(fleet), "growth",
+                render_growth(fleet));
 }
 
 static json_t *render_redis(const struct status_info *info)

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* Advice on leaks: what workers hold is read for hours, of one generation and the next. */
+#include "model/command.h"
+#include "model/growth.h"
+#include "model/state.h"
+#include "world.h"
+
+#define MEGABYTE ((uint64_t)1 << 20)
+#define EACH     (30 * USEC_PER_SEC)
+
+static struct test_world t;
+
+static void setup(void)
+{
+        test_world_open(&t, 3);
+        t.fleet_settings.memory_threshold = 1024 * MEGABYTE;
+        test_settle(&t);
+}
+
+static void teardown(void)
+{
+        test_world_close(&t);
+}
+
+/* Those of the newest generation grow by so much an hour, each from so much, one of them not where steady. */
+static void grow(double hours, uint64_t from, uint64_t an_hour, unsigned steady)
+{
+        usec_t begun = t.now;
+
+        for (; t.now < begun + (usec_t)(hours * 3600) * USEC_PER_SEC; t.now += EACH) {
+                uint64_t grown = an_hour * MEGABYTE * ((t.now - begun) / USEC_PER_SEC) / 3600;
+
+                for (size_t i = 0; i < t.fleet->n_workers; i++) {
+                        struct worker *worker = t.fleet->workers[i];
+
+                        if (!worker_outdated(worker))
+                                observe_memory(worker,
+                                               from * MEGABYTE + (worker->index == steady ? 0 : grown),
+                                               t.now);
+                }
+                observe_time(t.world, t.now);
+        }
+}
+
+/* Another generation, all at once. */
+static void replace(void)
+{
+        t.fleet->generation++;
+        for (size_t i = 0; i < t.fleet->n_workers; i++) {
+                t.fleet->workers[i]->generation = t.fleet->generation;
+                t.fleet->workers[i]->trend = (struct trend){0};
+                t.fleet->workers[i]->fit = (struct trend_fit){0};
+                t.fleet->workers[i]->over_threshold = false;
+        }
+}
+
+static const char *text(void)
+{
+        static char buffer[GROWTH_TEXT_MAX];
+
+        return growth_text(t.fleet, buffer);
+}
+
+START_TEST(a_leak_is_told_once_with_when_it_reaches_the_threshold)
+{
+        char buffer[GROWTH_TEXT_MAX];
+
+        grow(1.9, 300, 60, 0);
+        ck_assert_str_eq(text(), "");
+        ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_GROWTH), 0);
+        grow(2.5, 300, 60, 0);
+        ck_assert_str_eq(text(),
+                         "its workers grow by about 60M an hour: default/1 reaches memory_threshold (1G) "
+                         "in about 10h");
+        ck_assert_str_eq(growth_worker_text(test_worker(&t, 2), buffer),
+                         "reaches memory_threshold in about 10h");
+        ck_assert_uint_eq(growth_bytes_per_hour(t.fleet) / MEGABYTE, 60);
+        grow(1, 450, 60, 0);
+        ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_GROWTH), 1);
+        ck_assert_ptr_nonnull(
+                strstr(test_event_text(&t, EVENT_MEMORY_GROWTH), "fleet 'default': its workers grow"));
+}
+END_TEST
+
+START_TEST(siblings_that_do_not_are_no_proof)
+{
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                t.fleet->workers[i]->state = i == 0 ? WORKER_ACTIVE : WORKER_QUIET;
+        grow(3, 300, 60, 0);
+        /* What drains is not read for it, and one alone is judged by itself. */
+        ck_assert(t.fleet->growth.grows);
+        ck_assert_uint_eq(t.fleet->workers[1]->trend.n, 0);
+        t.fleet->growth = (struct growth){0};
+        for (size_t i = 0; i < t.fleet->n_workers; i++) {
+                t.fleet->workers[i]->state = WORKER_ACTIVE;
+                t.fleet->workers[i]->trend = (struct trend){0};
+        }
+        t.fleet->workers[2]->state = WORKER_QUIET;
+        grow(3, 300, 60, 1);
+        ck_assert_str_eq(text(), "");
+}
+END_TEST
+
+START_TEST(what_does_not_grow_or_has_no_limit)
+{
+        const char *name;
+
+        grow(3, 300, 0, 0);
+        ck_assert_str_eq(text(), "");
+        t.fleet_settings.memory_threshold = 0;
+        grow(3, 300, 60, 0);
+        ck_assert_str_eq(text(), "its workers grow by about 60M an hour");
+        t.fleet_settings.memory_limit = 500 * MEGABYTE;
+        ck_assert_str_eq(text(),
+                         "its workers grow by about 60M an hour: default/1 reaches memory_limit (500M) in "
+                         "about 30min");
+        t.fleet_settings.memory_metric = MEMORY_PSS;
+        ck_assert_uint_eq(growth_limit_bytes(t.fleet, &name), 0);
+        ck_assert_str_eq(text(), "its workers grow by about 60M an hour");
+}
+END_TEST
+
+START_TEST(a_release_is_compared_with_the_one_that_grew_before_it)
+{
+        uint64_t than;
+
+        grow(3, 300, 20, 0);
+        ck_assert_double_eq(growth_times(t.fleet, &than), 0);
+        replace();
+        grow(3, 300, 80, 0);
+        ck_assert_ptr_nonnull(strstr(text(), "; this release grows 4 times as fast as generation 1"));
+        ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_GROWTH), 2);
+        replace();
+        grow(3, 300, 0, 0);
+        ck_assert_str_eq(text(), "");
+        replace();
+        grow(3, 300, 120, 0);
+        ck_assert_ptr_nonnull(strstr(text(), "; this release grows 1.5 times as fast as generation 2"));
+        replace();
+        grow(3, 300, 120, 0);
+        ck_assert_ptr_null(strstr(text(), "this release"));
+}
+END_TEST
+
+START_TEST(the_state_keeps_what_grew_and_what_memory_pressure_left_empty)
+{
+        struct state_source source = {.world = t.world, .boot_id = "boot", .now = t.now};
+        struct state *state = NULL;
+        uint8_t *bytes = NULL;
+        size_t size;
+
+        ck_assert_int_eq(state_pack(&source, &bytes, &size), 0);
+        ck_assert_uint_eq(bytes[8], 1);
+        free(bytes);
+        grow(3, 300, 20, 0);
+        t.fleet->places_left = 2;
+        source.now = t.now;
+        ck_assert_int_eq(state_pack(&source, &bytes, &size), 0);
+        ck_assert_uint_eq(bytes[8], 6);
+        ck_assert_int_eq(state_unpack(bytes, size, "boot", t.now, &state), STATE_READ);
+        struct growth_past past = t.fleet->growth.past[0];
+        t.fleet->growth = (struct growth){0};
+        t.fleet->places_left = 0;
+        state_continue_fleet(t.fleet, &state->fleets[0], t.now);
+        ck_assert_uint_eq(t.fleet->growth.past[0].generation, 1);
+        ck_assert_uint_eq(t.fleet->growth.past[0].bytes_per_day, past.bytes_per_day);
+        ck_assert_uint_eq(t.fleet->places_left, 2);
+        ck_assert(t.world->pressure.high);
+        /* It is not told again. */
+        unsigned told = test_events(&t, EVENT_MEMORY_GROWTH);
+        grow(3, 360, 20, 0);
+        ck_assert(t.fleet->growth.grows);
+        ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_GROWTH), told);
+        state_free(state);
+        free(bytes);
+}
+END_TEST
+
+int main(void)
+{
+        Suite *suite = suite_create("growth");
+        TCase *tests = tcase_create("growth");
+
+        tcase_add_checked_fixture(tests, setup, teardown);
+        tcase_add_test(tests, a_leak_is_told_once_with_when_it_reaches_the_threshold);
+        tcase_add_test(tests, siblings_that_do_not_are_no_proof);
+        tcase_add_test(tests, what_does_not_grow_or_has_no_limit);
+        tcase_add_test(tests, a_release_is_compared_with_the_one_that_grew_before_it);
+        tcase_add_test(tests, the_state_keeps_what_grew_and_what_memory_pressure_left_empty);
+        suite_add_tcase(suite, tests);
+        return unit_main(suite);
+}
