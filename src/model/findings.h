@@ -47,9 +47,10 @@ struct doctor_machine {
         uint64_t memory_bytes; /* 0: not known */
         int overcommit;        /* vm.overcommit_memory; below 0: not known */
         int save_error;        /* errno of the last try to write the state, 0: it is written */
-        const char *pressure; /* the file that tells of memory pressure; NULL: none can be read, or is to be */
-        bool has_readers;      /* whoever may only look can connect to read_socket */
-        const char *readers;   /* the group whose members may; NULL: root and our own user alone may */
+        const char
+                *pressure;   /* the file that tells of memory pressure; NULL: none can be read, or is to be */
+        bool has_readers;    /* whoever may only look can connect to read_socket */
+        const char *readers; /* the group whose members may; NULL: root and our own user alone may */
 };
 void doctor_machine(struct findings *findings, const struct doctor_machine *machine,
                     const struct world *world, usec_t now);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The simulated world. */
 #include "world.h"
-#include "model/relief.h"
 #include "frameworks/sidekiq/format.h"
+#include "model/relief.h"
 
 #define TEST_START_USEC (1000 * USEC_PER_SEC)
 #define TEST_WALL_USEC  ((int64_t)1700000000 * (int64_t)USEC_PER_SEC)
