@@ -693,60 +693,6 @@ START_TEST(a_thousand_hosts_take_half_a_megabyte)
 }
 END_TEST
 
-START_TEST(who_may_not_write_there_is_told_what_is_needed)
-{
-        struct rollout_caller caller = caller_of("a", 0, "");
-
-        server_do("ACL SETUSER worker on nopass ~queue:* +@all");
-        redisReply *reply = server_ask("ACL SETUSER worker2 on nopass ~sqmgr:rollout:* +@read +@write +eval "
-                                       "+time +ping +role +select +info +client");
-        freeReplyObject(reply);
-        char url[128];
-        for (unsigned i = 1; i <= 2; i++) {
-                const struct redis_settings settings = {
-                        .url = url, .connect_timeout = SERVER_PATIENCE, .command_timeout = SERVER_PATIENCE};
-                struct redis *other;
-
-                snprintf(url, sizeof(url), "unix://%s:x@%s", i == 1 ? "worker" : "worker2", server_socket);
-                ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &other), 0);
-                ck_assert_int_eq(redis_probe(other, i == 1 ? "queue:x" : KEY), 0);
-                run_until(redis_state(other) == REDIS_STATE_CONNECTED);
-                caller.redis = other;
-                call(rollout_call_tick(&caller, "see", NULL, on_answer, NULL));
-                if (i == 1)
-                        ck_assert_ptr_nonnull(strstr(last_error, "~sqmgr:rollout:* +@read +@write +eval"));
-                else
-                        ck_assert_str_eq(last_error, "");
-                redis_free(other);
-        }
-}
-END_TEST
-
-START_TEST(a_lost_connection_is_an_error)
-{
-        struct rollout_caller caller = caller_of("a", 0, "");
-
-        server_kill();
-        answered = false;
-        ck_assert_int_eq(rollout_call_tick(&caller, "see", NULL, on_answer, NULL), 0);
-        run_until(answered);
-        ck_assert_str_eq(last_error, "the connection was lost");
-}
-END_TEST
-
-START_TEST(a_namespace_stands_in_front)
-{
-        struct rollout_caller caller = caller_of("a", 0, "");
-
-        caller.namespace = "app";
-        call(rollout_call_tick(&caller, "see", NULL, on_answer, NULL));
-        redisReply *reply = server_ask("EXISTS app:" KEY ":seen");
-        ck_assert_ptr_nonnull(reply);
-        ck_assert_int_eq(reply->integer, 1);
-        freeReplyObject(reply);
-}
-END_TEST
-
 int main(void)
 {
         if (server_is_missing())
@@ -787,9 +733,6 @@ int main(void)
         tcase_add_test(cases, forged_numbers_hold_up_nobody);
         tcase_add_test(cases, a_flood_is_bounded);
         tcase_add_test(cases, a_thousand_hosts_take_half_a_megabyte);
-        tcase_add_test(cases, who_may_not_write_there_is_told_what_is_needed);
-        tcase_add_test(cases, a_lost_connection_is_an_error);
-        tcase_add_test(cases, a_namespace_stands_in_front);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of the calls of the script by which hosts agree (io/rollout_call.h), with a real redis-server: what
+ * goes wrong between here and there, and the glance without the script. */
+/* promises: P5 */
+#include "io/rollout_call.h"
+#include "redis_server.h"
+
+#define KEY "sqmgr:rollout:g"
+
+static struct redis *redis;
+static struct rollout_reply last; /* the last answer */
+static char last_error[512];      /* "": none */
+static bool answered;
+
+static void on_answer(const struct rollout_answer *answer, void *userdata _unused_)
+{
+        answered = true;
+        snprintf(last_error, sizeof(last_error), "%s", answer->error ?: "");
+        if (answer->reply)
+                last = *answer->reply;
+}
+
+static struct rollout_caller caller_of(const char *host, uint64_t number, const char *id)
+{
+        return (struct rollout_caller){
+                .redis = redis, .group = "g", .host = host, .instance = host, .number = number, .id = id};
+}
+
+#define call(...)                                                                                            \
+        do {                                                                                                 \
+                answered = false;                                                                            \
+                ck_assert_int_eq(__VA_ARGS__, 0);                                                            \
+                run_until(answered);                                                                         \
+        } while (0)
+
+static void setup(void)
+{
+        loop_start();
+        server_start(0, NULL, NULL);
+        server_wait();
+        redis = server_connect(SERVER_PATIENCE);
+}
+
+static void teardown(void)
+{
+        redis = redis_free(redis);
+        loop_end();
+}
+
+static void glance(void)
+{
+        const struct rollout_caller caller = caller_of("a", 0, "");
+
+        call(rollout_call_glance(&caller, on_answer, NULL));
+}
+
+START_TEST(a_glance_tells_of_the_epoch_and_writes_nothing)
+{
+        const struct rollout_reply epoch = {.asked = "1"};
+        const struct rollout_caller caller = caller_of("a", 7, "id");
+
+        glance();
+        ck_assert_str_eq(last_error, "");
+        ck_assert_uint_eq(last.number, 0);
+        ck_assert_int_eq(last.state, EPOCH_NONE);
+        redisReply *reply = server_ask("DBSIZE");
+        ck_assert_int_eq(reply->integer, 0);
+        freeReplyObject(reply);
+        call(rollout_call_tick(&caller, "see", NULL, on_answer, NULL));
+        const struct rollout_caller later = caller_of("a", 8, "id");
+        call(rollout_call_begin(&later, &epoch, on_answer, NULL));
+        glance();
+        ck_assert_uint_eq(last.number, 8);
+        ck_assert_str_eq(last.id, "id");
+        ck_assert_int_eq(last.state, EPOCH_RUNNING);
+}
+END_TEST
+
+START_TEST(a_glance_at_what_was_forged_is_nothing_or_an_error)
+{
+        server_do("HSET " KEY " number x id a%sb state nonsense", "\\n");
+        glance();
+        ck_assert_str_eq(last_error, "");
+        ck_assert_uint_eq(last.number, 0);
+        ck_assert_int_eq(last.state, EPOCH_NONE);
+        server_do("DEL " KEY);
+        server_do("SET " KEY " x");
+        glance();
+        ck_assert_ptr_nonnull(strstr(last_error, "Redis refuses: it answers 'WRONGTYPE"));
+}
+END_TEST
+
+START_TEST(who_may_not_write_there_is_told_what_is_needed)
+{
+        struct rollout_caller caller = caller_of("a", 0, "");
+
+        server_do("ACL SETUSER worker on nopass ~queue:* +@all");
+        redisReply *reply = server_ask("ACL SETUSER worker2 on nopass ~sqmgr:rollout:* +@read +@write +eval "
+                                       "+time +ping +role +select +info +client");
+        freeReplyObject(reply);
+        char url[128];
+        for (unsigned i = 1; i <= 2; i++) {
+                const struct redis_settings settings = {
+                        .url = url, .connect_timeout = SERVER_PATIENCE, .command_timeout = SERVER_PATIENCE};
+                struct redis *other;
+
+                snprintf(url, sizeof(url), "unix://%s:x@%s", i == 1 ? "worker" : "worker2", server_socket);
+                ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &other), 0);
+                ck_assert_int_eq(redis_probe(other, i == 1 ? "queue:x" : KEY), 0);
+                run_until(redis_state(other) == REDIS_STATE_CONNECTED);
+                caller.redis = other;
+                call(rollout_call_tick(&caller, "see", NULL, on_answer, NULL));
+                if (i == 1)
+                        ck_assert_ptr_nonnull(strstr(last_error, "~sqmgr:rollout:* +@read +@write +eval"));
+                else
+                        ck_assert_str_eq(last_error, "");
+                redis_free(other);
+        }
+}
+END_TEST
+
+START_TEST(a_lost_connection_is_an_error)
+{
+        struct rollout_caller caller = caller_of("a", 0, "");
+
+        server_kill();
+        answered = false;
+        ck_assert_int_eq(rollout_call_tick(&caller, "see", NULL, on_answer, NULL), 0);
+        run_until(answered);
+        ck_assert_str_eq(last_error, "the connection was lost");
+}
+END_TEST
+
+START_TEST(a_namespace_stands_in_front)
+{
+        struct rollout_caller caller = caller_of("a", 0, "");
+
+        caller.namespace = "app";
+        call(rollout_call_tick(&caller, "see", NULL, on_answer, NULL));
+        redisReply *reply = server_ask("EXISTS app:" KEY ":seen");
+        ck_assert_ptr_nonnull(reply);
+        ck_assert_int_eq(reply->integer, 1);
+        freeReplyObject(reply);
+}
+END_TEST
+
+int main(void)
+{
+        if (server_is_missing())
+                return 77;
+        Suite *suite = suite_create("rollout_call");
+        TCase *cases = tcase_create("rollout_call");
+
+        tcase_set_timeout(cases, 60);
+        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove);
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, a_glance_tells_of_the_epoch_and_writes_nothing);
+        tcase_add_test(cases, a_glance_at_what_was_forged_is_nothing_or_an_error);
+        tcase_add_test(cases, who_may_not_write_there_is_told_what_is_needed);
+        tcase_add_test(cases, a_lost_connection_is_an_error);
+        tcase_add_test(cases, a_namespace_stands_in_front);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}
