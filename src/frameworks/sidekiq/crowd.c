@@ -45,7 +45,7 @@ struct crowd {
         bool failed;
         char cursor[24]; /* of the next page; "": there is none */
         usec_t begun_at, next_at;
-        usec_t counted_at; /* 0: never */
+        usec_t counted_until; /* what was counted holds; 0: nothing was */
         struct others now, counted;
 };
 
@@ -178,7 +178,7 @@ static void end(struct crowd *crowd)
         if (!crowd->failed) {
                 others_clear(&crowd->counted);
                 crowd->counted = crowd->now;
-                crowd->counted_at = now;
+                crowd->counted_until = crowd->next_at + KEEP_USEC;
                 crowd->now = (struct others){0};
         }
         others_clear(&crowd->now);
@@ -249,7 +249,7 @@ static bool crowd_count(const struct crowd *crowd, const char *names, usec_t now
         double serving = 0;
 
         *ret = (struct crowd_count){.any = others->n_read > 0};
-        if (crowd->counted_at == 0 || usec_sub(now, crowd->next_at) > KEEP_USEC)
+        if (now >= crowd->counted_until)
                 return false;
         for (size_t i = 0; i < others->n; i++)
                 if (serves(&others->list[i], names)) {
