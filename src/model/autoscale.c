@@ -226,7 +226,7 @@ static unsigned fit(const struct fleet *fleet, unsigned count, unsigned wanted, 
 }
 
 /* Returns whether the count in force is another one than before. */
-static bool put(struct fleet *fleet, unsigned count, usec_t now)
+static bool put(struct fleet *fleet, unsigned count)
 {
         struct autoscale *autoscale = &fleet->autoscale;
         unsigned before = fleet_count_in_force(fleet);
@@ -237,7 +237,6 @@ static bool put(struct fleet *fleet, unsigned count, usec_t now)
         autoscale->count = count;
         if (count == before)
                 return false;
-        autoscale->changed_at = now;
         fleet->totals.scaled_up += count > before;
         fleet->totals.scaled_down += count < before;
         world_event(fleet->world, EVENT_SCALED, fleet, NULL, "fleet '%s': %u -> %u workers: %s",
@@ -259,7 +258,7 @@ static bool judge(struct fleet *fleet, struct scaling_reading *reading, usec_t n
         unsigned wanted = fit(fleet, reading->count, autoscale->verdict.wanted, now);
         autoscale->bounded_by_memory = wanted < autoscale->verdict.wanted;
         autoscale->verdict.wanted = wanted;
-        return put(fleet, wanted, now);
+        return put(fleet, wanted);
 }
 
 bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec_t now)

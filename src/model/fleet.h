@@ -345,11 +345,10 @@ struct queues;
 
 /* How the count of a fleet follows its queues; see model/autoscale.h. */
 struct autoscale {
-        unsigned count;    /* in force by it; 0: none was chosen yet, which is the least */
-        usec_t read_at;    /* the last verdict; 0: none */
-        usec_t changed_at; /* that changed the count; 0: none */
-        char *served;      /* owned: the queues from which its workers take, see text_list_has(); NULL: not
-                            * known */
+        unsigned count; /* in force by it; 0: none was chosen yet, which is the least */
+        usec_t read_at; /* the last verdict; 0: none */
+        char *served;   /* owned: the queues from which its workers take, see autoscale_list_has(); NULL: not
+                         * known */
         struct queues *queues; /* owned, as last read: those of them that are looked at; NULL: they could not
                                 * be, or were not yet */
         unsigned concurrency;  /* of one worker, when one last told; 0: none has */
@@ -362,7 +361,6 @@ struct autoscale {
         unsigned others; /* processes of nobody here that serve these queues */
         unsigned fleets; /* of this sqmgr that scale by these queues, itself included */
         bool bounded_by_memory;
-        bool unserved_told;
 };
 
 struct fleet {
