@@ -132,12 +132,15 @@ round() { # RELEASE SIGNAL-FOR-THE-MASTER
         done
 }
 
+nobody_rolls() { [ -z "$(rollout '[.hosts[] | select(.state == "rolling") | .host] | join(" ")')" ]; }
+
 # How each host stands in a halted rollout to releases/2: h4 failed, and those that did not begin are as they were,
 # which may be how an earlier one left them.
 each_stands() {
         local host
         asked=h5
         wait_until 20 group_is halted
+        wait_until 60 nobody_rolls
         is_of_group h4 failed
         runs_release h4 1
         for host in h1 h2 h3 h5; do
