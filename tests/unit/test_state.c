@@ -306,7 +306,7 @@ START_TEST(names_what_is_wrong_with_the_bytes)
                 ck_assert_int_eq(outcome(part, length), STATE_TRUNCATED);
                 free(part);
         }
-        bytes[8] = 7; /* the version */
+        bytes[8] = 8; /* the version */
         ck_assert_int_eq(outcome(bytes, size), STATE_NEWER);
         bytes[8] = 0;
         ck_assert_int_eq(outcome(bytes, size), STATE_GARBLED);

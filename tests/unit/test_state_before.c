@@ -261,7 +261,7 @@ END_TEST
 
 START_TEST(whose_place_stays_empty_is_kept)
 {
-        read_it(6, kept[6].boot, kept[6].packed_at);
+        read_it(7, kept[7].boot, kept[7].packed_at);
         ck_assert_uint_eq(saved_fleet("default")->places_left, 1);
         ck_assert_uint_eq(saved_fleet("default")->grown[0].generation, 0);
 }
