@@ -35,6 +35,7 @@ struct await {
         bool away;          /* sqmgr is */
         unsigned older;     /* how often in a row an older rollout was told of */
         char trouble[512];  /* that was said last */
+        bool waits_told;    /* why this host begins no turn yet */
 };
 
 static json_t *rollout_of(const struct await *await)
@@ -122,6 +123,17 @@ static void print_trouble(struct await *await, const char *trouble)
         snprintf(await->trouble, sizeof(await->trouble), "%s", trouble);
 }
 
+/* The time that it names passes: so once. */
+static void print_waiting(struct await *await, const char *waits_for)
+{
+        char at[SAY_STAMP_MAX];
+
+        if (waits_for[0] == '\0' || await->waits_told)
+                return;
+        say_line("%s%s: %s", say_stamp(at), await->fleet, waits_for);
+        await->waits_told = true;
+}
+
 /* A copy of what does not change as time passes. */
 static json_t *without_times(const json_t *rollout)
 {
@@ -130,6 +142,7 @@ static json_t *without_times(const json_t *rollout)
 
         json_object_del(copy, "age_seconds");
         json_object_del(copy, "left_seconds");
+        json_object_del(copy, "waits_for");
         json_array_foreach(json_object_get(copy, "hosts"), i, host)
         {
                 json_object_del(host, "seconds");
@@ -157,8 +170,10 @@ static void show(struct await *await, json_t *rollout)
         }
         if (begins)
                 print_beginning(await, rollout, last);
-        if (!await->live)
+        if (!await->live) {
                 print_changes(rollout, begins ? NULL : last);
+                print_waiting(await, reply_string(rollout, "waits_for"));
+        }
         print_trouble(await, reply_string(rollout, "trouble"));
         fflush(stdout);
 }

@@ -340,7 +340,8 @@ static void print_remedies(FILE *out, const json_t *rollout, const struct view *
 
 static void print_head(FILE *out, const json_t *rollout, const struct view *view)
 {
-        const char *error = reply_string(rollout, "error"), *trouble = reply_string(rollout, "trouble");
+        const char *error = reply_string(rollout, "error"), *trouble = reply_string(rollout, "trouble"),
+                   *waits_for = reply_string(rollout, "waits_for");
         char title[REPLY_HOSTS_MAX], more[REPLY_HOSTS_MAX], text[2 * REPLY_HOSTS_MAX + 320];
 
         reply_hosts_details(rollout, more);
@@ -355,6 +356,8 @@ static void print_head(FILE *out, const json_t *rollout, const struct view *view
                 snprintf(text, sizeof(text), "this host: %.1200s", trouble);
                 print_coloured(out, YELLOW, text, view);
         }
+        if (waits_for[0] != '\0')
+                print_coloured(out, "", waits_for, view);
         if (reply_hosts_left(rollout, more)[0] != '\0')
                 print_coloured(out, YELLOW, more, view);
         print_remedies(out, rollout, view);

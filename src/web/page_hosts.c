@@ -120,6 +120,7 @@ static void put_rollout(FILE *out, const json_t *rollout, const char *socket)
         }
         put_note(out, "error", reply_string(rollout, "error"));
         put_note(out, "trouble", reply_string(rollout, "trouble"));
+        put_note(out, "waits", reply_string(rollout, "waits_for"));
         put_note(out, "left", reply_hosts_left(rollout, text));
         put_list(out, rollout);
         fputs("</section>", out);

@@ -239,16 +239,16 @@ static json_t *render_group(const struct control *control, const struct host_gro
         const struct group_view *view = &group->view;
         struct rollout_reply epoch = epoch_of(group);
         const char *here = links_host_name(&control->host.groups->keeper->crew->links);
-        char trouble[GROUP_ERROR_MAX];
+        char trouble[GROUP_ERROR_MAX], waits_for[GROUP_ERROR_MAX] = "";
 
         if (group_trouble(group, trouble)[0] == '\0' && times)
-                rollout_group_pause_text(&group->fleet->group, now, trouble, sizeof(trouble));
+                rollout_group_pause_text(&group->fleet->group, now, waits_for, sizeof(waits_for));
         if (view->hosts)
                 epoch.age_usec += usec_sub(now, view->at);
         usec_t left = epoch.state == EPOCH_RUNNING && times
                               ? rollout_reply_left_usec(&epoch, view->hosts, view->n_hosts)
                               : USEC_INFINITY;
-        return json_pack("{s:o, s:o, s:I, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "fleet",
+        return json_pack("{s:o, s:o, s:I, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "fleet",
                          varlink_text(group->fleet->settings->name), "group", varlink_text(group->name),
                          "epoch", (json_int_t)epoch.number, "release", varlink_text(epoch.release), "state",
                          epoch_state_name(epoch.state), "error", varlink_text(epoch.error), "age_seconds",
@@ -256,8 +256,8 @@ static json_t *render_group(const struct control *control, const struct host_gro
                                                                   : json_null(),
                          "left_seconds", left != USEC_INFINITY ? json_real(seconds(left)) : json_null(),
                          "hosts_at_once", varlink_text(epoch.asked), "began_by", varlink_text(epoch.by),
-                         "trouble", varlink_text(trouble), "left", render_left(epoch.left), "hosts",
-                         render_hosts(view, here, times));
+                         "trouble", varlink_text(trouble), "waits_for", varlink_text(waits_for), "left",
+                         render_left(epoch.left), "hosts", render_hosts(view, here, times));
 }
 
 /* That of a fleet by its name; NULL: it has none any more. */
