@@ -273,7 +273,8 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
         autoscale->others = read->others;
         /* Nobody works: what waits is no sign of too few. */
         if (fleet_target(fleet) == 0) {
-                autoscale->rule.read_at = 0;
+                autoscale->rule.read_at = autoscale->read_at = 0;
+                autoscale->bounded_by_memory = false;
                 return false;
         }
         if (autoscale->queues)
