@@ -131,7 +131,10 @@ static void count_workers(struct fleet *fleet, struct scaling_reading *reading)
                         continue;
                 newest = worker->spawned_at;
                 autoscale->concurrency = worker->concurrency;
-                autoscale->boot = usec_sub(worker->active_at, worker->spawned_at);
+                usec_t boot = usec_sub(worker->active_at, worker->spawned_at);
+                /* Of one whose first beat was another's, or was seen by no sqmgr, that is no boot. */
+                if (boot <= fleet->settings->boot_timeout)
+                        autoscale->boot = boot;
         }
         reading->concurrency = autoscale->concurrency;
         reading->boot = autoscale->boot;
