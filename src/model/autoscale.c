@@ -292,6 +292,7 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
                               fleets_beside(fleet, false) == 1,
                 .done = read->done,
                 .service = read->service,
+                .every = fleet->world->settings->check_interval,
         };
         count_workers(fleet, &reading);
         count_fleets(fleet, &reading);

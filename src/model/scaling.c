@@ -247,7 +247,8 @@ void scaling_observe(struct scaling *scaling, const struct scaling_limits *limit
                 *ret = verdict;
                 return;
         }
-        if (scaling->read_at == 0 || now - scaling->read_at > SCALING_AVERAGE_USEC)
+        if (scaling->read_at == 0 ||
+            now - scaling->read_at > MAX(SCALING_AVERAGE_USEC, usec_add(reading->every, reading->every)))
                 begin(scaling, reading, verdict.waiting, now);
         else if (now > scaling->read_at)
                 fold(scaling, reading, verdict.waiting, now);

@@ -62,6 +62,7 @@ struct scaling_reading {
         double done_busy;
         usec_t service; /* how long a job takes, as its framework tells; 0: it does not, and `done` is used */
         usec_t boot;    /* how long a worker takes until it takes jobs; 0: not known */
+        usec_t every;   /* a reading is due so often; 0: more often than averages notice */
 
         unsigned count;       /* in force */
         unsigned active;      /* workers of the fleet that take jobs */
@@ -121,8 +122,9 @@ struct scaling_verdict {
 };
 
 /* Folds one reading in and says how many workers are wanted. Readings must not be older than the last; some
- * 10 s between two are enough. After a gap of more than SCALING_AVERAGE_USEC, and after each that is held,
- * the first is but a mark: nothing is concluded from what happened unseen, and down_after begins anew. */
+ * 10 s between two are enough. After a gap of more than SCALING_AVERAGE_USEC, or of two readings where these
+ * are rarer, and after each that is held, the first is but a mark: nothing is concluded from what happened
+ * unseen, and down_after begins anew. */
 void scaling_observe(struct scaling *scaling, const struct scaling_limits *limits,
                      const struct scaling_reading *reading, usec_t now, struct scaling_verdict *ret);
 

@@ -130,6 +130,53 @@ START_TEST(the_calm_takes_it_back_one_by_one)
 }
 END_TEST
 
+/* However rare looks are, fewer may be found to be enough. */
+START_TEST(rare_looks_take_it_back_too)
+{
+        t.settings.check_interval = 5 * USEC_PER_MIN;
+        begin();
+        look_for(20, 2000, 3);
+        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 8);
+        for (unsigned i = 0; i < 20; i++) {
+                test_run(&t, 300);
+                (void)look(0, 0);
+        }
+        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 2);
+}
+END_TEST
+
+/* A wrapper that starts its program anew, or one whose start no sqmgr saw: what lies between is no boot. */
+START_TEST(what_took_longer_than_boots_may_is_no_boot)
+{
+        begin();
+        usec_t boot = t.fleet->autoscale.boot;
+
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                t.fleet->workers[i]->active_at = t.fleet->workers[i]->spawned_at + USEC_PER_HOUR;
+        (void)look(0, 0);
+        ck_assert_uint_eq(t.fleet->autoscale.boot, boot);
+}
+END_TEST
+
+START_TEST(of_a_fleet_that_is_to_take_no_jobs_nothing_old_is_told)
+{
+        const char *remedy;
+        char text[AUTOSCALE_TEXT_MAX];
+
+        t.fleet_settings.latency_target = (char *)"30s";
+        begin();
+        look_for(40, 20000, 60);
+        ck_assert(autoscale_trouble(t.fleet, 0, t.now, text, &remedy));
+        ck_assert_ptr_nonnull(strstr(text, "threads are needed"));
+        ck_assert_uint_ne(t.fleet->autoscale.read_at, 0);
+        ck_assert_int_eq(command_quiet_fleet(t.world, t.fleet, t.now), COMMAND_DONE);
+        (void)look(0, 0);
+        ck_assert_uint_eq(t.fleet->autoscale.read_at, 0);
+        ck_assert(!autoscale_trouble(t.fleet, 0, t.now, text, &remedy));
+        ck_assert_str_eq(autoscale_text(t.fleet, text), "its workers are to take no jobs: the count is kept");
+}
+END_TEST
+
 START_TEST(the_idlest_leaves_first)
 {
         begin();
@@ -400,6 +447,9 @@ int main(void)
         tcase_add_test(cases, without_active_process_max_the_count_is_the_configured_one);
         tcase_add_test(cases, what_waits_doubles_the_count_once_for_each_boot);
         tcase_add_test(cases, the_calm_takes_it_back_one_by_one);
+        tcase_add_test(cases, rare_looks_take_it_back_too);
+        tcase_add_test(cases, what_took_longer_than_boots_may_is_no_boot);
+        tcase_add_test(cases, of_a_fleet_that_is_to_take_no_jobs_nothing_old_is_told);
         tcase_add_test(cases, the_idlest_leaves_first);
         tcase_add_test(cases, a_restart_and_a_redis_that_is_away_keep_the_count);
         tcase_add_test(cases, the_operators_count_goes_before_it_until_it_is_given_back);
