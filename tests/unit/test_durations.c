@@ -71,6 +71,19 @@ START_TEST(what_is_older_counts_for_less)
 }
 END_TEST
 
+START_TEST(what_is_left_of_long_ago_makes_no_time_without_end)
+{
+        take("Mail|ms", "4000");
+        take("Mail|p", "4");
+        for (unsigned i = 0; i < 100; i++)
+                durations_age(&durations);
+        take("Mail|ms", "1000000000000");
+        ck_assert_uint_eq(durations_service(&durations, "\0"), 30 * USEC_PER_DAY);
+        durations_see(&durations, "default", "Mail");
+        ck_assert_uint_eq(durations_service(&durations, "default\0"), 30 * USEC_PER_DAY);
+}
+END_TEST
+
 START_TEST(what_is_no_number_or_name_is_left_out)
 {
         char text[300];
@@ -106,6 +119,7 @@ int main(void)
         tcase_add_test(cases, jobs_that_failed_have_no_time);
         tcase_add_test(cases, a_queue_is_judged_by_the_classes_that_were_seen_there);
         tcase_add_test(cases, what_is_older_counts_for_less);
+        tcase_add_test(cases, what_is_left_of_long_ago_makes_no_time_without_end);
         tcase_add_test(cases, what_is_no_number_or_name_is_left_out);
         suite_add_tcase(suite, cases);
         return unit_main(suite);

@@ -8,6 +8,8 @@
 
 /* A thousand threads for a whole minute, many times over. */
 #define NUMBER_MAX 1000000000000ULL
+/* Beyond all targets. What is left of jobs of long ago, and the time of others now, make any quotient. */
+#define SERVICE_MAX (30 * USEC_PER_DAY)
 
 const char *durations_key(usec_t realtime, bool newer, char text[static DURATIONS_KEY_MAX])
 {
@@ -95,6 +97,11 @@ void durations_see(struct durations *durations, const char *queue, const char *c
         durations->queues[i].n = MIN(durations->queues[i].n + 1, (size_t)DURATIONS_SEEN);
 }
 
+static usec_t usec_of(double ms)
+{
+        return (usec_t)MIN(ms * (double)USEC_PER_MSEC, (double)SERVICE_MAX);
+}
+
 usec_t durations_service(const struct durations *durations, const char *names)
 {
         double ms = 0, jobs = 0;
@@ -113,12 +120,12 @@ usec_t durations_service(const struct durations *durations, const char *names)
                 }
         }
         if (known > 0)
-                return (usec_t)(ms / known * (double)USEC_PER_MSEC);
+                return usec_of(ms / known);
         for (size_t i = 0; i < durations->n_classes; i++) {
                 ms += durations->classes[i].ms;
                 jobs += MAX(durations->classes[i].jobs, 0.0);
         }
-        return jobs > 0 ? (usec_t)(ms / jobs * (double)USEC_PER_MSEC) : 0;
+        return jobs > 0 ? usec_of(ms / jobs) : 0;
 }
 
 void durations_clear(struct durations *durations)
