@@ -136,6 +136,24 @@ START_TEST(what_waits_and_who_else_serves_is_read)
 }
 END_TEST
 
+START_TEST(of_many_queues_those_with_a_target_are_read)
+{
+        char names[512];
+        size_t used = 0;
+
+        start("active_process_max=4\nlatency_target=q89:30s\n");
+        for (unsigned i = 0; i < 90; i++)
+                used += (size_t)snprintf(names + used, sizeof(names) - used, "q%u", i) + 1;
+        names[used++] = '\0';
+        run_until(is_up());
+        serve(names, used);
+        look();
+        ck_assert_ptr_nonnull(web()->autoscale.queues);
+        ck_assert_uint_eq(web()->autoscale.queues->n, 64);
+        ck_assert_str_eq(web()->autoscale.queues->list[0].name, "q89");
+}
+END_TEST
+
 START_TEST(sidekiqs_own_metrics_tell_what_a_job_takes)
 {
         usec_t now = clock_now(CLOCK_REALTIME);
@@ -206,6 +224,7 @@ int main(void)
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_test(cases, a_fleet_that_does_not_scale_costs_no_command);
         tcase_add_test(cases, what_waits_and_who_else_serves_is_read);
+        tcase_add_test(cases, of_many_queues_those_with_a_target_are_read);
         tcase_add_test(cases, sidekiqs_own_metrics_tell_what_a_job_takes);
         tcase_add_test(cases, what_is_no_list_or_no_job_hides_nothing);
         tcase_add_test(cases, while_redis_is_away_nothing_is_known);

@@ -16,19 +16,31 @@ struct names {
         size_t used, n;
 };
 
-static void names_add(struct names *names, const char *list)
+static void names_add(struct names *names, const char *name)
 {
-        for (; list && *list != '\0'; list += strlen(list) + 1) {
-                size_t length = strlen(list) + 1;
+        size_t length = strlen(name) + 1;
 
-                if (names->n == QUEUES_MAX || names->used + length >= sizeof(names->text) ||
-                    autoscale_list_has(names->text, list))
-                        continue;
-                memcpy(names->text + names->used, list, length);
-                names->used += length;
-                names->text[names->used] = '\0';
-                names->n++;
-        }
+        if (names->n == QUEUES_MAX || names->used + length >= sizeof(names->text) ||
+            autoscale_list_has(names->text, name))
+                return;
+        memcpy(names->text + names->used, name, length);
+        names->used += length;
+        names->text[names->used] = '\0';
+        names->n++;
+}
+
+static void names_add_all(struct names *names, const char *list)
+{
+        for (; list && *list != '\0'; list += strlen(list) + 1)
+                names_add(names, list);
+}
+
+/* Those that a fleet looks at. */
+static void names_add_targets(struct names *names, const struct fleet *fleet)
+{
+        for (const char *name = fleet->autoscale.served; name && *name != '\0'; name += strlen(name) + 1)
+                if (autoscale_target(fleet, name) > 0)
+                        names_add(names, name);
 }
 
 /* From which queues the workers of a fleet take, as far as any of them has told. */
@@ -41,7 +53,7 @@ static void look_served(struct fleet *fleet)
                 const struct worker *worker = fleet->workers[i];
 
                 if (worker->state == WORKER_ACTIVE && worker->process && worker->process->slot)
-                        names_add(&names, framework->queue_names(beats_info(worker->process->slot)));
+                        names_add_all(&names, framework->queue_names(beats_info(worker->process->slot)));
         }
         if (names.n == 0)
                 return;
@@ -126,8 +138,12 @@ static void look_link(struct link *link, usec_t now)
                         continue;
                 look_served(fleet);
                 if (fleet_scales(fleet))
-                        names_add(&names, fleet->autoscale.served);
+                        names_add_targets(&names, fleet);
         }
+        /* The others are but shown: they take no place from these. */
+        for (size_t i = 0; i < world->n_fleets; i++)
+                if (world->fleets[i]->link == link && fleet_scales(world->fleets[i]))
+                        names_add_all(&names, world->fleets[i]->autoscale.served);
         if (r >= 0) {
                 link->framework->crowd->look(link->crowd, now);
                 r = link->framework->demand->read(link->demand, names.text, clock_now(CLOCK_REALTIME));
