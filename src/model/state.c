@@ -725,10 +725,11 @@ void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, 
         if (group && saved->rollout_group && strcmp(group, saved->rollout_group) == 0)
                 fleet->group = rollout_group_continue(&saved->group);
         memcpy(fleet->growth.past, saved->grown, sizeof(fleet->growth.past));
-        /* Until it is read to be over. */
-        fleet->places_left = saved->places_left;
-        if (saved->places_left > 0)
+        /* Until it is read to be over, which without a limit it never is. */
+        if (saved->places_left > 0 && fleet->world->settings->pressure_limit > 0) {
+                fleet->places_left = saved->places_left;
                 fleet->world->pressure.high = true;
+        }
         fleet->continued = true;
         if (fleet->settings->removed)
                 rollout_abort(fleet, "the fleet is no longer configured");

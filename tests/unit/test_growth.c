@@ -161,6 +161,10 @@ START_TEST(the_state_keeps_what_grew_and_what_memory_pressure_left_empty)
         struct growth_past past = t.fleet->growth.past[0];
         t.fleet->growth = (struct growth){0};
         t.fleet->places_left = 0;
+        t.settings.pressure_limit = 0;
+        state_continue_fleet(t.fleet, &state->fleets[0], t.now);
+        ck_assert(t.fleet->places_left == 0 && !t.world->pressure.high);
+        t.settings.pressure_limit = 20;
         state_continue_fleet(t.fleet, &state->fleets[0], t.now);
         ck_assert_uint_eq(t.fleet->growth.past[0].generation, 1);
         ck_assert_uint_eq(t.fleet->growth.past[0].bytes_per_day, past.bytes_per_day);

@@ -353,7 +353,7 @@ START_TEST(a_world_that_goes_on_from_it_saves_the_same)
 {
         const struct kept *file = &kept[_i];
         struct fleet_settings each[FLEETS_MAX], *list[FLEETS_MAX];
-        struct settings settings = {.fleets = list, .n_fleets = file->n_fleets};
+        struct settings settings = {.fleets = list, .n_fleets = file->n_fleets, .pressure_limit = 20};
         struct world *world;
         uint8_t *again;
         size_t again_size;

@@ -102,6 +102,8 @@ static void begin(struct pressure_watch *watch, unsigned limit)
                             r == -EOPNOTSUPP || r == -ENOENT
                                     ? "this kernel does not count it (CONFIG_PSI, and psi=1 at its start)"
                                     : strerrordesc_np(-r));
+                /* What an earlier sqmgr, or limit, found to be short would be so for good. */
+                observe_pressure(watch->crew->world, NULL, clock_now(CLOCK_MONOTONIC));
                 return;
         }
         /* A plain file has nothing to tell by itself. */
