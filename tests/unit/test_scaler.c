@@ -107,7 +107,9 @@ START_TEST(what_waits_and_who_else_serves_is_read)
         server_do("LPUSH queue:default {\"class\":\"Mail\",\"enqueued_at\":%lld}", now);
         server_do("SADD paused low");
         server_do("SET stat:processed 17");
-        server_do("SADD processes there:7:0123456789ab there:8:0123456789ab dead:9:0123456789ab nonsense");
+        server_do("SADD processes there:7:0123456789ab there:8:0123456789ab dead:9:0123456789ab nonsense "
+                  "wrong:9:0123456789ab");
+        server_do("SET wrong:9:0123456789ab x");
         server_do("HSET there:7:0123456789ab busy 2 beat 1700000000.5 quiet false info "
                   "{\"concurrency\":5,\"queues\":[\"default\",\"mail\"]}");
         server_do("HSET there:8:0123456789ab busy 0 beat 1700000000.5 quiet false concurrency 10 info "

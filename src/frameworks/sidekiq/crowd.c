@@ -3,6 +3,7 @@
  * and one command for each of them that is not ours. */
 #include "frameworks/sidekiq/crowd.h"
 #include "frameworks/decode.h"
+#include "frameworks/redis_queues.h"
 #include "frameworks/sidekiq/format.h"
 #include "io/asks.h"
 #include "io/clock.h"
@@ -161,7 +162,8 @@ static void on_reply(const redisReply *reply, size_t tag, void *userdata)
         struct crowd *crowd = userdata;
 
         if (!reply || reply->type == REDIS_REPLY_ERROR)
-                crowd->failed = true;
+                /* What is no heartbeat hides no others. */
+                crowd->failed |= !reply || tag == TAG_PAGE || !redis_queues_is_wrong_type(reply);
         else if (tag == TAG_PAGE)
                 take_page(crowd, reply);
         else
