@@ -141,8 +141,20 @@ static void on_looked(struct beats *of, void *userdata _unused_)
         fuzz_check(of == beats);
 }
 
+static int has_booted(pid_t pid, const struct worker *of, void *userdata _unused_)
+{
+        return pid == PID && of == &worker;
+}
+
+static void on_ambiguous(struct worker *of, bool ambiguous _unused_, void *userdata _unused_)
+{
+        fuzz_check(of == &worker);
+}
+
 static const struct beats_ops beats_ops = {.host_name = host_name,
                                            .is_descendant = is_descendant,
+                                           .has_booted = has_booted,
+                                           .on_ambiguous = on_ambiguous,
                                            .on_identity = on_identity,
                                            .on_heartbeat = on_heartbeat,
                                            .on_done = on_looked};
