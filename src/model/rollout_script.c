@@ -194,6 +194,11 @@ const char rollout_script[] =
         "  local members, owners = r('ZRANGE', seen, 0, -1), {}\n"
         "  for _, name in ipairs(members) do owners[name] = owner(name) end\n"
         "  for _, name in ipairs(rolling) do owners[name] = owner(name) end\n"
+        /* Who begins takes part, though it may not yet have said that it is there: without a host all would be done. */
+        "  if not owners[host] and #members < MEMBERS and #host <= TEXT and #instance <= TEXT then\n"
+        "    r('ZADD', seen, text(now), host)\n"
+        "    members[#members + 1], owners[host] = host, instance\n"
+        "  end\n"
         /* What is waited for is so in the new one, too; and where Redis has lost an epoch, who still rolls for that
          * has a lease to say so. */
         "  local taken, from = tonumber(get('taken')) or 0, tonumber(get('from')) or 0\n"

@@ -438,6 +438,23 @@ START_TEST(of_two_that_begin_at_once_one_is_refused)
 }
 END_TEST
 
+START_TEST(who_begins_takes_part_though_nobody_was_seen_before)
+{
+        begin("50%", 0, 0);
+        ck_assert_int_eq(turn_of("a"), HOST_TURN_WAITING);
+        join("b");
+        ck_assert_int_eq(turn_of("b"), HOST_TURN_WAITING);
+        tick("a", "want");
+        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        tick("a", "done");
+        ck_assert_int_eq(last.state, EPOCH_RUNNING);
+        pass_seconds(1);
+        tick("b", "want");
+        tick("b", "done");
+        ck_assert_int_eq(last.state, EPOCH_DONE);
+}
+END_TEST
+
 START_TEST(the_next_begins_whatever_became_of_the_one_before)
 {
         const struct rollout_caller caller = caller_of("a", 1, "id");
@@ -720,6 +737,7 @@ int main(void)
         tcase_add_test(cases, a_canary_that_fails_later_halts_what_has_not_begun);
         tcase_add_test(cases, an_older_epoch_changes_nothing_and_learns_the_newer);
         tcase_add_test(cases, of_two_that_begin_at_once_one_is_refused);
+        tcase_add_test(cases, who_begins_takes_part_though_nobody_was_seen_before);
         tcase_add_test(cases, the_next_begins_whatever_became_of_the_one_before);
         tcase_add_test(cases, who_rolls_goes_on_in_the_next_and_holds_a_place);
         tcase_add_test(cases, aborted_nobody_begins);
