@@ -242,6 +242,14 @@ static int ask(struct await *await, usec_t until, json_t **ret)
         return r;
 }
 
+/* An sqmgr without Redis tells of no host, and of what it remembers alone. */
+static bool is_told(const struct await *await, const json_t *rollout)
+{
+        return reply_integer(rollout, "epoch") >= await->epoch &&
+               (json_array_size(json_object_get(rollout, "hosts")) > 0 ||
+                (reply_hosts_is_begun(rollout) && reply_string(rollout, "trouble")[0] == '\0'));
+}
+
 /* What is known from now on. Returns CTL_DONE or an exit code. */
 static int look(struct await *await, usec_t until)
 {
@@ -257,7 +265,7 @@ static int look(struct await *await, usec_t until)
                 return r == CTL_WOKEN ? CTL_DONE : bear(await, false);
         if (r != CTL_DONE)
                 return say_error(r == CTL_USAGE && await->reply ? CTL_FAILED : r, "%s", await->why);
-        if (reply_integer(rollout, "epoch") < await->epoch) {
+        if (!is_told(await, rollout)) {
                 r = miss(await, rollout);
                 json_decref(reply);
                 return r;

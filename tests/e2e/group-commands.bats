@@ -208,3 +208,21 @@ shows() { tmux_do capture-pane -p -J -t t | grep -q -e "$1"; } # PATTERN
         wait "$first"
         says 'default: rollout 5 done: 2 hosts restarted, their old workers are gone' first.log
 }
+
+@test "who waits is told of no end by an sqmgr that came back without Redis" {
+        start_hosts alpha
+        # No host takes a turn in the first 30 s.
+        launch waiter sqmgrctl restart --everywhere --wait --timeout 15s
+        waiter=$!
+        wait_until 10 says 'rollout 1 of group' waiter.log
+        redis-cli -s "$folder/redis.sock" shutdown nosave || true
+        kill -KILL "$pid_alpha"
+        wait "$pid_alpha" || true
+        # shellcheck disable=SC2016
+        launch sqmgr-alpha unshare --uts sh -c 'echo "$0" >/proc/sys/kernel/hostname && exec "$@"' alpha sqmgr -c "$folder/alpha.ini"
+        wait_until 10 says 'Redis is down' waiter.log
+        local code=0
+        wait "$waiter" || code=$?
+        [ "$code" = 5 ]
+        says 'rollout 1 has not ended within 15s; it goes on' waiter.log
+}
