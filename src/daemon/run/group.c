@@ -53,6 +53,12 @@ struct redis *group_redis(struct host_group *group, usec_t now)
         return link->redis;
 }
 
+static void view_forget(struct host_group *group)
+{
+        free(group->view.hosts);
+        group->view = (struct group_view){0};
+}
+
 static void group_free(struct host_group *group)
 {
         free(group->view.hosts);
@@ -196,7 +202,7 @@ static void on_release(const char *error, void *userdata)
                 return;
         if (error)
                 fail_turn(group, error);
-        else if (rule->state == EPOCH_RUNNING)
+        else if (rule->state == EPOCH_RUNNING && !group->fleet->world->shutting_down)
                 restart(group, now);
         group_ask(group, now);
 }
@@ -252,14 +258,18 @@ static void followed(struct host_group *group, const struct rollout_group *befor
                      usec_t now)
 {
         const struct rollout_group *rule = &group->fleet->group;
+        bool adopted = rule->number != before->number || strcmp(rule->id, before->id) != 0;
 
         tell_epoch(group, before);
         tell_trouble(group);
+        /* It looks for the release of the epoch before. */
+        if (adopted)
+                group->check = release_check_cancel(group->check);
         act(group, what, now);
         if (differs(rule, before))
                 turn_changed(crew_of(group)->turn);
         /* Of an epoch that it has just come to know, what it wants, or holds, is said at once. */
-        group->again |= rule->number != before->number || strcmp(rule->id, before->id) != 0;
+        group->again |= adopted;
         /* Its events are to be told, and who asks for the hosts to be answered. */
         turn_arm(crew_of(group)->turn);
         arm_renewal(group);
@@ -271,6 +281,8 @@ void group_observe_ordered(struct host_group *group, const struct rollout_reply 
         const struct rollout_group before = *rule;
 
         group->last = *reply;
+        /* Whoever asks from now on is told of this one. */
+        view_forget(group);
         followed(group, &before, rollout_group_observe_ordered(rule, reply, now), now);
 }
 
@@ -381,10 +393,8 @@ static void look(struct host_group *group, usec_t now)
         const struct rollout_group *rule = &group->fleet->group;
         struct redis *redis = group_redis(group, now);
 
-        if (group->view.hosts && !group->shows && now >= usec_add(group->view.at, VIEW_USEC)) {
-                free(group->view.hosts);
-                group->view = (struct group_view){0};
-        }
+        if (group->view.hosts && !group->shows && now >= usec_add(group->view.at, VIEW_USEC))
+                view_forget(group);
         if (!redis || group->asked || (group->fleet->world->shutting_down && rule->turn != HOST_TURN_ROLLING))
                 return;
         if (rule->turn == HOST_TURN_ROLLING || rule->state == EPOCH_RUNNING) {
@@ -401,9 +411,17 @@ void groups_look(struct groups *groups, usec_t now)
                 look(group, now);
 }
 
-static int on_renewal(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+/* Until there is an answer, too: looks may be further apart than a lease is long. */
+static int on_renewal(sd_event_source *source, uint64_t usec _unused_, void *userdata)
 {
-        group_ask(userdata, now_is());
+        const struct host_group *group = userdata;
+        usec_t now = now_is();
+
+        if (group->fleet->group.turn == HOST_TURN_ROLLING) {
+                (void)sd_event_source_set_time(source, usec_add(now, RENEW_USEC));
+                (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        }
+        group_ask(userdata, now);
         return 0;
 }
 
@@ -525,9 +543,9 @@ static int join(struct groups *groups, struct fleet *fleet)
                 group_free(group);
                 return r;
         }
-        (void)sd_event_source_set_enabled(group->renewal, SD_EVENT_OFF);
         group->groups = groups;
         group->fleet = fleet;
+        arm_renewal(group);
         group->next = groups->first;
         groups->first = group;
         return 0;
