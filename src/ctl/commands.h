@@ -25,7 +25,7 @@
         ROW(queues, "", "shows what waits in Redis, and for how long", 0, 0, 0)                              \
         ROW(doctor, "", "checks Redis, the machine and the settings", 0, 0, 0)                               \
         ROW(metrics, "", "prints numbers as Prometheus reads them", 0, 0, 0)                                 \
-        ROW(why, "FLEET|WORKER", "tells what happened to a worker, or why a fleet's count", 1, 1, 0)         \
+        ROW(why, "FLEET|WORKER", "tells a worker's story, or why a fleet's count", 1, 1, 0)                  \
         ROW(logs, "FLEET|WORKER", "shows what workers have written", 1, 1, OPTION_FOLLOW | OPTION_LINES)     \
         ROW(reload, "", "reads the configuration again, says what changed", 0, 0, 0)                         \
         ROW(reexec, "", "has the installed sqmgr take over from this one", 0, 0, 0)                          \

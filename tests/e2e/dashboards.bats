@@ -60,9 +60,10 @@ has_metric() { sqmgrctl metrics | grep -q "^$1"; } # NAME
 
 @test "alerts and dashboard name only metrics and labels that sqmgr tells" {
         start_redis
-        configure <<END
+        sqmgr_lines='pressure_limit = 90%' configure <<END
 command = $(sidekiq_command 2)
 active_process_count = 1
+active_process_max = 1
 memory_threshold = 20M
 memory_limit = 10G
 job_warn_after = 1s
@@ -76,7 +77,10 @@ END
         wait_until 60 has_metric sqmgr_fleet_oldest_job_seconds
         wait_until 60 has_metric 'sqmgr_culprits_total{'
         wait_until 20 has_metric sqmgr_queue_latency_seconds
+        wait_until 60 has_metric 'sqmgr_fleet_scaling_oldest_ratio{'
         sqmgrctl metrics >text
+        # A leak takes hours to be known.
+        echo 'sqmgr_fleet_memory_growth_times{fleet="default"} 4' >>text
         if command -v sqmgr-web >/dev/null; then
                 launch web sqmgr-web -s "$SQMGR_SOCKET" -l "unix:$folder/web.sock"
                 wait_until 20 told_by_web sqmgr_web_instance_up

@@ -218,7 +218,7 @@ static json_t *render_fleet(const struct fleet *fleet, const struct status_info 
         fleet_waits_for(fleet, now, waits_for, sizeof(waits_for));
         return json_pack(
                 "{s:o, s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, "
-                "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o}",
+                "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o, s:o}",
                 "name", varlink_text(fleet->settings->name), "framework", fleet->settings->traits->name,
                 "log", varlink_text(fleet->settings->log ?: "inherit"), "target",
                 (json_int_t)fleet_target(fleet), "configured",
