@@ -137,6 +137,7 @@ says() { grep -q -e "$1" "$2"; } # PATTERN FILE
         run -2 sqmgrctl quiet default --everywhere
         [[ $output == *"'quiet' has no option --everywhere"* ]]
         # A host that is not there any more is left out, and comes back by itself.
+        wait_until 20 group_is 'any(.hosts[]; .host == "other")'
         kill -KILL "$pid_other"
         run -0 sqmgrctl rollout forget default other
         [ "$output" = 'default: other is waited for no longer; when its sqmgr comes back it takes part again' ]
