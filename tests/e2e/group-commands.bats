@@ -141,7 +141,7 @@ says() { grep -q -e "$1" "$2"; } # PATTERN FILE
         kill -KILL "$pid_other"
         run -0 sqmgrctl rollout forget default other
         [ "$output" = 'default: other is waited for no longer; when its sqmgr comes back it takes part again' ]
-        group_is '[.hosts[].host] == ["alpha"]'
+        wait_until 10 group_is '[.hosts[].host] == ["alpha"]'
 }
 
 # Jobs that hold the workers of a host.
