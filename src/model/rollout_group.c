@@ -267,14 +267,17 @@ static bool is_newer(struct rollout_group *group, const struct rollout_reply *re
                 return false;
         }
         /* Redis has lost what this host knows. An older one never counts; another one of this number does,
-         * once who was told of the lost one has had a lease to say so. */
+         * once who was told of the lost one has had a lease to say so: not longer, whatever becomes of the
+         * connection meanwhile, for who rolls says so in the new one only then. */
         bool other = reply->number == group->number && strcmp(reply->id, group->other_id) != 0;
-        if (group->trouble != ROLLOUT_TROUBLE_LOST || other)
+        if (group->trouble != ROLLOUT_TROUBLE_LOST || other) {
                 hold(group, now);
+                group->other_until = usec_add(now, LEASE_USEC);
+        }
         group->trouble = ROLLOUT_TROUBLE_LOST;
         if (other)
                 snprintf(group->other_id, sizeof(group->other_id), "%s", reply->id);
-        return reply->number > 0 && reply->number == group->number && now >= group->hold_until;
+        return reply->number > 0 && reply->number == group->number && now >= group->other_until;
 }
 
 static enum rollout_act observe(struct rollout_group *group, const struct rollout_reply *reply, bool trusted,

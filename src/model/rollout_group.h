@@ -61,6 +61,7 @@ struct rollout_group {
 
         char other_id[ROLLOUT_ID_MAX + 1]; /* of an epoch with the same number, which comes to count */
         usec_t hold_until;                 /* no turn is asked for before */
+        usec_t other_until;                /* and not counted before */
         usec_t asked_at;                   /* the script; 0: never */
         enum rollout_word_said said;       /* that is not yet answered */
         enum epoch_state state;            /* as last answered, of the epoch above */

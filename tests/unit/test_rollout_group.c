@@ -235,6 +235,22 @@ START_TEST(another_epoch_of_the_same_number_counts_after_a_lease)
 }
 END_TEST
 
+START_TEST(a_new_connection_does_not_put_that_off)
+{
+        (void)observe();
+        other_epoch(1, "uno");
+        (void)observe();
+        now += LEASE - 1;
+        rollout_group_observe_connection(&group, now);
+        now++;
+        (void)observe();
+        ck_assert_str_eq(group.id, "uno");
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+        now += LEASE;
+        ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+}
+END_TEST
+
 START_TEST(who_rolls_restarts_for_the_newer_epoch)
 {
         take_turn();
@@ -479,6 +495,7 @@ int main(void)
         tcase_add_test(cases, an_older_epoch_never_acts);
         tcase_add_test(cases, emptied_it_finishes_its_turn_and_waits_for_the_next);
         tcase_add_test(cases, another_epoch_of_the_same_number_counts_after_a_lease);
+        tcase_add_test(cases, a_new_connection_does_not_put_that_off);
         tcase_add_test(cases, who_rolls_restarts_for_the_newer_epoch);
         tcase_add_test(cases, who_rolls_for_an_epoch_before_keeps_its_place_while_it_may_not_restart);
         tcase_add_test(cases, begins_one_epoch_in_five_minutes_unless_it_knows_who_asks);
