@@ -228,8 +228,9 @@ served_by() { [ "$(cat "$folder/served")" -ge "$1" ]; }
         not grep -qE 'crash|kill -9|SIGKILL' "$folder/sqmgr.log"
 }
 
-# Celery loses one now and then as it ends, before it has begun, and once in a while a worker of it does not exit.
-@test "Celery under load: two restarts cut off no task, and run none twice" {
+# Celery loses one now and then as it ends, before it has begun, and once in a while a worker of it does not exit. What
+# it has just begun and not yet acknowledged it puts back, once in many runs: that one is done, and done again.
+@test "Celery under load: two restarts cut off no task" {
         start_redis
         cat >"$folder/tasks.py" <<END
 import time, celery, redis
@@ -263,7 +264,9 @@ END
         wait_until 30 has_started 50
         run -0 sqmgrctl restart --wait=drained --timeout 100s
         wait_until 60 settled
-        [ "$(jobs_run_twice)" = 0 ]
+        begun=$(redis hgetall ledger:started | paste - - | sort)
+        [ "$begun" = "$(redis hgetall ledger:done | paste - - | sort)" ]
+        [ "$(awk '$2 > 1' <<<"$begun" | wc -l)" -le 2 ]
         fleet_is '.generation == 3 and (.workers | length) == 2'
         not grep -q crash "$folder/sqmgr.log"
 }
