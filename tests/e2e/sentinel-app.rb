@@ -10,3 +10,18 @@ redis = {
 }
 Sidekiq.configure_server { |config| config.redis = redis }
 Sidekiq.configure_client { |config| config.redis = redis }
+
+# Sidekiq 7 itself ends with its jobs, as it is quieted, where the Redis was away as its scheduler began.
+if Sidekiq.server?
+  require "sidekiq/scheduled"
+  forgiving = Module.new do
+    private
+
+    def initial_wait
+      super
+    rescue => error
+      Sidekiq.logger.warn(error.message)
+    end
+  end
+  Sidekiq::Scheduled::Poller.prepend(forgiving)
+end
