@@ -105,15 +105,21 @@ END
         cat >"$folder/press" <<'END'
 import os
 import sys
+import threading
+
+
+def read_all(file):
+    while True:
+        for offset in range(0, 48 << 20, 1 << 18):
+            os.pread(file, 1 << 18, offset)
+
 
 held = b"x" * (int(sys.argv[2]) << 20)
 file = os.open(sys.argv[1], os.O_RDONLY)
 os.fsync(file)
 os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
-while True:
-    os.lseek(file, 0, os.SEEK_SET)
-    while os.read(file, 1 << 18):
-        pass
+for _ in range(8):
+    threading.Thread(target=read_all, args=(os.open(sys.argv[1], os.O_RDONLY),)).start()
 END
         launch press sh -c "echo 0 >'$group/cgroup.procs' && echo 0 >'$pressed/cgroup.procs' && exec python3 '$folder/press' '$folder/large' 224"
         press=$!

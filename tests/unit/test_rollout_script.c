@@ -329,6 +329,24 @@ START_TEST(to_forget_a_lost_host_frees_its_place)
 }
 END_TEST
 
+START_TEST(who_is_forgotten_and_still_rolls_is_not_done)
+{
+        const struct rollout_caller caller = caller_of("b", 1, "id");
+
+        join("a");
+        join("b");
+        begin("2", 0, 0);
+        tick("a", "want");
+        pass_seconds(1);
+        tick("b", "want");
+        tick("b", "done");
+        call(rollout_call_forget(&caller, "a", on_answer, NULL));
+        ck_assert_int_eq(last.state, EPOCH_DONE);
+        tick("a", "roll");
+        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+}
+END_TEST
+
 START_TEST(more_failures_than_allowed_halt_and_say_which)
 {
         join("a");
@@ -731,6 +749,7 @@ int main(void)
         tcase_add_test(cases, who_rolls_tells_how_far_it_is_at_each_renewal);
         tcase_add_test(cases, who_is_done_tells_when_it_has_drained);
         tcase_add_test(cases, to_forget_a_lost_host_frees_its_place);
+        tcase_add_test(cases, who_is_forgotten_and_still_rolls_is_not_done);
         tcase_add_test(cases, more_failures_than_allowed_halt_and_say_which);
         tcase_add_test(cases, a_halt_lets_those_that_roll_finish);
         tcase_add_test(cases, a_canary_goes_first_and_all_wait_for_it);
