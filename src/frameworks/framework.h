@@ -93,8 +93,12 @@ struct crowd_ops {
                    struct crowd **ret);
         /* Begins a count where one is due. */
         void (*look)(struct crowd *crowd, usec_t now);
-        /* As they were counted last. Returns false where they were not, or that was long ago. */
-        bool (*count)(const struct crowd *crowd, const char *names, usec_t now, struct crowd_count *ret);
+        /* As they were counted last. is_told: whether that one, which takes from these queues, is known
+         * otherwise, and left out of all but `any`. Returns false where they were not, or that was long ago.
+         */
+        bool (*count)(const struct crowd *crowd, const char *names, usec_t now,
+                      bool (*is_told)(const char *host, const char *queues, void *userdata), void *userdata,
+                      struct crowd_count *ret);
         /* Takes NULL, and returns it. */
         struct crowd *(*free)(struct crowd *crowd);
 };

@@ -60,35 +60,46 @@ static enum scaling_hold hold_of(const struct fleet *fleet)
         return fleet->rollout.state == ROLLOUT_HALTED ? SCALING_HELD_HALTED : SCALING_FREE;
 }
 
-/* It takes from every queue that is looked at for fleet, and from the same Redis. */
-static bool serves_all(const struct fleet *fleet, const struct fleet *other)
+/* Among these names is every queue that is looked at for fleet. */
+static bool has_all(const struct fleet *fleet, const char *names)
 {
         const struct queues *queues = fleet->autoscale.queues;
 
-        if (!queues || other->link != fleet->link)
+        if (!queues)
                 return false;
         for (size_t i = 0; i < queues->n; i++)
                 if (autoscale_target(fleet, queues->list[i].name) > 0 &&
-                    !autoscale_list_has(other->autoscale.served, queues->list[i].name))
+                    !autoscale_list_has(names, queues->list[i].name))
                         return false;
         return true;
 }
 
-static bool serves_any(const struct fleet *fleet, const struct fleet *other)
+static bool has_any(const struct fleet *fleet, const char *names)
 {
         const struct queues *queues = fleet->autoscale.queues;
 
-        for (size_t i = 0; queues && other->link == fleet->link && i < queues->n; i++)
-                if (autoscale_list_has(other->autoscale.served, queues->list[i].name))
+        for (size_t i = 0; queues && i < queues->n; i++)
+                if (autoscale_list_has(names, queues->list[i].name))
                         return true;
         return false;
 }
 
-/* Its count follows the same need. One that is held, or whose count is the operator's, does not. */
+static bool serves_any(const struct fleet *fleet, const struct fleet *other)
+{
+        return other->link == fleet->link && has_any(fleet, other->autoscale.served);
+}
+
+/* One that is held, or whose count is the operator's, does not follow any need. */
+static bool follows(const struct fleet *fleet)
+{
+        return is_automatic(fleet) && fleet_target(fleet) > 0 && hold_of(fleet) == SCALING_FREE;
+}
+
+/* Its count follows the same need. */
 static bool scales_with(const struct fleet *fleet, const struct fleet *other)
 {
-        return other == fleet || (is_automatic(other) && fleet_target(other) > 0 &&
-                                  hold_of(other) == SCALING_FREE && serves_all(fleet, other));
+        return other == fleet ||
+               (other->link == fleet->link && follows(other) && has_all(fleet, other->autoscale.served));
 }
 
 /* Of one fleet. */
@@ -140,8 +151,8 @@ static void count_workers(struct fleet *fleet, struct scaling_reading *reading)
         reading->boot = autoscale->boot;
 }
 
-/* Who else serves these queues, and how much of the need is the fleet's. */
-static void count_fleets(const struct fleet *fleet, struct scaling_reading *reading)
+/* Who else here serves these queues. Returns the weight of all that scale by them. */
+static unsigned count_fleets(const struct fleet *fleet, struct scaling_reading *reading)
 {
         const struct world *world = fleet->world;
         unsigned weight = 0;
@@ -160,7 +171,51 @@ static void count_fleets(const struct fleet *fleet, struct scaling_reading *read
                         reading->others_idle += threads.all - threads.busy;
                 }
         }
-        reading->part = (double)fleet->settings->active_process_max / MAX(weight, 1U);
+        return weight;
+}
+
+/* The same of other hosts. *hosts: those that scale by these queues, too. */
+static unsigned count_peers(const struct fleet *fleet, const struct peers *peers,
+                            struct scaling_reading *reading, unsigned *hosts)
+{
+        unsigned weight = 0;
+
+        for (size_t i = 0; peers && i < peers->n; i++) {
+                const struct peer_share *share = &peers->list[i].share;
+
+                if (!has_any(fleet, share->queues))
+                        continue;
+                reading->others_idle += share->idle;
+                if (share->weight > 0 && has_all(fleet, share->queues)) {
+                        reading->busy += share->busy;
+                        reading->threads += share->threads;
+                        weight += share->weight;
+                        (*hosts)++;
+                } else if (share->threads > share->busy) {
+                        reading->others_idle += share->threads - share->busy;
+                }
+        }
+        return weight;
+}
+
+void autoscale_share(const struct fleet *fleet, double idle, struct peer_share *ret)
+{
+        const struct world *world = fleet->world;
+        unsigned found = (unsigned)MIN(MAX(idle, 0.0), (double)PEER_THREADS_MAX);
+
+        *ret = (struct peer_share){.idle = found, .queues = fleet->autoscale.served ?: ""};
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                const struct fleet *other = world->fleets[i];
+                struct threads threads = count_threads(other);
+
+                if (scales_with(fleet, other) && follows(other)) {
+                        ret->weight += other->settings->active_process_max;
+                        ret->busy += threads.busy;
+                        ret->threads += threads.all;
+                } else if ((other == fleet || serves_any(fleet, other)) && threads.all > threads.busy) {
+                        ret->idle += threads.all - threads.busy;
+                }
+        }
 }
 
 static unsigned fleets_beside(const struct fleet *fleet, bool scaling)
@@ -294,8 +349,13 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
                 .service = read->service,
                 .every = fleet->world->settings->check_interval,
         };
+        if (reading.hold == SCALING_FREE && read->peers_unread)
+                reading.hold = SCALING_HELD_HOSTS;
+        autoscale->hosts = 1;
         count_workers(fleet, &reading);
-        count_fleets(fleet, &reading);
+        unsigned weight = count_fleets(fleet, &reading);
+        weight += count_peers(fleet, read->peers, &reading, &autoscale->hosts);
+        reading.part = (double)fleet->settings->active_process_max / MAX(weight, 1U);
         reading.others_idle += read->others_idle;
         if (list && take_queues(fleet, list))
                 reading.others_idle = 0;
@@ -357,7 +417,10 @@ static void others_line(const struct autoscale *autoscale, char *text)
         int n = snprintf(text, AUTOSCALE_TEXT_MAX, "threads: %.0f of %.0f run jobs", autoscale->busy,
                          autoscale->threads);
 
-        if (autoscale->fleets > 1)
+        if (autoscale->hosts > 1)
+                n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n,
+                              ", of %u hosts that scale by these queues", autoscale->hosts);
+        else if (autoscale->fleets > 1)
                 n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n,
                               ", of %u fleets that scale by these queues", autoscale->fleets);
         if (autoscale->others > 0)

@@ -3,6 +3,7 @@
  * was read and of the model, and holds what comes of it to memory and to the operator's word. */
 #pragma once
 
+#include "model/peer.h"
 #include "model/queues.h"
 #include "model/world.h"
 
@@ -17,6 +18,9 @@ struct autoscale_reading {
         bool others_any;    /* there is any in its Redis, whatever it serves */
         unsigned others;    /* those that serve these queues */
         double others_idle; /* their threads that run nothing */
+
+        bool peers_unread;         /* what other hosts of its group tell is yet to be read */
+        const struct peers *peers; /* it, sorted; NULL: there is nothing to be read, or it cannot be */
 };
 
 /* From which queues its workers take: names, each ended by a NUL, the last by two; taken over. NULL: that is
@@ -30,6 +34,10 @@ usec_t autoscale_target(const struct fleet *fleet, const char *queue);
 /* Folds one reading in, and puts the count in force that follows from it, unless the operator has given one.
  * Returns whether that is another than before. */
 bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *reading, usec_t now);
+/* What its host tells others of the group: of this fleet, and of those that scale with it or serve its
+ * queues. idle: threads that run nothing, of processes of nobody on this host that serve them. ret->queues is
+ * the fleet's. */
+void autoscale_share(const struct fleet *fleet, double idle, struct peer_share *ret);
 /* Nothing is remembered, and nothing in force. */
 void autoscale_forget(struct fleet *fleet);
 

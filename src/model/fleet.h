@@ -356,10 +356,11 @@ struct autoscale {
         struct scaling rule;
         struct scaling_verdict verdict; /* the last one */
         enum autoscale_source source;   /* of its service time */
-        double busy, threads;           /* of it, and of the fleets that scale with it */
+        double busy, threads;           /* of it, and of the fleets and hosts that scale with it */
         double others_idle;
         unsigned others; /* processes of nobody here that serve these queues */
         unsigned fleets; /* of this sqmgr that scale by these queues, itself included */
+        unsigned hosts;  /* the same of hosts of its group */
         bool bounded_by_memory;
 };
 

@@ -271,6 +271,7 @@ void scaling_observe(struct scaling *scaling, const struct scaling_limits *limit
 static const char *const hold_texts[] = {
         [SCALING_FREE] = "",
         [SCALING_HELD_REDIS] = "its queues cannot be read",
+        [SCALING_HELD_HOSTS] = "what the other hosts of its group have is not read yet",
         [SCALING_HELD_PAUSED] = "no queue that it serves has a target and may be taken from",
         [SCALING_HELD_ROLLOUT] = "a restart is under way",
         [SCALING_HELD_HALTED] = "its restart has halted",

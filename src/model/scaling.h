@@ -35,6 +35,7 @@ struct scaling_queue {
 enum scaling_hold {
         SCALING_FREE,
         SCALING_HELD_REDIS,   /* the queues could not be read */
+        SCALING_HELD_HOSTS,   /* nor what other hosts take of the need */
         SCALING_HELD_PAUSED,  /* nothing may be taken from any queue that is looked at */
         SCALING_HELD_ROLLOUT, /* a restart runs */
         SCALING_HELD_HALTED,  /* or has halted */

@@ -377,6 +377,146 @@ START_TEST(of_a_need_that_two_fleets_follow_each_takes_its_share)
 }
 END_TEST
 
+/* A look while another host tells this; share: NULL, it is silent. */
+static void look_beside(const struct peer_share *share, uint64_t size)
+{
+        static char text[PEER_TEXT_MAX + 1];
+        struct peers peers = {0};
+        struct autoscale_reading reading = {
+                .queues = one_queue("default", size, USEC_PER_SEC),
+                .service = USEC_PER_SEC,
+                .peers = &peers,
+        };
+
+        if (share) {
+                size_t n = peer_encode(share, text);
+
+                text[n] = '\0';
+                ck_assert_int_eq(peers_add(&peers, "there", text, n), 0);
+        }
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                t.fleet->workers[i]->concurrency = 5;
+        t.fleet->autoscale.count = 2;
+        (void)autoscale_observe(t.fleet, &reading, t.now);
+        peers_clear(&peers);
+}
+
+START_TEST(of_a_need_that_two_hosts_follow_each_takes_its_share)
+{
+        const struct scaling_verdict *verdict = &t.fleet->autoscale.verdict;
+        struct peer_share share = {
+                .weight = 300, .busy = 3, .threads = 20, .idle = 7, .queues = "mail\0default\0"};
+        char text[AUTOSCALE_TEXT_MAX];
+
+        begin();
+        t.fleet_settings.active_process_max = 100;
+        look_beside(NULL, 400);
+        double alone = verdict->need;
+        ck_assert_double_gt(alone, 10);
+        ck_assert_uint_eq(t.fleet->autoscale.hosts, 1);
+        look_beside(&share, 400);
+        ck_assert_uint_eq(t.fleet->autoscale.hosts, 2);
+        ck_assert_double_eq_tol(t.fleet->autoscale.busy, 3, 0.001);
+        ck_assert_double_eq_tol(t.fleet->autoscale.threads, 30, 0.001);
+        ck_assert_double_eq_tol(t.fleet->autoscale.others_idle, 7, 0.001);
+        ck_assert_double_lt(verdict->need, alone / 3.5);
+        ck_assert(autoscale_line(t.fleet, 1, text));
+        ck_assert_str_eq(text,
+                         "threads: 3 of 30 run jobs, of 2 hosts that scale by these queues; 7 threads of "
+                         "others are idle");
+        /* Silent, it takes no share any more. */
+        look_beside(NULL, 400);
+        ck_assert_uint_eq(t.fleet->autoscale.hosts, 1);
+        ck_assert_double_gt(verdict->need, 0.9 * alone);
+}
+END_TEST
+
+START_TEST(of_a_host_that_does_not_scale_by_all_of_them_what_is_idle_is_subtracted)
+{
+        struct peer_share held = {.threads = 20, .busy = 4, .idle = 7, .queues = "default\0"};
+        struct peer_share other = {.weight = 8, .threads = 20, .idle = 7, .queues = "low\0"};
+        struct peer_share some = {.weight = 8, .threads = 20, .busy = 30, .queues = "default\0"};
+        struct peer_share untold = {.weight = 8, .threads = 20, .idle = 7, .queues = ""};
+
+        begin();
+        look_beside(&held, 0);
+        ck_assert_uint_eq(t.fleet->autoscale.hosts, 1);
+        ck_assert_double_eq_tol(t.fleet->autoscale.others_idle, 23, 0.001);
+        ck_assert_double_eq_tol(t.fleet->autoscale.threads, 10, 0.001);
+        look_beside(&other, 0);
+        ck_assert_double_eq_tol(t.fleet->autoscale.others_idle, 0, 0.001);
+        look_beside(&untold, 0);
+        ck_assert_uint_eq(t.fleet->autoscale.hosts, 1);
+        ck_assert_double_eq_tol(t.fleet->autoscale.others_idle, 0, 0.001);
+        look_beside(&some, 0);
+        ck_assert_uint_eq(t.fleet->autoscale.hosts, 2);
+        struct queues *queues = one_queue("default", 0, 0);
+        ck_assert_ptr_nonnull(queues_add(queues, "mail", 4));
+        struct peers peers = {0};
+        static const char text[] = "1 8 3 20 1\0default\0";
+        ck_assert_int_eq(peers_add(&peers, "there", text, sizeof(text) - 1), 0);
+        struct autoscale_reading reading = {.queues = queues, .peers = &peers};
+        SERVE(t.fleet, "default\0mail");
+        (void)autoscale_observe(t.fleet, &reading, t.now);
+        ck_assert_uint_eq(t.fleet->autoscale.hosts, 1);
+        ck_assert_double_eq_tol(t.fleet->autoscale.others_idle, 18, 0.001);
+        peers_clear(&peers);
+}
+END_TEST
+
+START_TEST(until_the_other_hosts_are_read_the_count_is_kept)
+{
+        struct autoscale_reading reading = {.service = USEC_PER_SEC, .peers_unread = true};
+        char text[AUTOSCALE_TEXT_MAX];
+
+        begin();
+        reading.queues = one_queue("default", 4000, 20 * USEC_PER_SEC);
+        ck_assert(!autoscale_observe(t.fleet, &reading, t.now));
+        ck_assert_str_eq(autoscale_text(t.fleet, text),
+                         "what the other hosts of its group have is not read yet: the count is kept");
+        reading.queues = one_queue("default", 4000, 20 * USEC_PER_SEC);
+        reading.peers_unread = false;
+        ck_assert(autoscale_observe(t.fleet, &reading, t.now));
+}
+END_TEST
+
+START_TEST(a_host_tells_of_those_that_follow_the_need_and_of_what_it_has_idle)
+{
+        struct fleet_settings settings;
+        struct peer_share share;
+
+        autoscale_share(t.fleet, 0, &share);
+        ck_assert_str_eq(share.queues, "");
+        begin();
+        autoscale_share(t.fleet, 2, &share);
+        ck_assert_uint_eq(share.weight, 8);
+        ck_assert_uint_eq(share.threads, 10);
+        ck_assert_uint_eq(share.busy, 0);
+        ck_assert_uint_eq(share.idle, 2);
+        ck_assert_str_eq(share.queues, "default");
+        struct fleet *second = second_fleet(&settings);
+        SERVE(second, "default\0mail");
+        second->workers[0]->busy = 1;
+        autoscale_share(t.fleet, 0, &share);
+        ck_assert_uint_eq(share.weight, 16);
+        ck_assert_uint_eq(share.threads, 20);
+        ck_assert_uint_eq(share.busy, 1);
+        second->rollout.state = ROLLOUT_RUNNING;
+        autoscale_share(t.fleet, 0, &share);
+        ck_assert_uint_eq(share.weight, 8);
+        ck_assert_uint_eq(share.busy, 0);
+        ck_assert_uint_eq(share.idle, 9);
+        /* Its own count is the operator's: what it has idle is idle. */
+        ck_assert_int_eq(command_scale(t.world, t.fleet, 2, t.now), COMMAND_DONE);
+        autoscale_share(t.fleet, 0, &share);
+        ck_assert_uint_eq(share.weight, 0);
+        ck_assert_uint_eq(share.threads, 0);
+        ck_assert_uint_eq(share.idle, 19);
+        autoscale_share(t.fleet, 1e300, &share);
+        ck_assert_uint_eq(share.idle, PEER_THREADS_MAX + 19);
+}
+END_TEST
+
 START_TEST(a_count_of_all_jobs_done_tells_only_where_one_fleet_serves_the_redis)
 {
         struct fleet_settings settings;
@@ -458,6 +598,10 @@ int main(void)
         tcase_add_test(cases, queues_without_a_target_and_paused_ones_are_not_looked_at);
         tcase_add_test(cases, what_others_have_idle_is_subtracted);
         tcase_add_test(cases, of_a_need_that_two_fleets_follow_each_takes_its_share);
+        tcase_add_test(cases, of_a_need_that_two_hosts_follow_each_takes_its_share);
+        tcase_add_test(cases, of_a_host_that_does_not_scale_by_all_of_them_what_is_idle_is_subtracted);
+        tcase_add_test(cases, until_the_other_hosts_are_read_the_count_is_kept);
+        tcase_add_test(cases, a_host_tells_of_those_that_follow_the_need_and_of_what_it_has_idle);
         tcase_add_test(cases, what_keeps_targets_from_being_kept_is_told);
         tcase_add_test(cases, a_count_of_all_jobs_done_tells_only_where_one_fleet_serves_the_redis);
         suite_add_tcase(suite, cases);

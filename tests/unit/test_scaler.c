@@ -88,12 +88,17 @@ START_TEST(a_fleet_that_does_not_scale_costs_no_command)
 }
 END_TEST
 
+static bool is_none(const char *host _unused_, const char *queues _unused_, void *userdata _unused_)
+{
+        return false;
+}
+
 static bool is_counted(void)
 {
         struct crowd_count count;
 
         return web()->link->framework->crowd->count(web()->link->crowd, "default\0",
-                                                    clock_now(CLOCK_MONOTONIC), &count);
+                                                    clock_now(CLOCK_MONOTONIC), is_none, NULL, &count);
 }
 
 START_TEST(what_waits_and_who_else_serves_is_read)
@@ -129,12 +134,119 @@ START_TEST(what_waits_and_who_else_serves_is_read)
         ck_assert_uint_eq(web()->link->done, 17);
         run_until(is_counted());
         ck_assert(web()->link->framework->crowd->count(web()->link->crowd, "default\0",
-                                                       clock_now(CLOCK_MONOTONIC), &count));
+                                                       clock_now(CLOCK_MONOTONIC), is_none, NULL, &count));
         ck_assert(count.any);
         ck_assert_uint_eq(count.serving, 1);
         ck_assert_double_eq_tol(count.idle, 3, 0.001);
         look();
         ck_assert_uint_eq(web()->autoscale.others, 1);
+}
+END_TEST
+
+#define GROUP "rollout_group=g\n"
+
+#define look_until(condition)                                                                                \
+        do {                                                                                                 \
+                while (!(condition))                                                                         \
+                        look();                                                                              \
+        } while (0)
+
+START_TEST(without_a_group_no_key_of_one_is_asked_for)
+{
+        start(SCALES);
+        run_until(is_up());
+        serve("default\0", 9);
+        for (unsigned i = 0; i < 3; i++)
+                look();
+        ck_assert_ptr_null(web()->link->sharing);
+        redisReply *reply = server_ask("INFO commandstats");
+        ck_assert_ptr_nonnull(reply);
+        ck_assert_ptr_nonnull(strstr(reply->str, "cmdstat_llen"));
+        ck_assert_ptr_null(strstr(reply->str, "cmdstat_set:"));
+        ck_assert_ptr_null(strstr(reply->str, "cmdstat_zrange:"));
+        ck_assert_ptr_null(strstr(reply->str, "cmdstat_mget:"));
+        freeReplyObject(reply);
+}
+END_TEST
+
+START_TEST(nor_where_a_fleet_of_a_group_does_not_scale)
+{
+        start(GROUP);
+        run_until(is_up());
+        long long before = calls();
+        for (unsigned i = 0; i < 3; i++) {
+                scaler_look(&crew.links, clock_now(CLOCK_MONOTONIC));
+                ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
+        }
+        ck_assert_int_eq(calls(), before + 1);
+}
+END_TEST
+
+static void put_share(const char *host, const char *text, size_t len)
+{
+        char key[128];
+
+        server_do("ZADD sqmgr:rollout:g:seen 1 %s", host);
+        snprintf(key, sizeof(key), "sqmgr:rollout:g:threads:%s", host);
+        server_set(key, text, len);
+}
+#define PUT_SHARE(host, text) put_share(host, text, sizeof(text) - 1)
+
+/* Of two threads that run jobs. */
+static void put_process(const char *host, unsigned pid, unsigned concurrency, const char *queue)
+{
+        server_do("SADD processes %s:%u:0123456789ab", host, pid);
+        server_do("HSET %s:%u:0123456789ab busy 2 beat 1700000000.5 quiet false info "
+                  "{\"concurrency\":%u,\"queues\":[\"%s\"]}",
+                  host, pid, concurrency, queue);
+}
+
+/* Two processes of a host that tells, one of them of queues that it does not tell of, one of a host that does
+ * not, and one of nobody here. */
+START_TEST(hosts_of_a_group_share_and_their_processes_count_once)
+{
+        static const char own[] = "1 4 0 0 6\0default\0low\0";
+
+        start(SCALES GROUP);
+        put_process("there", 7, 12, "default");
+        put_process("there", 8, 5, "low");
+        put_process("mute", 9, 7, "default");
+        put_process(crew.links.host_name, 4, 8, "default");
+        run_until(is_up());
+        serve("default\0low\0", 13);
+        look_until(web()->autoscale.others == 4);
+        ck_assert_double_eq_tol(web()->autoscale.others_idle, 10 + 3 + 5 + 6, 0.001);
+        PUT_SHARE("there", "1 8 2 12 0\0default\0");
+        look_until(web()->autoscale.others == 3);
+        /* It does not scale by all of them: so its idle threads count, once. */
+        ck_assert_uint_eq(web()->autoscale.hosts, 1);
+        ck_assert_double_eq_tol(web()->autoscale.others_idle, 10 + 3 + 5 + 6, 0.001);
+        PUT_SHARE("there", "1 8 4 17 0\0default\0low\0");
+        look_until(web()->autoscale.hosts == 2);
+        ck_assert_uint_eq(web()->autoscale.others, 2);
+        ck_assert_double_eq_tol(web()->autoscale.others_idle, 5 + 6, 0.001);
+        ck_assert_double_eq_tol(web()->autoscale.busy, 4, 0.001);
+        /* There is no worker of ours; what is of nobody here this host tells the others. */
+        redisReply *reply = server_ask("GET sqmgr:rollout:g:threads:%s", crew.links.host_name);
+        ck_assert_ptr_nonnull(reply);
+        ck_assert_uint_eq(reply->len, sizeof(own) - 1);
+        ck_assert_int_eq(memcmp(reply->str, own, reply->len), 0);
+        freeReplyObject(reply);
+}
+END_TEST
+
+START_TEST(where_another_machine_has_its_name_nothing_is_told_in_that)
+{
+        start(SCALES GROUP);
+        run_until(is_up());
+        serve("default\0", 9);
+        web()->group.trouble = ROLLOUT_TROUBLE_TAKEN;
+        PUT_SHARE("there", "1 8 4 17 0\0default\0");
+        look_until(web()->autoscale.hosts == 2);
+        redisReply *reply = server_ask("EXISTS sqmgr:rollout:g:threads:%s", crew.links.host_name);
+        ck_assert_ptr_nonnull(reply);
+        ck_assert_int_eq(reply->integer, 0);
+        freeReplyObject(reply);
 }
 END_TEST
 
@@ -226,6 +338,10 @@ int main(void)
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_test(cases, a_fleet_that_does_not_scale_costs_no_command);
         tcase_add_test(cases, what_waits_and_who_else_serves_is_read);
+        tcase_add_test(cases, without_a_group_no_key_of_one_is_asked_for);
+        tcase_add_test(cases, nor_where_a_fleet_of_a_group_does_not_scale);
+        tcase_add_test(cases, hosts_of_a_group_share_and_their_processes_count_once);
+        tcase_add_test(cases, where_another_machine_has_its_name_nothing_is_told_in_that);
         tcase_add_test(cases, of_many_queues_those_with_a_target_are_read);
         tcase_add_test(cases, sidekiqs_own_metrics_tell_what_a_job_takes);
         tcase_add_test(cases, what_is_no_list_or_no_job_hides_nothing);

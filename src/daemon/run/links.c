@@ -5,6 +5,7 @@
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
+#include "io/peering.h"
 #include "io/proc.h"
 #include "model/observe.h"
 #include "settings/redis_url.h"
@@ -156,6 +157,18 @@ static struct link *find_link(const struct links *links, const struct framework 
         return NULL;
 }
 
+struct sharing *sharing_free(struct sharing *sharing)
+{
+        while (sharing) {
+                struct sharing *next = sharing->next;
+
+                peering_free(sharing->peering);
+                free(sharing);
+                sharing = next;
+        }
+        return NULL;
+}
+
 static struct link *free_link(struct link *link)
 {
         if (!link)
@@ -166,6 +179,7 @@ static struct link *free_link(struct link *link)
                 link->framework->demand->free(link->demand);
         if (link->crowd)
                 link->framework->crowd->free(link->crowd);
+        link->sharing = sharing_free(link->sharing);
         queues_free(link->demanded);
         queues_free(link->queues);
         queue_watch_clear(&link->queue_watch);

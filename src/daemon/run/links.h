@@ -6,6 +6,14 @@
 #include "frameworks/framework.h"
 #include "model/world.h"
 
+/* What one fleet shares with other hosts; see sharing.h. */
+struct sharing {
+        const struct fleet *fleet; /* which may be gone: only compared */
+        struct peering *peering;   /* owned */
+        bool error_told;
+        struct sharing *next;
+};
+
 /* One Redis as one framework uses it, with the fleets whose heartbeats are there: their link. */
 struct link {
         struct links *links;
@@ -23,6 +31,7 @@ struct link {
 
         struct demand *demand; /* NULL: no count follows its queues; see scaler.h, as for those below */
         struct crowd *crowd;
+        struct sharing *sharing; /* owned; NULL: no fleet shares a need with other hosts */
         struct queues *demanded; /* as last read, until that is folded in; NULL: they could not be */
         bool demand_answered;
         bool demand_error_told;
@@ -47,5 +56,7 @@ int links_make(struct links *links, const struct settings *settings);
 void links_join(struct links *links);
 /* This machine's name, as the workers see it. */
 const char *links_host_name(struct links *links);
+/* Returns NULL. */
+struct sharing *sharing_free(struct sharing *sharing);
 /* Once no process of a worker is held any more. */
 void links_end(struct links *links);

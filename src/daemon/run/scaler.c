@@ -2,6 +2,7 @@
 /* Has the queues read of each fleet whose count follows them. */
 #include "daemon/run/scaler.h"
 #include "daemon/run/process.h"
+#include "daemon/run/sharing.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "model/autoscale.h"
@@ -144,6 +145,7 @@ static void look_link(struct link *link, usec_t now)
         for (size_t i = 0; i < world->n_fleets; i++)
                 if (world->fleets[i]->link == link && fleet_scales(world->fleets[i]))
                         names_add_all(&names, world->fleets[i]->autoscale.served);
+        sharing_look(link, now);
         if (r >= 0) {
                 link->framework->crowd->look(link->crowd, now);
                 r = link->framework->demand->read(link->demand, names.text, clock_now(CLOCK_REALTIME));
@@ -193,16 +195,10 @@ static bool observe(struct fleet *fleet, usec_t now)
                 .done_known = link->done_known,
                 .done = link->done,
         };
-        struct crowd_count count = {0};
 
         if (link->demand)
                 reading.service = framework->demand->service(link->demand, fleet->autoscale.served);
-        if (link->crowd)
-                reading.others_known =
-                        framework->crowd->count(link->crowd, fleet->autoscale.served, now, &count);
-        reading.others_any = count.any;
-        reading.others = count.serving;
-        reading.others_idle = count.idle;
+        sharing_take(fleet, &reading, now);
         return autoscale_observe(fleet, &reading, now);
 }
 

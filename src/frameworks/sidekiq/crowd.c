@@ -22,8 +22,11 @@
 #define FOUND_USEC (100 * USEC_PER_MSEC)
 /* Counts that fail leave the last one in force for so long after the next was due. */
 #define KEEP_USEC (5 * USEC_PER_MIN)
+/* A longer name of a host is none. */
+#define HOST_MAX 255
 
 struct other {
+        char *host;   /* owned */
         char *queues; /* owned: names, each ended by a NUL, the last by two */
         unsigned idle;
 };
@@ -31,8 +34,10 @@ struct other {
 struct others {
         struct other *list; /* owned */
         size_t n;           /* that take jobs */
-        size_t n_read;      /* of all that were read */
-        size_t n_found;     /* not ours, be they read or not */
+        char **hosts;       /* owned: of those that are asked for, by when; NULL where it was taken */
+        size_t n_hosts;
+        size_t n_read;  /* of all that were read */
+        size_t n_found; /* not ours, be they read or not */
 };
 
 struct crowd {
@@ -52,9 +57,14 @@ struct crowd {
 
 static void others_clear(struct others *others)
 {
-        for (size_t i = 0; i < others->n; i++)
+        for (size_t i = 0; i < others->n; i++) {
+                free(others->list[i].host);
                 free(others->list[i].queues);
+        }
+        for (size_t i = 0; i < others->n_hosts; i++)
+                free(others->hosts[i]);
         free(others->list);
+        free(others->hosts);
         *others = (struct others){0};
 }
 
@@ -71,7 +81,7 @@ static struct crowd *crowd_free(struct crowd *crowd)
         return NULL;
 }
 
-enum { TAG_PAGE, TAG_PROCESS };
+enum { TAG_PAGE, TAG_PROCESS /* and beyond: which of the hosts it is on */ };
 
 static void ask_page(struct crowd *crowd, const char *cursor)
 {
@@ -80,13 +90,27 @@ static void ask_page(struct crowd *crowd, const char *cursor)
         crowd->failed |= asks_add(crowd->asks, crowd->redis, TAG_PAGE, ELEMENTSOF(argv), argv, NULL) < 0;
 }
 
-static void ask_process(struct crowd *crowd, const char *identity)
+/* Returns the index of it, or -ENOMEM. */
+static ssize_t note_host(struct others *others, const char *name, size_t len)
+{
+        char **hosts = reallocarray(others->hosts, others->n_hosts + 1, sizeof(*hosts));
+
+        if (!hosts)
+                return -ENOMEM;
+        others->hosts = hosts;
+        hosts[others->n_hosts] = strndup(name, len > HOST_MAX ? 0 : len);
+        return hosts[others->n_hosts] ? (ssize_t)others->n_hosts++ : -ENOMEM;
+}
+
+static void ask_process(struct crowd *crowd, const char *identity, size_t host_len)
 {
         _cleanup_free_ char *key = decode_key(crowd->namespace, identity, NULL);
         const char *argv[] = {"HMGET", key, "busy", "beat", "quiet", "concurrency", "rss", "info"};
+        ssize_t host = note_host(&crowd->now, identity, host_len);
 
-        crowd->failed |=
-                !key || asks_add(crowd->asks, crowd->redis, TAG_PROCESS, ELEMENTSOF(argv), argv, NULL) < 0;
+        crowd->failed |= !key || host < 0 ||
+                         asks_add(crowd->asks, crowd->redis, TAG_PROCESS + (size_t)host, ELEMENTSOF(argv),
+                                  argv, NULL) < 0;
 }
 
 static void take_page(struct crowd *crowd, const redisReply *reply)
@@ -109,7 +133,7 @@ static void take_page(struct crowd *crowd, const redisReply *reply)
                         continue;
                 crowd->now.n_found++;
                 if (crowd->now.n_found <= READ_MAX)
-                        ask_process(crowd, member->str);
+                        ask_process(crowd, member->str, host_len);
         }
         memcpy(crowd->cursor, reply->element[0]->str, reply->element[0]->len + 1);
         if (strcmp(crowd->cursor, "0") == 0)
@@ -124,7 +148,7 @@ static struct field field_of(const redisReply *reply, size_t i)
         return (struct field){.text = reply->element[i]->str, .len = reply->element[i]->len};
 }
 
-static void take_process(struct crowd *crowd, const redisReply *reply)
+static void take_process(struct crowd *crowd, const redisReply *reply, size_t host)
 {
         struct field busy = field_of(reply, 0), beat = field_of(reply, 1), quiet = field_of(reply, 2);
         struct field concurrency = field_of(reply, 3), rss = field_of(reply, 4), told = field_of(reply, 5);
@@ -153,8 +177,10 @@ static void take_process(struct crowd *crowd, const redisReply *reply)
                 return;
         }
         memcpy(queues, names, length);
-        list[crowd->now.n++] = (struct other){
-                .queues = queues, .idle = threads > heartbeat.busy ? threads - heartbeat.busy : 0};
+        list[crowd->now.n++] =
+                (struct other){.host = TAKE_PTR(crowd->now.hosts[host]),
+                               .queues = queues,
+                               .idle = threads > heartbeat.busy ? threads - heartbeat.busy : 0};
 }
 
 static void on_reply(const redisReply *reply, size_t tag, void *userdata)
@@ -167,7 +193,7 @@ static void on_reply(const redisReply *reply, size_t tag, void *userdata)
         else if (tag == TAG_PAGE)
                 take_page(crowd, reply);
         else
-                take_process(crowd, reply);
+                take_process(crowd, reply, tag - TAG_PROCESS);
 }
 
 static void end(struct crowd *crowd)
@@ -245,7 +271,9 @@ static bool serves(const struct other *other, const char *names)
         return false;
 }
 
-static bool crowd_count(const struct crowd *crowd, const char *names, usec_t now, struct crowd_count *ret)
+static bool crowd_count(const struct crowd *crowd, const char *names, usec_t now,
+                        bool (*is_told)(const char *host, const char *queues, void *userdata), void *userdata,
+                        struct crowd_count *ret)
 {
         const struct others *others = &crowd->counted;
         double serving = 0;
@@ -253,11 +281,14 @@ static bool crowd_count(const struct crowd *crowd, const char *names, usec_t now
         *ret = (struct crowd_count){.any = others->n_read > 0};
         if (now >= crowd->counted_until)
                 return false;
-        for (size_t i = 0; i < others->n; i++)
-                if (serves(&others->list[i], names)) {
-                        serving++;
-                        ret->idle += others->list[i].idle;
-                }
+        for (size_t i = 0; i < others->n; i++) {
+                const struct other *other = &others->list[i];
+
+                if (!serves(other, names) || is_told(other->host, other->queues, userdata))
+                        continue;
+                serving++;
+                ret->idle += other->idle;
+        }
         if (others->n_found > READ_MAX) {
                 double each = (double)others->n_found / READ_MAX;
 

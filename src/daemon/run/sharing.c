@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* The share that each host of a group takes of what its queues need; see the header. */
+#include "daemon/run/sharing.h"
+#include "io/log.h"
+#include "io/peering.h"
+#include <string.h>
+
+/* Who is silent for that long, or three looks, takes no share. */
+#define LAST_SECONDS 60
+
+static bool shares(const struct fleet *fleet, const struct link *link)
+{
+        return fleet->link == link && fleet_scales(fleet) && fleet->settings->rollout_group;
+}
+
+static struct sharing *find(const struct link *link, const struct fleet *fleet)
+{
+        struct sharing *sharing = link->sharing;
+
+        while (sharing && sharing->fleet != fleet)
+                sharing = sharing->next;
+        return sharing;
+}
+
+static bool is_needed(const struct link *link, const struct sharing *sharing)
+{
+        const struct world *world = link->links->world;
+
+        for (size_t i = 0; i < world->n_fleets; i++)
+                if (world->fleets[i] == sharing->fleet)
+                        return shares(sharing->fleet, link) && strcmp(sharing->fleet->settings->rollout_group,
+                                                                      peering_group(sharing->peering)) == 0;
+        return false;
+}
+
+static void end_unneeded(struct link *link)
+{
+        for (struct sharing **at = &link->sharing; *at;) {
+                struct sharing *sharing = *at;
+
+                if (is_needed(link, sharing)) {
+                        at = &sharing->next;
+                        continue;
+                }
+                *at = sharing->next;
+                sharing->next = NULL;
+                sharing_free(sharing);
+        }
+}
+
+static struct sharing *begin(struct link *link, const struct fleet *fleet)
+{
+        struct sharing *sharing = calloc(1, sizeof(*sharing));
+
+        if (!sharing || peering_new(link->redis, link->links->world->settings->redis.namespace,
+                                    fleet->settings->rollout_group, &sharing->peering) < 0) {
+                free(sharing);
+                return NULL;
+        }
+        sharing->fleet = fleet;
+        sharing->next = link->sharing;
+        link->sharing = sharing;
+        return sharing;
+}
+
+static bool is_elsewhere(const char *host, const char *queues _unused_, void *userdata)
+{
+        return strcmp(host, userdata) != 0;
+}
+
+/* What no host tells of itself the others would take for its own: it tells of its processes of nobody, too.
+ */
+static double count_idle_here(const struct fleet *fleet, usec_t now)
+{
+        const struct link *link = fleet->link;
+        struct crowd_count count = {0};
+
+        if (link->crowd)
+                (void)link->framework->crowd->count(link->crowd, fleet->autoscale.served, now, is_elsewhere,
+                                                    (void *)links_host_name(link->links), &count);
+        return count.idle;
+}
+
+static void tell_error(const struct link *link, struct sharing *sharing)
+{
+        const char *error = peering_error(sharing->peering);
+
+        if (error[0] != '\0' && !sharing->error_told)
+                log_warning(
+                        "Redis %s: the hosts of group '%s' do not know what each takes of the need of fleet "
+                        "'%s', so each may take all; see PERMISSIONS in sqmgr-rollout(7): %s",
+                        redis_url_text(link->redis), peering_group(sharing->peering),
+                        sharing->fleet->settings->name, error);
+        sharing->error_told = error[0] != '\0';
+}
+
+static void look(struct link *link, struct fleet *fleet, usec_t now)
+{
+        const usec_t interval = link->links->world->settings->check_interval;
+        struct sharing *sharing = find(link, fleet) ?: begin(link, fleet);
+        struct peer_share share;
+
+        if (!sharing)
+                return;
+        tell_error(link, sharing);
+        autoscale_share(fleet, count_idle_here(fleet, now), &share);
+        /* Under a name that another machine has, it would speak for that. */
+        bool is_other = fleet->group.trouble == ROLLOUT_TROUBLE_TAKEN;
+        peering_look(sharing->peering, links_host_name(link->links), is_other ? NULL : &share,
+                     (unsigned)MAX((usec_t)LAST_SECONDS, 3 * interval / USEC_PER_SEC), now);
+}
+
+void sharing_look(struct link *link, usec_t now)
+{
+        const struct world *world = link->links->world;
+
+        end_unneeded(link);
+        for (size_t i = 0; i < world->n_fleets; i++)
+                if (shares(world->fleets[i], link))
+                        look(link, world->fleets[i], now);
+}
+
+/* It is among the threads that its host tells of. */
+static bool is_told(const char *host, const char *queues, void *userdata)
+{
+        const struct peer *peer = userdata ? peers_find(userdata, host) : NULL;
+
+        for (; peer && *queues != '\0'; queues += strlen(queues) + 1)
+                if (autoscale_list_has(peer->share.queues, queues))
+                        return true;
+        return false;
+}
+
+void sharing_take(const struct fleet *fleet, struct autoscale_reading *reading, usec_t now)
+{
+        const struct link *link = fleet->link;
+        const struct sharing *sharing = find(link, fleet);
+        struct crowd_count count = {0};
+
+        reading->peers_unread = sharing && !peering_is_known(sharing->peering);
+        reading->peers = sharing ? peering_peers(sharing->peering) : NULL;
+        if (link->crowd)
+                reading->others_known = link->framework->crowd->count(
+                        link->crowd, fleet->autoscale.served, now, is_told, (void *)reading->peers, &count);
+        reading->others_any = count.any;
+        reading->others = count.serving;
+        reading->others_idle = count.idle;
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/* Tells the other hosts of a group what this one takes of the need of their queues; see the header. */
+#include "io/peering.h"
+#include "io/asks.h"
+#include "io/clock.h"
+#include "model/rollout_script.h"
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PREFIX  "sqmgr:rollout:"
+#define SEEN    ":seen"
+#define THREADS ":threads:"
+/* From one reading to the next, for each of the hosts: all of them do it. */
+#define MEMBER_USEC (50 * USEC_PER_MSEC)
+/* After Redis was away each has yet to tell it anew, and to say first that it is there. */
+#define KEEP_USEC (90 * USEC_PER_SEC)
+
+struct peering {
+        struct redis *redis;
+        char *namespace;
+        char *group;
+        struct asks *asks;
+        char host[ROLLOUT_TEXT_MAX]; /* this one */
+        char **names;                /* owned: the hosts that are asked for */
+        size_t n_names;
+        bool known;
+        char error[256];     /* of the last reading */
+        uint64_t connection; /* redis_connection_count() when it was last asked */
+        usec_t keep_until;   /* who is silent still counts */
+        usec_t next_at;
+        struct peers peers;
+};
+
+enum { TAG_SHARE, TAG_MEMBERS, TAG_SHARES };
+
+static void names_clear(struct peering *peering)
+{
+        for (size_t i = 0; i < peering->n_names; i++)
+                free(peering->names[i]);
+        free(peering->names);
+        peering->names = NULL;
+        peering->n_names = 0;
+}
+
+struct peering *peering_free(struct peering *peering)
+{
+        if (!peering)
+                return NULL;
+        asks_free(peering->asks);
+        names_clear(peering);
+        peers_clear(&peering->peers);
+        free(peering->namespace);
+        free(peering->group);
+        free(peering);
+        return NULL;
+}
+
+/* Returns it, to be freed, or NULL where memory is short. */
+static char *key_of(const struct peering *peering, const char *suffix, const char *host)
+{
+        bool bare = peering->namespace[0] == '\0';
+        char *key;
+
+        return asprintf(&key, "%s%s" PREFIX "%s%s%s", peering->namespace, bare ? "" : ":", peering->group,
+                        suffix, host) < 0
+                       ? NULL
+                       : key;
+}
+
+static bool is_host(const struct peering *peering, const redisReply *name)
+{
+        return name->type == REDIS_REPLY_STRING && name->len > 0 && name->len < sizeof(peering->host) &&
+               !memchr(name->str, '\0', name->len) && strcmp(name->str, peering->host) != 0;
+}
+
+static int take_names(struct peering *peering, const redisReply *reply)
+{
+        size_t most = MIN(reply->elements, (size_t)ROLLOUT_HOSTS_MAX);
+
+        names_clear(peering);
+        peering->names = calloc(most + 1, sizeof(*peering->names));
+        if (!peering->names)
+                return -ENOMEM;
+        for (size_t i = 0; i < most; i++) {
+                if (!is_host(peering, reply->element[i]))
+                        continue;
+                char *name = strdup(reply->element[i]->str);
+
+                if (!name)
+                        return -ENOMEM;
+                peering->names[peering->n_names++] = name;
+        }
+        return 0;
+}
+
+static int ask_shares(struct peering *peering)
+{
+        size_t n = peering->n_names;
+        char **argv = calloc(n + 1, sizeof(*argv));
+        int r = argv ? 0 : -ENOMEM;
+
+        for (size_t i = 0; i < n && r == 0; i++)
+                if (!(argv[i + 1] = key_of(peering, THREADS, peering->names[i])))
+                        r = -ENOMEM;
+        if (r == 0) {
+                argv[0] = (char *)"MGET";
+                r = asks_add(peering->asks, peering->redis, TAG_SHARES, (int)n + 1, (const char *const *)argv,
+                             NULL);
+        }
+        for (size_t i = 0; argv && i < n; i++)
+                free(argv[i + 1]);
+        free(argv);
+        return r;
+}
+
+static void replace(struct peering *peering, struct peers *peers)
+{
+        peers_sort(peers);
+        if (clock_now(CLOCK_MONOTONIC) < peering->keep_until)
+                (void)peers_keep(peers, &peering->peers);
+        peers_clear(&peering->peers);
+        peering->peers = *peers;
+        peering->known = true;
+}
+
+static void take_members(struct peering *peering, const redisReply *reply)
+{
+        struct peers none = {0};
+
+        if (reply->type != REDIS_REPLY_ARRAY || take_names(peering, reply) < 0)
+                return;
+        peering->next_at = clock_now(CLOCK_MONOTONIC) + peering->n_names * MEMBER_USEC;
+        if (peering->n_names == 0)
+                replace(peering, &none);
+        else
+                (void)ask_shares(peering);
+}
+
+/* What is missing, or of a wrong type, is told as nothing. */
+static void take_shares(struct peering *peering, const redisReply *reply)
+{
+        struct peers peers = {0};
+
+        if (reply->type != REDIS_REPLY_ARRAY || reply->elements != peering->n_names)
+                return;
+        for (size_t i = 0; i < reply->elements; i++) {
+                const redisReply *share = reply->element[i];
+
+                if (share->type == REDIS_REPLY_STRING &&
+                    peers_add(&peers, peering->names[i], share->str, share->len) < 0) {
+                        peers_clear(&peers);
+                        return;
+                }
+        }
+        replace(peering, &peers);
+}
+
+static void on_reply(const redisReply *reply, size_t tag, void *userdata)
+{
+        struct peering *peering = userdata;
+        struct peers none = {0};
+
+        if (!reply)
+                return;
+        if (reply->type == REDIS_REPLY_ERROR) {
+                snprintf(peering->error, sizeof(peering->error), "%s", reply->str);
+                if (tag != TAG_SHARE)
+                        replace(peering, &none);
+        } else if (tag == TAG_MEMBERS) {
+                take_members(peering, reply);
+        } else if (tag == TAG_SHARES) {
+                take_shares(peering, reply);
+        }
+}
+
+static void on_done(void *userdata)
+{
+        names_clear(userdata);
+}
+
+int peering_new(struct redis *redis, const char *namespace, const char *group, struct peering **ret)
+{
+        static const struct asks_ops ops = {.reply = on_reply, .done = on_done};
+        struct peering *peering = calloc(1, sizeof(*peering));
+
+        if (!peering)
+                return -ENOMEM;
+        peering->redis = redis;
+        peering->namespace = strdup(namespace ?: "");
+        peering->group = strdup(group);
+        if (!peering->namespace || !peering->group || asks_new(&ops, peering, &peering->asks) < 0) {
+                peering_free(peering);
+                return -ENOMEM;
+        }
+        *ret = peering;
+        return 0;
+}
+
+const char *peering_group(const struct peering *peering)
+{
+        return peering->group;
+}
+
+static void tell(struct peering *peering, const struct peer_share *share, unsigned seconds)
+{
+        _cleanup_free_ char *key = key_of(peering, THREADS, peering->host);
+        char text[PEER_TEXT_MAX], expiry[16];
+        size_t length = peer_encode(share, text);
+
+        if (!key)
+                return;
+        snprintf(expiry, sizeof(expiry), "%u", seconds);
+        const char *argv[] = {"SET", key, text, "EX", expiry};
+        const size_t argvlen[] = {3, strlen(key), length, 2, strlen(expiry)};
+        (void)asks_add(peering->asks, peering->redis, TAG_SHARE, ELEMENTSOF(argv), argv, argvlen);
+}
+
+static void ask_members(struct peering *peering)
+{
+        _cleanup_free_ char *key = key_of(peering, SEEN, "");
+        char last[16];
+
+        snprintf(last, sizeof(last), "%d", ROLLOUT_HOSTS_MAX - 1);
+        const char *argv[] = {"ZRANGE", key, "0", last};
+        if (key)
+                (void)asks_add(peering->asks, peering->redis, TAG_MEMBERS, ELEMENTSOF(argv), argv, NULL);
+}
+
+void peering_look(struct peering *peering, const char *host, const struct peer_share *share, unsigned seconds,
+                  usec_t now)
+{
+        uint64_t connection = redis_connection_count(peering->redis);
+
+        if (redis_state(peering->redis) != REDIS_STATE_CONNECTED || asks_pending(peering->asks) > 0)
+                return;
+        if (connection != peering->connection)
+                peering->next_at = now;
+        if (connection != peering->connection && peering->connection != 0)
+                peering->keep_until = now + KEEP_USEC;
+        peering->connection = connection;
+        if (now >= peering->next_at)
+                peering->error[0] = '\0';
+        snprintf(peering->host, sizeof(peering->host), "%s", host);
+        if (share)
+                tell(peering, share, seconds);
+        if (now >= peering->next_at)
+                ask_members(peering);
+}
+
+bool peering_is_known(const struct peering *peering)
+{
+        return peering->known;
+}
+
+const struct peers *peering_peers(const struct peering *peering)
+{
+        return &peering->peers;
+}
+
+const char *peering_error(const struct peering *peering)
+{
+        return peering->error;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of how hosts tell each other what they take of a need (io/peering.h), with a real redis-server. */
+#include "io/clock.h"
+#include "io/peering.h"
+#include "redis_server.h"
+
+#define KEY "sqmgr:rollout:g"
+
+static struct redis *redis;
+static struct peering *here;
+
+static void setup(void)
+{
+        loop_start();
+        server_start(0, NULL, NULL);
+        server_wait();
+        redis = server_connect(SERVER_PATIENCE);
+        ck_assert_int_eq(peering_new(redis, NULL, "g", &here), 0);
+}
+
+static void teardown(void)
+{
+        here = peering_free(here);
+        redis = redis_free(redis);
+        loop_end();
+}
+
+static void look_as(struct peering *peering, const char *host, const struct peer_share *share)
+{
+        peering_look(peering, host, share, 60, clock_now(CLOCK_MONOTONIC));
+}
+
+static const struct peer_share mine = {.weight = 8, .busy = 1, .threads = 2, .queues = "default\0"};
+
+/* Has all hosts of the group read until the condition holds. */
+#define look_until(condition)                                                                                \
+        do {                                                                                                 \
+                while (!(condition)) {                                                                       \
+                        look_as(here, "here", &mine);                                                        \
+                        ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);                        \
+                }                                                                                            \
+        } while (0)
+
+static const struct peer *find(const char *host)
+{
+        return peers_find(peering_peers(here), host);
+}
+
+static void be_there(const char *host)
+{
+        server_do("ZADD " KEY ":seen 1 %s", host);
+}
+
+static void put(const char *host, const char *text, size_t len)
+{
+        char key[128];
+
+        be_there(host);
+        snprintf(key, sizeof(key), KEY ":threads:%s", host);
+        server_set(key, text, len);
+}
+#define PUT(host, text) put(host, text, sizeof(text) - 1)
+
+static long long number(const char *question)
+{
+        redisContext *context = redisConnectUnix(server_socket);
+        redisReply *reply = redisCommand(context, question);
+
+        ck_assert_ptr_nonnull(reply);
+        long long n = reply->integer;
+        freeReplyObject(reply);
+        redisFree(context);
+        return n;
+}
+
+START_TEST(each_reads_what_the_others_tell)
+{
+        struct peering *there;
+
+        be_there("here");
+        be_there("there");
+        ck_assert_int_eq(peering_new(redis, NULL, "g", &there), 0);
+        ck_assert(!peering_is_known(here));
+        look_as(there, "there", &(struct peer_share){.weight = 3, .threads = 15, .queues = "mail\0"});
+        look_until(find("there"));
+        ck_assert_str_eq(peering_error(here), "");
+        ck_assert_uint_eq(peering_peers(here)->n, 1);
+        ck_assert_uint_eq(find("there")->share.weight, 3);
+        ck_assert_uint_eq(find("there")->share.threads, 15);
+        ck_assert_str_eq(find("there")->share.queues, "mail");
+        while (!peers_find(peering_peers(there), "here")) {
+                look_as(there, "there", NULL);
+                ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
+        }
+        /* All of it expires by itself. */
+        long long left = number("TTL " KEY ":threads:here");
+        ck_assert_int_gt(left, 0);
+        ck_assert_int_le(left, 60);
+        peering_free(there);
+}
+END_TEST
+
+START_TEST(one_alone_and_one_without_a_name_of_its_own_write_no_more_than_they_may)
+{
+        ck_assert(!peering_is_known(here));
+        look_as(here, "here", NULL);
+        run_until(peering_is_known(here));
+        ck_assert_uint_eq(peering_peers(here)->n, 0);
+        ck_assert_int_eq(number("DBSIZE"), 0);
+        be_there("here");
+        look_until(number("EXISTS " KEY ":threads:here") == 1);
+        ck_assert_uint_eq(peering_peers(here)->n, 0);
+}
+END_TEST
+
+START_TEST(a_namespace_stands_in_front)
+{
+        struct peering *named;
+
+        ck_assert_int_eq(peering_new(redis, "space", "g", &named), 0);
+        look_as(named, "here", &mine);
+        run_until(peering_is_known(named));
+        ck_assert_int_eq(number("EXISTS space:" KEY ":threads:here"), 1);
+        ck_assert_int_eq(number("DBSIZE"), 1);
+        peering_free(named);
+}
+END_TEST
+
+START_TEST(garbage_beside_a_share_hides_nothing)
+{
+        static char large[PEER_TEXT_MAX + 100];
+
+        memset(large, 'a', sizeof(large));
+        PUT("binary", "\xff\0\n\x1b[31m");
+        PUT("empty", "");
+        PUT("negative", "1 -8 1 2 0\0default\0");
+        PUT("newer", "2 8 1 2 0\0default\0");
+        put("large", large, sizeof(large));
+        be_there("hash");
+        server_do("HSET " KEY ":threads:hash a b");
+        be_there("silent");
+        server_do("EVAL %s 0", "redis.call('ZADD', '" KEY ":seen', 1, 'a\\0b', 1, '', 1, ('a'):rep(300))");
+        PUT("there", "1 8 1 2 0\0default\0");
+        look_until(find("there"));
+        ck_assert_uint_eq(peering_peers(here)->n, 1);
+        ck_assert_str_eq(peering_error(here), "");
+}
+END_TEST
+
+START_TEST(of_a_flood_of_hosts_so_many_are_read_and_rarely)
+{
+        server_do("EVAL %s 0", "for i = 1, 3000 do redis.call('ZADD', '" KEY ":seen', i, 'h' .. i) end "
+                               "for i = 1, 3000 do redis.call('SET', '" KEY ":threads:h' .. i, "
+                               "'1 8 1 2 0\\0default\\0') end");
+        look_until(find("h1"));
+        ck_assert_uint_eq(peering_peers(here)->n, 1024);
+        /* 50 ms for each. */
+        server_do("DEL " KEY ":threads:h1");
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+        for (unsigned i = 0; i < 10; i++) {
+                peering_look(here, "here", NULL, 60, now + i * 4 * USEC_PER_SEC);
+                ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
+        }
+        ck_assert_ptr_nonnull(find("h1"));
+        peering_look(here, "here", NULL, 60, now + 52 * USEC_PER_SEC);
+        run_until(!find("h1"));
+        ck_assert_uint_eq(peering_peers(here)->n, 1023);
+}
+END_TEST
+
+START_TEST(what_redis_refuses_is_told_and_known)
+{
+        PUT("there", "1 8 1 2 0\0default\0");
+        look_until(find("there"));
+        server_do("DEL " KEY ":seen");
+        server_do("SET " KEY ":seen x");
+        look_until(!find("there"));
+        ck_assert_ptr_nonnull(strstr(peering_error(here), "WRONGTYPE"));
+        ck_assert(peering_is_known(here));
+        server_do("DEL " KEY ":seen");
+        be_there("there");
+        look_until(find("there"));
+        ck_assert_str_eq(peering_error(here), "");
+}
+END_TEST
+
+/* Who has come back to Redis and has not told of itself yet is no host less. */
+START_TEST(after_redis_was_away_those_that_are_silent_are_kept_for_a_while)
+{
+        PUT("there", "1 8 1 2 0\0default\0");
+        look_until(find("there"));
+        server_kill();
+        run_until(redis_state(redis) == REDIS_STATE_DOWN);
+        look_as(here, "here", &mine);
+        ck_assert_ptr_nonnull(find("there"));
+        server_start(0, NULL, NULL);
+        server_wait();
+        PUT("other", "1 3 1 2 0\0default\0");
+        run_until(redis_state(redis) == REDIS_STATE_CONNECTED);
+        look_until(find("other"));
+        ck_assert_ptr_nonnull(find("there"));
+        ck_assert_uint_eq(peering_peers(here)->n, 2);
+        peering_look(here, "here", NULL, 60, clock_now(CLOCK_MONOTONIC));
+        ck_assert_ptr_nonnull(find("there"));
+}
+END_TEST
+
+START_TEST(freed_with_questions_under_way_it_hears_of_none)
+{
+        PUT("there", "1 8 1 2 0\0default\0");
+        look_as(here, "here", &mine);
+        here = peering_free(here);
+        run_until(number("EXISTS " KEY ":threads:here") == 1);
+        ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
+}
+END_TEST
+
+int main(void)
+{
+        if (server_is_missing())
+                return 77;
+        Suite *suite = suite_create("peering");
+        TCase *cases = tcase_create("peering");
+
+        tcase_set_timeout(cases, 60);
+        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove);
+        tcase_add_checked_fixture(cases, setup, teardown);
+        tcase_add_test(cases, each_reads_what_the_others_tell);
+        tcase_add_test(cases, one_alone_and_one_without_a_name_of_its_own_write_no_more_than_they_may);
+        tcase_add_test(cases, a_namespace_stands_in_front);
+        tcase_add_test(cases, garbage_beside_a_share_hides_nothing);
+        tcase_add_test(cases, of_a_flood_of_hosts_so_many_are_read_and_rarely);
+        tcase_add_test(cases, what_redis_refuses_is_told_and_known);
+        tcase_add_test(cases, after_redis_was_away_those_that_are_silent_are_kept_for_a_while);
+        tcase_add_test(cases, freed_with_questions_under_way_it_hears_of_none);
+        suite_add_tcase(suite, cases);
+        return unit_main(suite);
+}
