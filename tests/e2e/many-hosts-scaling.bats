@@ -1,0 +1,132 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Hosts of a group whose counts follow one queue take a share of what it needs each: real Sidekiqs. With SQMGR_LONG=1:
+# three of them with a Sidekiq of nobody's beside them, and one that falls silent.
+# seconds: 40
+# promises: P1
+# shellcheck disable=SC2034,SC2154
+load helpers
+load many-hosts
+
+setup_file() { needs_host_names; }
+
+workers=1
+threads=5
+fleet_lines='active_process_max = 10
+latency_target = 30s
+scale_down_after = 10min'
+
+tells() { fleet_is ".scaling.arithmetic | any(contains(\"$1\"))"; } # TEXT
+tells_of() { tells "of $1 hosts that scale by these queues"; } # HOSTS
+wants_more() { fleet_is '.target > 1'; }
+
+# What a job takes, as Sidekiq's own metrics have it from 7.0 on: whichever is installed, it is known at once.
+tell_service() { # SECONDS
+        local minute
+        for minute in {-1..9}; do
+                redis hset "$(date -u -d "$minute minutes" '+j|%Y%m%d|%-H:%-M')" 'Noted|ms' "$(($1 * 100000))" 'Noted|p' 100
+        done
+}
+burst() { # COUNT SECONDS
+        ruby -r "$e2e/many-hosts-app.rb" -e 'n, seconds = ARGV.map(&:to_i)
+                Sidekiq::Client.push_bulk("class" => "Noted", "args" => [[seconds]] * n)' "$@"
+}
+
+start_sharing() {
+        tell_service 1
+        start_hosts
+        for host in $hosts; do
+                wait_until 30 on "$host" tells_of "$(wc -w <<<"$hosts")"
+        done
+}
+
+# Notes the workers that there shall be on all hosts, and the threads that all need, as the one says that needs most.
+sample() {
+        local host
+        for host in $hosts; do
+                on "$host" fleet '"target \(.target)"'
+                on "$host" fleet '.scaling.arithmetic[]' | sed -n 's/^needed: \(.*\), less what.*/need \1/p'
+        done | awk '$1 == "target" { workers += $2 }
+                $1 == "need" { for (i = 2; i <= NF; i++) if ($i + 0 > need) need = $i + 0 }
+                END { print workers + 0, need + 0 }' >>samples
+}
+
+# What is needed is never exceeded by more than what each host rounds up.
+stays_within_the_need() {
+        awk -v threads=$threads -v hosts="$(wc -w <<<"$hosts")" '
+                $1 > workers { workers = $1 }
+                $2 > need { need = $2 }
+                END {
+                        most = need / (0.95 * threads) + hosts
+                        print workers " workers at most, for " need " threads"
+                        exit !(workers > hosts && workers <= most)
+                }' samples
+}
+
+none_run_twice() { # COUNT of jobs
+        wait_until 90 has_done "$1"
+        [ "$(awk '{ n[$1 " " $2]++ } END { for (job in n) bad += n[job] != 1; print bad + 0 }' ledger)" = 0 ]
+}
+has_done() { [ "$(count_of "done")" = "$1" ]; }
+
+@test "scaling on two hosts of a group: of a burst each takes its share, and says so" {
+        hosts='h1 h2'
+        start_redis
+        start_sharing
+        burst 600 1
+        for host in $hosts; do
+                until on "$host" wants_more; do
+                        [ $SECONDS -lt 200 ]
+                        sample
+                done
+        done
+        for _ in {1..10}; do
+                sample
+                sleep 0.5
+        done
+        stays_within_the_need >&3
+        [[ $(on h1 sqmgrctl why default) == *'of 2 hosts that scale by these queues'* ]]
+        none_run_twice 600
+}
+
+@test "scaling on three hosts of a group: beside a Sidekiq of nobody's, and with one that falls silent" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes three minutes'
+        hosts='h1 h2 h3'
+        export LEDGER=$folder/ledger
+        start_redis
+        # It is counted as each sqmgr starts.
+        launch unmanaged sidekiq -r "$e2e/many-hosts-app.rb" -c 5
+        unmanaged=$!
+        wait_until 40 redis_has processes
+        start_sharing
+        for host in $hosts; do
+                wait_until 90 on "$host" tells '1 process of nobody here serves them, too'
+        done
+        tell_service 1
+        burst 900 1
+        for host in $hosts; do
+                until on "$host" wants_more; do
+                        [ $SECONDS -lt 400 ]
+                        sample
+                done
+        done
+        for _ in {1..20}; do
+                sample
+                sleep 0.5
+        done
+        stays_within_the_need >&3
+        none_run_twice 900
+        alive "$unmanaged"
+
+        # Its workers go on, as those of nobody.
+        kill_host h3
+        for host in h1 h2; do
+                wait_until 90 on "$host" tells_of 2
+                wait_until 90 on "$host" fleet_is '.scaling.arithmetic | any(test("; [2-9] processes of nobody here serve them, too"))'
+        done
+        start_host h3
+        for host in $hosts; do
+                wait_until 30 on "$host" tells_of 3
+                wait_until 90 on "$host" tells '1 process of nobody here serves them, too'
+        done
+}
