@@ -13,7 +13,7 @@
 #define SEEN    ":seen"
 #define THREADS ":threads:"
 /* From one reading to the next, for each of the hosts: all of them do it. */
-#define MEMBER_USEC (50 * USEC_PER_MSEC)
+#define MEMBER_USEC (100 * USEC_PER_MSEC)
 /* After Redis was away each has yet to tell it anew, and to say first that it is there. */
 #define KEEP_USEC (90 * USEC_PER_SEC)
 

@@ -464,6 +464,28 @@ START_TEST(of_a_host_that_does_not_scale_by_all_of_them_what_is_idle_is_subtract
 }
 END_TEST
 
+START_TEST(what_a_forger_tells_of_hosts_stays_within_the_limits)
+{
+        struct peer_share none = {.weight = PEER_WEIGHT_MAX, .queues = "default\0"};
+        struct peer_share all = {
+                .weight = 1, .busy = PEER_THREADS_MAX, .threads = PEER_THREADS_MAX, .queues = "default\0"};
+        struct peer_share idle = {.idle = PEER_THREADS_MAX, .queues = "default\0"};
+
+        begin();
+        look_beside(&none, 4000);
+        ck_assert_uint_eq(autoscale_wanted(t.fleet), 2);
+        look_beside(&idle, 4000);
+        ck_assert_uint_eq(autoscale_wanted(t.fleet), 2);
+        look_beside(&all, 0);
+        ck_assert_uint_le(autoscale_wanted(t.fleet), 8);
+        for (unsigned i = 0; i < 60; i++) {
+                test_tick(&t, 1);
+                look_beside(&all, 0);
+                ck_assert_uint_le(autoscale_wanted(t.fleet), 8);
+        }
+}
+END_TEST
+
 START_TEST(until_the_other_hosts_are_read_the_count_is_kept)
 {
         struct autoscale_reading reading = {.service = USEC_PER_SEC, .peers_unread = true};
@@ -600,6 +622,7 @@ int main(void)
         tcase_add_test(cases, of_a_need_that_two_fleets_follow_each_takes_its_share);
         tcase_add_test(cases, of_a_need_that_two_hosts_follow_each_takes_its_share);
         tcase_add_test(cases, of_a_host_that_does_not_scale_by_all_of_them_what_is_idle_is_subtracted);
+        tcase_add_test(cases, what_a_forger_tells_of_hosts_stays_within_the_limits);
         tcase_add_test(cases, until_the_other_hosts_are_read_the_count_is_kept);
         tcase_add_test(cases, a_host_tells_of_those_that_follow_the_need_and_of_what_it_has_idle);
         tcase_add_test(cases, what_keeps_targets_from_being_kept_is_told);

@@ -177,10 +177,10 @@ static void take_process(struct crowd *crowd, const redisReply *reply, size_t ho
                 return;
         }
         memcpy(queues, names, length);
-        list[crowd->now.n++] =
-                (struct other){.host = TAKE_PTR(crowd->now.hosts[host]),
-                               .queues = queues,
-                               .idle = threads > heartbeat.busy ? threads - heartbeat.busy : 0};
+        struct other *other = &list[crowd->now.n++];
+        other->host = TAKE_PTR(crowd->now.hosts[host]);
+        other->queues = queues;
+        other->idle = threads > heartbeat.busy ? threads - heartbeat.busy : 0;
 }
 
 static void on_reply(const redisReply *reply, size_t tag, void *userdata)
