@@ -26,7 +26,8 @@ struct peering {
         char **names;                /* owned: the hosts that are asked for */
         size_t n_names;
         bool known;
-        char error[256];     /* of the last reading */
+        bool reads, refused; /* this time */
+        char error[256];     /* of the last reading, or of what was told since */
         uint64_t connection; /* redis_connection_count() when it was last asked */
         usec_t keep_until;   /* who is silent still counts */
         usec_t next_at;
@@ -166,6 +167,7 @@ static void on_reply(const redisReply *reply, size_t tag, void *userdata)
                 return;
         if (reply->type == REDIS_REPLY_ERROR) {
                 snprintf(peering->error, sizeof(peering->error), "%s", reply->str);
+                peering->refused = true;
                 if (tag != TAG_SHARE)
                         replace(peering, &none);
         } else if (tag == TAG_MEMBERS) {
@@ -177,7 +179,11 @@ static void on_reply(const redisReply *reply, size_t tag, void *userdata)
 
 static void on_done(void *userdata)
 {
-        names_clear(userdata);
+        struct peering *peering = userdata;
+
+        names_clear(peering);
+        if (peering->reads && !peering->refused)
+                peering->error[0] = '\0';
 }
 
 int peering_new(struct redis *redis, const char *namespace, const char *group, struct peering **ret)
@@ -240,12 +246,12 @@ void peering_look(struct peering *peering, const char *host, const struct peer_s
         if (connection != peering->connection && peering->connection != 0)
                 peering->keep_until = now + KEEP_USEC;
         peering->connection = connection;
-        if (now >= peering->next_at)
-                peering->error[0] = '\0';
+        peering->reads = now >= peering->next_at;
+        peering->refused = false;
         snprintf(peering->host, sizeof(peering->host), "%s", host);
         if (share)
                 tell(peering, share, seconds);
-        if (now >= peering->next_at)
+        if (peering->reads)
                 ask_members(peering);
 }
 

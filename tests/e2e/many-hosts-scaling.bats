@@ -51,13 +51,13 @@ sample() {
                 END { print workers + 0, need + 0 }' >>samples
 }
 
-# What is needed is never exceeded by more than what each host rounds up.
+# What is needed is never exceeded by more than what each host rounds up, and what was seen between two samples.
 stays_within_the_need() {
         awk -v threads=$threads -v hosts="$(wc -w <<<"$hosts")" '
                 $1 > workers { workers = $1 }
                 $2 > need { need = $2 }
                 END {
-                        most = need / (0.95 * threads) + hosts
+                        most = 1.1 * need / (0.95 * threads) + hosts
                         print workers " workers at most, for " need " threads"
                         exit !(workers > hosts && workers <= most)
                 }' samples

@@ -68,8 +68,7 @@ static bool is_elsewhere(const char *host, const char *queues _unused_, void *us
         return strcmp(host, userdata) != 0;
 }
 
-/* What no host tells of itself the others would take for its own: it tells of its processes of nobody, too.
- */
+/* Of each process of this host that serves its queues the others know by what it tells: of nobody's, too. */
 static double count_idle_here(const struct fleet *fleet, usec_t now)
 {
         const struct link *link = fleet->link;
