@@ -1,0 +1,31 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# What a job takes is read from the metrics that Sidekiq itself writes, from 7.0 on: once a minute has passed, whoever
+# asks why a fleet has its count is told so.
+# seconds: 50
+# promises: none
+load helpers
+
+metrics_written() { [ -n "$(redis --scan --pattern 'j|*')" ]; }
+told_by_metrics() { sqmgrctl why default | grep -F ', by the metrics of Sidekiq'; }
+
+@test "job times: the metrics of a real Sidekiq tell what its jobs take" {
+        major=$(ruby -r sidekiq -e 'puts Sidekiq::VERSION[/\d+/]')
+        [ "$major" -ge 7 ] || skip 'Sidekiq before 7 writes no metrics of jobs'
+        start_redis
+        configure <<END
+command = $(sidekiq_command 5)
+active_process_count = 1
+active_process_max = 2
+latency_target = 30s
+END
+        start_sqmgr
+        wait_until 40 ready 1
+        enqueue 15 Sleep 2
+        wait_until 30 has_done 15
+        wait_until 30 metrics_written
+        # Those of a minute are read when it is over.
+        wait_until 70 told_by_metrics
+        run -0 told_by_metrics
+        [[ $output =~ 'a job takes 2'(\.[0-9])?'s, by the metrics of Sidekiq' ]]
+}
