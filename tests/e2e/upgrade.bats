@@ -3,7 +3,7 @@
 # From the build before to this one, under load: in the place of the running one, and after its death. The same
 # workers, no job lost or run twice, and all orders and rollouts go on.
 # With SQMGR_LONG=1 each is done many times over.
-# seconds: 205
+# seconds: 215
 # promises: P1 P4
 # shellcheck disable=SC2030,SC2031,SC2034
 load helpers
@@ -407,4 +407,46 @@ END
         program=$folder/bin/sqmgr start_host h1
         wait_until 30 on h1 ready 2
         [ "$(on h1 worker_pids)" = "$were" ]
+}
+
+wait_in_queue() { # COUNT: jobs that the stubs do not take
+        redis eval "for i = 1, $1 do redis.call('lpush', 'queue:default', ARGV[1]) end" 0 \
+                "{\"class\":\"Mail\",\"enqueued_at\":$(date +%s)}"
+}
+
+@test "upgrade: a count that follows its queues, begun by the new one, is kept over its re-exec and its death; back is refused meanwhile" {
+        needs_the_build_before
+        start_redis
+        configure <<END
+command = $(stub_command)
+active_process_count = 1
+END
+        start_old
+        wait_until 20 ready 1
+        were=$(processes)
+        sed -i 's/^active_process_count = .*/&\nactive_process_max = 3\nlatency_target = 5s/' sqmgr.ini
+        upgrade_by_reexec
+        [ "$(processes)" = "$were" ]
+        # All that they can run is taken.
+        echo 5 >steer/busy
+        wait_until 20 fleet_is '.workers[0].busy == 5'
+        wait_in_queue 500
+        wait_until 60 fleet_is '.target == 3 and .active == 3'
+        # From now on nothing but the state says that there are to be three.
+        redis del queue:default
+        were=$(processes)
+        for way in reexec death; do
+                "upgrade_by_$way"
+                fleet_is '.target == 3'
+                wait_until 20 ready 3
+                [ "$(processes)" = "$were" ]
+        done
+        fleet_is '.target == 3'
+
+        sed -i '/^active_process_max/d; /^latency_target/d' sqmgr.ini
+        install_program "$before/main/sqmgr"
+        run -1 sqmgrctl reexec
+        [[ $output == *"'$folder/state' was written by a later version of sqmgr"* ]]
+        [ "$(processes)" = "$were" ]
+        fleet_is '.target == 3'
 }
