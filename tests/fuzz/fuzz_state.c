@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The bytes of a state file, and the world that goes on with what they tell. The first byte says whether they
- * come as they are, or behind a header that fits them. */
+ * come as they are, or behind a header that fits them, and of which version that is. */
 #include "base/hash.h"
 #include "frameworks/sidekiq/format.h"
 #include "fuzz.h"
@@ -14,6 +14,7 @@
 #define MAGIC       "sqmgr.st"
 #define HEADER      (sizeof(MAGIC) - 1 + 4 + 8 + 8)
 #define AS_THEY_ARE 0xff
+#define VERSIONS    7
 
 static char names[][8] = {"web", "mail"};
 static struct fleet_settings fleet_settings[2];
@@ -28,13 +29,13 @@ static struct state *unpack(const uint8_t *bytes, size_t size)
 }
 
 /* A header in front, of the length and the checksum that they have. */
-static struct state *unpack_payload(const uint8_t *payload, size_t size)
+static struct state *unpack_payload(uint8_t version, const uint8_t *payload, size_t size)
 {
         uint8_t *bytes = malloc(HEADER + size);
 
         fuzz_check(bytes);
         uint8_t *at = mempcpy(bytes, MAGIC, sizeof(MAGIC) - 1);
-        record_put_bytes(at, 4, 1);
+        record_put_bytes(at, 4, version);
         record_put_bytes(at + 4, 8, size);
         if (size > 0)
                 memcpy(bytes + HEADER, payload, size);
@@ -100,9 +101,9 @@ static void go_on(const struct state *state)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct input input = {data, size};
-        bool as_they_are = size == 0 || input_byte(&input) == AS_THEY_ARE;
-        struct state *state =
-                as_they_are ? unpack(input.at, input.left) : unpack_payload(input.at, input.left);
+        uint8_t kind = size == 0 ? AS_THEY_ARE : input_byte(&input);
+        struct state *state = kind == AS_THEY_ARE ? unpack(input.at, input.left)
+                                                  : unpack_payload(1 + kind % VERSIONS, input.at, input.left);
 
         if (state)
                 go_on(state);
