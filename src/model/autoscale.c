@@ -450,8 +450,10 @@ static void service_line(const struct autoscale *autoscale, char *text)
         else
                 n = snprintf(text, AUTOSCALE_TEXT_MAX, "what a job takes is not known");
         if (autoscale->concurrency > 0)
-                snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n,
-                         "; a worker runs %u at once, and takes %s to boot", autoscale->concurrency,
+                n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, "; a worker runs %u at once",
+                              autoscale->concurrency);
+        if (autoscale->concurrency > 0 && autoscale->boot > 0)
+                snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, ", and takes %s to boot",
                          format_duration(autoscale->boot, boot, sizeof(boot)));
 }
 

@@ -158,6 +158,32 @@ START_TEST(what_took_longer_than_boots_may_is_no_boot)
 }
 END_TEST
 
+static const char *line_of(const char *word)
+{
+        static char text[AUTOSCALE_TEXT_MAX];
+
+        for (size_t i = 0; autoscale_line(t.fleet, i, text); i++)
+                if (strstr(text, word))
+                        return text;
+        return NULL;
+}
+
+START_TEST(a_boot_that_is_not_known_is_not_told)
+{
+        begin();
+        ck_assert_pstr_eq(
+                line_of("a worker runs"),
+                "a job takes 1s, by the metrics of Sidekiq; a worker runs 5 at once, and takes 3s to boot");
+        /* All were adopted, and nobody saw them boot. */
+        t.fleet->autoscale.boot = 0;
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                t.fleet->workers[i]->active_at = t.fleet->workers[i]->spawned_at + USEC_PER_HOUR;
+        (void)look(0, 0);
+        ck_assert_pstr_eq(line_of("a worker runs"),
+                          "a job takes 1s, by the metrics of Sidekiq; a worker runs 5 at once");
+}
+END_TEST
+
 START_TEST(of_a_fleet_that_is_to_take_no_jobs_nothing_old_is_told)
 {
         const char *remedy;
@@ -611,6 +637,7 @@ int main(void)
         tcase_add_test(cases, the_calm_takes_it_back_one_by_one);
         tcase_add_test(cases, rare_looks_take_it_back_too);
         tcase_add_test(cases, what_took_longer_than_boots_may_is_no_boot);
+        tcase_add_test(cases, a_boot_that_is_not_known_is_not_told);
         tcase_add_test(cases, of_a_fleet_that_is_to_take_no_jobs_nothing_old_is_told);
         tcase_add_test(cases, the_idlest_leaves_first);
         tcase_add_test(cases, a_restart_and_a_redis_that_is_away_keep_the_count);
