@@ -81,6 +81,7 @@ END
         sqmgrctl metrics >text
         # A leak takes hours to be known.
         echo 'sqmgr_fleet_memory_growth_times{fleet="default"} 4' >>text
+        echo 'sqmgr_fleet_memory_growth_bytes_per_second{fleet="default"} 9' >>text
         if command -v sqmgr-web >/dev/null; then
                 launch web sqmgr-web -s "$SQMGR_SOCKET" -l "unix:$folder/web.sock"
                 wait_until 20 told_by_web sqmgr_web_instance_up
