@@ -133,7 +133,7 @@ START_TEST(no_foreign_text_becomes_markup)
                 "%s%n%%",
                 "/><img src=x onerror=y>",
         };
-        static const char *const goldens[] = {"status", "status-troubled"};
+        static const char *const goldens[] = {"status", "status-troubled", "status-scaled"};
 
         for (size_t g = 0; g < ELEMENTSOF(goldens); g++)
                 for (int part = PAGE_WHOLE; part <= PAGE_LIVE; part++) {
