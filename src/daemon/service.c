@@ -47,11 +47,27 @@ static void on_control_jobs(void *userdata, struct call *call, struct fleet *con
         jobs_calls_add(&service->jobs_calls, call, fleets, n_fleets, clock_now(CLOCK_MONOTONIC));
 }
 
-static void on_control_doctor(void *userdata, struct call *call)
+void service_diagnose(struct call *call, void *userdata)
 {
         const struct service *service = userdata;
 
         doctor_request(service->keeper, &service->readers, service->groups, call);
+}
+
+/* How often those who may only look ask is not to be felt by Redis: they are told of what was read last. */
+static void on_control_doctor(void *userdata, struct call *call)
+{
+        struct service *service = userdata;
+        const struct world *world = service->keeper->crew->world;
+        bool scales = false;
+
+        for (size_t i = 0; i < world->n_fleets; i++)
+                scales |= fleet_scales(world->fleets[i]);
+        if (scales && !call_is_view(call))
+                queue_calls_add(&service->queue_calls, call, QUEUE_QUESTION_DOCTOR,
+                                clock_now(CLOCK_MONOTONIC));
+        else
+                service_diagnose(call, service);
 }
 
 static size_t on_control_redis(void *userdata, struct status_redis *entries, size_t max)

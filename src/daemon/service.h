@@ -29,4 +29,6 @@ struct service {
 int service_start(struct service *service, const struct handover *handover);
 /* Once the workers are adopted: goes on with the connections of the image before. */
 void service_continue(struct service *service, const struct handover *handover);
+/* For queue_calls: userdata is the service. */
+void service_diagnose(struct call *call, void *userdata);
 void service_end(struct service *service);

@@ -342,6 +342,8 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         supervisor->service.reexec = &supervisor->reexec;
         supervisor->service.groups = &supervisor->groups;
         supervisor->service.queue_calls.reading = &supervisor->queue_reading;
+        supervisor->service.queue_calls.diagnose = service_diagnose;
+        supervisor->service.queue_calls.userdata = &supervisor->service;
 }
 
 /* As it was installed; of one that was not, as it stands among its sources. NULL: memory is short. */

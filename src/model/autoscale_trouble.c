@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What a heartbeat does not see of short jobs is taken by then. */
+#define IDLE_USEC USEC_PER_MIN
+
 struct trouble {
         const struct fleet *fleet;
         char *text; /* AUTOSCALE_TEXT_MAX bytes */
@@ -114,6 +117,29 @@ static void find_bound(struct trouble *trouble)
         }
 }
 
+/* They say that they take from it, and have not, though they could. */
+static void find_idle(struct trouble *trouble)
+{
+        const struct autoscale *autoscale = &trouble->fleet->autoscale;
+        const struct queues *queues = autoscale->read_at != 0 ? autoscale->queues : NULL;
+        char name[80], age[FORMAT_MAX];
+
+        for (size_t i = 0; queues && i < queues->n && !trouble->found; i++) {
+                const struct queue *queue = &queues->list[i];
+                usec_t wanted = autoscale_target(trouble->fleet, queue->name);
+
+                if (wanted == 0 || queue->paused || queue->size == 0 || !queue->latency_known ||
+                    queue->latency < MAX(wanted, IDLE_USEC) || autoscale->busy > 0 ||
+                    autoscale->threads <= 0 || !take(trouble))
+                        continue;
+                snprintf(trouble->text, AUTOSCALE_TEXT_MAX,
+                         "a job has waited in queue '%s' for %s, and none of %.0f threads runs a job",
+                         shown(queue->name, name), format_duration(queue->latency, age, sizeof(age)),
+                         autoscale->threads);
+                trouble->remedy = "see in the workers' log why they take none, and 'sqmgrctl restart' them";
+        }
+}
+
 bool autoscale_trouble(const struct fleet *fleet, size_t i, usec_t now, char text[static AUTOSCALE_TEXT_MAX],
                        const char **ret_remedy)
 {
@@ -125,6 +151,7 @@ bool autoscale_trouble(const struct fleet *fleet, size_t i, usec_t now, char tex
         find_short(&trouble);
         find_long_job(&trouble, now);
         find_bound(&trouble);
+        find_idle(&trouble);
         *ret_remedy = trouble.remedy;
         return trouble.found;
 }

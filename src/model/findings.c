@@ -2,6 +2,7 @@
 /* Judges the surroundings. */
 #include "model/findings.h"
 #include "base/parse.h"
+#include "base/printable.h"
 #include "model/autoscale.h"
 #include "model/relief.h"
 #include "model/template.h"
@@ -9,6 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Whoever has just begun takes from it by then. */
+#define UNSERVED_USEC USEC_PER_MIN
+/* So many queues are told of. */
+#define UNSERVED_MAX 10
 /* A doubt of the time is told of for so long. */
 #define DOUBT_USEC USEC_PER_HOUR
 
@@ -200,6 +205,64 @@ static void check_readers(struct findings *findings, const struct doctor_machine
         else
                 add(findings, FINDING_OK, about, NULL,
                     "root and sqmgr's own user alone may look on '%s', and give no order there", path);
+}
+
+/* Which queues its workers take from is known, and all of them are. */
+static bool tells_served(const struct fleet *fleet)
+{
+        size_t n = 0;
+
+        for (const char *name = fleet->autoscale.served; name && *name != '\0'; name += strlen(name) + 1)
+                n++;
+        return fleet->autoscale.served ? n < AUTOSCALE_SERVED_MAX : fleet_target(fleet) == 0;
+}
+
+static bool is_served(const struct doctor_queues *facts, const char *queue)
+{
+        for (size_t i = 0; i < facts->world->n_fleets; i++) {
+                const struct fleet *fleet = facts->world->fleets[i];
+
+                if (fleet->link == facts->link &&
+                    (!tells_served(fleet) || autoscale_list_has(fleet->autoscale.served, queue)))
+                        return true;
+        }
+        return facts->others_serve(queue, facts->userdata);
+}
+
+static void check_unserved(struct findings *findings, const struct queue *queue)
+{
+        char name[80], age[FORMAT_MAX];
+
+        snprintf(name, sizeof(name), "%.79s", queue->name);
+        printable_replace(name, strlen(name), false);
+        add(findings, FINDING_WARNING, "queues", "have workers take from it (-q), or see who puts jobs there",
+            "%llu job%s wait%s in queue '%s', the oldest for %s, and no worker takes from it",
+            (unsigned long long)queue->size, queue->size == 1 ? "" : "s", queue->size == 1 ? "s" : "", name,
+            format_duration(queue->latency, age, sizeof(age)));
+}
+
+/* Else nobody looks at what the fleets serve. */
+static bool follows_queues(const struct doctor_queues *facts)
+{
+        for (size_t i = 0; i < facts->world->n_fleets; i++)
+                if (facts->world->fleets[i]->link == facts->link && fleet_scales(facts->world->fleets[i]))
+                        return true;
+        return false;
+}
+
+void doctor_queues(struct findings *findings, const struct doctor_queues *facts)
+{
+        size_t told = 0;
+
+        for (size_t i = 0; follows_queues(facts) && i < facts->queues->n && told < UNSERVED_MAX; i++) {
+                const struct queue *queue = &facts->queues->list[i];
+
+                if (queue->paused || queue->size == 0 || !queue->latency_known ||
+                    queue->latency < UNSERVED_USEC || is_served(facts, queue->name))
+                        continue;
+                check_unserved(findings, queue);
+                told++;
+        }
 }
 
 static void check_pressure(struct findings *findings, const struct doctor_machine *machine,

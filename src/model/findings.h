@@ -39,6 +39,18 @@ struct doctor_redis {
 };
 void doctor_redis(struct findings *findings, const struct doctor_redis *redis);
 
+/* What was read of the queues of one Redis of which fleets' counts follow queues. */
+struct doctor_queues {
+        const struct world *world;
+        const struct link *link; /* theirs */
+        const struct queues *queues;
+        /* Takes a process from it that is of none of our fleets? True, too, where that is not known. */
+        bool (*others_serve)(const char *queue, void *userdata);
+        void *userdata;
+};
+/* Tells of jobs that wait where nobody takes them. */
+void doctor_queues(struct findings *findings, const struct doctor_queues *facts);
+
 struct doctor_machine {
         bool is_root;
         bool has_redis; /* one runs on this machine */

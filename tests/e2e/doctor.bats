@@ -82,3 +82,22 @@ start_fleet() { # LINE...
         [ "$(sqmgrctl events --json | jq -rs '[.[] | select(.event == "stop-timeout-short")] | length')" = 1 ]
         [[ $(sqmgrctl events) == *'set stop_timeout to 63s or more'* ]]
 }
+
+@test "doctor: jobs that wait in a queue that no worker serves are found where counts follow queues" {
+        start_redis
+        configure <<END
+command = $(stub_command)
+active_process_max = 2
+END
+        start_sqmgr
+        wait_until 20 ready 1
+        waits='.text | test("^1 job waits in queue .mailers., the oldest for [23]min.*, and no worker takes from it")'
+        redis sadd queues mailers default
+        for queue in mailers default; do
+                redis lpush "queue:$queue" "{\"class\":\"Mail\",\"enqueued_at\":$(($(date +%s) - 120))}"
+        done
+        wait_until 30 finds "$waits"
+        not finds '.text | contains("no worker takes from it") and contains("default")'
+        redis del queue:mailers
+        not finds "$waits"
+}

@@ -4,6 +4,7 @@
 /* promises: P1 P2 */
 #include "frameworks/sidekiq/format.h"
 #include "model/autoscale.h"
+#include "model/findings.h"
 #include "world.h"
 #include <string.h>
 
@@ -626,6 +627,78 @@ START_TEST(what_keeps_targets_from_being_kept_is_told)
 }
 END_TEST
 
+START_TEST(jobs_that_wait_while_all_threads_are_idle_are_told)
+{
+        t.fleet_settings.latency_target = (char *)"30s";
+        begin();
+        (void)look(3, 59);
+        expect_trouble(0, NULL);
+        (void)look(3, 61);
+        expect_trouble(0,
+                       "a job has waited in queue 'default' for 1min 1s, and none of 10 threads runs a job");
+        expect_trouble(1, NULL);
+        t.fleet->workers[0]->busy = 1;
+        (void)look(3, 61);
+        expect_trouble(0, NULL);
+}
+END_TEST
+
+static bool others_take_it;
+
+static bool others_serve(const char *queue _unused_, void *userdata _unused_)
+{
+        return others_take_it;
+}
+
+/* What is told of one queue in which 7 jobs have waited for so long. */
+static void expect_queue(const char *name, usec_t age, const char *wanted)
+{
+        struct queues *queues = one_queue(name, 7, age);
+        struct findings findings = {0};
+
+        doctor_queues(&findings, &(struct doctor_queues){.world = t.world,
+                                                         .link = t.fleet->link,
+                                                         .queues = queues,
+                                                         .others_serve = others_serve});
+        ck_assert(!findings.lost);
+        ck_assert_uint_eq(findings.n, wanted ? 1 : 0);
+        if (wanted) {
+                ck_assert_str_eq(findings.list[0].text, wanted);
+                ck_assert_int_eq(findings.list[0].level, FINDING_WARNING);
+        }
+        findings_clear(&findings);
+        queues_free(queues);
+}
+
+START_TEST(jobs_that_nobody_takes_are_told)
+{
+        static const char lost[] =
+                "7 jobs wait in queue 'lo?t', the oldest for 2min, and no worker takes from it";
+        char names[1024] = "";
+        size_t size = 0;
+
+        others_take_it = false;
+        /* What the workers serve is not known yet. */
+        expect_queue("lo\x01t", 2 * USEC_PER_MIN, NULL);
+        begin();
+        expect_queue("lo\x01t", 2 * USEC_PER_MIN, lost);
+        expect_queue("default", 2 * USEC_PER_MIN, NULL);
+        expect_queue("lo\x01t", USEC_PER_MIN - 1, NULL);
+        others_take_it = true;
+        expect_queue("lo\x01t", 2 * USEC_PER_MIN, NULL);
+        others_take_it = false;
+        /* Of so many that there may be others. */
+        for (unsigned i = 0; i < AUTOSCALE_SERVED_MAX; i++)
+                size += (size_t)snprintf(names + size, sizeof(names) - size, "q%u", i) + 1;
+        serve(t.fleet, names, size + 1);
+        expect_queue("lo\x01t", 2 * USEC_PER_MIN, NULL);
+        SERVE(t.fleet, "default");
+        expect_queue("lo\x01t", 2 * USEC_PER_MIN, lost);
+        t.fleet_settings.active_process_max = 0;
+        expect_queue("lo\x01t", 2 * USEC_PER_MIN, NULL);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("autoscale");
@@ -653,6 +726,8 @@ int main(void)
         tcase_add_test(cases, until_the_other_hosts_are_read_the_count_is_kept);
         tcase_add_test(cases, a_host_tells_of_those_that_follow_the_need_and_of_what_it_has_idle);
         tcase_add_test(cases, what_keeps_targets_from_being_kept_is_told);
+        tcase_add_test(cases, jobs_that_wait_while_all_threads_are_idle_are_told);
+        tcase_add_test(cases, jobs_that_nobody_takes_are_told);
         tcase_add_test(cases, a_count_of_all_jobs_done_tells_only_where_one_fleet_serves_the_redis);
         suite_add_tcase(suite, cases);
         return unit_main(suite);

@@ -32,6 +32,7 @@ struct diagnosis {
         struct asks *asks;
         struct answers *answers;
         size_t n_answers;
+        struct findings findings;
 };
 
 /* What each Redis is asked; the tag says which answers it is for, too. */
@@ -52,6 +53,7 @@ static void diagnosis_free(struct diagnosis *diagnosis)
                 free(answers->min_replicas);
         }
         free(diagnosis->answers);
+        findings_clear(&diagnosis->findings);
         asks_free(diagnosis->asks);
         free(diagnosis);
 }
@@ -174,33 +176,32 @@ static void finish(void *userdata)
         struct diagnosis *diagnosis = userdata;
         const struct world *world = diagnosis->keeper->crew->world;
         struct doctor_machine machine = machine_of(diagnosis);
-        struct findings findings = {0};
+        struct findings *findings = &diagnosis->findings;
 
         for (size_t i = 0; i < diagnosis->n_answers; i++) {
                 const struct answers *answers = &diagnosis->answers[i];
 
-                doctor_redis(&findings, &(struct doctor_redis){
-                                                .url = answers->url,
-                                                .error = answers->error,
-                                                .info = answers->info,
-                                                .info_error = answers->info_error,
-                                                .save = answers->save,
-                                                .config_error = answers->config_error,
-                                                .has_group = answers->has_group,
-                                                .min_replicas = answers->min_replicas,
-                                        });
+                doctor_redis(findings, &(struct doctor_redis){
+                                               .url = answers->url,
+                                               .error = answers->error,
+                                               .info = answers->info,
+                                               .info_error = answers->info_error,
+                                               .save = answers->save,
+                                               .config_error = answers->config_error,
+                                               .has_group = answers->has_group,
+                                               .min_replicas = answers->min_replicas,
+                                       });
         }
-        doctor_machine(&findings, &machine, world, clock_now(CLOCK_MONOTONIC));
+        doctor_machine(findings, &machine, world, clock_now(CLOCK_MONOTONIC));
         for (size_t i = 0; i < world->n_fleets; i++) {
                 const struct host_group *group = groups_find(diagnosis->groups, world->fleets[i]);
                 char trouble[GROUP_ERROR_MAX];
 
-                findings.lost |= diagnose_fleet(&findings, &machine, world->fleets[i]) < 0;
+                findings->lost |= diagnose_fleet(findings, &machine, world->fleets[i]) < 0;
                 if (group)
-                        doctor_group(&findings, world->fleets[i], group_trouble(group, trouble));
+                        doctor_group(findings, world->fleets[i], group_trouble(group, trouble));
         }
-        server_reply(diagnosis->call, render(&findings), false);
-        findings_clear(&findings);
+        server_reply(diagnosis->call, render(findings), false);
         diagnosis_free(diagnosis);
 }
 
@@ -280,6 +281,43 @@ static void ask_redis(struct diagnosis *diagnosis, size_t i, struct redis *redis
                                                   : "it is not connected yet");
 }
 
+struct served_by_others {
+        const struct link *link;
+        usec_t now;
+};
+
+static bool others_serve(const char *queue, void *userdata)
+{
+        const struct served_by_others *others = userdata;
+        const struct link *link = others->link;
+        struct crowd_count count = {0};
+        char names[512] = "";
+
+        /* Two NULs end the list. */
+        if (strlen(queue) > sizeof(names) - 2)
+                return true;
+        memcpy(names, queue, strlen(queue));
+        return !link->framework->crowd->count(link->crowd, names, others->now, &count) || count.serving > 0;
+}
+
+/* Of those Redis of which fleets' counts follow queues. */
+static void diagnose_queues(struct diagnosis *diagnosis, const struct links *links)
+{
+        for (size_t i = 0; i < links->n; i++) {
+                const struct link *link = links->list[i];
+                struct served_by_others others = {link, clock_now(CLOCK_MONOTONIC)};
+
+                if (link->queues && link->crowd)
+                        doctor_queues(&diagnosis->findings, &(struct doctor_queues){
+                                                                    .world = links->world,
+                                                                    .link = link,
+                                                                    .queues = link->queues,
+                                                                    .others_serve = others_serve,
+                                                                    .userdata = &others,
+                                                            });
+        }
+}
+
 static void on_cancelled(struct call *call _unused_, void *userdata)
 {
         diagnosis_free(userdata);
@@ -308,6 +346,7 @@ void doctor_request(const struct keeper *keeper, const struct doctor_readers *re
         for (const struct host_group *group = groups->first; group; group = group->next)
                 for (size_t i = 0; i < links->n; i++)
                         diagnosis->answers[i].has_group |= links->list[i] == group->fleet->link;
+        diagnose_queues(diagnosis, links);
         for (size_t i = 0; i < links->n; i++)
                 ask_redis(diagnosis, i, links->list[i]->redis);
         if (asks_pending(diagnosis->asks) > 0)

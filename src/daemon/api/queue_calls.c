@@ -112,11 +112,16 @@ void queue_calls_answer(struct queue_calls *calls, struct control *control, usec
 
         while (calls->n > 0) {
                 enum queue_question question = calls->list[--calls->n].question;
+                struct call *call = calls->list[calls->n].call;
 
+                if (question == QUEUE_QUESTION_DOCTOR) {
+                        calls->diagnose(call, calls->userdata);
+                        continue;
+                }
                 if (!encoded[question])
                         encode(calls, control, question, now);
                 encoded[question] = true;
-                answer(calls, calls->list[calls->n].call, question);
+                answer(calls, call, question);
         }
 }
 

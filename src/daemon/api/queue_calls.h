@@ -8,11 +8,15 @@
 enum queue_question {
         QUEUE_QUESTION_QUEUES,
         QUEUE_QUESTION_METRICS, /* the queues among them */
+        QUEUE_QUESTION_DOCTOR,  /* answered by diagnose() */
         _QUEUE_QUESTION_MAX,
 };
 
 struct queue_calls {
         struct queue_reading *reading; /* not owned */
+        /* They have been read: answers the call, or keeps it. */
+        void (*diagnose)(struct call *call, void *userdata);
+        void *userdata;
         struct {
                 struct call *call;
                 enum queue_question question;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define NAMES_MAX  16384
-#define QUEUES_MAX 64
+#define QUEUES_MAX AUTOSCALE_SERVED_MAX
 
 /* Names, each ended by a NUL, the last by two. */
 struct names {
