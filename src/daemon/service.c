@@ -54,7 +54,7 @@ void service_diagnose(struct call *call, void *userdata)
         doctor_request(service->keeper, &service->readers, service->groups, call);
 }
 
-/* How often those who may only look ask is not to be felt by Redis: they are told of what was read last. */
+/* Of fleets whose counts follow queues these are read before. */
 static void on_control_doctor(void *userdata, struct call *call)
 {
         struct service *service = userdata;
@@ -63,7 +63,7 @@ static void on_control_doctor(void *userdata, struct call *call)
 
         for (size_t i = 0; i < world->n_fleets; i++)
                 scales |= fleet_scales(world->fleets[i]);
-        if (scales && !call_is_view(call))
+        if (scales)
                 queue_calls_add(&service->queue_calls, call, QUEUE_QUESTION_DOCTOR,
                                 clock_now(CLOCK_MONOTONIC));
         else
