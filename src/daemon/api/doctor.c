@@ -296,7 +296,7 @@ static bool others_serve(const char *queue, void *userdata)
         /* Two NULs end the list. */
         if (strlen(queue) > sizeof(names) - 2)
                 return true;
-        memcpy(names, queue, strlen(queue));
+        snprintf(names, sizeof(names) - 1, "%s", queue);
         return !link->framework->crowd->count(link->crowd, names, others->now, &count) || count.serving > 0;
 }
 
