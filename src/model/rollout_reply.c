@@ -119,7 +119,7 @@ int rollout_reply_decode(const struct rollout_word words[], size_t n, struct rol
 {
         struct rollout_reply reply = {0};
 
-        if (n < _ROLLOUT_REPLY_MAX)
+        if (n < _ROLLOUT_REPLY_MAX || n > ROLLOUT_REPLY_WORDS_MAX)
                 return -EBADMSG;
         int verdict = find(&words[ROLLOUT_REPLY_VERDICT], verdicts, ELEMENTSOF(verdicts));
         int state = find(&words[ROLLOUT_REPLY_STATE], epoch_states, ELEMENTSOF(epoch_states));

@@ -37,6 +37,9 @@ enum host_turn {
         HOST_TURN_NONE = -1, /* not known to Redis */
 };
 
+/* A reply that has more is none of the script's. */
+#define ROLLOUT_REPLY_WORDS_MAX (_ROLLOUT_REPLY_MAX + ROLLOUT_HOSTS_MAX * ROLLOUT_HOST_WORDS)
+
 #define ROLLOUT_ID_MAX    32
 #define ROLLOUT_SHARE_MAX 16
 #define ROLLOUT_MAC_MAX   64

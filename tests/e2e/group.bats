@@ -28,6 +28,10 @@ $(cat)
 END
 }
 
+# A worker of theirs does not boot before they may, so that a turn lasts until it was seen.
+hold_boots() { touch "${@/%/.steer/hang}"; } # NAME...
+let_boot() { rm -f "${@/%/.steer/hang}"; }   # NAME...
+
 # As that host; its pid is in $folder/NAME.pid.
 start_host() { # NAME
         # shellcheck disable=SC2016
@@ -77,12 +81,12 @@ all_ready() { # NAME...
         done
 }
 
-# `BEGIN END NAME` of each turn that is over, as the events tell it, in their order.
+# `BEGIN END NAME` of the last turn of each, which is over, as the events tell it, in their order.
 turns() { # NAME...
         local name
         for name; do
                 ask "$name" GetEvents '{}' | jq -r --arg name "$name" '[.events[] |
-                        select(.event == "group-turn" or .event == "group-turn-done").at] | "\(.[0]) \(.[1]) \($name)"'
+                        select(.event == "group-turn" or .event == "group-turn-done").at] | "\(.[-2]) \(.[-1]) \($name)"'
         done | sort -n
 }
 
@@ -93,7 +97,7 @@ kill_host() { # NAME
         wait_until 10 not alive "$pid"
 }
 
-@test "one host after another; a release that does not boot halts the rest, one that has not arrived is not begun" {
+@test "one host after another; a release that does not boot halts the rest, one that has not arrived is not begun, a canary is waited for" {
         start_redis
         mkdir -p releases/1 releases/2
         ln -s releases/2 current
@@ -148,17 +152,42 @@ END
         # And the next one works.
         ask a RestartEverywhere '{"fleet":"default","release":"2"}'
         wait_until 90 rollout_is a '.state == "done" and .epoch == 4'
+        wait_until 30 rollout_is a 'all(.hosts[]; .drained)'
+
+        # The first host does well for so long, or nobody follows.
+        sed -i '$a rollout_canary = 2s' b.ini
+        on b sqmgrctl reload
+        is_begun b
+        wait_until 90 rollout_is a '.state == "done" and .epoch == 5'
+        turns a b c
+        turns a b c | awk 'NR == 1 { end = $2 } NR == 2 { next_one = $1 } END { exit next_one - end < 2 }'
+        sed -i 's/^rollout_canary = .*/rollout_canary = 1h/' b.ini
+        on b sqmgrctl reload
+        is_begun b
+        wait_until 90 rollout_is a 'any(.hosts[]; .state == "done")'
+        first=$(rollout a | jq -r '.hosts[] | select(.state == "done").host')
+        asked=$(scripts_asked)
+        wait_until 30 have_asked $((asked + 20))
+        rollout_is a '.state == "running" and ([.hosts[] | select(.state == "waiting")] | length == 2)'
+        kill -KILL "$(on "$first" fleet '[.workers[] | select(.state == "active").pid][0]')"
+        wait_until 30 rollout_is a '.state == "halted"'
+        error=$(rollout a | jq -r .error)
+        echo "# $error" >&3
+        [[ $error == "$first: "*"was killed by signal 9"* ]]
+        rollout_is a '[.hosts[] | select(.state == "waiting")] | length == 2'
 }
+# How often the script was, by all hosts: each of them asks with each look while something is rolled.
+scripts_asked() { redis info commandstats | sed -n 's/^cmdstat_eval\(sha\)*:calls=\([0-9]*\),.*/\2/p' | awk '{ n += $1 } END { print n }'; }
+have_asked() { [ "$(scripts_asked)" -ge "$1" ]; } # COUNT
 
 @test "a host that is killed in its turn goes on with it, one that is gone is forgotten, a Redis that forgets is told of" {
         start_redis
         configure_hosts a b <<END
 active_process_count = 2
-ready_after = 4s
 rollout_group = g
 END
-        sed -i '/^ready_after = 500ms/d' a.ini b.ini
         start_hosts a b
+        hold_boots a b
         is_begun a
         wait_until 90 rollout_is a 'any(.hosts[]; .state == "rolling")'
         first=$(rollout a | jq -r '.hosts[] | select(.state == "rolling").host')
@@ -167,6 +196,7 @@ END
         before=$(on "$first" worker_pids)
         kill_host "$first"
         start_host "$first"
+        let_boot "$first"
         # The same workers, the same turn.
         for pid in $before; do
                 [[ " $(on "$first" worker_pids) " == *" $pid "* ]] || gone "$pid"
@@ -177,14 +207,17 @@ END
         wait_until 60 host_is "$first" "$second" '.state == "rolling"'
         wait_until 20 generation_is "$second" 2
         on "$second" sqmgrctl reexec
+        let_boot "$second"
         wait_until 60 rollout_is "$first" '.state == "done"'
 
         # An abort is one for whose turn it is, too; it was ordered on this host, which need not wait for that.
+        hold_boots a
         is_begun a
         wait_until 60 host_is a a '.state == "rolling"'
         wait_until 20 generation_is a 3
         [ "$(ask b AbortEverywhere '{"fleet":"default"}')" = '{"aborted":true}' ]
         wait_until 20 on a fleet_is '.rollout.state == "aborted" and (.rollout.error | contains("b asked for it"))'
+        let_boot a
         generation_is b 2
 
         # Nobody knows of an epoch any more.
@@ -201,7 +234,61 @@ END
         run ask a ForgetHost '{"fleet":"default","host":"x"}'
         [[ $output == *"host 'x' is not in the group"* ]]
         [ "$(ask a ForgetHost '{"fleet":"default","host":"b"}')" = '{}' ]
-        wait_until 20 rollout_is a '.state == "done" and .left == ["b"]'
+        rollout_is a '.state == "done" and .left == ["b"]'
+}
+
+# Two on one machine that have the name of their host and the place of their state in common.
+start_container() { # NAME
+        mkdir -p box "$1"
+        ln -s "$1/twin.sock" "$1.sock"
+        sed "/^socket\|^state_file/s|$folder|$folder/box|" twin.ini >"$1/twin.ini"
+        # shellcheck disable=SC2016
+        launch "sqmgr-$1" unshare --uts --mount --pid --fork --mount-proc --kill-child sh -c \
+                'mount --bind "$0" box && hostname twin && exec sqmgr -c box/twin.ini' "$1"
+        wait_until 20 on "$1" sqmgrctl ping
+}
+instance_of() { redis hget sqmgr:rollout:g:hosts "$1" | sed 's/ .*//'; } # HOST
+is_named() { [ -n "$(instance_of "$1")" ]; } # HOST
+
+@test "two containers of one name are told apart, an sqmgr that comes back is known" {
+        unshare --pid --fork --mount-proc true 2>/dev/null || skip 'no namespace of processes can be made here'
+        start_redis
+        configure_host a <<END
+active_process_count = 1
+rollout_group = g
+END
+        start_host a
+        wait_until 20 is_named a
+        instance=$(instance_of a)
+        # What it says anew is what it is then.
+        redis hdel sqmgr:rollout:g:hosts a
+        kill_host a
+        start_host a
+        wait_until 20 is_named a
+        [ "$(instance_of a)" = "$instance" ]
+        redis hdel sqmgr:rollout:g:hosts a
+        on a sqmgrctl reexec
+        wait_until 20 is_named a
+        [ "$(instance_of a)" = "$instance" ]
+        redis hdel sqmgr:rollout:g:hosts a
+        pid=$(ask a GetStatus '{}' | jq .pid)
+        kill -TERM "$pid"
+        wait_until 20 gone "$pid"
+        start_host a
+        wait_until 20 is_named a
+        [ "$(instance_of a)" = "$instance" ]
+
+        configure_host twin <<END
+active_process_count = 1
+rollout_group = g
+END
+        start_container one
+        wait_until 20 is_named twin
+        # While something is rolled it says that it is there with each look.
+        is_begun one
+        start_container two
+        wait_until 30 rollout_is two '.trouble != null and (.trouble | contains("another machine speaks for host"))'
+        rollout_is one '.trouble == null'
 }
 
 @test "without rollout_group nothing is asked of Redis, and orders say what is missing" {

@@ -109,6 +109,19 @@ START_TEST(garbage_is_refused)
 }
 END_TEST
 
+START_TEST(a_reply_with_more_hosts_than_there_may_be_is_refused)
+{
+        static struct rollout_word many[ROLLOUT_REPLY_WORDS_MAX + 1];
+        struct rollout_reply reply;
+
+        memcpy(many, words, sizeof(words));
+        for (size_t i = _ROLLOUT_REPLY_MAX; i < ELEMENTSOF(many); i++)
+                many[i] = words[_ROLLOUT_REPLY_MAX + (i - _ROLLOUT_REPLY_MAX) % ROLLOUT_HOST_WORDS];
+        ck_assert_int_eq(rollout_reply_decode(many, ROLLOUT_REPLY_WORDS_MAX, &reply), 0);
+        ck_assert_int_eq(rollout_reply_decode(many, ROLLOUT_REPLY_WORDS_MAX + 1, &reply), -EBADMSG);
+}
+END_TEST
+
 START_TEST(a_host_that_is_none_is_refused)
 {
         static const struct {
@@ -189,6 +202,7 @@ int main(void)
         tcase_add_test(cases, decodes_what_it_says);
         tcase_add_test(cases, decodes_its_hosts);
         tcase_add_test(cases, garbage_is_refused);
+        tcase_add_test(cases, a_reply_with_more_hosts_than_there_may_be_is_refused);
         tcase_add_test(cases, a_host_that_is_none_is_refused);
         tcase_add_test(cases, what_is_shown_is_bounded_and_without_control_characters);
         tcase_add_test(cases, what_is_left_follows_from_what_is_done);

@@ -10,6 +10,7 @@
 #include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define RENEW_USEC (ROLLOUT_RENEW_SECONDS * USEC_PER_SEC)
 /* What nobody has asked for since is forgotten. */
@@ -53,7 +54,7 @@ struct redis *group_redis(struct host_group *group, usec_t now)
         return link->redis;
 }
 
-static void view_forget(struct host_group *group)
+void group_forget_view(struct host_group *group)
 {
         free(group->view.hosts);
         group->view = (struct group_view){0};
@@ -281,8 +282,7 @@ void group_observe_ordered(struct host_group *group, const struct rollout_reply 
         const struct rollout_group before = *rule;
 
         group->last = *reply;
-        /* Whoever asks from now on is told of this one. */
-        view_forget(group);
+        group_forget_view(group);
         followed(group, &before, rollout_group_observe_ordered(rule, reply, now), now);
 }
 
@@ -394,7 +394,7 @@ static void look(struct host_group *group, usec_t now)
         struct redis *redis = group_redis(group, now);
 
         if (group->view.hosts && !group->shows && now >= usec_add(group->view.at, VIEW_USEC))
-                view_forget(group);
+                group_forget_view(group);
         if (!redis || group->asked || (group->fleet->world->shutting_down && rule->turn != HOST_TURN_ROLLING))
                 return;
         if (rule->turn == HOST_TURN_ROLLING || rule->state == EPOCH_RUNNING) {
@@ -551,18 +551,30 @@ static int join(struct groups *groups, struct fleet *fleet)
         return 0;
 }
 
+/* Two containers may have all else in common: the machine, their host name, and where the state is. Other
+ * namespaces are new ones after each restart of a service that is shut off from files or from the network. */
+static uint64_t namespace_of_processes(void)
+{
+        struct stat status;
+
+        return stat("/proc/self/ns/pid", &status) < 0 ? 0 : status.st_ino;
+}
+
+static void name_instance(struct groups *groups)
+{
+        const char *boot = groups->keeper->boot_id, *instance = groups->keeper->crew->instance;
+        uint64_t inode = namespace_of_processes();
+        uint64_t hash = hash_bytes(HASH_INIT, boot, strlen(boot));
+
+        hash = hash_bytes(hash, instance, strlen(instance));
+        hash = hash_bytes(hash, &inode, sizeof(inode));
+        snprintf(groups->instance, sizeof(groups->instance), "%016llx", (unsigned long long)hash);
+}
+
 void groups_join(struct groups *groups)
 {
-        const struct crew *crew = groups->keeper->crew;
-        const struct world *world = crew->world;
+        const struct world *world = groups->keeper->crew->world;
 
-        if (groups->instance[0] == '\0') {
-                const char *boot = groups->keeper->boot_id;
-                uint64_t hash = hash_bytes(HASH_INIT, boot, strlen(boot));
-
-                hash = hash_bytes(hash, crew->instance, strlen(crew->instance));
-                snprintf(groups->instance, sizeof(groups->instance), "%016llx", (unsigned long long)hash);
-        }
         for (struct host_group **at = &groups->first; *at;) {
                 struct host_group *group = *at;
 
@@ -578,6 +590,8 @@ void groups_join(struct groups *groups)
 
                 if (!fleet->settings->rollout_group || fleet->settings->removed || groups_find(groups, fleet))
                         continue;
+                if (groups->instance[0] == '\0')
+                        name_instance(groups);
                 int r = join(groups, fleet);
                 if (r < 0)
                         log_error("fleet '%s': cannot join group '%s': %s, reload to try again",

@@ -37,7 +37,7 @@ struct host_group {
 
 struct groups {
         struct keeper *keeper; /* not owned */
-        char instance[17];     /* of this machine's boot and this sqmgr */
+        char instance[17];     /* of this boot of the machine, the container and the sqmgr in it */
         struct host_group *first;
 };
 
@@ -64,5 +64,7 @@ struct rollout_caller group_caller(const struct host_group *group, struct redis 
 bool group_answered(struct host_group *group);
 /* The script has answered to the order to begin that was given here. */
 void group_observe_ordered(struct host_group *group, const struct rollout_reply *reply, usec_t now);
+/* An order has changed what is shown: whoever asks from now on is told of what there is then. */
+void group_forget_view(struct host_group *group);
 /* Says the next word. */
 void group_ask(struct host_group *group, usec_t now);

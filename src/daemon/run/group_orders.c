@@ -167,6 +167,7 @@ static void on_aborted(const struct rollout_answer *answer, void *userdata)
         bool ended = answer->reply->verdict == ROLLOUT_VERDICT_OK && answer->reply->state == EPOCH_ABORTED;
         if (ended)
                 tell(group, "abort of the restart of all hosts", order->by);
+        group_forget_view(group);
         finish(order, NULL, ended);
         group_ask(group, now_is());
 }
@@ -236,6 +237,7 @@ static void on_forgotten(const struct rollout_answer *answer, void *userdata)
         if (answer->reply->verdict == ROLLOUT_VERDICT_OK) {
                 snprintf(what, sizeof(what), "host '%s' forgotten", order->host);
                 tell(order->group, what, order->by);
+                group_forget_view(order->group);
                 finish(order, NULL, true);
                 return;
         }
@@ -286,8 +288,6 @@ static void on_shown(const struct rollout_answer *answer, void *userdata)
 {
         struct host_group *group = userdata;
         struct group_view view = {.at = now_is()};
-        const size_t n =
-                answer->n > _ROLLOUT_REPLY_MAX ? (answer->n - _ROLLOUT_REPLY_MAX) / ROLLOUT_HOST_WORDS : 0;
 
         if (!group_answered(group))
                 return;
@@ -297,6 +297,7 @@ static void on_shown(const struct rollout_answer *answer, void *userdata)
         snprintf(group->error, sizeof(group->error), "%s", answer->error ?: "");
         if (!answer->reply)
                 return;
+        const size_t n = (answer->n - _ROLLOUT_REPLY_MAX) / ROLLOUT_HOST_WORDS;
         view.epoch = *answer->reply;
         view.hosts = calloc(n + 1, sizeof(*view.hosts));
         if (!view.hosts)
