@@ -1,19 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls of the script by which hosts agree whose turn it is; see the header. */
 #include "io/rollout_call.h"
+#include "io/seal.h"
 #include "wire/withhold.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <string.h>
 
 #define PREFIX    "sqmgr:rollout:"
-#define WORDS_MAX 10 /* behind the keys */
+#define WORDS_MAX (ROLLOUT_SCRIPT_KEYS + 10)
 #define ERROR_MAX 1024
 
 struct call {
         rollout_call_fn callback;
         void *userdata;
+        char *words[WORDS_MAX]; /* owned: the keys, and what stands behind them */
+        size_t n_words;
+        bool whole; /* the script itself was sent */
 };
+
+static void call_free(struct call *call)
+{
+        for (size_t i = 0; call && i < call->n_words; i++)
+                free(call->words[i]);
+        free(call);
+}
+
+static void call_free_pointer(struct call **call)
+{
+        call_free(*call);
+}
+#define _cleanup_call_ __attribute__((__cleanup__(call_free_pointer)))
 
 /* What can be put right is said. */
 static void explain(const char *said, char *error)
@@ -22,7 +39,7 @@ static void explain(const char *said, char *error)
                 const char *begins, *remedy;
         } remedies[] = {
                 {"NOPERM", "a rollout over many hosts needs an ACL such as `~" PREFIX
-                           "* +@read +@write +eval +time` for this user"},
+                           "* +@read +@write +eval +evalsha +time` for this user"},
                 {"CROSSSLOT", "a rollout over many hosts does not work on Redis Cluster"},
                 {"MOVED", "a rollout over many hosts does not work on Redis Cluster"},
                 {"READONLY", "this server is a replica: name the master, or the Sentinels"},
@@ -50,9 +67,41 @@ static size_t take_words(const struct redisReply *reply, struct rollout_word *wo
         return reply->elements;
 }
 
-static void on_reply(struct redis *redis _unused_, const struct redisReply *reply, void *userdata)
+static void on_reply(struct redis *redis, const struct redisReply *reply, void *userdata);
+
+/* By its name: with a thousand hosts its text alone would be a load. Returns 0, or what redis_command() does:
+ * the call is still the caller's then. */
+static int send_call(struct redis *redis, struct call *call)
 {
-        _cleanup_free_ struct call *call = userdata;
+        const char *argv[3 + WORDS_MAX] = {"EVAL", rollout_script, "5"};
+        char name[SEAL_SCRIPT_MAX];
+
+        static_assert(ROLLOUT_SCRIPT_KEYS == 5, "as many as the script is told of");
+        call->whole |= seal_script(rollout_script, name) < 0;
+        if (!call->whole) {
+                argv[0] = "EVALSHA";
+                argv[1] = name;
+        }
+        for (size_t i = 0; i < call->n_words; i++)
+                argv[3 + i] = call->words[i];
+        return redis_command_forbiddable(redis, on_reply, call, 3 + (int)call->n_words, argv, NULL);
+}
+
+/* A Redis that was started, failed over to or flushed does not know the name: nothing was done then. */
+static bool is_sent_whole(struct redis *redis, const struct redisReply *reply, struct call *call)
+{
+        if (!reply || call->whole || reply->type != REDIS_REPLY_ERROR ||
+            strncmp(reply->str, "NOSCRIPT", 8) != 0)
+                return false;
+        call->whole = true;
+        return send_call(redis, call) == 0;
+}
+
+static void on_reply(struct redis *redis, const struct redisReply *reply, void *userdata)
+{
+        if (is_sent_whole(redis, reply, userdata))
+                return;
+        _cleanup_call_ struct call *call = userdata;
         _cleanup_free_ struct rollout_word *words = NULL;
         struct rollout_answer answer = {.error = "the connection was lost"};
         struct rollout_reply decoded;
@@ -63,7 +112,8 @@ static void on_reply(struct redis *redis _unused_, const struct redisReply *repl
                 answer.error = error;
         } else if (reply) {
                 answer.error = "Redis answers what is not understood";
-                if (reply->type == REDIS_REPLY_ARRAY && reply->elements > 0)
+                if (reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 &&
+                    reply->elements <= ROLLOUT_REPLY_WORDS_MAX)
                         words = reallocarray(NULL, reply->elements, sizeof(*words));
                 if (words)
                         answer.n = take_words(reply, words);
@@ -84,7 +134,7 @@ static struct rollout_word word_of(const struct redisReply *reply)
 
 static void on_glance(struct redis *redis _unused_, const struct redisReply *reply, void *userdata)
 {
-        _cleanup_free_ struct call *call = userdata;
+        _cleanup_call_ struct call *call = userdata;
         struct rollout_answer answer = {.error = "the connection was lost"};
         struct rollout_reply glance;
         char error[ERROR_MAX];
@@ -118,66 +168,53 @@ static char *key_of(const struct rollout_caller *caller, const char *suffix)
 int rollout_call_glance(const struct rollout_caller *caller, rollout_call_fn callback, void *userdata)
 {
         _cleanup_free_ char *key = key_of(caller, rollout_script_suffixes[0]);
-        struct call *call = malloc(sizeof(*call));
+        struct call *call = calloc(1, sizeof(*call));
         int r = -ENOMEM;
 
         if (key && call) {
-                *call = (struct call){callback, userdata};
+                *call = (struct call){.callback = callback, .userdata = userdata};
                 r = redis_command_forbiddable(caller->redis, on_glance, call, 5,
                                               (const char *const[]){"HMGET", key, "number", "id", "state"},
                                               NULL);
         }
         if (r < 0)
-                free(call);
+                call_free(call);
         return r;
 }
 
-static int send_call(const struct rollout_caller *caller, const struct call *what, const char *const *words,
-                     size_t n_words)
+/* Takes word, which is NULL where memory was short. */
+static int add_word(struct call *call, char *word)
 {
-        const char *argv[3 + ROLLOUT_SCRIPT_KEYS + WORDS_MAX] = {"EVAL", rollout_script, "5"};
-        char *keys[ROLLOUT_SCRIPT_KEYS] = {NULL};
-        struct call *call = malloc(sizeof(*call));
-        int argc = 3, r = call ? 0 : -ENOMEM;
-
-        static_assert(ROLLOUT_SCRIPT_KEYS == 5, "as many as the script is told of");
-        assert(n_words <= WORDS_MAX);
-        for (size_t i = 0; i < ROLLOUT_SCRIPT_KEYS && r == 0; i++) {
-                keys[i] = key_of(caller, rollout_script_suffixes[i]);
-                if (!keys[i])
-                        r = -ENOMEM;
-                argv[argc++] = keys[i];
-        }
-        for (size_t i = 0; i < n_words; i++)
-                argv[argc++] = words[i];
-        if (r == 0) {
-                *call = *what;
-                r = redis_command_forbiddable(caller->redis, on_reply, call, argc, argv, NULL);
-        }
-        if (r < 0)
-                free(call);
-        for (size_t i = 0; i < ROLLOUT_SCRIPT_KEYS; i++)
-                free(keys[i]);
-        return r;
+        assert(call->n_words < WORDS_MAX);
+        if (!word)
+                return -ENOMEM;
+        call->words[call->n_words++] = word;
+        return 0;
 }
 
 /* words: those behind the caller's own, up to the first that is NULL. */
 static int ask(const struct rollout_caller *caller, const char *operation, const char *const words[],
-               const struct call *call)
+               rollout_call_fn callback, void *userdata)
 {
-        const char *all[WORDS_MAX];
+        struct call *call = calloc(1, sizeof(*call));
         char number[24];
-        size_t n = 0;
+        const char *const own[] = {operation, caller->host, caller->instance, number, caller->id};
+        int r = call ? 0 : -ENOMEM;
 
         snprintf(number, sizeof(number), "%llu", (unsigned long long)caller->number);
-        all[n++] = operation;
-        all[n++] = caller->host;
-        all[n++] = caller->instance;
-        all[n++] = number;
-        all[n++] = caller->id;
-        while (words && *words)
-                all[n++] = *words++;
-        return send_call(caller, call, all, n);
+        if (r == 0)
+                *call = (struct call){.callback = callback, .userdata = userdata};
+        for (size_t i = 0; i < ROLLOUT_SCRIPT_KEYS && r == 0; i++)
+                r = add_word(call, key_of(caller, rollout_script_suffixes[i]));
+        for (size_t i = 0; i < ELEMENTSOF(own) && r == 0; i++)
+                r = add_word(call, strdup(own[i]));
+        for (; words && *words && r == 0; words++)
+                r = add_word(call, strdup(*words));
+        if (r == 0)
+                r = send_call(caller->redis, call);
+        if (r < 0)
+                call_free(call);
+        return r;
 }
 
 int rollout_call_tick(const struct rollout_caller *caller, const char *word, const char *text,
@@ -185,7 +222,7 @@ int rollout_call_tick(const struct rollout_caller *caller, const char *word, con
 {
         const char *const words[] = {word, text ?: "", NULL};
 
-        return ask(caller, "tick", words, &(struct call){callback, userdata});
+        return ask(caller, "tick", words, callback, userdata);
 }
 
 int rollout_call_begin(const struct rollout_caller *caller, const struct rollout_reply *epoch,
@@ -196,7 +233,7 @@ int rollout_call_begin(const struct rollout_caller *caller, const struct rollout
 
         snprintf(canary, sizeof(canary), "%u", epoch->canary_seconds);
         snprintf(failures, sizeof(failures), "%u", epoch->failures);
-        return ask(caller, "begin", words, &(struct call){callback, userdata});
+        return ask(caller, "begin", words, callback, userdata);
 }
 
 int rollout_call_abort(const struct rollout_caller *caller, const char *mac, rollout_call_fn callback,
@@ -204,7 +241,7 @@ int rollout_call_abort(const struct rollout_caller *caller, const char *mac, rol
 {
         const char *const words[] = {mac, NULL};
 
-        return ask(caller, "abort", words, &(struct call){callback, userdata});
+        return ask(caller, "abort", words, callback, userdata);
 }
 
 int rollout_call_forget(const struct rollout_caller *caller, const char *host, rollout_call_fn callback,
@@ -212,10 +249,10 @@ int rollout_call_forget(const struct rollout_caller *caller, const char *host, r
 {
         const char *const words[] = {host, NULL};
 
-        return ask(caller, "forget", words, &(struct call){callback, userdata});
+        return ask(caller, "forget", words, callback, userdata);
 }
 
 int rollout_call_show(const struct rollout_caller *caller, rollout_call_fn callback, void *userdata)
 {
-        return ask(caller, "show", NULL, &(struct call){callback, userdata});
+        return ask(caller, "show", NULL, callback, userdata);
 }

@@ -4,6 +4,7 @@
 /* promises: P5 */
 #include "io/rollout_call.h"
 #include "redis_server.h"
+#include <config.h>
 
 #define KEY "sqmgr:rollout:g"
 
@@ -95,8 +96,9 @@ START_TEST(who_may_not_write_there_is_told_what_is_needed)
         struct rollout_caller caller = caller_of("a", 0, "");
 
         server_do("ACL SETUSER worker on nopass ~queue:* +@all");
-        redisReply *reply = server_ask("ACL SETUSER worker2 on nopass ~sqmgr:rollout:* +@read +@write +eval "
-                                       "+time +ping +role +select +info +client");
+        redisReply *reply =
+                server_ask("ACL SETUSER worker2 on nopass ~sqmgr:rollout:* +@read +@write +eval +evalsha "
+                           "+time +ping +role +select +info +client");
         freeReplyObject(reply);
         char url[128];
         for (unsigned i = 1; i <= 2; i++) {
@@ -111,7 +113,8 @@ START_TEST(who_may_not_write_there_is_told_what_is_needed)
                 caller.redis = other;
                 call(rollout_call_tick(&caller, "see", NULL, on_answer, NULL));
                 if (i == 1)
-                        ck_assert_ptr_nonnull(strstr(last_error, "~sqmgr:rollout:* +@read +@write +eval"));
+                        ck_assert_ptr_nonnull(
+                                strstr(last_error, "~sqmgr:rollout:* +@read +@write +eval +evalsha"));
                 else
                         ck_assert_str_eq(last_error, "");
                 redis_free(other);
@@ -144,6 +147,47 @@ START_TEST(a_namespace_stands_in_front)
 }
 END_TEST
 
+/* Calls of a command that have come through; 0: none. */
+static unsigned calls_of(const char *command)
+{
+        char name[64];
+        unsigned n = 0;
+        redisReply *reply = server_ask("INFO commandstats");
+
+        ck_assert_ptr_nonnull(reply);
+        snprintf(name, sizeof(name), "cmdstat_%s:calls=", command);
+        const char *at = strstr(reply->str, name);
+        if (at)
+                ck_assert_int_eq(sscanf(at + strlen(name), "%u", &n), 1);
+        freeReplyObject(reply);
+        return n;
+}
+
+/* As a server that was failed over to or started anew: each has no script. */
+START_TEST(the_script_itself_is_sent_only_where_redis_has_it_not)
+{
+        struct rollout_caller caller = caller_of("a", 0, "");
+
+        for (unsigned i = 0; i < 3; i++)
+                call(rollout_call_tick(&caller, "see", NULL, on_answer, NULL));
+        ck_assert_uint_eq(calls_of("eval"), HAVE_SEAL ? 1 : 3);
+        ck_assert_uint_eq(calls_of("evalsha"), HAVE_SEAL ? 3 : 0);
+        server_do("SCRIPT FLUSH");
+        call(rollout_call_show(&caller, on_answer, NULL));
+        ck_assert_str_eq(last_error, "");
+        server_kill();
+        run_until(redis_state(redis) != REDIS_STATE_CONNECTED);
+        server_start(0, NULL, NULL);
+        run_until(redis_state(redis) == REDIS_STATE_CONNECTED);
+        const struct rollout_reply epoch = {.asked = "1"};
+        const struct rollout_caller later = caller_of("a", 1, "id");
+        call(rollout_call_begin(&later, &epoch, on_answer, NULL));
+        ck_assert_str_eq(last_error, "");
+        ck_assert_uint_eq(last.number, 1);
+        ck_assert_uint_eq(calls_of("eval"), 1);
+}
+END_TEST
+
 int main(void)
 {
         if (server_is_missing())
@@ -159,6 +203,7 @@ int main(void)
         tcase_add_test(cases, who_may_not_write_there_is_told_what_is_needed);
         tcase_add_test(cases, a_lost_connection_is_an_error);
         tcase_add_test(cases, a_namespace_stands_in_front);
+        tcase_add_test(cases, the_script_itself_is_sent_only_where_redis_has_it_not);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }

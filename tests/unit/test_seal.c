@@ -32,6 +32,16 @@ START_TEST(another_text_key_or_seal_is_refused)
         ck_assert(!seal_is("key", 3, "text", seal));
 }
 END_TEST
+
+/* As FIPS 180 has it. */
+START_TEST(a_script_has_the_name_that_redis_gives_it)
+{
+        char name[SEAL_SCRIPT_MAX];
+
+        ck_assert_int_eq(seal_script("abc", name), 0);
+        ck_assert_str_eq(name, "a9993e364706816aba3e25717850c26c9cd0d89d");
+}
+END_TEST
 #else
 START_TEST(without_openssl_there_is_none)
 {
@@ -39,6 +49,7 @@ START_TEST(without_openssl_there_is_none)
 
         ck_assert_int_eq(seal_make("key", 3, "text", seal), -EOPNOTSUPP);
         ck_assert(!seal_is("key", 3, "text", ""));
+        ck_assert_int_eq(seal_script("abc", seal), -EOPNOTSUPP);
 }
 END_TEST
 #endif
@@ -51,6 +62,7 @@ int main(void)
 #if HAVE_SEAL
         tcase_add_test(cases, makes_what_the_standard_says);
         tcase_add_test(cases, another_text_key_or_seal_is_refused);
+        tcase_add_test(cases, a_script_has_the_name_that_redis_gives_it);
 #else
         tcase_add_test(cases, without_openssl_there_is_none);
 #endif
