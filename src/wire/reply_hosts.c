@@ -182,14 +182,28 @@ static void add(char *text, const char *format, ...)
         va_end(arguments);
 }
 
+/* The host itself would stand there. */
+static bool is_untold(const json_t *rollout)
+{
+        return reply_string(rollout, "trouble")[0] != '\0' &&
+               json_array_size(json_object_get(rollout, "hosts")) == 0;
+}
+
 const char *reply_hosts_title(const json_t *rollout, char text[static REPLY_HOSTS_MAX])
 {
         const char *group = reply_string(rollout, "group");
+        long long epoch = reply_integer(rollout, "epoch");
 
         text[0] = '\0';
         if (reply_hosts_is_begun(rollout))
-                add(text, "rollout %lld of group '%.256s' %.32s", reply_integer(rollout, "epoch"), group,
+                add(text, "rollout %lld of group '%.256s' %.32s", epoch, group,
                     reply_string(rollout, "state"));
+        else if (is_untold(rollout) && epoch > 0)
+                add(text, "group '%.256s', it is not known how rollout %lld stands: Redis does not tell",
+                    group, epoch);
+        else if (is_untold(rollout))
+                add(text, "group '%.256s', it is not known whether a rollout was begun: Redis does not tell",
+                    group);
         else
                 add(text, "group '%.256s', no rollout was begun", group);
         return text;

@@ -141,8 +141,14 @@ says() { grep -q -e "$1" "$2"; } # PATTERN FILE
         kill -KILL "$pid_other"
         run -0 sqmgrctl rollout forget default other
         [ "$output" = 'default: other is waited for no longer; when its sqmgr comes back it takes part again' ]
-        wait_until 10 group_is '[.hosts[].host] == ["alpha"]'
+        group_is '[.hosts[].host] == ["alpha"]'
+
+        # What stands in Redis alone is not guessed at.
+        redis-cli -s "$folder/redis.sock" shutdown nosave || true
+        wait_until 20 tells "default: group 'shop', it is not known whether a rollout was begun: Redis does not tell"
+        group_is '.state == "none" and (.trouble | startswith("Redis is down"))'
 }
+tells() { sqmgrctl rollout | grep -qxF -e "$1"; } # LINE
 
 # Jobs that hold the workers of a host.
 hold_workers() { # HOST
@@ -226,4 +232,5 @@ shows() { tmux_do capture-pane -p -J -t t | grep -q -e "$1"; } # PATTERN
         wait "$waiter" || code=$?
         [ "$code" = 5 ]
         says 'rollout 1 has not ended within 15s; it goes on' waiter.log
+        tells "default: group 'shop', it is not known how rollout 1 stands: Redis does not tell"
 }

@@ -131,6 +131,18 @@ START_TEST(a_rollout_is_told_in_sentences)
                 "0 of 0 hosts done");
         expect_sentences("{\"group\": \"g\", \"epoch\": 7, \"state\": \"done\", \"hosts_at_once\": \"3\"}",
                          "rollout 7 of group 'g' done", "", "0 of 0 hosts done");
+        expect_sentences(
+                "{\"group\": \"g\", \"state\": \"none\", \"trouble\": \"Redis is down\", \"hosts\": []}",
+                "group 'g', it is not known whether a rollout was begun: Redis does not tell", "",
+                "0 of 0 hosts done");
+        expect_sentences(
+                "{\"group\": \"g\", \"epoch\": 7, \"state\": \"none\", \"trouble\": \"Redis is down\"}",
+                "group 'g', it is not known how rollout 7 stands: Redis does not tell", "",
+                "0 of 0 hosts done");
+        expect_sentences(
+                "{\"group\": \"g\", \"epoch\": 7, \"state\": \"none\", \"trouble\": \"Redis has lost "
+                "epoch 7\", \"hosts\": [{\"state\": \"waiting\"}]}",
+                "group 'g', no rollout was begun", "", "0 of 1 host done");
         expect_sentences("[]", "group '', no rollout was begun", "", "0 of 0 hosts done");
 }
 END_TEST

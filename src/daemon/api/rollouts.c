@@ -224,20 +224,32 @@ static json_t *render_left(const char *left)
         return TAKE_PTR(list);
 }
 
+static bool is_answered(struct host_group *group, usec_t now)
+{
+        return group_redis(group, now) && group->error[0] == '\0';
+}
+
+/* That none was begun when Redis last answered tells nothing of now. */
+static const struct group_view *view_of(struct host_group *group, usec_t now)
+{
+        static const struct group_view nothing;
+
+        return group->view.epoch.state == EPOCH_NONE && !is_answered(group, now) ? &nothing : &group->view;
+}
+
 /* The epoch that is shown; where none is, the one that this host knows. */
-static struct rollout_reply epoch_of(const struct host_group *group)
+static struct rollout_reply epoch_of(const struct host_group *group, const struct group_view *view)
 {
         const struct rollout_group *rule = &group->fleet->group;
         struct rollout_reply epoch = {.number = rule->number, .state = rule->state};
 
-        return group->view.hosts ? group->view.epoch : epoch;
+        return view->hosts ? view->epoch : epoch;
 }
 
-static json_t *render_group(const struct control *control, const struct host_group *group, usec_t now,
-                            bool times)
+static json_t *render_group(const struct control *control, struct host_group *group, usec_t now, bool times)
 {
-        const struct group_view *view = &group->view;
-        struct rollout_reply epoch = epoch_of(group);
+        const struct group_view *view = view_of(group, now);
+        struct rollout_reply epoch = epoch_of(group, view);
         const char *here = links_host_name(&control->host.groups->keeper->crew->links);
         char trouble[GROUP_ERROR_MAX], waits_for[GROUP_ERROR_MAX] = "";
 
@@ -273,7 +285,7 @@ static json_t *render(const struct rollout_call *asker, usec_t now, bool times)
         _cleanup_json_ json_t *list = json_array();
 
         for (char **name = asker->fleets; *name; name++) {
-                const struct host_group *group = group_of(asker->control, *name);
+                struct host_group *group = group_of(asker->control, *name);
 
                 if (group && json_array_append_new(list, render_group(asker->control, group, now, times)) < 0)
                         return NULL;
@@ -309,8 +321,7 @@ static bool has_ended(const struct rollout_call *asker, usec_t now)
 
                 if (!group)
                         continue;
-                if (!group_redis(group, now) || group->error[0] != '\0' ||
-                    group->view.epoch.state == EPOCH_RUNNING ||
+                if (!is_answered(group, now) || group->view.epoch.state == EPOCH_RUNNING ||
                     (asker->drained && group->view.epoch.state == EPOCH_DONE && !has_drained(&group->view)))
                         return false;
         }
