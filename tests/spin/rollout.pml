@@ -14,6 +14,7 @@
 #define LOST    2
 #define FAILED  3
 #define DONE    4
+#define NOBODY  5 /* it was forgotten, or all hosts were */
 
 #define RUNNING 0
 #define HALTED  1
@@ -23,6 +24,7 @@
 /* An epoch is its number and its id; ids are the order in which they were begun. */
 typedef Keys {
         byte number, id, state;
+        bool held; /* nobody takes a turn before a lease is over */
         byte its[HOSTS]
 };
 typedef Host {
@@ -31,13 +33,13 @@ typedef Host {
         bool rolls;  /* its workers are being replaced, whatever Redis thinks */
         bool undone; /* the call that took its turn was */
         bool out;    /* cannot reach Redis */
-        bool gone;   /* could not, or Redis had lost its epoch; and has not said since that it rolls */
+        bool gone;   /* could not, was forgotten, or Redis had lost its epoch; and has not said since that it rolls */
         bool waits   /* no lease is over since its connection came up */
 };
 
 Keys redis, replica;
 Host host[HOSTS];
-byte ids = 1, failovers = 1, begins = BEGINS, outages = OUTAGES, failures = 1;
+byte ids = 1, failovers = FAILOVERS, begins = BEGINS, outages = OUTAGES, forgets = FORGETS, flushes = FLUSHES, failures = 1;
 byte rolling, undone;
 
 #define COUNT(state) ((redis.its[0] == state) + (redis.its[1] == state) + (redis.its[2] == state))
@@ -51,7 +53,7 @@ byte rolling, undone;
 #define LEASE_OVER (SAID(0) && SAID(1) && SAID(2))
 
 inline copy(from, to) {
-        to.number = from.number; to.id = from.id; to.state = from.state;
+        to.number = from.number; to.id = from.id; to.state = from.state; to.held = from.held;
         to.its[0] = from.its[0]; to.its[1] = from.its[1]; to.its[2] = from.its[2]
 }
 
@@ -97,7 +99,7 @@ inline ended(h, how) {
         fi
 }
 
-#define MAY_TAKE(h) (redis.state == RUNNING && !host[h].waits && COUNT(ROLLING) + COUNT(LOST) < 1)
+#define MAY_TAKE(h) (redis.state == RUNNING && !redis.held && !host[h].waits && COUNT(ROLLING) + COUNT(LOST) < 1)
 /* Would a call of this host change anything? */
 #define DUE(h) (!host[h].out && ( \
         (!KNOWN(h) && (redis.number > host[h].number || \
@@ -106,7 +108,8 @@ inline ended(h, how) {
         (KNOWN(h) && ( \
                 (host[h].its == WAITING && (redis.its[h] != WAITING || MAY_TAKE(h)) && redis.state <= HALTED) || \
                 (host[h].its == ROLLING && (redis.its[h] <= LOST && redis.its[h] != ROLLING || redis.state == ABORTED)) || \
-                (host[h].its >= FAILED && redis.its[h] <= LOST)))))
+                (host[h].its >= FAILED && redis.its[h] <= LOST) || \
+                redis.its[h] == NOBODY))))
 
 inline learn(h) {
         if
@@ -130,7 +133,13 @@ inline learn(h) {
 
 inline speak(h) {
         if
-        :: host[h].its == WAITING ->
+        :: redis.its[h] == NOBODY ->
+                redis.its[h] = (redis.state == OVER && host[h].its != ROLLING -> DONE : WAITING)
+        :: else
+        fi;
+        if
+        :: host[h].its == WAITING && redis.its[h] == WAITING && !MAY_TAKE(h) -> skip
+        :: host[h].its == WAITING && (redis.its[h] != WAITING || MAY_TAKE(h)) ->
                 if
                 :: redis.its[h] >= FAILED -> host[h].its = redis.its[h]
                 :: HELD(redis, h) -> redis.its[h] = WAITING
@@ -171,6 +180,8 @@ end:    do
         :: atomic { begins > 0 && !host[h].out ->
                 begins--;
                 replicate_or_not();
+                /* Redis has lost an epoch that this host knows: who rolls for that has a lease to say so. */
+                redis.held = redis.held || redis.number < host[h].number;
                 redis.number = (redis.number > host[h].number -> redis.number : host[h].number) + 1;
                 ids++;
                 redis.id = ids;
@@ -182,11 +193,19 @@ end:    do
                         :: redis.its[i] == LOST && host[i].rolls && !host[i].undone -> host[i].undone = true; undone++
                         :: else
                         fi;
-                        redis.its[i] = (redis.its[i] == ROLLING -> ROLLING : WAITING)
+                        redis.its[i] = (redis.its[i] == ROLLING || redis.its[i] == NOBODY && i != h -> redis.its[i] : WAITING)
                 }
                 i = 0
         }
         od
+}
+
+/* A turn of which Redis knows no more, nor will before another is taken. */
+inline undo(h, is_unknown) {
+        if
+        :: host[h].rolls && (is_unknown) && !host[h].undone -> host[h].undone = true; undone++
+        :: else
+        fi
 }
 
 proctype trouble() {
@@ -197,8 +216,32 @@ end:    do
                 select(h : 0 .. HOSTS - 1);
                 host[h].out = true;
                 host[h].gone = true;
+                undo(h, !HELD(redis, h));
                 h = 0
         }
+        /* An order of somebody who knows, or thinks, that a host is gone for good. */
+        :: atomic { forgets > 0 ->
+                forgets--;
+                select(h : 0 .. HOSTS - 1);
+                undo(h, true);
+                redis.its[h] = NOBODY;
+                host[h].gone = true;
+                h = 0;
+                judge()
+        }
+        /* FLUSHALL: what could not be said again before the next turn is taken is nobody's fault but that. */
+        :: atomic { flushes > 0 ->
+                flushes--;
+                for (h : 0 .. HOSTS - 1) {
+                        undo(h, host[h].out);
+                        redis.its[h] = NOBODY;
+                        host[h].gone = true
+                }
+                h = 0;
+                redis.number = 0; redis.id = 0; redis.state = ABORTED; redis.held = false;
+                copy(redis, replica)
+        }
+        :: atomic { redis.held && LEASE_OVER -> redis.held = false }
         /* Its lease runs out. */
         :: atomic {
                 if
@@ -240,7 +283,8 @@ end:    timeout ->
         assert(redis.state == ABORTED || (KNOWN(0) && KNOWN(1) && KNOWN(2)));
         assert(redis.state != HALTED || COUNT(FAILED) > 0);
         assert(redis.state == ABORTED || COUNT(LOST) == 0);
-        assert(redis.state != OVER || COUNT(DONE) == HOSTS)
+        /* One that was forgotten may fail once the others are done. */
+        assert(redis.state != OVER || COUNT(DONE) + (forgets < FORGETS || flushes < FLUSHES -> COUNT(FAILED) : 0) == HOSTS)
 }
 
 /* One more than may is what a failover undid, or an order took from one that nobody could reach. */
