@@ -32,16 +32,14 @@ all_have_all() {
         [ "$(wc -l <<<"$offset")" = 1 ]
 }
 
-find_master() {
+# One that hangs is not asked: it would be waited for.
+others_master() {
         local name
         for name in a b c; do
-                ! node_is "$name" master 2>/dev/null || { master=$name && return 0; }
+                [ "$name" != "$master" ] || continue
+                ! node_is "$name" master || { master=$name && return 0; }
         done
         return 1
-}
-others_master() { # is there one, and is it another?
-        local before=$master
-        find_master && [ "$master" != "$before" ]
 }
 
 server_is() { [ "$(sqmgrctl status --json | jq -r '.redis[0].server')" = "$1" ]; } # HOST:PORT
@@ -120,8 +118,9 @@ round() { # RELEASE SIGNAL-FOR-THE-MASTER
         start_host "$waiting"
         while_all_serve_until others_master
         while_all_serve_until on_each server_is "${!master}"
+        # Until it is told otherwise it takes what it then loses, from whoever waits for it.
+        [ "$2" != STOP ] || { kill -CONT "${!dead}" && while_all_serve_until in_step "${dead%_pid}"; }
         rm pause paused hold
-        [ "$2" != STOP ] || kill -CONT "${!dead}"
         [ "$2" != KILL ] || revive "${dead%_pid}"
         touch boot
         asked=$waiting
