@@ -94,8 +94,8 @@ struct crowd_ops {
         /* Begins a count where one is due. */
         void (*look)(struct crowd *crowd, usec_t now);
         /* As they were counted last. is_told: whether that one, which takes from these queues, is known
-         * otherwise, and left out of all but `any`. Returns false where they were not, or that was long ago.
-         */
+         * otherwise, and left out of all but `any`; NULL: none is. Returns false where they were not, or that
+         * was long ago. */
         bool (*count)(const struct crowd *crowd, const char *names, usec_t now,
                       bool (*is_told)(const char *host, const char *queues, void *userdata), void *userdata,
                       struct crowd_count *ret);

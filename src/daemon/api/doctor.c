@@ -297,7 +297,8 @@ static bool others_serve(const char *queue, void *userdata)
         if (strlen(queue) > sizeof(names) - 2)
                 return true;
         snprintf(names, sizeof(names) - 1, "%s", queue);
-        return !link->framework->crowd->count(link->crowd, names, others->now, &count) || count.serving > 0;
+        return !link->framework->crowd->count(link->crowd, names, others->now, NULL, NULL, &count) ||
+               count.serving > 0;
 }
 
 /* Of those Redis of which fleets' counts follow queues. */

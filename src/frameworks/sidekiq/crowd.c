@@ -284,7 +284,7 @@ static bool crowd_count(const struct crowd *crowd, const char *names, usec_t now
         for (size_t i = 0; i < others->n; i++) {
                 const struct other *other = &others->list[i];
 
-                if (!serves(other, names) || is_told(other->host, other->queues, userdata))
+                if (!serves(other, names) || (is_told && is_told(other->host, other->queues, userdata)))
                         continue;
                 serving++;
                 ret->idle += other->idle;
