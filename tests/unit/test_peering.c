@@ -184,6 +184,36 @@ START_TEST(what_redis_refuses_is_told_and_known)
 }
 END_TEST
 
+START_TEST(the_rights_that_a_rollout_needs_are_enough)
+{
+        static const char *const keys[] = {"~queue:*", "~sqmgr:rollout:*"};
+        char url[128];
+
+        PUT("there", "1 8 1 2 0\0default\0");
+        for (unsigned i = 0; i < 2; i++) {
+                const struct redis_settings settings = {
+                        .url = url, .connect_timeout = SERVER_PATIENCE, .command_timeout = SERVER_PATIENCE};
+                struct peering *peering;
+                struct redis *other;
+
+                server_do("ACL SETUSER worker%u on nopass %s +@read +@write +ping +role +select", i, keys[i]);
+                snprintf(url, sizeof(url), "unix://worker%u:x@%s", i, server_socket);
+                ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &other), 0);
+                ck_assert_int_eq(redis_probe(other, i == 0 ? "queue:x" : KEY), 0);
+                run_until(redis_state(other) == REDIS_STATE_CONNECTED);
+                ck_assert_int_eq(peering_new(other, NULL, "g", &peering), 0);
+                look_as(peering, "here", &mine);
+                run_until(peering_is_known(peering));
+                ck_assert_uint_eq(peering_peers(peering)->n, i);
+                ck_assert_int_eq(strncmp(peering_error(peering), "NOPERM", 6) == 0, i == 0);
+                ck_assert_int_eq(number("EXISTS " KEY ":threads:here"), i);
+                ck_assert_int_eq(redis_state(other), REDIS_STATE_CONNECTED);
+                peering_free(peering);
+                redis_free(other);
+        }
+}
+END_TEST
+
 /* Who has come back to Redis and has not told of itself yet is no host less. */
 START_TEST(after_redis_was_away_those_that_are_silent_are_kept_for_a_while)
 {
@@ -231,6 +261,7 @@ int main(void)
         tcase_add_test(cases, garbage_beside_a_share_hides_nothing);
         tcase_add_test(cases, of_a_flood_of_hosts_so_many_are_read_and_rarely);
         tcase_add_test(cases, what_redis_refuses_is_told_and_known);
+        tcase_add_test(cases, the_rights_that_a_rollout_needs_are_enough);
         tcase_add_test(cases, after_redis_was_away_those_that_are_silent_are_kept_for_a_while);
         tcase_add_test(cases, freed_with_questions_under_way_it_hears_of_none);
         suite_add_tcase(suite, cases);
