@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Tells the other hosts of a group what this one takes of the need of their queues; see the header. */
 #include "io/peering.h"
+#include "base/printable.h"
 #include "io/asks.h"
 #include "io/clock.h"
 #include "model/rollout_script.h"
+#include "wire/withhold.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,7 +168,8 @@ static void on_reply(const redisReply *reply, size_t tag, void *userdata)
         if (!reply)
                 return;
         if (reply->type == REDIS_REPLY_ERROR) {
-                snprintf(peering->error, sizeof(peering->error), "%s", reply->str);
+                snprintf(peering->error, sizeof(peering->error), WITHHOLD_ANSWER "%.200s'", reply->str);
+                printable_replace(peering->error, strlen(peering->error), false);
                 peering->refused = true;
                 if (tag != TAG_SHARE)
                         replace(peering, &none);
