@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # A restart of all hosts of a group, each an sqmgr with a host name of its own.
-# seconds: 100
+# seconds: 160
 # promises: P2 P4 P8
 load helpers
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Three hosts take turns through one Redis, of which one failover undoes the last call; tests/check-spin runs it.
+/* Three hosts take turns through one Redis, of which one failover undoes the last call, or which is emptied, or told to
+ * forget a host; tests/check-spin runs it.
  *
  * It models src/model/rollout_script.c and rollout_group.c once more, in another language and from their description:
  * one host at a time, no failure allowed. Time is what it allows: a turn is lost only of a host that cannot reach Redis,
