@@ -163,10 +163,11 @@ static double late(const struct scaling *scaling, const struct scaling_reading *
         return reading->threads * MIN(LATE * seconds(verdict->age) / seconds(verdict->target), 2.0);
 }
 
-/* The greatest need of the last `within`, this one included. */
-static double fold_peak(struct scaling *scaling, double need, usec_t within, usec_t now)
+/* The greatest need of the last `within`, this one included. By a reload that may be another time than it
+ * was: whole is what the slots still hold of it. */
+static double fold_peak(struct scaling *scaling, double need, usec_t within, usec_t now, bool *ret_whole)
 {
-        usec_t length = MAX(within / (SCALING_SLOTS - 1), (usec_t)1);
+        usec_t length = MAX((within + SCALING_SLOTS - 2) / (SCALING_SLOTS - 1), (usec_t)1), oldest = now;
         double peak = need;
 
         if (scaling->slots[scaling->slot].begun_at == 0 ||
@@ -175,11 +176,16 @@ static double fold_peak(struct scaling *scaling, double need, usec_t within, use
                 scaling->slots[scaling->slot].begun_at = now;
                 scaling->slots[scaling->slot].need = need;
         }
+        scaling->slots[scaling->slot].read_at = now;
         scaling->slots[scaling->slot].need = MAX(scaling->slots[scaling->slot].need, need);
-        for (size_t i = 0; i < SCALING_SLOTS; i++)
-                if (scaling->slots[i].begun_at != 0 &&
-                    now - scaling->slots[i].begun_at <= usec_add(within, length))
+        for (size_t i = 0; i < SCALING_SLOTS; i++) {
+                if (scaling->slots[i].begun_at == 0)
+                        continue;
+                oldest = MIN(oldest, scaling->slots[i].begun_at);
+                if (now - scaling->slots[i].read_at <= within)
                         peak = MAX(peak, scaling->slots[i].need);
+        }
+        *ret_whole = now - oldest >= within;
         return peak;
 }
 
@@ -261,8 +267,7 @@ void scaling_observe(struct scaling *scaling, const struct scaling_limits *limit
         verdict.late = late(scaling, reading, &verdict);
         double all = MAX(MAX(verdict.busy + verdict.growing, verdict.backlog), verdict.late);
         verdict.need = MAX(all - reading->others_idle, 0.0) * reading->part;
-        verdict.peak = fold_peak(scaling, verdict.need, limits->down_after, now);
-        verdict.peak_whole = now - scaling->since >= limits->down_after;
+        verdict.peak = fold_peak(scaling, verdict.need, limits->down_after, now, &verdict.peak_whole);
         choose(limits, reading, &verdict);
         put_within(limits, &verdict);
         *ret = verdict;

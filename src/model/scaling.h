@@ -88,6 +88,7 @@ struct scaling {
         double service;                 /* by these, in seconds; 0: not known yet */
         struct {
                 usec_t begun_at; /* 0: not used */
+                usec_t read_at;  /* the last reading in it */
                 double need;
         } slots[SCALING_SLOTS];
         unsigned slot;

@@ -231,6 +231,42 @@ START_TEST(one_need_in_between_keeps_the_count_for_all_of_the_time)
 }
 END_TEST
 
+START_TEST(another_time_by_a_reload_is_watched_from_what_is_known)
+{
+        reading.count = reading.active = 5;
+        reading.busy = 20;
+        look_for(3000);
+        reading.busy = 4;
+        look_for(580);
+        ck_assert_uint_eq(reading.count, 5);
+        limits.down_after = USEC_PER_HOUR;
+        look_for(3400);
+        ck_assert_uint_eq(reading.count, 5);
+        ck_assert(!verdict.peak_whole);
+        look_for(300);
+        ck_assert_uint_lt(reading.count, 5);
+}
+END_TEST
+
+START_TEST(a_shorter_time_by_a_reload_forgets_nothing_that_was_in_it)
+{
+        reading.count = reading.active = 5;
+        reading.busy = 4;
+        limits.down_after = USEC_PER_HOUR;
+        look_for(230);
+        reading.busy = 20;
+        look();
+        reading.busy = 4;
+        look_for(300);
+        /* The average has come down by then, and one part of an hour is longer than all of that time. */
+        double before = verdict.peak;
+        limits.down_after = 100 * USEC_PER_SEC;
+        look();
+        ck_assert_uint_eq(reading.count, 4);
+        ck_assert_double_lt(verdict.peak, before);
+}
+END_TEST
+
 START_TEST(a_need_that_moves_a_little_moves_nothing)
 {
         unsigned changes = 0;
@@ -470,6 +506,8 @@ int main(void)
         tcase_add_test(tests, threads_that_run_nothing_are_not_late);
         tcase_add_test(tests, fewer_only_after_all_of_the_time);
         tcase_add_test(tests, one_need_in_between_keeps_the_count_for_all_of_the_time);
+        tcase_add_test(tests, another_time_by_a_reload_is_watched_from_what_is_known);
+        tcase_add_test(tests, a_shorter_time_by_a_reload_forgets_nothing_that_was_in_it);
         tcase_add_test(tests, a_need_that_moves_a_little_moves_nothing);
         tcase_add_test(tests, held_keeps_the_count_and_begins_anew);
         tcase_add_test(tests, what_happened_unseen_is_no_growth);
