@@ -109,6 +109,30 @@ START_TEST(what_is_no_number_or_name_is_left_out)
 }
 END_TEST
 
+START_TEST(classes_that_have_no_place_of_their_own_count_together)
+{
+        char text[64];
+
+        for (unsigned i = 0; i < DURATIONS_CLASSES_MAX + 100; i++) {
+                bool is_slow = i >= DURATIONS_CLASSES_MAX;
+
+                snprintf(text, sizeof(text), "Class%u|p", i);
+                take(text, "2");
+                snprintf(text, sizeof(text), "Class%u|ms", i);
+                take(text, is_slow ? "8000" : "2000");
+        }
+        usec_t mean = (DURATIONS_CLASSES_MAX * USEC_PER_SEC + 100 * 4 * USEC_PER_SEC) /
+                      (DURATIONS_CLASSES_MAX + 100);
+        ck_assert_uint_eq(durations_service(&durations, "default\0") / USEC_PER_MSEC, mean / USEC_PER_MSEC);
+        durations_see(&durations, "default", "Class300");
+        ck_assert_uint_eq(durations_service(&durations, "default\0"), 4 * USEC_PER_SEC);
+        durations_see(&durations, "default", "Class5");
+        ck_assert_uint_eq(durations_service(&durations, "default\0"), 2500 * USEC_PER_MSEC);
+        durations_age(&durations);
+        ck_assert_uint_eq(durations_service(&durations, "default\0"), 2500 * USEC_PER_MSEC);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("durations");
@@ -121,6 +145,7 @@ int main(void)
         tcase_add_test(cases, what_is_older_counts_for_less);
         tcase_add_test(cases, what_is_left_of_long_ago_makes_no_time_without_end);
         tcase_add_test(cases, what_is_no_number_or_name_is_left_out);
+        tcase_add_test(cases, classes_that_have_no_place_of_their_own_count_together);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }

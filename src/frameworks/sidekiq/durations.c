@@ -29,12 +29,13 @@ const char *durations_key(usec_t realtime, bool newer, char text[static DURATION
 
 void durations_age(struct durations *durations)
 {
-        for (size_t i = 0; i < durations->n_classes; i++) {
+        for (size_t i = 0; i < ELEMENTSOF(durations->classes); i++) {
                 durations->classes[i].ms /= 2;
                 durations->classes[i].jobs /= 2;
         }
 }
 
+/* Where it is not, the next place: one of its own that is empty, or that of all others. */
 static size_t find_class(const struct durations *durations, const char *name)
 {
         size_t i = 0;
@@ -61,9 +62,7 @@ void durations_take(struct durations *durations, const struct field *name, const
         if (!is_ms && !is_failed && !decode_field_is(&kind, "p"))
                 return;
         size_t i = find_class(durations, class);
-        if (i == DURATIONS_CLASSES_MAX)
-                return;
-        if (i == durations->n_classes)
+        if (i == durations->n_classes && i < DURATIONS_CLASSES_MAX)
                 memcpy(durations->classes[durations->n_classes++].name, class, sizeof(class));
         if (is_ms)
                 durations->classes[i].ms += (double)number;
@@ -113,7 +112,7 @@ usec_t durations_service(const struct durations *durations, const char *names)
                 for (size_t s = 0; q < durations->n_queues && s < durations->queues[q].n; s++) {
                         size_t i = find_class(durations, durations->queues[q].seen[s]);
 
-                        if (i == durations->n_classes || durations->classes[i].jobs <= 0)
+                        if (durations->classes[i].jobs <= 0)
                                 continue;
                         ms += durations->classes[i].ms / durations->classes[i].jobs;
                         known++;
@@ -121,7 +120,7 @@ usec_t durations_service(const struct durations *durations, const char *names)
         }
         if (known > 0)
                 return usec_of(ms / known);
-        for (size_t i = 0; i < durations->n_classes; i++) {
+        for (size_t i = 0; i < ELEMENTSOF(durations->classes); i++) {
                 ms += durations->classes[i].ms;
                 jobs += MAX(durations->classes[i].jobs, 0.0);
         }

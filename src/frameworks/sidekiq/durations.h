@@ -8,7 +8,7 @@
 #include "base/usec.h"
 #include "model/job.h"
 
-/* More classes, or queues, than these are left out. */
+/* More classes than these are told of as one, and more queues are left out. */
 #define DURATIONS_CLASSES_MAX 256
 #define DURATIONS_QUEUES_MAX  64
 /* The classes that were last seen at the head of a queue. */
@@ -17,9 +17,9 @@
 struct durations {
         struct {
                 char name[JOB_CLASS_MAX];
-                double ms, jobs; /* of those that succeeded; what is older counts for less */
-        } classes[DURATIONS_CLASSES_MAX];
-        size_t n_classes;
+                double ms, jobs;              /* of those that succeeded; what is older counts for less */
+        } classes[DURATIONS_CLASSES_MAX + 1]; /* the last stands for all others */
+        size_t n_classes;                     /* of those before it */
         struct {
                 char *name; /* owned */
                 char seen[DURATIONS_SEEN][JOB_CLASS_MAX];
