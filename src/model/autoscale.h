@@ -45,9 +45,7 @@ void autoscale_forget(struct fleet *fleet);
  */
 unsigned autoscale_wanted(const struct fleet *fleet);
 /* Why, as one sentence. Returns text. */
-/* So many of the queues that a fleet's workers name are known; of more the others are not. */
-#define AUTOSCALE_SERVED_MAX 64
-#define AUTOSCALE_TEXT_MAX   (SCALING_TEXT_MAX + 160)
+#define AUTOSCALE_TEXT_MAX (SCALING_TEXT_MAX + 160)
 const char *autoscale_text(const struct fleet *fleet, char text[static AUTOSCALE_TEXT_MAX]);
 /* What keeps its targets from being kept, the i-th such thing: one sentence, with what to do about it.
  * Returns false where there are no more. */

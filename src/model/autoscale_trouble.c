@@ -140,6 +140,18 @@ static void find_idle(struct trouble *trouble)
         }
 }
 
+static void find_left_out(struct trouble *trouble)
+{
+        if (!trouble->fleet->autoscale.queues_left_out || trouble->found || !take(trouble))
+                return;
+        snprintf(trouble->text, AUTOSCALE_TEXT_MAX,
+                 "its workers take from more queues than are looked at, %u of one Redis: what waits in the "
+                 "others is not seen",
+                 AUTOSCALE_QUEUES_MAX);
+        trouble->remedy = "have its workers take from fewer queues, or give the others a fleet of their own "
+                          "without active_process_max";
+}
+
 bool autoscale_trouble(const struct fleet *fleet, size_t i, usec_t now, char text[static AUTOSCALE_TEXT_MAX],
                        const char **ret_remedy)
 {
@@ -152,6 +164,7 @@ bool autoscale_trouble(const struct fleet *fleet, size_t i, usec_t now, char tex
         find_long_job(&trouble, now);
         find_bound(&trouble);
         find_idle(&trouble);
+        find_left_out(&trouble);
         *ret_remedy = trouble.remedy;
         return trouble.found;
 }

@@ -214,7 +214,7 @@ static bool tells_served(const struct fleet *fleet)
 
         for (const char *name = fleet->autoscale.served; name && *name != '\0'; name += strlen(name) + 1)
                 n++;
-        return fleet->autoscale.served ? n < AUTOSCALE_SERVED_MAX : fleet_target(fleet) == 0;
+        return fleet->autoscale.served ? n < AUTOSCALE_QUEUES_MAX : fleet_target(fleet) == 0;
 }
 
 static bool is_served(const struct doctor_queues *facts, const char *queue)

@@ -343,6 +343,9 @@ enum autoscale_source {
 
 struct queues;
 
+/* Of one Redis, of all its fleets; those with a target come first, and no more are looked at. */
+#define AUTOSCALE_QUEUES_MAX 64
+
 /* How the count of a fleet follows its queues; see model/autoscale.h. */
 struct autoscale {
         unsigned count; /* in force by it; 0: none was chosen yet, which is the least */
@@ -362,6 +365,7 @@ struct autoscale {
         unsigned fleets; /* of this sqmgr that scale by these queues, itself included */
         unsigned hosts;  /* the same of hosts of its group */
         bool bounded_by_memory;
+        bool queues_left_out; /* there are more than AUTOSCALE_QUEUES_MAX */
 };
 
 struct fleet {

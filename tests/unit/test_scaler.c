@@ -265,6 +265,30 @@ START_TEST(of_many_queues_those_with_a_target_are_read)
         ck_assert_ptr_nonnull(web()->autoscale.queues);
         ck_assert_uint_eq(web()->autoscale.queues->n, 64);
         ck_assert_str_eq(web()->autoscale.queues->list[0].name, "q89");
+        ck_assert(!web()->autoscale.queues_left_out);
+}
+END_TEST
+
+START_TEST(that_some_of_too_many_queues_are_left_out_is_told)
+{
+        char names[512], text[AUTOSCALE_TEXT_MAX];
+        const char *remedy = NULL;
+        size_t used = 0;
+
+        start(SCALES);
+        for (unsigned i = 0; i < 65; i++)
+                used += (size_t)snprintf(names + used, sizeof(names) - used, "q%u", i) + 1;
+        names[used++] = '\0';
+        run_until(is_up());
+        serve(names, used);
+        look();
+        ck_assert_uint_eq(web()->autoscale.queues->n, 64);
+        ck_assert(autoscale_trouble(web(), 0, clock_now(CLOCK_MONOTONIC), text, &remedy));
+        ck_assert_str_eq(text, "its workers take from more queues than are looked at, 64 of one Redis: what "
+                               "waits in the others is not seen");
+        serve("default\0", 9);
+        look();
+        ck_assert(!autoscale_trouble(web(), 0, clock_now(CLOCK_MONOTONIC), text, &remedy));
 }
 END_TEST
 
@@ -343,6 +367,7 @@ int main(void)
         tcase_add_test(cases, hosts_of_a_group_share_and_their_processes_count_once);
         tcase_add_test(cases, where_another_machine_has_its_name_nothing_is_told_in_that);
         tcase_add_test(cases, of_many_queues_those_with_a_target_are_read);
+        tcase_add_test(cases, that_some_of_too_many_queues_are_left_out_is_told);
         tcase_add_test(cases, sidekiqs_own_metrics_tell_what_a_job_takes);
         tcase_add_test(cases, what_is_no_list_or_no_job_hides_nothing);
         tcase_add_test(cases, while_redis_is_away_nothing_is_known);

@@ -8,8 +8,7 @@
 #include "model/autoscale.h"
 #include <string.h>
 
-#define NAMES_MAX  16384
-#define QUEUES_MAX AUTOSCALE_SERVED_MAX
+#define NAMES_MAX 16384
 
 /* Names, each ended by a NUL, the last by two. */
 struct names {
@@ -17,52 +16,65 @@ struct names {
         size_t used, n;
 };
 
-static void names_add(struct names *names, const char *name)
+/* Returns false where there is no room left for it. */
+static bool names_add(struct names *names, const char *name)
 {
         size_t length = strlen(name) + 1;
 
-        if (names->n == QUEUES_MAX || names->used + length >= sizeof(names->text) ||
-            autoscale_list_has(names->text, name))
-                return;
+        if (autoscale_list_has(names->text, name))
+                return true;
+        if (names->n == AUTOSCALE_QUEUES_MAX || names->used + length >= sizeof(names->text))
+                return false;
         memcpy(names->text + names->used, name, length);
         names->used += length;
         names->text[names->used] = '\0';
         names->n++;
+        return true;
 }
 
-static void names_add_all(struct names *names, const char *list)
+static bool names_add_all(struct names *names, const char *list)
 {
+        bool all = true;
+
         for (; list && *list != '\0'; list += strlen(list) + 1)
-                names_add(names, list);
+                all &= names_add(names, list);
+        return all;
 }
 
 /* Those that a fleet looks at. */
-static void names_add_targets(struct names *names, const struct fleet *fleet)
+static bool names_add_targets(struct names *names, const struct fleet *fleet)
 {
+        bool all = true;
+
         for (const char *name = fleet->autoscale.served; name && *name != '\0'; name += strlen(name) + 1)
                 if (autoscale_target(fleet, name) > 0)
-                        names_add(names, name);
+                        all &= names_add(names, name);
+        return all;
 }
 
-/* From which queues the workers of a fleet take, as far as any of them has told. */
-static void look_served(struct fleet *fleet)
+/* From which queues the workers of a fleet take, as far as any of them has told. Returns false where that are
+ * too many. */
+static bool look_served(struct fleet *fleet)
 {
         const struct framework *framework = fleet->link->framework;
         struct names names = {0};
+        bool all = true;
 
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 const struct worker *worker = fleet->workers[i];
 
                 if (worker->state == WORKER_ACTIVE && worker->process && worker->process->slot)
-                        names_add_all(&names, framework->queue_names(beats_info(worker->process->slot)));
+                        all &= names_add_all(&names,
+                                             framework->queue_names(beats_info(worker->process->slot)));
         }
         if (names.n == 0)
-                return;
+                return true;
         char *copy = malloc(names.used + 1);
         if (copy) {
                 memcpy(copy, names.text, names.used + 1);
                 autoscale_serves(fleet, copy);
         }
+        return all;
 }
 
 static bool is_ours(const char *identity, size_t len, void *userdata)
@@ -137,9 +149,9 @@ static void look_link(struct link *link, usec_t now)
 
                 if (fleet->link != link)
                         continue;
-                look_served(fleet);
+                bool all = look_served(fleet);
                 if (fleet_scales(fleet))
-                        names_add_targets(&names, fleet);
+                        fleet->autoscale.queues_left_out = !names_add_targets(&names, fleet) || !all;
         }
         /* The others are but shown: they take no place from these. */
         for (size_t i = 0; i < world->n_fleets; i++)
