@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Decodes what heartbeats of several frameworks have in common. */
 #include "frameworks/decode.h"
+#include "base/macro.h"
 #include "base/usec.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,25 +55,26 @@ const char *decode_host_pid(const char *text, size_t len, size_t *ret_host_len, 
 
 bool decode_seconds(const char *text, size_t len, uint64_t *ret_usec)
 {
+        /* Of one microsecond, after so many digits. */
+        static const unsigned units[] = {1000000, 100000, 10000, 1000, 100, 10, 1};
         const char *dot = memchr(text, '.', len);
-        size_t whole = dot ? (size_t)(dot - text) : len;
+        size_t whole = dot ? (size_t)(dot - text) : len, n = dot ? len - whole - 1 : 0;
         unsigned long long seconds;
-        uint64_t fraction = 0;
+        unsigned fraction = 0;
 
         /* Up to the year 5138, which leaves a count of microseconds all its room. */
-        if (!decode_count(text, whole, 99999999999ULL, &seconds) || seconds == 0)
+        if (!decode_count(text, whole, 99999999999ULL, &seconds) || seconds == 0 || (dot && n == 0))
                 return false;
-        if (dot) {
-                uint64_t unit = USEC_PER_SEC / 10;
-                if (whole + 1 == len)
+        for (size_t i = 0; i < n; i++) {
+                unsigned digit = (unsigned)dot[1 + i] - '0';
+
+                if (digit > 9)
                         return false;
-                for (size_t i = whole + 1; i < len; i++, unit /= 10) {
-                        if (text[i] < '0' || text[i] > '9')
-                                return false;
-                        fraction += unit * (unsigned)(text[i] - '0');
-                }
+                /* What is finer is cut. */
+                if (i < ELEMENTSOF(units) - 1)
+                        fraction = fraction * 10 + digit;
         }
-        *ret_usec = seconds * USEC_PER_SEC + fraction;
+        *ret_usec = seconds * USEC_PER_SEC + (uint64_t)fraction * units[MIN(n, ELEMENTSOF(units) - 1)];
         return true;
 }
 
