@@ -4,8 +4,9 @@
 #include <string.h>
 
 #define PAIRS ((size_t)TREND_POINTS * (TREND_POINTS - 1) / 2)
-/* Each half must grow by so much of what the whole does: what warms up, and what has jumped, does not. */
-#define HALF_SHARE 0.6
+/* Each half, and each third, must grow by so much of what the whole does: what warms up, what has jumped, and
+ * what goes up by steps now and then, does not. */
+#define PART_SHARE 0.6
 /* It grows by so much of its level at least in the two hours, and by so many times of what the points are off
  * the line. */
 #define LEAST_GROWTH   0.02
@@ -23,7 +24,7 @@ static void push(struct trend *trend, uint64_t bytes)
         trend->points[trend->n - 1] = bytes;
 }
 
-bool trend_add(struct trend *trend, uint64_t bytes, usec_t now)
+bool trend_fold(struct trend *trend, uint64_t bytes, usec_t now)
 {
         bool changed = false;
 
@@ -84,6 +85,15 @@ static double base_of(const uint64_t *points, double slope, double *ret_residue)
         return base;
 }
 
+/* In each part of so many points. */
+static bool grows_in_all(const uint64_t *points, size_t length, double slope)
+{
+        for (size_t i = 0; i + length <= TREND_POINTS; i += length)
+                if (slope_of(points + i, length) < PART_SHARE * slope)
+                        return false;
+        return true;
+}
+
 static enum trend_kind kind_of(const uint64_t *points, double slope, double level, double residue)
 {
         double growth = slope * (TREND_POINTS - 1);
@@ -92,10 +102,9 @@ static enum trend_kind kind_of(const uint64_t *points, double slope, double leve
                 return TREND_WILD;
         if (growth <= LEAST_GROWTH * level || growth <= LEAST_RESIDUES * residue)
                 return TREND_STEADY;
-        if (slope_of(points, TREND_POINTS / 2) < HALF_SHARE * slope ||
-            slope_of(points + TREND_POINTS / 2, TREND_POINTS / 2) < HALF_SHARE * slope)
-                return TREND_STEADY;
-        return TREND_GROWS;
+        return grows_in_all(points, TREND_POINTS / 2, slope) && grows_in_all(points, TREND_POINTS / 3, slope)
+                       ? TREND_GROWS
+                       : TREND_STEADY;
 }
 
 struct trend_fit trend_fit(const struct trend *trend)

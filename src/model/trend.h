@@ -18,9 +18,14 @@ struct trend {
         uint64_t least;                /* in these */
 };
 
+bool trend_fold(struct trend *trend, uint64_t bytes, usec_t now);
 /* Folds one reading in. After a gap in which nothing was read it begins anew. Returns whether trend_fit() may
- * say something else now. */
-bool trend_add(struct trend *trend, uint64_t bytes, usec_t now);
+ * say something else now. Inline, since most readings of each worker change nothing. */
+static inline bool trend_add(struct trend *trend, uint64_t bytes, usec_t now)
+{
+        return (trend->begun_at == 0 || now - trend->begun_at >= TREND_POINT_USEC || bytes < trend->least) &&
+               trend_fold(trend, bytes, now);
+}
 
 enum trend_kind {
         TREND_YOUNG,  /* less than two hours are known */
