@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "model/plan.h"
 #include "model/record.h"
+#include "model/relief.h"
 #include "model/rollout.h"
 #include "model/template.h"
 #include "settings/redis_url.h"
@@ -56,6 +57,7 @@ static const struct record_field worker_flag_fields[] = {
         RECORD_FIELD(NUMBER, struct worker, finishes_job),
         RECORD_FIELD(NUMBER, struct worker, forked),
         RECORD_FIELD(NUMBER, struct worker, awaits_go),
+        RECORD_FIELD(NUMBER, struct worker, pressed),
 };
 static const struct record worker_flags = RECORD(worker_flag_fields);
 
@@ -170,8 +172,10 @@ static const struct action *next_start(const struct plan *plan, size_t *at, cons
 
 static void pack_worker(struct record_writer *writer, const struct worker *worker, const char *identity)
 {
-        const struct state_worker saved = {.worker = *worker, .identity = (char *)identity};
+        struct state_worker saved = {.worker = *worker, .identity = (char *)identity};
 
+        /* Of a shortage that is over nothing is left to do. */
+        saved.worker.pressed = relief_presses(worker);
         record_write(writer, &worker_record, &saved);
 }
 
@@ -378,10 +382,19 @@ static bool has_groups(const struct world *world)
         return false;
 }
 
+static bool has_pressed(const struct fleet *fleet)
+{
+        for (size_t i = 0; i < fleet->n_workers; i++)
+                if (relief_presses(fleet->workers[i]))
+                        return true;
+        return false;
+}
+
 static bool has_grown(const struct world *world)
 {
         for (size_t i = 0; i < world->n_fleets; i++)
-                if (world->fleets[i]->growth.past[0].generation != 0 || world->fleets[i]->places_left > 0)
+                if (world->fleets[i]->growth.past[0].generation != 0 || world->fleets[i]->places_left > 0 ||
+                    has_pressed(world->fleets[i]))
                         return true;
         return false;
 }
@@ -708,6 +721,16 @@ int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t 
         return STATE_READ;
 }
 
+/* Some are to leave, or have left, for want of memory. */
+static bool was_pressed(const struct state_fleet *saved)
+{
+        bool pressed = saved->places_left > 0;
+
+        for (size_t i = 0; i < saved->n_workers; i++)
+                pressed |= saved->workers[i].worker.pressed;
+        return pressed;
+}
+
 void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, usec_t now)
 {
         fleet->generation = saved->generation;
@@ -726,7 +749,7 @@ void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, 
                 fleet->group = rollout_group_continue(&saved->group);
         memcpy(fleet->growth.past, saved->grown, sizeof(fleet->growth.past));
         /* Until it is read to be over, which without a limit it never is. */
-        if (saved->places_left > 0 && fleet->world->settings->pressure_limit > 0) {
+        if (was_pressed(saved) && fleet->world->settings->pressure_limit > 0) {
                 fleet->places_left = saved->places_left;
                 fleet->world->pressure.high = true;
         }

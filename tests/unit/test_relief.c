@@ -2,6 +2,7 @@
 /* What is done about memory pressure: who is told of, who leaves, and what waits for memory. */
 /* promises: P2 P5 */
 #include "model/relief.h"
+#include "model/state.h"
 #include "world.h"
 
 #define GIGABYTE ((uint64_t)1 << 30)
@@ -151,6 +152,77 @@ START_TEST(what_is_not_read_any_more_holds_nothing)
 }
 END_TEST
 
+/* Works on jobs for hours. */
+static void work(const struct worker *worker)
+{
+        test_process(worker)->busy = 1;
+        test_run(&t, 5);
+}
+
+START_TEST(those_that_drain_are_counted_with_the_others)
+{
+        t.settings.pressure_action = PRESSURE_TELL;
+        settle();
+        for (unsigned i = 1; i <= 3; i++)
+                work(test_worker(&t, i));
+        (void)command_restart(t.world, t.fleet, t.now);
+        test_run(&t, 120);
+        ck_assert_uint_eq(test_counts(&t).active, 3);
+        ck_assert_uint_eq(test_counts(&t).live, 6);
+        press(12);
+        ck_assert(relief_holds(t.world));
+        unsigned starts = t.starts;
+        test_exit(&t, test_worker(&t, 5), 1);
+        press(60);
+        ck_assert_uint_eq(t.starts, starts);
+        ck_assert_uint_eq(test_counts(&t).active, 2);
+        ck_assert_ptr_nonnull(strstr(test_fleet_waits_for(&t), "waits for memory: 32% of the time"));
+        /* The last one that takes jobs is replaced even so. */
+        test_exit(&t, test_worker(&t, 4), 1);
+        test_exit(&t, test_worker(&t, 6), 1);
+        press(60);
+        ck_assert_uint_gt(t.starts, starts);
+}
+END_TEST
+
+START_TEST(who_leaves_for_it_does_so_for_the_next_sqmgr_too)
+{
+        struct state_source source = {.world = t.world, .boot_id = "boot"};
+        struct state *state = NULL;
+        uint8_t *bytes = NULL;
+        size_t size;
+
+        settle();
+        t.urgent = true;
+        work(test_worker(&t, 3));
+        press(12);
+        ck_assert_int_eq(test_worker(&t, 3)->state, WORKER_QUIET);
+        source.now = t.now;
+        ck_assert_int_eq(state_pack(&source, &bytes, &size), 0);
+        ck_assert_int_eq(state_unpack(bytes, size, "boot", t.now, &state), STATE_READ);
+        ck_assert_uint_eq(state->fleets[0].places_left, 0);
+        struct worker known = state->fleets[0].workers[2].worker;
+        ck_assert(known.pressed && !state->fleets[0].workers[1].worker.pressed);
+        free(bytes);
+        /* Once that is over, one that still drains is no sign of it. */
+        reading.avg10 = 0;
+        press(12);
+        ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_EASED), 1);
+        source.now = t.now;
+        ck_assert_int_eq(state_pack(&source, &bytes, &size), 0);
+        ck_assert_uint_eq(bytes[8], 1);
+        free(bytes);
+        /* What the next one does. This one has left meanwhile. */
+        t.world->pressure = (struct pressure){0};
+        state_continue_fleet(t.fleet, &state->fleets[0], t.now);
+        ck_assert(relief_holds(t.world));
+        known.index = 5;
+        ck_assert_ptr_nonnull(observe_adopted(t.fleet, &known, 0, 0, t.now));
+        ck_assert_uint_eq(t.fleet->places_left, 1);
+        state_free(state);
+}
+END_TEST
+
 int main(void)
 {
         Suite *suite = suite_create("relief");
@@ -163,6 +235,8 @@ int main(void)
         tcase_add_test(tests, without_evidence_nobody_leaves);
         tcase_add_test(tests, who_has_not_left_by_then_stays);
         tcase_add_test(tests, what_is_not_read_any_more_holds_nothing);
+        tcase_add_test(tests, those_that_drain_are_counted_with_the_others);
+        tcase_add_test(tests, who_leaves_for_it_does_so_for_the_next_sqmgr_too);
         suite_add_tcase(suite, tests);
         return unit_main(suite);
 }
