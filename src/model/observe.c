@@ -321,6 +321,7 @@ static void worker_observe_successor(struct worker *worker, const struct heartbe
                 "another when one has ended; it leaves in its turn",
                 worker_event_name(worker, name), reason_name(worker->reason));
         worker->succeeded = true;
+        worker->pressed &= beat->quiet;
         worker->group_told = false;
         worker->loud_beats = 0;
         worker->stop_at = worker->killed_at = 0;
