@@ -752,6 +752,8 @@ void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, 
         if (was_pressed(saved) && fleet->world->settings->pressure_limit > 0) {
                 fleet->places_left = saved->places_left;
                 fleet->world->pressure.high = true;
+                /* The last one may have been told just before. */
+                fleet->world->pressure.acted_at = now;
         }
         fleet->continued = true;
         if (fleet->settings->removed)
