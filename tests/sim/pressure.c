@@ -93,17 +93,18 @@ void pressure_forgotten(struct sim *sim)
 /* Its state was read, or not: what that tells of is over only when it is read to be. */
 void pressure_continued(struct sim *sim)
 {
-        for (unsigned i = 0; i < sim->n_fleets; i++) {
+        for (unsigned i = 0; i < sim->n_fleets; i++)
                 sim->fleets[i].left = sim->shell.world->fleets[i]->places_left;
-                sim->squeezed.high |= sim->fleets[i].left > 0;
-        }
+        sim->squeezed.high = sim->shell.world->pressure.high;
         sim->squeezed.since = sim->now;
 }
 
 /* It is known to be gone, and by no order that came meanwhile. */
 void pressure_left(struct sim *sim, const struct process *process)
 {
-        if (process->pressed && sim->squeezed.high && process->worker->reason == REASON_MEMORY)
+        /* An earlier sqmgr may have chosen it. */
+        if ((process->pressed || process->worker->pressed) && sim->squeezed.high &&
+            process->worker->reason == REASON_MEMORY)
                 sim->fleets[process->fleet].left++;
 }
 
