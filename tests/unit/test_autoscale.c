@@ -688,7 +688,7 @@ START_TEST(jobs_that_nobody_takes_are_told)
         expect_queue("lo\x01t", 2 * USEC_PER_MIN, NULL);
         others_take_it = false;
         /* Of so many that there may be others. */
-        for (unsigned i = 0; i < AUTOSCALE_SERVED_MAX; i++)
+        for (unsigned i = 0; i < AUTOSCALE_QUEUES_MAX; i++)
                 size += (size_t)snprintf(names + size, sizeof(names) - size, "q%u", i) + 1;
         serve(t.fleet, names, size + 1);
         expect_queue("lo\x01t", 2 * USEC_PER_MIN, NULL);
