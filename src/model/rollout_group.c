@@ -147,12 +147,18 @@ static bool is_settled(const struct rollout_group *group)
                 (group->turn == group->mine && !owes_drained(group)));
 }
 
+/* Another host may have told Redis already that it has lost it. */
+static bool misses_epoch(const struct rollout_group *group)
+{
+        return group->number > 0 && group->trouble != ROLLOUT_TROUBLE_LOST;
+}
+
 bool rollout_group_is_due(const struct rollout_group *group, uint64_t number, const char *id,
                           enum epoch_state state, usec_t now)
 {
         return group->asked_at == 0 || now >= usec_add(group->asked_at, IDLE_USEC) || !is_settled(group) ||
                state == EPOCH_RUNNING || state == EPOCH_HALTED ||
-               (number > 0 && !is_known(group, number, id)) || state != group->state;
+               (number > 0 ? !is_known(group, number, id) : misses_epoch(group)) || state != group->state;
 }
 
 static bool is_held(enum host_turn turn)

@@ -387,6 +387,20 @@ START_TEST(a_canary_that_gets_into_trouble_fails)
 }
 END_TEST
 
+START_TEST(an_epoch_is_missed_though_another_host_has_told_so_first)
+{
+        reply.state = EPOCH_ABORTED;
+        (void)observe();
+        ck_assert(!rollout_group_is_due(&group, 1, "one", EPOCH_ABORTED, now));
+        ck_assert(rollout_group_is_due(&group, 0, "", EPOCH_ABORTED, now));
+        reply = (struct rollout_reply){
+                .verdict = ROLLOUT_VERDICT_BEHIND, .state = EPOCH_ABORTED, .mine = HOST_TURN_WAITING};
+        (void)observe();
+        ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_LOST);
+        ck_assert(!rollout_group_is_due(&group, 0, "", EPOCH_ABORTED, now));
+}
+END_TEST
+
 START_TEST(asks_the_script_once_a_minute_while_nothing_runs)
 {
         reply.state = EPOCH_DONE;
@@ -504,6 +518,7 @@ int main(void)
         tcase_add_test(cases, a_number_that_nobody_counted_to_is_none);
         tcase_add_test(cases, a_clone_takes_no_part);
         tcase_add_test(cases, a_canary_that_gets_into_trouble_fails);
+        tcase_add_test(cases, an_epoch_is_missed_though_another_host_has_told_so_first);
         tcase_add_test(cases, asks_the_script_once_a_minute_while_nothing_runs);
         tcase_add_test(cases, each_word_has_a_name);
         suite_add_tcase(suite, cases);
