@@ -25,6 +25,14 @@ static bool speaks(const struct group_sim *sim, const char *name)
         return false;
 }
 
+static bool any_speaks(const struct group_sim *sim)
+{
+        for (size_t i = 0; i < sim->n_hosts; i++)
+                if (speaks(sim, sim->host[i].name))
+                        return true;
+        return false;
+}
+
 /* How many hosts have not come to their end in Redis, and can come forward, or cannot: that is told, as is an
  * epoch that none of its hosts takes for one. */
 static unsigned count_unended(const struct group_sim *sim, bool speak)
@@ -58,7 +66,9 @@ static void check_told(struct group_sim *sim)
                         group_tell(sim, "%s (%s) knows epoch %llu as %s, trouble %d", sim->host[i].name,
                                    sim->host[i].instance, (unsigned long long)sim->host[i].group.number,
                                    host_turn_name(sim->host[i].group.turn), (int)sim->host[i].group.trouble);
-        if (strcmp(keys_field(&sim->redis.keys, "state"), "running") == 0 && count_unended(sim, false) == 0)
+        /* Where no host is left there is nobody to judge it, or to ask. */
+        if (any_speaks(sim) && strcmp(keys_field(&sim->redis.keys, "state"), "running") == 0 &&
+            count_unended(sim, false) == 0)
                 group_violate(sim, "after %d min of peace the epoch still runs, and nothing tells why",
                               (int)(PEACE / USEC_PER_MIN));
         for (size_t i = 0; i < sim->n_hosts && !sim->forged; i++)

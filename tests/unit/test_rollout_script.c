@@ -675,6 +675,25 @@ START_TEST(forged_numbers_hold_up_nobody)
 }
 END_TEST
 
+START_TEST(forged_times_hold_up_nobody)
+{
+        static const char *const times[] = {"nan", "inf", "-inf", "9e99", "-9e99", "x"};
+
+        join("a");
+        for (size_t i = 0; i < ELEMENTSOF(times); i++) {
+                uint64_t number = i + 1;
+
+                begin_as("a", number, "id", "1", 3600, 0);
+                server_do("HSET " KEY " at %s from %s taken %s first b first_at %s", times[i], times[i],
+                          times[i], times[i]);
+                tick_as("a", "a", number, "want");
+                ck_assert_str_eq(last_error, "");
+                ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+                tick_as("a", "a", number, "done");
+        }
+}
+END_TEST
+
 START_TEST(a_flood_is_bounded)
 {
         join("a");
@@ -768,6 +787,7 @@ int main(void)
         tcase_add_test(cases, who_comes_while_it_runs_is_waited_for);
         tcase_add_test(cases, a_forged_type_holds_up_nobody);
         tcase_add_test(cases, forged_numbers_hold_up_nobody);
+        tcase_add_test(cases, forged_times_hold_up_nobody);
         tcase_add_test(cases, a_flood_is_bounded);
         tcase_add_test(cases, a_thousand_hosts_take_half_a_megabyte);
         suite_add_tcase(suite, cases);
