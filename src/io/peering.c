@@ -118,31 +118,31 @@ static int ask_shares(struct peering *peering)
         return r;
 }
 
-static void replace(struct peering *peering, struct peers *peers)
+static void replace(struct peering *peering, struct peers *peers, usec_t now)
 {
         peers_sort(peers);
-        if (clock_now(CLOCK_MONOTONIC) < peering->keep_until)
-                (void)peers_keep(peers, &peering->peers);
+        if (now < peering->keep_until)
+                (void)peers_keep(peers, &peering->peers, usec_sub(now, KEEP_USEC), ROLLOUT_HOSTS_MAX);
         peers_clear(&peering->peers);
         peering->peers = *peers;
         peering->known = true;
 }
 
-static void take_members(struct peering *peering, const redisReply *reply)
+static void take_members(struct peering *peering, const redisReply *reply, usec_t now)
 {
         struct peers none = {0};
 
         if (reply->type != REDIS_REPLY_ARRAY || take_names(peering, reply) < 0)
                 return;
-        peering->next_at = clock_now(CLOCK_MONOTONIC) + peering->n_names * MEMBER_USEC;
+        peering->next_at = now + peering->n_names * MEMBER_USEC;
         if (peering->n_names == 0)
-                replace(peering, &none);
+                replace(peering, &none, now);
         else
                 (void)ask_shares(peering);
 }
 
 /* What is missing, or of a wrong type, is told as nothing. */
-static void take_shares(struct peering *peering, const redisReply *reply)
+static void take_shares(struct peering *peering, const redisReply *reply, usec_t now)
 {
         struct peers peers = {0};
 
@@ -152,18 +152,19 @@ static void take_shares(struct peering *peering, const redisReply *reply)
                 const redisReply *share = reply->element[i];
 
                 if (share->type == REDIS_REPLY_STRING &&
-                    peers_add(&peers, peering->names[i], share->str, share->len) < 0) {
+                    peers_add(&peers, peering->names[i], share->str, share->len, now) < 0) {
                         peers_clear(&peers);
                         return;
                 }
         }
-        replace(peering, &peers);
+        replace(peering, &peers, now);
 }
 
 static void on_reply(const redisReply *reply, size_t tag, void *userdata)
 {
         struct peering *peering = userdata;
         struct peers none = {0};
+        usec_t now = clock_now(CLOCK_MONOTONIC);
 
         if (!reply)
                 return;
@@ -172,11 +173,11 @@ static void on_reply(const redisReply *reply, size_t tag, void *userdata)
                 printable_replace(peering->error, strlen(peering->error), false);
                 peering->refused = true;
                 if (tag != TAG_SHARE)
-                        replace(peering, &none);
+                        replace(peering, &none, now);
         } else if (tag == TAG_MEMBERS) {
-                take_members(peering, reply);
+                take_members(peering, reply, now);
         } else if (tag == TAG_SHARES) {
-                take_shares(peering, reply);
+                take_shares(peering, reply, now);
         }
 }
 

@@ -40,7 +40,7 @@ struct command {
         usec_t sent_at;
         struct question question; /* no text: one of our own */
         bool is_left_out;         /* another one was sent in its place */
-        bool may_be_forbidden;    /* then NOPERM is a reply like any other */
+        bool may_be_forbidden;    /* then NOPERM is a reply like any other, as is READONLY */
 };
 
 struct redis {
@@ -417,7 +417,9 @@ static void on_reply(_unused_ struct connection *connection, const redisReply *r
         const struct command *command = redis->commands;
 
         redis->rtt_usec = MAX(usec_sub(clock_now(CLOCK_MONOTONIC), command->sent_at), 1U);
-        bool forbidden = command->may_be_forbidden && reply_is_error(reply, "NOPERM");
+        bool forbidden =
+                command->may_be_forbidden &&
+                (reply_is_error(reply, "NOPERM") || (!redis->sentinel && reply_is_error(reply, "READONLY")));
         const char *remedy = command->callback == on_role || forbidden ? NULL : unfit_remedy(redis, reply);
         redis_enter(redis);
         if (remedy)

@@ -53,8 +53,8 @@ struct redis *redis_free(struct redis *redis);
 int redis_command(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
                   const char *const argv[], const size_t argvlen[]);
 
-/* The same for one that sqmgr can do without: where an ACL forbids it the callback gets that error, while it
- * ends the connection otherwise. */
+/* The same for one that sqmgr can do without: where an ACL forbids it, or a replica that was named as the
+ * server does, the callback gets that error, while it ends the connection otherwise. */
 int redis_command_forbiddable(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
                               const char *const argv[], const size_t argvlen[]);
 

@@ -190,6 +190,7 @@ struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, 
 
         if (!worker)
                 return NULL;
+        worker->pressed &= fleet->world->settings->pressure_limit > 0;
         if (!main_lives && !beat_lives)
                 observe_exit(worker, &(struct exit_status){.known = false}, now);
         else if (!main_lives)

@@ -111,13 +111,13 @@ static int append(struct peers *peers, const struct peer *peer)
         return 0;
 }
 
-int peers_add(struct peers *peers, const char *host, const char *text, size_t len)
+int peers_add(struct peers *peers, const char *host, const char *text, size_t len, usec_t now)
 {
         struct peer_share share;
 
         if (peer_decode(text, len, &share) < 0)
                 return 0;
-        struct peer peer = {.host = strdup(host), .text = malloc(len + 1), .share = share};
+        struct peer peer = {.host = strdup(host), .text = malloc(len + 1), .share = share, .told_at = now};
         if (peer.text) {
                 memcpy(peer.text, text, len + 1);
                 peer.share.queues = peer.text + (share.queues - text);
@@ -129,15 +129,15 @@ int peers_add(struct peers *peers, const char *host, const char *text, size_t le
         return 0;
 }
 
-int peers_keep(struct peers *peers, struct peers *from)
+int peers_keep(struct peers *peers, struct peers *from, usec_t since, size_t most)
 {
         const size_t n = peers->n;
         int r = 0;
 
-        for (size_t i = 0; i < from->n && r == 0; i++) {
+        for (size_t i = 0; i < from->n && peers->n < most && r == 0; i++) {
                 const struct peers known = {.list = peers->list, .n = n};
 
-                if (peers_find(&known, from->list[i].host))
+                if (from->list[i].told_at < since || peers_find(&known, from->list[i].host))
                         continue;
                 r = append(peers, &from->list[i]);
                 if (r == 0)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/macro.h"
+#include "base/usec.h"
 
 #define PEER_TEXT_MAX    4096 /* bytes of what a host tells */
 #define PEER_QUEUES_MAX  64
@@ -30,6 +31,7 @@ struct peer {
         char *host; /* owned */
         char *text; /* owned */
         struct peer_share share;
+        usec_t told_at; /* when that was read */
 };
 
 /* The other hosts. */
@@ -39,11 +41,11 @@ struct peers {
 };
 
 void peers_clear(struct peers *peers);
-/* Adds what that host told; what cannot be read is left out. Returns 0, or -ENOMEM. */
-int peers_add(struct peers *peers, const char *host, const char *text, size_t len);
-/* Moves over those of `from` that the others, which are sorted, have not, and clears `from`. They are sorted
- * again. Returns 0, or -ENOMEM. */
-int peers_keep(struct peers *peers, struct peers *from);
+/* Adds what that host has just told; what cannot be read is left out. Returns 0, or -ENOMEM. */
+int peers_add(struct peers *peers, const char *host, const char *text, size_t len, usec_t now);
+/* Moves over those of `from` that have told since then, and that the others, which are sorted, have not, as
+ * long as there are fewer than `most`; clears `from`. They are sorted again. Returns 0, or -ENOMEM. */
+int peers_keep(struct peers *peers, struct peers *from, usec_t since, size_t most);
 /* By host, as peers_find() needs it. */
 void peers_sort(struct peers *peers);
 const struct peer *peers_find(const struct peers *peers, const char *host);

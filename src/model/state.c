@@ -336,8 +336,14 @@ static void pack_dead(struct record_writer *writer, const struct state_dead *dea
         for (const struct state_dead *each = dead; each; each = each->next)
                 n++;
         record_write_number(writer, n);
-        for (; dead; dead = dead->next)
-                record_write(writer, &dead_record, dead);
+        for (; dead; dead = dead->next) {
+                struct state_dead saved = *dead;
+
+                /* It is asked of none that is dead, and would be a word of a version that may not be meant.
+                 */
+                saved.worker.worker.pressed = false;
+                record_write(writer, &dead_record, &saved);
+        }
 }
 
 static int unpack_dead(struct record_reader *reader, struct state *state)

@@ -419,7 +419,7 @@ static void look_beside(const struct peer_share *share, uint64_t size)
                 size_t n = peer_encode(share, text);
 
                 text[n] = '\0';
-                ck_assert_int_eq(peers_add(&peers, "there", text, n), 0);
+                ck_assert_int_eq(peers_add(&peers, "there", text, n, t.now), 0);
         }
         for (size_t i = 0; i < t.fleet->n_workers; i++)
                 t.fleet->workers[i]->concurrency = 5;
@@ -481,7 +481,7 @@ START_TEST(of_a_host_that_does_not_scale_by_all_of_them_what_is_idle_is_subtract
         ck_assert_ptr_nonnull(queues_add(queues, "mail", 4));
         struct peers peers = {0};
         static const char text[] = "1 8 3 20 1\0default\0";
-        ck_assert_int_eq(peers_add(&peers, "there", text, sizeof(text) - 1), 0);
+        ck_assert_int_eq(peers_add(&peers, "there", text, sizeof(text) - 1, t.now), 0);
         struct autoscale_reading reading = {.queues = queues, .peers = &peers};
         SERVE(t.fleet, "default\0mail");
         (void)autoscale_observe(t.fleet, &reading, t.now);

@@ -113,13 +113,18 @@ START_TEST(too_much_is_refused_or_capped)
 }
 END_TEST
 
-static void add(struct peers *peers, const char *host, const char *weight)
+static void add_at(struct peers *peers, const char *host, const char *weight, usec_t now)
 {
         char text[64];
         int n = snprintf(text, sizeof(text), "1 %s 0 0 0", weight);
 
         memcpy(text + n, "\0q\0", sizeof("\0q\0"));
-        ck_assert_int_eq(peers_add(peers, host, text, (size_t)n + 3), 0);
+        ck_assert_int_eq(peers_add(peers, host, text, (size_t)n + 3, now), 0);
+}
+
+static void add(struct peers *peers, const char *host, const char *weight)
+{
+        add_at(peers, host, weight, USEC_PER_MIN);
 }
 
 START_TEST(hosts_are_found_by_name_and_those_that_cannot_be_read_are_none)
@@ -152,13 +157,33 @@ START_TEST(of_those_that_are_kept_the_newer_word_counts)
         add(&peers, "d", "1");
         add(&peers, "b", "2");
         peers_sort(&peers);
-        ck_assert_int_eq(peers_keep(&peers, &before), 0);
+        ck_assert_int_eq(peers_keep(&peers, &before, 0, 9), 0);
         ck_assert_uint_eq(before.n, 0);
         ck_assert_uint_eq(peers.n, 3);
         ck_assert_uint_eq(peers_find(&peers, "b")->share.weight, 2);
         ck_assert_uint_eq(peers_find(&peers, "c")->share.weight, 8);
         ck_assert_uint_eq(peers_find(&peers, "d")->share.weight, 1);
         peers_clear(&peers);
+}
+END_TEST
+
+START_TEST(of_those_that_are_kept_none_is_old_and_there_are_not_many)
+{
+        struct peers peers = {0}, before = {0};
+
+        add_at(&before, "a", "1", USEC_PER_MIN - 1);
+        add_at(&before, "b", "2", USEC_PER_MIN);
+        add_at(&before, "c", "3", USEC_PER_HOUR);
+        peers_sort(&before);
+        add(&peers, "d", "4");
+        ck_assert_int_eq(peers_keep(&peers, &before, USEC_PER_MIN, 2), 0);
+        ck_assert_uint_eq(before.n, 0);
+        ck_assert_uint_eq(peers.n, 2);
+        ck_assert_ptr_nonnull(peers_find(&peers, "b"));
+        /* It is as old as it was. */
+        struct peers after = {0};
+        ck_assert_int_eq(peers_keep(&after, &peers, USEC_PER_MIN + 1, 9), 0);
+        ck_assert_uint_eq(after.n, 0);
 }
 END_TEST
 
@@ -173,6 +198,7 @@ int main(void)
         tcase_add_test(cases, too_much_is_refused_or_capped);
         tcase_add_test(cases, hosts_are_found_by_name_and_those_that_cannot_be_read_are_none);
         tcase_add_test(cases, of_those_that_are_kept_the_newer_word_counts);
+        tcase_add_test(cases, of_those_that_are_kept_none_is_old_and_there_are_not_many);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }

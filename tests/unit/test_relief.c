@@ -209,8 +209,14 @@ START_TEST(who_leaves_for_it_does_so_for_the_next_sqmgr_too)
         press(12);
         ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_EASED), 1);
         source.now = t.now;
+        struct state_dead dead = {.fleet = t.fleet->settings->name, .worker.worker = known};
+        source.dead = &dead;
         ck_assert_int_eq(state_pack(&source, &bytes, &size), 0);
         ck_assert_uint_eq(bytes[8], 1);
+        struct state *after = NULL;
+        ck_assert_int_eq(state_unpack(bytes, size, "boot", t.now, &after), STATE_READ);
+        ck_assert(!after->dead->worker.worker.pressed);
+        state_free(after);
         free(bytes);
         /* What the next one does. This one has left meanwhile. */
         t.world->pressure = (struct pressure){0};
@@ -219,6 +225,10 @@ START_TEST(who_leaves_for_it_does_so_for_the_next_sqmgr_too)
         known.index = 5;
         ck_assert_ptr_nonnull(observe_adopted(t.fleet, &known, 0, 0, t.now));
         ck_assert_uint_eq(t.fleet->places_left, 1);
+        /* Without a limit it is no word of anything. */
+        t.settings.pressure_limit = 0;
+        known.index = 6;
+        ck_assert(!observe_adopted(t.fleet, &known, 0, 0, t.now)->pressed);
         state_free(state);
 }
 END_TEST
