@@ -74,9 +74,10 @@ has_done() { [ "$(count_of "done")" = "$1" ]; }
         start_redis
         start_sharing
         burst 600 1
+        patience=$((SECONDS + 200))
         for host in $hosts; do
                 until on "$host" wants_more; do
-                        [ $SECONDS -lt 200 ]
+                        [ $SECONDS -lt $patience ]
                         sample
                 done
         done

@@ -11,12 +11,15 @@ told() { sqmgrctl events --json | jq -es "any(.[]; $1)"; }
 fleets_are() { sqmgrctl status --json | jq -e ".fleets | all($1)"; } # CONDITION of each
 changes() { sqmgrctl events --json | jq -s '[.[] | select(.event == "scaled")] | length'; }
 
-# So many jobs of that many seconds each, put in at once.
+# So many jobs of that many seconds each, put in at once: whoever takes them sees none before all are there.
 burst() { # COUNT SECONDS QUEUE
         ruby -r "$app" -e 'n, seconds, queue = ARGV
                 n.to_i.times.each_slice(500) do |slice|
                         Sidekiq::Client.push_bulk("class" => "Sleep", "queue" => queue, "args" => [[seconds.to_f]] * slice.size)
-                end' "$@"
+                end' "$1" "$2" "$3.staged"
+        redis srem queues "$3.staged"
+        redis sadd queues "$3"
+        redis rename "queue:$3.staged" "queue:$3"
 }
 
 none_harmed() { # COUNT of jobs
@@ -40,11 +43,12 @@ END
         wait_until 20 scaling_is '.automatic and .min == 2 and .max == 8 and .wanted == 2'
         [ "$(changes)" -eq 0 ]
 
-        burst 2000 0.2 default
-        wait_until 60 fleet_is '.target == 8 and .active == 8'
+        burst 2000 0.3 default
+        # By how many steps depends on when it was looked, and how long it takes so on how long they took.
+        wait_until 60 told '.event == "scaled" and (.text | contains("-> 8 workers"))'
         run -0 sqmgrctl why default
         [[ $output == *"queue 'default'"* ]]
-        [[ $output == *'2 -> 4 workers: '* ]]
+        [[ $output == *': 2 -> '*' workers: '* ]]
         wait_until 60 has_done 2000
         if [ -n "${SQMGR_LONG-}" ]; then
                 wait_until 180 fleet_is '.target == 2 and .active == 2 and (.workers | length) == 2'
