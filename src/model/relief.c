@@ -7,6 +7,11 @@
 
 #define HUNDREDTHS 100
 
+bool relief_presses(const struct worker *worker)
+{
+        return worker->pressed && relief_holds(worker->fleet->world);
+}
+
 /* One more of its fleet takes jobs. */
 static bool has_company(const struct worker *worker)
 {

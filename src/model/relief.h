@@ -18,10 +18,7 @@ static inline bool relief_holds(const struct world *world)
 }
 
 /* This one is to leave for it. */
-static inline bool relief_presses(const struct worker *worker)
-{
-        return worker->pressed && relief_holds(worker->fleet->world);
-}
+bool relief_presses(const struct worker *worker);
 
 /* The worker that holds the most of what no other shares; NULL: none is known to hold anything. */
 const struct worker *relief_fattest(const struct world *world);
