@@ -100,19 +100,19 @@ static int take_names(struct peering *peering, const redisReply *reply)
 
 static int ask_shares(struct peering *peering)
 {
-        size_t n = peering->n_names;
+        size_t n = peering->n_names, n_keys = 0;
         char **argv = calloc(n + 1, sizeof(*argv));
-        int r = argv ? 0 : -ENOMEM;
+        int r = -ENOMEM;
 
-        for (size_t i = 0; i < n && r == 0; i++)
-                if (!(argv[i + 1] = key_of(peering, THREADS, peering->names[i])))
-                        r = -ENOMEM;
-        if (r == 0) {
-                argv[0] = (char *)"MGET";
+        if (!argv)
+                return -ENOMEM;
+        argv[0] = (char *)"MGET";
+        while (n_keys < n && (argv[n_keys + 1] = key_of(peering, THREADS, peering->names[n_keys])))
+                n_keys++;
+        if (n_keys == n)
                 r = asks_add(peering->asks, peering->redis, TAG_SHARES, (int)n + 1, (const char *const *)argv,
                              NULL);
-        }
-        for (size_t i = 0; argv && i < n; i++)
+        for (size_t i = 0; i < n_keys; i++)
                 free(argv[i + 1]);
         free(argv);
         return r;

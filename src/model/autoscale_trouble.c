@@ -145,7 +145,7 @@ static void find_left_out(struct trouble *trouble)
         if (!trouble->fleet->autoscale.queues_left_out || trouble->found || !take(trouble))
                 return;
         snprintf(trouble->text, AUTOSCALE_TEXT_MAX,
-                 "its workers take from more queues than are looked at, %u of one Redis: what waits in the "
+                 "its workers take from more queues than are looked at, %d of one Redis: what waits in the "
                  "others is not seen",
                  AUTOSCALE_QUEUES_MAX);
         trouble->remedy = "have its workers take from fewer queues, or give the others a fleet of their own "
