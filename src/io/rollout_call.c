@@ -199,11 +199,13 @@ static int ask(const struct rollout_caller *caller, const char *operation, const
         struct call *call = calloc(1, sizeof(*call));
         char number[24];
         const char *const own[] = {operation, caller->host, caller->instance, number, caller->id};
-        int r = call ? 0 : -ENOMEM;
+        int r = 0;
 
+        if (!call)
+                return -ENOMEM;
         snprintf(number, sizeof(number), "%llu", (unsigned long long)caller->number);
-        if (r == 0)
-                *call = (struct call){.callback = callback, .userdata = userdata};
+        call->callback = callback;
+        call->userdata = userdata;
         for (size_t i = 0; i < ROLLOUT_SCRIPT_KEYS && r == 0; i++)
                 r = add_word(call, key_of(caller, rollout_script_suffixes[i]));
         for (size_t i = 0; i < ELEMENTSOF(own) && r == 0; i++)
