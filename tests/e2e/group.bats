@@ -164,7 +164,7 @@ END
         sed -i 's/^rollout_canary = .*/rollout_canary = 1h/' b.ini
         on b sqmgrctl reload
         is_begun b
-        wait_until 90 rollout_is a 'any(.hosts[]; .state == "done")'
+        wait_until 90 rollout_is a '.epoch == 6 and any(.hosts[]; .state == "done")'
         first=$(rollout a | jq -r '.hosts[] | select(.state == "done").host')
         asked=$(scripts_asked)
         wait_until 30 have_asked $((asked + 20))
