@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PREFIX  "sqmgr:rollout:"
 #define SEEN    ":seen"
 #define THREADS ":threads:"
 /* From one reading to the next, for each of the hosts: all of them do it. */
@@ -60,18 +59,6 @@ struct peering *peering_free(struct peering *peering)
         return NULL;
 }
 
-/* Returns it, to be freed, or NULL where memory is short. */
-static char *key_of(const struct peering *peering, const char *suffix, const char *host)
-{
-        bool bare = peering->namespace[0] == '\0';
-        char *key;
-
-        return asprintf(&key, "%s%s" PREFIX "%s%s%s", peering->namespace, bare ? "" : ":", peering->group,
-                        suffix, host) < 0
-                       ? NULL
-                       : key;
-}
-
 static bool is_host(const struct peering *peering, const redisReply *name)
 {
         return name->type == REDIS_REPLY_STRING && name->len > 0 && name->len < sizeof(peering->host) &&
@@ -107,7 +94,8 @@ static int ask_shares(struct peering *peering)
         if (!argv)
                 return -ENOMEM;
         argv[0] = (char *)"MGET";
-        while (n_keys < n && (argv[n_keys + 1] = key_of(peering, THREADS, peering->names[n_keys])))
+        while (n_keys < n && (argv[n_keys + 1] = rollout_key(peering->namespace, peering->group, THREADS,
+                                                             peering->names[n_keys])))
                 n_keys++;
         if (n_keys == n)
                 r = asks_add(peering->asks, peering->redis, TAG_SHARES, (int)n + 1, (const char *const *)argv,
@@ -213,9 +201,9 @@ const char *peering_group(const struct peering *peering)
         return peering->group;
 }
 
-static void tell(struct peering *peering, const struct peer_share *share, unsigned seconds)
+static void write_share(struct peering *peering, const struct peer_share *share, unsigned seconds)
 {
-        _cleanup_free_ char *key = key_of(peering, THREADS, peering->host);
+        _cleanup_free_ char *key = rollout_key(peering->namespace, peering->group, THREADS, peering->host);
         char text[PEER_TEXT_MAX], expiry[16];
         size_t length = peer_encode(share, text);
 
@@ -229,7 +217,7 @@ static void tell(struct peering *peering, const struct peer_share *share, unsign
 
 static void ask_members(struct peering *peering)
 {
-        _cleanup_free_ char *key = key_of(peering, SEEN, "");
+        _cleanup_free_ char *key = rollout_key(peering->namespace, peering->group, SEEN, "");
         char last[16];
 
         snprintf(last, sizeof(last), "%d", ROLLOUT_HOSTS_MAX - 1);
@@ -254,7 +242,7 @@ void peering_look(struct peering *peering, const char *host, const struct peer_s
         peering->refused = false;
         snprintf(peering->host, sizeof(peering->host), "%s", host);
         if (share)
-                tell(peering, share, seconds);
+                write_share(peering, share, seconds);
         if (peering->reads)
                 ask_members(peering);
 }

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PREFIX    "sqmgr:rollout:"
 #define WORDS_MAX (ROLLOUT_SCRIPT_KEYS + 10)
 #define ERROR_MAX 1024
 
@@ -38,7 +37,7 @@ static void explain(const char *said, char *error)
         static const struct {
                 const char *begins, *remedy;
         } remedies[] = {
-                {"NOPERM", "a rollout over many hosts needs an ACL such as `~" PREFIX
+                {"NOPERM", "a rollout over many hosts needs an ACL such as `~" ROLLOUT_PREFIX
                            "* +@read +@write +eval +evalsha +time` for this user"},
                 {"CROSSSLOT", "a rollout over many hosts does not work on Redis Cluster"},
                 {"MOVED", "a rollout over many hosts does not work on Redis Cluster"},
@@ -155,19 +154,14 @@ static void on_glance(struct redis *redis _unused_, const struct redisReply *rep
 }
 
 /* NULL: memory is short. */
-static char *key_of(const struct rollout_caller *caller, const char *suffix)
+static char *key_of(const struct rollout_caller *caller, size_t i)
 {
-        char *key;
-
-        return asprintf(&key, "%s%s" PREFIX "%s%s", caller->namespace ?: "", caller->namespace ? ":" : "",
-                        caller->group, suffix) < 0
-                       ? NULL
-                       : key;
+        return rollout_key(caller->namespace, caller->group, rollout_script_suffixes[i], "");
 }
 
 int rollout_call_glance(const struct rollout_caller *caller, rollout_call_fn callback, void *userdata)
 {
-        _cleanup_free_ char *key = key_of(caller, rollout_script_suffixes[0]);
+        _cleanup_free_ char *key = key_of(caller, 0);
         struct call *call = calloc(1, sizeof(*call));
         int r = -ENOMEM;
 
@@ -207,7 +201,7 @@ static int ask(const struct rollout_caller *caller, const char *operation, const
         call->callback = callback;
         call->userdata = userdata;
         for (size_t i = 0; i < ROLLOUT_SCRIPT_KEYS && r == 0; i++)
-                r = add_word(call, key_of(caller, rollout_script_suffixes[i]));
+                r = add_word(call, key_of(caller, i));
         for (size_t i = 0; i < ELEMENTSOF(own) && r == 0; i++)
                 r = add_word(call, strdup(own[i]));
         for (; words && *words && r == 0; words++)

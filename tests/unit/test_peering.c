@@ -184,6 +184,19 @@ START_TEST(what_redis_refuses_is_told_and_known)
 }
 END_TEST
 
+/* Heartbeats can be read from it: so it stays connected. */
+START_TEST(a_replica_that_was_named_is_told_of_and_kept)
+{
+        PUT("there", "1 8 1 2 0\0default\0");
+        server_do("REPLICAOF 127.0.0.1 1");
+        uint64_t before = redis_connection_count(redis);
+        look_until(find("there") && peering_error(here)[0] != '\0');
+        ck_assert_ptr_nonnull(strstr(peering_error(here), "READONLY"));
+        ck_assert_uint_eq(redis_connection_count(redis), before);
+        ck_assert_int_eq(redis_state(redis), REDIS_STATE_CONNECTED);
+}
+END_TEST
+
 START_TEST(the_rights_that_a_rollout_needs_are_enough)
 {
         static const char *const keys[] = {"~queue:*", "~sqmgr:rollout:*"};
@@ -264,6 +277,7 @@ int main(void)
         tcase_add_test(cases, garbage_beside_a_share_hides_nothing);
         tcase_add_test(cases, of_a_flood_of_hosts_so_many_are_read_and_rarely);
         tcase_add_test(cases, what_redis_refuses_is_told_and_known);
+        tcase_add_test(cases, a_replica_that_was_named_is_told_of_and_kept);
         tcase_add_test(cases, the_rights_that_a_rollout_needs_are_enough);
         tcase_add_test(cases, after_redis_was_away_those_that_are_silent_are_kept_for_a_while);
         tcase_add_test(cases, freed_with_questions_under_way_it_hears_of_none);

@@ -368,7 +368,7 @@ static void finish(struct rollout_call *asker, json_t *reply)
         rollout_call_free(asker);
 }
 
-static void tell(struct rollout_call *asker, usec_t now)
+static void answer(struct rollout_call *asker, usec_t now)
 {
         if (!is_known(asker, now))
                 return;
@@ -399,7 +399,7 @@ void rollouts_tick(struct control *control, usec_t now)
 
         for (struct rollout_call *asker = control->rollouts.first; asker; asker = next) {
                 next = asker->next;
-                tell(asker, now);
+                answer(asker, now);
         }
 }
 
@@ -497,5 +497,5 @@ void handle_get_rollouts(struct control *control, struct call *call, json_t *par
         control->rollouts.first = asker;
         server_keep(call, on_cancelled, asker);
         ask(asker, now);
-        tell(asker, now);
+        answer(asker, now);
 }
