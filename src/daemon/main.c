@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "base/socket_path.h"
 #include "config.h"
+#include "continuity/state.h"
 #include "daemon/api/handover.h"
 #include "daemon/api/listen.h"
 #include "daemon/life/reexec.h"
@@ -13,7 +14,6 @@
 #include "io/launch.h"
 #include "io/log.h"
 #include "io/statefile.h"
-#include "model/state.h"
 #include "settings/settings.h"
 #include <fcntl.h>
 #include <getopt.h>

@@ -7,6 +7,8 @@
 #include "io/log.h"
 #include "io/place.h"
 #include "io/users.h"
+#include "model/fleet.h"
+#include "model/world.h"
 #include <grp.h>
 
 /* Its members may look, by read_socket: of sysusers.d. */

@@ -25,7 +25,10 @@
 #include "io/clock.h"
 #include "io/host.h"
 #include "io/log.h"
-#include "model/template.h"
+#include "model/counts.h"
+#include "model/fleets.h"
+#include "model/preload.h"
+#include "model/world.h"
 #include <limits.h>
 #include <malloc.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
  * which worker. Made by redis_beats_new() or local_beats_new(). */
 #pragma once
 
-#include "model/match.h"
+#include "observe/match.h"
 
 struct beats;
 struct beats_slot; /* a worker's place in it */

@@ -4,8 +4,9 @@
 
 #include "frameworks/redis_beats.h"
 #include "frameworks/title.h"
-#include "model/queues.h"
-#include "model/rescue.h"
+#include "observe/rescue.h"
+
+struct queues;
 
 /* One Redis as the workers see it. */
 struct works_request {

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "io/redis.h"
-#include "model/pace.h"
+#include "observe/pace.h"
 
 /* May the walk be made now? Called once for each gate_ask() that returned 0, never from within it, and also
  * where the connection was lost. */

@@ -9,6 +9,9 @@
 #include "frameworks/redis_slots.h"
 #include "frameworks/walk.h"
 #include "io/clock.h"
+#include "model/fleet.h"
+#include "model/freshness.h"
+#include "model/poll_schedule.h"
 #include "model/world.h"
 #include <hiredis/hiredis.h>
 #include <signal.h>

@@ -3,6 +3,7 @@
 #include "frameworks/redis_queues.h"
 #include "io/asks.h"
 #include "io/clock.h"
+#include "model/queues.h"
 #include "wire/withhold.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>

@@ -6,6 +6,8 @@
 #include "base/field.h"
 #include "frameworks/framework.h"
 
+struct queue;
+
 /* Beyond so many queues the others are left out, and counted. */
 #define QUEUES_READ_MAX 1000
 

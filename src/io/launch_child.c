@@ -7,7 +7,7 @@
 #include "io/clock.h"
 #include "io/launch_message.h"
 #include "io/status_dir.h"
-#include "model/fleet.h"
+#include "model/names.h"
 #include "settings/resources.h"
 
 #include <fcntl.h>

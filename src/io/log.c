@@ -2,6 +2,7 @@
 /* The log: the journal where stderr leads there, else lines on stderr. */
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include "io/log.h"
+#include "model/names.h"
 #include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>

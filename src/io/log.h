@@ -3,8 +3,9 @@
 #pragma once
 
 #include "base/macro.h"
-#include "model/world.h"
 #include <syslog.h>
+
+struct event;
 
 /* level: LOG_ERR .. LOG_DEBUG; less urgent entries are dropped from now on. */
 void log_set_level(int level);

@@ -4,7 +4,9 @@
 #pragma once
 
 #include "io/redis.h"
-#include "model/peer.h"
+
+struct peer_share;
+struct peers;
 
 struct peering;
 

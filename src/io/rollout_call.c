@@ -2,6 +2,7 @@
 /* Calls of the script by which hosts agree whose turn it is; see the header. */
 #include "io/rollout_call.h"
 #include "io/seal.h"
+#include "model/rollout_reply.h"
 #include "wire/withhold.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "io/redis.h"
-#include "model/rollout_reply.h"
+
+struct rollout_reply;
+struct rollout_word;
 
 /* Who asks, of which group, with what is known of its newest epoch. Nothing of it has to stay after a call.
  */

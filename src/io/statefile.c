@@ -2,6 +2,7 @@
 /* The file that holds the state: trusted only where nobody else can have written it. */
 #include "io/statefile.h"
 #include "base/fd.h"
+#include "continuity/state.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

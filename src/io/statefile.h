@@ -2,7 +2,10 @@
 /* The file that holds the state (model/state.h) from one sqmgr to the next. */
 #pragma once
 
-#include "model/state.h"
+#include "base/macro.h"
+#include "base/usec.h"
+
+struct state;
 
 /* What became of reading it. All but the first leave *ret as it is, and a sentence's words in why. */
 enum statefile_outcome {

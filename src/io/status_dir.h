@@ -5,7 +5,8 @@
 #pragma once
 
 #include "base/macro.h"
-#include "model/fleet.h"
+#include "model/worker.h"
+#include "settings/settings.h"
 #include <sys/types.h>
 
 /* A file with more is no record. */

@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "base/parse.h"
 #include "base/printable.h"
-#include "model/fleet.h"
+#include "model/names.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,12 @@
 #include "model/autoscale.h"
 #include "base/parse.h"
 #include "base/printable.h"
+#include "model/counts.h"
+#include "model/fleet.h"
 #include "model/memory.h"
+#include "model/peer.h"
+#include "model/queues.h"
+#include "model/world.h"
 #include "settings/limits.h"
 #include <stdio.h>
 #include <string.h>

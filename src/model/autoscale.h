@@ -3,9 +3,12 @@
  * was read and of the model, and holds what comes of it to memory and to the operator's word. */
 #pragma once
 
-#include "model/peer.h"
-#include "model/queues.h"
-#include "model/world.h"
+#include "model/scaling.h"
+
+struct fleet;
+struct peer_share;
+struct peers;
+struct queues;
 
 /* What was read for one fleet. */
 struct autoscale_reading {

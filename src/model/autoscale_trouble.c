@@ -3,6 +3,10 @@
 #include "base/parse.h"
 #include "base/printable.h"
 #include "model/autoscale.h"
+#include "model/fleet.h"
+#include "model/idle_proof.h"
+#include "model/queues.h"
+#include "model/world.h"
 #include "settings/limits.h"
 #include <stdio.h>
 #include <string.h>

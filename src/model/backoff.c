@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Waiting longer after each failure in a row. */
 #include "model/backoff.h"
+#include "model/fleet.h"
 
 /* splitmix64 (Steele, Lea and Flood, 2014): a state of one word, and any seed will do. */
 static uint64_t random_next(uint64_t *state)

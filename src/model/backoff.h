@@ -3,7 +3,10 @@
  * thundering herd disperses. */
 #pragma once
 
-#include "model/fleet.h"
+#include "base/macro.h"
+#include "base/usec.h"
+
+struct backoff;
 
 /* Books a failure at now: the next try is due within min doubled for each earlier failure in a row, at most
  * max. random is the generator's state. A try already put off for longer stays so. */

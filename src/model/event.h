@@ -7,8 +7,6 @@
 #include <sys/types.h>
 
 struct fleet;
-struct worker;
-struct world;
 
 /* The kinds: message id, kind, name, level, and which kind tells that such a trouble is over. Whatever knows
  * of kinds is made of this list, and tests/check-docs holds the documents against it: the manual has them in
@@ -116,6 +114,7 @@ enum event_kind {
         _EVENT_MAX,
         EVENT_NONE = _EVENT_MAX,
 };
+
 /* clang-format on */
 
 /* Why something happens to a worker; it is the worker's own, too, from when that is decided. */
@@ -137,6 +136,7 @@ enum reason {
 /* Who gave an order, as the kernel tells it of the peer of the control socket. */
 #define ORDERER_NAME_MAX 64
 #define ORDERER_TEXT_MAX (ORDERER_NAME_MAX + 32)
+
 struct orderer {
         bool known; /* else it is nobody's; then a name says what it follows from, where that is told */
         uid_t uid;
@@ -155,18 +155,13 @@ struct event {
 };
 
 const char *event_kind_name(enum event_kind kind);
+
 int event_kind_level(enum event_kind kind); /* syslog's: LOG_ERR, LOG_WARNING or LOG_INFO */
+
 /* Does it tell that such a trouble is over? */
 bool event_kind_ends(enum event_kind kind, enum event_kind trouble);
+
 /* What it counts as where someone is to be told: the end of a trouble as much as the trouble. */
 int event_kind_alert_level(enum event_kind kind);
+
 const char *event_kind_message_id(enum event_kind kind); /* 32 hex digits: the journal's MESSAGE_ID */
-
-/* "deploy (uid 1001)"; "the operator" where he is not known, or NULL. */
-const char *orderer_text(const struct orderer *by, char text[static ORDERER_TEXT_MAX]);
-
-/* Appends an event; worker may be NULL, and fleet too. Lost where memory is short: an event is never worth a
- * worker. */
-void world_event(struct world *world, enum event_kind kind, const struct fleet *fleet,
-                 const struct worker *worker, const char *format, ...) _printf_(5, 6);
-void world_events_clear(struct world *world);

@@ -2,6 +2,7 @@
 /* What follows from a life that ended too soon. */
 #include "model/failure.h"
 #include "model/backoff.h"
+#include "model/fleet.h"
 #include "model/rollout.h"
 
 void failure_back_off(struct fleet *fleet, usec_t now)

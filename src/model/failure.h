@@ -3,7 +3,10 @@
  */
 #pragma once
 
-#include "model/fleet.h"
+#include "base/macro.h"
+#include "base/usec.h"
+
+struct fleet;
 
 /* The next start of the fleet waits, longer with each in a row. */
 void failure_back_off(struct fleet *fleet, usec_t now);

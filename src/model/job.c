@@ -3,8 +3,6 @@
 #include "model/job.h"
 #include "base/parse.h"
 #include "base/printable.h"
-#include "model/observe.h"
-#include "model/world.h"
 #include "settings/limits.h"
 #include <stdio.h>
 #include <string.h>
@@ -179,53 +177,4 @@ bool job_is_long(const struct job *job, const char *limits, uint64_t now_usec, u
         /* When it began is told in whole seconds. */
         *ret_usec = usec_sub(now_usec, job->started_usec) / USEC_PER_SEC * USEC_PER_SEC;
         return true;
-}
-
-void observe_jobs(struct worker *worker, const struct job_list *jobs, usec_t oldest, usec_t now)
-{
-        worker->jobs_read = (unsigned)jobs->n_jobs;
-        worker->jobs_read_at = now;
-        worker->oldest_job_at = oldest > 0 ? MAX(usec_sub(now, oldest), (usec_t)1) : 0;
-        worker->job_classes = (struct job_classes){0};
-        (void)job_classes_count(jobs, &worker->job_classes);
-}
-
-void observe_long_job(struct worker *worker, const struct job *job, usec_t runs, bool dumped)
-{
-        char names[700], span[32];
-
-        /* They come from outside. */
-        snprintf(names, sizeof(names), "%.200s %.200s (queue %.200s)", job->class, job->jid, job->queue);
-        printable_replace(names, strlen(names), false);
-        format_duration(runs, span, sizeof(span));
-        world_event(worker->fleet->world, EVENT_JOB_LONG, worker->fleet, worker,
-                    "%s has been running for %s in %s (pid %d)%s", names, span, WORKER_ID(worker),
-                    (int)worker_pid(worker),
-                    dumped ? ": what its threads are at is in the worker's log" : "");
-}
-
-void observe_cut_off(const struct worker *worker, enum reason reason, usec_t now)
-{
-        struct fleet *fleet = worker->fleet;
-        struct cut_off cut = worker_cut_off(worker);
-        char text[JOB_CLASSES_TEXT_MAX], span[FORMAT_MAX], why[FORMAT_MAX + 32] = "as ordered";
-        /* One that takes jobs may run others by now. */
-        bool known = worker->state == WORKER_QUIET && worker->job_classes.n > 0 &&
-                     worker->jobs_read_at >= worker->quiet_at && worker->busy <= worker->jobs_read;
-
-        /* One that hangs, or has not beaten, is told of as that. */
-        if (worker->busy == 0 || now < cut.at || reason == REASON_HUNG || reason == REASON_BOOT)
-                return;
-        fleet->totals.jobs_cut_off[cut.word] += worker->busy;
-        if (cut.word != CUT_ORDER)
-                snprintf(why, sizeof(why), "after %s (%s)", format_duration(cut.allowed, span, sizeof(span)),
-                         cut_word_name(cut.word));
-        job_classes_text(&worker->job_classes, text, sizeof(text));
-        world_event(fleet->world, EVENT_DRAIN_CUT, fleet, worker,
-                    "%s (pid %d) is cut off %s with %u running job%s%s%s", WORKER_ID(worker),
-                    (int)worker_pid(worker), why, worker->busy, worker->busy == 1 ? "" : "s",
-                    !known                             ? ""
-                    : worker->busy < worker->jobs_read ? ", of "
-                                                       : ": ",
-                    known ? text : "");
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory that is spoken for. */
 #include "model/memory.h"
-#include "model/template.h"
+#include "model/deadlines.h"
+#include "model/preload.h"
+#include "model/world.h"
 
 /* So long after its first beat a worker still grows to its size: it loads what its first jobs need. */
 #define YOUNG_USEC (60 * USEC_PER_SEC)

@@ -4,7 +4,12 @@
  * would make room for them among the others. */
 #pragma once
 
-#include "model/world.h"
+#include "base/macro.h"
+#include "base/usec.h"
+
+struct fleet;
+struct worker;
+struct world;
 
 /* What a worker of the fleet is expected to grow to: the median of those that take jobs, else the most that
  * one of it holds; 0: nothing is known. */

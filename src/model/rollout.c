@@ -3,8 +3,12 @@
 #include "model/rollout.h"
 #include "base/parse.h"
 #include "model/backoff.h"
+#include "model/counts.h"
+#include "model/freshness.h"
 #include "model/memory.h"
-#include "model/template.h"
+#include "model/names.h"
+#include "model/preload.h"
+#include "model/worker_facts.h"
 #include "model/world.h"
 #include <stdio.h>
 

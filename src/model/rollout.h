@@ -2,7 +2,10 @@
 /* A restart in progress: how it comes forward, halts and ends. */
 #pragma once
 
-#include "model/fleet.h"
+#include "base/macro.h"
+#include "base/usec.h"
+
+struct fleet;
 
 /* Starts over with a new generation: every worker there is becomes outdated. */
 void rollout_start(struct fleet *fleet, usec_t now);

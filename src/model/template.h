@@ -1,19 +1,74 @@
 /* SPDX-License-Identifier: MIT */
-/* Templates: a fleet's command with its application loaded, from which workers are forked. A template is no
- * worker: it has no index and runs no job. It loads, is ready, and ends; which of them a worker is forked
- * from, and when another is loaded or one ends, follows from the fleet's settings, generation and rollout. */
+/* A template: a process with the application loaded, from which workers are forked (model/preload.h). */
 #pragma once
 
-#include "model/world.h"
+#include "base/macro.h"
+#include "base/usec.h"
+#include "model/event.h"
+
+struct fleet;
+
+struct template_process; /* the same of a template */
+
+enum template_state {
+        TEMPLATE_NONE,    /* this place is free */
+        TEMPLATE_LOADING, /* it loads the application */
+        TEMPLATE_READY,   /* it can be forked */
+        TEMPLATE_ENDING,  /* it was told to end */
+        _TEMPLATE_STATE_MAX,
+};
+
+/* The old one, from which workers come back while a new one is tried, and that. */
+#define TEMPLATES_MAX 2
+
+/* A process with the application loaded: see model/template.h. */
+struct template
+{
+        struct fleet *fleet;
+        enum template_state state;
+        uint64_t generation;
+        pid_t pid;          /* the process started; pid and start time name it for good */
+        uint64_t pid_start; /* field 22 of /proc/PID/stat */
+        pid_t serving_pid;  /* the one that forks: the same, or a descendant; 0: it has not come so far, and
+                             * could turn out to be a worker */
+        uint64_t serving_start;
+        usec_t started_at;
+        usec_t state_at;
+        bool lost;             /* an earlier sqmgr's, with which nobody speaks */
+        usec_t boot_looked_at; /* when it was last looked whether it works; 0: never */
+        usec_t killed_at;
+        uint64_t memory_bytes; /* 0: not known */
+
+        /* The fork that was asked for, one at a time. */
+        struct {
+                unsigned index; /* of its worker; 0: there is none */
+                enum reason reason;
+                usec_t asked_at;
+                usec_t waited;  /* of the time since, as far as it counts */
+                usec_t seen_at; /* up to when that was counted */
+        } fork;
+
+        struct template_process *process; /* what the shell holds of it; NULL: nothing, or not yet */
+};
+
+#define PRELOAD_REFUSED_MAX 512
+
+/* What is known of a fleet's templates as such. */
+struct preload {
+        char refused[PRELOAD_REFUSED_MAX]; /* why workers of this generation boot separately; "": they need
+                                              not */
+        uint64_t refused_generation;
+        unsigned failures;       /* loads and forks that failed in a row */
+        uint64_t lines_token;    /* of a load that failed, whose last lines are still being read; 0: there is
+                                    none */
+        uint64_t template_bytes; /* what one that was ready held at last; 0: not known */
+        usec_t slowest_fork;     /* so far, in time that counts; 0: there was none */
+        usec_t retry_at;         /* memory or processes were short: no fork before this; 0: they are not */
+};
 
 static inline bool template_lives(const struct template *template)
 {
         return template->state != TEMPLATE_NONE;
-}
-
-static inline bool template_is_current(const struct template *template)
-{
-        return template->generation == template->fleet->generation;
 }
 
 /* A fork of it was asked for, and has not come forward yet. */
@@ -22,38 +77,8 @@ static inline bool template_forks(const struct template *template)
         return template->fork.index != 0;
 }
 
-/* Its workers are forked from templates: it is configured so, is to have workers, and its present generation
- * was not refused. */
-bool fleet_preloads(const struct fleet *fleet);
-/* Why workers of the present generation boot separately; "": they do not. */
-const char *fleet_preload_refused(const struct fleet *fleet);
 /* The process that forks, where that is known, else the one that was started. */
 static inline pid_t template_pid(const struct template *template)
 {
         return template->serving_pid != 0 ? template->serving_pid : template->pid;
 }
-
-/* There is one, whatever its state. */
-bool fleet_has_templates(const struct fleet *fleet);
-/* The template of the present generation, whatever its state, but for one that ends; NULL: there is none. */
-struct template *fleet_template(const struct fleet *fleet);
-/* One of an older generation that lives on beside it, or in its place; NULL: there is none. */
-struct template *fleet_template_kept(const struct fleet *fleet);
-/* The one that a new worker is to be forked from, ready; NULL: there is none yet. missing: one that the count
- * lacks is neither active nor starting. */
-struct template *fleet_template_to_fork(const struct fleet *fleet, bool missing);
-/* Is it to live on? An older one is, while what crashes must come back from the old code. */
-bool template_is_kept(const struct template *template);
-/* A template of the present generation is due, and there is a place for it. */
-bool fleet_wants_template(const struct fleet *fleet);
-
-/* When one that loads is given up; counts only time with Redis up and undoubted, as of a worker. */
-usec_t template_boot_deadline(const struct template *template);
-/* When one that was told to end is killed. */
-usec_t template_kill_at(const struct template *template);
-/* How long the fork that was asked for may take in all, as template_observe_fork_waits() counts. */
-usec_t fleet_fork_patience(const struct fleet *fleet);
-/* What it is expected to grow to, in bytes; 0: nothing is known. */
-uint64_t fleet_template_bytes(const struct fleet *fleet);
-
-const char *template_state_name(enum template_state state); /* "loading", "ready", "ending" */

@@ -4,9 +4,12 @@
 
 #include "base/macro.h"
 #include "base/usec.h"
-#include "model/fleet.h"
+#include "model/event.h"
 #include "model/pressure.h"
 #include "settings/settings.h"
+
+struct fleet;
+struct worker;
 
 /* Trust in time (P9): after a suspend, a clock step or a stall, what came before `since` is no evidence. */
 struct doubt {
@@ -43,25 +46,22 @@ struct world {
         size_t events_allocated;
 };
 
-/* Makes a world of a fleet for each section of settings, which must outlive it. seed feeds the jitter of
- * backoff. Returns -ENOMEM, or 0 with *ret to be freed by world_free(). */
-int world_new(const struct settings *settings, uint64_t seed, struct world **ret);
-struct world *world_free(struct world *world);
-
-/* Puts other settings in force, which have all fleets that there are (settings_merge()): those that are
- * missing are added, those that are removed drain. Workers that would be started otherwise now are outdated.
- * Returns 0, or -ENOMEM: then nothing is changed. */
-int world_reload(struct world *world, const struct settings *settings, usec_t now);
-
-/* Forgets the removed fleets that have no workers and no templates. No event may tell of them any more. */
-void world_forget_removed(struct world *world);
-
 /* The fleet of that name, or NULL. */
 struct fleet *world_fleet(const struct world *world, const char *name);
 
-/* How the end of sqmgr comes forward: "2 workers left, 3 running jobs, 25s until all are told to exit".
- * Returns text. */
-const char *world_stopping_text(const struct world *world, usec_t now, char *text, size_t size);
-
 /* The worker of id "FLEET/INDEX", or NULL. */
 struct worker *world_worker(const struct world *world, const char *id);
+
+/* Appends an event; worker may be NULL, and fleet too. Lost where memory is short: an event is never worth a
+ * worker. */
+void world_event(struct world *world, enum event_kind kind, const struct fleet *fleet,
+                 const struct worker *worker, const char *format, ...) _printf_(5, 6);
+
+void world_events_clear(struct world *world);
+
+/* Memory is so short that no worker beyond the count is started, and none in the place of one that left for
+ * it. */
+static inline bool relief_holds(const struct world *world)
+{
+        return world->pressure.high && world->settings->pressure_limit > 0;
+}

@@ -4,9 +4,15 @@
  * plan-cost WORKERS ROUNDS: prints the nanoseconds of CPU time that each plan took, in a fleet of so many
  * active workers whose heartbeats and memory were observed before it. Callgrind counts what bench_round()
  * executes. */
+#include "decide/plan.h"
 #include "frameworks/sidekiq/format.h"
-#include "model/observe.h"
-#include "model/plan.h"
+#include "model/fleet.h"
+#include "model/fleets.h"
+#include "model/world.h"
+#include "observe/observe.h"
+#include "observe/observe_memory.h"
+#include "observe/observe_time.h"
+#include "observe/observe_world.h"
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -6,7 +6,7 @@
  * `each`: at every look, as if each were alone, which one client cannot play beyond what Redis bears. Prints
  * for each host that has walked the microseconds until then. */
 #include "base/macro.h"
-#include "model/pace.h"
+#include "observe/pace.h"
 #include <errno.h>
 #include <hiredis/hiredis.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * line is one of these; `-` is a field that is missing. */
 #include "frameworks/sidekiq/format.h"
 #include "fuzz.h"
-#include "model/match.h"
+#include "observe/match.h"
 
 #define FIELDS 6
 

@@ -3,6 +3,7 @@
  * identities in Redis, too. */
 #include "frameworks/native/native.h"
 #include "fuzz.h"
+#include "model/worker.h"
 #include <signal.h>
 
 static void take_record(const struct field *text)

@@ -9,6 +9,9 @@
 #include "frameworks/sidekiq/works.h"
 #include "io/gauge.h"
 #include "io/redis.h"
+#include "model/fleet.h"
+#include "model/poll_schedule.h"
+#include "model/queues.h"
 #include "model/world.h"
 #include "peer.h"
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What a Resque worker tells of itself: each line is an identity, a title, a time and a job. */
+#include "base/field.h"
 #include "frameworks/resque/resque.h"
 #include "frameworks/resque/resque_job.h"
 #include "fuzz.h"
+#include "model/worker.h"
 
 static void take_job(const struct field *line)
 {

@@ -3,6 +3,7 @@
  * is missing; each line after them is an identity, a title, a time and the key of a queue. */
 #include "frameworks/rq/rq.h"
 #include "fuzz.h"
+#include "model/worker.h"
 
 enum { HOST, PID, KEY, STATE, BEAT, SHUTDOWN, DEATH, _FIELD_MAX };
 

@@ -2,12 +2,15 @@
 /* The bytes of a state file, and the world that goes on with what they tell. The first byte says whether they
  * come as they are, or behind a header that fits them, and of which version that is. */
 #include "base/hash.h"
+#include "continuity/record.h"
+#include "continuity/state.h"
+#include "decide/plan.h"
 #include "frameworks/sidekiq/format.h"
 #include "fuzz.h"
-#include "model/observe_template.h"
-#include "model/plan.h"
-#include "model/record.h"
-#include "model/state.h"
+#include "model/fleets.h"
+#include "model/world.h"
+#include "observe/observe.h"
+#include "observe/observe_template.h"
 
 #define BOOT        "the-boot"
 #define NOW         (1000 * USEC_PER_SEC)

@@ -5,7 +5,12 @@
 #include "daemon/api/control.h"
 #include "frameworks/sidekiq/format.h"
 #include "fuzz.h"
-#include "model/observe.h"
+#include "model/exit_status.h"
+#include "model/fleet.h"
+#include "model/fleets.h"
+#include "model/world.h"
+#include "observe/observe.h"
+#include "observe/observe_world.h"
 #include "wire/withhold.h"
 #include <sys/socket.h>
 #include <sys/un.h>

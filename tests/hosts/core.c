@@ -2,6 +2,7 @@
 /* A world of tests/sim as the core of one host; see the header. */
 #include "core.h"
 #include "../sim/story.h"
+#include "model/world.h"
 #include <stdio.h>
 #include <string.h>
 

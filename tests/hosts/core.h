@@ -3,7 +3,9 @@
  * which the host's turns are restarts of its first fleet. Times are the group's. */
 #pragma once
 
-#include "model/fleet.h"
+#include "base/macro.h"
+#include "base/usec.h"
+#include "model/rollout_state.h"
 
 struct core;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What each host of the group does, with what must hold by what the simulated world knows. */
 #include "hosts.h"
+#include "model/names.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

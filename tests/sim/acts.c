@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What befalls the world: faults of Redis, the host and the workers, and the operator's orders. */
+#include "decide/command.h"
+#include "model/counts.h"
+#include "model/fleets.h"
+#include "model/world.h"
 #include "sim.h"
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* How sqmgr begins and ends: the state file, adoption, and death at any step. */
+#include "continuity/adoption.h"
+#include "continuity/state.h"
+#include "model/fleets.h"
+#include "model/names.h"
+#include "model/world.h"
+#include "observe/observe_world.h"
 #include "sim.h"
 #include <stdio.h>
 #include <string.h>

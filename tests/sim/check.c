@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The promises, checked against what truly is the case in the world and what could be read of it: never
  * against what the core believes, save its orders and settings. */
-#include "model/relief.h"
+#include "decide/relief.h"
+#include "model/counts.h"
+#include "model/memory.h"
+#include "model/names.h"
+#include "model/rollout.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
 #include "sim.h"
 #include <stdio.h>
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The promises of one life after another, checked as those of check.c are: what a new sqmgr must know, and
  * whom it takes for its workers. */
+#include "continuity/adoption.h"
+#include "model/names.h"
+#include "model/world.h"
 #include "sim.h"
 
 void check_held(struct sim *sim, bool whole)

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What is promised of templates and their forks, checked as the promises of check.c are. */
+#include "continuity/state.h"
+#include "model/memory.h"
+#include "model/names.h"
+#include "model/preload.h"
+#include "model/world.h"
 #include "sim.h"
 
 #define SEC USEC_PER_SEC

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Makes a world and its schedule from a seed, or from bytes. */
+#include "continuity/adoption.h"
+#include "model/fleets.h"
 #include "sim.h"
 #include <stdio.h>
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Which heartbeat is whose, as src/frameworks/beats.c finds out: the real roster of model/match.h,
  * fed from the modelled Redis, where the dead linger and their pids are in use again. */
-#include "model/match.h"
+#include "model/freshness.h"
+#include "model/world.h"
+#include "observe/observe_signs.h"
 #include "sim.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory pressure: when the machine stands still for want of memory, what is read of that, and what sqmgr may
  * do about it then. */
-#include "model/relief.h"
+#include "model/pressure.h"
+#include "decide/relief.h"
+#include "model/world.h"
 #include "sim.h"
 
 #define SEC       USEC_PER_SEC

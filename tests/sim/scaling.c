@@ -2,6 +2,8 @@
 /* Queues that some fleets' counts follow: what waits there is chance, and what becomes of the counts is
  * judged. */
 #include "model/autoscale.h"
+#include "model/queues.h"
+#include "model/world.h"
 #include "sim.h"
 #include <string.h>
 

@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* What src/daemon does around the core, with modelled parts: the loop, the looks, the link to Redis, signals.
  */
+#include "model/deadlines.h"
+#include "model/exit_status.h"
+#include "model/idle_proof.h"
+#include "model/names.h"
+#include "model/poll_schedule.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
+#include "observe/observe.h"
+#include "observe/observe_memory.h"
+#include "observe/observe_signs.h"
+#include "observe/observe_world.h"
 #include "sim.h"
 #include <signal.h>
 #include <stdio.h>

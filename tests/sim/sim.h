@@ -4,16 +4,15 @@
  * of the schedule made from it. */
 #pragma once
 
-#include "model/adoption.h"
-#include "model/command.h"
-#include "model/match.h"
-#include "model/memory.h"
-#include "model/observe.h"
-#include "model/observe_template.h"
-#include "model/pass.h"
-#include "model/rollout.h"
-#include "model/state.h"
+#include "decide/pass.h"
+#include "model/fleet.h"
+#include "observe/match.h"
 #include "rng.h"
+
+struct adoption;
+struct claimant;
+struct state_fleet;
+struct world;
 
 #define FLEETS_MAX    2
 #define JOBS_MAX      5

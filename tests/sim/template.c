@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Templates: processes that load a release and are forked, and what the shell does with them. */
+#include "continuity/state.h"
+#include "model/poll_schedule.h"
+#include "observe/observe_memory.h"
+#include "observe/observe_template.h"
 #include "sim.h"
 #include <errno.h>
 #include <signal.h>

@@ -5,6 +5,8 @@
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/heartbeat.h"
 #include "io/clock.h"
+#include "model/fleet.h"
+#include "model/poll_schedule.h"
 #include "model/world.h"
 #include "redis_server.h"
 

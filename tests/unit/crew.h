@@ -11,11 +11,17 @@
 #include "daemon/run/rescue.h"
 #include "io/clock.h"
 #include "io/host.h"
+#include "model/fleet.h"
+#include "model/fleets.h"
+#include "model/world.h"
 #include "settings_text.h"
 #include "unit.h"
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+
+struct fleet;
+struct world;
 
 /* No Redis is there. */
 #define CREW_REDIS "[redis]\nurl=unix:///nonexistent/sqmgr-test\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Prints the kinds of events for tests/check-docs: name, message id and level. */
-#include "model/fleet.h"
+#include "model/event.h"
 #include <stdio.h>
 #include <syslog.h>
 

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Who of the living is ours, and which worker: by tables of what is to be seen of processes. */
 /* promises: P4 */
+#include "continuity/adoption.h"
+#include "continuity/state.h"
+#include "decide/plan.h"
 #include "frameworks/sidekiq/format.h"
-#include "model/adoption.h"
-#include "model/observe_template.h"
-#include "model/plan.h"
+#include "model/fleets.h"
+#include "model/idle_proof.h"
+#include "model/names.h"
+#include "model/world.h"
+#include "observe/observe_template.h"
 #include "unit.h"
 
 #define NOW     (1000 * USEC_PER_SEC)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of model/alert_queue.h: what is folded, what comes first, what is lost. */
-#include "model/alert_queue.h"
-#include "model/world.h"
+#include "advice/alert_queue.h"
+#include "model/fleet.h"
 #include "unit.h"
 
 #define T0 (1000 * USEC_PER_SEC)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of daemon/life/alerts.h with real scripts: what they are told, and that a bad one stops nobody. */
 #include "daemon/life/alerts.h"
+#include "model/fleet.h"
+#include "model/world.h"
+#include "settings/settings.h"
 #include "unit.h"
 #include <fcntl.h>
 #include <limits.h>

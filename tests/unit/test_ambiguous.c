@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Is nothing done to a worker on the account of beats that may be another's? */
 /* promises: P1 P5 */
-#include "model/match.h"
-#include "model/observe.h"
+#include "decide/command.h"
+#include "model/freshness.h"
+#include "model/poll_schedule.h"
+#include "model/world.h"
+#include "observe/match.h"
+#include "observe/observe.h"
+#include "observe/observe_signs.h"
+#include "observe/observe_world.h"
 #include "world.h"
 #include <string.h>
 

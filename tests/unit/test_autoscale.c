@@ -2,9 +2,14 @@
 /* Tests of how the count of a fleet follows its queues (model/autoscale.h), in the simulated world, whose
  * every action is checked against the promises. */
 /* promises: P1 P2 */
+#include "advice/findings.h"
+#include "decide/command.h"
 #include "frameworks/sidekiq/format.h"
 #include "model/autoscale.h"
-#include "model/findings.h"
+#include "model/fleet.h"
+#include "model/peer.h"
+#include "model/queues.h"
+#include "model/world.h"
 #include "world.h"
 #include <string.h>
 

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The operator's commands, reloads, and the end of sqmgr itself. */
 /* promises: P1 P8 */
+#include "decide/command.h"
+#include "model/describe.h"
+#include "model/fleets.h"
+#include "model/names.h"
+#include "model/world.h"
+#include "observe/observe.h"
+#include "settings/settings.h"
 #include "world.h"
 
 static struct test_world t;

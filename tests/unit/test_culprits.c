@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What ran in a worker as its memory ran out: when is it asked for, how much had it grown, what is told? */
-#include "model/culprits.h"
+#include "model/exit_status.h"
+#include "model/fleets.h"
+#include "model/world.h"
+#include "observe/culprits.h"
+#include "observe/observe.h"
+#include "observe/observe_memory.h"
+#include "observe/observe_world.h"
 #include "world.h"
 #include <signal.h>
 

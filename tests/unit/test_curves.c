@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Advice on leaks by what real Ruby processes held, as tests/unit/curves/record has recorded it: a leak is
  * told of with about the right hour, and what only looks like one is not, whenever one begins to watch it. */
-#include "model/growth.h"
+#include "advice/growth.h"
+#include "model/fleet.h"
+#include "model/trend.h"
+#include "observe/observe_memory.h"
+#include "observe/observe_time.h"
 #include "world.h"
 
 #define LINES_MAX 400

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of model/findings.h: what is found, and how grave it is. */
+#include "advice/findings.h"
 #include "frameworks/resque/resque.h"
 #include "frameworks/sidekiq/format.h"
-#include "model/findings.h"
+#include "model/fleet.h"
+#include "model/world.h"
 #include "unit.h"
 
 #define T0 (10000 * USEC_PER_SEC)

@@ -6,7 +6,9 @@
 #include "crew.h"
 #include "daemon/life/ending.h"
 #include "daemon/life/tell.h"
-#include "model/observe.h"
+#include "model/counts.h"
+#include "model/fleet.h"
+#include "model/world.h"
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>

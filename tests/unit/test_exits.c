@@ -5,7 +5,8 @@
 #include "crew.h"
 #include "daemon/run/exits.h"
 #include "daemon/run/signs.h"
-#include "model/observe.h"
+#include "model/fleet.h"
+#include "observe/observe.h"
 
 static sd_event *event;
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";

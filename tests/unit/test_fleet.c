@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The model itself: counts, names, sentences, looks, indexes, backoff and events. */
+#include "model/backoff.h"
+#include "model/fleets.h"
+#include "model/freshness.h"
+#include "model/names.h"
+#include "model/poll_schedule.h"
+#include "model/world.h"
+#include "observe/observe.h"
+#include "observe/observe_signs.h"
 #include "world.h"
 
 static struct test_world t;

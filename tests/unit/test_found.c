@@ -2,10 +2,11 @@
 /* Tests of which workers are found that the state does not tell of (daemon/run/search.h), with real
  * processes. These are of a user of their own, as far as one may: other tests have processes, too. */
 /* promises: P4 */
+#include "continuity/adoption.h"
 #include "crew.h"
 #include "daemon/run/search.h"
 #include "io/launch.h"
-#include "model/observe.h"
+#include "model/fleet.h"
 
 #define MARKS "SQMGR_INSTANCE=0123456789abcdef SQMGR_WORKER="
 

@@ -2,7 +2,6 @@
 /* Do hosts that walk take turns, as a real redis-server counts them? */
 /* promises: P5 */
 #include "beats_bench.h"
-#include "model/pace.h"
 
 #define OTHERS 200
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Advice on leaks: what workers hold is read for hours, of one generation and the next. */
-#include "model/command.h"
-#include "model/growth.h"
-#include "model/state.h"
+#include "advice/growth.h"
+#include "continuity/state.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
+#include "observe/observe_memory.h"
+#include "observe/observe_time.h"
 #include "world.h"
 
 #define MEGABYTE ((uint64_t)1 << 20)

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Workers that live and have stopped beating: when they count, who takes their place, and when they end. */
 /* promises: P3 P5 P9 */
+#include "decide/command.h"
+#include "model/fleet.h"
+#include "model/rollout_state.h"
+#include "model/worker.h"
+#include "settings/settings.h"
 #include "world.h"
 
 static struct test_world t;

@@ -5,7 +5,6 @@
 #include "client.h"
 #include "crew.h"
 #include "daemon/api/jobs.h"
-#include "model/observe.h"
 #include "redis_server.h"
 
 #define IDENTITY "host:77:0123456789ab"

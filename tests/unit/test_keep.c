@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of the daemon's turn and of what keeps the state (daemon/run/turn.h, keep.h). */
 /* promises: P4 */
+#include "continuity/adoption.h"
+#include "continuity/state.h"
 #include "crew.h"
 #include "daemon/run/keep.h"
 #include "daemon/run/search.h"
-#include "model/observe.h"
-#include "model/state.h"
+#include "observe/observe_world.h"
 
 static sd_event *event;
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";

@@ -4,7 +4,8 @@
 /* promises: P5 */
 #include "crew.h"
 #include "daemon/run/links.h"
-#include "model/observe.h"
+#include "model/fleet.h"
+#include "model/world.h"
 #include "redis_server.h"
 
 #define IDENTITY "host:77:abc"

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* What ends a worker's life early: memory, churn, crashes and the wait after them. */
+#include "decide/command.h"
+#include "model/crash.h"
+#include "model/describe.h"
+#include "model/exit_status.h"
+#include "observe/observe.h"
+#include "observe/observe_memory.h"
+#include "observe/observe_time.h"
+#include "observe/observe_world.h"
 #include "world.h"
 
 static struct test_world t;

@@ -3,7 +3,9 @@
  * processes. */
 #include "crew.h"
 #include "daemon/run/look.h"
-#include "model/observe.h"
+#include "model/fleet.h"
+#include "model/freshness.h"
+#include "model/poll_schedule.h"
 
 static sd_event *event;
 static char directory[] = "/tmp/sqmgr-test.XXXXXX";

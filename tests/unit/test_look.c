@@ -5,7 +5,8 @@
 #include "crew.h"
 #include "daemon/run/look.h"
 #include "daemon/run/signs.h"
-#include "model/observe.h"
+#include "model/fleet.h"
+#include "model/world.h"
 #include "redis_server.h"
 
 #define TITLE "sidekiq 7.3.1 app [2 of 5 busy]"

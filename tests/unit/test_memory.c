@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory that is spoken for: no start takes what another one still grows to. */
 /* promises: P1 P6 */
+#include "decide/command.h"
+#include "model/fleet.h"
+#include "model/fleets.h"
 #include "model/memory.h"
+#include "model/preload.h"
+#include "model/world.h"
+#include "observe/observe.h"
+#include "observe/observe_memory.h"
+#include "observe/observe_world.h"
 #include "world.h"
 
 #define MB ((uint64_t)1 << 20)

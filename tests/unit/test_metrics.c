@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The text for Prometheus, of worlds made by hand; tests/e2e/metrics.bats has promtool read it. */
 #include "daemon/api/metrics.h"
+#include "decide/pass.h"
 #include "frameworks/sidekiq/format.h"
-#include "model/culprits.h"
-#include "model/observe.h"
+#include "model/exit_status.h"
+#include "model/fleets.h"
+#include "model/queues.h"
+#include "model/world.h"
+#include "observe/culprits.h"
+#include "observe/observe.h"
+#include "observe/observe_world.h"
 #include "unit.h"
 #include "wire/withhold.h"
 #include <ctype.h>

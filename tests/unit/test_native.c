@@ -6,6 +6,8 @@
 #include "frameworks/native/native_beats.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
+#include "model/fleet.h"
+#include "model/poll_schedule.h"
 #include "model/world.h"
 #include "redis_server.h"
 

@@ -1,6 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* What counts as evidence: idle proof, freshness, doubtful time, states, signals. */
 /* promises: P1 P5 P9 */
+#include "decide/command.h"
+#include "model/backoff.h"
+#include "model/exit_status.h"
+#include "model/fleet.h"
+#include "model/freshness.h"
+#include "model/idle_proof.h"
+#include "model/poll_schedule.h"
+#include "model/world.h"
+#include "observe/observe.h"
+#include "observe/observe_jobs.h"
+#include "observe/observe_signs.h"
+#include "observe/observe_time.h"
+#include "observe/observe_world.h"
 #include "world.h"
 
 static struct test_world t;

@@ -3,10 +3,16 @@
 /* promises: P8 P10 */
 #include "client.h"
 #include "daemon/api/control.h"
+#include "decide/command.h"
 #include "frameworks/sidekiq/format.h"
-#include "model/command.h"
-#include "model/observe.h"
+#include "model/exit_status.h"
+#include "model/fleet.h"
+#include "model/fleets.h"
 #include "model/rollout.h"
+#include "model/world.h"
+#include "observe/observe.h"
+#include "observe/observe_time.h"
+#include "observe/observe_world.h"
 
 #define CONTROL(method, parameters)                                                                          \
         "{\"method\":\"org.sqmgr.Control." method "\",\"parameters\":" parameters "}"

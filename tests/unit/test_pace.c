@@ -3,7 +3,7 @@
  * as soon as that allows? */
 /* promises: P5 */
 #include "base/macro.h"
-#include "model/pace.h"
+#include "observe/pace.h"
 #include "unit.h"
 
 #define NSEC  500

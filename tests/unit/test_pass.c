@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* One pass: when the state is saved, when to look and when to wake. */
 /* promises: P4 */
+#include "decide/command.h"
+#include "model/world.h"
 #include "world.h"
 
 static struct test_world t;

@@ -2,6 +2,7 @@
 /* Tests of how hosts tell each other what they take of a need (io/peering.h), with a real redis-server. */
 #include "io/clock.h"
 #include "io/peering.h"
+#include "model/peer.h"
 #include "redis_server.h"
 
 #define KEY "sqmgr:rollout:g"

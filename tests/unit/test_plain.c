@@ -2,11 +2,15 @@
 /* Framework plain: what its settings mean, what becomes of a worker that tells nothing of its jobs, and what
  * is shown of it. */
 /* promises: P1 P4 P7 */
+#include "advice/findings.h"
+#include "continuity/state.h"
 #include "daemon/api/metrics.h"
 #include "daemon/api/status.h"
+#include "decide/command.h"
 #include "frameworks/plain/plain.h"
-#include "model/findings.h"
-#include "model/state.h"
+#include "model/describe.h"
+#include "model/world.h"
+#include "observe/observe.h"
 #include "settings_text.h"
 #include "world.h"
 #include <signal.h>

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The planner's rules: who is started, quieted, stopped and killed, and when not. */
 /* promises: P1 P2 P3 P5 P9 */
+#include "decide/command.h"
+#include "model/deadlines.h"
+#include "model/freshness.h"
+#include "model/poll_schedule.h"
+#include "observe/observe.h"
+#include "observe/observe_world.h"
 #include "world.h"
 
 static struct test_world t;

@@ -2,6 +2,11 @@
 /* Random lives of a fleet, from fixed seeds: the simulated world checks P1, P2, P3, P5, P7 and P9 at each
  * action, and in the end, once all is well again, so must the fleet be. */
 /* promises: P1 P2 P3 P5 P7 P9 */
+#include "decide/command.h"
+#include "model/names.h"
+#include "model/world.h"
+#include "observe/observe_world.h"
+#include "settings/settings.h"
 #include "world.h"
 
 #define SEEDS 200

@@ -5,6 +5,7 @@
 #include "frameworks/sidekiq/job.h"
 #include "frameworks/sidekiq/queues.h"
 #include "io/clock.h"
+#include "model/queues.h"
 #include "redis_server.h"
 #include "settings/limits.h"
 

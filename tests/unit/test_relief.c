@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What is done about memory pressure: who is told of, who leaves, and what waits for memory. */
 /* promises: P2 P5 */
-#include "model/relief.h"
-#include "model/state.h"
+#include "continuity/state.h"
+#include "decide/command.h"
+#include "decide/relief.h"
+#include "model/describe.h"
+#include "model/world.h"
+#include "observe/observe.h"
 #include "world.h"
 
 #define GIGABYTE ((uint64_t)1 << 30)

@@ -4,6 +4,9 @@
 #include "base/words.h"
 #include "crew.h"
 #include "daemon/life/reload.h"
+#include "model/counts.h"
+#include "model/fleet.h"
+#include "model/world.h"
 #include <unistd.h>
 
 #define BEFORE CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=1\n"

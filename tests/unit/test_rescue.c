@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* When was a job cut off by the death of its worker, and what is told of it? */
-#include "model/rescue.h"
+#include "model/exit_status.h"
+#include "model/worker.h"
+#include "observe/rescue.h"
 #include "world.h"
 
 static struct test_world t;

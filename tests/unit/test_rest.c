@@ -4,6 +4,7 @@
 /* promises: P1 */
 #include "crew.h"
 #include "daemon/run/rest.h"
+#include "observe/observe.h"
 
 static sd_event *event;
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";

@@ -2,6 +2,12 @@
 /* A restart: new workers first, old ones quieted as they become ready, and a bad release that costs nothing.
  */
 /* promises: P2 P6 P7 P8 */
+#include "decide/command.h"
+#include "model/exit_status.h"
+#include "model/fleet.h"
+#include "model/freshness.h"
+#include "model/rollout_state.h"
+#include "observe/observe.h"
 #include "settings_text.h"
 #include "world.h"
 

@@ -3,6 +3,7 @@
  * goes wrong between here and there, and the glance without the script. */
 /* promises: P5 */
 #include "io/rollout_call.h"
+#include "model/rollout_reply.h"
 #include "redis_server.h"
 #include <config.h>
 

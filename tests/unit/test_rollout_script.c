@@ -3,6 +3,7 @@
  * (io/rollout_call.h), with a real redis-server. */
 /* promises: P8 */
 #include "io/rollout_call.h"
+#include "model/rollout_reply.h"
 #include "redis_server.h"
 
 #define KEY "sqmgr:rollout:g"

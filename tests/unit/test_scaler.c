@@ -3,6 +3,8 @@
 #include "crew.h"
 #include "daemon/run/scaler.h"
 #include "model/autoscale.h"
+#include "model/fleet.h"
+#include "model/world.h"
 #include "redis_server.h"
 
 #define SCALES "active_process_max=4\nlatency_target=30s\n"

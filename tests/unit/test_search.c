@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of the search for workers that no state tells of (daemon/run/search.h) with real processes. */
 /* promises: P4 P8 */
+#include "continuity/adoption.h"
 #include "crew.h"
 #include "daemon/run/search.h"
 #include "io/launch.h"
-#include "model/observe.h"
 
 static sd_event *event;
 static struct search search;

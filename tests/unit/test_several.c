@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* What becomes of a worker that has more than one process which takes jobs? */
 /* promises: P1 */
-#include "model/observe.h"
+#include "decide/command.h"
+#include "model/exit_status.h"
+#include "model/fleet.h"
+#include "model/freshness.h"
+#include "model/poll_schedule.h"
+#include "observe/observe.h"
+#include "observe/observe_signs.h"
 #include "world.h"
 
 static struct test_world t;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* What outlives sqmgr: packed and unpacked it is the same, and bytes that were tampered with are refused. */
 /* promises: P4 */
+#include "continuity/state.h"
 #include "frameworks/native/native.h"
 #include "frameworks/sidekiq/format.h"
-#include "model/plan.h"
-#include "model/state.h"
+#include "model/fleets.h"
+#include "model/freshness.h"
+#include "model/world.h"
+#include "observe/observe.h"
 #include "state_bytes.h"
 #include "world.h"
 

@@ -13,11 +13,13 @@
  * over, and one without a group. 6: the first with counts that follow their queues: a fleet of 2 that has
  * just been scaled to 3, and one that is not scaled. 7: the first
  * that knows of memory pressure: a fleet of three, one of which has left for it. */
+#include "continuity/state.h"
 #include "frameworks/native/native.h"
 #include "frameworks/sidekiq/format.h"
-#include "model/observe.h"
-#include "model/observe_template.h"
-#include "model/state.h"
+#include "model/fleets.h"
+#include "model/world.h"
+#include "observe/observe.h"
+#include "observe/observe_template.h"
 #include "unit.h"
 
 #define FLEETS_MAX 8

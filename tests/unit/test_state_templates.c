@@ -2,9 +2,11 @@
 /* What outlives sqmgr of templates, and of what is forked from them: packed and unpacked it is the same, and
  * bytes that were tampered with are refused. */
 /* promises: P4 */
+#include "continuity/state.h"
 #include "frameworks/native/native.h"
-#include "model/plan.h"
-#include "model/state.h"
+#include "model/fleets.h"
+#include "model/world.h"
+#include "observe/observe_template.h"
 #include "world.h"
 
 #define BOOT "the-boot"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The state's file: what was written is read again, and what others can have made is refused by name. */
 /* promises: P4 */
+#include "continuity/state.h"
 #include "io/statefile.h"
 #include "unit.h"
 #include "world.h"

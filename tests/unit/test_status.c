@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The status object, of worlds made by hand. */
 #include "daemon/api/status.h"
+#include "decide/command.h"
 #include "frameworks/sidekiq/format.h"
-#include "model/command.h"
-#include "model/culprits.h"
+#include "model/exit_status.h"
+#include "model/fleets.h"
+#include "model/world.h"
+#include "observe/culprits.h"
+#include "observe/observe.h"
+#include "observe/observe_world.h"
 #include "unit.h"
 
 #define T0 (1000 * USEC_PER_SEC)

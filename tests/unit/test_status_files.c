@@ -5,7 +5,9 @@
 #include "crew.h"
 #include "daemon/run/look.h"
 #include "daemon/run/status_files.h"
-#include "model/observe.h"
+#include "model/describe.h"
+#include "model/freshness.h"
+#include "observe/observe.h"
 
 static sd_event *event;
 static char directory[] = "/tmp/sqmgr-test.XXXXXX";

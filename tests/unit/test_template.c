@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Templates: how one loads and is forked, how that fails, and what a fleet does meanwhile. */
 /* promises: P3 P4 */
+#include "decide/command.h"
+#include "model/deadlines.h"
+#include "model/names.h"
+#include "model/poll_schedule.h"
+#include "model/preload.h"
+#include "model/rollout.h"
+#include "observe/observe_template.h"
 #include "world.h"
 
 static struct test_world t;

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Templates: how one ends, by itself and as told, and what becomes of those of an earlier sqmgr. */
 /* promises: P1 P4 */
+#include "decide/command.h"
+#include "model/exit_status.h"
+#include "model/fleet.h"
+#include "model/fleets.h"
+#include "model/preload.h"
+#include "model/world.h"
+#include "observe/observe.h"
+#include "observe/observe_template.h"
 #include "world.h"
 
 static struct test_world t;

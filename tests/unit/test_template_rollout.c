@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* A restart of a fleet that preloads: the new template first, the old one until it is done. */
 /* promises: P2 P6 P7 */
+#include "decide/command.h"
+#include "model/exit_status.h"
+#include "model/fleet.h"
+#include "model/fleets.h"
+#include "model/preload.h"
+#include "observe/observe.h"
+#include "observe/observe_template.h"
+#include "settings/settings.h"
 #include "world.h"
 
 static struct test_world t;

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Frameworks unlike Sidekiq: quiet is stop in one, and in the other beats alone prove a worker idle. */
 /* promises: P1 */
-#include "model/culprits.h"
-#include "model/rescue.h"
+#include "decide/command.h"
+#include "model/exit_status.h"
+#include "model/idle_proof.h"
+#include "model/poll_schedule.h"
+#include "observe/culprits.h"
+#include "observe/observe.h"
+#include "observe/observe_memory.h"
+#include "observe/observe_signs.h"
+#include "observe/rescue.h"
 #include "world.h"
 #include <string.h>
 

@@ -4,7 +4,6 @@
 /* promises: P1 */
 #include "crew.h"
 #include "daemon/run/work_list.h"
-#include "model/observe.h"
 #include "redis_server.h"
 
 #define IDENTITY "host:77:0123456789ab"

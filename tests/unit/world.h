@@ -4,13 +4,15 @@
  * out. */
 #pragma once
 
-#include "model/backoff.h"
-#include "model/command.h"
-#include "model/observe.h"
-#include "model/observe_template.h"
-#include "model/pass.h"
-#include "model/rollout.h"
+#include "decide/pass.h"
+#include "model/counts.h"
+#include "settings/settings.h"
 #include "unit.h"
+
+struct fleet;
+struct template;
+struct worker;
+struct world;
 
 /* How a worker's process behaves. */
 struct process {

@@ -3,6 +3,7 @@
 #include "daemon/api/control.h"
 #include "daemon/api/handler.h"
 #include "io/users.h"
+#include "model/world.h"
 #include <malloc.h>
 #include <string.h>
 

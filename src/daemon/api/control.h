@@ -7,7 +7,9 @@
 #include "daemon/api/server.h"
 #include "daemon/api/status.h"
 #include "daemon/run/group_orders.h"
-#include "model/world.h"
+
+struct fleet;
+struct tick_totals;
 
 /* What the daemon lends. Everything must outlive the control. */
 struct control_host {

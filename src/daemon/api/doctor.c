@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Collects what model/findings.h judges, and answers with that: each Redis is asked in one round trip. */
 #include "daemon/api/doctor.h"
+#include "advice/findings.h"
 #include "base/fd.h"
 #include "daemon/run/pressure_watch.h"
 #include "daemon/run/process.h"
 #include "daemon/run/signs.h"
 #include "io/asks.h"
 #include "io/clock.h"
-#include "model/findings.h"
+#include "model/fleet.h"
+#include "model/world.h"
 #include "wire/varlink.h"
 #include <fcntl.h>
 #include <hiredis/hiredis.h>

@@ -2,6 +2,7 @@
 /* Keeps the last events, and tells new ones to those who follow. */
 #include "daemon/api/events.h"
 #include "daemon/api/status.h"
+#include "model/names.h"
 #include <stdio.h>
 #include <string.h>
 #include <syslog.h>

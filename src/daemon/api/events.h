@@ -3,7 +3,9 @@
 #pragma once
 
 #include "daemon/api/server.h"
-#include "model/world.h"
+
+struct event;
+struct fleet;
 
 /* So many are kept. */
 #define EVENTS_KEPT 512

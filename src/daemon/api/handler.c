@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What the handlers of calls have in common: what they are called with, and refusals. */
 #include "daemon/api/handler.h"
+#include "model/names.h"
+#include "model/world.h"
 #include <stdio.h>
 #include <string.h>
 

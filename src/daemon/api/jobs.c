@@ -3,6 +3,8 @@
  * until all are in. Who asks for the same meanwhile has the same answer. */
 #include "daemon/api/jobs.h"
 #include "daemon/run/process.h"
+#include "model/names.h"
+#include "model/world.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

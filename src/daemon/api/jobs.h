@@ -3,7 +3,8 @@
 #pragma once
 
 #include "daemon/api/server.h"
-#include "model/world.h"
+
+struct fleet;
 
 /* The calls that wait for an answer. */
 struct jobs_calls {

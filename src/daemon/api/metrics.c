@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Renders the model as text for Prometheus. */
 #include "daemon/api/metrics.h"
+#include "advice/growth.h"
 #include "base/printable.h"
+#include "decide/pass.h"
 #include "model/autoscale.h"
-#include "model/relief.h"
-#include "model/template.h"
+#include "model/counts.h"
+#include "model/idle_proof.h"
+#include "model/names.h"
+#include "model/preload.h"
+#include "model/queues.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
 #include "wire/withhold.h"
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Handles Quiet, Stop, Start and Scale. */
 #include "daemon/api/handler.h"
-#include "model/command.h"
+#include "decide/command.h"
+#include "model/counts.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
 
 static void refuse_removed(struct call *call, const struct fleet *fleet)
 {

@@ -2,6 +2,7 @@
 /* Handles the calls that only read: GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues and GetDiagnosis. */
 #include "daemon/api/handler.h"
 #include "io/clock.h"
+#include "model/world.h"
 
 #define REDIS_MAX 64
 /* How old a rendered status may grow while nothing changes: its ages go on. */

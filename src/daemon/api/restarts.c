@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Handles Restart, Follow and Abort. */
 #include "daemon/api/handler.h"
-#include "model/command.h"
+#include "decide/command.h"
+#include "model/fleet.h"
 #include <string.h>
 
 /* What a caller wants to know of restarts, but for the fleets. Returns false where the call was answered with

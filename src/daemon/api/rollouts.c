@@ -2,6 +2,8 @@
 /* Handles RestartEverywhere, AbortEverywhere, ForgetHost and GetRollouts. */
 #include "base/words.h"
 #include "daemon/api/handler.h"
+#include "model/names.h"
+#include "model/world.h"
 #include <stdio.h>
 #include <string.h>
 

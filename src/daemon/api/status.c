@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Renders the model as the status object that programs read. */
 #include "daemon/api/status.h"
+#include "advice/growth.h"
 #include "daemon/api/status_scaling.h"
 #include "frameworks/table.h"
-#include "model/culprits.h"
-#include "model/template.h"
+#include "model/counts.h"
+#include "model/crash.h"
+#include "model/describe.h"
+#include "model/freshness.h"
+#include "model/idle_proof.h"
+#include "model/names.h"
+#include "model/preload.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
+#include "observe/culprits.h"
 #include <string.h>
 
 /* Seconds, to the millisecond: more digits would be noise. */

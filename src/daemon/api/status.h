@@ -2,9 +2,13 @@
 /* Renders the model as the status object that programs read. */
 #pragma once
 
-#include "model/queues.h"
-#include "model/world.h"
+#include "base/usec.h"
 #include "wire/varlink.h"
+
+struct fleet;
+struct orderer;
+struct queues;
+struct world;
 
 /* One connection to Redis. */
 struct status_redis {

@@ -2,6 +2,7 @@
 /* Renders how the count of a fleet follows its queues. */
 #include "daemon/api/status_scaling.h"
 #include "model/autoscale.h"
+#include "model/fleet.h"
 #include "wire/varlink.h"
 
 static json_t *arithmetic(const struct fleet *fleet)

@@ -2,8 +2,9 @@
 /* Renders how the count of a fleet follows its queues. */
 #pragma once
 
-#include "model/fleet.h"
 #include "wire/json.h"
+
+struct fleet;
 
 /* Null where it does not; NULL where memory is short. */
 json_t *status_scaling(const struct fleet *fleet);

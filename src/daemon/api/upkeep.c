@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Handles what is about sqmgr itself: Reload, Reexec, Ping and GetVersion. */
 #include "daemon/api/handler.h"
+#include "model/names.h"
+#include "model/world.h"
 #include <string.h>
 
 /* A JSON list of lines, which are released. */

@@ -2,6 +2,11 @@
 /* Follows restarts for those who wait for them: tells what moved, and when they have ended. */
 #include "daemon/api/watch.h"
 #include "daemon/api/status.h"
+#include "model/counts.h"
+#include "model/describe.h"
+#include "model/names.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
 #include <string.h>
 
 /* So often the workers are told to who wants them, moved or not: their ages go on. */

@@ -4,8 +4,10 @@
 
 #include "daemon/api/events.h"
 #include "daemon/api/server.h"
-#include "model/world.h"
 #include <systemd/sd-event.h>
+
+struct fleet;
+struct world;
 
 /* All restarts that are waited for. */
 struct watch_list {

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Has alert_command run for events: one after the other, none for longer than it may, like ones together. */
 #include "daemon/life/alerts.h"
+#include "advice/alert_queue.h"
 #include "base/parse.h"
 #include "base/words.h"
 #include "daemon/api/events.h"
 #include "io/alert.h"
 #include "io/clock.h"
 #include "io/log.h"
+#include "model/names.h"
+#include "model/world.h"
+#include "settings/settings.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,11 +2,13 @@
 /* Has alert_command run for events: one after the other, none for longer than it may, like ones together. */
 #pragma once
 
+#include "base/usec.h"
 #include "daemon/run/children.h"
-#include "model/alert_queue.h"
-#include "model/world.h"
 #include <sys/resource.h>
 #include <systemd/sd-event.h>
+
+struct event;
+struct world;
 
 /* So long one may take. */
 #define ALERT_TIMEOUT_USEC (30 * USEC_PER_SEC)

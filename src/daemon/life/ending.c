@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* How sqmgr ends. */
 #include "daemon/life/ending.h"
+#include "decide/command.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/systemd.h"
-#include "model/command.h"
+#include "model/world.h"
 #include <signal.h>
 #include <string.h>
 

@@ -7,6 +7,7 @@
 #include "daemon/api/handover.h"
 #include "io/clock.h"
 #include "io/log.h"
+#include "model/world.h"
 #include "wire/varlink.h"
 #include <fcntl.h>
 #include <limits.h>

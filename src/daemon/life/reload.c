@@ -6,6 +6,11 @@
 #include "io/clock.h"
 #include "io/ini.h"
 #include "io/log.h"
+#include "model/counts.h"
+#include "model/describe.h"
+#include "model/fleets.h"
+#include "model/names.h"
+#include "model/world.h"
 #include <stdio.h>
 #include <string.h>
 

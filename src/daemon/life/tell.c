@@ -4,6 +4,9 @@
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/systemd.h"
+#include "model/counts.h"
+#include "model/describe.h"
+#include "model/world.h"
 #include <stdio.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>

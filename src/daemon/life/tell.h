@@ -5,7 +5,6 @@
 
 #include "daemon/api/control.h"
 #include "daemon/life/alerts.h"
-#include "model/world.h"
 
 /* What systemd was told. */
 struct tell {

@@ -3,6 +3,8 @@
  * that are found (daemon/run/search.c). */
 #include "daemon/run/adopt.h"
 #include "base/fd.h"
+#include "continuity/adoption.h"
+#include "continuity/state.h"
 #include "daemon/run/after_exit.h"
 #include "daemon/run/hold.h"
 #include "daemon/run/process.h"
@@ -12,7 +14,9 @@
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
-#include "model/state.h"
+#include "model/fleets.h"
+#include "model/names.h"
+#include "model/world.h"
 #include <pwd.h>
 #include <string.h>
 #include <unistd.h>

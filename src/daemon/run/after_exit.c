@@ -6,6 +6,9 @@
 #include "io/clock.h"
 #include "io/launch.h"
 #include "io/log.h"
+#include "model/exit_status.h"
+#include "model/names.h"
+#include "model/worker_facts.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "daemon/run/crew.h"
-#include "model/observe.h"
+
+struct exit_status;
+struct worker;
 
 /* Begins it for a worker that ended so, where its fleet has one. What becomes of it is logged alone. */
 void after_exit_begin(struct crew *crew, const struct worker *worker, const struct exit_status *exit);

@@ -6,7 +6,6 @@
 #include "daemon/run/children.h"
 #include "daemon/run/links.h"
 #include "daemon/run/turn.h"
-#include "model/world.h"
 #include <sys/resource.h>
 
 struct proc_host;       /* io/host.h */

@@ -10,7 +10,11 @@
 #include "daemon/run/templates.h"
 #include "frameworks/table.h"
 #include "io/log.h"
-#include "model/observe.h"
+#include "model/deadlines.h"
+#include "model/idle_proof.h"
+#include "model/names.h"
+#include "model/worker_facts.h"
+#include "observe/observe.h"
 #include <signal.h>
 #include <string.h>
 

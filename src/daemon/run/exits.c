@@ -8,7 +8,9 @@
 #include "daemon/run/rescue.h"
 #include "io/clock.h"
 #include "io/last_lines.h"
-#include "model/observe.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
+#include "observe/observe.h"
 #include <sys/epoll.h>
 #include <sys/wait.h>
 

@@ -2,11 +2,14 @@
 /* The part of this host in the restarts of all hosts of a group; see the header. */
 #include "daemon/run/group.h"
 #include "base/hash.h"
+#include "decide/command.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/seal.h"
-#include "model/command.h"
+#include "model/counts.h"
+#include "model/describe.h"
 #include "model/rollout.h"
+#include "model/world.h"
 #include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>

@@ -3,6 +3,8 @@
 #include "daemon/run/group_orders.h"
 #include "io/clock.h"
 #include "io/seal.h"
+#include "model/fleet.h"
+#include "model/world.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>

@@ -4,6 +4,7 @@
 #include "daemon/run/marks.h"
 #include "daemon/run/signs.h"
 #include "io/clock.h"
+#include "model/names.h"
 #include <string.h>
 #include <unistd.h>
 

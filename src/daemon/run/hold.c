@@ -3,7 +3,8 @@
 #include "daemon/run/hold.h"
 #include "daemon/run/exits.h"
 #include "io/log.h"
-#include "model/observe.h"
+#include "model/names.h"
+#include "observe/observe.h"
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes what the next sqmgr has to know. */
 #include "daemon/run/keep.h"
+#include "continuity/adoption.h"
+#include "continuity/state.h"
 #include "daemon/run/process.h"
 #include "daemon/run/search.h"
 #include "daemon/run/templates.h"
 #include "io/log.h"
-#include "model/state.h"
+#include "model/world.h"
 #include <string.h>
 
 static const char *identity_of(const struct worker *worker, void *userdata)

@@ -3,7 +3,10 @@
 #include "daemon/run/last_words.h"
 #include "io/journal.h"
 #include "io/log.h"
-#include "model/observe_template.h"
+#include "model/fleet.h"
+#include "model/world.h"
+#include "observe/observe.h"
+#include "observe/observe_template.h"
 #include <string.h>
 
 /* When many die at once, the lines of some tell enough. */

@@ -7,7 +7,11 @@
 #include "io/log.h"
 #include "io/peering.h"
 #include "io/proc.h"
-#include "model/observe.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
+#include "observe/observe.h"
+#include "observe/observe_signs.h"
+#include "observe/observe_world.h"
 #include "settings/redis_url.h"
 #include <string.h>
 #include <unistd.h>

@@ -4,7 +4,11 @@
 
 #include "daemon/run/turn.h"
 #include "frameworks/framework.h"
-#include "model/world.h"
+#include "model/queues.h"
+
+struct fleet;
+struct worker;
+struct world;
 
 /* What one fleet shares with other hosts; see sharing.h. */
 struct sharing {

@@ -6,7 +6,9 @@
 #include "daemon/run/status_files.h"
 #include "frameworks/beats_kind.h"
 #include "io/clock.h"
-#include "model/observe.h"
+#include "model/fleet.h"
+#include "model/poll_schedule.h"
+#include "observe/observe.h"
 #include <string.h>
 
 struct local_slot {

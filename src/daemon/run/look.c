@@ -6,7 +6,13 @@
 #include "daemon/run/signs.h"
 #include "daemon/run/templates.h"
 #include "daemon/run/work_list.h"
-#include "model/observe.h"
+#include "model/deadlines.h"
+#include "model/poll_schedule.h"
+#include "model/world.h"
+#include "observe/observe.h"
+#include "observe/observe_memory.h"
+#include "observe/observe_signs.h"
+#include "observe/observe_world.h"
 
 /* What a worker runs is read at each so manieth regular look, of others at other ones: the work list is two
  * commands, and no look may take more than two for each worker. */

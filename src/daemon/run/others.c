@@ -4,6 +4,7 @@
 #include "daemon/run/others.h"
 #include "base/fd.h"
 #include "daemon/run/signs.h"
+#include "model/fleet.h"
 #include <signal.h>
 #include <unistd.h>
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Watches memory pressure; see the header. */
 #include "daemon/run/pressure_watch.h"
+#include "decide/relief.h"
 #include "io/clock.h"
 #include "io/host.h"
 #include "io/log.h"
 #include "io/psi.h"
-#include "model/relief.h"
+#include "model/world.h"
 #include <string.h>
 #include <sys/epoll.h>
 

@@ -5,6 +5,7 @@
 #include "daemon/run/heir.h"
 #include "frameworks/table.h"
 #include "io/log.h"
+#include "model/names.h"
 #include <string.h>
 #include <sys/epoll.h>
 

@@ -6,7 +6,7 @@
 #include "daemon/run/crew.h"
 #include "io/launch.h"
 #include "io/proc.h"
-#include "model/observe.h"
+#include "model/exit_status.h"
 
 struct heirs; /* heir.h */
 struct works;

@@ -2,6 +2,7 @@
 /* Has the queues of each Redis read, and compared with their limits. */
 #include "daemon/run/queue_reading.h"
 #include "io/log.h"
+#include "model/world.h"
 #include <stdio.h>
 
 static void on_queues(struct queues *queues, const char *error, void *userdata)

@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "io/clock.h"
 #include "io/launch.h"
+#include "model/fleet.h"
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>

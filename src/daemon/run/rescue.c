@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Follows up the death of a worker. */
 #include "daemon/run/rescue.h"
+#include "continuity/state.h"
 #include "daemon/run/signs.h"
 #include "io/clock.h"
 #include "io/log.h"
-#include "model/culprits.h"
-#include "model/rescue.h"
-#include "model/state.h"
+#include "model/names.h"
+#include "model/world.h"
+#include "observe/culprits.h"
 #include <stdio.h>
 #include <string.h>
 

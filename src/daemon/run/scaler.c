@@ -6,6 +6,8 @@
 #include "io/clock.h"
 #include "io/log.h"
 #include "model/autoscale.h"
+#include "model/fleet.h"
+#include "model/world.h"
 #include <string.h>
 
 #define NAMES_MAX 16384

@@ -3,11 +3,15 @@
  * those that are ours. */
 #include "daemon/run/search.h"
 #include "base/fd.h"
+#include "continuity/adoption.h"
 #include "daemon/run/hold.h"
 #include "daemon/run/signs.h"
 #include "io/clock.h"
 #include "io/launch.h"
 #include "io/log.h"
+#include "model/names.h"
+#include "model/world.h"
+#include "observe/observe_world.h"
 #include <string.h>
 #include <unistd.h>
 

@@ -6,7 +6,8 @@
 #include "daemon/run/keep.h"
 #include "daemon/run/marks.h"
 #include "io/proc.h"
-#include "model/adoption.h"
+
+struct adoption;
 
 struct search {
         struct crew *crew;

@@ -3,6 +3,10 @@
 #include "daemon/run/sharing.h"
 #include "io/log.h"
 #include "io/peering.h"
+#include "model/autoscale.h"
+#include "model/fleet.h"
+#include "model/peer.h"
+#include "model/world.h"
 #include <string.h>
 
 /* Who is silent for that long, or three looks, takes no share. */

@@ -4,7 +4,9 @@
 #pragma once
 
 #include "daemon/run/links.h"
-#include "model/autoscale.h"
+
+struct autoscale_reading;
+struct fleet;
 
 /* With each regular look, once it is known from which queues the fleets take. */
 void sharing_look(struct link *link, usec_t now);

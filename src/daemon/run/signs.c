@@ -2,7 +2,8 @@
 /* What /proc tells of a framework, and of the machine. */
 #include "daemon/run/signs.h"
 #include "base/fd.h"
-#include "model/observe.h"
+#include "model/world.h"
+#include "observe/observe_world.h"
 
 bool signs_read_title(const struct proc *proc, const struct framework *framework, struct title *ret)
 {

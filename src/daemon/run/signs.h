@@ -5,7 +5,8 @@
 #include "frameworks/table.h"
 #include "io/host.h"
 #include "io/proc.h"
-#include "model/world.h"
+
+struct world;
 
 /* True where the process carries a title that only a worker that beats has. */
 bool signs_read_title(const struct proc *proc, const struct framework *framework, struct title *ret);

@@ -4,6 +4,9 @@
 #include "daemon/run/status_files.h"
 #include "daemon/run/process.h"
 #include "frameworks/table.h"
+#include "model/fleet.h"
+#include "model/world.h"
+#include "observe/observe_signs.h"
 #include <string.h>
 
 /* Processes of one worker that are tried in one look. */

@@ -2,6 +2,7 @@
 /* Templates as processes. */
 #include "daemon/run/templates.h"
 #include "base/fd.h"
+#include "continuity/state.h"
 #include "daemon/run/hold.h"
 #include "daemon/run/last_words.h"
 #include "daemon/run/process.h"
@@ -11,7 +12,12 @@
 #include "io/last_lines.h"
 #include "io/log.h"
 #include "io/template_socket.h"
-#include "model/observe_template.h"
+#include "model/names.h"
+#include "model/poll_schedule.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
+#include "observe/observe.h"
+#include "observe/observe_template.h"
 #include "wire/withhold.h"
 #include <signal.h>
 #include <stdio.h>

@@ -5,8 +5,10 @@
 #pragma once
 
 #include "daemon/run/crew.h"
-#include "model/plan.h"
-#include "model/state.h"
+
+struct fleet;
+struct state_fleet;
+struct worker;
 
 /* Carries out what is to be done with templates, and a start that is to be forked. */
 void templates_execute(struct crew *crew, const struct action *action, usec_t now);

@@ -3,8 +3,10 @@
  * goes off. It holds the pass that is run then. */
 #pragma once
 
-#include "model/pass.h"
+#include "decide/pass.h"
 #include <systemd/sd-event.h>
+
+struct world;
 
 /* Called from the loop. timer: the timer went off, and looks may be due. */
 typedef void (*turn_fn)(bool timer, void *userdata);

@@ -5,8 +5,9 @@
 #include "daemon/run/process.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
-#include "model/culprits.h"
-#include "model/observe.h"
+#include "model/world.h"
+#include "observe/culprits.h"
+#include "observe/observe_jobs.h"
 #include "settings/limits.h"
 #include <string.h>
 

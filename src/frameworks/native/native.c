@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What a worker that speaks sqmgr-heartbeat(7) tells of itself; see the header. */
 #include "frameworks/native/native.h"
+#include "base/usec.h"
+#include "model/worker.h"
+#include "settings/traits.h"
 #include <signal.h>
 #include <string.h>
 

@@ -3,7 +3,8 @@
 #pragma once
 
 #include "frameworks/decode.h"
-#include "model/fleet.h"
+
+struct heartbeat;
 
 extern const struct traits native_traits;
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What a Resque worker looks like from outside; see the header. */
 #include "frameworks/resque/resque.h"
+#include "base/usec.h"
+#include "model/worker.h"
+#include "settings/traits.h"
 #include <string.h>
 
 const struct traits resque_traits = {

@@ -2,6 +2,7 @@
 /* Decodes jobs as Resque writes them; see the header. */
 #include "frameworks/resque/resque_job.h"
 #include "frameworks/decode.h"
+#include "model/job.h"
 #include "wire/json.h"
 
 /* What ActiveJob's adapter says of the job that it wraps; NULL: it is none of its. */

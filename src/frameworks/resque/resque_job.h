@@ -2,7 +2,7 @@
 /* Jobs as Resque's workers tell of those that they run. */
 #pragma once
 
-#include "model/job.h"
+struct job;
 
 /* Decodes what stands at `resque:worker:IDENTITY`: for job_list_decode(). A job of ActiveJob's is told by its
  * own class and id; no other has an id, and is told with `-`. */

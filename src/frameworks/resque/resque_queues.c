@@ -4,6 +4,7 @@
 #include "frameworks/resque/resque_queues.h"
 #include "frameworks/redis_queues.h"
 #include "frameworks/resque/resque.h"
+#include "model/queues.h"
 #include <hiredis/hiredis.h>
 #include <strings.h>
 

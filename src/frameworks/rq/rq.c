@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What an RQ worker looks like from outside; see the header. */
 #include "frameworks/rq/rq.h"
+#include "base/usec.h"
+#include "model/worker.h"
+#include "settings/traits.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,8 @@
 
 #include "frameworks/decode.h"
 #include "frameworks/title.h"
-#include "model/fleet.h"
+
+struct heartbeat;
 
 extern const struct traits rq_traits;
 

@@ -4,6 +4,7 @@
 #include "frameworks/rq/rq_queues.h"
 #include "frameworks/redis_queues.h"
 #include "frameworks/rq/rq.h"
+#include "model/queues.h"
 #include <hiredis/hiredis.h>
 #include <string.h>
 

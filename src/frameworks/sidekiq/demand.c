@@ -7,6 +7,7 @@
 #include "frameworks/sidekiq/durations.h"
 #include "frameworks/sidekiq/job.h"
 #include "io/asks.h"
+#include "model/queues.h"
 #include "wire/withhold.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>

@@ -3,6 +3,8 @@
 #include "frameworks/sidekiq/format.h"
 #include "base/parse.h"
 #include "base/words.h"
+#include "model/worker.h"
+#include "settings/traits.h"
 #include "wire/json.h"
 #include <stdio.h>
 #include <string.h>

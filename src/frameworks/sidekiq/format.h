@@ -5,8 +5,9 @@
 
 #include "frameworks/decode.h"
 #include "frameworks/title.h"
-#include "model/fleet.h"
 #include <jansson.h>
+
+struct heartbeat;
 
 extern const struct traits sidekiq_traits;
 

@@ -4,6 +4,7 @@
 #include "frameworks/decode.h"
 #include "frameworks/redis_queues.h"
 #include "frameworks/sidekiq/job.h"
+#include "model/queues.h"
 #include <hiredis/hiredis.h>
 
 /* What is asked for in the first round, and for each queue in the second. */

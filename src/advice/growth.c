@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* Advice on leaks; see the header. */
+#include "advice/growth.h"
+#include "base/parse.h"
+#include "model/names.h"
+#include "model/world.h"
+#include <stdio.h>
+
+#define JUDGE_USEC USEC_PER_MIN
+/* Less than that is the same, as well as it can be told. */
+#define TIMES_LEAST 1.5
+#define PER_DAY     86400.0
+#define PER_HOUR    3600.0
+
+void growth_observe(struct worker *worker, uint64_t bytes, usec_t now)
+{
+        if (worker->state != WORKER_ACTIVE || !trend_add(&worker->trend, bytes, now))
+                return;
+        worker->fit = trend_fit(&worker->trend);
+        worker->fleet->growth.due = true;
+}
+
+static bool is_judged(const struct worker *worker)
+{
+        return worker->state == WORKER_ACTIVE && worker->fit.kind != TREND_YOUNG;
+}
+
+static void tell(const struct fleet *fleet)
+{
+        char text[GROWTH_TEXT_MAX];
+
+        world_event(fleet->world, EVENT_MEMORY_GROWTH, fleet, NULL, "fleet '%s': %s", fleet->settings->name,
+                    growth_text(fleet, text));
+}
+
+/* A generation is told of once. */
+static void remember(struct fleet *fleet)
+{
+        struct growth *growth = &fleet->growth;
+        bool known = growth->past[0].generation == growth->generation;
+
+        for (size_t i = GROWTH_PAST - 1; !known && i > 0; i--)
+                growth->past[i] = growth->past[i - 1];
+        growth->past[0] = (struct growth_past){.generation = growth->generation,
+                                               .bytes_per_day = (uint64_t)(growth->fit.slope * PER_DAY)};
+        if (!known)
+                tell(fleet);
+}
+
+static void judge(struct fleet *fleet)
+{
+        _cleanup_free_ struct trend_fit *fits = calloc(fleet->n_workers + 1, sizeof(*fits));
+        struct growth *growth = &fleet->growth;
+        uint64_t generation = 0;
+        size_t n = 0;
+
+        for (size_t i = 0; i < fleet->n_workers; i++)
+                if (is_judged(fleet->workers[i]))
+                        generation = MAX(generation, fleet->workers[i]->generation);
+        for (size_t i = 0; fits && i < fleet->n_workers; i++)
+                if (fleet->workers[i]->state == WORKER_ACTIVE && fleet->workers[i]->generation == generation)
+                        fits[n++] = fleet->workers[i]->fit;
+        growth->generation = generation;
+        growth->grows = fits && trend_agree(fits, n, &growth->fit) && growth->fit.slope > 0;
+        /* One that an older generation left behind is no news. */
+        if (growth->grows && generation >= growth->past[0].generation)
+                remember(fleet);
+}
+
+void growth_observe_time(struct fleet *fleet, usec_t now)
+{
+        struct growth *growth = &fleet->growth;
+
+        if (!growth->due || now < usec_add(growth->judged_at, JUDGE_USEC))
+                return;
+        growth->due = false;
+        growth->judged_at = now;
+        judge(fleet);
+}
+
+uint64_t growth_limit_bytes(const struct fleet *fleet, const char **ret_name)
+{
+        const struct fleet_settings *settings = fleet->settings;
+
+        *ret_name = settings->memory_threshold > 0 ? "memory_threshold" : "memory_limit";
+        /* Below the limit what is resident is read alone: the share is less. */
+        if (settings->memory_metric == MEMORY_PSS)
+                return 0;
+        return settings->memory_threshold > 0 ? settings->memory_threshold : settings->memory_limit;
+}
+
+usec_t growth_reaches(const struct worker *worker)
+{
+        const struct growth *growth = &worker->fleet->growth;
+        const char *name;
+        uint64_t limit = growth_limit_bytes(worker->fleet, &name);
+
+        if (!growth->grows || worker->state != WORKER_ACTIVE || worker->generation != growth->generation ||
+            worker->fit.kind != TREND_GROWS || limit == 0 || worker->memory_bytes >= limit)
+                return USEC_INFINITY;
+        return trend_reaches(&worker->fit, limit);
+}
+
+const struct worker *growth_first(const struct fleet *fleet)
+{
+        const struct worker *first = NULL;
+
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                usec_t reaches = growth_reaches(fleet->workers[i]);
+
+                if (reaches != USEC_INFINITY && (!first || reaches < growth_reaches(first)))
+                        first = fleet->workers[i];
+        }
+        return first;
+}
+
+double growth_times(const struct fleet *fleet, uint64_t *ret_generation)
+{
+        const struct growth *growth = &fleet->growth;
+
+        for (size_t i = 0; growth->grows && i < GROWTH_PAST; i++) {
+                const struct growth_past *past = &growth->past[i];
+
+                if (past->generation == 0 || past->generation >= growth->generation ||
+                    past->bytes_per_day == 0)
+                        continue;
+                *ret_generation = past->generation;
+                return growth->fit.slope * PER_DAY / (double)past->bytes_per_day;
+        }
+        return 0;
+}
+
+uint64_t growth_bytes_per_hour(const struct fleet *fleet)
+{
+        return fleet->growth.grows ? (uint64_t)(fleet->growth.fit.slope * PER_HOUR) : 0;
+}
+
+/* It is a guess, and reads like one. */
+static const char *about(usec_t usec, char text[static FORMAT_MAX])
+{
+        usec_t step = usec >= 2 * USEC_PER_DAY    ? USEC_PER_DAY
+                      : usec >= 2 * USEC_PER_HOUR ? USEC_PER_HOUR
+                                                  : 10 * USEC_PER_MIN;
+
+        return format_duration(MAX((usec + step / 2) / step, 1U) * step, text, FORMAT_MAX);
+}
+
+static void times_text(const struct fleet *fleet, char *text, size_t size)
+{
+        uint64_t generation = 0;
+        double times = growth_times(fleet, &generation);
+        unsigned tenths = (unsigned)(MIN(times, 1000.0) * 10 + 0.5);
+
+        text[0] = '\0';
+        if (times < TIMES_LEAST)
+                return;
+        if (tenths >= 30 || tenths % 10 == 0)
+                snprintf(text, size, "; this release grows %u times as fast as generation %llu",
+                         (tenths + 5) / 10, (unsigned long long)generation);
+        else
+                snprintf(text, size, "; this release grows %u.%u times as fast as generation %llu",
+                         tenths / 10, tenths % 10, (unsigned long long)generation);
+}
+
+const char *growth_text(const struct fleet *fleet, char text[static GROWTH_TEXT_MAX])
+{
+        const struct worker *first = growth_first(fleet);
+        char hour[FORMAT_MAX], limit[FORMAT_MAX], span[FORMAT_MAX];
+        char reaches[GROWTH_TEXT_MAX / 2] = "", times[96];
+        const char *name;
+
+        text[0] = '\0';
+        if (!fleet->growth.grows)
+                return text;
+        format_size(growth_limit_bytes(fleet, &name), limit, sizeof(limit));
+        if (first)
+                snprintf(reaches, sizeof(reaches), ": %s reaches %s (%s) in about %s", WORKER_ID(first), name,
+                         limit, about(growth_reaches(first), span));
+        times_text(fleet, times, sizeof(times));
+        snprintf(text, GROWTH_TEXT_MAX, "its workers grow by about %s an hour%s%s",
+                 format_size(growth_bytes_per_hour(fleet), hour, sizeof(hour)), reaches, times);
+        return text;
+}
+
+const char *growth_worker_text(const struct worker *worker, char text[static GROWTH_TEXT_MAX])
+{
+        usec_t reaches = growth_reaches(worker);
+        char span[FORMAT_MAX];
+        const char *name;
+
+        text[0] = '\0';
+        (void)growth_limit_bytes(worker->fleet, &name);
+        if (reaches != USEC_INFINITY)
+                snprintf(text, GROWTH_TEXT_MAX, "reaches %s in about %s", name, about(reaches, span));
+        return text;
+}

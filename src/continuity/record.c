@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/* Structs as bytes, by the table of their fields. */
+#include "continuity/record.h"
+#include <string.h>
+
+/* Of a time that never came. */
+#define AGE_NONE UINT64_MAX
+
+#define NUMBER_BYTES sizeof(uint64_t)
+
+void record_put_bytes(uint8_t *at, size_t size, uint64_t value)
+{
+        for (size_t i = 0; i < size; i++)
+                at[i] = (uint8_t)(value >> (8 * i));
+}
+
+uint64_t record_get_bytes(const uint8_t *at, size_t size)
+{
+        uint64_t value = 0;
+
+        for (size_t i = 0; i < size; i++)
+                value |= (uint64_t)at[i] << (8 * i);
+        return value;
+}
+
+/* The number that a field of so many bytes holds. */
+static uint64_t field_load(const void *field, size_t size)
+{
+        uint64_t number;
+        uint32_t half;
+        bool flag;
+
+        switch (size) {
+        case sizeof(flag):
+                memcpy(&flag, field, sizeof(flag));
+                return flag;
+        case sizeof(half):
+                memcpy(&half, field, sizeof(half));
+                return half;
+        default:
+                memcpy(&number, field, sizeof(number));
+                return number;
+        }
+}
+
+static void field_store(void *field, size_t size, uint64_t number)
+{
+        uint32_t half = (uint32_t)number;
+        bool flag = number != 0;
+
+        if (size == sizeof(flag))
+                memcpy(field, &flag, sizeof(flag));
+        else if (size == sizeof(half))
+                memcpy(field, &half, sizeof(half));
+        else
+                memcpy(field, &number, sizeof(number));
+}
+
+uint8_t *record_write_space(struct record_writer *writer, size_t size)
+{
+        if (!writer->failed && size > writer->allocated - writer->size) {
+                size_t allocated = MAX(2 * writer->allocated, writer->size + size + 1024);
+                uint8_t *bytes = realloc(writer->bytes, allocated);
+
+                writer->failed = !bytes;
+                writer->bytes = bytes ?: writer->bytes;
+                writer->allocated = bytes ? allocated : writer->allocated;
+        }
+        if (writer->failed)
+                return NULL;
+        writer->size += size;
+        return writer->bytes + writer->size - size;
+}
+
+void record_write_number(struct record_writer *writer, uint64_t value)
+{
+        uint8_t *at = record_write_space(writer, NUMBER_BYTES);
+
+        if (at)
+                record_put_bytes(at, NUMBER_BYTES, value);
+}
+
+void record_write_text(struct record_writer *writer, const char *text)
+{
+        size_t length = strnlen(text ?: "", RECORD_TEXT_MAX);
+
+        record_write_number(writer, length);
+        uint8_t *at = record_write_space(writer, length);
+        if (at && length > 0)
+                memcpy(at, text, length);
+}
+
+static void write_flags(struct record_writer *writer, const struct record *flags, const char *base)
+{
+        uint64_t bits = 0;
+
+        for (size_t i = 0; i < flags->n_fields; i++)
+                bits |= field_load(base + flags->fields[i].offset, sizeof(bool)) << i;
+        record_write_number(writer, bits);
+}
+
+static void write_time(struct record_writer *writer, usec_t at)
+{
+        record_write_number(writer, at == 0 ? AGE_NONE : usec_sub(writer->now, at));
+}
+
+static void write_field(struct record_writer *writer, const struct record_field *field, const char *base)
+{
+        const char *place = base + field->offset;
+
+        switch (field->kind) {
+        case RECORD_NUMBER:
+                record_write_number(writer, field_load(place, field->size));
+                return;
+        case RECORD_TIME:
+                write_time(writer, field_load(place, field->size));
+                return;
+        case RECORD_WAIT:
+                record_write_number(writer, usec_sub(field_load(place, field->size), writer->now));
+                return;
+        case RECORD_ARRAY:
+                record_write_text(writer, place);
+                return;
+        case RECORD_STRING:
+                record_write_text(writer, *(const char *const *)(const void *)place);
+                return;
+        case RECORD_FLAGS:
+                write_flags(writer, field->record, place);
+                return;
+        case RECORD_RECORD:
+                record_write(writer, field->record, place);
+        }
+}
+
+void record_write(struct record_writer *writer, const struct record *record, const void *base)
+{
+        for (size_t i = 0; i < record->n_fields; i++)
+                write_field(writer, &record->fields[i], base);
+}
+
+static const uint8_t *read_space(struct record_reader *reader, size_t size)
+{
+        reader->wrong = reader->wrong || size > reader->left;
+        if (reader->wrong)
+                return NULL;
+        reader->at += size;
+        reader->left -= size;
+        return reader->at - size;
+}
+
+uint64_t record_read_number(struct record_reader *reader, uint64_t min, uint64_t max)
+{
+        const uint8_t *at = read_space(reader, NUMBER_BYTES);
+        uint64_t value = at ? record_get_bytes(at, NUMBER_BYTES) : 0;
+
+        reader->wrong = reader->wrong || value < min || value > max;
+        return reader->wrong ? 0 : value;
+}
+
+const char *record_read_text(struct record_reader *reader, size_t max, size_t *ret_length)
+{
+        size_t length = record_read_number(reader, 0, MIN(max, (size_t)RECORD_TEXT_MAX));
+        const char *text = (const char *)read_space(reader, length);
+
+        if (!text || memchr(text, '\0', length)) {
+                reader->wrong = true;
+                length = 0;
+        }
+        *ret_length = length;
+        return text ?: "";
+}
+
+static usec_t read_time(struct record_reader *reader)
+{
+        uint64_t age = record_read_number(reader, 0, AGE_NONE);
+
+        if (age == AGE_NONE || reader->wrong)
+                return 0;
+        /* 0 would say that it never came; on a young boot what was long ago is held at its begin. */
+        return MAX(usec_sub(reader->now, age), (usec_t)1);
+}
+
+static usec_t read_wait(struct record_reader *reader)
+{
+        usec_t left = record_read_number(reader, 0, USEC_INFINITY);
+
+        return left > 0 ? usec_add(reader->now, left) : 0;
+}
+
+static void read_array(struct record_reader *reader, char *array, size_t size)
+{
+        size_t length;
+        const char *text = record_read_text(reader, size - 1, &length);
+
+        memcpy(array, text, length);
+        array[length] = '\0';
+}
+
+static int read_string(struct record_reader *reader, char **ret)
+{
+        size_t length;
+        const char *text = record_read_text(reader, RECORD_TEXT_MAX, &length);
+        char *string = strndup(text, length);
+
+        if (!string)
+                return -ENOMEM;
+        *ret = string;
+        return 0;
+}
+
+static void read_flags(struct record_reader *reader, const struct record *flags, char *base)
+{
+        uint64_t bits = record_read_number(reader, 0, (UINT64_C(1) << flags->n_fields) - 1);
+
+        for (size_t i = 0; i < flags->n_fields; i++)
+                field_store(base + flags->fields[i].offset, sizeof(bool), bits >> i & 1);
+}
+
+static int read_field(struct record_reader *reader, const struct record_field *field, char *base)
+{
+        char *place = base + field->offset;
+
+        switch (field->kind) {
+        case RECORD_NUMBER:
+                field_store(place, field->size, record_read_number(reader, field->min, field->max));
+                return 0;
+        case RECORD_TIME:
+                field_store(place, field->size, read_time(reader));
+                return 0;
+        case RECORD_WAIT:
+                field_store(place, field->size, read_wait(reader));
+                return 0;
+        case RECORD_ARRAY:
+                read_array(reader, place, field->size);
+                return 0;
+        case RECORD_STRING:
+                return read_string(reader, (char **)(void *)place);
+        case RECORD_FLAGS:
+                read_flags(reader, field->record, place);
+                return 0;
+        case RECORD_RECORD:
+                return record_read(reader, field->record, place);
+        }
+        return 0;
+}
+
+int record_read(struct record_reader *reader, const struct record *record, void *base)
+{
+        int r = 0;
+
+        for (size_t i = 0; i < record->n_fields && r == 0; i++)
+                r = read_field(reader, &record->fields[i], base);
+        return r;
+}
+
+size_t record_bytes_min(const struct record *record)
+{
+        size_t bytes = 0;
+
+        for (size_t i = 0; i < record->n_fields; i++) {
+                const struct record_field *field = &record->fields[i];
+                bytes += field->kind == RECORD_RECORD ? record_bytes_min(field->record) : NUMBER_BYTES;
+        }
+        return bytes;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* One pass over all fleets. No I/O, no clock: what is saved and executed is handed in. */
+#include "decide/pass.h"
+#include "model/fleet.h"
+#include "model/poll_schedule.h"
+#include "model/world.h"
+#include "observe/observe_time.h"
+#include "observe/observe_world.h"
+#include <errno.h>
+
+#define FAST_LOOK_USEC (250 * USEC_PER_MSEC)
+/* What one plan's actions bring about is planned at once, but never without end. */
+#define ROUNDS_MAX 4
+
+enum pass_look pass_look(struct pass *pass, usec_t now)
+{
+        if (now < pass->look_at)
+                return PASS_LOOK_NONE;
+        pass->look_at = USEC_INFINITY;
+        if (now < usec_add(pass->regular_at, pass->world->settings->check_interval))
+                return PASS_LOOK_FAST;
+        pass->regular_at = now;
+        pass->n_regular++;
+        return PASS_LOOK_REGULAR;
+}
+
+/* There is what the state does not tell of yet. */
+static bool has_news(const struct pass *pass)
+{
+        return pass->unsaved || pass->world->n_events > 0;
+}
+
+/* Returns whether anything came of it. */
+static bool run_round(struct pass *pass, const struct pass_ops *ops, usec_t now, void *userdata)
+{
+        bool starts = plan_has(&pass->plan, ACTION_START), saved = true, changed = false;
+
+        /* Of one that has come forward since the last pass an event tells, and no state yet. */
+        if (starts || (has_news(pass) && plan_has(&pass->plan, ACTION_GO)))
+                pass->unsaved = !(saved = ops->save(&pass->plan, now, userdata));
+        for (size_t i = 0; i < pass->plan.n_actions; i++)
+                /* What was started would be found without the state, too; what was only forked can wait. */
+                if (saved || pass->plan.actions[i].kind != ACTION_GO)
+                        changed |= ops->execute(&pass->plan.actions[i], now, userdata);
+        pass->unsaved |= changed;
+        /* A look before the new processes can have booted shows which heartbeats are older than they. */
+        if (changed && starts)
+                pass->look_at = now;
+        return changed;
+}
+
+int pass_run(struct pass *pass, const struct pass_ops *ops, const struct pass_clocks *clocks, void *userdata)
+{
+        struct world *world = pass->world;
+        usec_t now = clocks->monotonic;
+        bool more = true;
+        int r = 0;
+
+        pass->serial++;
+        observe_clocks(world, now, clocks->boottime, clocks->realtime);
+        for (unsigned round = 0; more && round < ROUNDS_MAX; round++) {
+                for (size_t i = 0; i < world->n_fleets; i++)
+                        fleet_reap(world->fleets[i], ops->release);
+                observe_time(world, now);
+                r = plan_make(&pass->plan, world, now) < 0 ? -ENOMEM : r;
+                more = run_round(pass, ops, now, userdata);
+        }
+        if (has_news(pass))
+                pass->unsaved = !ops->save(NULL, now, userdata);
+        return r;
+}
+
+usec_t pass_wake_at(struct pass *pass, usec_t now)
+{
+        const struct world *world = pass->world;
+        usec_t at = usec_add(pass->regular_at, world->settings->check_interval);
+
+        pass->calm = true;
+        for (size_t i = 0; i < world->n_fleets; i++)
+                pass->calm &= !fleet_wants_fast_looks(world->fleets[i], now);
+        if (!pass->calm)
+                at = MIN(at, usec_add(now, FAST_LOOK_USEC));
+        /* A pass that comes early does not put off the look that was promised. */
+        pass->look_at = MIN(at, pass->look_at);
+        return MAX(MIN(pass->look_at, pass->plan.wake_at), now + USEC_PER_MSEC);
+}
+
+void pass_end(struct pass *pass)
+{
+        plan_free(&pass->plan);
+}

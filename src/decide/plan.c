@@ -1,0 +1,758 @@
+/* SPDX-License-Identifier: MIT */
+/* Decides what to start, quiet, stop and kill. Everything but the three rules (start, quiet, stop) only
+ * decides who is wanted out. */
+#include "decide/plan.h"
+#include "decide/relief.h"
+#include "model/counts.h"
+#include "model/deadlines.h"
+#include "model/freshness.h"
+#include "model/idle_proof.h"
+#include "model/memory.h"
+#include "model/preload.h"
+#include "model/rollout.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
+#include <limits.h>
+
+/* What one fleet's plan works with. */
+struct round {
+        struct plan *plan;
+        struct fleet *fleet;
+        usec_t now;
+        unsigned target, max, surge;
+        unsigned live, starting, active, ready;
+        unsigned hung;              /* would be active, did they not hang */
+        unsigned starting_outdated; /* of a release that a restart replaces: they may never beat */
+        unsigned keepers;           /* starting or active, and not wanted out */
+        unsigned draining_for_restart;
+        uint64_t expected_bytes; /* of a worker, where expected_known */
+        bool expected_known;
+        bool starts;     /* there is a start in this very plan */
+        bool forks;      /* a fork is asked for, or was */
+        bool hang_ended; /* one that hangs is being ended, to find out whether another beats */
+        bool fails;      /* a new worker is given up in this very plan */
+        int error;
+};
+
+void plan_free(struct plan *plan)
+{
+        free(plan->actions);
+        free(plan->scratch);
+        *plan = (struct plan){0};
+}
+
+enum action_signal action_signal(const struct action *action)
+{
+        switch (action->kind) {
+        case ACTION_QUIET:
+                return worker_quiet_is_stop(action->worker) ? ACTION_SIGNAL_STOP : ACTION_SIGNAL_QUIET;
+        case ACTION_STOP:
+                return action->worker->unproven || worker_drains_to_exit(action->worker) ? ACTION_SIGNAL_NONE
+                                                                                         : ACTION_SIGNAL_STOP;
+        case ACTION_KILL:
+                return ACTION_SIGNAL_KILL;
+        case ACTION_START:
+        case ACTION_GO:
+        case ACTION_LOAD:
+        case ACTION_TEMPLATE_END:
+        case ACTION_TEMPLATE_KILL:
+                break;
+        }
+        return ACTION_SIGNAL_NONE;
+}
+
+static void wake(struct round *round, usec_t at)
+{
+        if (at > round->now)
+                round->plan->wake_at = MIN(round->plan->wake_at, at);
+}
+
+static void add(struct round *round, struct action action)
+{
+        struct plan *plan = round->plan;
+
+        if (plan->n_actions == plan->allocated) {
+                size_t allocated = MAX((size_t)16, 2 * plan->allocated);
+                struct action *actions = realloc(plan->actions, allocated * sizeof(*actions));
+
+                if (!actions) {
+                        round->error = -ENOMEM;
+                        return;
+                }
+                plan->actions = actions;
+                plan->allocated = allocated;
+        }
+        action.fleet = round->fleet;
+        plan->actions[plan->n_actions++] = action;
+}
+
+static void act(struct round *round, enum action_kind kind, struct worker *worker, unsigned index,
+                enum reason reason)
+{
+        if (worker && worker->signal_error != 0)
+                worker->waits_for = WAIT_SIGNAL;
+        add(round, (struct action){.kind = kind, .worker = worker, .index = index, .reason = reason});
+}
+
+/* What must come before anything may be done to it on the word of its beats (P5, P9). */
+static enum wait evidence_wait(const struct worker *worker, usec_t now)
+{
+        const struct fleet *fleet = worker->fleet;
+
+        if (!fleet->redis_up)
+                return WAIT_REDIS;
+        if (!worker->has_beat)
+                return WAIT_FIRST_BEAT;
+        if (worker->hung)
+                return WAIT_HUNG;
+        if (worker_fresh(worker, now))
+                return WAIT_NONE;
+        return worker_silent_usec(worker, now) > worker_stale_usec(worker) ? WAIT_STALE : WAIT_FRESH_BEAT;
+}
+
+/* The reason for which a starting or active worker should go, surplus left aside. */
+static enum reason unwanted_for(const struct worker *worker, usec_t now)
+{
+        const struct fleet *fleet = worker->fleet;
+        enum rollout_state rollout = fleet->rollout.state;
+        /* One that was told to leave for it, and went on by another process, is not kept when it is over. */
+        bool replaced = rollout == ROLLOUT_RUNNING || (rollout == ROLLOUT_DONE && worker->succeeded);
+
+        if (fleet->world->shutting_down)
+                return REASON_SHUTDOWN;
+        if (fleet_order(fleet) != ORDER_RUN || worker->quiet_ordered)
+                return REASON_OPERATOR;
+        if (worker->over_limit || relief_presses(worker))
+                return REASON_MEMORY;
+        if (replaced && worker_outdated(worker))
+                return REASON_RESTART;
+        if (worker->over_threshold)
+                return REASON_MEMORY;
+        if (fleet->settings->max_age > 0 && usec_sub(now, worker->spawned_at) >= fleet->settings->max_age)
+                return REASON_AGE;
+        return REASON_NONE;
+}
+
+/* An operator's order, memory_limit and memory pressure do not wait for others to be ready. */
+static bool is_urgent(const struct worker *worker)
+{
+        return worker->wanted_out == REASON_SHUTDOWN || worker->wanted_out == REASON_OPERATOR ||
+               worker->over_limit || relief_presses(worker);
+}
+
+static void count_workers(struct round *round)
+{
+        for (size_t i = 0; i < round->fleet->n_workers; i++) {
+                struct worker *worker = round->fleet->workers[i];
+
+                worker->wanted_out = REASON_NONE;
+                worker->waits_for = WAIT_NONE;
+                worker->waits_count = 0;
+                if (worker->state == WORKER_GONE)
+                        continue;
+                round->live++;
+                if (worker->state > WORKER_ACTIVE) {
+                        round->draining_for_restart += worker->reason == REASON_RESTART;
+                        round->hang_ended |=
+                                worker->state == WORKER_STOPPING && worker->reason == REASON_HUNG;
+                        continue;
+                }
+                round->starting += worker->state == WORKER_STARTING;
+                round->active += worker->state == WORKER_ACTIVE && !worker->hung;
+                round->hung += worker_hangs(worker);
+                round->ready += worker_ready(worker, round->now);
+                worker->wanted_out = unwanted_for(worker, round->now);
+                round->keepers += worker->wanted_out == REASON_NONE && !worker_hangs(worker);
+                round->starting_outdated +=
+                        worker->state == WORKER_STARTING && worker->wanted_out == REASON_RESTART;
+        }
+}
+
+/* A fork that was asked for is a worker that starts. */
+static void count_forks(struct round *round)
+{
+        const struct fleet *fleet = round->fleet;
+
+        for (size_t i = 0; i < TEMPLATES_MAX; i++) {
+                const struct template *template = &fleet->templates[i];
+                bool outdated =
+                        template->generation < fleet->generation && fleet->rollout.state == ROLLOUT_RUNNING;
+
+                if (!template_forks(template))
+                        continue;
+                round->forks = true;
+                round->live++;
+                round->starting++;
+                round->starting_outdated += outdated;
+                round->keepers += !outdated;
+        }
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+        return (a > b) - (a < b);
+}
+
+static bool is_new(const struct worker *worker)
+{
+        /* Not yet beaten; and who was chosen for that is quieted at its first beat, when it has beaten once.
+         */
+        return worker->state == WORKER_STARTING || worker->beat_at == worker->active_at;
+}
+
+/* Who leaves first. Whole order, so that each plan picks the same ones. */
+static int compare_leavers(const void *left, const void *right)
+{
+        const struct worker *a = *(struct worker *const *)left, *b = *(struct worker *const *)right;
+        enum rollout_state rollout = a->fleet->rollout.state;
+        int order = compare(is_urgent(b), is_urgent(a));
+
+        if (order == 0 && (rollout == ROLLOUT_HALTED || rollout == ROLLOUT_ABORTED))
+                order = compare(worker_outdated(a), worker_outdated(b));
+        if (order == 0)
+                order = compare(is_new(b), is_new(a));
+        if (order == 0)
+                order = compare(b->over_threshold, a->over_threshold);
+        if (order == 0)
+                order = compare(worker_outdated(b), worker_outdated(a));
+        /* Only who gives way to fewer jobs is chosen by them. */
+        if (order == 0 && fleet_scales(a->fleet) && a->wanted_out == REASON_NONE)
+                order = compare(a->busy, b->busy);
+        if (order == 0)
+                order = compare(a->spawned_at, b->spawned_at);
+        return order != 0 ? order : compare(a->index, b->index);
+}
+
+/* The starting and active workers that are wanted out, or that are not, first to leave first. */
+static size_t gather_leavers(struct round *round, bool wanted_out)
+{
+        struct plan *plan = round->plan;
+        const struct fleet *fleet = round->fleet;
+        size_t n = 0;
+
+        if (plan->scratch_allocated < fleet->n_workers) {
+                struct worker **scratch = realloc(plan->scratch, fleet->n_workers * sizeof(struct worker *));
+
+                if (!scratch) {
+                        round->error = -ENOMEM;
+                        return 0;
+                }
+                plan->scratch = scratch;
+                plan->scratch_allocated = fleet->n_workers;
+        }
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                struct worker *worker = fleet->workers[i];
+
+                if (worker->state <= WORKER_ACTIVE && !worker_hangs(worker) &&
+                    (worker->wanted_out != REASON_NONE) == wanted_out)
+                        plan->scratch[n++] = worker;
+        }
+        if (n > 1)
+                qsort(plan->scratch, n, sizeof(struct worker *), compare_leavers);
+        return n;
+}
+
+static void choose_surplus(struct round *round)
+{
+        if (round->keepers <= round->target)
+                return;
+        size_t n = gather_leavers(round, false);
+        for (size_t i = 0; i < n && round->keepers > round->target; i++) {
+                round->plan->scratch[i]->wanted_out = REASON_SCALE;
+                round->keepers--;
+        }
+}
+
+/* How many beyond the target the reasons at hand allow, and which reason allows the most. */
+static unsigned allowance(struct round *round, enum reason *ret_reason)
+{
+        unsigned most = 0;
+
+        for (size_t i = 0; i < round->fleet->n_workers; i++) {
+                const struct worker *worker = round->fleet->workers[i];
+                unsigned allowed = 0;
+
+                if (worker->state > WORKER_ACTIVE || worker_hangs(worker))
+                        continue;
+                if (worker->wanted_out == REASON_RESTART)
+                        allowed = round->surge;
+                else if (worker->wanted_out == REASON_AGE)
+                        allowed = 1;
+                else if (worker->wanted_out == REASON_MEMORY && !worker->over_limit &&
+                         !relief_presses(worker))
+                        allowed = round->now >= round->fleet->churn.next_at;
+                if (allowed > most) {
+                        most = allowed;
+                        *ret_reason = worker->wanted_out;
+                }
+        }
+        return most;
+}
+
+/* What rule 1 counts up to. Where all are silent and some hang, it may be Redis that does not take beats:
+ * then one more is started, and the others when any has been heard. */
+static unsigned start_ceiling(struct round *round, enum reason *ret_reason)
+{
+        unsigned ceiling = round->target + allowance(round, ret_reason);
+
+        if (round->hung == 0 || round->fleet->heard_at != 0)
+                return ceiling;
+        return MIN(ceiling, usec_sub(round->target, round->hung) + 1);
+}
+
+static uint64_t expected_bytes(struct round *round)
+{
+        if (!round->expected_known)
+                round->expected_bytes = memory_expected_bytes(round->fleet);
+        round->expected_known = true;
+        return round->expected_bytes;
+}
+
+/* What this plan has reserved so far, with its own starts; counted when it is first asked for. */
+static uint64_t reserved_bytes(struct round *round)
+{
+        struct plan *plan = round->plan;
+        const struct fleet *fleet = NULL;
+        uint64_t expected = 0;
+
+        if (plan->reserved_known)
+                return plan->reserved_bytes;
+        plan->reserved_known = true;
+        plan->reserved_bytes = memory_reserved_bytes(round->fleet->world, round->now);
+        for (size_t i = 0; i < plan->n_actions; i++) {
+                if (plan->actions[i].kind == ACTION_LOAD)
+                        plan->reserved_bytes += fleet_template_bytes(plan->actions[i].fleet);
+                if (plan->actions[i].kind != ACTION_START)
+                        continue;
+                if (plan->actions[i].fleet != fleet)
+                        expected = memory_expected_bytes(plan->actions[i].fleet);
+                fleet = plan->actions[i].fleet;
+                plan->reserved_bytes += expected;
+        }
+        return plan->reserved_bytes;
+}
+
+/* An extra process, beyond the count with those that drain, is started only where memory is left for it when
+ * all others have grown to their size. One that is below the count is not extra, nor is the first where none
+ * is left that could take jobs. */
+static bool lacks_memory(struct round *round)
+{
+        const struct world *world = round->fleet->world;
+
+        if (round->live < round->target ||
+            (!round->starts && round->active + round->starting + round->hung == 0))
+                return false;
+        return world->available_bytes > 0 &&
+               memory_is_short(world, reserved_bytes(round), expected_bytes(round));
+}
+
+/* While memory is so short that all stands still for it, nothing extra is started, nor in the place of one
+ * that left for it. */
+static bool waits_for_relief(const struct round *round)
+{
+        const struct fleet *fleet = round->fleet;
+
+        return relief_holds(fleet->world) && round->live + fleet->places_left >= round->target &&
+               (round->starts || round->active + round->starting + round->hung > 0);
+}
+
+/* Returns whether a worker may be started now, and where it is to be forked sets *ret_template. Each template
+ * makes one at a time. */
+static bool choose_template(struct round *round, struct template **ret_template)
+{
+        struct fleet *fleet = round->fleet;
+        struct template *template =
+                fleet_template_to_fork(fleet, round->active + round->starting < round->target);
+
+        *ret_template = template;
+        if (!template) {
+                fleet->waits_for = fleet_preloads(fleet) ? WAIT_TEMPLATE : WAIT_NONE;
+                return fleet->waits_for == WAIT_NONE;
+        }
+        if (template_forks(template))
+                return false;
+        if (round->now < fleet->preload.retry_at) {
+                wake(round, fleet->preload.retry_at);
+                fleet->waits_for = WAIT_FORK;
+                return false;
+        }
+        round->forks = true;
+        return true;
+}
+
+/* Rule 1. */
+static void plan_starts(struct round *round)
+{
+        struct fleet *fleet = round->fleet;
+        enum reason reason = REASON_NONE;
+        unsigned ceiling = start_ceiling(round, &reason);
+        /* Without surge, a replacement waits until the worker that it replaces is gone. */
+        unsigned held = round->surge == 0 ? round->draining_for_restart : 0;
+        unsigned taken = round->active + round->starting - round->starting_outdated + held, index = 0;
+        unsigned freed = round->now < fleet->crash.next_at ? fleet->crash.freed : UINT_MAX;
+        size_t at = 0;
+
+        fleet->waits_for = WAIT_NONE;
+        wake(round, fleet->hold_until);
+        wake(round, fleet->crash.next_at);
+        wake(round, fleet->churn.next_at);
+        while (round->keepers < round->target && taken < ceiling) {
+                bool extra = taken >= round->target;
+                struct template *template;
+
+                if (round->now < fleet->hold_until)
+                        fleet->waits_for = WAIT_ADOPTION;
+                else if (freed == 0)
+                        fleet->waits_for = WAIT_BACKOFF;
+                else if (round->live >= round->max)
+                        fleet->waits_for = WAIT_PLACES;
+                else if (waits_for_relief(round) || lacks_memory(round))
+                        fleet->waits_for = WAIT_MEMORY;
+                if (fleet->waits_for != WAIT_NONE || !choose_template(round, &template))
+                        return;
+                index = fleet_next_index(fleet, index, &at);
+                add(round, (struct action){.kind = ACTION_START,
+                                           .template = template,
+                                           .index = index,
+                                           .reason = extra ? reason : REASON_NONE});
+                if (round->plan->reserved_known)
+                        round->plan->reserved_bytes += expected_bytes(round);
+                round->starts = true;
+                round->live++;
+                round->keepers++;
+                taken++;
+                freed--;
+                if (template)
+                        return;
+        }
+        if (round->keepers < round->target && held > 0)
+                fleet->waits_for = WAIT_PLACES;
+        else if (round->keepers < round->target && round->hung > 0 && fleet->heard_at == 0)
+                fleet->waits_for = WAIT_HUNG;
+        else if (round->keepers < round->target && round->now < fleet->churn.next_at)
+                fleet->waits_for = WAIT_BACKOFF;
+}
+
+/* One more of these is loaded only where memory is left for it, unless a worker that the count lacks waits
+ * for it, or nothing is left that takes jobs. */
+static bool lacks_memory_to_load(struct round *round)
+{
+        const struct fleet *fleet = round->fleet;
+
+        return round->live >= round->target && round->active + round->starting + round->hung > 0 &&
+               memory_is_short(fleet->world, reserved_bytes(round), fleet_template_bytes(fleet));
+}
+
+static enum wait load_wait(struct round *round)
+{
+        const struct fleet *fleet = round->fleet;
+
+        if (round->now < fleet->hold_until)
+                return WAIT_ADOPTION;
+        if (round->now < fleet->crash.next_at)
+                return WAIT_BACKOFF;
+        return waits_for_relief(round) || lacks_memory_to_load(round) ? WAIT_MEMORY : WAIT_NONE;
+}
+
+/* One that loads may be a worker, of which that is only not seen yet: it has the time that a worker has to
+ * show it. */
+static bool template_is_due(struct round *round, const struct template *template)
+{
+        const struct fleet *fleet = round->fleet;
+        usec_t deadline = template_boot_deadline(template);
+
+        if (!template_is_kept(template))
+                return true;
+        if (template_forks(template) && template->fork.waited >= fleet_fork_patience(fleet))
+                return true;
+        if (template->state != TEMPLATE_LOADING || !fleet->redis_up)
+                return false;
+        wake(round, deadline);
+        return round->now >= deadline && template->boot_looked_at >= deadline;
+}
+
+/* What starts wait for is told by plan_starts(), but not what a template waits for. */
+static void plan_templates(struct round *round)
+{
+        struct fleet *fleet = round->fleet;
+
+        for (size_t i = 0; i < TEMPLATES_MAX; i++) {
+                struct template *template = &fleet->templates[i];
+
+                if (template->state == TEMPLATE_ENDING) {
+                        wake(round, template_kill_at(template));
+                        if (round->now >= template_kill_at(template))
+                                add(round,
+                                    (struct action){.kind = ACTION_TEMPLATE_KILL, .template = template});
+                } else if (template_lives(template) && template_is_due(round, template)) {
+                        add(round, (struct action){.kind = ACTION_TEMPLATE_END, .template = template});
+                }
+        }
+        if (!fleet_wants_template(fleet))
+                return;
+        enum wait wait = load_wait(round);
+        if (wait != WAIT_NONE && (fleet->waits_for == WAIT_TEMPLATE || fleet->waits_for == WAIT_NONE))
+                fleet->waits_for = wait;
+        if (wait != WAIT_NONE)
+                return;
+        add(round, (struct action){.kind = ACTION_LOAD});
+        if (round->plan->reserved_known)
+                round->plan->reserved_bytes += fleet_template_bytes(fleet);
+}
+
+/* Why this worker, wanted out, may not be quieted now; WAIT_NONE: it may. */
+static enum wait quiet_wait(struct round *round, struct worker *worker)
+{
+        enum wait wait = evidence_wait(worker, round->now);
+        bool ready = worker_ready(worker, round->now);
+        unsigned others = round->ready - ready, needed = round->target;
+
+        if (worker->state == WORKER_STARTING)
+                return worker->waits_for; /* plan_boot() has told */
+        if (wait != WAIT_NONE)
+                return wait;
+        /* The others may have died since it was chosen. */
+        if (worker->wanted_out == REASON_MEMORY && !worker->over_limit && relief_presses(worker) &&
+            round->active < 2) {
+                worker->waits_count = 1;
+                return WAIT_READY_OTHERS;
+        }
+        if (is_urgent(worker))
+                return WAIT_NONE;
+        if (worker->wanted_out == REASON_RESTART) {
+                if (rollout_is_held(round->fleet) || round->fails)
+                        return WAIT_RELEASE;
+                const struct template *template = fleet_template(round->fleet);
+                if (fleet_preloads(round->fleet) && (!template || template->state != TEMPLATE_READY))
+                        return WAIT_TEMPLATE;
+                if (round->surge == 0 && round->starting == 0 && round->draining_for_restart == 0 &&
+                    needed > 0)
+                        needed--;
+        }
+        if (others >= needed)
+                return WAIT_NONE;
+        worker->waits_count = needed - others;
+        return WAIT_READY_OTHERS;
+}
+
+/* Rule 2. */
+static void plan_quiets(struct round *round)
+{
+        size_t n = gather_leavers(round, true);
+
+        for (size_t i = 0; i < n; i++) {
+                struct worker *worker = round->plan->scratch[i];
+
+                worker->waits_for = quiet_wait(round, worker);
+                if (worker->waits_for != WAIT_NONE)
+                        continue;
+                round->ready -= worker_ready(worker, round->now);
+                round->active -= worker->state == WORKER_ACTIVE && !worker->hung;
+                round->draining_for_restart += worker->wanted_out == REASON_RESTART;
+                act(round, ACTION_QUIET, worker, worker->index, worker->wanted_out);
+                if (worker_is_restless(worker, round->now))
+                        worker->waits_for = WAIT_REST;
+        }
+}
+
+/* Where quiet is stop its exit is the proof, and what bounds it is all that is left to do: it counts as told
+ * to exit from then on, and may be killed. */
+static void plan_drain(struct round *round, struct worker *worker, usec_t overdue)
+{
+        if (round->now >= overdue)
+                act(round, ACTION_STOP, worker, worker->index, worker->reason);
+        else
+                worker->waits_for = worker->busy > 0 ? WAIT_JOBS : WAIT_EXIT;
+}
+
+/* Rule 3, and what bounds it. */
+static void plan_stop(struct round *round, struct worker *worker)
+{
+        enum wait wait = evidence_wait(worker, round->now);
+        usec_t overdue = worker_cut_off(worker).at;
+        /* Without a process that beats there is no beat to wait for. */
+        bool evident = wait == WAIT_NONE || (worker->beat_pid == 0 && wait != WAIT_REDIS);
+
+        wake(round, overdue);
+        if (worker_drains_to_exit(worker))
+                plan_drain(round, worker, overdue);
+        else if (!evident)
+                worker->waits_for = wait;
+        else if (worker_proven_idle(worker) || round->now >= overdue)
+                act(round, ACTION_STOP, worker, worker->index, worker->reason);
+        else if (worker->ambiguous)
+                worker->waits_for = WAIT_AMBIGUOUS;
+        else if (worker->loud_beats >= WORKER_LOUD_BEATS && !worker_contradicted(worker))
+                act(round, ACTION_QUIET, worker, worker->index, worker->reason);
+        else if (worker->busy > 0)
+                worker->waits_for = WAIT_JOBS;
+        else
+                worker->waits_for = worker_proof_wait(worker, &worker->waits_count);
+}
+
+/* What is left of one that was told to exit, and its process that beat has: a wrapper is told, too, before it
+ * is killed. What has booted in it since was not told to exit and may run jobs: nothing is done to it before
+ * it has beaten, save by the operator's own word. */
+static void plan_remainder(struct round *round, struct worker *worker, usec_t at)
+{
+        bool forced = round->now >= fleet_forced_at(round->fleet);
+
+        if (forced && !worker->group_told)
+                act(round, ACTION_STOP, worker, worker->index, worker->reason);
+        else if (!forced && worker->booted)
+                worker->waits_for = WAIT_SUCCESSOR;
+        else if (round->now >= at && (forced || worker->boot_looked_at >= at))
+                act(round, worker->group_told ? ACTION_KILL : ACTION_STOP, worker, worker->index,
+                    worker->reason);
+}
+
+/* One told to exit. */
+static void plan_kill(struct round *round, struct worker *worker)
+{
+        const struct fleet *fleet = round->fleet;
+        usec_t at = worker_kill_at(worker);
+
+        if (!fleet->redis_up && !fleet->world->shutting_down && !fleet->force) {
+                worker->waits_for = WAIT_REDIS;
+                return;
+        }
+        worker->waits_for = WAIT_EXIT;
+        wake(round, at);
+        if (worker_is_remainder(worker))
+                plan_remainder(round, worker, at);
+        else if (round->now >= at)
+                act(round, ACTION_KILL, worker, worker->index, worker->reason);
+}
+
+/* hang_action = kill: it is told to exit, and killed after stop_timeout. That it is the worker which is
+ * silent, and not Redis that takes no beats, another one shows that has been heard for long enough; or none
+ * can be started to show it. */
+static bool hang_ends(struct round *round, const struct worker *worker)
+{
+        const struct fleet *fleet = round->fleet;
+
+        if (!worker->hung || fleet->settings->hang_action != HANG_KILL ||
+            !worker_silent_too_long(worker, round->now))
+                return false;
+        if (fleet->heard_at != 0)
+                return round->now >= usec_add(fleet->heard_at, worker_stale_usec(worker));
+        if (fleet->waits_for != WAIT_PLACES || round->live < round->max || round->starting > 0 ||
+            round->starts || round->hang_ended)
+                return false;
+        round->hang_ended = true;
+        return true;
+}
+
+/* One that does not beat: ended after boot_timeout, but only where nothing shows that it booted. */
+static void plan_boot(struct round *round, struct worker *worker)
+{
+        usec_t deadline = worker_boot_deadline(worker);
+
+        if (worker->awaits_go) {
+                worker->waits_for = WAIT_STATE;
+                act(round, ACTION_GO, worker, worker->index, REASON_NONE);
+                return;
+        }
+        if (!round->fleet->redis_up) {
+                worker->waits_for = WAIT_REDIS;
+                return;
+        }
+        worker->waits_for = worker->ambiguous ? WAIT_AMBIGUOUS
+                            : worker->booted  ? WAIT_ELSEWHERE
+                                              : WAIT_FIRST_BEAT;
+        wake(round, deadline);
+        if (round->now >= deadline && worker->boot_looked_at >= deadline && !worker->booted &&
+            !worker->ambiguous) {
+                round->fails |= !worker_outdated(worker) && !worker->unproven;
+                act(round, ACTION_STOP, worker, worker->index, REASON_BOOT);
+        }
+}
+
+/* No signal ends one that is unproven. By the operator's order it is not let go of before it is clear, or it
+ * could come up later, known to nobody. */
+static bool is_awaited(const struct round *round, const struct worker *worker)
+{
+        return worker->unproven && !round->fleet->world->shutting_down &&
+               round->now < worker_boot_deadline(worker);
+}
+
+static void plan_each(struct round *round)
+{
+        usec_t forced = fleet_forced_at(round->fleet);
+        enum reason reason = round->fleet->world->shutting_down ? REASON_SHUTDOWN : REASON_OPERATOR;
+
+        wake(round, forced);
+        for (size_t i = 0; i < round->fleet->n_workers; i++) {
+                struct worker *worker = round->fleet->workers[i];
+
+                if (worker->state < WORKER_STOPPING && round->now >= forced && !is_awaited(round, worker))
+                        act(round, ACTION_STOP, worker, worker->index, reason);
+                else if (worker->state == WORKER_STOPPING)
+                        plan_kill(round, worker);
+                else if (hang_ends(round, worker))
+                        act(round, ACTION_STOP, worker, worker->index, REASON_HUNG);
+                else if (worker->state == WORKER_QUIET)
+                        plan_stop(round, worker);
+                else if (worker->state == WORKER_STARTING)
+                        plan_boot(round, worker);
+                else if (worker->state == WORKER_ACTIVE) {
+                        wake(round, worker_ready_at(worker));
+                        enum wait wait = evidence_wait(worker, round->now);
+                        if (wait == WAIT_HUNG || (worker->wanted_out == REASON_NONE && wait == WAIT_STALE))
+                                worker->waits_for = wait;
+                }
+        }
+        if (round->now < forced)
+                plan_quiets(round);
+}
+
+static int plan_fleet(struct plan *plan, struct fleet *fleet, usec_t now)
+{
+        struct round round = {
+                .plan = plan,
+                .fleet = fleet,
+                .now = now,
+                .target = fleet_target(fleet),
+                .max = fleet_max_processes(fleet),
+                .surge = fleet_surge(fleet),
+        };
+
+        count_workers(&round);
+        count_forks(&round);
+        choose_surplus(&round);
+        plan_starts(&round);
+        plan_templates(&round);
+        plan_each(&round);
+        /* A shortage lasts until a fork has succeeded. */
+        if (fleet->waits_for == WAIT_NONE && round.forks && fleet->preload.retry_at != 0)
+                fleet->waits_for = WAIT_FORK;
+        else if (!fleet->redis_up && fleet->waits_for == WAIT_NONE && round.live > 0)
+                fleet->waits_for = WAIT_REDIS;
+        else if (fleet->waits_for == WAIT_NONE && rollout_is_held(fleet))
+                fleet->waits_for = WAIT_RELEASE;
+        return round.error;
+}
+
+bool plan_has(const struct plan *plan, enum action_kind kind)
+{
+        for (size_t i = 0; i < plan->n_actions; i++)
+                if (plan->actions[i].kind == kind)
+                        return true;
+        return false;
+}
+
+int plan_make(struct plan *plan, struct world *world, usec_t now)
+{
+        int error = 0;
+
+        plan->n_actions = 0;
+        plan->reserved_known = false;
+        plan->wake_at = USEC_INFINITY;
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                int r = plan_fleet(plan, world->fleets[i], now);
+
+                if (r < 0)
+                        error = r;
+        }
+        return error;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* What is done about memory pressure; see the header. */
+#include "decide/relief.h"
+#include "base/parse.h"
+#include "model/describe.h"
+#include "model/freshness.h"
+#include "model/memory.h"
+#include "model/names.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
+#include <stdio.h>
+
+#define HUNDREDTHS 100
+
+bool relief_presses(const struct worker *worker)
+{
+        return worker->pressed && relief_holds(worker->fleet->world);
+}
+
+/* One more of its fleet takes jobs. */
+static bool has_company(const struct worker *worker)
+{
+        const struct fleet *fleet = worker->fleet;
+
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *other = fleet->workers[i];
+
+                if (other != worker && other->state == WORKER_ACTIVE && !other->hung && !other->pressed &&
+                    !other->quiet_ordered)
+                        return true;
+        }
+        return false;
+}
+
+/* It may leave for it: what it runs is known (P5), and its jobs find another worker. */
+static bool may_leave(const struct worker *worker, usec_t now)
+{
+        return worker->state == WORKER_ACTIVE && !worker->pressed && !worker->quiet_ordered &&
+               !worker->hung && worker->has_beat && worker_fresh(worker, now) &&
+               fleet_order(worker->fleet) == ORDER_RUN && has_company(worker);
+}
+
+/* now: those that may leave alone; 0: of all. */
+static struct worker *fattest(const struct world *world, usec_t now)
+{
+        struct worker *most = NULL;
+
+        for (size_t i = 0; i < world->n_fleets; i++)
+                for (size_t j = 0; j < world->fleets[i]->n_workers; j++) {
+                        struct worker *worker = world->fleets[i]->workers[j];
+                        uint64_t bytes = memory_taken_bytes(worker);
+
+                        if (worker->state != WORKER_GONE && bytes > (most ? memory_taken_bytes(most) : 0) &&
+                            (now == 0 || may_leave(worker, now)))
+                                most = worker;
+                }
+        return most;
+}
+
+const struct worker *relief_fattest(const struct world *world)
+{
+        return fattest(world, 0);
+}
+
+static void tell_begun(struct world *world)
+{
+        const struct worker *most = relief_fattest(world);
+        char text[RELIEF_TEXT_MAX], bytes[FORMAT_MAX], who[WORKER_ID_MAX + 96] = "";
+
+        if (most)
+                snprintf(who, sizeof(who), "; %s (pid %d) holds the most, %s", WORKER_ID(most),
+                         (int)worker_pid(most), format_size(memory_taken_bytes(most), bytes, sizeof(bytes)));
+        world_event(world, EVENT_MEMORY_PRESSURE, NULL, NULL,
+                    "memory is short: %s%s; no worker beyond the count is started meanwhile",
+                    relief_text(world, text), who);
+}
+
+/* Places that were left are filled again, and who has not left yet stays. */
+static void end(struct world *world)
+{
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                struct fleet *fleet = world->fleets[i];
+
+                fleet->places_left = 0;
+                for (size_t j = 0; j < fleet->n_workers; j++)
+                        if (fleet->workers[j]->state <= WORKER_ACTIVE)
+                                fleet->workers[j]->pressed = false;
+        }
+}
+
+static void forget(struct world *world, const char *why)
+{
+        if (world->pressure.high)
+                world_event(world, EVENT_MEMORY_EASED, NULL, NULL, "%s", why);
+        world->pressure = (struct pressure){0};
+        end(world);
+}
+
+static void press_one(struct world *world, usec_t now)
+{
+        struct worker *worker = fattest(world, now);
+
+        if (!worker)
+                return;
+        worker->pressed = true;
+        pressure_acted(&world->pressure, now);
+}
+
+void observe_pressure(struct world *world, const struct pressure_reading *reading, usec_t now)
+{
+        const struct settings *settings = world->settings;
+
+        if (settings->pressure_limit == 0 || !reading) {
+                forget(world, reading ? "memory pressure is no longer watched: pressure_limit is none"
+                                      : "memory pressure cannot be read any more: starts go on");
+                return;
+        }
+        world->pressure_reading = *reading;
+        switch (pressure_observe(&world->pressure, reading, settings->pressure_limit * HUNDREDTHS, now)) {
+        case PRESSURE_BEGAN:
+                tell_begun(world);
+                break;
+        case PRESSURE_ENDED:
+                world_event(world, EVENT_MEMORY_EASED, NULL, NULL, "memory is no longer short: starts go on");
+                end(world);
+                break;
+        case PRESSURE_SAME:
+                break;
+        }
+        if (settings->pressure_action == PRESSURE_QUIET && !world->shutting_down &&
+            pressure_acts(&world->pressure, reading, now))
+                press_one(world, now);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* Counts derived of a fleet; see the header. */
+#include "model/counts.h"
+#include "model/freshness.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
+
+unsigned fleet_count_in_force(const struct fleet *fleet)
+{
+        const struct fleet_settings *settings = fleet->settings;
+
+        /* A reload may have lowered the maximum since. */
+        if (fleet->scale != 0)
+                return MIN(fleet->scale, fleet_max_processes(fleet));
+        if (!fleet_scales(fleet))
+                return settings->active_process_count;
+        return MIN(MAX(fleet->autoscale.count, settings->active_process_count), settings->active_process_max);
+}
+
+unsigned fleet_max_processes(const struct fleet *fleet)
+{
+        if (fleet->settings->max_processes > 0)
+                return fleet->settings->max_processes;
+        /* What the operator scales to is bounded by it. One that is switched off has room for a worker and
+         * its replacement. */
+        return 3 * MAX(MAX(fleet->settings->active_process_count, fleet->settings->active_process_max), 1U);
+}
+
+bool fleet_is_scaled(const struct fleet *fleet)
+{
+        if (fleet->scale == 0)
+                return false;
+        return fleet_scales(fleet) || fleet_count_in_force(fleet) != fleet->settings->active_process_count;
+}
+
+unsigned fleet_scale_min(const struct fleet *fleet)
+{
+        return fleet->settings->active_process_count == 0 ? 0 : 1;
+}
+
+unsigned fleet_target(const struct fleet *fleet)
+{
+        if (fleet->world->shutting_down || fleet_order(fleet) != ORDER_RUN)
+                return 0;
+        return fleet_count_in_force(fleet);
+}
+
+unsigned fleet_surge(const struct fleet *fleet)
+{
+        const struct share *surge = &fleet->settings->restart_surge;
+
+        if (!surge->percent)
+                return surge->value;
+        return (unsigned)(((uint64_t)fleet_count_in_force(fleet) * surge->value + 99) / 100);
+}
+
+struct fleet_counts fleet_count(const struct fleet *fleet, usec_t now)
+{
+        struct fleet_counts counts = {0};
+
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                if (worker->state == WORKER_GONE)
+                        continue;
+                counts.live++;
+                counts.starting += worker->state == WORKER_STARTING;
+                counts.active += worker->state == WORKER_ACTIVE && !worker->hung;
+                counts.hung += worker_hangs(worker);
+                counts.quiet += worker->state == WORKER_QUIET;
+                counts.stopping += worker->state == WORKER_STOPPING;
+                counts.ready += worker_ready(worker, now);
+                counts.outdated +=
+                        worker->state <= WORKER_ACTIVE && worker_outdated(worker) && !worker_hangs(worker);
+                counts.busy += worker->busy;
+                counts.memory_bytes += worker->memory_bytes;
+        }
+        return counts;
+}
+
+unsigned fleet_replaced(const struct fleet *fleet, usec_t now)
+{
+        struct fleet_counts counts = fleet_count(fleet, now);
+        unsigned total = fleet->rollout.total, target = fleet_target(fleet), gone = 0, current = 0;
+
+        gone = total > counts.outdated ? total - counts.outdated : 0;
+        if (fleet->rollout.state == ROLLOUT_DONE)
+                return gone;
+        /* Old ones that died are not replaced by that. */
+        for (size_t i = 0; i < fleet->n_workers; i++)
+                current += fleet->workers[i]->state == WORKER_ACTIVE && !worker_outdated(fleet->workers[i]);
+        return MIN(gone, current + (total > target ? total - target : 0));
+}
+
+unsigned fleet_draining(const struct fleet *fleet)
+{
+        unsigned n = 0;
+
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                n += (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING) &&
+                     worker_outdated(worker);
+        }
+        return n;
+}
+
+bool fleet_places_held(const struct fleet *fleet)
+{
+        unsigned live = 0, leaving = 0, leaving_for_restart = 0;
+
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                live += worker->state < WORKER_GONE;
+                leaving += worker_hangs(worker);
+                if (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING) {
+                        leaving++;
+                        leaving_for_restart += worker->reason == REASON_RESTART;
+                }
+        }
+        return leaving > 0 &&
+               (live >= fleet_max_processes(fleet) || (leaving_for_restart > 0 && fleet_surge(fleet) == 0));
+}

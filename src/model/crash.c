@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* What failed starts in a row mean for a fleet; see the header. */
+#include "model/crash.h"
+#include "model/counts.h"
+#include "model/fleet.h"
+#include "model/freshness.h"
+#include <stdio.h>
+#include <string.h>
+
+/* One that has been active for this long, and is ready, ends a row of short lives. */
+#define STABLE_USEC (60 * USEC_PER_SEC)
+
+usec_t fleet_recovered_at(const struct fleet *fleet)
+{
+        usec_t at = USEC_INFINITY;
+
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                if (worker->state == WORKER_ACTIVE && worker->active_at >= fleet->crash.failed_at)
+                        at = MIN(at, MAX(usec_add(worker->active_at, STABLE_USEC), worker_ready_at(worker)));
+        }
+        return at;
+}
+
+usec_t fleet_next_start_at(const struct fleet *fleet, usec_t now)
+{
+        return fleet->waits_for == WAIT_BACKOFF && fleet->crash.next_at > now ? fleet->crash.next_at : 0;
+}
+
+enum crash_state fleet_crash_state(const struct fleet *fleet, usec_t now)
+{
+        struct fleet_counts counts = fleet_count(fleet, now);
+
+        if (fleet->crash.count == 0)
+                return CRASH_NONE;
+        if (counts.active < fleet_target(fleet) || counts.starting > 0 ||
+            fleet_next_start_at(fleet, now) != 0)
+                return CRASH_FAILING;
+        return fleet_recovered_at(fleet) != USEC_INFINITY ? CRASH_RECOVERING : CRASH_SETTLED;
+}
+
+static const char *const crash_state_names[] = {
+        [CRASH_NONE] = "none",
+        [CRASH_FAILING] = "failing",
+        [CRASH_RECOVERING] = "recovering",
+        [CRASH_SETTLED] = "settled",
+};
+static_assert(ELEMENTSOF(crash_state_names) == _CRASH_STATE_MAX, "a name for each state");
+
+const char *crash_state_name(enum crash_state state)
+{
+        return crash_state_names[state];
+}

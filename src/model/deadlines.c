@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* When a worker is given up, asked to exit or killed; see the header. */
+#include "model/deadlines.h"
+#include "model/world.h"
+
+usec_t fleet_forced_at(const struct fleet *fleet)
+{
+        const struct world *world = fleet->world;
+
+        if (fleet->force || world->shutdown_now)
+                return 0;
+        return world->shutting_down ? usec_add(world->shutdown_at, world->settings->shutdown_timeout)
+                                    : USEC_INFINITY;
+}
+
+struct cut_off worker_cut_off(const struct worker *worker)
+{
+        const struct world *world = worker->fleet->world;
+        const struct fleet_settings *settings = worker->fleet->settings;
+        usec_t drain = settings->drain_timeout, forced = fleet_forced_at(worker->fleet);
+        struct cut_off cut = {.at = USEC_INFINITY};
+
+        if (drain > 0 && worker->state == WORKER_QUIET)
+                cut = (struct cut_off){usec_add(worker->quiet_at, drain), drain, CUT_DRAIN_TIMEOUT};
+        else if (settings->stop_bounded && worker->state == WORKER_QUIET)
+                cut = (struct cut_off){usec_add(worker->quiet_at, settings->stop_timeout),
+                                       settings->stop_timeout, CUT_STOP_TIMEOUT};
+        if (forced == 0)
+                return (struct cut_off){0};
+        if (forced < cut.at)
+                cut = (struct cut_off){forced, world->settings->shutdown_timeout, CUT_SHUTDOWN_TIMEOUT};
+        return cut;
+}
+
+usec_t worker_boot_deadline(const struct worker *worker)
+{
+        const struct fleet *fleet = worker->fleet;
+        usec_t from = MAX(worker->state_at, MAX(fleet->redis_at, fleet->world->doubt.since));
+
+        return usec_add(from, fleet->settings->boot_timeout);
+}
+
+usec_t worker_told_at(const struct worker *worker)
+{
+        return worker->fleet->settings->stop_bounded && worker->quiet_at != 0 ? worker->quiet_at
+                                                                              : worker->stop_at;
+}
+
+usec_t worker_kill_at(const struct worker *worker)
+{
+        const struct fleet *fleet = worker->fleet;
+        const struct world *world = fleet->world;
+        usec_t from = MAX(MAX(worker_told_at(worker), worker->killed_at), world->doubt.since);
+
+        if (!world->shutting_down && !fleet->force)
+                from = MAX(from, fleet->redis_at);
+        return usec_add(from, fleet->settings->stop_timeout);
+}

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT */
+/* Sentences about workers, fleets and the world; see the header. */
+#include "model/describe.h"
+#include "base/parse.h"
+#include "base/printable.h"
+#include "model/counts.h"
+#include "model/crash.h"
+#include "model/deadlines.h"
+#include "model/idle_proof.h"
+#include "model/memory.h"
+#include "model/names.h"
+#include "model/preload.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
+#include "wire/withhold.h"
+#include <stdio.h>
+#include <string.h>
+
+#define OLDEST_MAX 64
+
+const char *worker_reason_text(const struct worker *worker)
+{
+        enum reason reason = worker->reason != REASON_NONE ? worker->reason : worker->wanted_out;
+
+        return reason == REASON_MEMORY && worker->pressed && !worker->over_limit
+                       ? "memory is short, and it held the most"
+                       : reason_text(reason);
+}
+
+const char *fleet_ordered_text(const struct fleet *fleet, usec_t now, char text[static FLEET_ORDERED_MAX])
+{
+        char span[FORMAT_MAX], who[ORDERER_TEXT_MAX];
+        usec_t ago = usec_sub(now, fleet->order_at);
+
+        text[0] = '\0';
+        if (fleet->settings->removed || fleet->order == ORDER_RUN || fleet->order_at == 0)
+                return text;
+        snprintf(text, FLEET_ORDERED_MAX, "%s ago by %s",
+                 format_duration(ago - ago % USEC_PER_SEC, span, sizeof(span)),
+                 orderer_text(&fleet->order_by, who));
+        return text;
+}
+
+const char *fleet_scaled_text(const struct fleet *fleet, usec_t now, char text[static FLEET_SCALED_MAX])
+{
+        char span[FORMAT_MAX], who[ORDERER_TEXT_MAX];
+        usec_t ago = usec_sub(now, fleet->scale_at);
+
+        text[0] = '\0';
+        if (!fleet_is_scaled(fleet))
+                return text;
+        if (fleet->scale_at == 0)
+                snprintf(text, FLEET_SCALED_MAX, "scaled");
+        else
+                snprintf(text, FLEET_SCALED_MAX, "scaled %s ago by %s",
+                         format_duration(ago - ago % USEC_PER_SEC, span, sizeof(span)),
+                         orderer_text(&fleet->scale_by, who));
+        return text;
+}
+
+/* How long it is until then, in whole seconds: one that runs is not over. */
+static const char *left_text(usec_t at, usec_t now, char text[static FORMAT_MAX])
+{
+        usec_t left = usec_add(usec_sub(at, now), USEC_PER_SEC - 1);
+
+        return format_duration(left - left % USEC_PER_SEC, text, FORMAT_MAX);
+}
+
+/* What follows the count of its running jobs: ", oldest 11min", or "" where that is not known. */
+static const char *oldest_text(const struct worker *worker, usec_t now, char text[static OLDEST_MAX])
+{
+        usec_t oldest = worker_oldest_job_usec(worker, now);
+        char span[FORMAT_MAX];
+
+        text[0] = '\0';
+        if (oldest == 0)
+                return text;
+        /* When it began is told in whole seconds. */
+        format_duration(oldest - oldest % USEC_PER_SEC, span, sizeof(span));
+        if (worker->busy == 1)
+                snprintf(text, OLDEST_MAX, ", begun %s ago", span);
+        else
+                snprintf(text, OLDEST_MAX, ", oldest %s", span);
+        return text;
+}
+
+static const char *jobs_text(const struct worker *worker, usec_t now, char *text, size_t size)
+{
+        struct cut_off cut = worker_cut_off(worker);
+        char oldest[OLDEST_MAX], left[FORMAT_MAX], allowed[FORMAT_MAX];
+
+        oldest_text(worker, now, oldest);
+        if (cut.word == CUT_ORDER)
+                snprintf(text, size, "waits for %u running job%s to finish%s", worker->busy,
+                         worker->busy == 1 ? "" : "s", oldest);
+        else
+                snprintf(text, size, "waits for %u running job%s%s, cut off in %s (%s %s)", worker->busy,
+                         worker->busy == 1 ? "" : "s", oldest, left_text(cut.at, now, left),
+                         cut_word_name(cut.word), format_duration(cut.allowed, allowed, sizeof(allowed)));
+        return text;
+}
+
+static const char *first_beat_text(const struct worker *worker, usec_t now, char *text, size_t size)
+{
+        usec_t at = worker_boot_deadline(worker);
+        const char *what = fleet_settings_write_beats(worker->fleet->settings)
+                                   ? "waits for its first heartbeat"
+                                   : "waits until its command runs";
+        const char *fault = beat_fault_text(worker->beat_fault), *but = fault[0] != '\0' ? ", but " : "";
+        char left[FORMAT_MAX], timeout[FORMAT_MAX];
+
+        if (worker->state != WORKER_STARTING || at <= now)
+                snprintf(text, size, "%s%s%s", what, but, fault);
+        else
+                snprintf(text, size, "%s%s%s, given up in %s (boot_timeout %s)", what, but, fault,
+                         left_text(at, now, left),
+                         format_duration(worker->fleet->settings->boot_timeout, timeout, sizeof(timeout)));
+        return text;
+}
+
+/* How many further heartbeats of one that is idle prove it, and how long that may take. */
+#define BEATS_MAX 96
+
+static void beats_text(const struct worker *worker, unsigned count, char text[static BEATS_MAX])
+{
+        usec_t most = count * worker->fleet->settings->traits->beat_usec;
+        char span[FORMAT_MAX], within[FORMAT_MAX + 16] = "";
+
+        if (most > 0)
+                snprintf(within, sizeof(within), " (up to %s)", format_duration(most, span, sizeof(span)));
+        snprintf(text, BEATS_MAX, "%u more idle heartbeat%s%s", count, count == 1 ? "" : "s", within);
+}
+
+/* One that finishes its jobs first is told to exit by what cuts it off, as it were. */
+static const char *drain_text(const struct worker *worker, const struct cut_off *cut, usec_t now, char *text,
+                              size_t size)
+{
+        const struct fleet_settings *settings = worker->fleet->settings;
+        usec_t from = settings->stop_bounded ? worker->quiet_at : cut->at;
+        usec_t at = MAX(cut->at, usec_add(from, settings->stop_timeout));
+        char left[FORMAT_MAX];
+
+        snprintf(text, size, "waits for it to exit, killed in %s (%s%s)", left_text(at, now, left),
+                 cut_word_name(cut->word), cut->word == CUT_STOP_TIMEOUT ? "" : " and stop_timeout");
+        return text;
+}
+
+static const char *exit_text(const struct worker *worker, usec_t now, char *text, size_t size)
+{
+        struct cut_off cut = worker_cut_off(worker);
+        usec_t stop_timeout = worker->fleet->settings->stop_timeout, at = worker_kill_at(worker);
+        char left[FORMAT_MAX], timeout[FORMAT_MAX];
+
+        format_duration(stop_timeout, timeout, sizeof(timeout));
+        if (worker->state == WORKER_QUIET && cut.word != CUT_ORDER)
+                return drain_text(worker, &cut, now, text, size);
+        if (worker->state == WORKER_STOPPING && !worker_is_remainder(worker) && at > now)
+                snprintf(text, size, "waits for it to exit, killed %sin %s (stop_timeout %s)",
+                         worker->killed_at != 0 ? "again " : "", left_text(at, now, left), timeout);
+        else
+                snprintf(text, size, "waits for it to exit");
+        return text;
+}
+
+/* Those of which there is nothing to count. */
+static const char *const fixed_waits[] = {
+        [WAIT_REDIS] = "waits for Redis",
+        [WAIT_FRESH_BEAT] = "waits for a fresh heartbeat",
+        [WAIT_REST] = "is told to exit once it is sure not to be taking a job",
+        [WAIT_ELSEWHERE] = "beats elsewhere: check redis_url, namespace, host name",
+        [WAIT_RELEASE] = "waits for a new worker to prove itself: the last one failed",
+        [WAIT_TEMPLATE] = "waits for the template of the new generation",
+        [WAIT_STATE] = "waits to be written into the state file",
+};
+
+const char *worker_waits_for(const struct worker *worker, usec_t now, char *text, size_t size)
+{
+        char span[32], beats[BEATS_MAX];
+        unsigned count = worker->waits_count;
+
+        text[0] = '\0';
+        switch (worker->waits_for) {
+        case WAIT_NONE:
+        case WAIT_PLACES:
+        case WAIT_MEMORY:
+        case WAIT_BACKOFF:
+        case WAIT_ADOPTION:
+        case WAIT_FORK:
+        case _WAIT_MAX:
+                break;
+        case WAIT_REDIS:
+        case WAIT_FRESH_BEAT:
+        case WAIT_REST:
+        case WAIT_ELSEWHERE:
+        case WAIT_RELEASE:
+        case WAIT_TEMPLATE:
+        case WAIT_STATE:
+                snprintf(text, size, "%s", fixed_waits[worker->waits_for]);
+                break;
+        case WAIT_FIRST_BEAT:
+                return first_beat_text(worker, now, text, size);
+        case WAIT_READY_OTHERS:
+                snprintf(text, size, "waits until %u more worker%s ready", count,
+                         count == 1 ? " is" : "s are");
+                break;
+        case WAIT_JOBS:
+                return jobs_text(worker, now, text, size);
+        case WAIT_BEATS:
+                beats_text(worker, count, beats);
+                snprintf(text, size, "exits after %s", beats);
+                break;
+        case WAIT_THREADS:
+                beats_text(worker, count, beats);
+                snprintf(text, size, "exits when %u job thread%s ended, or after %s", worker->threads,
+                         worker->threads == 1 ? " has" : "s have", beats);
+                break;
+        case WAIT_EXIT:
+                return exit_text(worker, now, text, size);
+        case WAIT_STALE:
+                format_duration(usec_sub(now, worker->beat_at), span, sizeof(span));
+                snprintf(text, size, "has had no heartbeat for %s%s%s: it is kept, and nothing is done to it",
+                         span, worker->beat_fault != BEAT_FAULT_NONE ? ", " : "",
+                         beat_fault_text(worker->beat_fault));
+                break;
+        case WAIT_HUNG:
+                format_duration(usec_sub(now, worker->beat_at), span, sizeof(span));
+                snprintf(text, size, "hangs: no heartbeat for %s, it is kept but does not count", span);
+                break;
+        case WAIT_SIGNAL:
+                snprintf(text, size, "cannot be signalled: %s",
+                         worker->signal_error == ENOTSUP ? "it does not catch the quiet signal"
+                                                         : strerrordesc_np(worker->signal_error));
+                break;
+        case WAIT_AMBIGUOUS:
+                snprintf(text, size,
+                         "its beat cannot be told from another's: give each machine and container a host "
+                         "name of its own");
+                break;
+        case WAIT_SUCCESSOR:
+                snprintf(text, size,
+                         worker->booted
+                                 ? "waits for the first heartbeat of another process of its, which has booted"
+                                 : "waits to learn what is left of it");
+                break;
+        }
+        return text;
+}
+
+/* Since when it drains or hangs: one that never beat was never quiet. */
+static usec_t drain_since(const struct worker *worker)
+{
+        if (worker_hangs(worker))
+                return worker->beat_at;
+        return worker->quiet_at != 0 ? worker->quiet_at : worker->state_at;
+}
+
+/* It takes a place, and no new jobs. */
+static bool holds_place(const struct worker *worker)
+{
+        return worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING || worker_hangs(worker);
+}
+
+/* The one of these that has held its place for longest. */
+static const struct worker *longest_drain(const struct fleet *fleet)
+{
+        const struct worker *longest = NULL;
+
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                if (holds_place(worker) && (!longest || drain_since(worker) < drain_since(longest)))
+                        longest = worker;
+        }
+        return longest;
+}
+
+static void places_text(const struct fleet *fleet, usec_t now, char *text, size_t size)
+{
+        const struct worker *longest = longest_drain(fleet);
+        char span[32], jobs[OLDEST_MAX + 32] = "", oldest[OLDEST_MAX];
+
+        if (!longest) {
+                unsigned places = fleet_max_processes(fleet);
+
+                snprintf(text, size,
+                         "waits for one of its processes to end: %u of %u (max_processes) %s alive", places,
+                         places, places == 1 ? "is" : "are");
+                return;
+        }
+        unsigned draining = 0;
+        for (size_t i = 0; i < fleet->n_workers; i++)
+                draining += holds_place(fleet->workers[i]);
+        format_duration(usec_sub(now, drain_since(longest)), span, sizeof(span));
+        if (fleet->settings->traits->tells_busy)
+                snprintf(jobs, sizeof(jobs), ", %u running job%s%s", longest->busy,
+                         longest->busy == 1 ? "" : "s", oldest_text(longest, now, oldest));
+        snprintf(text, size,
+                 "waits for one of its processes to end: %u of %u (max_processes) %s draining%s, %s (pid "
+                 "%d%s) for %s",
+                 draining, fleet_max_processes(fleet), draining == 1 ? "is" : "are",
+                 fleet_count(fleet, now).hung > 0 ? " or hung" : "", WORKER_ID(longest),
+                 (int)worker_pid(longest), jobs, span);
+}
+
+const char *relief_text(const struct world *world, char text[static RELIEF_TEXT_MAX])
+{
+        const struct pressure_reading *reading = &world->pressure_reading;
+        char left[FORMAT_MAX], total[FORMAT_MAX];
+
+        snprintf(text, RELIEF_TEXT_MAX,
+                 "%u%% of the time something waits for memory (pressure_limit %u%%), %s of %s are left",
+                 reading->avg10 / 100, world->settings->pressure_limit,
+                 format_size(reading->available_bytes, left, sizeof(left)),
+                 format_size(reading->total_bytes, total, sizeof(total)));
+        return text;
+}
+
+static void memory_text(const struct fleet *fleet, usec_t now, char *text, size_t size)
+{
+        const struct world *world = fleet->world;
+        char available[FORMAT_MAX], reserved_text[FORMAT_MAX], pressure[RELIEF_TEXT_MAX];
+        uint64_t reserved = memory_reserved_bytes(world, now);
+        const char *what = fleet_wants_template(fleet) ? "template" : "median worker";
+
+        if (relief_holds(world)) {
+                snprintf(text, size, "waits for memory: %s", relief_text(world, pressure));
+                return;
+        }
+        format_size(world->available_bytes, available, sizeof(available));
+        format_size(reserved, reserved_text, sizeof(reserved_text));
+        if (reserved == 0)
+                snprintf(text, size, "waits for memory: %s available is less than 1.25 x its %s", available,
+                         what);
+        else
+                snprintf(text, size,
+                         "waits for memory: %s available, less %s that workers which start still grow by, is "
+                         "less than 1.25 x its %s",
+                         available, reserved_text, what);
+}
+
+static void template_text(const struct fleet *fleet, usec_t now, char *text, size_t size)
+{
+        const struct template *template = fleet_template(fleet);
+        char span[FORMAT_MAX], left[FORMAT_MAX];
+
+        if (!template) {
+                snprintf(text, size, "waits for its template");
+                return;
+        }
+        usec_t age = usec_sub(now, template->started_at);
+        snprintf(text, size, "waits for its template: it has been loading for %s, given up in %s",
+                 format_duration(age - age % USEC_PER_SEC, span, sizeof(span)),
+                 left_text(template_boot_deadline(template), now, left));
+}
+
+const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, size_t size)
+{
+        char span[32];
+
+        text[0] = '\0';
+        switch (fleet->waits_for) {
+        case WAIT_PLACES:
+                places_text(fleet, now, text, size);
+                break;
+        case WAIT_MEMORY:
+                memory_text(fleet, now, text, size);
+                break;
+        case WAIT_BACKOFF:
+                format_duration(usec_sub(MAX(fleet->crash.next_at, fleet->churn.next_at), now), span,
+                                sizeof(span));
+                snprintf(text, size, "waits %s before the next start", span);
+                break;
+        case WAIT_REDIS:
+        case WAIT_RELEASE:
+                snprintf(text, size, "%s", fixed_waits[fleet->waits_for]);
+                break;
+        case WAIT_HUNG:
+                snprintf(text, size,
+                         "waits until one of its workers beats: all are silent, or Redis does not take their "
+                         "beats");
+                break;
+        case WAIT_TEMPLATE:
+                template_text(fleet, now, text, size);
+                break;
+        case WAIT_FORK:
+                snprintf(text, size,
+                         "waits for memory or processes to fork a worker: see limit_nproc, and what its "
+                         "control "
+                         "group allows");
+                break;
+        case WAIT_ADOPTION:
+                snprintf(text, size,
+                         "waits to learn whether processes that it found are its workers (up to %s)",
+                         left_text(fleet->hold_until, now, span));
+                break;
+        default:
+                break;
+        }
+        return text;
+}
+
+/* What it died of, or the like of it, made the restart halt: it has been told. */
+static bool halt_tells(const struct fleet *fleet)
+{
+        const char *last = fleet->crash_last, *lines = strstr(last, WITHHOLD_LAST_LINES);
+
+        return fleet->rollout.state == ROLLOUT_HALTED && strstr(fleet->rollout.error, lines ? lines : last);
+}
+
+const char *fleet_crash_text(const struct fleet *fleet, usec_t now, char *text, size_t size)
+{
+        usec_t next_at = fleet_next_start_at(fleet, now);
+        char row[64], span[FORMAT_MAX];
+        int n = 0;
+
+        text[0] = '\0';
+        snprintf(row, sizeof(row), "%u short li%s in a row", fleet->crash.count,
+                 fleet->crash.count == 1 ? "fe" : "ves");
+        switch (fleet_crash_state(fleet, now)) {
+        case CRASH_NONE:
+        case _CRASH_STATE_MAX:
+                return text;
+        case CRASH_FAILING:
+                n = next_at == 0 ? snprintf(text, size, "%s", row)
+                                 : snprintf(text, size, "%s, the next start in %s", row,
+                                            left_text(next_at, now, span));
+                break;
+        case CRASH_RECOVERING:
+                n = snprintf(text, size, "recovering from %s: over in %s unless a worker dies", row,
+                             left_text(fleet_recovered_at(fleet), now, span));
+                break;
+        case CRASH_SETTLED:
+                n = snprintf(text, size, "%s, but no start is due", row);
+                break;
+        }
+        if (n > 0 && (size_t)n < size && fleet->crash_last[0] != '\0' && !halt_tells(fleet))
+                snprintf(text + n, size - (size_t)n, "; %s: %s",
+                         fleet->crash_last_apart ? "since then" : "the last", fleet->crash_last);
+        return text;
+}
+
+const char *world_stopping_text(const struct world *world, usec_t now, char *text, size_t size)
+{
+        usec_t at = usec_add(world->shutdown_at, world->settings->shutdown_timeout);
+        unsigned workers = 0, jobs = 0;
+        char left[FORMAT_MAX], running[48] = "";
+        bool told = false;
+
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                struct fleet_counts counts = fleet_count(world->fleets[i], now);
+
+                workers += counts.live;
+                jobs += counts.busy;
+                told |= world->fleets[i]->settings->traits->tells_busy;
+        }
+        if (told)
+                snprintf(running, sizeof(running), "%u running job%s, ", jobs, jobs == 1 ? "" : "s");
+        int n = snprintf(text, size, "%u worker%s left, %s", workers, workers == 1 ? "" : "s", running);
+        if (n < 0 || (size_t)n >= size)
+                return text;
+        if (world->shutdown_now || now >= at)
+                snprintf(text + n, size - (size_t)n, "all told to exit");
+        else
+                snprintf(text + n, size - (size_t)n, "%s until all are told to exit",
+                         left_text(at, now, left));
+        return text;
+}
+
+const char *worker_event_name(const struct worker *worker, char text[static WORKER_EVENT_NAME_MAX])
+{
+        snprintf(text, WORKER_EVENT_NAME_MAX, "%s (pid %d)", WORKER_ID(worker), (int)worker_pid(worker));
+        return text;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* Makes, changes and frees the fleets of a world; see the header. */
+#include "model/fleets.h"
+#include "model/autoscale.h"
+#include "model/fleet.h"
+#include "model/preload.h"
+#include "model/rollout.h"
+#include "model/world.h"
+#include <stdio.h>
+#include <string.h>
+
+static void fleet_free(struct fleet *fleet)
+{
+        for (size_t i = 0; i < fleet->n_workers; i++)
+                free(fleet->workers[i]);
+        free(fleet->workers);
+        autoscale_forget(fleet);
+        free(fleet);
+}
+
+struct world *world_free(struct world *world)
+{
+        if (!world)
+                return NULL;
+        for (size_t i = 0; i < world->n_fleets; i++)
+                fleet_free(world->fleets[i]);
+        free(world->fleets);
+        world_events_clear(world);
+        free(world);
+        return NULL;
+}
+
+static void world_free_pointer(struct world **world)
+{
+        world_free(*world);
+}
+
+/* Makes the fleets that settings have and the world has not. Returns how many, or -ENOMEM. */
+static int make_fleets(const struct world *world, const struct settings *settings, struct fleet **list)
+{
+        int n = 0;
+
+        for (size_t i = 0; i < settings->n_fleets; i++) {
+                if (world_fleet(world, settings->fleets[i]->name))
+                        continue;
+                struct fleet *fleet = calloc(1, sizeof(*fleet));
+
+                if (!fleet) {
+                        while (n > 0)
+                                fleet_free(list[--n]);
+                        return -ENOMEM;
+                }
+                fleet->settings = settings->fleets[i];
+                fleet->generation = 1;
+                fleet->group = rollout_group_new();
+                fleet->random = world->seed + (uint64_t)n;
+                list[n++] = fleet;
+        }
+        return n;
+}
+
+int world_new(const struct settings *settings, uint64_t seed, struct world **ret)
+{
+        _cleanup_(world_free_pointer) struct world *world = calloc(1, sizeof(*world));
+
+        if (!world)
+                return -ENOMEM;
+        world->seed = seed;
+        int r = world_reload(world, settings, 0);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(world);
+        return 0;
+}
+
+static void reload_fleet(struct fleet *fleet, const struct fleet_settings *new, usec_t now)
+{
+        const struct fleet_settings *old = fleet->settings;
+
+        /* The operator's count was given for the configured one. */
+        if (new->active_process_count != old->active_process_count)
+                fleet->scale = 0;
+        fleet->settings = new;
+        if (!fleet_scales(fleet))
+                autoscale_forget(fleet);
+        if (new->removed && !old->removed) {
+                rollout_abort(fleet, "the fleet is no longer configured");
+                world_event(fleet->world, EVENT_ORDER, fleet, NULL,
+                            "fleet '%s': no longer configured, its workers are drained", new->name);
+        } else if (old->removed && !new->removed) {
+                world_event(fleet->world, EVENT_ORDER, fleet, NULL, "fleet '%s': configured again",
+                            new->name);
+        }
+        if (new->launch_hash != old->launch_hash)
+                rollout_outdate(fleet, now);
+}
+
+int world_reload(struct world *world, const struct settings *settings, usec_t now)
+{
+        struct fleet **fleets = calloc(settings->n_fleets + 1, sizeof(struct fleet *));
+        size_t n = 0;
+
+        if (!fleets)
+                return -ENOMEM;
+        int n_new = make_fleets(world, settings, fleets + world->n_fleets);
+        if (n_new < 0) {
+                free(fleets);
+                return n_new;
+        }
+        world->settings = settings;
+        for (; n < world->n_fleets; n++) {
+                const struct fleet_settings *new =
+                        settings_find_fleet(settings, world->fleets[n]->settings->name);
+
+                assert(new);
+                fleets[n] = world->fleets[n];
+                reload_fleet(fleets[n], new, now);
+        }
+        for (; n_new > 0; n_new--) {
+                fleets[n]->world = world;
+                world->seed++;
+                n++;
+        }
+        free(world->fleets);
+        world->fleets = fleets;
+        world->n_fleets = n;
+        return 0;
+}
+
+void world_forget_removed(struct world *world)
+{
+        size_t kept = 0;
+
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                struct fleet *fleet = world->fleets[i];
+
+                if (fleet->settings->removed && fleet->n_workers == 0 && !fleet_has_templates(fleet))
+                        fleet_free(fleet);
+                else
+                        world->fleets[kept++] = fleet;
+        }
+        world->n_fleets = kept;
+}

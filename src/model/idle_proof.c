@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* What proves that a worker runs no job; see the header. */
+#include "model/idle_proof.h"
+#include "model/fleet.h"
+#include "model/world.h"
+
+/* Idle beats in a row that prove without, and in spite of, the thread witness: native threads inherit the
+ * name of job threads and may never exit. */
+#define IDLE_BEATS_PROVEN   2
+#define IDLE_BEATS_OVERRULE 4
+
+/* A worker that is never seen at rest is quieted after so long as it is. */
+#define REST_WAIT_USEC (10 * USEC_PER_SEC)
+/* Tries come closer to each other than this, or it is not to be quieted any more. */
+#define REST_TRIES_USEC (2 * USEC_PER_SEC)
+
+bool worker_is_restless(const struct worker *worker, usec_t now)
+{
+        return worker->restless_at != 0 && usec_sub(now, worker->restless_seen_at) < REST_TRIES_USEC;
+}
+
+bool worker_awaits_rest(const struct worker *worker, usec_t now)
+{
+        return worker->fleet->settings->traits->quiet_at_rest &&
+               (!worker_is_restless(worker, now) || usec_sub(now, worker->restless_at) < REST_WAIT_USEC);
+}
+
+/* It is empty, or its framework has none that could be waited for. */
+static bool worker_work_list_clear(const struct worker *worker)
+{
+        return worker->work_list_empty || !worker->fleet->settings->traits->has_work_list;
+}
+
+bool worker_contradicted(const struct worker *worker)
+{
+        bool says_idle = worker->idle_beats >= IDLE_BEATS_PROVEN;
+        bool says_loud = worker->loud_beats >= WORKER_LOUD_BEATS;
+
+        if (worker->state != WORKER_QUIET || !worker->title_known ||
+            !worker->fleet->settings->traits->has_title)
+                return false;
+        return worker->title_quiet ? says_loud || (says_idle && worker->title_busy > 0) : says_idle;
+}
+
+enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_beats)
+{
+        *ret_beats = 0;
+        if (worker->finishes_job)
+                return WAIT_JOBS;
+        /* The process that ran its jobs has exited. What lives on is a wrapper around it, or runs jobs of its
+         * own. */
+        if (worker->beat_pid == 0)
+                return worker->boot_looked_at == 0 || worker->booted ? WAIT_SUCCESSOR : WAIT_NONE;
+        if (worker->idle_beats < IDLE_BEATS_PROVEN || !worker_work_list_clear(worker)) {
+                *ret_beats =
+                        worker->idle_beats < IDLE_BEATS_PROVEN ? IDLE_BEATS_PROVEN - worker->idle_beats : 1;
+                return WAIT_BEATS;
+        }
+        /* A title that was read before the last beat is as old as the one before it. */
+        if (worker_contradicted(worker)) {
+                *ret_beats = 1;
+                return WAIT_BEATS;
+        }
+        if (worker->idle_beats >= IDLE_BEATS_OVERRULE || !worker->threads_witness ||
+            (worker->threads_known && worker->threads == 0))
+                return WAIT_NONE;
+        *ret_beats = IDLE_BEATS_OVERRULE - worker->idle_beats;
+        return WAIT_THREADS;
+}
+
+bool worker_proven_idle(const struct worker *worker)
+{
+        unsigned beats;
+
+        return worker->state == WORKER_QUIET && worker_proof_wait(worker, &beats) == WAIT_NONE;
+}
+
+usec_t worker_oldest_job_usec(const struct worker *worker, usec_t now)
+{
+        bool leaves = worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING;
+
+        if (!leaves || worker->oldest_job_at == 0 || worker->busy < worker->jobs_read)
+                return 0;
+        return usec_sub(now, worker->oldest_job_at);
+}
+
+usec_t fleet_oldest_job_usec(const struct fleet *fleet, usec_t now)
+{
+        /* Each third look at all reads the work list of a worker. */
+        usec_t fresh = 4 * fleet->world->settings->check_interval, oldest = 0;
+
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+                bool known = worker->state == WORKER_ACTIVE && worker->oldest_job_at != 0 &&
+                             worker->busy >= worker->jobs_read &&
+                             usec_sub(now, worker->jobs_read_at) <= fresh;
+                usec_t age =
+                        known ? usec_sub(now, worker->oldest_job_at) : worker_oldest_job_usec(worker, now);
+
+                oldest = MAX(oldest, age);
+        }
+        return oldest;
+}

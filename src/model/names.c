@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* The names of states, reasons and the like; see the header. */
+#include "model/names.h"
+#include <stdio.h>
+#include <string.h>
+
+static const char *const state_names[] = {
+        [WORKER_STARTING] = "starting", [WORKER_ACTIVE] = "active", [WORKER_QUIET] = "quiet",
+        [WORKER_STOPPING] = "stopping", [WORKER_GONE] = "gone",
+};
+static_assert(ELEMENTSOF(state_names) == _WORKER_STATE_MAX, "a name for each state");
+
+const char *worker_state_name(enum worker_state state)
+{
+        return state_names[state];
+}
+
+const char *worker_id(const char *fleet, unsigned index, char text[static WORKER_ID_MAX])
+{
+        snprintf(text, WORKER_ID_MAX, "%s/%u", fleet, index);
+        return text;
+}
+
+static const char *const reason_names[] = {
+        [REASON_NONE] = "none",         [REASON_MEMORY] = "memory",     [REASON_RESTART] = "restart",
+        [REASON_OPERATOR] = "operator", [REASON_AGE] = "age",           [REASON_SCALE] = "scale",
+        [REASON_EXTERNAL] = "external", [REASON_SHUTDOWN] = "shutdown", [REASON_CRASH] = "crash",
+        [REASON_BOOT] = "boot",         [REASON_HUNG] = "hung",
+};
+static_assert(ELEMENTSOF(reason_names) == _REASON_MAX, "a name for each reason");
+
+const char *reason_name(enum reason reason)
+{
+        return reason_names[reason];
+}
+
+static const char *const reason_texts[] = {
+        [REASON_NONE] = "",
+        [REASON_MEMORY] = "it holds more than its fleet allows",
+        [REASON_RESTART] = "a restart puts new code in force",
+        [REASON_OPERATOR] = "the operator asked for it",
+        [REASON_AGE] = "it is older than max_age",
+        [REASON_SCALE] = "there are more workers than wanted",
+        [REASON_EXTERNAL] = "someone else quieted it",
+        [REASON_SHUTDOWN] = "sqmgr is shutting down",
+        [REASON_CRASH] = "it crashed",
+        [REASON_BOOT] = "it did not come up in time",
+        [REASON_HUNG] = "its beat has stopped for longer than hang_after",
+};
+static_assert(ELEMENTSOF(reason_texts) == _REASON_MAX, "a sentence for each reason");
+
+const char *reason_text(enum reason reason)
+{
+        return reason_texts[reason];
+}
+
+const char *orderer_text(const struct orderer *by, char text[static ORDERER_TEXT_MAX])
+{
+        if (!by || !by->known)
+                snprintf(text, ORDERER_TEXT_MAX, "%s", by && by->name[0] != '\0' ? by->name : "the operator");
+        else if (by->name[0] == '\0')
+                snprintf(text, ORDERER_TEXT_MAX, "uid %u", by->uid);
+        else
+                snprintf(text, ORDERER_TEXT_MAX, "%s (uid %u)", by->name, by->uid);
+        return text;
+}
+
+static const char *const rollout_state_names[] = {
+        [ROLLOUT_NONE] = "none",     [ROLLOUT_RUNNING] = "running", [ROLLOUT_DONE] = "done",
+        [ROLLOUT_HALTED] = "halted", [ROLLOUT_ABORTED] = "aborted",
+};
+static_assert(ELEMENTSOF(rollout_state_names) == _ROLLOUT_STATE_MAX, "a name for each rollout state");
+
+const char *rollout_state_name(enum rollout_state state)
+{
+        return rollout_state_names[state];
+}
+
+/* A contract: a word is added, and never changed. */
+static const char *const wait_codes[] = {
+        [WAIT_NONE] = NULL,
+        [WAIT_FIRST_BEAT] = "first-beat",
+        [WAIT_READY_OTHERS] = "ready-others",
+        [WAIT_JOBS] = "jobs",
+        [WAIT_BEATS] = "idle-beats",
+        [WAIT_THREADS] = "threads",
+        [WAIT_EXIT] = "exit",
+        [WAIT_REDIS] = "redis",
+        [WAIT_FRESH_BEAT] = "fresh-beat",
+        [WAIT_STALE] = "stale",
+        [WAIT_HUNG] = "hung",
+        [WAIT_SIGNAL] = "signal",
+        [WAIT_REST] = "rest",
+        [WAIT_ELSEWHERE] = "beats-elsewhere",
+        [WAIT_RELEASE] = "release",
+        [WAIT_PLACES] = "places",
+        [WAIT_MEMORY] = "memory",
+        [WAIT_BACKOFF] = "backoff",
+        [WAIT_ADOPTION] = "adoption",
+        [WAIT_TEMPLATE] = "template",
+        [WAIT_FORK] = "fork",
+        [WAIT_STATE] = "state",
+};
+static_assert(ELEMENTSOF(wait_codes) == _WAIT_MAX, "a word for each wait");
+
+const char *wait_code(enum wait wait)
+{
+        return wait_codes[wait];
+}
+
+static const char *const order_names[] = {
+        [ORDER_RUN] = "running",
+        [ORDER_QUIET] = "quiet",
+        [ORDER_STOP] = "stopped",
+};
+static_assert(ELEMENTSOF(order_names) == _FLEET_ORDER_MAX, "a name for each order");
+
+const char *fleet_order_name(enum fleet_order order)
+{
+        return order_names[order];
+}
+
+static const char *const cause_names[] = {
+        [CULPRITS_MEMORY] = "memory",
+        [CULPRITS_OOM] = "oom",
+};
+static_assert(ELEMENTSOF(cause_names) == _CULPRITS_CAUSE_MAX, "a name for each cause");
+
+const char *culprits_cause_name(enum culprits_cause cause)
+{
+        return cause_names[cause];
+}
+
+static const char *const cut_words[] = {
+        [CUT_ORDER] = "order",
+        [CUT_DRAIN_TIMEOUT] = "drain_timeout",
+        [CUT_STOP_TIMEOUT] = "stop_timeout",
+        [CUT_SHUTDOWN_TIMEOUT] = "shutdown_timeout",
+};
+static_assert(ELEMENTSOF(cut_words) == _CUT_WORD_MAX, "a name for each word");
+
+const char *cut_word_name(enum cut_word word)
+{
+        return cut_words[word];
+}
+
+static const char *const beat_faults[] = {
+        [BEAT_FAULT_NONE] = "",
+        [BEAT_FAULT_PLACE] = "its status directory is gone, or was changed",
+        [BEAT_FAULT_MISSING] = "its status file is gone",
+        [BEAT_FAULT_KIND] = "its status file is no regular file",
+        [BEAT_FAULT_OWNER] = "its status file belongs to another user",
+        [BEAT_FAULT_SIZE] = "its status file is larger than 4 KiB",
+        [BEAT_FAULT_UNREADABLE] = "its status file cannot be read",
+        [BEAT_FAULT_CHANGES] = "its status file changes while it is read",
+        [BEAT_FAULT_RECORD] = "its status file is no record of sqmgr-heartbeat(7)",
+        [BEAT_FAULT_START] = "'start' in its status file is missing, or another process's",
+};
+static_assert(ELEMENTSOF(beat_faults) == _BEAT_FAULT_MAX, "a sentence for each");
+
+const char *beat_fault_text(enum beat_fault fault)
+{
+        return beat_faults[fault];
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* Templates: what follows of them. */
+#include "model/preload.h"
+#include "model/counts.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
+
+/* A fork takes a tenth of a second, unless the machine has much else to do; and never as long as a boot. */
+#define FORK_PATIENCE_USEC (5 * USEC_PER_SEC)
+#define FORK_PATIENCE_EACH 10
+/* One that serves has no jobs: it ends at once, and a wrapper around it soon after. */
+#define END_USEC (5 * USEC_PER_SEC)
+
+static const char *const state_names[] = {
+        [TEMPLATE_NONE] = "none",
+        [TEMPLATE_LOADING] = "loading",
+        [TEMPLATE_READY] = "ready",
+        [TEMPLATE_ENDING] = "ending",
+};
+static_assert(ELEMENTSOF(state_names) == _TEMPLATE_STATE_MAX, "a name for each state");
+
+const char *template_state_name(enum template_state state)
+{
+        return state_names[state];
+}
+
+const char *fleet_preload_refused(const struct fleet *fleet)
+{
+        return fleet->preload.refused_generation == fleet->generation ? fleet->preload.refused : "";
+}
+
+static bool is_configured(const struct fleet *fleet)
+{
+        return fleet->settings->preload && fleet->settings->traits->can_preload && fleet_target(fleet) > 0;
+}
+
+bool fleet_preloads(const struct fleet *fleet)
+{
+        return is_configured(fleet) && fleet_preload_refused(fleet)[0] == '\0';
+}
+
+bool fleet_has_templates(const struct fleet *fleet)
+{
+        for (size_t i = 0; i < TEMPLATES_MAX; i++)
+                if (template_lives(&fleet->templates[i]))
+                        return true;
+        return false;
+}
+
+struct template *fleet_template(const struct fleet *fleet)
+{
+        for (size_t i = 0; i < TEMPLATES_MAX; i++) {
+                const struct template *template = &fleet->templates[i];
+
+                if (template_lives(template) && template->state != TEMPLATE_ENDING &&
+                    template_is_current(template) && !template->lost)
+                        return (struct template *)template;
+        }
+        return NULL;
+}
+
+/* The oldest that can be forked, where that is not of the present generation. */
+static struct template *older_template(const struct fleet *fleet)
+{
+        const struct template *oldest = NULL;
+
+        for (size_t i = 0; i < TEMPLATES_MAX; i++) {
+                const struct template *template = &fleet->templates[i];
+
+                if (template->state == TEMPLATE_READY && !template_is_current(template) &&
+                    (!oldest || template->generation < oldest->generation))
+                        oldest = template;
+        }
+        return (struct template *)oldest;
+}
+
+static bool has_outdated(const struct fleet *fleet)
+{
+        for (size_t i = 0; i < fleet->n_workers; i++)
+                if (fleet->workers[i]->state <= WORKER_ACTIVE && worker_outdated(fleet->workers[i]))
+                        return true;
+        return false;
+}
+
+/* The old code is the one to fall back on. */
+static bool falls_back(const struct fleet *fleet)
+{
+        enum rollout_state state = fleet->rollout.state;
+
+        return state == ROLLOUT_HALTED || (state == ROLLOUT_ABORTED && has_outdated(fleet));
+}
+
+bool template_is_kept(const struct template *template)
+{
+        const struct fleet *fleet = template->fleet;
+
+        /* One that serves sees by itself that nobody speaks with it, unless it is frozen. */
+        if (template->lost)
+                return template->serving_pid == 0;
+        if (!is_configured(fleet))
+                return false;
+        if (template_is_current(template))
+                return fleet_preloads(fleet);
+        return (fleet->rollout.state == ROLLOUT_RUNNING || falls_back(fleet)) &&
+               template == older_template(fleet);
+}
+
+struct template *fleet_template_kept(const struct fleet *fleet)
+{
+        struct template *old = older_template(fleet);
+
+        return old && template_is_kept(old) ? old : NULL;
+}
+
+struct template *fleet_template_to_fork(const struct fleet *fleet, bool missing)
+{
+        struct template *old = fleet_template_kept(fleet), *current = fleet_template(fleet);
+
+        if (old && falls_back(fleet))
+                return old;
+        if (current && current->state == TEMPLATE_READY && template_is_kept(current))
+                return current;
+        return missing ? old : NULL;
+}
+
+bool fleet_wants_template(const struct fleet *fleet)
+{
+        if (!fleet_preloads(fleet) || fleet_template(fleet) || (falls_back(fleet) && older_template(fleet)))
+                return false;
+        for (size_t i = 0; i < TEMPLATES_MAX; i++)
+                if (!template_lives(&fleet->templates[i]))
+                        return true;
+        return false;
+}
+
+usec_t template_boot_deadline(const struct template *template)
+{
+        const struct fleet *fleet = template->fleet;
+        usec_t from = MAX(template->state_at, MAX(fleet->redis_at, fleet->world->doubt.since));
+
+        return usec_add(from, fleet->settings->boot_timeout);
+}
+
+usec_t template_kill_at(const struct template *template)
+{
+        usec_t from = MAX(MAX(template->state_at, template->killed_at), template->fleet->world->doubt.since);
+
+        return usec_add(from,
+                        template->serving_pid != 0 ? END_USEC : template->fleet->settings->stop_timeout);
+}
+
+usec_t fleet_fork_patience(const struct fleet *fleet)
+{
+        usec_t slowest = FORK_PATIENCE_EACH * fleet->preload.slowest_fork;
+
+        return MAX(FORK_PATIENCE_USEC, MIN(slowest, fleet->settings->boot_timeout));
+}
+
+uint64_t fleet_template_bytes(const struct fleet *fleet)
+{
+        uint64_t most = fleet->preload.template_bytes;
+
+        for (size_t i = 0; i < TEMPLATES_MAX; i++)
+                most = MAX(most, fleet->templates[i].memory_bytes);
+        for (size_t i = 0; i < fleet->n_workers && most == 0; i++)
+                most = MAX(most, fleet->workers[i]->memory_bytes);
+        return most;
+}

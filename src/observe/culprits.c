@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* The job classes that ran in a worker as its memory ran out. */
+#include "observe/culprits.h"
+#include "base/parse.h"
+#include "model/exit_status.h"
+#include "model/freshness.h"
+#include "model/names.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A process that is killed may take a while to be gone, the more memory it has. */
+#define OOM_USEC (10 * USEC_PER_SEC)
+
+bool culprits_take(struct worker *worker)
+{
+        usec_t since = worker->breach_at;
+
+        /* What ran then may stand in no earlier work list. */
+        if (since == 0 || worker->beat_after < since)
+                return false;
+        worker->breach_at = 0;
+        /* And nobody knows what one of much later has to do with it. */
+        return usec_sub(worker->beat_at, since) <= worker_stale_usec(worker);
+}
+
+bool culprits_oom_killed(const struct world *world, const struct worker *worker,
+                         const struct exit_status *exit, usec_t now)
+{
+        bool unasked = exit->known ? exit->by_signal && exit->status == SIGKILL && worker->killed_at == 0
+                                   : !worker_is_told_to_exit(worker);
+
+        return unasked && world->oom_at != 0 && usec_sub(now, world->oom_at) <= OOM_USEC;
+}
+
+/* A class that finds no place is among the others: names come from whoever writes to Redis. */
+static void count_class(struct fleet_totals *totals, const char *name, enum culprits_cause cause)
+{
+        for (size_t i = 0; i < CULPRIT_CLASSES_MAX; i++) {
+                if (totals->culprits[i].name[0] == '\0')
+                        snprintf(totals->culprits[i].name, sizeof(totals->culprits[i].name), "%s", name);
+                if (strcmp(totals->culprits[i].name, name) == 0) {
+                        totals->culprits[i].times[cause]++;
+                        return;
+                }
+        }
+        totals->other_culprits[cause]++;
+}
+
+void culprits_observe(struct fleet *fleet, const struct worker *worker, enum culprits_cause cause,
+                      const struct job_list *jobs, usec_t at)
+{
+        struct culprits culprits = {
+                .at = at,
+                .cause = cause,
+                .index = worker->index,
+                .pid = worker_pid(worker),
+                .memory_bytes = worker->memory_bytes,
+        };
+        char text[CULPRITS_TEXT_MAX];
+
+        /* The list has expired, or tells of them what is not understood. */
+        if (jobs->n_jobs == 0 && worker->busy > 0)
+                return;
+        if (worker->mark_at != 0 && worker->memory_bytes > worker->mark_bytes) {
+                culprits.growth_bytes = worker->memory_bytes - worker->mark_bytes;
+                culprits.growth_usec = usec_sub(at, worker->mark_at);
+        }
+        if (!job_classes_count(jobs, &culprits.classes))
+                return;
+        memmove(&fleet->culprits[1], &fleet->culprits[0], (CULPRITS_KEPT - 1) * sizeof(culprits));
+        fleet->culprits[0] = culprits;
+        for (size_t i = 0; i < culprits.classes.n; i++)
+                count_class(&fleet->totals, culprits.classes.list[i].name, cause);
+        fleet->totals.other_culprits[cause] += culprits.classes.more;
+        world_event(fleet->world, EVENT_CULPRITS, fleet, worker, "%s",
+                    culprits_text(fleet, &culprits, text, sizeof(text)));
+}
+
+static void append(char *text, size_t size, const char *format, ...) _printf_(3, 4);
+static void append(char *text, size_t size, const char *format, ...)
+{
+        size_t length = strlen(text);
+        va_list arguments;
+
+        va_start(arguments, format);
+        vsnprintf(text + length, size - length, format, arguments);
+        va_end(arguments);
+}
+
+static void append_memory(const struct culprits *culprits, char *text, size_t size)
+{
+        char growth[FORMAT_MAX], bytes[FORMAT_MAX], span[FORMAT_MAX];
+
+        format_size(culprits->memory_bytes, bytes, sizeof(bytes));
+        format_size(culprits->growth_bytes, growth, sizeof(growth));
+        format_duration(culprits->growth_usec, span, sizeof(span));
+        if (culprits->growth_bytes > 0)
+                append(text, size, "%s by %s to %s within %s,",
+                       culprits->cause == CULPRITS_OOM ? " had grown" : " grew", growth, bytes, span);
+        else if (culprits->memory_bytes > 0)
+                append(text, size, " held %s,", bytes);
+        else
+                append(text, size, " was");
+}
+
+/* Another one has its index by now. */
+static bool is_former(const struct fleet *fleet, const struct culprits *culprits)
+{
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                if (worker->state != WORKER_GONE && worker->index == culprits->index)
+                        return worker_pid(worker) != culprits->pid;
+        }
+        return false;
+}
+
+const char *culprits_text(const struct fleet *fleet, const struct culprits *culprits, char *text, size_t size)
+{
+        char classes[JOB_CLASSES_TEXT_MAX];
+
+        snprintf(text, size, "%s%s (pid %d)%s", is_former(fleet, culprits) ? "a former " : "",
+                 WORKER_ID_OF(fleet->settings->name, culprits->index), (int)culprits->pid,
+                 culprits->cause == CULPRITS_OOM ? " died while the kernel's OOM killer was at work; it"
+                                                 : "");
+        append_memory(culprits, text, size);
+        append(text, size, " running %s", job_classes_text(&culprits->classes, classes, sizeof(classes)));
+        return text;
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: MIT */
+/* The identities of this host that Redis lists, and which worker each belongs to; see the header. */
+#include "observe/match.h"
+#include <string.h>
+
+static void candidate_free(struct candidate *candidate)
+{
+        free(candidate->identity);
+        free(candidate->info);
+        free(candidate);
+}
+
+void match_clear(struct match *match)
+{
+        for (size_t i = 0; i < match->n_candidates; i++)
+                candidate_free(match->candidates[i]);
+        free(match->candidates);
+        for (size_t i = 0; i < MATCH_HOSTS_MAX; i++)
+                free(match->hosts[i].name);
+        *match = (struct match){0};
+}
+
+static bool host_is(const struct match_host *host, const char *name, size_t len)
+{
+        return host->name && strlen(host->name) == len && memcmp(host->name, name, len) == 0;
+}
+
+static struct match_host *find_host(struct match *match, const char *name, size_t len)
+{
+        for (size_t i = 0; i < MATCH_HOSTS_MAX; i++)
+                if (host_is(&match->hosts[i], name, len))
+                        return &match->hosts[i];
+        return NULL;
+}
+
+/* A free place, or that of the name that ended first. */
+static int add_host(struct match *match, const char *name, size_t len, usec_t ended_at)
+{
+        struct match_host *place = &match->hosts[0];
+        char *copy = strndup(name, len);
+
+        if (!copy)
+                return -ENOMEM;
+        for (size_t i = 1; i < MATCH_HOSTS_MAX && place->name; i++) {
+                struct match_host *host = &match->hosts[i];
+                if (!host->name ||
+                    (host->ended_at != 0 && (place->ended_at == 0 || host->ended_at < place->ended_at)))
+                        place = host;
+        }
+        free(place->name);
+        *place = (struct match_host){.name = copy, .ended_at = ended_at};
+        return 0;
+}
+
+int match_host_is(struct match *match, const char *name, usec_t now)
+{
+        for (size_t i = 0; i < MATCH_HOSTS_MAX; i++) {
+                struct match_host *host = &match->hosts[i];
+
+                if (host->ended_at == 0 && !host_is(host, name, strlen(name)))
+                        host->ended_at = now;
+        }
+        struct match_host *known = find_host(match, name, strlen(name));
+        if (!known)
+                return add_host(match, name, strlen(name), 0);
+        known->ended_at = 0;
+        return 0;
+}
+
+int match_host_was(struct match *match, const char *name, size_t len, usec_t now)
+{
+        return find_host(match, name, len) ? 0 : add_host(match, name, len, now);
+}
+
+/* Was the host called so at that time, or later? */
+static bool host_is_since(const struct match_host *host, usec_t at)
+{
+        return host->name && (host->ended_at == 0 || host->ended_at > at);
+}
+
+const char *match_hosts_since(const struct match *match, usec_t spawned_at,
+                              char text[static MATCH_HOSTS_TEXT_MAX])
+{
+        size_t used = 0;
+
+        for (size_t i = 0; i < MATCH_HOSTS_MAX; i++) {
+                const struct match_host *host = &match->hosts[i];
+                size_t len = host->name ? strlen(host->name) : 0;
+
+                if (!host_is_since(host, spawned_at) || used + len + 2 > MATCH_HOSTS_TEXT_MAX)
+                        continue;
+                memcpy(text + used, host->name, len);
+                text[used + len] = ' ';
+                used += len + 1;
+        }
+        text[used] = '\0';
+        return text;
+}
+
+int match_hosts_were(struct match *match, const char *names, usec_t now)
+{
+        int r = 0;
+
+        for (size_t len; r == 0 && *names != '\0'; names += len + strspn(names + len, " ")) {
+                len = strcspn(names, " ");
+                r = match_host_was(match, names, len, now);
+        }
+        return r;
+}
+
+unsigned match_n_hosts(const struct match *match)
+{
+        unsigned n = 0;
+
+        for (size_t i = 0; i < MATCH_HOSTS_MAX; i++)
+                n += match->hosts[i].name ? 1 : 0;
+        return n;
+}
+
+void match_hosts_forget(struct match *match, usec_t oldest)
+{
+        for (size_t i = 0; i < MATCH_HOSTS_MAX; i++) {
+                struct match_host *host = &match->hosts[i];
+
+                if (host->ended_at == 0 || host->ended_at > oldest)
+                        continue;
+                free(host->name);
+                *host = (struct match_host){0};
+        }
+}
+
+void match_connected(struct match *match, usec_t now)
+{
+        match->connected_at = now;
+        for (size_t i = 0; i < MATCH_HOSTS_MAX; i++)
+                match->hosts[i].scan_done_at = 0;
+        for (size_t i = 0; i < match->n_candidates; i++)
+                match->candidates[i]->absent_at = 0;
+}
+
+void match_scan_begin(struct match *match, usec_t now)
+{
+        match->scan++;
+        match->scan_at = now;
+        for (size_t i = 0; i < MATCH_HOSTS_MAX; i++)
+                match->hosts[i].scan = match->scan;
+}
+
+const char *match_scan_host(const struct match *match, size_t *at)
+{
+        while (*at < MATCH_HOSTS_MAX) {
+                const struct match_host *host = &match->hosts[(*at)++];
+
+                if (host->name && host->scan == match->scan)
+                        return host->name;
+        }
+        return NULL;
+}
+
+static int identity_compare(const struct candidate *candidate, const char *identity, size_t len)
+{
+        int r = strncmp(candidate->identity, identity, len);
+
+        return r != 0 ? r : candidate->identity[len] != '\0';
+}
+
+/* Where the identity is, or where it would stand. */
+static size_t match_position(const struct match *match, const char *identity, size_t len, bool *ret_found)
+{
+        size_t low = 0, high = match->n_candidates;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+                int r = identity_compare(match->candidates[middle], identity, len);
+                if (r == 0) {
+                        *ret_found = true;
+                        return middle;
+                }
+                if (r < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        *ret_found = false;
+        return low;
+}
+
+static int match_make_room(struct match *match)
+{
+        if (match->n_candidates < match->allocated)
+                return 0;
+        size_t allocated = MAX(2 * match->allocated, 16U);
+        struct candidate **candidates =
+                reallocarray(match->candidates, allocated, sizeof(match->candidates[0]));
+        if (!candidates)
+                return -ENOMEM;
+        match->candidates = candidates;
+        match->allocated = allocated;
+        return 0;
+}
+
+int match_scan_add(struct match *match, const struct match_found *found, usec_t now)
+{
+        const struct match_host *host = find_host(match, found->identity, found->host_len);
+        bool known;
+
+        if (!host)
+                return 0;
+        size_t at = match_position(match, found->identity, found->len, &known);
+
+        if (known) {
+                match->candidates[at]->scan = match->scan;
+                return 0;
+        }
+
+        if (match_make_room(match) < 0)
+                return -ENOMEM;
+        struct candidate *candidate = calloc(1, sizeof(*candidate));
+        if (!candidate)
+                return -ENOMEM;
+        candidate->identity = strndup(found->identity, found->len);
+        if (!candidate->identity) {
+                free(candidate);
+                return -ENOMEM;
+        }
+        candidate->host_len = found->host_len;
+        candidate->pid = found->pid;
+        candidate->seen_at = now;
+        candidate->absent_at = host->scan_done_at;
+        candidate->scan = match->scan;
+        memmove(match->candidates + at + 1, match->candidates + at,
+                (match->n_candidates - at) * sizeof(match->candidates[0]));
+        match->candidates[at] = candidate;
+        match->n_candidates++;
+        return 0;
+}
+
+void match_scan_end(struct match *match)
+{
+        size_t kept = 0;
+
+        for (size_t i = 0; i < match->n_candidates; i++) {
+                struct candidate *candidate = match->candidates[i];
+                if (candidate->scan == match->scan)
+                        match->candidates[kept++] = candidate;
+                else
+                        candidate_free(candidate);
+        }
+        match->n_candidates = kept;
+        for (size_t i = 0; i < MATCH_HOSTS_MAX; i++)
+                if (match->hosts[i].scan == match->scan)
+                        match->hosts[i].scan_done_at = match->scan_at;
+}
+
+usec_t match_scanned_at(const struct match *match)
+{
+        for (size_t i = 0; i < MATCH_HOSTS_MAX; i++)
+                if (match->hosts[i].name && match->hosts[i].ended_at == 0)
+                        return match->hosts[i].scan_done_at;
+        return 0;
+}
+
+void match_owner_added(struct match *match)
+{
+        for (size_t i = 0; i < match->n_candidates; i++)
+                if (!match->candidates[i]->owner)
+                        match->candidates[i]->resolved = false;
+}
+
+void match_owner_removed(struct match *match, const void *owner)
+{
+        for (size_t i = 0; i < match->n_candidates; i++) {
+                if (match->candidates[i]->owner == owner) {
+                        match->candidates[i]->owner = NULL;
+                        match->candidates[i]->resolved = false;
+                        match->candidates[i]->foreign = false;
+                }
+        }
+}
+
+void match_read(struct candidate *candidate, const struct heartbeat *beat, usec_t now)
+{
+        /* The value of before is kept while there is none: the same one again later is no change, and an
+         * older one, of a replica that took over, no sign of life. */
+        bool known = candidate->beat.beat_usec != 0;
+
+        candidate->has_beat = !!beat;
+        if (!beat)
+                return;
+        if (known && beat->beat_usec > candidate->beat.beat_usec) {
+                candidate->changed_from = candidate->read_at;
+                candidate->changed_at = now;
+        }
+        if (!known || beat->beat_usec != candidate->beat.beat_usec)
+                candidate->differed_at = now;
+        candidate->read_at = candidate->asked_at;
+        candidate->beat = *beat;
+}
+
+void match_distrust(struct match *match, const char *identity)
+{
+        bool found;
+        size_t at = match_position(match, identity, strlen(identity), &found);
+
+        if (!found)
+                return;
+        match->candidates[at]->absent_at = 0;
+        match->candidates[at]->changed_at = 0;
+        match->candidates[at]->changed_from = 0;
+        match->candidates[at]->differed_at = 0;
+}
+
+/* Did the host have that name when the worker was spawned, or later? */
+static bool host_counts(const struct match *match, const struct candidate *candidate, usec_t spawned_at)
+{
+        for (size_t i = 0; i < MATCH_HOSTS_MAX; i++) {
+                const struct match_host *host = &match->hosts[i];
+
+                if (host_is(host, candidate->identity, candidate->host_len))
+                        return host_is_since(host, spawned_at);
+        }
+        return false;
+}
+
+void match_unbooted(struct match *match, const void *owner, pid_t pid)
+{
+        for (size_t i = 0; i < match->n_candidates; i++) {
+                struct candidate *candidate = match->candidates[i];
+
+                if (candidate->owner == owner && candidate->pid == pid)
+                        candidate->foreign = true;
+        }
+}
+
+pid_t match_pid(const struct match *match, const void *owner, size_t *at)
+{
+        pid_t before = *at > 0 ? match->candidates[*at - 1]->pid : 0;
+
+        while (*at < match->n_candidates) {
+                const struct candidate *candidate = match->candidates[(*at)++];
+
+                if (candidate->owner == owner && !candidate->foreign && candidate->pid != before)
+                        return candidate->pid;
+        }
+        return 0;
+}
+
+static bool may_be_own(const struct match *match, const struct candidate *candidate,
+                       const struct match_claim *claim)
+{
+        return candidate->owner == claim->owner && !candidate->foreign && candidate->pid != claim->except &&
+               candidate->seen_at >= claim->spawned_at && host_counts(match, candidate, claim->spawned_at);
+}
+
+/* Something shows that it belongs to a process which beats since then. */
+static bool has_shown(const struct candidate *candidate, usec_t since)
+{
+        bool appeared = candidate->absent_at > 0 && candidate->absent_at >= since;
+        /* Both values are from after that: the last beats of a dead process with the worker's pid are not. */
+        bool changed = candidate->changed_at > 0 && candidate->changed_from >= since;
+
+        return candidate->has_beat && (appeared || changed);
+}
+
+/* Has this one beaten on while the other stood still? Many that stand there have no heartbeat any more; one
+ * that came of late must have one. An older beat than the last is no sign of life, and yet the other does not
+ * stand still: its clock may have gone back. Nor does one that is read for the first time tell when it was
+ * written. */
+static bool outlives(const struct match *match, const struct candidate *candidate,
+                     const struct candidate *other, const struct match_claim *claim)
+{
+        usec_t other_at = other->differed_at, trusted_at = MAX(match->connected_at, claim->doubt_at);
+
+        if (other->asked_at == 0)
+                return false;
+        if (other_at == 0 && other->absent_at > 0)
+                other_at = other->seen_at;
+        /* While there was no connection, none could be seen to beat; nor after a pause of the machine before
+         * ours has had its time, whoever beats on elsewhere. An answer that waited out such a pause is as old
+         * as its question. */
+        return other_at == 0 || MIN(candidate->changed_at, candidate->read_at) >
+                                        usec_add(MAX(other_at, trusted_at), claim->stale_usec);
+}
+
+/* Is there another one that may be of the same process? */
+static bool has_rival(const struct match *match, const struct candidate *best,
+                      const struct match_claim *claim, bool *ret_ambiguous)
+{
+        bool rival = false;
+
+        for (size_t i = 0; i < match->n_candidates; i++) {
+                const struct candidate *candidate = match->candidates[i];
+
+                if (candidate == best || candidate->pid != best->pid ||
+                    !may_be_own(match, candidate, claim) || outlives(match, best, candidate, claim))
+                        continue;
+                rival = true;
+                *ret_ambiguous |= best->changed_at > 0 && candidate->changed_at > 0;
+        }
+        return rival;
+}
+
+struct candidate *match_decide(const struct match *match, const struct match_claim *claim,
+                               bool *ret_ambiguous)
+{
+        struct candidate *best = NULL;
+        bool tie = false;
+
+        *ret_ambiguous = false;
+        for (size_t i = 0; i < match->n_candidates; i++) {
+                struct candidate *candidate = match->candidates[i];
+                if (!may_be_own(match, candidate, claim) || !has_shown(candidate, claim->since))
+                        continue;
+
+                if (!best || candidate->changed_at > best->changed_at ||
+                    (candidate->changed_at == best->changed_at && candidate->absent_at > best->absent_at)) {
+                        best = candidate;
+                        tie = false;
+                } else if (candidate->changed_at == 0 && best->changed_at == 0 &&
+                           candidate->absent_at == best->absent_at) {
+                        tie = true;
+                }
+        }
+        if (!best || has_rival(match, best, claim, ret_ambiguous))
+                return NULL;
+        return tie ? NULL : best;
+}
+
+struct candidate *match_other(const struct match *match, const void *owner, const char *own, usec_t since,
+                              size_t *at)
+{
+        bool known = false;
+        size_t place = own ? match_position(match, own, strlen(own), &known) : 0;
+        pid_t pid = known ? match->candidates[place]->pid : 0;
+
+        while (*at < match->n_candidates) {
+                struct candidate *candidate = match->candidates[(*at)++];
+
+                if (candidate->owner == owner && !candidate->foreign && candidate->pid != pid &&
+                    candidate->changed_at > 0 && candidate->changed_from >= since)
+                        return candidate;
+        }
+        return NULL;
+}
+
+struct candidate *match_next_unasked(const struct match *match, const void *owner, usec_t before,
+                                     const char *skip)
+{
+        struct candidate *next = NULL;
+
+        for (size_t i = 0; i < match->n_candidates; i++) {
+                struct candidate *candidate = match->candidates[i];
+                if (candidate->owner != owner || candidate->foreign || candidate->asked_at >= before ||
+                    (skip && strcmp(candidate->identity, skip) == 0))
+                        continue;
+                if (!next || candidate->asked_at < next->asked_at)
+                        next = candidate;
+        }
+        return next;
+}

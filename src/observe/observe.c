@@ -1,0 +1,601 @@
+/* SPDX-License-Identifier: MIT */
+/* Folds what was observed into the model. */
+#include "observe/observe.h"
+#include "base/parse.h"
+#include "model/deadlines.h"
+#include "model/describe.h"
+#include "model/exit_status.h"
+#include "model/failure.h"
+#include "model/idle_proof.h"
+#include "model/names.h"
+#include "model/rollout.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
+#include "observe/observe_jobs.h"
+#include "observe/observe_memory.h"
+#include "wire/withhold.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Starts wait after one that was active for less, however short its trial. */
+#define SHORT_LIFE_USEC (10 * USEC_PER_SEC)
+
+static void worker_set_state(struct worker *worker, enum worker_state state, enum reason reason, usec_t now)
+{
+        worker->state = state;
+        worker->reason = reason;
+        worker->state_at = now;
+}
+
+struct worker *observe_started(struct fleet *fleet, unsigned index, enum reason started_for, pid_t pid,
+                               uint64_t pid_start, usec_t now)
+{
+        const struct worker model = {
+                .index = index,
+                .generation = fleet->generation,
+                .pid = pid,
+                .pid_start = pid_start,
+                .state = WORKER_STARTING,
+                .started_for = started_for,
+                .spawned_at = now,
+                .state_at = now,
+        };
+
+        return observe_started_as(fleet, &model);
+}
+
+struct worker *observe_started_as(struct fleet *fleet, const struct worker *model)
+{
+        enum reason started_for = model->started_for;
+        struct worker *worker = fleet_add_worker(fleet, model);
+
+        if (!worker)
+                return NULL;
+        fleet->totals.starts[started_for]++;
+        if (fleet->crash.freed > 0)
+                fleet->crash.freed--;
+
+        char name[WORKER_EVENT_NAME_MAX];
+        world_event(fleet->world, EVENT_STARTED, fleet, worker, "%s %s%s%s", worker_event_name(worker, name),
+                    model->forked ? "was forked" : "started",
+                    started_for != REASON_NONE ? ", to replace one that leaves: " : "",
+                    started_for != REASON_NONE ? reason_name(started_for) : "");
+        return worker;
+}
+
+struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, uint64_t pid_start,
+                               uint64_t beat_pid_start, usec_t now)
+{
+        bool main_lives = pid_start == known->pid_start;
+        bool beat_lives = known->beat_pid != 0 && beat_pid_start == known->beat_pid_start;
+        struct worker *worker = fleet_add_worker(fleet, known);
+
+        if (!worker)
+                return NULL;
+        worker->pressed &= fleet->world->settings->pressure_limit > 0;
+        if (!main_lives && !beat_lives)
+                observe_exit(worker, &(struct exit_status){.known = false}, now);
+        else if (!main_lives)
+                observe_promoted(worker, now);
+        else if (known->beat_pid != 0 && !beat_lives)
+                observe_beat_process(worker, 0, 0, now);
+        /* It lives: so it was told to go on before its sqmgr ended, or has seen that by now. */
+        worker->awaits_go = false;
+        /* What ran then has been told. */
+        if (known->reason == REASON_MEMORY)
+                worker->breach = BREACH_LIMIT;
+        else if (known->over_threshold)
+                worker->breach = BREACH_THRESHOLD;
+        return worker;
+}
+
+void observe_start_failed(struct fleet *fleet, unsigned index, const char *why, usec_t now)
+{
+        /* A try uses a freed place up, too: the next one waits. */
+        if (fleet->crash.freed > 0)
+                fleet->crash.freed--;
+        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s " WITHHOLD_NOT_STARTED "%s",
+                 WORKER_ID_OF(fleet->settings->name, index), why);
+        world_event(fleet->world, EVENT_START_FAILED, fleet, NULL, "%s", fleet->crash_last);
+        fleet->lines_token = 0;
+        failure_observe(fleet, fleet->generation, now, true, now);
+}
+
+static bool is_short_life(const struct worker *worker, usec_t life)
+{
+        return life < MAX(SHORT_LIFE_USEC, worker->fleet->settings->ready_after);
+}
+
+/* The end of one that was not told to exit. life: since its first beat; 0: there was none. */
+static void observe_life(const struct worker *worker, usec_t life, usec_t now)
+{
+        struct fleet *fleet = worker->fleet;
+
+        /* It ended before it was ready. */
+        if (life == 0 || life < fleet->settings->ready_after)
+                failure_observe(fleet, worker->generation, worker->spawned_at, true, now);
+        else if (is_short_life(worker, life))
+                failure_back_off(fleet, now);
+}
+
+/* Back to a worker that has not beaten: its beating process has gone while a wrapper around it lives. */
+static void worker_observe_silent(struct worker *worker, usec_t now)
+{
+        struct fleet *fleet = worker->fleet;
+        char name[WORKER_EVENT_NAME_MAX];
+
+        snprintf(fleet->crash_last, sizeof(fleet->crash_last),
+                 "%s: the process that beats is gone, its wrapper lives", worker_event_name(worker, name));
+        fleet->lines_token = 0;
+        world_event(fleet->world, EVENT_CRASHED, fleet, worker, "%s", fleet->crash_last);
+        usec_t life = usec_sub(now, worker->active_at);
+        fleet->crash_last_apart = !is_short_life(worker, life);
+        observe_life(worker, life, now);
+        worker->active_at = 0;
+        worker->last_life = MAX(life, (usec_t)1);
+        worker_set_state(worker, WORKER_STARTING, worker->reason, now);
+}
+
+/* The process that beat is gone: of what is left nothing is known. */
+static void worker_forget_beat(struct worker *worker)
+{
+        worker->has_beat = worker->hung = false;
+        worker->busy = 0;
+        worker->booted = false;
+        worker->boot_looked_at = 0;
+        worker->loud_beats = 0;
+        worker->group_told = false;
+        worker->others_at = 0;
+}
+
+void observe_beat_process(struct worker *worker, pid_t pid, uint64_t pid_start, usec_t now)
+{
+        if (pid == 0 && worker->state == WORKER_ACTIVE)
+                worker_observe_silent(worker, now);
+        if (pid == 0)
+                worker_forget_beat(worker);
+        if (worker->beat_pid != pid || worker->beat_pid_start != pid_start) {
+                /* What another process said proves nothing of this one. */
+                worker->idle_beats = 0;
+                worker->oldest_job_at = 0;
+                worker->jobs_read = 0;
+                worker->threads_known = worker->threads_witness = worker->title_known = false;
+                worker->heeds_stop = false;
+                worker->loud_beats = 0;
+                worker->mark_at = 0;
+        }
+        worker->finishes_job &= pid == 0;
+        worker->beat_pid = pid;
+        worker->beat_pid_start = pid_start;
+}
+
+/* It was told to leave, and one of its processes beats that was not: that takes jobs, and is a worker like
+ * any other from now on. That one runs is no sign of it, nor what a Redis that took over has of one that has
+ * said by now that it is quiet: that one was told with all others. By force none of these is told again. */
+static void worker_observe_successor(struct worker *worker, const struct heartbeat *beat, usec_t now)
+{
+        struct fleet *fleet = worker->fleet;
+        bool told = worker->state == WORKER_STOPPING && worker->group_told;
+        char name[WORKER_EVENT_NAME_MAX];
+
+        worker->loud_beats = beat->quiet ? 0 : worker->loud_beats + 1;
+        worker->heeds_stop |= told && beat->quiet;
+        bool shown = worker->loud_beats >= WORKER_LOUD_BEATS && !worker->heeds_stop && worker_beats(worker);
+        if (worker->state > WORKER_STOPPING || (told && (!shown || now >= fleet_forced_at(fleet))))
+                return;
+        world_event(
+                fleet->world, EVENT_SEVERAL, fleet, worker,
+                "%s takes jobs though its worker was told to leave (%s): its command runs several, or starts "
+                "another when one has ended; it leaves in its turn",
+                worker_event_name(worker, name), reason_name(worker->reason));
+        worker->succeeded = true;
+        worker->pressed &= beat->quiet;
+        worker->group_told = false;
+        worker->loud_beats = 0;
+        worker->stop_at = worker->killed_at = 0;
+        worker->active_at = now;
+        /* It is another that hung. */
+        enum reason reason = worker->reason == REASON_HUNG ? REASON_OPERATOR : worker->reason;
+        if (beat->quiet)
+                worker_set_state(worker, WORKER_QUIET, reason, now);
+        else
+                worker_set_state(worker, WORKER_ACTIVE, REASON_NONE, now);
+        worker->quiet_at = beat->quiet ? now : 0;
+}
+
+static void worker_observe_first_beat(struct worker *worker, const struct heartbeat *beat, usec_t now)
+{
+        struct fleet *fleet = worker->fleet;
+        char name[WORKER_EVENT_NAME_MAX];
+
+        worker->has_beat = true;
+        worker->last_life = 0;
+        worker->booted = false;
+        worker->unproven = false;
+        worker->ambiguous = false;
+        worker->beat_usec = beat->beat_usec;
+        worker->beat_at = now;
+        worker->busy = beat->busy;
+        worker->idle_beats = beat->quiet && beat->busy == 0;
+        observe_memory_mark(worker, beat->rss_bytes ?: worker->memory_bytes, now);
+        if (worker->state != WORKER_STARTING) {
+                worker_observe_successor(worker, beat, now);
+                return;
+        }
+        worker->active_at = now;
+        if (beat->quiet) {
+                worker->quiet_at = now;
+                worker_set_state(worker, WORKER_QUIET, REASON_EXTERNAL, now);
+                world_event(fleet->world, EVENT_QUIET, fleet, worker, "%s was quieted by someone else",
+                            worker_event_name(worker, name));
+                return;
+        }
+        worker_set_state(worker, WORKER_ACTIVE, REASON_NONE, now);
+        rollout_observe_progress(fleet, now);
+        world_event(fleet->world, EVENT_ACTIVE, fleet, worker,
+                    worker_beats(worker) ? "%s takes jobs" : "%s runs", worker_event_name(worker, name));
+}
+
+/* A beat that counts as evidence: newer than the last, and both read while time and Redis were trusted. */
+static void worker_observe_fresh_beat(struct worker *worker, const struct heartbeat *beat, usec_t now)
+{
+        struct fleet *fleet = worker->fleet;
+        char name[WORKER_EVENT_NAME_MAX];
+
+        worker->beat_at = now;
+        worker->busy = beat->busy;
+        worker->idle_beats = beat->quiet && beat->busy == 0 ? worker->idle_beats + 1 : 0;
+        /* A sample may be of a job that began since the beat: what the beat says of its own moment is better.
+         */
+        if (beat->busy == 0)
+                observe_memory_mark(worker, beat->rss_bytes ?: worker->memory_bytes, now);
+        if (worker->stale_told || worker->hung) {
+                world_event(fleet->world, EVENT_BEATS_AGAIN, fleet, worker, "%s beats again%s",
+                            worker_event_name(worker, name),
+                            worker_hangs(worker) ? ", and counts as active" : "");
+                worker->stale_told = worker->hung = false;
+        }
+        if (worker->state == WORKER_ACTIVE && beat->quiet) {
+                worker->quiet_at = now;
+                worker_set_state(worker, WORKER_QUIET, REASON_EXTERNAL, now);
+                world_event(fleet->world, EVENT_QUIET, fleet, worker, "%s was quieted by someone else",
+                            worker_event_name(worker, name));
+        } else if (worker->state == WORKER_QUIET) {
+                worker->loud_beats = beat->quiet ? 0 : worker->loud_beats + 1;
+        } else if (worker->state == WORKER_STOPPING && worker->group_told) {
+                worker_observe_successor(worker, beat, now);
+        }
+}
+
+void observe_heartbeat(struct worker *worker, const struct heartbeat *beat, usec_t now)
+{
+        const struct fleet *fleet = worker->fleet;
+        /* What was read before a doubt, or over another connection, may be older than it looks: the first
+         * reading after it is only the mark from which change is judged. */
+        bool mark = worker->read_at <= fleet->world->doubt.since || worker->read_at < fleet->redis_at;
+        usec_t read_before = worker->read_at;
+
+        /* One that says when its process was started is of no other that has the same pid. */
+        if (beat->start != 0 &&
+            beat->start != (worker->beat_pid != 0 ? worker->beat_pid_start : worker->pid_start))
+                return;
+        worker->read_at = now;
+        if (beat->concurrency > 0)
+                worker->concurrency = beat->concurrency;
+        worker->quiet_signal = beat->quiet_signal;
+        worker->stop_signal = beat->stop_signal;
+        /* A list read at an earlier beat says nothing of this one. */
+        if (beat->work_list_known || beat->beat_usec != worker->beat_usec)
+                worker->work_list_empty = beat->work_list_known && beat->work_list_empty;
+
+        if (!worker->has_beat) {
+                worker_observe_first_beat(worker, beat, now);
+                return;
+        }
+        if (beat->beat_usec == worker->beat_usec)
+                return;
+        bool older = beat->beat_usec < worker->beat_usec;
+        worker->beat_usec = beat->beat_usec;
+        if (older || beat->busy > 0 || !beat->quiet)
+                worker->idle_beats = 0;
+        if (mark || older)
+                return;
+        worker->beat_after = read_before;
+        worker_observe_fresh_beat(worker, beat, now);
+}
+
+void observe_booted(struct worker *worker, bool booted, usec_t now)
+{
+        char name[WORKER_EVENT_NAME_MAX];
+
+        worker->boot_looked_at = now;
+        /* That alone is no news: there is time for its first beat. */
+        if (booted && worker->unproven) {
+                worker->unproven = false;
+                return;
+        }
+        if (booted && !worker->booted && !worker->ambiguous && worker->state == WORKER_STARTING)
+                world_event(worker->fleet->world, EVENT_ELSEWHERE, worker->fleet, worker,
+                            "%s has booted but its beat is not to be found: check redis_url, namespace, host "
+                            "name",
+                            worker_event_name(worker, name));
+        /* Of one that is to come up it stays true: a later look may have failed. */
+        worker->booted = booted || (worker->booted && worker->state == WORKER_STARTING);
+}
+
+void observe_shutdown_time(struct worker *worker, usec_t shutdown)
+{
+        struct fleet *fleet = worker->fleet;
+        const struct fleet_settings *settings = fleet->settings;
+        char name[WORKER_EVENT_NAME_MAX], own[FORMAT_MAX], least[FORMAT_MAX], timeout[FORMAT_MAX];
+
+        if (shutdown == 0)
+                return;
+        usec_t needed = shutdown + SETTINGS_STOP_MARGIN_USEC;
+        worker->shutdown_usec = shutdown;
+        /* Titles say anything: it is told again where it is twice as long, or what was told is heeded. */
+        bool heeded = fleet->shutdown_told + SETTINGS_STOP_MARGIN_USEC <= settings->stop_timeout;
+        if (needed <= settings->stop_timeout || (!heeded && shutdown < 2 * fleet->shutdown_told))
+                return;
+        fleet->shutdown_told = shutdown;
+        world_event(fleet->world, EVENT_STOP_TIMEOUT_SHORT, fleet, worker,
+                    "%s may take %s to exit (%s), and would be killed after %s meanwhile: set stop_timeout "
+                    "to %s or more",
+                    worker_event_name(worker, name), format_duration(shutdown, own, sizeof(own)),
+                    settings->traits->shutdown_option,
+                    format_duration(settings->stop_timeout, timeout, sizeof(timeout)),
+                    format_duration_exact(needed, least, sizeof(least)));
+}
+
+/* True where the signal went out; else books why it did not, and tells it once. */
+static bool worker_observe_signal(struct worker *worker, const char *what, int error)
+{
+        char name[WORKER_EVENT_NAME_MAX];
+        bool told = worker->signal_error == error;
+
+        worker->signal_error = error;
+        if (error == 0)
+                return true;
+        /* A process that is gone is told of by its exit. */
+        if (!told && error != ESRCH)
+                world_event(worker->fleet->world, EVENT_SIGNAL_REFUSED, worker->fleet, worker,
+                            "cannot %s %s: %s", what, worker_event_name(worker, name),
+                            error == ENOTSUP ? "it does not catch the signal, which would kill it"
+                                             : strerrordesc_np(error));
+        return false;
+}
+
+/* The next round of the pass stops it. */
+static void worker_observe_uncaught(struct worker *worker)
+{
+        struct fleet *fleet = worker->fleet;
+        char name[WORKER_EVENT_NAME_MAX];
+
+        worker->quiet_uncaught = true;
+        if (fleet->uncaught_told)
+                return;
+        fleet->uncaught_told = true;
+        world_event(
+                fleet->world, EVENT_QUIET_UNCAUGHT, fleet, worker,
+                "%s does not catch the signal that would quiet it: it gets its stop signal instead, and what "
+                "it does with its jobs then is its own",
+                worker_event_name(worker, name));
+}
+
+void observe_quieted(struct worker *worker, enum reason reason, int error, usec_t now)
+{
+        struct fleet *fleet = worker->fleet;
+        char name[WORKER_EVENT_NAME_MAX], running[32] = "";
+
+        if (error == EAGAIN) {
+                worker->restless_at = worker_is_restless(worker, now) ? worker->restless_at : now;
+                worker->restless_seen_at = now;
+                return;
+        }
+        if (error == ENOTSUP && fleet->settings->traits->uncaught_is_stop) {
+                worker_observe_uncaught(worker);
+                return;
+        }
+        if (!worker_observe_signal(worker, "quiet", error))
+                return;
+        worker->loud_beats = 0;
+        if (worker->state != WORKER_ACTIVE)
+                return;
+        worker->quiet_at = now;
+        worker->idle_beats = 0;
+        worker_set_state(worker, WORKER_QUIET, reason, now);
+        if (reason == REASON_RESTART)
+                rollout_observe_progress(fleet, now);
+        if (fleet->settings->traits->tells_busy)
+                snprintf(running, sizeof(running), ", %u running", worker->busy);
+        world_event(fleet->world, EVENT_QUIET, fleet, worker, "%s %s: %s%s", worker_event_name(worker, name),
+                    worker_is_told_to_exit(worker) ? "is told to exit" : "takes no more jobs",
+                    reason_name(reason), running);
+}
+
+void observe_stopped(struct worker *worker, enum reason reason, int error, usec_t now)
+{
+        struct fleet *fleet = worker->fleet;
+        char name[WORKER_EVENT_NAME_MAX];
+
+        if (!worker_observe_signal(worker, "stop", error))
+                return;
+        if (worker->unproven) {
+                world_event(
+                        fleet->world, reason == REASON_BOOT ? EVENT_BOOT_TIMEOUT : EVENT_GONE, fleet, worker,
+                        "%s was found, and neither booted nor beat: it is left alone, as it may be no worker",
+                        worker_event_name(worker, name));
+                worker_set_state(worker, WORKER_GONE, reason, now);
+                return;
+        }
+        observe_cut_off(worker, reason, now);
+        bool never_beat = worker->state == WORKER_STARTING, was_told = worker_is_told_to_exit(worker);
+        worker->stop_at = now;
+        worker->group_told = worker->beat_pid == 0;
+        worker->hung = false;
+        worker_set_state(worker, WORKER_STOPPING, reason, now);
+        if (reason != REASON_BOOT) {
+                world_event(fleet->world, EVENT_STOPPING, fleet, worker,
+                            was_told ? "%s was told to exit, and is to be killed if it does not: %s"
+                                     : "%s is told to exit: %s",
+                            worker_event_name(worker, name), reason_name(reason));
+                return;
+        }
+        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s did not %s within boot_timeout%s%s",
+                 worker_event_name(worker, name),
+                 fleet_settings_write_beats(fleet->settings) ? "beat" : "run its command",
+                 worker->beat_fault != BEAT_FAULT_NONE ? ": " : "", beat_fault_text(worker->beat_fault));
+        fleet->lines_token = 0;
+        world_event(fleet->world, EVENT_BOOT_TIMEOUT, fleet, worker, "%s, it is ended", fleet->crash_last);
+        /* boot_timeout counts time with Redis up alone: that it was away earlier is no excuse. */
+        failure_observe(fleet, worker->generation, now, never_beat, now);
+}
+
+void observe_killed(struct worker *worker, int error, usec_t now)
+{
+        char name[WORKER_EVENT_NAME_MAX], span[32];
+
+        if (!worker_observe_signal(worker, "kill", error))
+                return;
+        worker->killed_at = now;
+        format_duration(usec_sub(now, worker_told_at(worker)), span, sizeof(span));
+        world_event(worker->fleet->world, EVENT_KILLED, worker->fleet, worker,
+                    "%s did not exit within %s (stop_timeout) and is killed", worker_event_name(worker, name),
+                    span);
+}
+
+void observe_promoted(struct worker *worker, usec_t now _unused_)
+{
+        worker->pid = worker->beat_pid;
+        worker->pid_start = worker->beat_pid_start;
+}
+
+void observe_inherited(struct worker *worker, pid_t pid, uint64_t pid_start)
+{
+        char name[WORKER_EVENT_NAME_MAX];
+
+        world_event(worker->fleet->world, EVENT_STARTED, worker->fleet, worker,
+                    "%s went to the background, process %d takes its place: let the command stay in the "
+                    "foreground",
+                    worker_event_name(worker, name), (int)pid);
+        worker->pid = pid;
+        worker->pid_start = pid_start;
+}
+
+/* It ended although nobody told it to. */
+static void worker_observe_crash(struct worker *worker, const struct exit_status *exit, const char *how,
+                                 usec_t now)
+{
+        struct fleet *fleet = worker->fleet;
+        bool beaten = worker->active_at > 0 || worker->last_life > 0;
+        usec_t life = usec_sub(now, worker->active_at > 0 ? worker->active_at : worker->spawned_at);
+        char name[WORKER_EVENT_NAME_MAX], span[32], when[96];
+
+        worker->reason = worker->state == WORKER_QUIET ? worker->reason : REASON_CRASH;
+        /* A wrapper that follows the process that beat: that one's end was it. */
+        if (worker->last_life > 0)
+                life = worker->last_life;
+        format_duration(life, span, sizeof(span));
+        snprintf(when, sizeof(when),
+                 !fleet_settings_write_beats(fleet->settings) ? " after %s"
+                 : beaten                                     ? " %s after its first beat"
+                                                              : " before its first beat, after %s",
+                 span);
+        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s %s%s", worker_event_name(worker, name),
+                 how, exit->launch_error ? "" : when);
+        fleet->crash_last_apart = worker->state == WORKER_QUIET || (beaten && !is_short_life(worker, life));
+        if (exit->last_lines)
+                exit_lines_quote(fleet->crash_last, sizeof(fleet->crash_last), exit->last_lines);
+        fleet->lines_token = exit->lines_token;
+        world_event(fleet->world, EVENT_CRASHED, fleet, worker, "%s", fleet->crash_last);
+
+        if (worker->state == WORKER_QUIET)
+                return;
+        if (beaten && !is_short_life(worker, life) && now < fleet->crash.next_at)
+                fleet->crash.freed++;
+        /* With a last life this end has been booked. */
+        if (worker->last_life == 0)
+                observe_life(worker, beaten ? life : 0, now);
+}
+
+/* It ended before it was told to go on, and has done nothing. Where nobody could see that, it was its sqmgr
+ * that ended. */
+static void worker_observe_unborn(struct worker *worker, const struct exit_status *exit, const char *how,
+                                  usec_t now)
+{
+        struct fleet *fleet = worker->fleet;
+        char name[WORKER_EVENT_NAME_MAX];
+
+        worker->reason = REASON_CRASH;
+        if (!exit->known)
+                return;
+        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s %s as it was forked",
+                 worker_event_name(worker, name), how);
+        fleet->lines_token = 0;
+        world_event(fleet->world, EVENT_START_FAILED, fleet, worker, "%s", fleet->crash_last);
+        failure_observe(fleet, worker->generation, worker->spawned_at, true, now);
+}
+
+void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t now)
+{
+        struct fleet *fleet = worker->fleet;
+        char how[1100], name[WORKER_EVENT_NAME_MAX];
+
+        exit_status_text(exit, how, sizeof(how));
+        if (worker->awaits_go && worker->state == WORKER_STARTING)
+                worker_observe_unborn(worker, exit, how, now);
+        else if (worker_is_told_to_exit(worker) || worker->finishes_job) {
+                world_event(fleet->world, EVENT_GONE, fleet, worker, "%s %s, %s: %s",
+                            worker_event_name(worker, name), how,
+                            worker->finishes_job ? "left with a job" : "as told",
+                            reason_name(worker->reason));
+                rollout_observe_progress(fleet, now);
+        } else
+                worker_observe_crash(worker, exit, how, now);
+        if (worker->pressed && worker->reason == REASON_MEMORY && fleet->world->pressure.high)
+                fleet->places_left++;
+        fleet->totals.ends[worker->reason]++;
+        worker_set_state(worker, WORKER_GONE, worker->reason, now);
+}
+
+void observe_left_behind(struct worker *worker, const struct exit_status *exit, pid_t pid, uint64_t pid_start,
+                         usec_t now)
+{
+        bool finishes_job = worker->fleet->settings->traits->jobs_outlive_it;
+        char how[1100], name[WORKER_EVENT_NAME_MAX];
+
+        exit_status_text(exit, how, sizeof(how));
+        world_event(worker->fleet->world, EVENT_SEVERAL, worker->fleet, worker,
+                    "%s %s and left process %d behind, %s", worker_event_name(worker, name), how, (int)pid,
+                    finishes_job ? "which finishes its job and keeps its place until then"
+                                 : "which has booted: let its command start one process, and end with it");
+        /* What runs a job is no worker that is to come up. */
+        if (worker->state == WORKER_ACTIVE || (worker->state == WORKER_STARTING && finishes_job)) {
+                worker_observe_crash(worker, exit, how, now);
+                worker->quiet_at = now;
+                worker_set_state(worker, WORKER_QUIET, REASON_CRASH, now);
+        }
+        observe_beat_process(worker, 0, 0, now);
+        worker->busy = worker->finishes_job = finishes_job;
+        worker->pid = pid;
+        worker->pid_start = pid_start;
+}
+
+void observe_last_lines(struct fleet *fleet, uint64_t token, const char *lines)
+{
+        struct rollout *rollout = &fleet->rollout;
+        const char *told = NULL;
+
+        if (rollout->lines_token == token) {
+                rollout->lines_token = 0;
+                exit_lines_quote(rollout->error, sizeof(rollout->error), lines);
+                told = rollout->error;
+        }
+        if (fleet->lines_token == token) {
+                fleet->lines_token = 0;
+                exit_lines_quote(fleet->crash_last, sizeof(fleet->crash_last), lines);
+                told = fleet->crash_last;
+        }
+        if (told && lines[0] != '\0')
+                world_event(fleet->world, EVENT_LAST_LINES, fleet, NULL, "%s", told);
+}

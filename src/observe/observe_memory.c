@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* Folds readings of the memory of a worker into the model; see the header. */
+#include "observe/observe_memory.h"
+#include "advice/growth.h"
+#include "base/parse.h"
+#include "model/backoff.h"
+#include "model/describe.h"
+#include "model/world.h"
+#include <stdio.h>
+
+#define MEMORY_SAMPLES 3
+
+static bool memory_is_over(const struct fleet_settings *settings, uint64_t bytes)
+{
+        return (settings->memory_threshold > 0 && bytes > settings->memory_threshold) ||
+               (settings->memory_limit > 0 && bytes > settings->memory_limit);
+}
+
+/* Its growth is counted from here on; but what took it over a limit still counts when its job has ended. */
+void observe_memory_mark(struct worker *worker, uint64_t bytes, usec_t now)
+{
+        if (bytes == 0 || (worker->mark_at != 0 && memory_is_over(worker->fleet->settings, bytes)))
+                return;
+        worker->mark_bytes = bytes;
+        worker->mark_at = now;
+}
+
+/* since: when it can have begun. */
+static void worker_observe_breach(struct worker *worker, enum breach breach, usec_t since)
+{
+        if (breach <= worker->breach)
+                return;
+        worker->breach = breach;
+        if (worker->fleet->settings->traits->has_work_list)
+                worker->breach_at = MAX(since, (usec_t)1);
+}
+
+static void worker_observe_over_threshold(struct worker *worker, usec_t now)
+{
+        struct fleet *fleet = worker->fleet;
+        const struct fleet_settings *settings = fleet->settings;
+        char name[WORKER_EVENT_NAME_MAX], bytes[32], threshold[32];
+
+        worker->over_threshold = true;
+        /* The first of the samples in a row was one over it. */
+        worker_observe_breach(worker, BREACH_THRESHOLD,
+                              usec_sub(now, (MEMORY_SAMPLES - 1) * fleet->world->settings->check_interval));
+        format_size(worker->memory_bytes, bytes, sizeof(bytes));
+        format_size(settings->memory_threshold, threshold, sizeof(threshold));
+        world_event(fleet->world, EVENT_MEMORY_OVER, fleet, worker, "%s holds %s, over memory_threshold %s",
+                    worker_event_name(worker, name), bytes, threshold);
+        /* One that outgrows it while it boots does so before its first beat. */
+        bool late = worker->active_at != 0 && usec_sub(now, worker->active_at) >= CHURN_USEC;
+        if (worker->started_for != REASON_MEMORY || late)
+                return;
+        backoff_fail(&fleet->churn, settings->backoff_min, settings->backoff_max, &fleet->random, now);
+        world_event(
+                fleet->world, EVENT_MEMORY_CHURN, fleet, worker,
+                "%s replaced a worker over memory_threshold %s and is over it itself: raise memory_threshold",
+                worker_event_name(worker, name), threshold);
+}
+
+void observe_memory(struct worker *worker, uint64_t bytes, usec_t now)
+{
+        const struct fleet_settings *settings = worker->fleet->settings;
+
+        worker->memory_bytes = bytes;
+        worker->memory_at = now;
+        growth_observe(worker, bytes, now);
+        if (worker->mark_at == 0 && worker->has_beat)
+                observe_memory_mark(worker, bytes, now);
+        bool over_limit = settings->memory_limit > 0 && bytes > settings->memory_limit;
+        /* A limit below what a worker needs to boot must not churn. */
+        if (over_limit && !worker->over_limit && worker->state <= WORKER_ACTIVE &&
+            (worker->active_at == 0 || usec_sub(now, worker->active_at) < CHURN_USEC))
+                backoff_fail(&worker->fleet->crash, settings->backoff_min, settings->backoff_max,
+                             &worker->fleet->random, now);
+        worker->over_limit = over_limit;
+        if (over_limit)
+                worker_observe_breach(worker, BREACH_LIMIT, now);
+        if (settings->memory_threshold == 0)
+                worker->over_threshold = false;
+        bool over = settings->memory_threshold > 0 && bytes > settings->memory_threshold;
+        worker->over_samples = over ? worker->over_samples + 1 : 0;
+        if (worker->over_samples >= MEMORY_SAMPLES && !worker->over_threshold)
+                worker_observe_over_threshold(worker, now);
+}
+
+void observe_own_memory(struct worker *worker, uint64_t bytes)
+{
+        worker->own_bytes = bytes;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* Folds in what shows whether the beats that are read are a worker's own: its threads, its title, and others
+ * that beat under its host name and pid. */
+#include "observe/observe_signs.h"
+#include "model/idle_proof.h"
+#include "model/names.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
+
+void observe_beat_fault(struct worker *worker, enum beat_fault fault)
+{
+        worker->beat_fault = fault;
+}
+
+void observe_threads(struct worker *worker, unsigned job_threads)
+{
+        worker->threads_known = true;
+        worker->threads = job_threads;
+        if (worker->state == WORKER_ACTIVE && job_threads > 0)
+                worker->threads_witness = true;
+}
+
+static void worker_set_ambiguous(struct worker *worker, bool ambiguous, const char *why)
+{
+        bool told = worker->ambiguous;
+
+        worker->ambiguous = ambiguous;
+        if (ambiguous && !told)
+                world_event(
+                        worker->fleet->world, EVENT_AMBIGUOUS, worker->fleet, worker,
+                        "%s (pid %d): %s, and nothing is done to it on their account: give each machine and "
+                        "container a host name of its own",
+                        WORKER_ID(worker), (int)worker_pid(worker), why);
+}
+
+void observe_title(struct worker *worker, bool known, unsigned busy, bool quiet)
+{
+        worker->title_known = known;
+        worker->title_busy = busy;
+        worker->title_quiet = quiet;
+        if (known && !worker->fleet->redis_up)
+                worker->busy = busy;
+        if (!worker->has_beat)
+                return;
+        /* The title may be read shortly before it is set anew. */
+        bool lasts = worker->idle_beats >= WORKER_DENIED_BEATS || worker->loud_beats >= WORKER_DENIED_BEATS;
+        bool denied = worker_contradicted(worker);
+
+        worker_set_ambiguous(
+                worker, denied && (lasts || worker->ambiguous),
+                "its process title denies what its beats say, which may be those of another process "
+                "of its host name and pid");
+}
+
+/* One that is told to be quiet says so only once it is idle: while it runs a job it is taken at our word. One
+ * that was not told may say so, too, as all do where somebody pauses the queues. What its command has started
+ * after it was not told, and has not beaten as this is asked. */
+struct heartbeat heartbeat_complete(const struct worker *worker, const struct heartbeat *beat, unsigned busy,
+                                    bool quiet)
+{
+        bool told = worker->quiet_at != 0 && worker->has_beat && !worker->group_told;
+        struct heartbeat complete = *beat;
+
+        complete.busy = MAX(beat->busy, busy);
+        complete.quiet = told && (quiet || busy > 0);
+        return complete;
+}
+
+void observe_ambiguous(struct worker *worker, bool ambiguous)
+{
+        if (!worker->has_beat)
+                worker_set_ambiguous(
+                        worker, ambiguous,
+                        "several processes beat under its host name and pid, and which one it is "
+                        "cannot be told");
+}
+
+void observe_others(struct worker *worker, pid_t pid, usec_t now)
+{
+        if (worker->others_at == 0)
+                worker->others_at = now;
+        if (pid == 0 || worker->several_told)
+                return;
+        worker->several_told = true;
+        world_event(worker->fleet->world, EVENT_SEVERAL, worker->fleet, worker,
+                    "process %d beats beside %s (pid %d): its command runs several, of which one alone is "
+                    "looked after at "
+                    "a time; let it start one",
+                    (int)pid, WORKER_ID(worker), (int)worker_pid(worker));
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/* Folds what was observed of templates into the model. */
+#include "observe/observe_template.h"
+#include "base/parse.h"
+#include "model/exit_status.h"
+#include "model/failure.h"
+#include "model/names.h"
+#include "model/preload.h"
+#include "model/rollout.h"
+#include "model/world.h"
+#include "observe/observe.h"
+#include "wire/withhold.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What one look counts at most: more, and it was sqmgr that was late. */
+#define FORK_LOOK_USEC (500 * USEC_PER_MSEC)
+/* So much of the time in which the template itself is held counts: one that stays so is given up, too. */
+#define FORK_HELD_SHARE 20
+/* Before a fork is tried again for which there was no memory, or no process. */
+#define FORK_RETRY_USEC (1 * USEC_PER_SEC)
+/* One that was ready for less counts as a failure of its kind. */
+#define SHORT_LIFE_USEC (60 * USEC_PER_SEC)
+/* So many failures in a row, and workers boot separately. */
+#define FAILURES_MAX 3
+
+static void set_state(struct template *template, enum template_state state, usec_t now)
+{
+        template->state = state;
+        template->state_at = now;
+}
+
+#define NAME_MAX_BYTES (FLEET_NAME_MAX + 64)
+static const char *name_of(const struct template *template, char text[static NAME_MAX_BYTES])
+{
+        snprintf(text, NAME_MAX_BYTES, "the template of fleet '%s' (pid %d)", template->fleet->settings->name,
+                 (int)template_pid(template));
+        return text;
+}
+
+/* Workers of this generation boot separately. */
+static _printf_(2, 3) void refuse(struct fleet *fleet, const char *format, ...)
+{
+        struct preload *preload = &fleet->preload;
+        va_list ap;
+
+        va_start(ap, format);
+        vsnprintf(preload->refused, sizeof(preload->refused), format, ap);
+        va_end(ap);
+        preload->refused_generation = fleet->generation;
+        world_event(fleet->world, EVENT_PRELOAD_REFUSED, fleet, NULL,
+                    "fleet '%s': workers of generation %llu boot separately: %s", fleet->settings->name,
+                    (unsigned long long)fleet->generation, preload->refused);
+}
+
+/* What stands in fleet->crash_last has failed: of a release that is being rolled out it is a failed new
+ * worker. */
+static void tell_failure(struct fleet *fleet, uint64_t generation, usec_t since, usec_t now)
+{
+        fleet->totals.template_failures++;
+        world_event(fleet->world, EVENT_TEMPLATE_FAILED, fleet, NULL, "%s", fleet->crash_last);
+        failure_observe(fleet, generation, since, true, now);
+}
+
+/* The same of what the application or its command may be to blame for: outside of a restart, tried often
+ * enough, it is given up for this generation. */
+static void observe_failure(struct fleet *fleet, uint64_t generation, usec_t since, usec_t now)
+{
+        struct preload *preload = &fleet->preload;
+        bool tried = fleet->rollout.state == ROLLOUT_RUNNING;
+
+        tell_failure(fleet, generation, since, now);
+        if (generation == fleet->generation && ++preload->failures >= FAILURES_MAX && !tried)
+                refuse(fleet, "%u times in a row; the last: %s", preload->failures, fleet->crash_last);
+}
+
+static struct template *free_place(struct fleet *fleet)
+{
+        for (size_t i = 0; i < TEMPLATES_MAX; i++)
+                if (!template_lives(&fleet->templates[i]))
+                        return &fleet->templates[i];
+        return NULL;
+}
+
+static void template_forget(struct template *template)
+{
+        *template = (struct template){0};
+}
+
+struct template *template_observe_started(struct fleet *fleet, pid_t pid, uint64_t pid_start, usec_t now)
+{
+        struct template *template = free_place(fleet);
+        char name[NAME_MAX_BYTES];
+
+        assert(template);
+        *template = (struct template){
+                .fleet = fleet,
+                .generation = fleet->generation,
+                .pid = pid,
+                .pid_start = pid_start,
+                .started_at = now,
+        };
+        set_state(template, TEMPLATE_LOADING, now);
+        fleet->totals.template_loads++;
+        world_event(fleet->world, EVENT_TEMPLATE_LOADING, fleet, NULL, "%s loads the application",
+                    name_of(template, name));
+        return template;
+}
+
+void template_observe_start_failed(struct fleet *fleet, const char *why, usec_t now)
+{
+        snprintf(fleet->crash_last, sizeof(fleet->crash_last),
+                 "the template of fleet '%s' " WITHHOLD_NOT_STARTED "%s", fleet->settings->name, why);
+        fleet->lines_token = 0;
+        tell_failure(fleet, fleet->generation, now, now);
+}
+
+struct template *template_observe_adopted(struct fleet *fleet, const struct template *known, bool connected,
+                                          uint64_t pid_start, uint64_t serving_start)
+{
+        bool lives = pid_start == known->pid_start;
+        bool serves = known->serving_pid != 0 && serving_start == known->serving_start;
+        struct template *template = free_place(fleet);
+
+        if (!template || (!lives && !serves))
+                return NULL;
+        *template = *known;
+        template->fleet = fleet;
+        template->process = NULL;
+        template->lost = !connected;
+        if (!lives)
+                template_observe_promoted(template);
+        return template;
+}
+
+void template_observe_ready(struct template *template, pid_t serving_pid, uint64_t serving_start,
+                            const char *unsafe, usec_t now)
+{
+        struct fleet *fleet = template->fleet;
+        char name[NAME_MAX_BYTES], span[FORMAT_MAX];
+
+        template->serving_pid = serving_pid;
+        template->serving_start = serving_start;
+        /* It was told to end meanwhile. */
+        if (template->state != TEMPLATE_LOADING)
+                return;
+        if (unsafe && template_is_current(template))
+                refuse(fleet, "%s", unsafe);
+        if (unsafe)
+                return;
+        usec_t took = usec_sub(now, template->started_at);
+        set_state(template, TEMPLATE_READY, now);
+        world_event(fleet->world, EVENT_TEMPLATE_READY, fleet, NULL, "%s is ready, after %s",
+                    name_of(template, name), format_duration(took, span, sizeof(span)));
+        if (template_is_current(template))
+                rollout_observe_progress(fleet, now);
+}
+
+void template_observe_promoted(struct template *template)
+{
+        template->pid = template->serving_pid;
+        template->pid_start = template->serving_start;
+}
+
+struct worker *template_observe_booted(struct template *template, bool booted, usec_t now)
+{
+        struct fleet *fleet = template->fleet;
+        const struct worker model = {
+                .index = fleet_free_index(fleet),
+                .generation = template->generation,
+                .pid = template->pid,
+                .pid_start = template->pid_start,
+                .state = WORKER_STARTING,
+                .spawned_at = template->started_at,
+                .state_at = now,
+        };
+
+        template->boot_looked_at = now;
+        if (!booted || template->serving_pid != 0)
+                return NULL;
+        struct worker *worker = observe_started_as(fleet, &model);
+        if (!worker)
+                return NULL;
+        if (template_is_current(template) && fleet_preload_refused(fleet)[0] == '\0')
+                refuse(fleet,
+                       "its command went on to work instead of waiting to be forked, and is worker %s: is "
+                       "RUBYOPT kept on the way to Sidekiq's command line?",
+                       WORKER_ID(worker));
+        template_forget(template);
+        return worker;
+}
+
+void template_observe_memory(struct template *template, uint64_t bytes)
+{
+        template->memory_bytes = bytes;
+        if (template->state == TEMPLATE_READY)
+                template->fleet->preload.template_bytes = bytes;
+}
+
+void template_observe_fork_asked(struct template *template, unsigned index, enum reason started_for,
+                                 int error, usec_t now)
+{
+        template->fork.index = index;
+        template->fork.reason = started_for;
+        template->fork.asked_at = template->fork.seen_at = now;
+        template->fork.waited = 0;
+        if (error != 0)
+                template_observe_fork_failed(template, error, strerrordesc_np(error), now);
+}
+
+void template_observe_fork_waits(struct template *template, bool held, usec_t now)
+{
+        usec_t span = MIN(usec_sub(now, template->fork.seen_at), FORK_LOOK_USEC);
+
+        template->fork.waited += held ? span / FORK_HELD_SHARE : span;
+        template->fork.seen_at = now;
+}
+
+struct worker *template_observe_hello(struct template *template, pid_t pid, uint64_t pid_start, usec_t now)
+{
+        struct fleet *fleet = template->fleet;
+        struct preload *preload = &fleet->preload;
+        const struct worker model = {
+                .index = template->fork.index,
+                .generation = template->generation,
+                .pid = pid,
+                .pid_start = pid_start,
+                .state = WORKER_STARTING,
+                .started_for = template->fork.reason,
+                .spawned_at = template->fork.asked_at,
+                .state_at = now,
+                .forked = true,
+                .awaits_go = true,
+        };
+        struct worker *worker = observe_started_as(fleet, &model);
+
+        if (!worker)
+                return NULL;
+        template_observe_fork_waits(template, false, now);
+        preload->slowest_fork = MAX(preload->slowest_fork, template->fork.waited);
+        preload->failures = 0;
+        preload->retry_at = 0;
+        fleet->totals.forks++;
+        template->fork.index = 0;
+        return worker;
+}
+
+void template_observe_fork_failed(struct template *template, int error, const char *why, usec_t now)
+{
+        struct fleet *fleet = template->fleet;
+        unsigned index = template->fork.index;
+        usec_t asked_at = template->fork.asked_at;
+
+        template->fork.index = 0;
+        /* No fault of the code's: it waits, as a start does that lacks memory. */
+        if (error == ENOMEM || error == EAGAIN || error == EMFILE || error == ENFILE) {
+                fleet->preload.retry_at = usec_add(now, FORK_RETRY_USEC);
+                return;
+        }
+        /* A try uses a freed place up. */
+        if (fleet->crash.freed > 0)
+                fleet->crash.freed--;
+        fleet->preload.retry_at = 0;
+        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s " WITHHOLD_NOT_FORKED "%s",
+                 WORKER_ID_OF(fleet->settings->name, index), why);
+        fleet->lines_token = 0;
+        observe_failure(fleet, template->generation, asked_at, now);
+}
+
+void template_observe_go(struct worker *worker, usec_t now)
+{
+        worker->awaits_go = false;
+        /* The time that it has to come up begins. */
+        worker->state_at = now;
+}
+
+/* Why it is ended, where that is its own failure. */
+static void observe_given_up(struct template *template, usec_t now)
+{
+        struct fleet *fleet = template->fleet;
+        char name[NAME_MAX_BYTES], span[FORMAT_MAX];
+
+        if (template->lost)
+                return;
+        fleet->lines_token = 0;
+        if (template_forks(template))
+                snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s did not fork within %s",
+                         name_of(template, name),
+                         format_duration(usec_sub(now, template->fork.asked_at), span, sizeof(span)));
+        else
+                snprintf(fleet->crash_last, sizeof(fleet->crash_last),
+                         "%s did not load the application within boot_timeout", name_of(template, name));
+        /* Its time counts with Redis up alone: that it was away earlier is no excuse. */
+        observe_failure(fleet, template->generation, now, now);
+}
+
+void template_observe_ended(struct template *template, usec_t now)
+{
+        if (template_is_kept(template))
+                observe_given_up(template, now);
+        template->fork.index = 0;
+        set_state(template, TEMPLATE_ENDING, now);
+}
+
+void template_observe_killed(struct template *template, usec_t now)
+{
+        template->killed_at = now;
+}
+
+/* By these it is told from a release that does not load: Ruby names the file that it was to load first. */
+static bool lacks_script(const char *last_lines, const char *script)
+{
+        return last_lines && strstr(last_lines, "cannot load such file") && strstr(last_lines, script);
+}
+
+static void observe_unseen(struct fleet *fleet, const char *script)
+{
+        refuse(fleet, "its command does not see '%s' where it runs", script);
+}
+
+void template_observe_last_lines(struct fleet *fleet, uint64_t token, const char *lines, const char *script)
+{
+        struct preload *preload = &fleet->preload;
+
+        if (preload->lines_token != token)
+                return;
+        preload->lines_token = 0;
+        if (lacks_script(lines, script) && fleet_preloads(fleet))
+                observe_unseen(fleet, script);
+}
+
+/* It had done nothing wrong before: its workers live on, and another is loaded. */
+static void observe_crash(struct template *template, usec_t life, usec_t now)
+{
+        struct fleet *fleet = template->fleet;
+
+        if (template_forks(template)) {
+                observe_failure(fleet, template->generation, template->fork.asked_at, now);
+                return;
+        }
+        fleet->totals.template_failures++;
+        world_event(fleet->world, EVENT_TEMPLATE_FAILED, fleet, NULL, "%s", fleet->crash_last);
+        fleet->crash_last_apart = life >= SHORT_LIFE_USEC;
+        if (life < SHORT_LIFE_USEC)
+                failure_back_off(fleet, now);
+}
+
+void template_observe_exit(struct template *template, const struct exit_status *exit, const char *script,
+                           usec_t now)
+{
+        struct fleet *fleet = template->fleet;
+        bool ready = template->state == TEMPLATE_READY, current = template_is_current(template);
+        usec_t life = usec_sub(now, ready ? template->state_at : template->started_at);
+        char how[1100], name[NAME_MAX_BYTES], span[FORMAT_MAX], after[FORMAT_MAX + 32] = "";
+
+        if (template->state == TEMPLATE_ENDING || template->lost) {
+                template_forget(template);
+                return;
+        }
+        if (!exit->launch_error)
+                snprintf(after, sizeof(after), " after %s%s", format_duration(life, span, sizeof(span)),
+                         ready ? "" : ", before it was ready");
+        exit_status_text(exit, how, sizeof(how));
+        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s %s%s", name_of(template, name), how,
+                 after);
+        if (exit->last_lines)
+                exit_lines_quote(fleet->crash_last, sizeof(fleet->crash_last), exit->last_lines);
+        fleet->lines_token = exit->lines_token;
+        fleet->preload.lines_token = !ready && current ? exit->lines_token : 0;
+        if (ready)
+                observe_crash(template, life, now);
+        else if (current && lacks_script(exit->last_lines, script))
+                observe_unseen(fleet, script);
+        else
+                observe_failure(fleet, template->generation, template->started_at, now);
+        template_forget(template);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* Folds the passing of time into the model: what has lasted long enough is reset, or reported; see the
+ * header. */
+#include "observe/observe_time.h"
+#include "advice/growth.h"
+#include "base/parse.h"
+#include "model/backoff.h"
+#include "model/crash.h"
+#include "model/describe.h"
+#include "model/freshness.h"
+#include "model/rollout.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
+#include "observe/observe_memory.h"
+#include <stdio.h>
+
+static void crash_observe_time(struct fleet *fleet, usec_t now)
+{
+        if (now >= fleet_recovered_at(fleet))
+                backoff_reset(&fleet->crash);
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                if (worker->state == WORKER_ACTIVE && worker->active_at >= fleet->churn.failed_at &&
+                    now >= usec_add(worker->active_at, CHURN_USEC))
+                        backoff_reset(&fleet->churn);
+        }
+}
+
+static void stale_observe_time(struct world *world, struct worker *worker, usec_t now)
+{
+        const struct fleet *fleet = worker->fleet;
+        char name[WORKER_EVENT_NAME_MAX], span[32];
+
+        if (worker->stale_told || worker->state > WORKER_QUIET ||
+            worker_silent_usec(worker, now) <= worker_stale_usec(worker))
+                return;
+        worker->stale_told = true;
+        format_duration(usec_sub(now, worker->beat_at), span, sizeof(span));
+        world_event(world, EVENT_STALE, fleet, worker, "%s: its beat stopped %s ago, it is kept as it is",
+                    worker_event_name(worker, name), span);
+}
+
+/* Is there one by which to tell that Redis takes beats? */
+static void heard_observe_time(struct fleet *fleet, usec_t now)
+{
+        for (size_t i = 0; i < fleet->n_workers; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                if (worker->state <= WORKER_QUIET && worker_fresh(worker, now)) {
+                        fleet->heard_at = fleet->heard_at == 0 ? now : fleet->heard_at;
+                        return;
+                }
+        }
+        fleet->heard_at = 0;
+}
+
+/* The later stage of stale. */
+static void hang_observe_time(struct world *world, struct worker *worker, usec_t now)
+{
+        char name[WORKER_EVENT_NAME_MAX], span[32];
+
+        if (worker->hung || worker->state > WORKER_QUIET || !worker_silent_too_long(worker, now))
+                return;
+        worker->hung = true;
+        format_duration(usec_sub(now, worker->beat_at), span, sizeof(span));
+        world_event(world, EVENT_HUNG, worker->fleet, worker, "%s hangs: its beat stopped %s ago, %s",
+                    worker_event_name(worker, name), span,
+                    worker->state == WORKER_ACTIVE ? "it no longer counts as active"
+                                                   : "and it has not finished its jobs");
+}
+
+/* Told once, where it keeps the fleet below its count, and is not for want of Redis. */
+static void loop_observe_time(struct fleet *fleet, usec_t now)
+{
+        struct backoff *crash = &fleet->crash;
+        char span[32];
+
+        if (crash->loop_told || crash->count < FLEET_CRASH_LOOP || now >= crash->next_at ||
+            fleet->waits_for != WAIT_BACKOFF || !fleet->redis_up)
+                return;
+        crash->loop_told = true;
+        format_duration(usec_sub(crash->next_at, now), span, sizeof(span));
+        world_event(
+                fleet->world, EVENT_CRASH_LOOP, fleet, NULL,
+                "fleet '%s' is in a crash loop: %u short lives in a row, the next start in %s; the last: %s",
+                fleet->settings->name, crash->count, span, fleet->crash_last);
+}
+
+/* A place that a boot takes, or a drain without jobs, is soon free again. */
+static bool wait_may_last(const struct fleet *fleet)
+{
+        if (fleet->waits_for == WAIT_MEMORY || fleet->waits_for == WAIT_FORK || fleet->waits_for == WAIT_HUNG)
+                return true;
+        for (size_t i = 0; i < fleet->n_workers && fleet->waits_for == WAIT_PLACES; i++) {
+                const struct worker *worker = fleet->workers[i];
+
+                if (worker_hangs(worker) ||
+                    (worker->busy > 0 && (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING)))
+                        return true;
+        }
+        return false;
+}
+
+static void wait_observe_time(struct fleet *fleet, usec_t now)
+{
+        enum wait wait = wait_may_last(fleet) ? fleet->waits_for : WAIT_NONE;
+        char text[512];
+
+        if (wait != WAIT_NONE && wait != fleet->wait_told)
+                world_event(fleet->world, EVENT_PLACES_HELD, fleet, NULL, "fleet '%s' %s",
+                            fleet->settings->name, fleet_waits_for(fleet, now, text, sizeof(text)));
+        fleet->wait_told = wait;
+}
+
+void observe_time(struct world *world, usec_t now)
+{
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                struct fleet *fleet = world->fleets[i];
+
+                for (size_t j = 0; j < fleet->n_workers; j++) {
+                        stale_observe_time(world, fleet->workers[j], now);
+                        hang_observe_time(world, fleet->workers[j], now);
+                }
+                heard_observe_time(fleet, now);
+                crash_observe_time(fleet, now);
+                loop_observe_time(fleet, now);
+                rollout_observe_time(fleet, now);
+                wait_observe_time(fleet, now);
+                growth_observe_time(fleet, now);
+        }
+}

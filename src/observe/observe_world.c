@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* Folds what is seen of the machine and of Redis into the model. */
+#include "observe/observe_world.h"
+#include "model/backoff.h"
+#include "model/fleet.h"
+#include "model/world.h"
+#include <stdlib.h>
+
+/* A suspend or a clock step: more than clocks drift apart between two ticks. */
+#define CLOCK_STEP_USEC ((int64_t)USEC_PER_SEC)
+
+bool observe_clocks(struct world *world, usec_t monotonic, usec_t boottime, usec_t realtime)
+{
+        struct doubt *doubt = &world->doubt;
+        int64_t boot_lag = (int64_t)(boottime - monotonic), real_lag = (int64_t)(realtime - monotonic);
+        const char *why = NULL;
+
+        if (doubt->due != 0) {
+                if (llabs(boot_lag - doubt->boot_lag) > CLOCK_STEP_USEC)
+                        why = "the machine was suspended";
+                else if (llabs(real_lag - doubt->real_lag) > CLOCK_STEP_USEC)
+                        why = "the clock was stepped";
+                else if (monotonic > usec_add(doubt->due, settings_stall_usec(world->settings)))
+                        why = "sqmgr itself was stalled";
+        }
+        doubt->boot_lag = boot_lag;
+        doubt->real_lag = real_lag;
+        doubt->due = usec_add(monotonic, world->settings->check_interval);
+        if (!why)
+                return false;
+        doubt->since = monotonic;
+        world_event(world, EVENT_TIME_DOUBT, NULL, NULL,
+                    "%s: nothing is quieted or stopped before a fresh beat", why);
+        return true;
+}
+
+void observe_available_memory(struct world *world, uint64_t bytes)
+{
+        world->available_bytes = bytes;
+}
+
+void observe_oom_kills(struct world *world, uint64_t kills, usec_t now)
+{
+        if (world->oom_known && kills > world->oom_kills)
+                world->oom_at = now;
+        world->oom_known = true;
+        world->oom_kills = kills;
+}
+
+void observe_redis(struct fleet *fleet, bool up, usec_t now)
+{
+        /* A first connection says nothing of the failures before this sqmgr: Redis need not have been away.
+         */
+        bool continued = fleet->continued;
+        fleet->continued = false;
+        if (fleet->redis_up == up)
+                return;
+        bool first = up && fleet->redis_at == 0;
+        fleet->redis_up = up;
+        fleet->redis_at = now;
+        if (up && !continued)
+                backoff_reset(&fleet->crash);
+        if (first)
+                return;
+        world_event(fleet->world, up ? EVENT_REDIS_UP : EVENT_REDIS_DOWN, fleet, NULL,
+                    up ? "fleet '%s': Redis is back"
+                       : "fleet '%s': Redis is away, its workers are kept as they are",
+                    fleet->settings->name);
+}
+
+void observe_failover(struct fleet *fleet, const char *from, const char *to)
+{
+        world_event(fleet->world, EVENT_REDIS_FAILOVER, fleet, NULL,
+                    "fleet '%s': Redis failed over from %s to %s", fleet->settings->name, from, to);
+}
+
+void observe_unadopted(struct worker *worker)
+{
+        worker->state = WORKER_GONE;
+}
+
+void observe_hold(struct fleet *fleet, usec_t until, bool unknown)
+{
+        fleet->hold_until = until;
+        fleet->unknown = unknown;
+}
+
+void observe_generation(struct fleet *fleet, uint64_t generation)
+{
+        fleet->generation = MAX(fleet->generation, generation);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Jobs that were cut off by the death of their worker. */
+#include "observe/rescue.h"
+#include "base/printable.h"
+#include "model/exit_status.h"
+#include "model/names.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
+#include <stdio.h>
+#include <string.h>
+
+bool rescue_is_due(const struct worker *worker, const struct exit_status *exit)
+{
+        if (!worker->fleet->settings->traits->can_rescue)
+                return false;
+        /* Told to exit, a worker puts its jobs back itself; how it ended nobody can tell then. */
+        bool cut_off = !worker_is_told_to_exit(worker) || worker->killed_at != 0;
+
+        if (!exit->known)
+                return cut_off;
+        return exit->by_signal || (exit->status != 0 && cut_off);
+}
+
+bool rescue_is_late(const struct worker *dead, usec_t died_at)
+{
+        return dead->busy > 0 && usec_sub(died_at, dead->beat_at) >= RESCUE_USEC;
+}
+
+void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct job *job,
+                    enum rescue_outcome outcome, unsigned times, const char *how)
+{
+        static const struct {
+                enum event_kind kind;
+                const char *text;
+        } kinds[] = {
+                [RESCUE_LOST] = {EVENT_JOB_LOST, "it is lost"},
+                [RESCUE_REQUEUED] = {EVENT_JOB_RESCUED, "it is put back"},
+                [RESCUE_PARKED] = {EVENT_JOB_PARKED,
+                                   "it was put back often enough and is among the dead jobs"},
+                [RESCUE_PRIVATE] = {EVENT_RESCUE_OFF, NULL},
+        };
+        char names[700], count[48] = "";
+
+        if (outcome == RESCUE_LEFT)
+                return;
+        if (outcome == RESCUE_PRIVATE) {
+                if (!fleet->rescue_off_told)
+                        world_event(
+                                fleet->world, EVENT_RESCUE_OFF, fleet, dead,
+                                "fleet '%s': its workers keep their jobs in private queues, as super_fetch "
+                                "does, from which those come back: rescue_jobs does nothing",
+                                fleet->settings->name);
+                fleet->rescue_off_told = true;
+                return;
+        }
+        /* They come from outside. */
+        snprintf(names, sizeof(names), "%.200s %.200s (queue %.200s)", job->class, job->jid, job->queue);
+        printable_replace(names, strlen(names), false);
+        if (outcome == RESCUE_REQUEUED && times > 1)
+                snprintf(count, sizeof(count), ", %u times by now", times);
+        world_event(fleet->world, kinds[outcome].kind, fleet, dead,
+                    "%s was running in %s (pid %d), which %s: %s%s", names, WORKER_ID(dead),
+                    (int)worker_pid(dead), how, kinds[outcome].text, count);
+}
+
+void rescue_observe_failed(struct fleet *fleet, const struct worker *dead, const char *why)
+{
+        world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
+                    "what %s (pid %d) was running when it died cannot be learned any more, Redis: %s",
+                    WORKER_ID(dead), (int)worker_pid(dead), why);
+}
+
+void rescue_observe_unreadable(struct fleet *fleet, const struct worker *dead, size_t n_jobs)
+{
+        world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
+                    "%s (pid %d) was running %zu job%s when it died that cannot be read: what Redis tells "
+                    "of %s is not as %s writes it, and nothing is done about %s",
+                    WORKER_ID(dead), (int)worker_pid(dead), n_jobs, n_jobs == 1 ? "" : "s",
+                    n_jobs == 1 ? "it" : "them", fleet->settings->traits->title, n_jobs == 1 ? "it" : "them");
+}
