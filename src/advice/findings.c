@@ -363,7 +363,7 @@ static void check_settings(struct findings *findings, const struct doctor_machin
                     traits->name, traits->title);
         usec_t timeout = 0;
         for (size_t i = 0; i < fleet->n_workers; i++)
-                timeout = MAX(timeout, fleet->workers[i]->shutdown_usec);
+                timeout = MAX(timeout, fleet->workers[i]->process.shutdown_usec);
         if (timeout > 0 && settings->stop_timeout < timeout + SETTINGS_STOP_MARGIN_USEC) {
                 snprintf(remedy, sizeof(remedy), "set stop_timeout to at least 5s more than %s's own timeout",
                          traits->title);
@@ -392,27 +392,28 @@ static void check_worker(struct findings *findings, const struct doctor_worker *
         if (facts->other_namespace && fleet_settings_write_beats(worker->fleet->settings))
                 add(findings, FINDING_PROBLEM, about, "start it in the same pid namespace as sqmgr",
                     "it runs in a pid namespace of its own: its heartbeats cannot be matched");
-        else if (worker->ambiguous)
+        else if (worker->heartbeat.ambiguous)
                 add(findings, FINDING_PROBLEM, about,
                     "give each machine and container a host name of its own",
-                    worker->has_beat
+                    worker->heartbeat.seen
                             ? "its process title denies what its heartbeat says: that may be another's"
                             : "several processes beat under its host name and pid: which is its own "
                               "cannot be told");
-        else if (worker->booted && !worker->has_beat)
+        else if (worker->process.booted && !worker->heartbeat.seen)
                 add(findings, FINDING_PROBLEM, about,
                     "compare redis_url, namespace and host name with what the application uses",
                     "it has booted, but its heartbeat is not to be found");
-        else if (worker->beat_fault != BEAT_FAULT_NONE && (!worker->has_beat || worker->stale_told))
+        else if (worker->heartbeat.fault != BEAT_FAULT_NONE &&
+                 (!worker->heartbeat.seen || worker->heartbeat.stale_told))
                 add(findings, FINDING_PROBLEM, about,
                     "see sqmgr-heartbeat(7) for how it must be written, and by whom",
-                    "its heartbeat does not count: %s", beat_fault_text(worker->beat_fault));
-        else if (worker->succeeded || worker->several_told)
+                    "its heartbeat does not count: %s", beat_fault_text(worker->heartbeat.fault));
+        else if (worker->orders.succeeded || worker->evidence.several_told)
                 add(findings, FINDING_WARNING, about,
                     "let its command start one, in the foreground, and leave it to sqmgr to start it again",
                     "a worker is one %s: its command has started another one, which takes jobs, too",
                     traits->title);
-        else if (worker->stale_told)
+        else if (worker->heartbeat.stale_told)
                 add(findings, FINDING_WARNING, about, "see its log: it may hang",
                     "its heartbeat has stopped");
         if (facts->version[0] != '\0' && strtoul(facts->version, NULL, 10) < traits->oldest_version) {

@@ -14,15 +14,15 @@
 
 void growth_observe(struct worker *worker, uint64_t bytes, usec_t now)
 {
-        if (worker->state != WORKER_ACTIVE || !trend_add(&worker->trend, bytes, now))
+        if (worker->state != WORKER_ACTIVE || !trend_add(&worker->memory.trend, bytes, now))
                 return;
-        worker->fit = trend_fit(&worker->trend);
+        worker->memory.fit = trend_fit(&worker->memory.trend);
         worker->fleet->growth.due = true;
 }
 
 static bool is_judged(const struct worker *worker)
 {
-        return worker->state == WORKER_ACTIVE && worker->fit.kind != TREND_YOUNG;
+        return worker->state == WORKER_ACTIVE && worker->memory.fit.kind != TREND_YOUNG;
 }
 
 static void tell(const struct fleet *fleet)
@@ -59,7 +59,7 @@ static void judge(struct fleet *fleet)
                         generation = MAX(generation, fleet->workers[i]->generation);
         for (size_t i = 0; fits && i < fleet->n_workers; i++)
                 if (fleet->workers[i]->state == WORKER_ACTIVE && fleet->workers[i]->generation == generation)
-                        fits[n++] = fleet->workers[i]->fit;
+                        fits[n++] = fleet->workers[i]->memory.fit;
         growth->generation = generation;
         growth->grows = fits && trend_agree(fits, n, &growth->fit) && growth->fit.slope > 0;
         /* One that an older generation left behind is no news. */
@@ -96,9 +96,9 @@ usec_t growth_reaches(const struct worker *worker)
         uint64_t limit = growth_limit_bytes(worker->fleet, &name);
 
         if (!growth->grows || worker->state != WORKER_ACTIVE || worker->generation != growth->generation ||
-            worker->fit.kind != TREND_GROWS || limit == 0 || worker->memory_bytes >= limit)
+            worker->memory.fit.kind != TREND_GROWS || limit == 0 || worker->memory.bytes >= limit)
                 return USEC_INFINITY;
-        return trend_reaches(&worker->fit, limit);
+        return trend_reaches(&worker->memory.fit, limit);
 }
 
 const struct worker *growth_first(const struct fleet *fleet)

@@ -126,7 +126,7 @@ int adoption_continue_fleet(struct adoption *adoption, struct fleet *fleet, cons
         for (size_t i = 0; i < saved->n_workers; i++) {
                 const struct worker *known = &saved->workers[i].worker;
 
-                if (known->pid == 0)
+                if (known->process.pid == 0)
                         list[adoption->n_underway++] = (struct underway){.fleet = fleet, .start = *known};
         }
         return 0;
@@ -319,8 +319,10 @@ static bool is_known(const struct adoption *adoption, const struct claimant *cla
                 for (size_t j = 0; j < world->fleets[i]->n_workers; j++) {
                         const struct worker *worker = world->fleets[i]->workers[j];
 
-                        if ((worker->pid == claimant->pid && worker->pid_start == claimant->start) ||
-                            (worker->beat_pid == claimant->pid && worker->beat_pid_start == claimant->start))
+                        if ((worker->process.pid == claimant->pid &&
+                             worker->process.start == claimant->start) ||
+                            (worker->process.beat_pid == claimant->pid &&
+                             worker->process.beat_start == claimant->start))
                                 return true;
                 }
         for (size_t i = 0; i < world->n_fleets; i++)
@@ -366,7 +368,7 @@ static bool may_be(const struct adoption *adoption, const struct claimant *claim
 
         if (is_done(adoption, claimant->fleet) || is_known(adoption, claimant) ||
             (holder &&
-             !(holder->unproven && (claimant->booted || claimant->started_at >= holder->spawned_at))))
+             !(holder->process.unproven && (claimant->booted || claimant->started_at >= holder->spawned_at))))
                 return false;
         if (is_lost(adoption, claimant->fleet))
                 return true;
@@ -621,10 +623,10 @@ struct worker *adoption_take(struct adoption *adoption, const struct claimant *c
         struct worker known = {
                 .index = claimant->index,
                 .generation = claimant->generation != 0 ? claimant->generation : fleet->generation,
-                .pid = claimant->pid,
-                .pid_start = claimant->start,
+                .process.pid = claimant->pid,
+                .process.start = claimant->start,
                 .state = WORKER_STARTING,
-                .unproven = !claimant->booted,
+                .process.unproven = !claimant->booted,
                 .spawned_at = claimant->started_at != 0 && claimant->started_at <= now
                                       ? claimant->started_at
                                       : MAX(spawned_at, (usec_t)1),
@@ -639,18 +641,18 @@ struct worker *adoption_take(struct adoption *adoption, const struct claimant *c
         if (claimant->runs_one_job) {
                 known.state = WORKER_QUIET;
                 known.reason = REASON_CRASH;
-                known.quiet_at = now;
-                known.busy = known.finishes_job = true;
+                known.orders.quiet_at = now;
+                known.heartbeat.busy = known.orders.finishes_job = true;
         }
         /* What the operator said of that worker is true of this one. */
         const struct worker *ended = left_by(adoption, claimant);
-        known.quiet_ordered = ended && ended->quiet_ordered;
-        known.succeeded = ended && ended->state > WORKER_ACTIVE;
+        known.orders.quiet = ended && ended->orders.quiet;
+        known.orders.succeeded = ended && ended->state > WORKER_ACTIVE;
         if (claimant->index == 0)
                 guess_place(adoption, claimant, &known, &fleet);
         else if (claimant->extra)
                 known.index = extra_index(fleet);
-        struct worker *worker = observe_adopted(fleet, &known, known.pid_start, 0, now);
+        struct worker *worker = observe_adopted(fleet, &known, known.process.start, 0, now);
         /* The next search must find it again. */
         if (!worker)
                 return NULL;

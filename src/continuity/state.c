@@ -48,27 +48,27 @@ static const struct record_field rollout_fields[] = {
 static const struct record rollout_record = RECORD(rollout_fields);
 
 static const struct record_field worker_flag_fields[] = {
-        RECORD_FIELD(NUMBER, struct worker, has_beat),
-        RECORD_FIELD(NUMBER, struct worker, threads_witness),
-        RECORD_FIELD(NUMBER, struct worker, over_threshold),
-        RECORD_FIELD(NUMBER, struct worker, quiet_ordered),
-        RECORD_FIELD(NUMBER, struct worker, hung),
-        RECORD_FIELD(NUMBER, struct worker, unproven),
-        RECORD_FIELD(NUMBER, struct worker, quiet_uncaught),
-        RECORD_FIELD(NUMBER, struct worker, finishes_job),
-        RECORD_FIELD(NUMBER, struct worker, forked),
-        RECORD_FIELD(NUMBER, struct worker, awaits_go),
-        RECORD_FIELD(NUMBER, struct worker, pressed),
+        RECORD_FIELD(NUMBER, struct worker, heartbeat.seen),
+        RECORD_FIELD(NUMBER, struct worker, evidence.threads_witness),
+        RECORD_FIELD(NUMBER, struct worker, memory.over_threshold),
+        RECORD_FIELD(NUMBER, struct worker, orders.quiet),
+        RECORD_FIELD(NUMBER, struct worker, heartbeat.hung),
+        RECORD_FIELD(NUMBER, struct worker, process.unproven),
+        RECORD_FIELD(NUMBER, struct worker, orders.quiet_uncaught),
+        RECORD_FIELD(NUMBER, struct worker, orders.finishes_job),
+        RECORD_FIELD(NUMBER, struct worker, process.forked),
+        RECORD_FIELD(NUMBER, struct worker, process.awaits_go),
+        RECORD_FIELD(NUMBER, struct worker, orders.pressed),
 };
 static const struct record worker_flags = RECORD(worker_flag_fields);
 
 static const struct record_field worker_fields[] = {
         RECORD_RANGE(struct state_worker, worker.index, 1, UINT32_MAX),
         RECORD_RANGE(struct state_worker, worker.generation, 1, UINT64_MAX - 1),
-        RECORD_RANGE(struct state_worker, worker.pid, 0, INT32_MAX),
-        RECORD_FIELD(NUMBER, struct state_worker, worker.pid_start),
-        RECORD_RANGE(struct state_worker, worker.beat_pid, 0, INT32_MAX),
-        RECORD_FIELD(NUMBER, struct state_worker, worker.beat_pid_start),
+        RECORD_RANGE(struct state_worker, worker.process.pid, 0, INT32_MAX),
+        RECORD_FIELD(NUMBER, struct state_worker, worker.process.start),
+        RECORD_RANGE(struct state_worker, worker.process.beat_pid, 0, INT32_MAX),
+        RECORD_FIELD(NUMBER, struct state_worker, worker.process.beat_start),
         RECORD_RANGE(struct state_worker, worker.state, 0, WORKER_GONE - 1),
         RECORD_RANGE(struct state_worker, worker.reason, 0, _REASON_MAX - 1),
         RECORD_RANGE(struct state_worker, worker.started_for, 0, _REASON_MAX - 1),
@@ -76,12 +76,12 @@ static const struct record_field worker_fields[] = {
         RECORD_FIELD(TIME, struct state_worker, worker.state_at),
         RECORD_FIELD(TIME, struct state_worker, worker.active_at),
         RECORD_FIELD(NUMBER, struct state_worker, worker.last_life),
-        RECORD_FIELD(TIME, struct state_worker, worker.quiet_at),
-        RECORD_FIELD(TIME, struct state_worker, worker.stop_at),
-        RECORD_FIELD(TIME, struct state_worker, worker.killed_at),
-        RECORD_FIELD(TIME, struct state_worker, worker.beat_at),
-        RECORD_FIELD(NUMBER, struct state_worker, worker.beat_usec),
-        RECORD_FIELD(NUMBER, struct state_worker, worker.concurrency),
+        RECORD_FIELD(TIME, struct state_worker, worker.orders.quiet_at),
+        RECORD_FIELD(TIME, struct state_worker, worker.orders.stop_at),
+        RECORD_FIELD(TIME, struct state_worker, worker.orders.killed_at),
+        RECORD_FIELD(TIME, struct state_worker, worker.heartbeat.changed_at),
+        RECORD_FIELD(NUMBER, struct state_worker, worker.heartbeat.written_usec),
+        RECORD_FIELD(NUMBER, struct state_worker, worker.heartbeat.concurrency),
         RECORD_PART(FLAGS, struct state_worker, worker, worker_flags),
         RECORD_FIELD(STRING, struct state_worker, identity),
 };
@@ -109,7 +109,7 @@ static const struct record fleet_record = RECORD(fleet_fields);
 static const struct record_field dead_fields[] = {
         RECORD_FIELD(STRING, struct state_dead, fleet),
         RECORD_PART(RECORD, struct state_dead, worker, worker_record),
-        RECORD_FIELD(NUMBER, struct state_dead, worker.worker.busy),
+        RECORD_FIELD(NUMBER, struct state_dead, worker.worker.heartbeat.busy),
         RECORD_FIELD(NUMBER, struct state_dead, exit.known),
         RECORD_FIELD(NUMBER, struct state_dead, exit.by_signal),
         RECORD_RANGE(struct state_dead, exit.status, 0, INT32_MAX),
@@ -176,7 +176,7 @@ static void pack_worker(struct record_writer *writer, const struct worker *worke
         struct state_worker saved = {.worker = *worker, .identity = (char *)identity};
 
         /* Of a shortage that is over nothing is left to do. */
-        saved.worker.pressed = relief_presses(worker);
+        saved.worker.orders.pressed = relief_presses(worker);
         record_write(writer, &worker_record, &saved);
 }
 
@@ -268,7 +268,7 @@ static int compare_places(const void *left, const void *right)
 /* No worker is of a later generation than generation. */
 static void check_worker(struct record_reader *reader, const struct worker *worker, uint64_t generation)
 {
-        if (worker->generation > generation || (worker->pid == 0 && worker->state != WORKER_STARTING))
+        if (worker->generation > generation || (worker->process.pid == 0 && worker->state != WORKER_STARTING))
                 reader->wrong = true;
 }
 
@@ -285,7 +285,7 @@ static int unpack_workers(struct record_reader *reader, struct state_fleet *flee
                 if (r < 0)
                         return r;
                 check_worker(reader, &saved->worker, fleet->generation);
-                saved->worker.busy = saved->worker.finishes_job;
+                saved->worker.heartbeat.busy = saved->worker.orders.finishes_job;
         }
         if (reader->wrong)
                 return 0;
@@ -342,7 +342,7 @@ static void pack_dead(struct record_writer *writer, const struct state_dead *dea
 
                 /* It is asked of none that is dead, and would be a word of a version that may not be meant.
                  */
-                saved.worker.worker.pressed = false;
+                saved.worker.worker.orders.pressed = false;
                 record_write(writer, &dead_record, &saved);
         }
 }
@@ -375,7 +375,7 @@ static bool has_templates(const struct world *world)
                 if (fleet_preload_refused(fleet)[0] != '\0' || fleet_has_templates(fleet))
                         return true;
                 for (size_t j = 0; j < fleet->n_workers; j++)
-                        if (fleet->workers[j]->forked)
+                        if (fleet->workers[j]->process.forked)
                                 return true;
         }
         return false;
@@ -554,9 +554,9 @@ static uint64_t version_of(const struct world *world)
                 return STATE_VERSION_CHOSEN;
         for (size_t i = 0; i < world->n_fleets; i++)
                 for (size_t j = 0; j < world->fleets[i]->n_workers; j++)
-                        if (world->fleets[i]->workers[j]->unproven ||
-                            world->fleets[i]->workers[j]->quiet_uncaught ||
-                            world->fleets[i]->workers[j]->finishes_job)
+                        if (world->fleets[i]->workers[j]->process.unproven ||
+                            world->fleets[i]->workers[j]->orders.quiet_uncaught ||
+                            world->fleets[i]->workers[j]->orders.finishes_job)
                                 return STATE_VERSION_PLACES;
         return STATE_VERSION_PROVEN;
 }
@@ -734,7 +734,7 @@ static bool was_pressed(const struct state_fleet *saved)
         bool pressed = saved->places_left > 0;
 
         for (size_t i = 0; i < saved->n_workers; i++)
-                pressed |= saved->workers[i].worker.pressed;
+                pressed |= saved->workers[i].worker.orders.pressed;
         return pressed;
 }
 

@@ -255,7 +255,7 @@ static void end_crew(struct crew *crew)
         templates_forget(crew);
         for (size_t i = 0; world && i < world->n_fleets; i++)
                 for (size_t j = 0; j < world->fleets[i]->n_workers; j++)
-                        process_free(world->fleets[i]->workers[j]->process);
+                        process_free(world->fleets[i]->workers[j]->handle);
         rescues_forget(crew);
         links_end(&crew->links);
         beats_free(crew->local);

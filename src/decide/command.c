@@ -69,7 +69,7 @@ enum command_outcome command_quiet_worker(struct world *world, struct worker *wo
 
         if (worker->state > WORKER_ACTIVE)
                 return COMMAND_LEAVING;
-        worker->quiet_ordered = true;
+        worker->orders.quiet = true;
         world_event(world, EVENT_ORDER, worker->fleet, worker, "%s: quieted by %s", WORKER_ID(worker),
                     orderer_text(world->by, who));
         return COMMAND_DONE;

@@ -47,8 +47,9 @@ enum action_signal action_signal(const struct action *action)
         case ACTION_QUIET:
                 return worker_quiet_is_stop(action->worker) ? ACTION_SIGNAL_STOP : ACTION_SIGNAL_QUIET;
         case ACTION_STOP:
-                return action->worker->unproven || worker_drains_to_exit(action->worker) ? ACTION_SIGNAL_NONE
-                                                                                         : ACTION_SIGNAL_STOP;
+                return action->worker->process.unproven || worker_drains_to_exit(action->worker)
+                               ? ACTION_SIGNAL_NONE
+                               : ACTION_SIGNAL_STOP;
         case ACTION_KILL:
                 return ACTION_SIGNAL_KILL;
         case ACTION_START:
@@ -89,8 +90,8 @@ static void add(struct round *round, struct action action)
 static void act(struct round *round, enum action_kind kind, struct worker *worker, unsigned index,
                 enum reason reason)
 {
-        if (worker && worker->signal_error != 0)
-                worker->waits_for = WAIT_SIGNAL;
+        if (worker && worker->orders.signal_error != 0)
+                worker->verdict.waits_for = WAIT_SIGNAL;
         add(round, (struct action){.kind = kind, .worker = worker, .index = index, .reason = reason});
 }
 
@@ -101,9 +102,9 @@ static enum wait evidence_wait(const struct worker *worker, usec_t now)
 
         if (!fleet->redis_up)
                 return WAIT_REDIS;
-        if (!worker->has_beat)
+        if (!worker->heartbeat.seen)
                 return WAIT_FIRST_BEAT;
-        if (worker->hung)
+        if (worker->heartbeat.hung)
                 return WAIT_HUNG;
         if (worker_fresh(worker, now))
                 return WAIT_NONE;
@@ -116,17 +117,17 @@ static enum reason unwanted_for(const struct worker *worker, usec_t now)
         const struct fleet *fleet = worker->fleet;
         enum rollout_state rollout = fleet->rollout.state;
         /* One that was told to leave for it, and went on by another process, is not kept when it is over. */
-        bool replaced = rollout == ROLLOUT_RUNNING || (rollout == ROLLOUT_DONE && worker->succeeded);
+        bool replaced = rollout == ROLLOUT_RUNNING || (rollout == ROLLOUT_DONE && worker->orders.succeeded);
 
         if (fleet->world->shutting_down)
                 return REASON_SHUTDOWN;
-        if (fleet_order(fleet) != ORDER_RUN || worker->quiet_ordered)
+        if (fleet_order(fleet) != ORDER_RUN || worker->orders.quiet)
                 return REASON_OPERATOR;
-        if (worker->over_limit || relief_presses(worker))
+        if (worker->memory.over_limit || relief_presses(worker))
                 return REASON_MEMORY;
         if (replaced && worker_outdated(worker))
                 return REASON_RESTART;
-        if (worker->over_threshold)
+        if (worker->memory.over_threshold)
                 return REASON_MEMORY;
         if (fleet->settings->max_age > 0 && usec_sub(now, worker->spawned_at) >= fleet->settings->max_age)
                 return REASON_AGE;
@@ -136,8 +137,9 @@ static enum reason unwanted_for(const struct worker *worker, usec_t now)
 /* An operator's order, memory_limit and memory pressure do not wait for others to be ready. */
 static bool is_urgent(const struct worker *worker)
 {
-        return worker->wanted_out == REASON_SHUTDOWN || worker->wanted_out == REASON_OPERATOR ||
-               worker->over_limit || relief_presses(worker);
+        return worker->verdict.wanted_out == REASON_SHUTDOWN ||
+               worker->verdict.wanted_out == REASON_OPERATOR || worker->memory.over_limit ||
+               relief_presses(worker);
 }
 
 static void count_workers(struct round *round)
@@ -145,9 +147,9 @@ static void count_workers(struct round *round)
         for (size_t i = 0; i < round->fleet->n_workers; i++) {
                 struct worker *worker = round->fleet->workers[i];
 
-                worker->wanted_out = REASON_NONE;
-                worker->waits_for = WAIT_NONE;
-                worker->waits_count = 0;
+                worker->verdict.wanted_out = REASON_NONE;
+                worker->verdict.waits_for = WAIT_NONE;
+                worker->verdict.waits_count = 0;
                 if (worker->state == WORKER_GONE)
                         continue;
                 round->live++;
@@ -158,13 +160,13 @@ static void count_workers(struct round *round)
                         continue;
                 }
                 round->starting += worker->state == WORKER_STARTING;
-                round->active += worker->state == WORKER_ACTIVE && !worker->hung;
+                round->active += worker->state == WORKER_ACTIVE && !worker->heartbeat.hung;
                 round->hung += worker_hangs(worker);
                 round->ready += worker_ready(worker, round->now);
-                worker->wanted_out = unwanted_for(worker, round->now);
-                round->keepers += worker->wanted_out == REASON_NONE && !worker_hangs(worker);
+                worker->verdict.wanted_out = unwanted_for(worker, round->now);
+                round->keepers += worker->verdict.wanted_out == REASON_NONE && !worker_hangs(worker);
                 round->starting_outdated +=
-                        worker->state == WORKER_STARTING && worker->wanted_out == REASON_RESTART;
+                        worker->state == WORKER_STARTING && worker->verdict.wanted_out == REASON_RESTART;
         }
 }
 
@@ -197,7 +199,7 @@ static bool is_new(const struct worker *worker)
 {
         /* Not yet beaten; and who was chosen for that is quieted at its first beat, when it has beaten once.
          */
-        return worker->state == WORKER_STARTING || worker->beat_at == worker->active_at;
+        return worker->state == WORKER_STARTING || worker->heartbeat.changed_at == worker->active_at;
 }
 
 /* Who leaves first. Whole order, so that each plan picks the same ones. */
@@ -212,12 +214,12 @@ static int compare_leavers(const void *left, const void *right)
         if (order == 0)
                 order = compare(is_new(b), is_new(a));
         if (order == 0)
-                order = compare(b->over_threshold, a->over_threshold);
+                order = compare(b->memory.over_threshold, a->memory.over_threshold);
         if (order == 0)
                 order = compare(worker_outdated(b), worker_outdated(a));
         /* Only who gives way to fewer jobs is chosen by them. */
-        if (order == 0 && fleet_scales(a->fleet) && a->wanted_out == REASON_NONE)
-                order = compare(a->busy, b->busy);
+        if (order == 0 && fleet_scales(a->fleet) && a->verdict.wanted_out == REASON_NONE)
+                order = compare(a->heartbeat.busy, b->heartbeat.busy);
         if (order == 0)
                 order = compare(a->spawned_at, b->spawned_at);
         return order != 0 ? order : compare(a->index, b->index);
@@ -244,7 +246,7 @@ static size_t gather_leavers(struct round *round, bool wanted_out)
                 struct worker *worker = fleet->workers[i];
 
                 if (worker->state <= WORKER_ACTIVE && !worker_hangs(worker) &&
-                    (worker->wanted_out != REASON_NONE) == wanted_out)
+                    (worker->verdict.wanted_out != REASON_NONE) == wanted_out)
                         plan->scratch[n++] = worker;
         }
         if (n > 1)
@@ -258,7 +260,7 @@ static void choose_surplus(struct round *round)
                 return;
         size_t n = gather_leavers(round, false);
         for (size_t i = 0; i < n && round->keepers > round->target; i++) {
-                round->plan->scratch[i]->wanted_out = REASON_SCALE;
+                round->plan->scratch[i]->verdict.wanted_out = REASON_SCALE;
                 round->keepers--;
         }
 }
@@ -274,16 +276,16 @@ static unsigned allowance(struct round *round, enum reason *ret_reason)
 
                 if (worker->state > WORKER_ACTIVE || worker_hangs(worker))
                         continue;
-                if (worker->wanted_out == REASON_RESTART)
+                if (worker->verdict.wanted_out == REASON_RESTART)
                         allowed = round->surge;
-                else if (worker->wanted_out == REASON_AGE)
+                else if (worker->verdict.wanted_out == REASON_AGE)
                         allowed = 1;
-                else if (worker->wanted_out == REASON_MEMORY && !worker->over_limit &&
+                else if (worker->verdict.wanted_out == REASON_MEMORY && !worker->memory.over_limit &&
                          !relief_presses(worker))
                         allowed = round->now >= round->fleet->churn.next_at;
                 if (allowed > most) {
                         most = allowed;
-                        *ret_reason = worker->wanted_out;
+                        *ret_reason = worker->verdict.wanted_out;
                 }
         }
         return most;
@@ -508,18 +510,18 @@ static enum wait quiet_wait(struct round *round, struct worker *worker)
         unsigned others = round->ready - ready, needed = round->target;
 
         if (worker->state == WORKER_STARTING)
-                return worker->waits_for; /* plan_boot() has told */
+                return worker->verdict.waits_for; /* plan_boot() has told */
         if (wait != WAIT_NONE)
                 return wait;
         /* The others may have died since it was chosen. */
-        if (worker->wanted_out == REASON_MEMORY && !worker->over_limit && relief_presses(worker) &&
-            round->active < 2) {
-                worker->waits_count = 1;
+        if (worker->verdict.wanted_out == REASON_MEMORY && !worker->memory.over_limit &&
+            relief_presses(worker) && round->active < 2) {
+                worker->verdict.waits_count = 1;
                 return WAIT_READY_OTHERS;
         }
         if (is_urgent(worker))
                 return WAIT_NONE;
-        if (worker->wanted_out == REASON_RESTART) {
+        if (worker->verdict.wanted_out == REASON_RESTART) {
                 if (rollout_is_held(round->fleet) || round->fails)
                         return WAIT_RELEASE;
                 const struct template *template = fleet_template(round->fleet);
@@ -531,7 +533,7 @@ static enum wait quiet_wait(struct round *round, struct worker *worker)
         }
         if (others >= needed)
                 return WAIT_NONE;
-        worker->waits_count = needed - others;
+        worker->verdict.waits_count = needed - others;
         return WAIT_READY_OTHERS;
 }
 
@@ -543,15 +545,15 @@ static void plan_quiets(struct round *round)
         for (size_t i = 0; i < n; i++) {
                 struct worker *worker = round->plan->scratch[i];
 
-                worker->waits_for = quiet_wait(round, worker);
-                if (worker->waits_for != WAIT_NONE)
+                worker->verdict.waits_for = quiet_wait(round, worker);
+                if (worker->verdict.waits_for != WAIT_NONE)
                         continue;
                 round->ready -= worker_ready(worker, round->now);
-                round->active -= worker->state == WORKER_ACTIVE && !worker->hung;
-                round->draining_for_restart += worker->wanted_out == REASON_RESTART;
-                act(round, ACTION_QUIET, worker, worker->index, worker->wanted_out);
+                round->active -= worker->state == WORKER_ACTIVE && !worker->heartbeat.hung;
+                round->draining_for_restart += worker->verdict.wanted_out == REASON_RESTART;
+                act(round, ACTION_QUIET, worker, worker->index, worker->verdict.wanted_out);
                 if (worker_is_restless(worker, round->now))
-                        worker->waits_for = WAIT_REST;
+                        worker->verdict.waits_for = WAIT_REST;
         }
 }
 
@@ -562,7 +564,7 @@ static void plan_drain(struct round *round, struct worker *worker, usec_t overdu
         if (round->now >= overdue)
                 act(round, ACTION_STOP, worker, worker->index, worker->reason);
         else
-                worker->waits_for = worker->busy > 0 ? WAIT_JOBS : WAIT_EXIT;
+                worker->verdict.waits_for = worker->heartbeat.busy > 0 ? WAIT_JOBS : WAIT_EXIT;
 }
 
 /* Rule 3, and what bounds it. */
@@ -571,23 +573,23 @@ static void plan_stop(struct round *round, struct worker *worker)
         enum wait wait = evidence_wait(worker, round->now);
         usec_t overdue = worker_cut_off(worker).at;
         /* Without a process that beats there is no beat to wait for. */
-        bool evident = wait == WAIT_NONE || (worker->beat_pid == 0 && wait != WAIT_REDIS);
+        bool evident = wait == WAIT_NONE || (worker->process.beat_pid == 0 && wait != WAIT_REDIS);
 
         wake(round, overdue);
         if (worker_drains_to_exit(worker))
                 plan_drain(round, worker, overdue);
         else if (!evident)
-                worker->waits_for = wait;
+                worker->verdict.waits_for = wait;
         else if (worker_proven_idle(worker) || round->now >= overdue)
                 act(round, ACTION_STOP, worker, worker->index, worker->reason);
-        else if (worker->ambiguous)
-                worker->waits_for = WAIT_AMBIGUOUS;
-        else if (worker->loud_beats >= WORKER_LOUD_BEATS && !worker_contradicted(worker))
+        else if (worker->heartbeat.ambiguous)
+                worker->verdict.waits_for = WAIT_AMBIGUOUS;
+        else if (worker->heartbeat.loud_count >= WORKER_LOUD_BEATS && !worker_contradicted(worker))
                 act(round, ACTION_QUIET, worker, worker->index, worker->reason);
-        else if (worker->busy > 0)
-                worker->waits_for = WAIT_JOBS;
+        else if (worker->heartbeat.busy > 0)
+                worker->verdict.waits_for = WAIT_JOBS;
         else
-                worker->waits_for = worker_proof_wait(worker, &worker->waits_count);
+                worker->verdict.waits_for = worker_proof_wait(worker, &worker->verdict.waits_count);
 }
 
 /* What is left of one that was told to exit, and its process that beat has: a wrapper is told, too, before it
@@ -597,12 +599,12 @@ static void plan_remainder(struct round *round, struct worker *worker, usec_t at
 {
         bool forced = round->now >= fleet_forced_at(round->fleet);
 
-        if (forced && !worker->group_told)
+        if (forced && !worker->orders.group_told)
                 act(round, ACTION_STOP, worker, worker->index, worker->reason);
-        else if (!forced && worker->booted)
-                worker->waits_for = WAIT_SUCCESSOR;
-        else if (round->now >= at && (forced || worker->boot_looked_at >= at))
-                act(round, worker->group_told ? ACTION_KILL : ACTION_STOP, worker, worker->index,
+        else if (!forced && worker->process.booted)
+                worker->verdict.waits_for = WAIT_SUCCESSOR;
+        else if (round->now >= at && (forced || worker->process.boot_looked_at >= at))
+                act(round, worker->orders.group_told ? ACTION_KILL : ACTION_STOP, worker, worker->index,
                     worker->reason);
 }
 
@@ -613,10 +615,10 @@ static void plan_kill(struct round *round, struct worker *worker)
         usec_t at = worker_kill_at(worker);
 
         if (!fleet->redis_up && !fleet->world->shutting_down && !fleet->force) {
-                worker->waits_for = WAIT_REDIS;
+                worker->verdict.waits_for = WAIT_REDIS;
                 return;
         }
-        worker->waits_for = WAIT_EXIT;
+        worker->verdict.waits_for = WAIT_EXIT;
         wake(round, at);
         if (worker_is_remainder(worker))
                 plan_remainder(round, worker, at);
@@ -631,7 +633,7 @@ static bool hang_ends(struct round *round, const struct worker *worker)
 {
         const struct fleet *fleet = round->fleet;
 
-        if (!worker->hung || fleet->settings->hang_action != HANG_KILL ||
+        if (!worker->heartbeat.hung || fleet->settings->hang_action != HANG_KILL ||
             !worker_silent_too_long(worker, round->now))
                 return false;
         if (fleet->heard_at != 0)
@@ -648,22 +650,22 @@ static void plan_boot(struct round *round, struct worker *worker)
 {
         usec_t deadline = worker_boot_deadline(worker);
 
-        if (worker->awaits_go) {
-                worker->waits_for = WAIT_STATE;
+        if (worker->process.awaits_go) {
+                worker->verdict.waits_for = WAIT_STATE;
                 act(round, ACTION_GO, worker, worker->index, REASON_NONE);
                 return;
         }
         if (!round->fleet->redis_up) {
-                worker->waits_for = WAIT_REDIS;
+                worker->verdict.waits_for = WAIT_REDIS;
                 return;
         }
-        worker->waits_for = worker->ambiguous ? WAIT_AMBIGUOUS
-                            : worker->booted  ? WAIT_ELSEWHERE
-                                              : WAIT_FIRST_BEAT;
+        worker->verdict.waits_for = worker->heartbeat.ambiguous ? WAIT_AMBIGUOUS
+                                    : worker->process.booted    ? WAIT_ELSEWHERE
+                                                                : WAIT_FIRST_BEAT;
         wake(round, deadline);
-        if (round->now >= deadline && worker->boot_looked_at >= deadline && !worker->booted &&
-            !worker->ambiguous) {
-                round->fails |= !worker_outdated(worker) && !worker->unproven;
+        if (round->now >= deadline && worker->process.boot_looked_at >= deadline && !worker->process.booted &&
+            !worker->heartbeat.ambiguous) {
+                round->fails |= !worker_outdated(worker) && !worker->process.unproven;
                 act(round, ACTION_STOP, worker, worker->index, REASON_BOOT);
         }
 }
@@ -672,7 +674,7 @@ static void plan_boot(struct round *round, struct worker *worker)
  * could come up later, known to nobody. */
 static bool is_awaited(const struct round *round, const struct worker *worker)
 {
-        return worker->unproven && !round->fleet->world->shutting_down &&
+        return worker->process.unproven && !round->fleet->world->shutting_down &&
                round->now < worker_boot_deadline(worker);
 }
 
@@ -698,8 +700,9 @@ static void plan_each(struct round *round)
                 else if (worker->state == WORKER_ACTIVE) {
                         wake(round, worker_ready_at(worker));
                         enum wait wait = evidence_wait(worker, round->now);
-                        if (wait == WAIT_HUNG || (worker->wanted_out == REASON_NONE && wait == WAIT_STALE))
-                                worker->waits_for = wait;
+                        if (wait == WAIT_HUNG ||
+                            (worker->verdict.wanted_out == REASON_NONE && wait == WAIT_STALE))
+                                worker->verdict.waits_for = wait;
                 }
         }
         if (round->now < forced)

@@ -14,7 +14,7 @@
 
 bool relief_presses(const struct worker *worker)
 {
-        return worker->pressed && relief_holds(worker->fleet->world);
+        return worker->orders.pressed && relief_holds(worker->fleet->world);
 }
 
 /* One more of its fleet takes jobs. */
@@ -25,8 +25,8 @@ static bool has_company(const struct worker *worker)
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 const struct worker *other = fleet->workers[i];
 
-                if (other != worker && other->state == WORKER_ACTIVE && !other->hung && !other->pressed &&
-                    !other->quiet_ordered)
+                if (other != worker && other->state == WORKER_ACTIVE && !other->heartbeat.hung &&
+                    !other->orders.pressed && !other->orders.quiet)
                         return true;
         }
         return false;
@@ -35,8 +35,8 @@ static bool has_company(const struct worker *worker)
 /* It may leave for it: what it runs is known (P5), and its jobs find another worker. */
 static bool may_leave(const struct worker *worker, usec_t now)
 {
-        return worker->state == WORKER_ACTIVE && !worker->pressed && !worker->quiet_ordered &&
-               !worker->hung && worker->has_beat && worker_fresh(worker, now) &&
+        return worker->state == WORKER_ACTIVE && !worker->orders.pressed && !worker->orders.quiet &&
+               !worker->heartbeat.hung && worker->heartbeat.seen && worker_fresh(worker, now) &&
                fleet_order(worker->fleet) == ORDER_RUN && has_company(worker);
 }
 
@@ -84,7 +84,7 @@ static void end(struct world *world)
                 fleet->places_left = 0;
                 for (size_t j = 0; j < fleet->n_workers; j++)
                         if (fleet->workers[j]->state <= WORKER_ACTIVE)
-                                fleet->workers[j]->pressed = false;
+                                fleet->workers[j]->orders.pressed = false;
         }
 }
 
@@ -102,7 +102,7 @@ static void press_one(struct world *world, usec_t now)
 
         if (!worker)
                 return;
-        worker->pressed = true;
+        worker->orders.pressed = true;
         pressure_acted(&world->pressure, now);
 }
 

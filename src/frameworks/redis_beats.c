@@ -393,7 +393,7 @@ static void ask_candidates(struct redis_beats *beats)
 static struct redis_slot *find_owner(struct redis_beats *beats, pid_t pid, unsigned *budget)
 {
         for (size_t i = 0; i < beats->n_slots; i++)
-                if (beats->slots[i]->base.worker && beats->slots[i]->base.worker->pid == pid)
+                if (beats->slots[i]->base.worker && beats->slots[i]->base.worker->process.pid == pid)
                         return beats->slots[i];
         /* Most of what lingers in Redis is of processes long dead. */
         if (kill(pid, 0) < 0 && errno == ESRCH)
@@ -598,7 +598,7 @@ static void slot_decide(struct redis_slot *slot)
                 .spawned_at = worker->spawned_at,
                 .since = MAX(worker->spawned_at, slot->forgotten_at),
                 /* The process that it is of has no other one. */
-                .except = slot->identity ? worker->beat_pid : 0,
+                .except = slot->identity ? worker->process.beat_pid : 0,
                 .stale_usec = worker_outlived_usec(worker),
                 .doubt_at = worker->fleet->world->doubt.since,
         };
@@ -712,7 +712,7 @@ static bool one_may_beat(struct redis_beats *beats, usec_t now)
                         continue;
                 budget--;
                 if (slot->identity || usec_sub(now, worker->spawned_at) >= UNSEEN_BOOT_USEC ||
-                    ops->has_booted(worker->pid, worker, beats->base.userdata) != 0)
+                    ops->has_booted(worker->process.pid, worker, beats->base.userdata) != 0)
                         return true;
         }
         return budget == 0;

@@ -119,10 +119,10 @@ static struct threads count_threads(const struct fleet *fleet)
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 const struct worker *worker = fleet->workers[i];
 
-                if (!worker->has_beat || worker->hung || worker->state == WORKER_GONE)
+                if (!worker->heartbeat.seen || worker->heartbeat.hung || worker->state == WORKER_GONE)
                         continue;
-                threads.busy += worker->busy;
-                threads.all += worker->state == WORKER_ACTIVE ? worker->concurrency : 0;
+                threads.busy += worker->heartbeat.busy;
+                threads.all += worker->state == WORKER_ACTIVE ? worker->heartbeat.concurrency : 0;
         }
         return threads;
 }
@@ -139,14 +139,14 @@ static void count_workers(struct fleet *fleet, struct scaling_reading *reading)
 
                 reading->draining +=
                         leaves ? worker->reason == REASON_SCALE
-                               : worker->state != WORKER_GONE && worker->wanted_out == REASON_SCALE;
-                if (worker->state != WORKER_ACTIVE || worker->hung)
+                               : worker->state != WORKER_GONE && worker->verdict.wanted_out == REASON_SCALE;
+                if (worker->state != WORKER_ACTIVE || worker->heartbeat.hung)
                         continue;
                 reading->active++;
-                if (worker->concurrency == 0 || worker->spawned_at < newest)
+                if (worker->heartbeat.concurrency == 0 || worker->spawned_at < newest)
                         continue;
                 newest = worker->spawned_at;
-                autoscale->concurrency = worker->concurrency;
+                autoscale->concurrency = worker->heartbeat.concurrency;
                 usec_t boot = usec_sub(worker->active_at, worker->spawned_at);
                 /* Of one whose first beat was another's, or was seen by no sqmgr, that is no boot. */
                 if (boot <= fleet->settings->boot_timeout)

@@ -65,15 +65,15 @@ struct fleet_counts fleet_count(const struct fleet *fleet, usec_t now)
                         continue;
                 counts.live++;
                 counts.starting += worker->state == WORKER_STARTING;
-                counts.active += worker->state == WORKER_ACTIVE && !worker->hung;
+                counts.active += worker->state == WORKER_ACTIVE && !worker->heartbeat.hung;
                 counts.hung += worker_hangs(worker);
                 counts.quiet += worker->state == WORKER_QUIET;
                 counts.stopping += worker->state == WORKER_STOPPING;
                 counts.ready += worker_ready(worker, now);
                 counts.outdated +=
                         worker->state <= WORKER_ACTIVE && worker_outdated(worker) && !worker_hangs(worker);
-                counts.busy += worker->busy;
-                counts.memory_bytes += worker->memory_bytes;
+                counts.busy += worker->heartbeat.busy;
+                counts.memory_bytes += worker->memory.bytes;
         }
         return counts;
 }

@@ -21,9 +21,9 @@ struct cut_off worker_cut_off(const struct worker *worker)
         struct cut_off cut = {.at = USEC_INFINITY};
 
         if (drain > 0 && worker->state == WORKER_QUIET)
-                cut = (struct cut_off){usec_add(worker->quiet_at, drain), drain, CUT_DRAIN_TIMEOUT};
+                cut = (struct cut_off){usec_add(worker->orders.quiet_at, drain), drain, CUT_DRAIN_TIMEOUT};
         else if (settings->stop_bounded && worker->state == WORKER_QUIET)
-                cut = (struct cut_off){usec_add(worker->quiet_at, settings->stop_timeout),
+                cut = (struct cut_off){usec_add(worker->orders.quiet_at, settings->stop_timeout),
                                        settings->stop_timeout, CUT_STOP_TIMEOUT};
         if (forced == 0)
                 return (struct cut_off){0};
@@ -42,15 +42,15 @@ usec_t worker_boot_deadline(const struct worker *worker)
 
 usec_t worker_told_at(const struct worker *worker)
 {
-        return worker->fleet->settings->stop_bounded && worker->quiet_at != 0 ? worker->quiet_at
-                                                                              : worker->stop_at;
+        return worker->fleet->settings->stop_bounded && worker->orders.quiet_at != 0 ? worker->orders.quiet_at
+                                                                                     : worker->orders.stop_at;
 }
 
 usec_t worker_kill_at(const struct worker *worker)
 {
         const struct fleet *fleet = worker->fleet;
         const struct world *world = fleet->world;
-        usec_t from = MAX(MAX(worker_told_at(worker), worker->killed_at), world->doubt.since);
+        usec_t from = MAX(MAX(worker_told_at(worker), worker->orders.killed_at), world->doubt.since);
 
         if (!world->shutting_down && !fleet->force)
                 from = MAX(from, fleet->redis_at);

@@ -20,9 +20,9 @@
 
 const char *worker_reason_text(const struct worker *worker)
 {
-        enum reason reason = worker->reason != REASON_NONE ? worker->reason : worker->wanted_out;
+        enum reason reason = worker->reason != REASON_NONE ? worker->reason : worker->verdict.wanted_out;
 
-        return reason == REASON_MEMORY && worker->pressed && !worker->over_limit
+        return reason == REASON_MEMORY && worker->orders.pressed && !worker->memory.over_limit
                        ? "memory is short, and it held the most"
                        : reason_text(reason);
 }
@@ -77,7 +77,7 @@ static const char *oldest_text(const struct worker *worker, usec_t now, char tex
                 return text;
         /* When it began is told in whole seconds. */
         format_duration(oldest - oldest % USEC_PER_SEC, span, sizeof(span));
-        if (worker->busy == 1)
+        if (worker->heartbeat.busy == 1)
                 snprintf(text, OLDEST_MAX, ", begun %s ago", span);
         else
                 snprintf(text, OLDEST_MAX, ", oldest %s", span);
@@ -91,12 +91,13 @@ static const char *jobs_text(const struct worker *worker, usec_t now, char *text
 
         oldest_text(worker, now, oldest);
         if (cut.word == CUT_ORDER)
-                snprintf(text, size, "waits for %u running job%s to finish%s", worker->busy,
-                         worker->busy == 1 ? "" : "s", oldest);
+                snprintf(text, size, "waits for %u running job%s to finish%s", worker->heartbeat.busy,
+                         worker->heartbeat.busy == 1 ? "" : "s", oldest);
         else
-                snprintf(text, size, "waits for %u running job%s%s, cut off in %s (%s %s)", worker->busy,
-                         worker->busy == 1 ? "" : "s", oldest, left_text(cut.at, now, left),
-                         cut_word_name(cut.word), format_duration(cut.allowed, allowed, sizeof(allowed)));
+                snprintf(text, size, "waits for %u running job%s%s, cut off in %s (%s %s)",
+                         worker->heartbeat.busy, worker->heartbeat.busy == 1 ? "" : "s", oldest,
+                         left_text(cut.at, now, left), cut_word_name(cut.word),
+                         format_duration(cut.allowed, allowed, sizeof(allowed)));
         return text;
 }
 
@@ -106,7 +107,7 @@ static const char *first_beat_text(const struct worker *worker, usec_t now, char
         const char *what = fleet_settings_write_beats(worker->fleet->settings)
                                    ? "waits for its first heartbeat"
                                    : "waits until its command runs";
-        const char *fault = beat_fault_text(worker->beat_fault), *but = fault[0] != '\0' ? ", but " : "";
+        const char *fault = beat_fault_text(worker->heartbeat.fault), *but = fault[0] != '\0' ? ", but " : "";
         char left[FORMAT_MAX], timeout[FORMAT_MAX];
 
         if (worker->state != WORKER_STARTING || at <= now)
@@ -136,7 +137,7 @@ static const char *drain_text(const struct worker *worker, const struct cut_off 
                               size_t size)
 {
         const struct fleet_settings *settings = worker->fleet->settings;
-        usec_t from = settings->stop_bounded ? worker->quiet_at : cut->at;
+        usec_t from = settings->stop_bounded ? worker->orders.quiet_at : cut->at;
         usec_t at = MAX(cut->at, usec_add(from, settings->stop_timeout));
         char left[FORMAT_MAX];
 
@@ -156,7 +157,7 @@ static const char *exit_text(const struct worker *worker, usec_t now, char *text
                 return drain_text(worker, &cut, now, text, size);
         if (worker->state == WORKER_STOPPING && !worker_is_remainder(worker) && at > now)
                 snprintf(text, size, "waits for it to exit, killed %sin %s (stop_timeout %s)",
-                         worker->killed_at != 0 ? "again " : "", left_text(at, now, left), timeout);
+                         worker->orders.killed_at != 0 ? "again " : "", left_text(at, now, left), timeout);
         else
                 snprintf(text, size, "waits for it to exit");
         return text;
@@ -176,10 +177,10 @@ static const char *const fixed_waits[] = {
 const char *worker_waits_for(const struct worker *worker, usec_t now, char *text, size_t size)
 {
         char span[32], beats[BEATS_MAX];
-        unsigned count = worker->waits_count;
+        unsigned count = worker->verdict.waits_count;
 
         text[0] = '\0';
-        switch (worker->waits_for) {
+        switch (worker->verdict.waits_for) {
         case WAIT_NONE:
         case WAIT_PLACES:
         case WAIT_MEMORY:
@@ -195,7 +196,7 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
         case WAIT_RELEASE:
         case WAIT_TEMPLATE:
         case WAIT_STATE:
-                snprintf(text, size, "%s", fixed_waits[worker->waits_for]);
+                snprintf(text, size, "%s", fixed_waits[worker->verdict.waits_for]);
                 break;
         case WAIT_FIRST_BEAT:
                 return first_beat_text(worker, now, text, size);
@@ -211,25 +212,26 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
                 break;
         case WAIT_THREADS:
                 beats_text(worker, count, beats);
-                snprintf(text, size, "exits when %u job thread%s ended, or after %s", worker->threads,
-                         worker->threads == 1 ? " has" : "s have", beats);
+                snprintf(text, size, "exits when %u job thread%s ended, or after %s",
+                         worker->evidence.threads, worker->evidence.threads == 1 ? " has" : "s have", beats);
                 break;
         case WAIT_EXIT:
                 return exit_text(worker, now, text, size);
         case WAIT_STALE:
-                format_duration(usec_sub(now, worker->beat_at), span, sizeof(span));
+                format_duration(usec_sub(now, worker->heartbeat.changed_at), span, sizeof(span));
                 snprintf(text, size, "has had no heartbeat for %s%s%s: it is kept, and nothing is done to it",
-                         span, worker->beat_fault != BEAT_FAULT_NONE ? ", " : "",
-                         beat_fault_text(worker->beat_fault));
+                         span, worker->heartbeat.fault != BEAT_FAULT_NONE ? ", " : "",
+                         beat_fault_text(worker->heartbeat.fault));
                 break;
         case WAIT_HUNG:
-                format_duration(usec_sub(now, worker->beat_at), span, sizeof(span));
+                format_duration(usec_sub(now, worker->heartbeat.changed_at), span, sizeof(span));
                 snprintf(text, size, "hangs: no heartbeat for %s, it is kept but does not count", span);
                 break;
         case WAIT_SIGNAL:
                 snprintf(text, size, "cannot be signalled: %s",
-                         worker->signal_error == ENOTSUP ? "it does not catch the quiet signal"
-                                                         : strerrordesc_np(worker->signal_error));
+                         worker->orders.signal_error == ENOTSUP
+                                 ? "it does not catch the quiet signal"
+                                 : strerrordesc_np(worker->orders.signal_error));
                 break;
         case WAIT_AMBIGUOUS:
                 snprintf(text, size,
@@ -238,7 +240,7 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
                 break;
         case WAIT_SUCCESSOR:
                 snprintf(text, size,
-                         worker->booted
+                         worker->process.booted
                                  ? "waits for the first heartbeat of another process of its, which has booted"
                                  : "waits to learn what is left of it");
                 break;
@@ -250,8 +252,8 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
 static usec_t drain_since(const struct worker *worker)
 {
         if (worker_hangs(worker))
-                return worker->beat_at;
-        return worker->quiet_at != 0 ? worker->quiet_at : worker->state_at;
+                return worker->heartbeat.changed_at;
+        return worker->orders.quiet_at != 0 ? worker->orders.quiet_at : worker->state_at;
 }
 
 /* It takes a place, and no new jobs. */
@@ -292,8 +294,8 @@ static void places_text(const struct fleet *fleet, usec_t now, char *text, size_
                 draining += holds_place(fleet->workers[i]);
         format_duration(usec_sub(now, drain_since(longest)), span, sizeof(span));
         if (fleet->settings->traits->tells_busy)
-                snprintf(jobs, sizeof(jobs), ", %u running job%s%s", longest->busy,
-                         longest->busy == 1 ? "" : "s", oldest_text(longest, now, oldest));
+                snprintf(jobs, sizeof(jobs), ", %u running job%s%s", longest->heartbeat.busy,
+                         longest->heartbeat.busy == 1 ? "" : "s", oldest_text(longest, now, oldest));
         snprintf(text, size,
                  "waits for one of its processes to end: %u of %u (max_processes) %s draining%s, %s (pid "
                  "%d%s) for %s",

@@ -73,8 +73,8 @@ void fleet_reap(struct fleet *fleet, void (*release)(struct process *process))
                         fleet->workers[kept++] = worker;
                         continue;
                 }
-                if (worker->process && release)
-                        release(worker->process);
+                if (worker->handle && release)
+                        release(worker->handle);
                 free(worker);
         }
         fleet->n_workers = kept;

@@ -23,18 +23,20 @@ bool worker_fresh(const struct worker *worker, usec_t now)
 {
         const struct fleet *fleet = worker->fleet;
 
-        return worker->has_beat && !worker->hung && fleet->redis_up && worker->beat_at >= fleet->redis_at &&
-               worker->beat_at > fleet->world->doubt.since &&
-               usec_sub(now, worker->beat_at) <= worker_stale_usec(worker);
+        return worker->heartbeat.seen && !worker->heartbeat.hung && fleet->redis_up &&
+               worker->heartbeat.changed_at >= fleet->redis_at &&
+               worker->heartbeat.changed_at > fleet->world->doubt.since &&
+               usec_sub(now, worker->heartbeat.changed_at) <= worker_stale_usec(worker);
 }
 
 usec_t worker_silent_usec(const struct worker *worker, usec_t now)
 {
         const struct fleet *fleet = worker->fleet;
 
-        if (!fleet->redis_up || !worker->has_beat)
+        if (!fleet->redis_up || !worker->heartbeat.seen)
                 return 0;
-        return usec_sub(now, MAX(worker->beat_at, MAX(fleet->redis_at, fleet->world->doubt.since)));
+        return usec_sub(now,
+                        MAX(worker->heartbeat.changed_at, MAX(fleet->redis_at, fleet->world->doubt.since)));
 }
 
 bool worker_silent_too_long(const struct worker *worker, usec_t now)

@@ -16,44 +16,49 @@
 
 bool worker_is_restless(const struct worker *worker, usec_t now)
 {
-        return worker->restless_at != 0 && usec_sub(now, worker->restless_seen_at) < REST_TRIES_USEC;
+        return worker->evidence.restless_at != 0 &&
+               usec_sub(now, worker->evidence.restless_seen_at) < REST_TRIES_USEC;
 }
 
 bool worker_awaits_rest(const struct worker *worker, usec_t now)
 {
         return worker->fleet->settings->traits->quiet_at_rest &&
-               (!worker_is_restless(worker, now) || usec_sub(now, worker->restless_at) < REST_WAIT_USEC);
+               (!worker_is_restless(worker, now) ||
+                usec_sub(now, worker->evidence.restless_at) < REST_WAIT_USEC);
 }
 
 /* It is empty, or its framework has none that could be waited for. */
 static bool worker_work_list_clear(const struct worker *worker)
 {
-        return worker->work_list_empty || !worker->fleet->settings->traits->has_work_list;
+        return worker->jobs.list_empty || !worker->fleet->settings->traits->has_work_list;
 }
 
 bool worker_contradicted(const struct worker *worker)
 {
-        bool says_idle = worker->idle_beats >= IDLE_BEATS_PROVEN;
-        bool says_loud = worker->loud_beats >= WORKER_LOUD_BEATS;
+        bool says_idle = worker->heartbeat.idle_count >= IDLE_BEATS_PROVEN;
+        bool says_loud = worker->heartbeat.loud_count >= WORKER_LOUD_BEATS;
 
-        if (worker->state != WORKER_QUIET || !worker->title_known ||
+        if (worker->state != WORKER_QUIET || !worker->evidence.title_known ||
             !worker->fleet->settings->traits->has_title)
                 return false;
-        return worker->title_quiet ? says_loud || (says_idle && worker->title_busy > 0) : says_idle;
+        return worker->evidence.title_quiet ? says_loud || (says_idle && worker->evidence.title_busy > 0)
+                                            : says_idle;
 }
 
 enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_beats)
 {
         *ret_beats = 0;
-        if (worker->finishes_job)
+        if (worker->orders.finishes_job)
                 return WAIT_JOBS;
         /* The process that ran its jobs has exited. What lives on is a wrapper around it, or runs jobs of its
          * own. */
-        if (worker->beat_pid == 0)
-                return worker->boot_looked_at == 0 || worker->booted ? WAIT_SUCCESSOR : WAIT_NONE;
-        if (worker->idle_beats < IDLE_BEATS_PROVEN || !worker_work_list_clear(worker)) {
-                *ret_beats =
-                        worker->idle_beats < IDLE_BEATS_PROVEN ? IDLE_BEATS_PROVEN - worker->idle_beats : 1;
+        if (worker->process.beat_pid == 0)
+                return worker->process.boot_looked_at == 0 || worker->process.booted ? WAIT_SUCCESSOR
+                                                                                     : WAIT_NONE;
+        if (worker->heartbeat.idle_count < IDLE_BEATS_PROVEN || !worker_work_list_clear(worker)) {
+                *ret_beats = worker->heartbeat.idle_count < IDLE_BEATS_PROVEN
+                                     ? IDLE_BEATS_PROVEN - worker->heartbeat.idle_count
+                                     : 1;
                 return WAIT_BEATS;
         }
         /* A title that was read before the last beat is as old as the one before it. */
@@ -61,10 +66,10 @@ enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_beats)
                 *ret_beats = 1;
                 return WAIT_BEATS;
         }
-        if (worker->idle_beats >= IDLE_BEATS_OVERRULE || !worker->threads_witness ||
-            (worker->threads_known && worker->threads == 0))
+        if (worker->heartbeat.idle_count >= IDLE_BEATS_OVERRULE || !worker->evidence.threads_witness ||
+            (worker->evidence.threads_known && worker->evidence.threads == 0))
                 return WAIT_NONE;
-        *ret_beats = IDLE_BEATS_OVERRULE - worker->idle_beats;
+        *ret_beats = IDLE_BEATS_OVERRULE - worker->heartbeat.idle_count;
         return WAIT_THREADS;
 }
 
@@ -79,9 +84,9 @@ usec_t worker_oldest_job_usec(const struct worker *worker, usec_t now)
 {
         bool leaves = worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING;
 
-        if (!leaves || worker->oldest_job_at == 0 || worker->busy < worker->jobs_read)
+        if (!leaves || worker->jobs.oldest_at == 0 || worker->heartbeat.busy < worker->jobs.count)
                 return 0;
-        return usec_sub(now, worker->oldest_job_at);
+        return usec_sub(now, worker->jobs.oldest_at);
 }
 
 usec_t fleet_oldest_job_usec(const struct fleet *fleet, usec_t now)
@@ -91,11 +96,11 @@ usec_t fleet_oldest_job_usec(const struct fleet *fleet, usec_t now)
 
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 const struct worker *worker = fleet->workers[i];
-                bool known = worker->state == WORKER_ACTIVE && worker->oldest_job_at != 0 &&
-                             worker->busy >= worker->jobs_read &&
-                             usec_sub(now, worker->jobs_read_at) <= fresh;
+                bool known = worker->state == WORKER_ACTIVE && worker->jobs.oldest_at != 0 &&
+                             worker->heartbeat.busy >= worker->jobs.count &&
+                             usec_sub(now, worker->jobs.read_at) <= fresh;
                 usec_t age =
-                        known ? usec_sub(now, worker->oldest_job_at) : worker_oldest_job_usec(worker, now);
+                        known ? usec_sub(now, worker->jobs.oldest_at) : worker_oldest_job_usec(worker, now);
 
                 oldest = MAX(oldest, age);
         }

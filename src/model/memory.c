@@ -11,13 +11,13 @@
 /* Its memory has been read since it took jobs: before that it shows how far it has booted. */
 static bool is_known(const struct worker *worker)
 {
-        return worker->state == WORKER_ACTIVE && worker->memory_bytes > 0 &&
-               worker->memory_at > worker->active_at;
+        return worker->state == WORKER_ACTIVE && worker->memory.bytes > 0 &&
+               worker->memory.read_at > worker->active_at;
 }
 
 uint64_t memory_taken_bytes(const struct worker *worker)
 {
-        return worker->own_bytes > 0 ? worker->own_bytes : worker->memory_bytes;
+        return worker->memory.own_bytes > 0 ? worker->memory.own_bytes : worker->memory.bytes;
 }
 
 /* The median by counting: for each candidate, how many are smaller. A fleet is small and this runs only when
@@ -62,11 +62,11 @@ static bool is_growing(const struct worker *worker, usec_t now)
 
         if (worker->state >= WORKER_STOPPING)
                 return false;
-        if (worker->beat_pid != 0)
+        if (worker->process.beat_pid != 0)
                 grown_at = usec_add(worker->active_at, MAX(YOUNG_USEC, settings->ready_after));
         else if (!worker->fleet->redis_up)
                 return true;
-        return (worker->memory_at > 0 ? worker->memory_at : now) <= grown_at;
+        return (worker->memory.read_at > 0 ? worker->memory.read_at : now) <= grown_at;
 }
 
 /* The same of templates that load. */

@@ -19,46 +19,47 @@ static bool seeks_others(const struct worker *worker, usec_t now)
         usec_t span = MAX(OTHERS_LOOK_USEC, 4 * worker->fleet->world->settings->check_interval);
 
         return now >= worker_ready_at(worker) &&
-               (worker->others_at == 0 || usec_sub(now, worker->others_at) < span);
+               (worker->evidence.others_at == 0 || usec_sub(now, worker->evidence.others_at) < span);
 }
 
 unsigned worker_looks(const struct worker *worker, bool fast, usec_t now)
 {
         const struct fleet *fleet = worker->fleet;
         const struct traits *traits = fleet->settings->traits;
-        bool idle = worker->has_beat && worker->busy == 0 && !worker_drains_to_exit(worker);
+        bool idle = worker->heartbeat.seen && worker->heartbeat.busy == 0 && !worker_drains_to_exit(worker);
         unsigned looks = 0;
 
         if (worker_is_remainder(worker) && !fast)
                 looks |= LOOK_BEAT | LOOK_BOOT;
         switch (worker->state) {
         case WORKER_STARTING:
-                if (!fast || !worker->booted)
+                if (!fast || !worker->process.booted)
                         looks |= LOOK_BEAT | (traits->title_shutdown_usec ? LOOK_ARGUMENTS : 0);
-                if (!fast && (worker->unproven || (fleet->redis_up && now >= worker_boot_deadline(worker))))
+                if (!fast &&
+                    (worker->process.unproven || (fleet->redis_up && now >= worker_boot_deadline(worker))))
                         looks |= LOOK_BOOT;
                 break;
         case WORKER_ACTIVE:
                 if (fast)
                         return worker_is_restless(worker, now) ? LOOK_BEAT : 0;
                 looks |= LOOK_BEAT | (seeks_others(worker, now) ? LOOK_OTHERS : 0);
-                if (traits->has_job_threads && !worker->threads_witness &&
+                if (traits->has_job_threads && !worker->evidence.threads_witness &&
                     usec_sub(now, worker->active_at) < THREADS_LOOK_USEC)
                         looks |= LOOK_THREADS;
                 break;
         case WORKER_QUIET:
                 /* What a title says of a signal comes when its process wakes up. */
-                if (fast && (!idle || (traits->title_completes && worker->loud_beats > 0)))
+                if (fast && (!idle || (traits->title_completes && worker->heartbeat.loud_count > 0)))
                         return 0;
-                looks |= LOOK_BEAT | (traits->has_title && worker->has_beat ? LOOK_TITLE : 0);
+                looks |= LOOK_BEAT | (traits->has_title && worker->heartbeat.seen ? LOOK_TITLE : 0);
                 if (idle && traits->has_work_list)
                         looks |= LOOK_WORK_LIST;
-                if (idle && worker->threads_witness)
+                if (idle && worker->evidence.threads_witness)
                         looks |= LOOK_THREADS;
                 break;
         case WORKER_STOPPING:
                 /* Told before it was known, it may be one that was not. */
-                if (!fast && worker->group_told)
+                if (!fast && worker->orders.group_told)
                         looks |= LOOK_BEAT;
                 break;
         case WORKER_GONE:
@@ -67,7 +68,7 @@ unsigned worker_looks(const struct worker *worker, bool fast, usec_t now)
         }
         if (!fast) {
                 looks |= LOOK_MEMORY;
-                if (worker->has_beat && !worker_fresh(worker, now))
+                if (worker->heartbeat.seen && !worker_fresh(worker, now))
                         looks |= LOOK_TITLE;
         }
         return looks;

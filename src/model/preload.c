@@ -163,6 +163,6 @@ uint64_t fleet_template_bytes(const struct fleet *fleet)
         for (size_t i = 0; i < TEMPLATES_MAX; i++)
                 most = MAX(most, fleet->templates[i].memory_bytes);
         for (size_t i = 0; i < fleet->n_workers && most == 0; i++)
-                most = MAX(most, fleet->workers[i]->memory_bytes);
+                most = MAX(most, fleet->workers[i]->memory.bytes);
         return most;
 }

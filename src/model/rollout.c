@@ -135,9 +135,9 @@ static void stuck_text(const struct fleet *fleet, unsigned live, char *text, siz
                 if (worker->state != WORKER_STARTING)
                         continue;
                 snprintf(text, size, ": %s %s", WORKER_ID(worker),
-                         worker->ambiguous
+                         worker->heartbeat.ambiguous
                                  ? "cannot be told from another that beats under its host name and pid"
-                         : worker->booted ? "beats elsewhere: check redis_url, namespace, host name"
+                         : worker->process.booted ? "beats elsewhere: check redis_url, namespace, host name"
                          : fleet_settings_write_beats(fleet->settings) ? "has not beaten"
                                                                        : "does not run its command yet");
                 return;
@@ -157,7 +157,7 @@ static unsigned quiet_the_hung(struct fleet *fleet)
 
                 if (!worker_hangs(worker) || !worker_outdated(worker))
                         continue;
-                worker->quiet_ordered = true;
+                worker->orders.quiet = true;
                 n++;
         }
         return n;

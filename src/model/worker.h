@@ -87,96 +87,128 @@ enum breach { BREACH_NONE, BREACH_THRESHOLD, BREACH_LIMIT };
 struct fleet;
 struct process; /* the shell's: a worker's descriptors and event sources */
 
+/* The processes of a worker. A pid and a start time (field 22 of /proc/PID/stat) together name one for good.
+ */
+struct worker_process {
+        pid_t pid; /* the process started */
+        uint64_t start;
+        pid_t beat_pid; /* the process that sends heartbeats: the same, or a descendant; 0: not known */
+        uint64_t beat_start;
+        bool forked;    /* from a template: part of its memory is shared */
+        bool awaits_go; /* forked, and does nothing before it is allowed to continue */
+        bool unproven; /* found, and not seen to boot or to send a heartbeat: may be no worker, gets no signal
+                        */
+        bool booted;   /* title or threads show that it, or what else it started, has booted, though no
+                        * heartbeat is to be found */
+        usec_t boot_looked_at; /* when that was last looked for; 0: never */
+        usec_t shutdown_usec;  /* its own time to exit, as its arguments showed it; 0: they did not */
+};
+
+/* What the heartbeats of a worker have shown. */
+struct worker_heartbeat {
+        bool seen;
+        uint64_t written_usec; /* of the last heartbeat, by the worker's own clock */
+        usec_t changed_at;     /* when a heartbeat was last seen to change */
+        usec_t after;          /* the last fresh heartbeat was written after this; 0: there was none */
+        usec_t read_at;        /* when the heartbeat was last read, changed or not */
+        enum beat_fault fault; /* of the status file, as last read */
+        bool stale_told;
+        bool hung; /* no heartbeat for hang_after: until the next one the worker does not count as active */
+        unsigned busy;
+        unsigned concurrency;
+        unsigned idle_count; /* distinct heartbeats in a row: quiet, 0 busy */
+        unsigned loud_count; /* distinct heartbeats in a row that do not say quiet, since the worker was asked
+                                to be */
+        bool ambiguous;   /* heartbeats may be its own or those of another process: nothing is done because of
+                             them */
+        int quiet_signal; /* as the last heartbeat named them; 0: the framework's */
+        int stop_signal;
+};
+
+/* The jobs of a worker, as its work list showed them when it was last read. */
+struct worker_jobs {
+        bool list_empty; /* at the last heartbeat for which it was read */
+        unsigned count;
+        usec_t read_at;
+        usec_t oldest_at; /* when the oldest of them began; 0: not known */
+        struct job_classes classes;
+};
+
+/* What /proc shows beside the heartbeats. */
+struct worker_evidence {
+        bool threads_known;
+        bool threads_witness; /* job threads were seen while it was active: their absence proves something */
+        unsigned threads;
+        bool title_known; /* the title, when last read, showed the next two */
+        bool title_quiet;
+        unsigned title_busy;
+        usec_t others_at;   /* when another process that sends heartbeats was first searched for; 0: never */
+        bool several_told;  /* there is one */
+        usec_t restless_at; /* it was to be quieted, and could be taking a job: since then, 0: it never was */
+        usec_t restless_seen_at; /* and was last seen so */
+};
+
+struct worker_memory {
+        uint64_t bytes;        /* 0: not known */
+        usec_t read_at;        /* 0: never */
+        uint64_t own_bytes;    /* what a forked worker does not share; 0: not known */
+        unsigned over_samples; /* in a row over memory_threshold */
+        bool over_threshold;   /* three in a row were: remains set */
+        bool over_limit;
+        uint64_t mark_bytes; /* held at mark_at: growth since then is reported */
+        usec_t mark_at; /* when it last ran nothing, else its first heartbeat, or its adoption; 0: not known
+                         */
+        enum breach breach; /* the highest limit that it was seen to exceed */
+        usec_t breach_at;   /* a heartbeat after this, which shows what ran then, is waited for; 0: none is */
+        struct trend trend; /* while it is active */
+        struct trend_fit fit; /* of that */
+};
+
+/* What the worker was asked to do, by whom, and whether it did. */
+struct worker_orders {
+        bool quiet;        /* by the operator, for this worker */
+        bool pressed;      /* leaves, or has left, because of memory pressure (pressure_action) */
+        usec_t quiet_at;   /* became quiet; 0: never */
+        usec_t stop_at;    /* asked to exit; 0: it was not */
+        bool group_told;   /* so were all processes that it started, not only the one that sent heartbeats */
+        bool heeds_stop;   /* a heartbeat since then said quiet */
+        bool finishes_job; /* that process ended, and what is left runs the job that it had begun: the exit of
+                            * what is left proves that the job has ended */
+        bool succeeded; /* that process ended, and another one of its command accepted jobs: more may follow
+                         */
+        bool quiet_uncaught; /* it does not catch the quiet signal: it is stopped instead */
+        int signal_error;    /* errno of the last signal that was refused; 0: none was */
+        usec_t killed_at;
+};
+
+/* The verdict of the planner, renewed with each plan: for people, never for decisions. */
+struct worker_verdict {
+        enum reason wanted_out;
+        enum wait waits_for;
+        unsigned waits_count;
+};
+
 struct worker {
         struct fleet *fleet;
         unsigned index; /* see WORKER_ID */
         uint64_t generation;
-
-        pid_t pid;          /* the process started; pid and start time name it for good */
-        uint64_t pid_start; /* field 22 of /proc/PID/stat */
-        pid_t beat_pid;     /* the process that beats: the same, or a descendant; 0: not known */
-        uint64_t beat_pid_start;
-        bool forked;    /* from a template: what it holds is shared in part */
-        bool awaits_go; /* and it does nothing before it is told to go on */
 
         enum worker_state state;
         enum reason reason;      /* why it leaves, or is to leave; REASON_NONE while it stays */
         enum reason started_for; /* why it was started; REASON_NONE: a place was empty */
         usec_t spawned_at;
         usec_t state_at;
-        usec_t active_at; /* its first beat; 0: has not beaten */
-        usec_t last_life; /* its beating process ended after so long, and none has beaten since; 0: no such */
-        usec_t quiet_at;  /* it became quiet; 0: it never was */
-        usec_t stop_at;   /* it was told to exit; 0: it was not */
-        bool group_told;  /* so was all that it started, and not the process that beat alone */
-        bool heeds_stop;  /* and has said since that it is quiet */
-        bool finishes_job; /* that one ended, and what is left runs the job that it had begun: its exit is the
-                            * proof that it does no longer */
-        bool succeeded;    /* that one ended, and another one of its took jobs: its command may start more */
-        usec_t others_at;  /* what beats beside it was first looked for; 0: never */
-        bool several_told; /* something does */
+        usec_t active_at; /* its first heartbeat; 0: there was none */
+        usec_t last_life; /* the process that sent heartbeats ended after so long, and none has sent one
+                             since; 0: no such */
 
-        bool has_beat;
-        uint64_t beat_usec;         /* the last beat seen, by its own clock */
-        usec_t beat_at;             /* when a beat was last seen to change */
-        usec_t beat_after;          /* the last fresh beat was written after this; 0: there was none */
-        usec_t read_at;             /* when its heartbeat was last read, changed or not */
-        enum beat_fault beat_fault; /* of what was last read of it */
-        bool stale_told;
-        bool hung; /* no beat for hang_after: until the next one it does not count as active */
-        unsigned busy;
-        unsigned concurrency;
-        unsigned idle_beats; /* distinct beats in a row: quiet, 0 busy */
-        unsigned loud_beats; /* distinct beats in a row since it was told to be quiet, or to exit, that say it
-                                is not quiet */
-        bool work_list_empty; /* at the last beat for which it was read */
-        unsigned jobs_read;   /* how many jobs were in its work list when that was last read */
-        usec_t jobs_read_at;
-        usec_t oldest_job_at;           /* the oldest of them began; 0: not told */
-        struct job_classes job_classes; /* theirs */
+        struct worker_process process;
+        struct worker_heartbeat heartbeat;
+        struct worker_jobs jobs;
+        struct worker_evidence evidence;
+        struct worker_memory memory;
+        struct worker_orders orders;
+        struct worker_verdict verdict;
 
-        bool threads_known;
-        bool threads_witness; /* job threads were seen while it was active: the witness counts */
-        unsigned threads;
-        bool unproven;         /* found, and not seen to boot or beat: it may be none, and gets no signal */
-        bool booted;           /* title or threads show that it, or what else it started, has booted, though
-                                * no beat is to be found */
-        usec_t boot_looked_at; /* when that was last looked for; 0: never */
-        usec_t shutdown_usec;  /* its own time to exit, as its arguments showed it; 0: they did not */
-        bool title_known;      /* the last look at the title told these */
-        bool title_quiet;
-        unsigned title_busy;
-        bool ambiguous; /* beats that may be its own, and may be another's: nothing is done on their account
-                         */
-
-        uint64_t memory_bytes; /* 0: not known */
-        usec_t memory_at;      /* when it was read; 0: never */
-        uint64_t own_bytes;    /* what it does not share, of one that was forked; 0: not known */
-        unsigned over_samples; /* in a row over memory_threshold */
-        bool over_threshold;   /* three in a row were: sticks */
-        bool over_limit;
-        uint64_t mark_bytes; /* what it held at mark_at: its growth since is told */
-        usec_t mark_at;     /* when it last ran nothing, else its first beat, or its adoption; 0: not known */
-        enum breach breach; /* the highest limit that it was seen to go over */
-        usec_t breach_at;   /* a beat from after this, which tells what ran then, is waited for; 0: none is */
-
-        struct trend trend;   /* of what it holds while it takes jobs: 216 bytes */
-        struct trend_fit fit; /* by that */
-
-        bool quiet_ordered; /* by the operator, for this worker */
-        bool pressed;       /* it leaves, or has left, since memory is short (pressure_action) */
-        int quiet_signal;   /* as its last beat named them; 0: the framework's */
-        int stop_signal;
-        bool quiet_uncaught; /* it does not catch the quiet signal: it is stopped in its place */
-        int signal_error;    /* errno of the last signal that was refused; 0: none was */
-        usec_t restless_at; /* it was to be quieted, and could be taking a job: since then, 0: it never was */
-        usec_t restless_seen_at; /* and was last seen so */
-        usec_t killed_at;
-
-        /* The planner's verdict, renewed with each plan: for people, never for decisions. */
-        enum reason wanted_out;
-        enum wait waits_for;
-        unsigned waits_count;
-
-        struct process *process; /* what the shell holds of it, and defines; NULL: nothing, or not yet */
+        struct process *handle; /* what the shell holds of it, and defines; NULL: nothing, or not yet */
 };

@@ -7,7 +7,7 @@
 /* The process that beats, where that is known, else the one that was started. */
 static inline pid_t worker_pid(const struct worker *worker)
 {
-        return worker->beat_pid != 0 ? worker->beat_pid : worker->pid;
+        return worker->process.beat_pid != 0 ? worker->process.beat_pid : worker->process.pid;
 }
 
 static inline bool worker_outdated(const struct worker *worker)
@@ -18,20 +18,21 @@ static inline bool worker_outdated(const struct worker *worker)
 /* It has beaten, where that is more than that it runs. */
 static inline bool worker_beats(const struct worker *worker)
 {
-        return worker->has_beat && fleet_settings_write_beats(worker->fleet->settings);
+        return worker->heartbeat.seen && fleet_settings_write_beats(worker->fleet->settings);
 }
 
 /* Told to leave, it lives on though the process that beat has ended, or none ever did: what is left of it may
  * be a wrapper, or run jobs. */
 static inline bool worker_is_remainder(const struct worker *worker)
 {
-        return (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING) && worker->beat_pid == 0;
+        return (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING) &&
+               worker->process.beat_pid == 0;
 }
 
 /* To quiet it is to stop it: it gets its stop signal once. */
 static inline bool worker_quiet_is_stop(const struct worker *worker)
 {
-        return worker->fleet->settings->traits->quiet_is_stop || worker->quiet_uncaught;
+        return worker->fleet->settings->traits->quiet_is_stop || worker->orders.quiet_uncaught;
 }
 
 /* It was told to exit, by being quieted where quiet is stop: that it does is no crash. */
@@ -45,11 +46,12 @@ static inline bool worker_is_told_to_exit(const struct worker *worker)
  * wrapper around it. */
 static inline bool worker_drains_to_exit(const struct worker *worker)
 {
-        return worker->state == WORKER_QUIET && worker_is_told_to_exit(worker) && worker->beat_pid != 0;
+        return worker->state == WORKER_QUIET && worker_is_told_to_exit(worker) &&
+               worker->process.beat_pid != 0;
 }
 
 /* In the state active, but it hangs: it takes a place and is none of those that do the work. */
 static inline bool worker_hangs(const struct worker *worker)
 {
-        return worker->state == WORKER_ACTIVE && worker->hung;
+        return worker->state == WORKER_ACTIVE && worker->heartbeat.hung;
 }

@@ -17,21 +17,22 @@
 
 bool culprits_take(struct worker *worker)
 {
-        usec_t since = worker->breach_at;
+        usec_t since = worker->memory.breach_at;
 
         /* What ran then may stand in no earlier work list. */
-        if (since == 0 || worker->beat_after < since)
+        if (since == 0 || worker->heartbeat.after < since)
                 return false;
-        worker->breach_at = 0;
+        worker->memory.breach_at = 0;
         /* And nobody knows what one of much later has to do with it. */
-        return usec_sub(worker->beat_at, since) <= worker_stale_usec(worker);
+        return usec_sub(worker->heartbeat.changed_at, since) <= worker_stale_usec(worker);
 }
 
 bool culprits_oom_killed(const struct world *world, const struct worker *worker,
                          const struct exit_status *exit, usec_t now)
 {
-        bool unasked = exit->known ? exit->by_signal && exit->status == SIGKILL && worker->killed_at == 0
-                                   : !worker_is_told_to_exit(worker);
+        bool unasked = exit->known
+                               ? exit->by_signal && exit->status == SIGKILL && worker->orders.killed_at == 0
+                               : !worker_is_told_to_exit(worker);
 
         return unasked && world->oom_at != 0 && usec_sub(now, world->oom_at) <= OOM_USEC;
 }
@@ -58,16 +59,16 @@ void culprits_observe(struct fleet *fleet, const struct worker *worker, enum cul
                 .cause = cause,
                 .index = worker->index,
                 .pid = worker_pid(worker),
-                .memory_bytes = worker->memory_bytes,
+                .memory_bytes = worker->memory.bytes,
         };
         char text[CULPRITS_TEXT_MAX];
 
         /* The list has expired, or tells of them what is not understood. */
-        if (jobs->n_jobs == 0 && worker->busy > 0)
+        if (jobs->n_jobs == 0 && worker->heartbeat.busy > 0)
                 return;
-        if (worker->mark_at != 0 && worker->memory_bytes > worker->mark_bytes) {
-                culprits.growth_bytes = worker->memory_bytes - worker->mark_bytes;
-                culprits.growth_usec = usec_sub(at, worker->mark_at);
+        if (worker->memory.mark_at != 0 && worker->memory.bytes > worker->memory.mark_bytes) {
+                culprits.growth_bytes = worker->memory.bytes - worker->memory.mark_bytes;
+                culprits.growth_usec = usec_sub(at, worker->memory.mark_at);
         }
         if (!job_classes_count(jobs, &culprits.classes))
                 return;

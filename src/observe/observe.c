@@ -33,8 +33,8 @@ struct worker *observe_started(struct fleet *fleet, unsigned index, enum reason 
         const struct worker model = {
                 .index = index,
                 .generation = fleet->generation,
-                .pid = pid,
-                .pid_start = pid_start,
+                .process.pid = pid,
+                .process.start = pid_start,
                 .state = WORKER_STARTING,
                 .started_for = started_for,
                 .spawned_at = now,
@@ -57,7 +57,7 @@ struct worker *observe_started_as(struct fleet *fleet, const struct worker *mode
 
         char name[WORKER_EVENT_NAME_MAX];
         world_event(fleet->world, EVENT_STARTED, fleet, worker, "%s %s%s%s", worker_event_name(worker, name),
-                    model->forked ? "was forked" : "started",
+                    model->process.forked ? "was forked" : "started",
                     started_for != REASON_NONE ? ", to replace one that leaves: " : "",
                     started_for != REASON_NONE ? reason_name(started_for) : "");
         return worker;
@@ -66,26 +66,26 @@ struct worker *observe_started_as(struct fleet *fleet, const struct worker *mode
 struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, uint64_t pid_start,
                                uint64_t beat_pid_start, usec_t now)
 {
-        bool main_lives = pid_start == known->pid_start;
-        bool beat_lives = known->beat_pid != 0 && beat_pid_start == known->beat_pid_start;
+        bool main_lives = pid_start == known->process.start;
+        bool beat_lives = known->process.beat_pid != 0 && beat_pid_start == known->process.beat_start;
         struct worker *worker = fleet_add_worker(fleet, known);
 
         if (!worker)
                 return NULL;
-        worker->pressed &= fleet->world->settings->pressure_limit > 0;
+        worker->orders.pressed &= fleet->world->settings->pressure_limit > 0;
         if (!main_lives && !beat_lives)
                 observe_exit(worker, &(struct exit_status){.known = false}, now);
         else if (!main_lives)
                 observe_promoted(worker, now);
-        else if (known->beat_pid != 0 && !beat_lives)
+        else if (known->process.beat_pid != 0 && !beat_lives)
                 observe_beat_process(worker, 0, 0, now);
         /* It lives: so it was told to go on before its sqmgr ended, or has seen that by now. */
-        worker->awaits_go = false;
+        worker->process.awaits_go = false;
         /* What ran then has been told. */
         if (known->reason == REASON_MEMORY)
-                worker->breach = BREACH_LIMIT;
-        else if (known->over_threshold)
-                worker->breach = BREACH_THRESHOLD;
+                worker->memory.breach = BREACH_LIMIT;
+        else if (known->memory.over_threshold)
+                worker->memory.breach = BREACH_THRESHOLD;
         return worker;
 }
 
@@ -139,13 +139,13 @@ static void worker_observe_silent(struct worker *worker, usec_t now)
 /* The process that beat is gone: of what is left nothing is known. */
 static void worker_forget_beat(struct worker *worker)
 {
-        worker->has_beat = worker->hung = false;
-        worker->busy = 0;
-        worker->booted = false;
-        worker->boot_looked_at = 0;
-        worker->loud_beats = 0;
-        worker->group_told = false;
-        worker->others_at = 0;
+        worker->heartbeat.seen = worker->heartbeat.hung = false;
+        worker->heartbeat.busy = 0;
+        worker->process.booted = false;
+        worker->process.boot_looked_at = 0;
+        worker->heartbeat.loud_count = 0;
+        worker->orders.group_told = false;
+        worker->evidence.others_at = 0;
 }
 
 void observe_beat_process(struct worker *worker, pid_t pid, uint64_t pid_start, usec_t now)
@@ -154,19 +154,20 @@ void observe_beat_process(struct worker *worker, pid_t pid, uint64_t pid_start, 
                 worker_observe_silent(worker, now);
         if (pid == 0)
                 worker_forget_beat(worker);
-        if (worker->beat_pid != pid || worker->beat_pid_start != pid_start) {
+        if (worker->process.beat_pid != pid || worker->process.beat_start != pid_start) {
                 /* What another process said proves nothing of this one. */
-                worker->idle_beats = 0;
-                worker->oldest_job_at = 0;
-                worker->jobs_read = 0;
-                worker->threads_known = worker->threads_witness = worker->title_known = false;
-                worker->heeds_stop = false;
-                worker->loud_beats = 0;
-                worker->mark_at = 0;
+                worker->heartbeat.idle_count = 0;
+                worker->jobs.oldest_at = 0;
+                worker->jobs.count = 0;
+                worker->evidence.threads_known = worker->evidence.threads_witness =
+                        worker->evidence.title_known = false;
+                worker->orders.heeds_stop = false;
+                worker->heartbeat.loud_count = 0;
+                worker->memory.mark_at = 0;
         }
-        worker->finishes_job &= pid == 0;
-        worker->beat_pid = pid;
-        worker->beat_pid_start = pid_start;
+        worker->orders.finishes_job &= pid == 0;
+        worker->process.beat_pid = pid;
+        worker->process.beat_start = pid_start;
 }
 
 /* It was told to leave, and one of its processes beats that was not: that takes jobs, and is a worker like
@@ -175,12 +176,13 @@ void observe_beat_process(struct worker *worker, pid_t pid, uint64_t pid_start, 
 static void worker_observe_successor(struct worker *worker, const struct heartbeat *beat, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
-        bool told = worker->state == WORKER_STOPPING && worker->group_told;
+        bool told = worker->state == WORKER_STOPPING && worker->orders.group_told;
         char name[WORKER_EVENT_NAME_MAX];
 
-        worker->loud_beats = beat->quiet ? 0 : worker->loud_beats + 1;
-        worker->heeds_stop |= told && beat->quiet;
-        bool shown = worker->loud_beats >= WORKER_LOUD_BEATS && !worker->heeds_stop && worker_beats(worker);
+        worker->heartbeat.loud_count = beat->quiet ? 0 : worker->heartbeat.loud_count + 1;
+        worker->orders.heeds_stop |= told && beat->quiet;
+        bool shown = worker->heartbeat.loud_count >= WORKER_LOUD_BEATS && !worker->orders.heeds_stop &&
+                     worker_beats(worker);
         if (worker->state > WORKER_STOPPING || (told && (!shown || now >= fleet_forced_at(fleet))))
                 return;
         world_event(
@@ -188,11 +190,11 @@ static void worker_observe_successor(struct worker *worker, const struct heartbe
                 "%s takes jobs though its worker was told to leave (%s): its command runs several, or starts "
                 "another when one has ended; it leaves in its turn",
                 worker_event_name(worker, name), reason_name(worker->reason));
-        worker->succeeded = true;
-        worker->pressed &= beat->quiet;
-        worker->group_told = false;
-        worker->loud_beats = 0;
-        worker->stop_at = worker->killed_at = 0;
+        worker->orders.succeeded = true;
+        worker->orders.pressed &= beat->quiet;
+        worker->orders.group_told = false;
+        worker->heartbeat.loud_count = 0;
+        worker->orders.stop_at = worker->orders.killed_at = 0;
         worker->active_at = now;
         /* It is another that hung. */
         enum reason reason = worker->reason == REASON_HUNG ? REASON_OPERATOR : worker->reason;
@@ -200,7 +202,7 @@ static void worker_observe_successor(struct worker *worker, const struct heartbe
                 worker_set_state(worker, WORKER_QUIET, reason, now);
         else
                 worker_set_state(worker, WORKER_ACTIVE, REASON_NONE, now);
-        worker->quiet_at = beat->quiet ? now : 0;
+        worker->orders.quiet_at = beat->quiet ? now : 0;
 }
 
 static void worker_observe_first_beat(struct worker *worker, const struct heartbeat *beat, usec_t now)
@@ -208,23 +210,23 @@ static void worker_observe_first_beat(struct worker *worker, const struct heartb
         struct fleet *fleet = worker->fleet;
         char name[WORKER_EVENT_NAME_MAX];
 
-        worker->has_beat = true;
+        worker->heartbeat.seen = true;
         worker->last_life = 0;
-        worker->booted = false;
-        worker->unproven = false;
-        worker->ambiguous = false;
-        worker->beat_usec = beat->beat_usec;
-        worker->beat_at = now;
-        worker->busy = beat->busy;
-        worker->idle_beats = beat->quiet && beat->busy == 0;
-        observe_memory_mark(worker, beat->rss_bytes ?: worker->memory_bytes, now);
+        worker->process.booted = false;
+        worker->process.unproven = false;
+        worker->heartbeat.ambiguous = false;
+        worker->heartbeat.written_usec = beat->beat_usec;
+        worker->heartbeat.changed_at = now;
+        worker->heartbeat.busy = beat->busy;
+        worker->heartbeat.idle_count = beat->quiet && beat->busy == 0;
+        observe_memory_mark(worker, beat->rss_bytes ?: worker->memory.bytes, now);
         if (worker->state != WORKER_STARTING) {
                 worker_observe_successor(worker, beat, now);
                 return;
         }
         worker->active_at = now;
         if (beat->quiet) {
-                worker->quiet_at = now;
+                worker->orders.quiet_at = now;
                 worker_set_state(worker, WORKER_QUIET, REASON_EXTERNAL, now);
                 world_event(fleet->world, EVENT_QUIET, fleet, worker, "%s was quieted by someone else",
                             worker_event_name(worker, name));
@@ -242,27 +244,27 @@ static void worker_observe_fresh_beat(struct worker *worker, const struct heartb
         struct fleet *fleet = worker->fleet;
         char name[WORKER_EVENT_NAME_MAX];
 
-        worker->beat_at = now;
-        worker->busy = beat->busy;
-        worker->idle_beats = beat->quiet && beat->busy == 0 ? worker->idle_beats + 1 : 0;
+        worker->heartbeat.changed_at = now;
+        worker->heartbeat.busy = beat->busy;
+        worker->heartbeat.idle_count = beat->quiet && beat->busy == 0 ? worker->heartbeat.idle_count + 1 : 0;
         /* A sample may be of a job that began since the beat: what the beat says of its own moment is better.
          */
         if (beat->busy == 0)
-                observe_memory_mark(worker, beat->rss_bytes ?: worker->memory_bytes, now);
-        if (worker->stale_told || worker->hung) {
+                observe_memory_mark(worker, beat->rss_bytes ?: worker->memory.bytes, now);
+        if (worker->heartbeat.stale_told || worker->heartbeat.hung) {
                 world_event(fleet->world, EVENT_BEATS_AGAIN, fleet, worker, "%s beats again%s",
                             worker_event_name(worker, name),
                             worker_hangs(worker) ? ", and counts as active" : "");
-                worker->stale_told = worker->hung = false;
+                worker->heartbeat.stale_told = worker->heartbeat.hung = false;
         }
         if (worker->state == WORKER_ACTIVE && beat->quiet) {
-                worker->quiet_at = now;
+                worker->orders.quiet_at = now;
                 worker_set_state(worker, WORKER_QUIET, REASON_EXTERNAL, now);
                 world_event(fleet->world, EVENT_QUIET, fleet, worker, "%s was quieted by someone else",
                             worker_event_name(worker, name));
         } else if (worker->state == WORKER_QUIET) {
-                worker->loud_beats = beat->quiet ? 0 : worker->loud_beats + 1;
-        } else if (worker->state == WORKER_STOPPING && worker->group_told) {
+                worker->heartbeat.loud_count = beat->quiet ? 0 : worker->heartbeat.loud_count + 1;
+        } else if (worker->state == WORKER_STOPPING && worker->orders.group_told) {
                 worker_observe_successor(worker, beat, now);
         }
 }
@@ -272,35 +274,36 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *beat, usec
         const struct fleet *fleet = worker->fleet;
         /* What was read before a doubt, or over another connection, may be older than it looks: the first
          * reading after it is only the mark from which change is judged. */
-        bool mark = worker->read_at <= fleet->world->doubt.since || worker->read_at < fleet->redis_at;
-        usec_t read_before = worker->read_at;
+        bool mark = worker->heartbeat.read_at <= fleet->world->doubt.since ||
+                    worker->heartbeat.read_at < fleet->redis_at;
+        usec_t read_before = worker->heartbeat.read_at;
 
         /* One that says when its process was started is of no other that has the same pid. */
-        if (beat->start != 0 &&
-            beat->start != (worker->beat_pid != 0 ? worker->beat_pid_start : worker->pid_start))
+        if (beat->start != 0 && beat->start != (worker->process.beat_pid != 0 ? worker->process.beat_start
+                                                                              : worker->process.start))
                 return;
-        worker->read_at = now;
+        worker->heartbeat.read_at = now;
         if (beat->concurrency > 0)
-                worker->concurrency = beat->concurrency;
-        worker->quiet_signal = beat->quiet_signal;
-        worker->stop_signal = beat->stop_signal;
+                worker->heartbeat.concurrency = beat->concurrency;
+        worker->heartbeat.quiet_signal = beat->quiet_signal;
+        worker->heartbeat.stop_signal = beat->stop_signal;
         /* A list read at an earlier beat says nothing of this one. */
-        if (beat->work_list_known || beat->beat_usec != worker->beat_usec)
-                worker->work_list_empty = beat->work_list_known && beat->work_list_empty;
+        if (beat->work_list_known || beat->beat_usec != worker->heartbeat.written_usec)
+                worker->jobs.list_empty = beat->work_list_known && beat->work_list_empty;
 
-        if (!worker->has_beat) {
+        if (!worker->heartbeat.seen) {
                 worker_observe_first_beat(worker, beat, now);
                 return;
         }
-        if (beat->beat_usec == worker->beat_usec)
+        if (beat->beat_usec == worker->heartbeat.written_usec)
                 return;
-        bool older = beat->beat_usec < worker->beat_usec;
-        worker->beat_usec = beat->beat_usec;
+        bool older = beat->beat_usec < worker->heartbeat.written_usec;
+        worker->heartbeat.written_usec = beat->beat_usec;
         if (older || beat->busy > 0 || !beat->quiet)
-                worker->idle_beats = 0;
+                worker->heartbeat.idle_count = 0;
         if (mark || older)
                 return;
-        worker->beat_after = read_before;
+        worker->heartbeat.after = read_before;
         worker_observe_fresh_beat(worker, beat, now);
 }
 
@@ -308,19 +311,20 @@ void observe_booted(struct worker *worker, bool booted, usec_t now)
 {
         char name[WORKER_EVENT_NAME_MAX];
 
-        worker->boot_looked_at = now;
+        worker->process.boot_looked_at = now;
         /* That alone is no news: there is time for its first beat. */
-        if (booted && worker->unproven) {
-                worker->unproven = false;
+        if (booted && worker->process.unproven) {
+                worker->process.unproven = false;
                 return;
         }
-        if (booted && !worker->booted && !worker->ambiguous && worker->state == WORKER_STARTING)
+        if (booted && !worker->process.booted && !worker->heartbeat.ambiguous &&
+            worker->state == WORKER_STARTING)
                 world_event(worker->fleet->world, EVENT_ELSEWHERE, worker->fleet, worker,
                             "%s has booted but its beat is not to be found: check redis_url, namespace, host "
                             "name",
                             worker_event_name(worker, name));
         /* Of one that is to come up it stays true: a later look may have failed. */
-        worker->booted = booted || (worker->booted && worker->state == WORKER_STARTING);
+        worker->process.booted = booted || (worker->process.booted && worker->state == WORKER_STARTING);
 }
 
 void observe_shutdown_time(struct worker *worker, usec_t shutdown)
@@ -332,7 +336,7 @@ void observe_shutdown_time(struct worker *worker, usec_t shutdown)
         if (shutdown == 0)
                 return;
         usec_t needed = shutdown + SETTINGS_STOP_MARGIN_USEC;
-        worker->shutdown_usec = shutdown;
+        worker->process.shutdown_usec = shutdown;
         /* Titles say anything: it is told again where it is twice as long, or what was told is heeded. */
         bool heeded = fleet->shutdown_told + SETTINGS_STOP_MARGIN_USEC <= settings->stop_timeout;
         if (needed <= settings->stop_timeout || (!heeded && shutdown < 2 * fleet->shutdown_told))
@@ -351,9 +355,9 @@ void observe_shutdown_time(struct worker *worker, usec_t shutdown)
 static bool worker_observe_signal(struct worker *worker, const char *what, int error)
 {
         char name[WORKER_EVENT_NAME_MAX];
-        bool told = worker->signal_error == error;
+        bool told = worker->orders.signal_error == error;
 
-        worker->signal_error = error;
+        worker->orders.signal_error = error;
         if (error == 0)
                 return true;
         /* A process that is gone is told of by its exit. */
@@ -371,7 +375,7 @@ static void worker_observe_uncaught(struct worker *worker)
         struct fleet *fleet = worker->fleet;
         char name[WORKER_EVENT_NAME_MAX];
 
-        worker->quiet_uncaught = true;
+        worker->orders.quiet_uncaught = true;
         if (fleet->uncaught_told)
                 return;
         fleet->uncaught_told = true;
@@ -388,8 +392,9 @@ void observe_quieted(struct worker *worker, enum reason reason, int error, usec_
         char name[WORKER_EVENT_NAME_MAX], running[32] = "";
 
         if (error == EAGAIN) {
-                worker->restless_at = worker_is_restless(worker, now) ? worker->restless_at : now;
-                worker->restless_seen_at = now;
+                worker->evidence.restless_at =
+                        worker_is_restless(worker, now) ? worker->evidence.restless_at : now;
+                worker->evidence.restless_seen_at = now;
                 return;
         }
         if (error == ENOTSUP && fleet->settings->traits->uncaught_is_stop) {
@@ -398,16 +403,16 @@ void observe_quieted(struct worker *worker, enum reason reason, int error, usec_
         }
         if (!worker_observe_signal(worker, "quiet", error))
                 return;
-        worker->loud_beats = 0;
+        worker->heartbeat.loud_count = 0;
         if (worker->state != WORKER_ACTIVE)
                 return;
-        worker->quiet_at = now;
-        worker->idle_beats = 0;
+        worker->orders.quiet_at = now;
+        worker->heartbeat.idle_count = 0;
         worker_set_state(worker, WORKER_QUIET, reason, now);
         if (reason == REASON_RESTART)
                 rollout_observe_progress(fleet, now);
         if (fleet->settings->traits->tells_busy)
-                snprintf(running, sizeof(running), ", %u running", worker->busy);
+                snprintf(running, sizeof(running), ", %u running", worker->heartbeat.busy);
         world_event(fleet->world, EVENT_QUIET, fleet, worker, "%s %s: %s%s", worker_event_name(worker, name),
                     worker_is_told_to_exit(worker) ? "is told to exit" : "takes no more jobs",
                     reason_name(reason), running);
@@ -420,7 +425,7 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
 
         if (!worker_observe_signal(worker, "stop", error))
                 return;
-        if (worker->unproven) {
+        if (worker->process.unproven) {
                 world_event(
                         fleet->world, reason == REASON_BOOT ? EVENT_BOOT_TIMEOUT : EVENT_GONE, fleet, worker,
                         "%s was found, and neither booted nor beat: it is left alone, as it may be no worker",
@@ -430,9 +435,9 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
         }
         observe_cut_off(worker, reason, now);
         bool never_beat = worker->state == WORKER_STARTING, was_told = worker_is_told_to_exit(worker);
-        worker->stop_at = now;
-        worker->group_told = worker->beat_pid == 0;
-        worker->hung = false;
+        worker->orders.stop_at = now;
+        worker->orders.group_told = worker->process.beat_pid == 0;
+        worker->heartbeat.hung = false;
         worker_set_state(worker, WORKER_STOPPING, reason, now);
         if (reason != REASON_BOOT) {
                 world_event(fleet->world, EVENT_STOPPING, fleet, worker,
@@ -444,7 +449,8 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
         snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s did not %s within boot_timeout%s%s",
                  worker_event_name(worker, name),
                  fleet_settings_write_beats(fleet->settings) ? "beat" : "run its command",
-                 worker->beat_fault != BEAT_FAULT_NONE ? ": " : "", beat_fault_text(worker->beat_fault));
+                 worker->heartbeat.fault != BEAT_FAULT_NONE ? ": " : "",
+                 beat_fault_text(worker->heartbeat.fault));
         fleet->lines_token = 0;
         world_event(fleet->world, EVENT_BOOT_TIMEOUT, fleet, worker, "%s, it is ended", fleet->crash_last);
         /* boot_timeout counts time with Redis up alone: that it was away earlier is no excuse. */
@@ -457,7 +463,7 @@ void observe_killed(struct worker *worker, int error, usec_t now)
 
         if (!worker_observe_signal(worker, "kill", error))
                 return;
-        worker->killed_at = now;
+        worker->orders.killed_at = now;
         format_duration(usec_sub(now, worker_told_at(worker)), span, sizeof(span));
         world_event(worker->fleet->world, EVENT_KILLED, worker->fleet, worker,
                     "%s did not exit within %s (stop_timeout) and is killed", worker_event_name(worker, name),
@@ -466,8 +472,8 @@ void observe_killed(struct worker *worker, int error, usec_t now)
 
 void observe_promoted(struct worker *worker, usec_t now _unused_)
 {
-        worker->pid = worker->beat_pid;
-        worker->pid_start = worker->beat_pid_start;
+        worker->process.pid = worker->process.beat_pid;
+        worker->process.start = worker->process.beat_start;
 }
 
 void observe_inherited(struct worker *worker, pid_t pid, uint64_t pid_start)
@@ -478,8 +484,8 @@ void observe_inherited(struct worker *worker, pid_t pid, uint64_t pid_start)
                     "%s went to the background, process %d takes its place: let the command stay in the "
                     "foreground",
                     worker_event_name(worker, name), (int)pid);
-        worker->pid = pid;
-        worker->pid_start = pid_start;
+        worker->process.pid = pid;
+        worker->process.start = pid_start;
 }
 
 /* It ended although nobody told it to. */
@@ -542,17 +548,17 @@ void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t 
         char how[1100], name[WORKER_EVENT_NAME_MAX];
 
         exit_status_text(exit, how, sizeof(how));
-        if (worker->awaits_go && worker->state == WORKER_STARTING)
+        if (worker->process.awaits_go && worker->state == WORKER_STARTING)
                 worker_observe_unborn(worker, exit, how, now);
-        else if (worker_is_told_to_exit(worker) || worker->finishes_job) {
+        else if (worker_is_told_to_exit(worker) || worker->orders.finishes_job) {
                 world_event(fleet->world, EVENT_GONE, fleet, worker, "%s %s, %s: %s",
                             worker_event_name(worker, name), how,
-                            worker->finishes_job ? "left with a job" : "as told",
+                            worker->orders.finishes_job ? "left with a job" : "as told",
                             reason_name(worker->reason));
                 rollout_observe_progress(fleet, now);
         } else
                 worker_observe_crash(worker, exit, how, now);
-        if (worker->pressed && worker->reason == REASON_MEMORY && fleet->world->pressure.high)
+        if (worker->orders.pressed && worker->reason == REASON_MEMORY && fleet->world->pressure.high)
                 fleet->places_left++;
         fleet->totals.ends[worker->reason]++;
         worker_set_state(worker, WORKER_GONE, worker->reason, now);
@@ -572,13 +578,13 @@ void observe_left_behind(struct worker *worker, const struct exit_status *exit, 
         /* What runs a job is no worker that is to come up. */
         if (worker->state == WORKER_ACTIVE || (worker->state == WORKER_STARTING && finishes_job)) {
                 worker_observe_crash(worker, exit, how, now);
-                worker->quiet_at = now;
+                worker->orders.quiet_at = now;
                 worker_set_state(worker, WORKER_QUIET, REASON_CRASH, now);
         }
         observe_beat_process(worker, 0, 0, now);
-        worker->busy = worker->finishes_job = finishes_job;
-        worker->pid = pid;
-        worker->pid_start = pid_start;
+        worker->heartbeat.busy = worker->orders.finishes_job = finishes_job;
+        worker->process.pid = pid;
+        worker->process.start = pid_start;
 }
 
 void observe_last_lines(struct fleet *fleet, uint64_t token, const char *lines)

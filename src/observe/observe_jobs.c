@@ -12,11 +12,11 @@
 
 void observe_jobs(struct worker *worker, const struct job_list *jobs, usec_t oldest, usec_t now)
 {
-        worker->jobs_read = (unsigned)jobs->n_jobs;
-        worker->jobs_read_at = now;
-        worker->oldest_job_at = oldest > 0 ? MAX(usec_sub(now, oldest), (usec_t)1) : 0;
-        worker->job_classes = (struct job_classes){0};
-        (void)job_classes_count(jobs, &worker->job_classes);
+        worker->jobs.count = (unsigned)jobs->n_jobs;
+        worker->jobs.read_at = now;
+        worker->jobs.oldest_at = oldest > 0 ? MAX(usec_sub(now, oldest), (usec_t)1) : 0;
+        worker->jobs.classes = (struct job_classes){0};
+        (void)job_classes_count(jobs, &worker->jobs.classes);
 }
 
 void observe_long_job(struct worker *worker, const struct job *job, usec_t runs, bool dumped)
@@ -39,22 +39,24 @@ void observe_cut_off(const struct worker *worker, enum reason reason, usec_t now
         struct cut_off cut = worker_cut_off(worker);
         char text[JOB_CLASSES_TEXT_MAX], span[FORMAT_MAX], why[FORMAT_MAX + 32] = "as ordered";
         /* One that takes jobs may run others by now. */
-        bool known = worker->state == WORKER_QUIET && worker->job_classes.n > 0 &&
-                     worker->jobs_read_at >= worker->quiet_at && worker->busy <= worker->jobs_read;
+        bool known = worker->state == WORKER_QUIET && worker->jobs.classes.n > 0 &&
+                     worker->jobs.read_at >= worker->orders.quiet_at &&
+                     worker->heartbeat.busy <= worker->jobs.count;
 
         /* One that hangs, or has not beaten, is told of as that. */
-        if (worker->busy == 0 || now < cut.at || reason == REASON_HUNG || reason == REASON_BOOT)
+        if (worker->heartbeat.busy == 0 || now < cut.at || reason == REASON_HUNG || reason == REASON_BOOT)
                 return;
-        fleet->totals.jobs_cut_off[cut.word] += worker->busy;
+        fleet->totals.jobs_cut_off[cut.word] += worker->heartbeat.busy;
         if (cut.word != CUT_ORDER)
                 snprintf(why, sizeof(why), "after %s (%s)", format_duration(cut.allowed, span, sizeof(span)),
                          cut_word_name(cut.word));
-        job_classes_text(&worker->job_classes, text, sizeof(text));
+        job_classes_text(&worker->jobs.classes, text, sizeof(text));
         world_event(fleet->world, EVENT_DRAIN_CUT, fleet, worker,
                     "%s (pid %d) is cut off %s with %u running job%s%s%s", WORKER_ID(worker),
-                    (int)worker_pid(worker), why, worker->busy, worker->busy == 1 ? "" : "s",
-                    !known                             ? ""
-                    : worker->busy < worker->jobs_read ? ", of "
-                                                       : ": ",
+                    (int)worker_pid(worker), why, worker->heartbeat.busy,
+                    worker->heartbeat.busy == 1 ? "" : "s",
+                    !known                                        ? ""
+                    : worker->heartbeat.busy < worker->jobs.count ? ", of "
+                                                                  : ": ",
                     known ? text : "");
 }

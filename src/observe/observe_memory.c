@@ -19,20 +19,20 @@ static bool memory_is_over(const struct fleet_settings *settings, uint64_t bytes
 /* Its growth is counted from here on; but what took it over a limit still counts when its job has ended. */
 void observe_memory_mark(struct worker *worker, uint64_t bytes, usec_t now)
 {
-        if (bytes == 0 || (worker->mark_at != 0 && memory_is_over(worker->fleet->settings, bytes)))
+        if (bytes == 0 || (worker->memory.mark_at != 0 && memory_is_over(worker->fleet->settings, bytes)))
                 return;
-        worker->mark_bytes = bytes;
-        worker->mark_at = now;
+        worker->memory.mark_bytes = bytes;
+        worker->memory.mark_at = now;
 }
 
 /* since: when it can have begun. */
 static void worker_observe_breach(struct worker *worker, enum breach breach, usec_t since)
 {
-        if (breach <= worker->breach)
+        if (breach <= worker->memory.breach)
                 return;
-        worker->breach = breach;
+        worker->memory.breach = breach;
         if (worker->fleet->settings->traits->has_work_list)
-                worker->breach_at = MAX(since, (usec_t)1);
+                worker->memory.breach_at = MAX(since, (usec_t)1);
 }
 
 static void worker_observe_over_threshold(struct worker *worker, usec_t now)
@@ -41,11 +41,11 @@ static void worker_observe_over_threshold(struct worker *worker, usec_t now)
         const struct fleet_settings *settings = fleet->settings;
         char name[WORKER_EVENT_NAME_MAX], bytes[32], threshold[32];
 
-        worker->over_threshold = true;
+        worker->memory.over_threshold = true;
         /* The first of the samples in a row was one over it. */
         worker_observe_breach(worker, BREACH_THRESHOLD,
                               usec_sub(now, (MEMORY_SAMPLES - 1) * fleet->world->settings->check_interval));
-        format_size(worker->memory_bytes, bytes, sizeof(bytes));
+        format_size(worker->memory.bytes, bytes, sizeof(bytes));
         format_size(settings->memory_threshold, threshold, sizeof(threshold));
         world_event(fleet->world, EVENT_MEMORY_OVER, fleet, worker, "%s holds %s, over memory_threshold %s",
                     worker_event_name(worker, name), bytes, threshold);
@@ -64,29 +64,29 @@ void observe_memory(struct worker *worker, uint64_t bytes, usec_t now)
 {
         const struct fleet_settings *settings = worker->fleet->settings;
 
-        worker->memory_bytes = bytes;
-        worker->memory_at = now;
+        worker->memory.bytes = bytes;
+        worker->memory.read_at = now;
         growth_observe(worker, bytes, now);
-        if (worker->mark_at == 0 && worker->has_beat)
+        if (worker->memory.mark_at == 0 && worker->heartbeat.seen)
                 observe_memory_mark(worker, bytes, now);
         bool over_limit = settings->memory_limit > 0 && bytes > settings->memory_limit;
         /* A limit below what a worker needs to boot must not churn. */
-        if (over_limit && !worker->over_limit && worker->state <= WORKER_ACTIVE &&
+        if (over_limit && !worker->memory.over_limit && worker->state <= WORKER_ACTIVE &&
             (worker->active_at == 0 || usec_sub(now, worker->active_at) < CHURN_USEC))
                 backoff_fail(&worker->fleet->crash, settings->backoff_min, settings->backoff_max,
                              &worker->fleet->random, now);
-        worker->over_limit = over_limit;
+        worker->memory.over_limit = over_limit;
         if (over_limit)
                 worker_observe_breach(worker, BREACH_LIMIT, now);
         if (settings->memory_threshold == 0)
-                worker->over_threshold = false;
+                worker->memory.over_threshold = false;
         bool over = settings->memory_threshold > 0 && bytes > settings->memory_threshold;
-        worker->over_samples = over ? worker->over_samples + 1 : 0;
-        if (worker->over_samples >= MEMORY_SAMPLES && !worker->over_threshold)
+        worker->memory.over_samples = over ? worker->memory.over_samples + 1 : 0;
+        if (worker->memory.over_samples >= MEMORY_SAMPLES && !worker->memory.over_threshold)
                 worker_observe_over_threshold(worker, now);
 }
 
 void observe_own_memory(struct worker *worker, uint64_t bytes)
 {
-        worker->own_bytes = bytes;
+        worker->memory.own_bytes = bytes;
 }

@@ -9,22 +9,22 @@
 
 void observe_beat_fault(struct worker *worker, enum beat_fault fault)
 {
-        worker->beat_fault = fault;
+        worker->heartbeat.fault = fault;
 }
 
 void observe_threads(struct worker *worker, unsigned job_threads)
 {
-        worker->threads_known = true;
-        worker->threads = job_threads;
+        worker->evidence.threads_known = true;
+        worker->evidence.threads = job_threads;
         if (worker->state == WORKER_ACTIVE && job_threads > 0)
-                worker->threads_witness = true;
+                worker->evidence.threads_witness = true;
 }
 
 static void worker_set_ambiguous(struct worker *worker, bool ambiguous, const char *why)
 {
-        bool told = worker->ambiguous;
+        bool told = worker->heartbeat.ambiguous;
 
-        worker->ambiguous = ambiguous;
+        worker->heartbeat.ambiguous = ambiguous;
         if (ambiguous && !told)
                 world_event(
                         worker->fleet->world, EVENT_AMBIGUOUS, worker->fleet, worker,
@@ -35,19 +35,20 @@ static void worker_set_ambiguous(struct worker *worker, bool ambiguous, const ch
 
 void observe_title(struct worker *worker, bool known, unsigned busy, bool quiet)
 {
-        worker->title_known = known;
-        worker->title_busy = busy;
-        worker->title_quiet = quiet;
+        worker->evidence.title_known = known;
+        worker->evidence.title_busy = busy;
+        worker->evidence.title_quiet = quiet;
         if (known && !worker->fleet->redis_up)
-                worker->busy = busy;
-        if (!worker->has_beat)
+                worker->heartbeat.busy = busy;
+        if (!worker->heartbeat.seen)
                 return;
         /* The title may be read shortly before it is set anew. */
-        bool lasts = worker->idle_beats >= WORKER_DENIED_BEATS || worker->loud_beats >= WORKER_DENIED_BEATS;
+        bool lasts = worker->heartbeat.idle_count >= WORKER_DENIED_BEATS ||
+                     worker->heartbeat.loud_count >= WORKER_DENIED_BEATS;
         bool denied = worker_contradicted(worker);
 
         worker_set_ambiguous(
-                worker, denied && (lasts || worker->ambiguous),
+                worker, denied && (lasts || worker->heartbeat.ambiguous),
                 "its process title denies what its beats say, which may be those of another process "
                 "of its host name and pid");
 }
@@ -58,7 +59,7 @@ void observe_title(struct worker *worker, bool known, unsigned busy, bool quiet)
 struct heartbeat heartbeat_complete(const struct worker *worker, const struct heartbeat *beat, unsigned busy,
                                     bool quiet)
 {
-        bool told = worker->quiet_at != 0 && worker->has_beat && !worker->group_told;
+        bool told = worker->orders.quiet_at != 0 && worker->heartbeat.seen && !worker->orders.group_told;
         struct heartbeat complete = *beat;
 
         complete.busy = MAX(beat->busy, busy);
@@ -68,7 +69,7 @@ struct heartbeat heartbeat_complete(const struct worker *worker, const struct he
 
 void observe_ambiguous(struct worker *worker, bool ambiguous)
 {
-        if (!worker->has_beat)
+        if (!worker->heartbeat.seen)
                 worker_set_ambiguous(
                         worker, ambiguous,
                         "several processes beat under its host name and pid, and which one it is "
@@ -77,11 +78,11 @@ void observe_ambiguous(struct worker *worker, bool ambiguous)
 
 void observe_others(struct worker *worker, pid_t pid, usec_t now)
 {
-        if (worker->others_at == 0)
-                worker->others_at = now;
-        if (pid == 0 || worker->several_told)
+        if (worker->evidence.others_at == 0)
+                worker->evidence.others_at = now;
+        if (pid == 0 || worker->evidence.several_told)
                 return;
-        worker->several_told = true;
+        worker->evidence.several_told = true;
         world_event(worker->fleet->world, EVENT_SEVERAL, worker->fleet, worker,
                     "process %d beats beside %s (pid %d): its command runs several, of which one alone is "
                     "looked after at "

@@ -170,8 +170,8 @@ struct worker *template_observe_booted(struct template *template, bool booted, u
         const struct worker model = {
                 .index = fleet_free_index(fleet),
                 .generation = template->generation,
-                .pid = template->pid,
-                .pid_start = template->pid_start,
+                .process.pid = template->pid,
+                .process.start = template->pid_start,
                 .state = WORKER_STARTING,
                 .spawned_at = template->started_at,
                 .state_at = now,
@@ -225,14 +225,14 @@ struct worker *template_observe_hello(struct template *template, pid_t pid, uint
         const struct worker model = {
                 .index = template->fork.index,
                 .generation = template->generation,
-                .pid = pid,
-                .pid_start = pid_start,
+                .process.pid = pid,
+                .process.start = pid_start,
                 .state = WORKER_STARTING,
                 .started_for = template->fork.reason,
                 .spawned_at = template->fork.asked_at,
                 .state_at = now,
-                .forked = true,
-                .awaits_go = true,
+                .process.forked = true,
+                .process.awaits_go = true,
         };
         struct worker *worker = observe_started_as(fleet, &model);
 
@@ -271,7 +271,7 @@ void template_observe_fork_failed(struct template *template, int error, const ch
 
 void template_observe_go(struct worker *worker, usec_t now)
 {
-        worker->awaits_go = false;
+        worker->process.awaits_go = false;
         /* The time that it has to come up begins. */
         worker->state_at = now;
 }

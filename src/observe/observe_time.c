@@ -32,11 +32,11 @@ static void stale_observe_time(struct world *world, struct worker *worker, usec_
         const struct fleet *fleet = worker->fleet;
         char name[WORKER_EVENT_NAME_MAX], span[32];
 
-        if (worker->stale_told || worker->state > WORKER_QUIET ||
+        if (worker->heartbeat.stale_told || worker->state > WORKER_QUIET ||
             worker_silent_usec(worker, now) <= worker_stale_usec(worker))
                 return;
-        worker->stale_told = true;
-        format_duration(usec_sub(now, worker->beat_at), span, sizeof(span));
+        worker->heartbeat.stale_told = true;
+        format_duration(usec_sub(now, worker->heartbeat.changed_at), span, sizeof(span));
         world_event(world, EVENT_STALE, fleet, worker, "%s: its beat stopped %s ago, it is kept as it is",
                     worker_event_name(worker, name), span);
 }
@@ -60,10 +60,10 @@ static void hang_observe_time(struct world *world, struct worker *worker, usec_t
 {
         char name[WORKER_EVENT_NAME_MAX], span[32];
 
-        if (worker->hung || worker->state > WORKER_QUIET || !worker_silent_too_long(worker, now))
+        if (worker->heartbeat.hung || worker->state > WORKER_QUIET || !worker_silent_too_long(worker, now))
                 return;
-        worker->hung = true;
-        format_duration(usec_sub(now, worker->beat_at), span, sizeof(span));
+        worker->heartbeat.hung = true;
+        format_duration(usec_sub(now, worker->heartbeat.changed_at), span, sizeof(span));
         world_event(world, EVENT_HUNG, worker->fleet, worker, "%s hangs: its beat stopped %s ago, %s",
                     worker_event_name(worker, name), span,
                     worker->state == WORKER_ACTIVE ? "it no longer counts as active"
@@ -96,7 +96,8 @@ static bool wait_may_last(const struct fleet *fleet)
                 const struct worker *worker = fleet->workers[i];
 
                 if (worker_hangs(worker) ||
-                    (worker->busy > 0 && (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING)))
+                    (worker->heartbeat.busy > 0 &&
+                     (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING)))
                         return true;
         }
         return false;

@@ -14,7 +14,7 @@ bool rescue_is_due(const struct worker *worker, const struct exit_status *exit)
         if (!worker->fleet->settings->traits->can_rescue)
                 return false;
         /* Told to exit, a worker puts its jobs back itself; how it ended nobody can tell then. */
-        bool cut_off = !worker_is_told_to_exit(worker) || worker->killed_at != 0;
+        bool cut_off = !worker_is_told_to_exit(worker) || worker->orders.killed_at != 0;
 
         if (!exit->known)
                 return cut_off;
@@ -23,7 +23,7 @@ bool rescue_is_due(const struct worker *worker, const struct exit_status *exit)
 
 bool rescue_is_late(const struct worker *dead, usec_t died_at)
 {
-        return dead->busy > 0 && usec_sub(died_at, dead->beat_at) >= RESCUE_USEC;
+        return dead->heartbeat.busy > 0 && usec_sub(died_at, dead->heartbeat.changed_at) >= RESCUE_USEC;
 }
 
 void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct job *job,

@@ -92,7 +92,7 @@ static int fill(struct fleet *fleet, unsigned count)
                 struct worker *worker = observe_started(fleet, i, REASON_NONE, (pid_t)(100 + i), i, now);
                 if (!worker)
                         return -1;
-                observe_beat_process(worker, worker->pid, worker->pid_start, now);
+                observe_beat_process(worker, worker->process.pid, worker->process.start, now);
                 world_events_clear(fleet->world);
         }
         return 0;

@@ -261,7 +261,7 @@ static void begin(bool with_password)
         peer_begin();
         settings.password = with_password ? (char *)"secret" : NULL;
         asked = 0;
-        worker = (struct worker){.fleet = &fleet, .pid = PID, .spawned_at = 1};
+        worker = (struct worker){.fleet = &fleet, .process.pid = PID, .spawned_at = 1};
         fuzz_check(job_list_add(&jobs, false, &thread, &entry) == 0);
         fuzz_check(job_list_decode(&jobs, sidekiq_job_decode, &bytes) == 0 && jobs.n_jobs == 1);
         fuzz_check(redis_new(event, NULL, &settings, on_state, NULL, &redis) == 0);

@@ -150,7 +150,7 @@ unsigned core_outdated(const struct core *core)
         unsigned n = 0;
 
         for (size_t i = 0; fleet && i < fleet->n_workers; i++)
-                n += fleet->workers[i]->state <= WORKER_ACTIVE && !fleet->workers[i]->hung &&
+                n += fleet->workers[i]->state <= WORKER_ACTIVE && !fleet->workers[i]->heartbeat.hung &&
                      fleet->workers[i]->generation < core->generation;
         return n;
 }

@@ -123,8 +123,9 @@ static struct process *find_known(const struct sim *sim, const struct worker *kn
         for (size_t i = 0; i < sim->n_processes; i++) {
                 struct process *process = sim->processes[i];
 
-                if ((process->pid == known->pid && process->start == known->pid_start) ||
-                    (process->runner_pid == known->pid && process->runner_start == known->pid_start))
+                if ((process->pid == known->process.pid && process->start == known->process.start) ||
+                    (process->runner_pid == known->process.pid &&
+                     process->runner_start == known->process.start))
                         return process;
         }
         return NULL;
@@ -150,9 +151,9 @@ static void watch(struct sim *sim, struct process *process, struct worker *worke
         process->let_go = process->unseen = false;
         process->fleet = check_number(sim, worker->fleet);
         process->index = worker->index;
-        worker->process = process;
+        worker->handle = process;
         process->worker = worker;
-        process->hung = worker->hung; /* as it was known when that was written last */
+        process->hung = worker->heartbeat.hung; /* as it was known when that was written last */
         identify_added(sim, process->fleet);
 }
 
@@ -161,8 +162,9 @@ static void adopt_known(struct sim *sim, struct fleet *fleet, const struct state
 {
         const struct worker *known = &saved->worker;
         struct process *process = find_known(sim, known);
-        uint64_t start = process ? start_of(sim, known->pid) : 0;
-        uint64_t beat_start = process && known->beat_pid != 0 ? start_of(sim, known->beat_pid) : 0;
+        uint64_t start = process ? start_of(sim, known->process.pid) : 0;
+        uint64_t beat_start =
+                process && known->process.beat_pid != 0 ? start_of(sim, known->process.beat_pid) : 0;
         unsigned failures = check_failures(fleet);
         struct worker *worker =
                 adoption_take_known(sim->shell.adoption, fleet, known, start, beat_start, sim->now);
@@ -176,11 +178,11 @@ static void adopt_known(struct sim *sim, struct fleet *fleet, const struct state
         if (worker->state == WORKER_GONE)
                 return;
         watch(sim, process, worker);
-        if (known->beat_pid != 0 && worker->beat_pid == 0)
+        if (known->process.beat_pid != 0 && worker->process.beat_pid == 0)
                 check_succeeded(process);
-        if (worker->beat_pid != 0)
+        if (worker->process.beat_pid != 0)
                 identify_known(sim, process, saved->identity);
-        else if (known->beat_pid == 0)
+        else if (known->process.beat_pid == 0)
                 identify_known_hosts(sim, process, saved->identity);
 }
 
@@ -273,7 +275,7 @@ static void see_strangers(struct sim *sim)
 
 static void adopt_found(struct sim *sim, const struct claimant *claimant)
 {
-        const struct worker as_known = {.pid = claimant->pid, .pid_start = claimant->start};
+        const struct worker as_known = {.process.pid = claimant->pid, .process.start = claimant->start};
         struct process *process = find_known(sim, &as_known);
 
         /* Whatever carries the mark of a worker that may live, and has not booted, may be it: so it is taken
@@ -347,7 +349,7 @@ static void continue_state(struct sim *sim, const struct state *state)
                         abort();
                 templates_adopt(sim, fleet, saved);
                 for (size_t j = 0; j < saved->n_workers; j++)
-                        if (saved->workers[j].worker.pid != 0)
+                        if (saved->workers[j].worker.process.pid != 0)
                                 adopt_known(sim, fleet, &saved->workers[j]);
         }
 }

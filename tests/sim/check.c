@@ -214,8 +214,8 @@ static void check_start(struct sim *sim, const struct action *action)
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 const struct worker *worker = fleet->workers[i];
 
-                hung += worker->state == WORKER_ACTIVE && seems_hung(sim, worker->process);
-                trying += (worker->state == WORKER_ACTIVE && !seems_hung(sim, worker->process)) ||
+                hung += worker->state == WORKER_ACTIVE && seems_hung(sim, worker->handle);
+                trying += (worker->state == WORKER_ACTIVE && !seems_hung(sim, worker->handle)) ||
                           (worker->state == WORKER_STARTING && worker->generation == fleet->generation);
         }
         for (size_t i = 0; i < sim->n_processes; i++)
@@ -290,8 +290,10 @@ static void check_replaced(struct sim *sim, const struct action *action, struct 
         struct fleet_sim *model = &sim->fleets[process->fleet];
         unsigned ready = count_ready(sim, process->fleet, process), needed = target_of(sim, fleet);
 
-        process->pressed |= action->reason == REASON_MEMORY && relief_presses(worker) && worker->over_limit;
-        if (action->reason == REASON_OPERATOR || action->reason == REASON_SHUTDOWN || worker->over_limit)
+        process->pressed |=
+                action->reason == REASON_MEMORY && relief_presses(worker) && worker->memory.over_limit;
+        if (action->reason == REASON_OPERATOR || action->reason == REASON_SHUTDOWN ||
+            worker->memory.over_limit)
                 return;
         if (action->reason == REASON_MEMORY && relief_presses(worker)) {
                 pressure_quieted(sim, action, process);
@@ -347,8 +349,9 @@ static void check_idle(struct sim *sim, const struct action *action, struct proc
         const struct worker *worker = action->worker;
         const struct fleet_settings *settings = action->fleet->settings;
         bool overdue =
-                (settings->drain_timeout > 0 && sim->now >= worker->quiet_at + settings->drain_timeout) ||
-                (settings->stop_bounded && sim->now >= worker->quiet_at + settings->stop_timeout);
+                (settings->drain_timeout > 0 &&
+                 sim->now >= worker->orders.quiet_at + settings->drain_timeout) ||
+                (settings->stop_bounded && sim->now >= worker->orders.quiet_at + settings->stop_timeout);
 
         if (worker->state == WORKER_QUIET && (settings->traits->quiet_is_stop || process->drains)) {
                 if (process->runner_alive && !overdue)
@@ -438,7 +441,8 @@ static void check_stop(struct sim *sim, const struct action *action, struct proc
 static void check_kill(struct sim *sim, const struct action *action, const struct process *process)
 {
         /* The one that was told has ended meanwhile, and has a successor: the signal goes to it alone. */
-        if (action->worker->beat_pid != 0 && action->worker->beat_pid_start != process->runner_start)
+        if (action->worker->process.beat_pid != 0 &&
+            action->worker->process.beat_start != process->runner_start)
                 return;
         bool bounded = action->fleet->settings->stop_bounded;
         usec_t from =
@@ -456,7 +460,7 @@ static void check_kill(struct sim *sim, const struct action *action, const struc
 
 void check_action(struct sim *sim, const struct action *action)
 {
-        struct process *process = action->worker ? action->worker->process : NULL;
+        struct process *process = action->worker ? action->worker->handle : NULL;
 
         sim->actions++;
         if (sim->settled_at != 0)
@@ -535,7 +539,7 @@ void check_death(struct sim *sim, struct process *process)
 
 void check_reading(struct sim *sim, struct process *process, const struct heartbeat *beat)
 {
-        bool first = !process->worker->has_beat, newer = beat->beat_usec > process->read_beat;
+        bool first = !process->worker->heartbeat.seen, newer = beat->beat_usec > process->read_beat;
 
         if (first) {
                 process->first_read_at = sim->now;
@@ -584,7 +588,7 @@ static void check_processes(struct sim *sim)
 
                 for (size_t j = 0; j < fleet->n_workers; j++) {
                         const struct worker *worker = fleet->workers[j];
-                        const struct process *process = worker->process;
+                        const struct process *process = worker->handle;
 
                         if (worker->state == WORKER_GONE)
                                 continue;
@@ -626,7 +630,7 @@ static void check_rollout(struct sim *sim, unsigned number)
                     (!check_preloads(sim, number) || check_template(sim, number, true));
         for (size_t i = 0; i < fleet->n_workers && calm && !due; i++) {
                 const struct worker *worker = fleet->workers[i];
-                const struct process *process = worker->process;
+                const struct process *process = worker->handle;
 
                 due = worker->state == WORKER_ACTIVE && worker->generation < fleet->generation &&
                       has_evidence(sim, process) && process->runner_alive &&
@@ -673,7 +677,7 @@ void check_hung(struct sim *sim)
                 process->hung = seems_hung(sim, process);
                 if (!process->worker || process->worker->state > WORKER_QUIET)
                         continue;
-                if (process->worker->hung && !process->hung)
+                if (process->worker->heartbeat.hung && !process->hung)
                         violate(sim, silent_promise(sim, process),
                                 "%s is taken for hung, though it was heard of %llu s ago",
                                 process_name(sim, process),
@@ -753,8 +757,8 @@ static bool fleet_settled(struct sim *sim, unsigned number, char *why, size_t si
                 if (fleet->rollout.state == ROLLOUT_DONE && worker->generation != fleet->generation &&
                     fleet->generation != sim->fleets[number].reloaded_generation)
                         return false;
-                if (worker->over_threshold || worker->over_limit ||
-                    (worker->quiet_ordered && worker->state <= WORKER_ACTIVE))
+                if (worker->memory.over_threshold || worker->memory.over_limit ||
+                    (worker->orders.quiet && worker->state <= WORKER_ACTIVE))
                         return false;
         }
         return true;

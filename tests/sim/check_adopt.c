@@ -40,11 +40,11 @@ void check_unproven(struct sim *sim, const struct action *action, struct process
 
         if (signals && process->left_behind)
                 violate(sim, "P1", "what a job left behind is signalled as %s", WORKER_ID(worker));
-        if (signals || !worker->unproven)
+        if (signals || !worker->process.unproven)
                 return;
         process->let_go = true;
         if (evidence_booted(sim, process) && action->reason == REASON_BOOT &&
-            process->booted_at <= worker->boot_looked_at)
+            process->booted_at <= worker->process.boot_looked_at)
                 violate(sim, "P4", "%s has booted, and is let go of", process_name(sim, process));
 }
 
@@ -90,9 +90,15 @@ uint64_t check_digest(const struct sim *sim)
                         if (worker->state == WORKER_GONE)
                                 continue;
                         const uint64_t known[] = {
-                                worker->index,     worker->generation,         (uint64_t)worker->pid,
-                                worker->pid_start, (uint64_t)worker->beat_pid, worker->beat_pid_start,
-                                worker->state,     worker->threads_witness,    worker->unproven,
+                                worker->index,
+                                worker->generation,
+                                (uint64_t)worker->process.pid,
+                                worker->process.start,
+                                (uint64_t)worker->process.beat_pid,
+                                worker->process.beat_start,
+                                worker->state,
+                                worker->evidence.threads_witness,
+                                worker->process.unproven,
                         };
 
                         hash = digest(hash, known, ELEMENTSOF(known));
@@ -104,7 +110,8 @@ uint64_t check_digest(const struct sim *sim)
 void check_adopted(struct sim *sim, const struct process *process, const struct worker *known,
                    const struct worker *worker)
 {
-        bool lives = process->main_alive || (process->runner_alive && known->beat_pid == process->runner_pid);
+        bool lives = process->main_alive ||
+                     (process->runner_alive && known->process.beat_pid == process->runner_pid);
 
         if (lives && worker->state == WORKER_GONE)
                 violate(sim, "P4", "%s lives, and is taken for gone", process_name(sim, process));

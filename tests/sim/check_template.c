@@ -118,7 +118,8 @@ void check_go(struct sim *sim, const struct process *process)
                         for (size_t j = 0; j < state->fleets[i].n_workers; j++) {
                                 const struct worker *worker = &state->fleets[i].workers[j].worker;
 
-                                found |= worker->pid == process->pid && worker->pid_start == process->start;
+                                found |= worker->process.pid == process->pid &&
+                                         worker->process.start == process->start;
                         }
         state_free(state);
         if (!found)
@@ -190,7 +191,8 @@ unsigned check_failures(const struct fleet *fleet)
 
 void check_unborn(struct sim *sim, const struct worker *known, const struct worker *worker, unsigned failures)
 {
-        if (known->awaits_go && worker->state == WORKER_GONE && check_failures(worker->fleet) != failures)
+        if (known->process.awaits_go && worker->state == WORKER_GONE &&
+            check_failures(worker->fleet) != failures)
                 violate(sim, "P4", "that %s, which was not told to go on, has ended counts as a failure",
                         WORKER_ID(worker));
 }

@@ -91,7 +91,7 @@ bool evidence_local(struct sim *sim, const struct process *process, struct heart
                 return false;
         if (fleet_is_bare(sim, process->fleet)) {
                 *ret = (struct heartbeat){.beat_usec = sim->now};
-                if (process->worker->has_beat)
+                if (process->worker->heartbeat.seen)
                         return true;
                 return sim->now >= process->launched_at &&
                        !(sim->now < sim->proc_fails_until && rng_chance(&sim->rng, 700));

@@ -33,10 +33,10 @@ static struct process *find_serial(const struct sim *sim, unsigned serial)
 const char *identify_text(const struct worker *worker, void *userdata)
 {
         struct sim *sim = userdata;
-        const struct process *process = worker->process;
+        const struct process *process = worker->handle;
         static char hosts[MATCH_HOSTS_TEXT_MAX];
 
-        if (process && worker->beat_pid == 0)
+        if (process && worker->process.beat_pid == 0)
                 return match_hosts_since(&sim->fleets[process->fleet].link.match, worker->spawned_at, hosts);
         if (!process || process->identity == 0)
                 return NULL;

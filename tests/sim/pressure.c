@@ -105,7 +105,7 @@ void pressure_continued(struct sim *sim)
 void pressure_left(struct sim *sim, const struct process *process)
 {
         /* An earlier sqmgr may have chosen it. */
-        if ((process->pressed || process->worker->pressed) && sim->squeezed.high &&
+        if ((process->pressed || process->worker->orders.pressed) && sim->squeezed.high &&
             process->worker->reason == REASON_MEMORY)
                 sim->fleets[process->fleet].left++;
 }

@@ -21,7 +21,7 @@
 
 static struct process *process_of(const struct worker *worker)
 {
-        return worker->process;
+        return worker->handle;
 }
 
 usec_t shell_next_at(const struct sim *sim)
@@ -117,7 +117,7 @@ static void hear(struct sim *sim, struct process *process, struct heartbeat beat
 
         if (worker->state == WORKER_GONE)
                 return;
-        if (worker->beat_pid == 0) {
+        if (worker->process.beat_pid == 0) {
                 if (!process->runner_alive)
                         return;
                 observe_beat_process(worker, process->runner_pid, process->runner_start, sim->now);
@@ -197,8 +197,8 @@ static void exit_step(struct sim *sim, struct process *process)
         if (!worker || worker->state == WORKER_GONE)
                 return;
         sim->shell.pass.unsaved = true;
-        bool beats_apart = worker->beat_pid != 0 && worker->beat_pid != worker->pid;
-        bool beats = process->runner_alive && worker->beat_pid_start == process->runner_start;
+        bool beats_apart = worker->process.beat_pid != 0 && worker->process.beat_pid != worker->process.pid;
+        bool beats = process->runner_alive && worker->process.beat_start == process->runner_start;
         if (beats_apart && !beats) {
                 check_death(sim, process);
                 identify_forget(sim, process);
@@ -212,7 +212,8 @@ static void exit_step(struct sim *sim, struct process *process)
         } else if (beats_apart && !process->main_alive) {
                 observe_promoted(worker, sim->now);
                 return;
-        } else if (process_lives(process) && (process->main_alive || worker->pid == process->runner_pid)) {
+        } else if (process_lives(process) &&
+                   (process->main_alive || worker->process.pid == process->runner_pid)) {
                 return;
         }
         if (evidence_booted(sim, process)) {
@@ -235,10 +236,10 @@ static uint64_t look_memory_of(const struct sim *sim, struct worker *worker)
 
 static void look_boot(struct sim *sim, struct worker *worker)
 {
-        bool unproven = worker->unproven;
+        bool unproven = worker->process.unproven;
 
         observe_booted(worker, evidence_booted(sim, process_of(worker)), sim->now);
-        sim->shell.pass.unsaved |= worker->unproven != unproven;
+        sim->shell.pass.unsaved |= worker->process.unproven != unproven;
 }
 
 static void look_proc(struct sim *sim, struct worker *worker, unsigned looks)
@@ -249,13 +250,13 @@ static void look_proc(struct sim *sim, struct worker *worker, unsigned looks)
                 return;
         if (looks & LOOK_MEMORY)
                 process->read_bytes = look_memory_of(sim, worker);
-        if ((looks & LOOK_THREADS) && worker->beat_pid != 0 && process->runner_alive) {
-                bool witness = worker->threads_witness;
+        if ((looks & LOOK_THREADS) && worker->process.beat_pid != 0 && process->runner_alive) {
+                bool witness = worker->evidence.threads_witness;
 
                 observe_threads(worker, process_threads(sim, process));
-                sim->shell.pass.unsaved |= worker->threads_witness != witness;
+                sim->shell.pass.unsaved |= worker->evidence.threads_witness != witness;
         }
-        if ((looks & LOOK_TITLE) && worker->beat_pid != 0) {
+        if ((looks & LOOK_TITLE) && worker->process.beat_pid != 0) {
                 unsigned busy;
                 bool quiet, known = evidence_title(sim, process, &busy, &quiet);
 
@@ -333,7 +334,7 @@ static void start(struct sim *sim, const struct action *action)
                 return;
         struct worker *worker = observe_started(action->fleet, action->index, action->reason, process->pid,
                                                 process->start, sim->now);
-        worker->process = process;
+        worker->handle = process;
         process->worker = worker;
         identify_added(sim, process->fleet);
 }
@@ -345,14 +346,14 @@ static int signal_worker(struct sim *sim, const struct worker *worker, int signo
         if (sim->now < sim->proc_fails_until && rng_chance(&sim->rng, 300))
                 return EACCES;
         /* What has ended gets none, and nobody else in its stead. */
-        if (worker->beat_pid != 0 &&
-            (!process->runner_alive || worker->beat_pid_start != process->runner_start))
+        if (worker->process.beat_pid != 0 &&
+            (!process->runner_alive || worker->process.beat_start != process->runner_start))
                 return ESRCH;
         bool quiets = signo == process_manners(sim, process)->quiet_signal;
         process->refused |= quiets && process->uncaught;
-        if (quiets && (worker->beat_pid == 0 || !evidence_catches(process)))
-                return worker->beat_pid == 0 ? ESRCH : ENOTSUP;
-        return process_signal(sim, process, signo, worker->beat_pid == 0);
+        if (quiets && (worker->process.beat_pid == 0 || !evidence_catches(process)))
+                return worker->process.beat_pid == 0 ? ESRCH : ENOTSUP;
+        return process_signal(sim, process, signo, worker->process.beat_pid == 0);
 }
 
 /* Returns whether it is not to be quieted yet, as it may be taking a job. */
@@ -431,8 +432,8 @@ static bool carry_out(struct sim *sim, const struct action *action)
         }
         if (awaits_rest(sim, action, process))
                 return false;
-        if (action_signal(action) == ACTION_SIGNAL_STOP && worker->succeeded && worker->beat_pid != 0 &&
-            worker->beat_pid != worker->pid)
+        if (action_signal(action) == ACTION_SIGNAL_STOP && worker->orders.succeeded &&
+            worker->process.beat_pid != 0 && worker->process.beat_pid != worker->process.pid)
                 process_end_wrapper(sim, process);
         error = signo != 0 ? signal_worker(sim, worker, signo) : 0;
         tell(sim, "signals %s with %s (%s)%s, %u jobs running", process_name(sim, process), strsignal(signo),
@@ -447,7 +448,7 @@ static bool carry_out(struct sim *sim, const struct action *action)
                 observe_stopped(worker, action->reason, error, sim->now);
         else
                 observe_killed(worker, error, sim->now);
-        return worker->signal_error == 0;
+        return worker->orders.signal_error == 0;
 }
 
 static void tell_events(struct sim *sim)

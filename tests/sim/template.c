@@ -204,7 +204,7 @@ static void hello(struct sim *sim, struct template_process *template)
         }
         tell(sim, "%s says hello", process_name(sim, fork));
         struct worker *worker = template_observe_hello(template->template, fork->pid, fork->start, sim->now);
-        worker->process = fork;
+        worker->handle = fork;
         fork->worker = worker;
         sim->n_started++;
         identify_added(sim, fork->fleet);
@@ -288,7 +288,7 @@ static bool look_booted(struct sim *sim, struct template *template)
         process->as_template.ready_tell_at = process->as_template.fork_tell_at = USEC_INFINITY;
         process->index = worker->index;
         process->worker = worker;
-        worker->process = process;
+        worker->handle = process;
         identify_added(sim, process->fleet);
         sim->shell.pass.unsaved = true;
         return true;
@@ -321,9 +321,9 @@ void template_looks(struct sim *sim, struct fleet *fleet, bool fast)
         for (size_t i = 0; i < fleet->n_workers && !fast; i++) {
                 struct worker *worker = fleet->workers[i];
 
-                if (worker->forked && worker->state == WORKER_ACTIVE &&
+                if (worker->process.forked && worker->state == WORKER_ACTIVE &&
                     (sim->shell.pass.n_regular + worker->index) % OWN_MEMORY_EVERY == 0 && !proc_fails(sim))
-                        observe_own_memory(worker, process_own_bytes(sim, worker->process));
+                        observe_own_memory(worker, process_own_bytes(sim, worker->handle));
         }
 }
 
@@ -438,7 +438,7 @@ bool template_fork(struct sim *sim, const struct action *action)
 /* As templates.c: what else has its pid has been seen, or could not be for so long. */
 static bool others_are_seen(const struct sim *sim, const struct worker *worker)
 {
-        const struct process *process = worker->process;
+        const struct process *process = worker->handle;
 
         return !worker->fleet->redis_up || sim->now >= worker->state_at + WALK_USEC ||
                match_scanned_at(&sim->fleets[process->fleet].link.match) >= worker->state_at;
@@ -446,7 +446,7 @@ static bool others_are_seen(const struct sim *sim, const struct worker *worker)
 
 bool template_go(struct sim *sim, const struct action *action)
 {
-        struct process *process = action->worker->process;
+        struct process *process = action->worker->handle;
 
         if (!others_are_seen(sim, action->worker)) {
                 process->looks |= LOOK_BEAT;

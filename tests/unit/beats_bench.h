@@ -59,7 +59,7 @@ static inline int is_descendant(pid_t pid, const struct worker *worker, _unused_
 /* No process of this world is one: what is so is made up. */
 static inline int has_booted(pid_t pid, const struct worker *worker, _unused_ void *userdata)
 {
-        ck_assert(pid == worker->pid || pid == descendant);
+        ck_assert(pid == worker->process.pid || pid == descendant);
         n_boots_asked++;
         return boots;
 }
@@ -73,7 +73,7 @@ static inline void on_identity(struct worker *worker, pid_t beat_pid, _unused_ v
 {
         struct told *to = &told[worker - workers];
 
-        worker->beat_pid = beat_pid;
+        worker->process.beat_pid = beat_pid;
         to->identities++;
         to->beat_pid = beat_pid;
         if (free_at == FREE_AT_IDENTITY)
@@ -157,13 +157,13 @@ static inline void teardown(void)
 static inline void spawn(unsigned i)
 {
         workers[i] = (struct worker){
-                .fleet = &fleet, .pid = 5000000 + (pid_t)i, .spawned_at = clock_now(CLOCK_MONOTONIC)};
+                .fleet = &fleet, .process.pid = 5000000 + (pid_t)i, .spawned_at = clock_now(CLOCK_MONOTONIC)};
         ck_assert_int_eq(beats_add(beats, &workers[i], &slots[i]), 0);
 }
 
 static inline void beat_as(unsigned i, unsigned nonce, const char *beat, unsigned busy, bool quiet)
 {
-        pid_t pid = workers[i].pid;
+        pid_t pid = workers[i].process.pid;
 
         server_do("SADD processes " IDENTITY, pid, nonce);
         server_do("HSET " IDENTITY " info %s busy %u beat %s quiet %s", pid, nonce,

@@ -68,9 +68,9 @@ static inline void crew_end(void)
                         struct worker *worker = crew_world->fleets[i]->workers[j];
 
                         /* It need not have a group of its own yet. */
-                        if (worker->state != WORKER_GONE && kill(-worker->pid, SIGKILL) < 0)
-                                (void)kill(worker->pid, SIGKILL);
-                        process_free(worker->process);
+                        if (worker->state != WORKER_GONE && kill(-worker->process.pid, SIGKILL) < 0)
+                                (void)kill(worker->process.pid, SIGKILL);
+                        process_free(worker->handle);
                 }
         rescues_forget(&crew);
         links_end(&crew.links);

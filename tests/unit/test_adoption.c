@@ -140,7 +140,7 @@ static const char *adopted(void)
                         const struct worker *worker = world->fleets[i]->workers[j];
 
                         n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s=%d", n > 0 ? " " : "",
-                                              WORKER_ID(worker), (int)worker->pid);
+                                              WORKER_ID(worker), (int)worker->process.pid);
                 }
         return text;
 }
@@ -206,7 +206,7 @@ START_TEST(of_several_of_one_worker_the_leader_counts_then_the_eldest)
         ck_assert(SEARCH(child, wrapper, orphan, younger, elder));
         ck_assert_str_eq(adopted(), "mail/1=20 mail/2=30 mail/7=31 mail/8=10");
         for (size_t i = 0; i < 4; i++)
-                ck_assert(world->fleets[0]->workers[i]->unproven);
+                ck_assert(world->fleets[0]->workers[i]->process.unproven);
 }
 END_TEST
 
@@ -220,8 +220,8 @@ START_TEST(what_has_booted_is_the_worker_before_what_an_elder_one_left_behind)
         below.parent = below.group = below.session = 30;
         ck_assert(SEARCH(elder, live, left, wrapper, below));
         ck_assert_str_eq(adopted(), "mail/1=20 mail/2=30");
-        ck_assert(!world->fleets[0]->workers[0]->unproven);
-        ck_assert(!world->fleets[0]->workers[1]->unproven);
+        ck_assert(!world->fleets[0]->workers[0]->process.unproven);
+        ck_assert(!world->fleets[0]->workers[1]->process.unproven);
 }
 END_TEST
 
@@ -233,7 +233,7 @@ START_TEST(of_what_has_not_booted_the_last_start_counts)
         live.started_at = STARTED;
         ck_assert(SEARCH(elder, live));
         ck_assert_str_eq(adopted(), "mail/1=20");
-        ck_assert(world->fleets[0]->workers[0]->unproven);
+        ck_assert(world->fleets[0]->workers[0]->process.unproven);
 }
 END_TEST
 
@@ -304,13 +304,13 @@ static void ended(enum worker_state state, bool quiet_ordered)
         const struct worker was = {
                 .index = 2,
                 .generation = 3,
-                .pid = 8,
-                .pid_start = 8,
-                .beat_pid = 9,
-                .beat_pid_start = 9,
+                .process.pid = 8,
+                .process.start = 8,
+                .process.beat_pid = 9,
+                .process.beat_start = 9,
                 .spawned_at = STARTED,
                 .state = state,
-                .quiet_ordered = quiet_ordered,
+                .orders.quiet = quiet_ordered,
         };
 
         known(world->fleets[0], 0);
@@ -334,10 +334,10 @@ START_TEST(of_a_worker_that_has_ended_what_else_has_booted_takes_its_place)
         ck_assert(SEARCH(left, earlier, right));
         ck_assert_str_eq(adopted(), "mail/2=12");
         const struct worker *worker = world->fleets[0]->workers[0];
-        ck_assert(!worker->unproven);
+        ck_assert(!worker->process.unproven);
         ck_assert_uint_eq(worker->generation, 3);
-        ck_assert_int_eq(worker->quiet_ordered, _i == 1);
-        ck_assert_int_eq(worker->succeeded, _i == 1);
+        ck_assert_int_eq(worker->orders.quiet, _i == 1);
+        ck_assert_int_eq(worker->orders.succeeded, _i == 1);
 }
 END_TEST
 
@@ -360,7 +360,7 @@ START_TEST(a_job_whose_worker_has_died_is_finished_and_is_no_worker)
 
                 ck_assert_int_eq(taken->state, i == 1 ? WORKER_STARTING : WORKER_QUIET);
                 ck_assert_int_eq(taken->reason, i == 1 ? REASON_NONE : REASON_CRASH);
-                ck_assert_int_eq(taken->finishes_job, i != 1);
+                ck_assert_int_eq(taken->orders.finishes_job, i != 1);
                 ck_assert(!worker_proven_idle(taken));
         }
 }
@@ -427,7 +427,7 @@ START_TEST(of_thousands_that_claim_one_place_no_more_are_taken_than_a_fleet_coul
         for (size_t i = 0; i < 2; i++) {
                 ck_assert(search(seen, ELEMENTSOF(seen)));
                 ck_assert_uint_eq(world->fleets[0]->n_workers, 64);
-                ck_assert_int_eq(world->fleets[0]->workers[1]->pid, 4098);
+                ck_assert_int_eq(world->fleets[0]->workers[1]->process.pid, 4098);
                 ck_assert_uint_eq(world->fleets[1]->n_workers, 1);
                 ck_assert_ptr_eq(adoption_full(adoption), i == 0 ? world->fleets[0] : NULL);
                 ck_assert_ptr_null(adoption_full(adoption));
@@ -695,11 +695,11 @@ START_TEST(a_fork_that_was_not_told_to_go_on_and_has_ended_is_no_crash)
 {
         const struct worker waited = {.index = 2,
                                       .generation = 3,
-                                      .pid = 8,
-                                      .pid_start = 8,
+                                      .process.pid = 8,
+                                      .process.start = 8,
                                       .spawned_at = STARTED,
-                                      .forked = true,
-                                      .awaits_go = true};
+                                      .process.forked = true,
+                                      .process.awaits_go = true};
 
         known(world->fleets[0], 0);
         known(world->fleets[1], 0);
@@ -714,7 +714,7 @@ START_TEST(a_fork_that_was_not_told_to_go_on_and_has_ended_is_no_crash)
         /* One that lives was told. */
         worker = adoption_take_known(adoption, world->fleets[0], &waited, 8, 0, NOW);
         ck_assert_int_eq(worker->state, WORKER_STARTING);
-        ck_assert(worker->forked && !worker->awaits_go);
+        ck_assert(worker->process.forked && !worker->process.awaits_go);
 }
 END_TEST
 

@@ -78,14 +78,14 @@ START_TEST(two_idle_beats_prove_nothing_against_the_title)
                 ck_assert(plans(ACTION_STOP, worker) == titles[_i].stops);
         }
         ck_assert_uint_eq(test_events(&t, EVENT_AMBIGUOUS), !titles[_i].stops);
-        ck_assert(worker->ambiguous == !titles[_i].stops);
+        ck_assert(worker->heartbeat.ambiguous == !titles[_i].stops);
         if (!titles[_i].stops)
                 ck_assert_str_eq(test_waits_for(&t, worker),
                                  "its beat cannot be told from another's: give each machine and container a "
                                  "host name of its own");
         observe_title(worker, true, 0, true);
         ck_assert(plans(ACTION_STOP, worker));
-        ck_assert(!worker->ambiguous);
+        ck_assert(!worker->heartbeat.ambiguous);
 }
 END_TEST
 
@@ -115,12 +115,12 @@ START_TEST(one_that_is_quiet_by_its_title_is_not_told_again)
         ck_assert(!plans(ACTION_QUIET, worker));
         beat(worker, false);
         observe_title(worker, true, 0, true);
-        ck_assert(worker->ambiguous);
+        ck_assert(worker->heartbeat.ambiguous);
         ck_assert(!plans(ACTION_QUIET, worker) && !plans(ACTION_STOP, worker));
         for (int i = 0; i < 2; i++)
                 beat(worker, true); /* it is its own after all */
         observe_title(worker, true, 0, true);
-        ck_assert(!worker->ambiguous);
+        ck_assert(!worker->heartbeat.ambiguous);
         ck_assert(plans(ACTION_STOP, worker));
 }
 END_TEST
@@ -146,10 +146,10 @@ START_TEST(one_of_several_that_beat_under_its_name_gets_no_signal)
                          "its beat cannot be told from another's: give each machine and container a host "
                          "name of its own");
         beat(worker, false);
-        ck_assert(!worker->ambiguous);
+        ck_assert(!worker->heartbeat.ambiguous);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         observe_ambiguous(worker, true); /* what is known to beat is not given up */
-        ck_assert(!worker->ambiguous);
+        ck_assert(!worker->heartbeat.ambiguous);
 }
 END_TEST
 

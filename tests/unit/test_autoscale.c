@@ -61,7 +61,7 @@ static bool look(uint64_t size, double age)
         };
 
         for (size_t i = 0; i < t.fleet->n_workers; i++)
-                t.fleet->workers[i]->concurrency = 5;
+                t.fleet->workers[i]->heartbeat.concurrency = 5;
         return autoscale_observe(t.fleet, &reading, t.now);
 }
 
@@ -338,7 +338,7 @@ START_TEST(what_others_have_idle_is_subtracted)
 
         begin();
         for (; i < t.fleet->n_workers; i++)
-                t.fleet->workers[i]->concurrency = 5;
+                t.fleet->workers[i]->heartbeat.concurrency = 5;
         ck_assert(!autoscale_observe(t.fleet, &reading, t.now));
         ck_assert(autoscale_line(t.fleet, 1, text));
         ck_assert_str_eq(text, "threads: 0 of 10 run jobs; 2 processes of nobody here serve them, too; 40 "
@@ -373,8 +373,8 @@ static struct fleet *second_fleet(struct fleet_settings *settings)
                                           .index = (unsigned)fleet->n_workers + 1,
                                           .generation = 1,
                                           .state = WORKER_ACTIVE,
-                                          .has_beat = true,
-                                          .concurrency = 5};
+                                          .heartbeat.seen = true,
+                                          .heartbeat.concurrency = 5};
                 fleet->workers[fleet->n_workers] = worker;
         }
         t.world->fleets = fleets;
@@ -427,7 +427,7 @@ static void look_beside(const struct peer_share *share, uint64_t size)
                 ck_assert_int_eq(peers_add(&peers, "there", text, n, t.now), 0);
         }
         for (size_t i = 0; i < t.fleet->n_workers; i++)
-                t.fleet->workers[i]->concurrency = 5;
+                t.fleet->workers[i]->heartbeat.concurrency = 5;
         t.fleet->autoscale.count = 2;
         (void)autoscale_observe(t.fleet, &reading, t.now);
         peers_clear(&peers);
@@ -550,7 +550,7 @@ START_TEST(a_host_tells_of_those_that_follow_the_need_and_of_what_it_has_idle)
         ck_assert_str_eq(share.queues, "default");
         struct fleet *second = second_fleet(&settings);
         SERVE(second, "default\0mail");
-        second->workers[0]->busy = 1;
+        second->workers[0]->heartbeat.busy = 1;
         autoscale_share(t.fleet, 0, &share);
         ck_assert_uint_eq(share.weight, 16);
         ck_assert_uint_eq(share.threads, 20);
@@ -621,7 +621,7 @@ START_TEST(what_keeps_targets_from_being_kept_is_told)
         expect_trouble(2, NULL);
         t.fleet_settings.latency_target = (char *)"30s";
         for (size_t i = 0; i < t.fleet->n_workers; i++)
-                t.fleet->workers[i]->concurrency = 5;
+                t.fleet->workers[i]->heartbeat.concurrency = 5;
         t.fleet_settings.active_process_max = 3;
         (void)autoscale_observe(t.fleet, &reading, t.now);
         expect_trouble(0, "the target of queue 'default' is 30s, but its workers run jobs of 40s: while all "
@@ -642,7 +642,7 @@ START_TEST(jobs_that_wait_while_all_threads_are_idle_are_told)
         expect_trouble(0,
                        "a job has waited in queue 'default' for 1min 1s, and none of 10 threads runs a job");
         expect_trouble(1, NULL);
-        t.fleet->workers[0]->busy = 1;
+        t.fleet->workers[0]->heartbeat.busy = 1;
         (void)look(3, 61);
         expect_trouble(0, NULL);
 }

@@ -12,7 +12,7 @@ START_TEST(finds_a_worker_at_its_first_beat)
         ck_assert_ptr_null(beats_identity(slots[0]));
         beat_as(0, 1, "1795238801.5", 2, false);
         look_until_found(1);
-        ck_assert_int_eq(told[0].beat_pid, workers[0].pid);
+        ck_assert_int_eq(told[0].beat_pid, workers[0].process.pid);
         ck_assert_uint_eq(told[0].heartbeats, 1);
         ck_assert_uint_eq(told[0].beat.beat_usec, 1795238801500000);
         ck_assert_uint_eq(told[0].beat.busy, 2);
@@ -23,7 +23,7 @@ START_TEST(finds_a_worker_at_its_first_beat)
         ck_assert_str_eq(beats_identity(slots[0]), HOST ":5000000:000000000001");
 
         beat_as(0, 1, "1795238806.5", 0, true);
-        server_do("HSET " IDENTITY " concurrency 7 rss 29604", workers[0].pid, 1U);
+        server_do("HSET " IDENTITY " concurrency 7 rss 29604", workers[0].process.pid, 1U);
         ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
         ck_assert_uint_eq(told[0].identities, 1);
         ck_assert_uint_eq(told[0].heartbeats, 2);
@@ -79,7 +79,7 @@ START_TEST(reads_the_work_list_behind_the_beat)
         ck_assert_int_eq(look(1, LOOK_BEAT | LOOK_WORK_LIST), BEATS_LOOKING);
         ck_assert(told[0].beat.work_list_known);
         ck_assert(told[0].beat.work_list_empty);
-        server_do("HSET " IDENTITY ":%s b8c {}", workers[0].pid, 1U, _i == 0 ? "work" : "workers");
+        server_do("HSET " IDENTITY ":%s b8c {}", workers[0].process.pid, 1U, _i == 0 ? "work" : "workers");
         ck_assert_int_eq(look(1, LOOK_WORK_LIST), BEATS_LOOKING);
         ck_assert(told[0].beat.work_list_known);
         ck_assert(!told[0].beat.work_list_empty);
@@ -119,7 +119,7 @@ START_TEST(costs_no_more_for_ten_thousand_foreign_identities)
         /* One that is not found yet costs a walk now and then, and nothing else. */
         beats_remove(slots[0]);
         spawn(0);
-        workers[0].pid = 6000000;
+        workers[0].process.pid = 6000000;
         server_do("CONFIG RESETSTAT");
         ck_assert_int_eq(look(WORKERS, LOOK_BEAT), BEATS_LOOKING);
         ck_assert_uint_le(calls_of("hmget"), WORKERS - 1);
@@ -132,7 +132,7 @@ START_TEST(asks_at_most_twice_for_a_worker_with_many_identities)
 {
         spawn(0);
         for (unsigned nonce = 1; nonce <= 50; nonce++)
-                server_do("SADD processes " IDENTITY, workers[0].pid, nonce);
+                server_do("SADD processes " IDENTITY, workers[0].process.pid, nonce);
         (void)look(1, LOOK_BEAT);
         beat_as(0, 77, "1795238801.5", 0, false);
         server_do("CONFIG RESETSTAT");
@@ -194,8 +194,8 @@ END_TEST
 START_TEST(takes_no_heartbeat_from_keys_of_another_kind)
 {
         find_all(1);
-        server_do("DEL " IDENTITY, workers[0].pid, 1U);
-        server_do("SET " IDENTITY " x", workers[0].pid, 1U);
+        server_do("DEL " IDENTITY, workers[0].process.pid, 1U);
+        server_do("SET " IDENTITY " x", workers[0].process.pid, 1U);
         server_do("DEL processes");
         server_do("SET processes x");
         for (int i = 0; i < 3; i++)
@@ -230,7 +230,7 @@ START_TEST(follows_a_sidekiq_that_was_restarted_inside_its_worker)
         beat_below(900);
         ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
         ck_assert_uint_eq(told[0].identities, 1); /* what is known still beats */
-        server_do("DEL " IDENTITY, workers[0].pid, 1U);
+        server_do("DEL " IDENTITY, workers[0].process.pid, 1U);
         for (int i = 0; i < 10; i++)
                 ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
         ck_assert_uint_eq(told[0].identities, 1); /* it has not changed yet */
@@ -248,7 +248,7 @@ END_TEST
 START_TEST(keeps_the_identity_of_one_that_is_silent)
 {
         find_all(2);
-        server_do("DEL " IDENTITY, workers[0].pid, 1U);
+        server_do("DEL " IDENTITY, workers[0].process.pid, 1U);
         for (unsigned second = 905; calls_of("sscan") < 10 && second < 990; second++) {
                 beat_at(0, 2, second, 3);
                 (void)look(2, LOOK_BEAT);
@@ -287,7 +287,7 @@ START_TEST(takes_no_heartbeat_of_another_host_of_this_name)
                 (void)look(2, LOOK_BEAT);
         }
         ck_assert_uint_eq(told[1].identities, 0);
-        server_do("SREM processes " IDENTITY, workers[1].pid, 1U);
+        server_do("SREM processes " IDENTITY, workers[1].process.pid, 1U);
         look_until_found(2);
         ck_assert(!told[1].ambiguous);
         ck_assert_str_eq(beats_identity(slots[1]), HOST ":5000001:000000000002");
@@ -315,9 +315,9 @@ START_TEST(reads_a_namespace)
         ck_assert_int_eq(make_beats("app"), 0);
         spawn(0);
         (void)look(1, LOOK_BEAT);
-        server_do("SADD app:processes " IDENTITY, workers[0].pid, 1U);
-        server_do("HSET app:" IDENTITY " busy 1 beat 1795238801.5 quiet true", workers[0].pid, 1U);
-        server_do("HSET app:" IDENTITY ":work a b", workers[0].pid, 1U);
+        server_do("SADD app:processes " IDENTITY, workers[0].process.pid, 1U);
+        server_do("HSET app:" IDENTITY " busy 1 beat 1795238801.5 quiet true", workers[0].process.pid, 1U);
+        server_do("HSET app:" IDENTITY ":work a b", workers[0].process.pid, 1U);
         look_until_found(1);
         ck_assert_int_eq(look(1, LOOK_BEAT | LOOK_WORK_LIST), BEATS_LOOKING);
         ck_assert(told[0].beat.work_list_known && !told[0].beat.work_list_empty);
@@ -371,7 +371,7 @@ START_TEST(looks_for_a_known_worker_under_its_own_name)
         ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
         ck_assert_uint_eq(told[0].heartbeats, 1);
         beats_forget(slots[0]);
-        server_do("DEL " IDENTITY, workers[0].pid, 1U);
+        server_do("DEL " IDENTITY, workers[0].process.pid, 1U);
         beat_on(2, 1);
         ck_assert_str_eq(beats_identity(slots[0]), HOST ":5000000:000000000002");
 }
@@ -469,16 +469,16 @@ END_TEST
 START_TEST(one_that_beat_in_the_background_is_found_once_it_is_the_worker)
 {
         spawn(0);
-        pid_t script = workers[0].pid;
+        pid_t script = workers[0].process.pid;
         while (calls_of("sscan") == 0)
                 (void)look(1, LOOK_BEAT);
-        workers[0].pid = 6000000;
+        workers[0].process.pid = 6000000;
         beat_as(0, 1, "1000.5", 0, false);
-        workers[0].pid = script;
+        workers[0].process.pid = script;
         for (unsigned walks = calls_of("sscan"); calls_of("sscan") < walks + 2;)
                 (void)look(1, LOOK_BEAT);
         ck_assert_uint_eq(told[0].identities, 0);
-        workers[0].pid = 6000000;
+        workers[0].process.pid = 6000000;
         beats_moved(slots[0]);
         look_until_found(1);
         ck_assert_int_eq(told[0].beat_pid, 6000000);

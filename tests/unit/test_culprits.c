@@ -20,7 +20,7 @@ static void setup(void)
         test_world_open(&t, 1);
         t.fleet_settings.memory_threshold = MIB(500);
         worker = test_spawn(&t);
-        observe_beat_process(worker, worker->pid, worker->pid_start, t.now);
+        observe_beat_process(worker, worker->process.pid, worker->process.start, t.now);
 }
 
 static void teardown(void)
@@ -40,8 +40,9 @@ static void beat(unsigned busy, uint64_t rss_bytes)
 /* A look: a sample, and then its heartbeat is read, which is the same as before. */
 static void look(uint64_t bytes)
 {
-        const struct heartbeat same = {
-                .beat_usec = worker->beat_usec, .busy = worker->busy, .rss_bytes = MIB(1)};
+        const struct heartbeat same = {.beat_usec = worker->heartbeat.written_usec,
+                                       .busy = worker->heartbeat.busy,
+                                       .rss_bytes = MIB(1)};
 
         observe_memory(worker, bytes, t.now);
         observe_heartbeat(worker, &same, t.now);
@@ -80,7 +81,7 @@ static const char *told_memory(const char *classes)
 {
         static char prefix[64];
         const char *text = told(CULPRITS_MEMORY, classes);
-        int n = snprintf(prefix, sizeof(prefix), "default/1 (pid %d) ", (int)worker->pid);
+        int n = snprintf(prefix, sizeof(prefix), "default/1 (pid %d) ", (int)worker->process.pid);
 
         ck_assert_msg(strncmp(text, prefix, (size_t)n) == 0, "%s", text);
         return text + n;
@@ -107,7 +108,7 @@ START_TEST(the_classes_are_told_with_the_growth_since_the_last_idle_beat)
         ck_assert_int_eq(first->cause, CULPRITS_MEMORY);
         ck_assert_uint_eq(first->at, t.now);
         ck_assert_uint_eq(first->index, 1);
-        ck_assert_int_eq(first->pid, worker->pid);
+        ck_assert_int_eq(first->pid, worker->process.pid);
         ck_assert_uint_eq(first->memory_bytes, MIB(520));
         ck_assert_uint_eq(first->growth_bytes, MIB(212));
         ck_assert_uint_eq(first->growth_usec, 40 * USEC_PER_SEC);
@@ -132,7 +133,7 @@ END_TEST
 START_TEST(one_whose_index_another_has_by_now_is_a_former_one)
 {
         char text[CULPRITS_TEXT_MAX], former[128];
-        pid_t pid = worker->pid;
+        pid_t pid = worker->process.pid;
 
         told_memory("Mail");
         snprintf(former, sizeof(former), "a former default/1 (pid %d) ", (int)pid);
@@ -223,51 +224,51 @@ END_TEST
 START_TEST(the_growth_begins_at_the_first_beat_and_at_each_without_a_job)
 {
         observe_memory(worker, MIB(10), t.now);
-        ck_assert_uint_eq(worker->mark_at, 0);
+        ck_assert_uint_eq(worker->memory.mark_at, 0);
         pass(5);
         beat(2, MIB(100));
-        ck_assert_uint_eq(worker->mark_bytes, MIB(100));
+        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(100));
         pass(5);
         beat(2, MIB(200));
-        ck_assert_uint_eq(worker->mark_bytes, MIB(100));
+        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(100));
         pass(5);
         beat(0, MIB(150));
-        ck_assert_uint_eq(worker->mark_bytes, MIB(150));
-        ck_assert_uint_eq(worker->mark_at, t.now);
+        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(150));
+        ck_assert_uint_eq(worker->memory.mark_at, t.now);
         /* It took it over and has ended. */
         pass(5);
         beat(0, MIB(501));
-        ck_assert_uint_eq(worker->mark_bytes, MIB(150));
+        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(150));
         t.fleet_settings.memory_threshold = 0;
         t.fleet_settings.memory_limit = MIB(500);
         pass(5);
         beat(0, MIB(501));
-        ck_assert_uint_eq(worker->mark_bytes, MIB(150));
+        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(150));
         pass(5);
         beat(0, MIB(500));
-        ck_assert_uint_eq(worker->mark_bytes, MIB(500));
+        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(500));
         /* Another process: of that one nothing is known, and then that it begins over the limit. */
         observe_memory(worker, MIB(700), t.now);
-        observe_beat_process(worker, worker->pid + 1, 1, t.now);
+        observe_beat_process(worker, worker->process.pid + 1, 1, t.now);
         ck_assert_ptr_nonnull(strstr(told(CULPRITS_MEMORY, ""), " held 700M, running no job"));
         pass(5);
         beat(0, MIB(600));
-        ck_assert_uint_eq(worker->mark_bytes, MIB(600));
+        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(600));
 }
 END_TEST
 
 START_TEST(a_beat_that_does_not_tell_its_memory_has_the_last_sample)
 {
         beat(0, 0);
-        ck_assert_uint_eq(worker->mark_at, 0);
+        ck_assert_uint_eq(worker->memory.mark_at, 0);
         pass(5);
         look(MIB(120));
-        ck_assert_uint_eq(worker->mark_bytes, MIB(120));
+        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(120));
         look(MIB(130));
-        ck_assert_uint_eq(worker->mark_bytes, MIB(120));
+        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(120));
         pass(5);
         beat(0, 0);
-        ck_assert_uint_eq(worker->mark_bytes, MIB(130));
+        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(130));
 }
 END_TEST
 
@@ -275,17 +276,17 @@ START_TEST(an_adopted_one_has_grown_since_then)
 {
         const struct worker known = {.index = 7,
                                      .generation = 1,
-                                     .pid = 50,
-                                     .pid_start = 5,
+                                     .process.pid = 50,
+                                     .process.start = 5,
                                      .state = WORKER_ACTIVE,
-                                     .has_beat = true};
+                                     .heartbeat.seen = true};
 
         worker = observe_adopted(t.fleet, &known, 5, 0, t.now);
         ck_assert_ptr_nonnull(worker);
-        ck_assert_uint_eq(worker->mark_at, 0);
+        ck_assert_uint_eq(worker->memory.mark_at, 0);
         look(MIB(300));
-        ck_assert_uint_eq(worker->mark_bytes, MIB(300));
-        ck_assert_uint_eq(worker->mark_at, t.now);
+        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(300));
+        ck_assert_uint_eq(worker->memory.mark_at, t.now);
 }
 END_TEST
 
@@ -293,30 +294,30 @@ START_TEST(what_an_earlier_sqmgr_told_of_is_not_asked_for_again)
 {
         struct worker known = {.index = 7,
                                .generation = 1,
-                               .pid = 50,
-                               .pid_start = 5,
+                               .process.pid = 50,
+                               .process.start = 5,
                                .state = WORKER_QUIET,
                                .reason = REASON_MEMORY,
-                               .has_beat = true};
+                               .heartbeat.seen = true};
 
         t.fleet_settings.memory_limit = MIB(600);
         worker = observe_adopted(t.fleet, &known, 5, 0, t.now);
         observe_memory(worker, MIB(601), t.now);
-        ck_assert_uint_eq(worker->breach_at, 0);
+        ck_assert_uint_eq(worker->memory.breach_at, 0);
 
         known = (struct worker){.index = 8,
                                 .generation = 1,
-                                .pid = 51,
-                                .pid_start = 5,
+                                .process.pid = 51,
+                                .process.start = 5,
                                 .state = WORKER_ACTIVE,
-                                .over_threshold = true,
-                                .has_beat = true};
+                                .memory.over_threshold = true,
+                                .heartbeat.seen = true};
         worker = observe_adopted(t.fleet, &known, 5, 0, t.now);
         for (unsigned i = 0; i < 4; i++)
                 observe_memory(worker, MIB(501), t.now);
-        ck_assert_uint_eq(worker->breach_at, 0);
+        ck_assert_uint_eq(worker->memory.breach_at, 0);
         observe_memory(worker, MIB(601), t.now);
-        ck_assert_uint_eq(worker->breach_at, t.now);
+        ck_assert_uint_eq(worker->memory.breach_at, t.now);
 }
 END_TEST
 
@@ -453,7 +454,7 @@ END_TEST
 
 static bool killed(enum worker_state state, usec_t killed_at, struct exit_status exit)
 {
-        const struct worker dead = {.fleet = t.fleet, .state = state, .killed_at = killed_at};
+        const struct worker dead = {.fleet = t.fleet, .state = state, .orders.killed_at = killed_at};
 
         return culprits_oom_killed(t.world, &dead, &exit, t.now);
 }

@@ -39,7 +39,7 @@ START_TEST(a_drain_that_will_be_cut_off_says_when_and_what_was)
 {
         t.fleet_settings.drain_timeout = 5 * USEC_PER_MIN;
         struct worker *worker = drain_with_jobs(true);
-        test_run(&t, (unsigned)((worker->quiet_at + 5 * USEC_PER_MIN - t.now) / USEC_PER_SEC) - 7);
+        test_run(&t, (unsigned)((worker->orders.quiet_at + 5 * USEC_PER_MIN - t.now) / USEC_PER_SEC) - 7);
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "waits for 2 running jobs, cut off in 7s (drain_timeout 5min)");
         while (t.stops == 0)

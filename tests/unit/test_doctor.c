@@ -211,11 +211,11 @@ START_TEST(a_fleets_settings_are_judged)
         expect("ok fleet 'web': its settings and 0 workers\n");
         fleet.workers = workers;
         fleet.n_workers = ELEMENTSOF(workers);
-        slow.shutdown_usec = 55 * USEC_PER_SEC;
+        slow.process.shutdown_usec = 55 * USEC_PER_SEC;
         fleet_settings.memory_threshold = UINT64_C(1) << 30;
         diagnose(true);
         expect("ok fleet 'web': its settings and 0 workers\n");
-        slower.shutdown_usec = 90 * USEC_PER_SEC;
+        slower.process.shutdown_usec = 90 * USEC_PER_SEC;
         fleet_settings.memory_threshold++;
         fleet_settings.environment_list = environment;
         fleet_settings.user = NULL;
@@ -254,20 +254,23 @@ START_TEST(workers_are_judged)
 {
         const struct doctor_machine machine = {0};
         struct worker workers[] = {
-                {.fleet = &fleet, .index = 1, .has_beat = true},
-                {.fleet = &fleet, .index = 2, .booted = true},
-                {.fleet = &fleet, .index = 3, .has_beat = true, .stale_told = true},
-                {.fleet = &fleet, .index = 4, .booted = true},
-                {.fleet = &fleet, .index = 5, .has_beat = true, .succeeded = true},
-                {.fleet = &fleet, .index = 6, .has_beat = true, .ambiguous = true},
-                {.fleet = &fleet, .index = 7, .booted = true, .ambiguous = true},
-                {.fleet = &fleet, .index = 8, .beat_fault = BEAT_FAULT_OWNER},
+                {.fleet = &fleet, .index = 1, .heartbeat.seen = true},
+                {.fleet = &fleet, .index = 2, .process.booted = true},
+                {.fleet = &fleet, .index = 3, .heartbeat.seen = true, .heartbeat.stale_told = true},
+                {.fleet = &fleet, .index = 4, .process.booted = true},
+                {.fleet = &fleet, .index = 5, .heartbeat.seen = true, .orders.succeeded = true},
+                {.fleet = &fleet, .index = 6, .heartbeat.seen = true, .heartbeat.ambiguous = true},
+                {.fleet = &fleet, .index = 7, .process.booted = true, .heartbeat.ambiguous = true},
+                {.fleet = &fleet, .index = 8, .heartbeat.fault = BEAT_FAULT_OWNER},
                 {.fleet = &fleet,
                  .index = 9,
-                 .has_beat = true,
-                 .stale_told = true,
-                 .beat_fault = BEAT_FAULT_MISSING},
-                {.fleet = &fleet, .index = 10, .has_beat = true, .beat_fault = BEAT_FAULT_CHANGES}};
+                 .heartbeat.seen = true,
+                 .heartbeat.stale_told = true,
+                 .heartbeat.fault = BEAT_FAULT_MISSING},
+                {.fleet = &fleet,
+                 .index = 10,
+                 .heartbeat.seen = true,
+                 .heartbeat.fault = BEAT_FAULT_CHANGES}};
         struct doctor_worker facts[] = {{.worker = &workers[0], .version = "7.3.2"},
                                         {.worker = &workers[1]},
                                         {.worker = &workers[2], .version = "4.2.10"},

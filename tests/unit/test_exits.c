@@ -101,13 +101,13 @@ START_TEST(the_status_of_a_worker_that_exits_is_told)
 {
         struct worker *worker = start("exit 3");
 
-        ck_assert_ptr_nonnull(worker->process);
+        ck_assert_ptr_nonnull(worker->handle);
         crew_turn.pass.unsaved = false;
         run_until(worker->state == WORKER_GONE);
         ck_assert(crew_told("status 3"));
         ck_assert(crew_turn.pass.unsaved);
         /* Its zombie is gone, too. */
-        ck_assert_int_eq(kill(worker->pid, 0), -1);
+        ck_assert_int_eq(kill(worker->process.pid, 0), -1);
 }
 END_TEST
 
@@ -127,7 +127,7 @@ START_TEST(what_a_start_reports_is_read_once_it_is_complete)
         crew_start(event, text);
         const struct worker *worker = crew_start_worker();
         ck_assert_ptr_nonnull(worker);
-        const struct process *process = worker->process;
+        const struct process *process = worker->handle;
 
         run_until(read_pid("before") != 0);
         while (sd_event_run(event, 0) > 0)
@@ -156,7 +156,7 @@ START_TEST(the_sweep_finds_a_worker_before_its_descriptor_is_read)
 {
         struct worker *worker = start("exit 4");
 
-        while (!worker->process->heirs) {
+        while (!worker->handle->heirs) {
                 exits_sweep(&crew);
                 (void)usleep(1000);
         }
@@ -245,19 +245,19 @@ END_TEST
 START_TEST(a_process_that_beats_beside_the_main_one_becomes_the_worker_when_that_exits)
 {
         struct worker *worker = start("(exec sleep 1000) &\n" TELL_PID("child", "$!") "wait");
-        pid_t child, main = worker->pid;
+        pid_t child, main = worker->process.pid;
 
         run_until((child = read_pid("child")) > 0);
         hold_beat(worker, child, clock_now(CLOCK_MONOTONIC));
-        ck_assert_int_eq(worker->beat_pid, child);
-        ck_assert_int_eq(proc_pid(process_beating(worker->process)), child);
-        ck_assert_int_eq(proc_pid(worker->process->main), main);
+        ck_assert_int_eq(worker->process.beat_pid, child);
+        ck_assert_int_eq(proc_pid(process_beating(worker->handle)), child);
+        ck_assert_int_eq(proc_pid(worker->handle->main), main);
 
         ck_assert_int_eq(kill(main, SIGKILL), 0);
-        run_until(worker->pid == child);
+        run_until(worker->process.pid == child);
         ck_assert_int_ne(worker->state, WORKER_GONE);
-        ck_assert_ptr_null(worker->process->beat);
-        ck_assert_int_eq(proc_pid(worker->process->main), child);
+        ck_assert_ptr_null(worker->handle->beat);
+        ck_assert_int_eq(proc_pid(worker->handle->main), child);
 
         ck_assert_int_eq(kill(child, SIGTERM), 0);
         run_until(worker->state == WORKER_GONE);
@@ -273,9 +273,9 @@ START_TEST(a_worker_whose_beating_process_dies_is_known_not_to_beat)
         run_until((child = read_pid("child")) > 0);
         hold_beat(worker, child, clock_now(CLOCK_MONOTONIC));
         ck_assert_int_eq(kill(child, SIGKILL), 0);
-        run_until(worker->beat_pid == 0);
+        run_until(worker->process.beat_pid == 0);
         ck_assert_int_ne(worker->state, WORKER_GONE);
-        ck_assert_ptr_null(process_beating(worker->process));
+        ck_assert_ptr_null(process_beating(worker->handle));
 }
 END_TEST
 
@@ -284,8 +284,8 @@ START_TEST(a_process_of_another_family_does_not_beat_for_a_worker)
         struct worker *worker = start("exec sleep 1000");
 
         hold_beat(worker, getpid(), clock_now(CLOCK_MONOTONIC));
-        ck_assert_int_eq(worker->beat_pid, 0);
-        ck_assert_ptr_null(process_beating(worker->process));
+        ck_assert_int_eq(worker->process.beat_pid, 0);
+        ck_assert_ptr_null(process_beating(worker->handle));
 }
 END_TEST
 
@@ -299,9 +299,9 @@ END_TEST
 /* Runs the loop until it is clear what becomes of it, and returns what it left behind. */
 static pid_t see_what_it_left(struct worker *worker)
 {
-        pid_t main = worker->pid, child;
+        pid_t main = worker->process.pid, child;
 
-        run_until(worker->pid != main || worker->state == WORKER_GONE);
+        run_until(worker->process.pid != main || worker->state == WORKER_GONE);
         run_until((child = read_pid("child")) > 0);
         return child;
 }
@@ -318,7 +318,7 @@ static void is_followed(struct worker *worker)
         pid_t child = see_what_it_left(worker);
 
         enum worker_state state = worker->state;
-        pid_t pid = worker->pid;
+        pid_t pid = worker->process.pid;
         ck_assert_int_eq(kill(child, SIGKILL), 0);
         run_until(worker->state == WORKER_GONE);
         ck_assert_int_eq(state, WORKER_STARTING);
@@ -357,14 +357,14 @@ START_TEST(one_that_is_in_the_midst_of_its_exec_is_waited_for)
         struct worker *worker = start("marks=$(env | grep ^SQMGR_)\n" LEAVES(
                 "exec env -i /bin/sh -c \"echo >$d/veiled; while [ ! -e $d/go ]; do sleep 0.01; done; "
                 "export $(echo $marks); exec sleep 1000\"") "until [ -e $d/veiled ]; do sleep 0.01; done");
-        pid_t main = worker->pid;
+        pid_t main = worker->process.pid;
 
         standstill = clock_now(CLOCK_MONOTONIC);
-        run_until(worker->process->heirs);
+        run_until(worker->handle->heirs);
         unit_write_file(dir, "go", "");
-        run_until(worker->pid != main || worker->state == WORKER_GONE);
+        run_until(worker->process.pid != main || worker->state == WORKER_GONE);
         ck_assert_int_eq(worker->state, WORKER_STARTING);
-        ck_assert_int_eq(worker->pid, read_pid("child"));
+        ck_assert_int_eq(worker->process.pid, read_pid("child"));
 }
 END_TEST
 
@@ -410,9 +410,9 @@ START_TEST(among_many_orphans_the_one_of_this_start_is_found)
         struct worker *worker =
                 start("i=0; while [ $i -lt 100 ]; do i=$((i + 1)); SQMGR_START=1 sleep 1000 &\n" SLEEPS
                       "done\n" LEAVES("exec sleep 1000") SLEEPS);
-        pid_t main = worker->pid, child = see_what_it_left(worker);
+        pid_t main = worker->process.pid, child = see_what_it_left(worker);
 
-        pid_t pid = worker->pid;
+        pid_t pid = worker->process.pid;
         ck_assert_int_eq(kill(-main, SIGKILL), 0);
         run_until(worker->state == WORKER_GONE);
         ck_assert_int_eq(pid, child);
@@ -421,8 +421,8 @@ END_TEST
 
 static void beat_from_main(struct worker *worker)
 {
-        hold_beat(worker, worker->pid, clock_now(CLOCK_MONOTONIC));
-        ck_assert_int_eq(worker->beat_pid, worker->pid);
+        hold_beat(worker, worker->process.pid, clock_now(CLOCK_MONOTONIC));
+        ck_assert_int_eq(worker->process.beat_pid, worker->process.pid);
 }
 
 START_TEST(a_worker_that_does_not_catch_the_quiet_signal_is_not_sent_it)
@@ -431,11 +431,11 @@ START_TEST(a_worker_that_does_not_catch_the_quiet_signal_is_not_sent_it)
 
         run_until(read_pid("up") > 0);
         ck_assert(!act(ACTION_QUIET, worker));
-        ck_assert_int_eq(worker->signal_error, ESRCH); /* it does not beat */
+        ck_assert_int_eq(worker->orders.signal_error, ESRCH); /* it does not beat */
         beat_from_main(worker);
         ck_assert(!act(ACTION_QUIET, worker));
-        ck_assert_int_eq(worker->signal_error, ENOTSUP);
-        ck_assert_int_eq(kill(worker->pid, 0), 0);
+        ck_assert_int_eq(worker->orders.signal_error, ENOTSUP);
+        ck_assert_int_eq(kill(worker->process.pid, 0), 0);
 }
 END_TEST
 
@@ -447,7 +447,7 @@ START_TEST(a_worker_that_catches_the_quiet_signal_gets_it)
         run_until(read_pid("up") > 0);
         beat_from_main(worker);
         ck_assert(act(ACTION_QUIET, worker));
-        ck_assert_int_eq(worker->signal_error, 0);
+        ck_assert_int_eq(worker->orders.signal_error, 0);
         run_until(read_pid("quiet") == 1);
 }
 END_TEST
@@ -467,8 +467,8 @@ END_TEST
 START_TEST(a_worker_that_is_gone_has_nobody_elses_group_signalled)
 {
         struct worker *worker = start("exec sleep 1000");
-        struct proc *main = worker->process->main;
-        pid_t pid = worker->pid, other = fork();
+        struct proc *main = worker->handle->main;
+        pid_t pid = worker->process.pid, other = fork();
 
         ck_assert_int_ge(other, 0);
         if (other == 0) {
@@ -483,14 +483,14 @@ START_TEST(a_worker_that_is_gone_has_nobody_elses_group_signalled)
         ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
         ck_assert_int_eq(proc_signal(main, 0), -ESRCH);
         /* As if the other one had its pid now. */
-        worker->pid = other;
+        worker->process.pid = other;
         ck_assert(!act(ACTION_STOP, worker));
-        ck_assert_int_eq(worker->signal_error, ESRCH);
+        ck_assert_int_eq(worker->orders.signal_error, ESRCH);
         ck_assert(!act(ACTION_KILL, worker));
         ck_assert_int_eq(waitpid(other, NULL, WNOHANG), 0);
         ck_assert_int_eq(kill(other, SIGKILL), 0);
         ck_assert_int_eq(waitpid(other, NULL, 0), other);
-        worker->pid = pid;
+        worker->process.pid = pid;
 }
 END_TEST
 
@@ -499,14 +499,14 @@ START_TEST(of_a_worker_that_beats_beside_its_main_process_the_kill_ends_what_was
 {
         struct worker *worker =
                 start("trap '' TERM\n(exec sleep 1000) &\n" TELL_PID("child", "$!") "while :; do wait; done");
-        pid_t main = worker->pid, child;
+        pid_t main = worker->process.pid, child;
 
         run_until((child = read_pid("child")) > 0);
         hold_beat(worker, child, clock_now(CLOCK_MONOTONIC));
         worker->fleet->force = _i == 1;
         ck_assert(act(ACTION_KILL, worker));
         if (_i == 0) {
-                run_until(is_gone(child) && worker->beat_pid == 0);
+                run_until(is_gone(child) && worker->process.beat_pid == 0);
                 ck_assert_int_eq(kill(main, 0), 0);
                 /* What is left has not booted. */
                 ck_assert(act(ACTION_KILL, worker));
@@ -522,12 +522,12 @@ START_TEST(what_is_left_of_a_worker_and_has_booted_is_not_killed)
         struct worker *worker =
                 start("bash -c \"exec -a 'sidekiq 7.3.1 app [0 of 5 busy]' sleep 1000\" &\n" SLEEPS TELL_PID(
                         "child", "$!") "while :; do wait; done");
-        pid_t main = worker->pid, child;
+        pid_t main = worker->process.pid, child;
 
         run_until((child = read_pid("child")) > 0);
         worker->state = WORKER_STOPPING;
         ck_assert(!act(_i == 0 ? ACTION_STOP : ACTION_KILL, worker));
-        ck_assert(worker->booted);
+        ck_assert(worker->process.booted);
         ck_assert_int_eq(kill(child, 0), 0);
         worker->fleet->force = true;
         ck_assert(act(ACTION_KILL, worker));
@@ -544,11 +544,11 @@ START_TEST(what_another_user_has_in_a_group_of_that_number_is_none_of_it)
                 return;
         }
         struct worker *worker = start("exec setpriv --reuid 65534 --clear-groups sleep 1000");
-        pid_t pid = worker->pid, group = worker->process->group, other;
+        pid_t pid = worker->process.pid, group = worker->handle->group, other;
         uid_t uid = 0;
 
         while (uid != 65534)
-                ck_assert_int_ge(proc_uid(worker->process->main, &uid), 0);
+                ck_assert_int_ge(proc_uid(worker->handle->main, &uid), 0);
         ck_assert_int_ge(other = fork(), 0);
         if (other == 0) {
                 prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -557,16 +557,16 @@ START_TEST(what_another_user_has_in_a_group_of_that_number_is_none_of_it)
                        "bash", "-c", "exec -a 'sidekiq 7.3.1 app [0 of 5 busy]' sleep 1000", NULL);
                 _exit(127);
         }
-        worker->process->group = other;
+        worker->handle->group = other;
         worker->state = WORKER_STOPPING;
         /* It has booted at last, and keeps no signal from the worker. */
         run_until(has_booted(other));
         ck_assert(act(ACTION_KILL, worker));
         run_until(worker->state == WORKER_GONE);
-        ck_assert_int_eq(worker->pid, pid);
+        ck_assert_int_eq(worker->process.pid, pid);
         ck_assert_int_eq(kill(other, SIGKILL), 0);
         run_until(is_gone(other));
-        worker->process->group = group;
+        worker->handle->group = group;
 }
 END_TEST
 
@@ -589,15 +589,16 @@ START_TEST(an_adopted_worker_is_watched_though_it_is_no_child)
                 for (;;)
                         pause();
         }
-        ck_assert_int_eq(read(pair[0], &known.pid, sizeof(known.pid)), sizeof(known.pid));
+        ck_assert_int_eq(read(pair[0], &known.process.pid, sizeof(known.process.pid)),
+                         sizeof(known.process.pid));
         ck_assert_int_eq(waitpid(between, NULL, 0), between);
-        ck_assert_int_eq(proc_open(known.pid, &proc), 0);
-        known.pid_start = proc_start_time(proc);
-        worker = observe_adopted(crew_world->fleets[0], &known, known.pid_start, 0,
+        ck_assert_int_eq(proc_open(known.process.pid, &proc), 0);
+        known.process.start = proc_start_time(proc);
+        worker = observe_adopted(crew_world->fleets[0], &known, known.process.start, 0,
                                  clock_now(CLOCK_MONOTONIC));
         ck_assert_ptr_nonnull(worker);
         ck_assert_int_eq(hold_adopted(&crew, worker, proc, NULL, NULL), 0);
-        ck_assert_int_eq(kill(known.pid, SIGKILL), 0);
+        ck_assert_int_eq(kill(known.process.pid, SIGKILL), 0);
         run_until(worker->state == WORKER_GONE);
         close_fd(pair[0]);
         close_fd(pair[1]);
@@ -615,7 +616,7 @@ START_TEST(a_worker_that_cannot_be_watched_does_not_stay)
                 unit_leave_descriptors(n, &before);
                 worker = crew_start_worker();
                 ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
-                if (worker && worker->state != WORKER_GONE && process_is_watched(worker->process))
+                if (worker && worker->state != WORKER_GONE && process_is_watched(worker->handle))
                         break;
                 /* What was forked all the same is ended: no child is left. */
                 while (waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) == 0) {

@@ -57,13 +57,13 @@ START_TEST(every_wait_of_a_worker_has_its_sentence)
         struct worker *worker = test_spawn_ready(&t);
 
         for (int wait = WAIT_NONE + 1; wait < WAIT_PLACES; wait++) {
-                worker->waits_for = wait;
+                worker->verdict.waits_for = wait;
                 ck_assert_str_ne(test_waits_for(&t, worker), "");
         }
-        worker->waits_for = WAIT_PLACES;
+        worker->verdict.waits_for = WAIT_PLACES;
         ck_assert_str_eq(test_waits_for(&t, worker), "");
-        worker->waits_for = WAIT_READY_OTHERS;
-        worker->waits_count = 2;
+        worker->verdict.waits_for = WAIT_READY_OTHERS;
+        worker->verdict.waits_count = 2;
         ck_assert_str_eq(test_waits_for(&t, worker), "waits until 2 more workers are ready");
 }
 END_TEST

@@ -106,7 +106,7 @@ START_TEST(a_process_that_bears_the_mark_is_adopted_and_watched)
         ck_assert_int_ge(search_run(&search, now()), 0);
         ck_assert_uint_eq(n_workers(), 1);
         struct worker *worker = crew_world->fleets[0]->workers[0];
-        ck_assert_int_eq(worker->pid, pid);
+        ck_assert_int_eq(worker->process.pid, pid);
         ck_assert_uint_eq(worker->index, 2);
         ck_assert_uint_eq(worker->generation, 7);
         /* It was started just now, and not when the machine was. */
@@ -144,7 +144,7 @@ START_TEST(a_wrapper_is_the_worker_and_not_its_child)
 
         ck_assert_int_ge(search_run(&search, now()), 0);
         ck_assert_uint_eq(n_workers(), 1);
-        ck_assert_int_eq(crew_world->fleets[0]->workers[0]->pid, pid);
+        ck_assert_int_eq(crew_world->fleets[0]->workers[0]->process.pid, pid);
 }
 END_TEST
 
@@ -268,7 +268,7 @@ START_TEST(in_a_service_a_leader_that_has_booted_is_adopted_without_a_mark)
                 (void)adoption_search_end(search.adoption, 0, now());
         }
         ck_assert_uint_eq(n_workers(), 1);
-        ck_assert_int_eq(crew_world->fleets[0]->workers[0]->pid, pid);
+        ck_assert_int_eq(crew_world->fleets[0]->workers[0]->process.pid, pid);
 }
 END_TEST
 
@@ -349,8 +349,8 @@ START_TEST(a_search_for_which_descriptors_are_short_fails_and_the_next_finds_it)
                         ck_assert_uint_eq(n_workers(), 1);
         }
         ck_assert_uint_gt(failed, 0);
-        ck_assert_int_eq(crew_world->fleets[0]->workers[0]->pid, pid);
-        ck_assert(process_is_watched(crew_world->fleets[0]->workers[0]->process));
+        ck_assert_int_eq(crew_world->fleets[0]->workers[0]->process.pid, pid);
+        ck_assert(process_is_watched(crew_world->fleets[0]->workers[0]->handle));
 }
 END_TEST
 

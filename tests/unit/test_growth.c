@@ -51,9 +51,9 @@ static void replace(void)
         t.fleet->generation++;
         for (size_t i = 0; i < t.fleet->n_workers; i++) {
                 t.fleet->workers[i]->generation = t.fleet->generation;
-                t.fleet->workers[i]->trend = (struct trend){0};
-                t.fleet->workers[i]->fit = (struct trend_fit){0};
-                t.fleet->workers[i]->over_threshold = false;
+                t.fleet->workers[i]->memory.trend = (struct trend){0};
+                t.fleet->workers[i]->memory.fit = (struct trend_fit){0};
+                t.fleet->workers[i]->memory.over_threshold = false;
         }
 }
 
@@ -92,11 +92,11 @@ START_TEST(siblings_that_do_not_are_no_proof)
         grow(3, 300, 60, 0);
         /* What drains is not read for it, and one alone is judged by itself. */
         ck_assert(t.fleet->growth.grows);
-        ck_assert_uint_eq(t.fleet->workers[1]->trend.n, 0);
+        ck_assert_uint_eq(t.fleet->workers[1]->memory.trend.n, 0);
         t.fleet->growth = (struct growth){0};
         for (size_t i = 0; i < t.fleet->n_workers; i++) {
                 t.fleet->workers[i]->state = WORKER_ACTIVE;
-                t.fleet->workers[i]->trend = (struct trend){0};
+                t.fleet->workers[i]->memory.trend = (struct trend){0};
         }
         t.fleet->workers[2]->state = WORKER_QUIET;
         grow(3, 300, 60, 1);

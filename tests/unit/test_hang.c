@@ -44,7 +44,7 @@ START_TEST(one_that_hangs_is_replaced_and_kept)
         ck_assert_uint_eq(counts.active, 2);
         ck_assert_uint_eq(counts.live, 3);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
-        ck_assert(worker->hung);
+        ck_assert(worker->heartbeat.hung);
         ck_assert_uint_eq(test_events(&t, EVENT_HUNG), 1);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_HUNG), "default/1"));
         ck_assert_ptr_nonnull(strstr(test_waits_for(&t, worker), "hangs: no heartbeat for 15min"));
@@ -58,10 +58,10 @@ START_TEST(one_that_beats_again_counts_again_and_one_too_many_leaves)
         test_settle(&t);
         struct worker *worker = hang(1);
         test_run(&t, 400);
-        ck_assert(worker->hung);
+        ck_assert(worker->heartbeat.hung);
         test_process(worker)->hung = false;
         test_run(&t, 10);
-        ck_assert(!worker->hung);
+        ck_assert(!worker->heartbeat.hung);
         ck_assert_ptr_nonnull(
                 strstr(test_event_text(&t, EVENT_BEATS_AGAIN), "beats again, and counts as active"));
         test_run(&t, 60);
@@ -98,12 +98,12 @@ START_TEST(silence_without_redis_or_in_doubtful_time_is_no_hang)
         test_run(&t, 600);
         test_redis(&t, true);
         test_run(&t, 200);
-        ck_assert(!worker->hung);
+        ck_assert(!worker->heartbeat.hung);
         t.suspended_usec += USEC_PER_HOUR;
         test_run(&t, 200);
-        ck_assert(!worker->hung);
+        ck_assert(!worker->heartbeat.hung);
         test_run(&t, 110);
-        ck_assert(worker->hung);
+        ck_assert(worker->heartbeat.hung);
 }
 END_TEST
 
@@ -113,9 +113,9 @@ START_TEST(it_hangs_no_earlier_than_it_is_stale)
         test_settle(&t);
         struct worker *worker = hang(1);
         test_run(&t, 34);
-        ck_assert(!worker->hung);
+        ck_assert(!worker->heartbeat.hung);
         test_run(&t, 20);
-        ck_assert(worker->hung);
+        ck_assert(worker->heartbeat.hung);
 }
 END_TEST
 
@@ -129,7 +129,7 @@ START_TEST(a_quiet_one_that_hangs_is_told_of_and_kept)
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         hang(1);
         test_run(&t, 400);
-        ck_assert(worker->hung);
+        ck_assert(worker->heartbeat.hung);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_ptr_nonnull(strstr(test_waits_for(&t, worker), "hangs"));
         ck_assert_uint_eq(test_counts(&t).hung, 0);
@@ -148,7 +148,7 @@ START_TEST(hang_action_kill_tells_it_to_exit_and_kills_it)
         ck_assert_int_eq(worker->state, WORKER_STOPPING);
         ck_assert_int_eq(worker->reason, REASON_HUNG);
         /* That it hangs is what it is told to exit for, not how it is doing that. */
-        ck_assert(!worker->hung);
+        ck_assert(!worker->heartbeat.hung);
         ck_assert_uint_eq(t.kills, 0);
         test_run(&t, 70);
         ck_assert_uint_eq(t.stops, 1);
@@ -195,7 +195,7 @@ START_TEST(all_that_were_silent_and_beat_again_at_once_live)
         test_process(test_worker(&t, 1))->hung = false;
         test_run(&t, 60);
         ck_assert_uint_eq(test_counts(&t).active, 2);
-        ck_assert(!test_worker(&t, 1)->hung);
+        ck_assert(!test_worker(&t, 1)->heartbeat.hung);
 }
 END_TEST
 
@@ -226,7 +226,7 @@ START_TEST(a_restart_does_not_wait_for_one_that_hangs)
         test_run(&t, 120);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_ROLLOUT_DONE), "1 of the old hangs"));
-        ck_assert(worker->hung);
+        ck_assert(worker->heartbeat.hung);
         ck_assert_uint_eq(test_counts(&t).outdated, 0);
         ck_assert_uint_eq(test_counts(&t).live, 3);
         /* Even where a place has become empty meanwhile, its old code does not go on. */
@@ -245,7 +245,7 @@ START_TEST(without_hang_after_none_hangs)
         test_settle(&t);
         struct worker *worker = hang(1);
         test_run(&t, 1000);
-        ck_assert(!worker->hung);
+        ck_assert(!worker->heartbeat.hung);
         ck_assert_uint_eq(t.starts, 2);
 }
 END_TEST

@@ -53,10 +53,10 @@ static void setup(void)
         views = false;
 
         struct worker *worker = crew_start_worker();
-        ck_assert_ptr_nonnull(worker->process);
+        ck_assert_ptr_nonnull(worker->handle);
         run_until(crew_world->fleets[0]->redis_up);
-        hold_beat(worker, worker->pid, clock_now(CLOCK_MONOTONIC));
-        ck_assert_int_eq(beats_know(worker->process->slot, IDENTITY), 0);
+        hold_beat(worker, worker->process.pid, clock_now(CLOCK_MONOTONIC));
+        ck_assert_int_eq(beats_know(worker->handle->slot, IDENTITY), 0);
         worker->state = WORKER_ACTIVE;
 }
 

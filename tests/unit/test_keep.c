@@ -62,8 +62,8 @@ START_TEST(the_state_names_the_worker)
         ck_assert_ptr_nonnull(state);
         ck_assert_uint_eq(state->n_fleets, 1);
         ck_assert_uint_eq(state->fleets[0].n_workers, 1);
-        ck_assert_int_eq(state->fleets[0].workers[0].worker.pid, worker->pid);
-        ck_assert_uint_eq(state->fleets[0].workers[0].worker.pid_start, worker->pid_start);
+        ck_assert_int_eq(state->fleets[0].workers[0].worker.process.pid, worker->process.pid);
+        ck_assert_uint_eq(state->fleets[0].workers[0].worker.process.start, worker->process.start);
         /* It has not beaten: under which name of this host it will. */
         snprintf(hosts, sizeof(hosts), "%s ", crew.links.host_name);
         ck_assert_str_eq(state->fleets[0].workers[0].identity, hosts);
@@ -85,7 +85,7 @@ START_TEST(what_is_still_looked_for_is_left_to_the_next_sqmgr_to_find)
         struct state *state = read_state();
         ck_assert_uint_eq(state->fleets[0].n_workers, 1);
         ck_assert_uint_eq(state->fleets[0].workers[0].worker.index, 3);
-        ck_assert_int_eq(state->fleets[0].workers[0].worker.pid, 0);
+        ck_assert_int_eq(state->fleets[0].workers[0].worker.process.pid, 0);
         state_free(state);
         /* What is not known at all is not told of as if there were nothing. */
         observe_hold(fleet, now + USEC_PER_SEC, true);

@@ -111,7 +111,11 @@ static struct worker dead_worker(void)
                   "{\"queue\":\"low\",\"payload\":\"{\\\"class\\\":\\\"Hard\\\",\\\"jid\\\":\\\"j1\\\","
                   "\\\"args\\\":[]}\",\"run_at\":1700000000}");
         run_until(web()->redis_up);
-        return (struct worker){.fleet = web(), .index = 1, .pid = 77, .beat_pid = 77, .state = WORKER_ACTIVE};
+        return (struct worker){.fleet = web(),
+                               .index = 1,
+                               .process.pid = 77,
+                               .process.beat_pid = 77,
+                               .state = WORKER_ACTIVE};
 }
 
 static const struct exit_status killed = {.known = true, .by_signal = true, .status = SIGKILL};

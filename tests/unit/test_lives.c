@@ -48,17 +48,17 @@ START_TEST(memory_counts_after_three_samples_in_a_row_and_sticks)
         memory(worker, 500);
         memory(worker, 600);
         memory(worker, 600);
-        ck_assert(!worker->over_threshold);
+        ck_assert(!worker->memory.over_threshold);
         memory(worker, 600);
-        ck_assert(worker->over_threshold);
+        ck_assert(worker->memory.over_threshold);
         memory(worker, 100);
-        ck_assert(worker->over_threshold);
+        ck_assert(worker->memory.over_threshold);
         ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_OVER), 1);
         ck_assert_ptr_nonnull(
                 strstr(test_event_text(&t, EVENT_MEMORY_OVER), "holds 600M, over memory_threshold 500M"));
         t.fleet_settings.memory_threshold = 0;
         memory(worker, 900);
-        ck_assert(!worker->over_threshold);
+        ck_assert(!worker->memory.over_threshold);
 }
 END_TEST
 
@@ -68,9 +68,9 @@ START_TEST(memory_limit_counts_at_once)
 
         t.fleet_settings.memory_limit = (uint64_t)500 << 20;
         memory(worker, 500);
-        ck_assert(!worker->over_limit);
+        ck_assert(!worker->memory.over_limit);
         memory(worker, 501);
-        ck_assert(worker->over_limit);
+        ck_assert(worker->memory.over_limit);
 }
 END_TEST
 
@@ -119,7 +119,7 @@ START_TEST(a_replacement_over_the_threshold_while_it_boots_is_churn)
         grow(worker);
         test_beat(&t, worker, 100, 0, false);
         memory(worker, 600);
-        ck_assert(worker->over_threshold);
+        ck_assert(worker->memory.over_threshold);
         ck_assert_uint_eq(t.fleet->churn.count, 1);
 }
 END_TEST
@@ -375,7 +375,7 @@ START_TEST(a_worker_once_seen_booted_is_left_alone_though_a_later_look_fails)
         test_process(worker)->boot_usec = USEC_INFINITY;
         observe_booted(worker, true, t.now);
         observe_booted(worker, false, t.now);
-        ck_assert(worker->booted);
+        ck_assert(worker->process.booted);
 }
 END_TEST
 

@@ -44,7 +44,7 @@ static void look(void)
 static void go(void)
 {
         unit_write_file(directory, "go", "");
-        while (!worker->has_beat)
+        while (!worker->heartbeat.seen)
                 look();
 }
 
@@ -52,11 +52,11 @@ START_TEST(one_that_runs_its_command_beats_and_not_before)
 {
         for (unsigned i = 0; i < 20; i++)
                 look();
-        ck_assert(!worker->has_beat);
+        ck_assert(!worker->heartbeat.seen);
         ck_assert_int_eq(worker->state, WORKER_STARTING);
         go();
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
-        ck_assert_int_eq(worker->beat_pid, worker->pid);
+        ck_assert_int_eq(worker->process.beat_pid, worker->process.pid);
         ck_assert(crew_told(" runs"));
 }
 END_TEST
@@ -64,11 +64,11 @@ END_TEST
 START_TEST(each_look_hears_it_until_it_has_ended)
 {
         go();
-        usec_t first = worker->beat_at;
-        while (worker->beat_at == first)
+        usec_t first = worker->heartbeat.changed_at;
+        while (worker->heartbeat.changed_at == first)
                 look();
         ck_assert(worker_fresh(worker, clock_now(CLOCK_MONOTONIC)));
-        ck_assert_int_eq(kill(worker->pid, SIGKILL), 0);
+        ck_assert_int_eq(kill(worker->process.pid, SIGKILL), 0);
         while (worker->state != WORKER_GONE)
                 look();
         ck_assert(crew_told("was killed by signal 9 (SIGKILL) after "));
@@ -78,7 +78,7 @@ END_TEST
 START_TEST(no_redis_is_asked_and_there_are_no_identities)
 {
         const struct fleet *fleet = crew_world->fleets[0];
-        struct beats_slot *slot = worker->process->slot;
+        struct beats_slot *slot = worker->handle->slot;
         pid_t pid;
 
         ck_assert_uint_eq(crew.links.n, 0);

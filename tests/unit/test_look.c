@@ -45,7 +45,7 @@ static struct worker *start(const char *fleet_lines, const char *script)
                  server_url, server_directory, fleet_lines);
         crew_start(event, text);
         struct worker *worker = crew_start_worker();
-        ck_assert_ptr_nonnull(worker->process);
+        ck_assert_ptr_nonnull(worker->handle);
         run_until(access(up, F_OK) == 0);
         run_until(web()->redis_up);
         return worker;
@@ -68,7 +68,7 @@ static usec_t now(void)
 /* It has booted before it beats. */
 static bool has_booted(const struct worker *worker)
 {
-        return signs_have_booted(worker->process->main, framework_of(web()->settings->traits)) > 0;
+        return signs_have_booted(worker->handle->main, framework_of(web()->settings->traits)) > 0;
 }
 
 /* Sidekiq writes one so. */
@@ -77,7 +77,8 @@ static void beat(const struct worker *worker)
         static unsigned n;
         char identity[300];
 
-        snprintf(identity, sizeof(identity), "%s:%d:0123456789ab", crew.links.host_name, (int)worker->pid);
+        snprintf(identity, sizeof(identity), "%s:%d:0123456789ab", crew.links.host_name,
+                 (int)worker->process.pid);
         server_do("HSET %s busy 3 beat %lld.%06u quiet false concurrency 5", identity, (long long)time(NULL),
                   ++n);
         server_do("SADD processes %s", identity);
@@ -86,7 +87,7 @@ static void beat(const struct worker *worker)
 /* What stands there before the first look need not be of this worker, until it is seen to change. */
 static void beat_until_heard(const struct worker *worker)
 {
-        while (!worker->has_beat) {
+        while (!worker->heartbeat.seen) {
                 beat(worker);
                 look_run(&crew, false, now());
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
@@ -106,8 +107,8 @@ START_TEST(a_look_reads_the_heartbeat_of_a_worker)
 {
         const struct worker *worker = start_beating("up; exec -a '" TITLE "' sleep 1000");
 
-        ck_assert_int_eq(worker->beat_pid, worker->pid);
-        ck_assert_uint_eq(worker->busy, 3);
+        ck_assert_int_eq(worker->process.beat_pid, worker->process.pid);
+        ck_assert_uint_eq(worker->heartbeat.busy, 3);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
 }
 END_TEST
@@ -118,11 +119,11 @@ START_TEST(memory_is_read_at_regular_looks_alone)
         const struct worker *worker = start("", "sleep 1000 & up; wait");
 
         look_run(&crew, true, now());
-        ck_assert_uint_eq(worker->memory_bytes, 0);
+        ck_assert_uint_eq(worker->memory.bytes, 0);
         ck_assert_uint_eq(crew_world->available_bytes, 0);
         look_run(&crew, false, now());
-        ck_assert_uint_gt(worker->memory_bytes, 100 * 1024);
-        ck_assert_uint_lt(worker->memory_bytes, 1024 * 1024 * 1024);
+        ck_assert_uint_gt(worker->memory.bytes, 100 * 1024);
+        ck_assert_uint_lt(worker->memory.bytes, 1024 * 1024 * 1024);
         ck_assert_uint_gt(crew_world->available_bytes, 0);
 }
 END_TEST
@@ -140,16 +141,16 @@ START_TEST(the_proportional_share_is_asked_where_it_can_decide)
         _cleanup_proc_ struct proc *proc = NULL;
         uint64_t rss, pss;
 
-        ck_assert_int_eq(proc_open(worker->pid, &proc), 0);
+        ck_assert_int_eq(proc_open(worker->process.pid, &proc), 0);
         look_run(&crew, false, now());
         ck_assert_int_eq(proc_rss_bytes(proc, &rss), 0);
         ck_assert_int_eq(proc_pss_bytes(proc, &pss), 0);
         ck_assert_uint_lt(pss + 16 * 1024 * 1024, rss);
         uint64_t middle = (pss + rss) / 2;
         if (_i == 0)
-                ck_assert_uint_lt(worker->memory_bytes, middle);
+                ck_assert_uint_lt(worker->memory.bytes, middle);
         else
-                ck_assert_uint_gt(worker->memory_bytes, middle);
+                ck_assert_uint_gt(worker->memory.bytes, middle);
 }
 END_TEST
 
@@ -159,12 +160,12 @@ START_TEST(job_threads_of_an_active_worker_are_a_witness_from_then_on)
 
         /* Nothing is known of a process that has not beaten. */
         look_run(&crew, false, now());
-        ck_assert(!worker->threads_known);
+        ck_assert(!worker->evidence.threads_known);
         beat_until_heard(worker);
         crew_turn.pass.unsaved = false;
         look_run(&crew, false, now());
-        ck_assert(worker->threads_known);
-        ck_assert(worker->threads_witness);
+        ck_assert(worker->evidence.threads_known);
+        ck_assert(worker->evidence.threads_witness);
         /* The next sqmgr is to know. */
         ck_assert(crew_turn.pass.unsaved);
         crew_turn.pass.unsaved = false;
@@ -178,11 +179,11 @@ START_TEST(the_title_of_a_worker_tells_what_it_runs_while_its_beat_does_not)
         struct worker *worker = start_beating("up; exec -a '" TITLE "' sleep 1000");
 
         look_run(&crew, false, now());
-        ck_assert(!worker->title_known); /* it beats */
+        ck_assert(!worker->evidence.title_known); /* it beats */
         server_kill();
         run_until(!web()->redis_up);
-        look_until(worker->title_known, now());
-        ck_assert_uint_eq(worker->busy, 2);
+        look_until(worker->evidence.title_known, now());
+        ck_assert_uint_eq(worker->heartbeat.busy, 2);
 }
 END_TEST
 
@@ -194,8 +195,8 @@ START_TEST(what_no_worker_is_called_tells_nothing)
         server_kill();
         run_until(!web()->redis_up);
         look_run(&crew, false, now());
-        ck_assert(!worker->title_known);
-        ck_assert_uint_eq(worker->busy, 3);
+        ck_assert(!worker->evidence.title_known);
+        ck_assert_uint_eq(worker->heartbeat.busy, 3);
 }
 END_TEST
 
@@ -216,13 +217,13 @@ START_TEST(after_boot_timeout_a_look_finds_out_whether_it_has_booted)
         usec_t late = usec_add(now(), 61 * USEC_PER_SEC);
 
         look_run(&crew, false, now());
-        ck_assert_uint_eq(worker->boot_looked_at, 0);
+        ck_assert_uint_eq(worker->process.boot_looked_at, 0);
         if (boots[_i].booted)
-                look_until(worker->booted, late);
+                look_until(worker->process.booted, late);
         else
                 look_run(&crew, false, late);
-        ck_assert_uint_eq(worker->boot_looked_at, late);
-        ck_assert(worker->booted == boots[_i].booted);
+        ck_assert_uint_eq(worker->process.boot_looked_at, late);
+        ck_assert(worker->process.booted == boots[_i].booted);
         ck_assert(crew_told("its beat is not to be found") == boots[_i].booted);
 }
 END_TEST
@@ -237,7 +238,7 @@ START_TEST(what_cannot_be_found_out_is_not_taken_for_a_worker_that_has_not_boote
         unit_leave_descriptors(0, &before);
         look_run(&crew, false, usec_add(now(), 61 * USEC_PER_SEC));
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
-        ck_assert_uint_eq(worker->boot_looked_at, 0);
+        ck_assert_uint_eq(worker->process.boot_looked_at, 0);
 }
 END_TEST
 

@@ -235,7 +235,7 @@ START_TEST(the_fleets_of_a_host_share_its_memory)
                 observe_redis(fleet, true, t.now);
                 struct worker *worker = observe_started(fleet, 1, REASON_NONE, (pid_t)(100 + i), 1, t.now);
                 ck_assert_ptr_nonnull(worker);
-                observe_beat_process(worker, worker->pid, 1, t.now);
+                observe_beat_process(worker, worker->process.pid, 1, t.now);
                 observe_heartbeat(worker, &beat, t.now);
                 observe_memory(worker, 149 * MB, now);
                 command_restart(world, fleet, now);

@@ -124,7 +124,7 @@ START_TEST(tells_what_the_model_holds)
         struct worker *worker = observe_started(fleet, 1, REASON_NONE, 100, 1, T0);
 
         observe_heartbeat(worker, &beat, T0 + USEC_PER_SEC);
-        worker->memory_bytes = 123456789;
+        worker->memory.bytes = 123456789;
         observe_exit(observe_started(fleet, 2, REASON_MEMORY, 101, 1, T0), &killed, T0);
         observe_started(fleet, 3, REASON_MEMORY, 102, 1, T0);
         world->available_bytes = UINT64_C(8) << 30;
@@ -203,16 +203,16 @@ START_TEST(what_is_not_set_or_not_known_has_no_number)
         fleet_settings.memory_limit = 1 << 21;
         refused = true;
         worker->state = WORKER_ACTIVE;
-        worker->busy = worker->jobs_read = 1;
-        worker->jobs_read_at = now;
-        worker->oldest_job_at = now - 90 * USEC_PER_SEC;
+        worker->heartbeat.busy = worker->jobs.count = 1;
+        worker->jobs.read_at = now;
+        worker->jobs.oldest_at = now - 90 * USEC_PER_SEC;
         _cleanup_free_ char *with = render();
         assert_has(with, "sqmgr_fleet_memory_threshold_bytes{fleet=\"default\"} 1048576");
         assert_has(with, "sqmgr_fleet_memory_limit_bytes{fleet=\"default\"} 2097152");
         assert_has(with, "sqmgr_fleet_oldest_job_seconds{fleet=\"default\"} 90");
         assert_has(with, "sqmgr_config_last_reload_successful 0");
         /* Long ago its work list told of it. */
-        worker->jobs_read_at = now - 4 * settings.check_interval - 1;
+        worker->jobs.read_at = now - 4 * settings.check_interval - 1;
         _cleanup_free_ char *stale = render();
         ck_assert_ptr_null(strstr(stale, "sqmgr_fleet_oldest_job_seconds{"));
         refused = false;

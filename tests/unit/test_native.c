@@ -189,7 +189,7 @@ static int always(_unused_ pid_t pid, _unused_ const struct worker *of, _unused_
 
 static int has_start(pid_t pid, uint64_t start, _unused_ void *userdata)
 {
-        ck_assert_int_eq(pid, worker.pid);
+        ck_assert_int_eq(pid, worker.process.pid);
         return start == process_start;
 }
 
@@ -200,8 +200,8 @@ static void on_ambiguous(_unused_ struct worker *of, bool ambiguous, _unused_ vo
 
 static void on_identity(struct worker *of, pid_t pid, _unused_ void *userdata)
 {
-        of->beat_pid = pid;
-        of->beat_pid_start = process_start;
+        of->process.beat_pid = pid;
+        of->process.beat_start = process_start;
 }
 
 static void on_heartbeat(_unused_ struct worker *of, const struct heartbeat *beat, _unused_ void *userdata)
@@ -235,9 +235,11 @@ static void setup(void)
         const struct beats_source source = {.redis = redis, .format = &native_beats, .namespace = "app"};
         ck_assert_int_eq(redis_beats_new(&source, &ops, NULL, &beats), 0);
         /* No process has this pid. */
-        worker = (struct worker){
-                .fleet = &fleet, .pid = 5000000, .pid_start = 77, .spawned_at = clock_now(CLOCK_MONOTONIC)};
-        process_start = worker.pid_start;
+        worker = (struct worker){.fleet = &fleet,
+                                 .process.pid = 5000000,
+                                 .process.start = 77,
+                                 .spawned_at = clock_now(CLOCK_MONOTONIC)};
+        process_start = worker.process.start;
         ck_assert_int_eq(beats_add(beats, &worker, &slot), 0);
 }
 

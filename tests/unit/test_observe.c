@@ -49,8 +49,8 @@ START_TEST(a_command_that_goes_to_the_background_leaves_its_worker_behind)
         struct worker *worker = test_spawn(&t);
 
         observe_inherited(worker, 4711, 99);
-        ck_assert_int_eq(worker->pid, 4711);
-        ck_assert_uint_eq(worker->pid_start, 99);
+        ck_assert_int_eq(worker->process.pid, 4711);
+        ck_assert_uint_eq(worker->process.start, 99);
         ck_assert_int_eq(worker->state, WORKER_STARTING);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_STARTED), "process 4711 takes its place"));
 }
@@ -183,8 +183,8 @@ START_TEST(a_work_list_that_is_not_empty_holds)
                 beat.beat_usec = (115 + i) * USEC_PER_SEC;
                 observe_heartbeat(worker, &beat, t.now);
                 ck_assert(!stops(worker));
-                ck_assert_int_eq(worker->waits_for, WAIT_BEATS);
-                ck_assert_uint_eq(worker->waits_count, 1);
+                ck_assert_int_eq(worker->verdict.waits_for, WAIT_BEATS);
+                ck_assert_uint_eq(worker->verdict.waits_count, 1);
         }
         beat.work_list_empty = true;
         observe_heartbeat(worker, &beat, t.now);
@@ -487,7 +487,7 @@ START_TEST(a_wrapper_whose_beating_process_is_gone_boots_anew)
         ck_assert_uint_eq(test_counts(&t).busy, 3);
         observe_beat_process(worker, 0, 0, t.now);
         ck_assert_int_eq(worker->state, WORKER_STARTING);
-        ck_assert(!worker->has_beat);
+        ck_assert(!worker->heartbeat.seen);
         /* Its jobs have ended with it. */
         ck_assert_uint_eq(test_counts(&t).busy, 0);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_CRASHED), "its wrapper lives"));
@@ -577,8 +577,8 @@ START_TEST(the_process_that_beats_outlives_its_wrapper)
 
         observe_beat_process(worker, 555, 77, t.now);
         observe_promoted(worker, t.now);
-        ck_assert_int_eq(worker->pid, 555);
-        ck_assert_uint_eq(worker->pid_start, 77);
+        ck_assert_int_eq(worker->process.pid, 555);
+        ck_assert_uint_eq(worker->process.start, 77);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
 }
 END_TEST
@@ -603,7 +603,7 @@ START_TEST(a_refused_signal_is_told_once_and_changes_no_state)
         test_plan(&t);
         test_execute(&t);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
-        ck_assert_int_eq(worker->signal_error, 0);
+        ck_assert_int_eq(worker->orders.signal_error, 0);
 }
 END_TEST
 
@@ -633,7 +633,7 @@ START_TEST(a_refused_kill_is_told_and_tried_again)
         t.kill_error = EPERM;
         test_plan(&t);
         test_execute(&t);
-        ck_assert_uint_eq(worker->killed_at, 0);
+        ck_assert_uint_eq(worker->orders.killed_at, 0);
         ck_assert_uint_eq(test_events(&t, EVENT_SIGNAL_REFUSED), 1);
         test_plan(&t);
         ck_assert_uint_eq(test_planned(&t, ACTION_KILL, worker), 1);
@@ -655,13 +655,13 @@ START_TEST(the_title_tells_of_jobs_only_while_redis_is_away)
         struct worker *worker = test_spawn_ready(&t);
 
         observe_title(worker, true, 4, false);
-        ck_assert_uint_eq(worker->busy, 0);
+        ck_assert_uint_eq(worker->heartbeat.busy, 0);
         test_redis(&t, false);
         observe_title(worker, true, 4, false);
-        ck_assert_uint_eq(worker->busy, 4);
+        ck_assert_uint_eq(worker->heartbeat.busy, 4);
         observe_title(worker, false, 0, false);
-        ck_assert_uint_eq(worker->busy, 4);
-        ck_assert(!worker->title_known);
+        ck_assert_uint_eq(worker->heartbeat.busy, 4);
+        ck_assert(!worker->evidence.title_known);
 }
 END_TEST
 

@@ -218,7 +218,7 @@ END_TEST
 START_TEST(commands_record_their_orders)
 {
         client_expect(event, &client, CONTROL("Quiet", "{\"target\":\"web/1\"}"), NULL);
-        ck_assert(web->workers[0]->quiet_ordered);
+        ck_assert(web->workers[0]->orders.quiet);
         client_expect(event, &client, CONTROL("Quiet", "{\"target\":\"web\"}"), NULL);
         ck_assert_int_eq(web->order, ORDER_QUIET);
         client_expect(event, &client, CONTROL("Stop", "{\"fleet\":\"web\",\"force\":true}"), NULL);

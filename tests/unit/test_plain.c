@@ -354,7 +354,7 @@ static void adopt(uint64_t version)
         const struct worker *known = &state->fleets[0].workers[0].worker;
         test_exit(&t, worker, 0);
         fleet_reap(t.fleet, test_process_free);
-        worker = observe_adopted(t.fleet, known, known->pid_start, known->beat_pid_start, t.now);
+        worker = observe_adopted(t.fleet, known, known->process.start, known->process.beat_start, t.now);
         ck_assert_ptr_nonnull(worker);
         state_free(state);
         free(bytes);

@@ -288,7 +288,7 @@ START_TEST(a_native_thread_holds_a_drain_for_two_beats_only)
 {
         t.newborn.native_thread = true;
         test_settle(&t);
-        ck_assert(test_worker(&t, 1)->threads_witness);
+        ck_assert(test_worker(&t, 1)->evidence.threads_witness);
         command_quiet_worker(t.world, test_worker(&t, 1), t.now);
         test_run(&t, 14);
         ck_assert_uint_eq(t.stops, 0);
@@ -548,7 +548,7 @@ START_TEST(of_surplus_one_over_memory_leaves_first)
         command_scale(t.world, t.fleet, 3, t.now);
         test_tick(&t, 1);
         test_settle(&t);
-        test_worker(&t, 3)->over_threshold = true;
+        test_worker(&t, 3)->memory.over_threshold = true;
         command_scale(t.world, t.fleet, 2, t.now);
         test_run(&t, 2);
         ck_assert_uint_eq(t.quiets, 1);
@@ -592,7 +592,7 @@ START_TEST(one_that_was_found_and_shows_nothing_gets_no_signal)
 {
         struct worker *worker = test_spawn(&t);
 
-        worker->unproven = true;
+        worker->process.unproven = true;
         ck_assert(worker_looks(worker, false, t.now) & LOOK_BOOT);
         /* It could come up yet, known to nobody. */
         t.fleet->force = true;
@@ -612,10 +612,10 @@ START_TEST(one_that_was_found_and_has_booted_is_a_worker_like_any_other)
 {
         struct worker *worker = test_spawn(&t);
 
-        worker->unproven = true;
+        worker->process.unproven = true;
         observe_booted(worker, true, t.now);
-        ck_assert(!worker->unproven);
-        ck_assert(!worker->booted);
+        ck_assert(!worker->process.unproven);
+        ck_assert(!worker->process.booted);
         ck_assert_uint_eq(test_events(&t, EVENT_ELSEWHERE), 0);
         t.fleet->force = true;
         test_plan(&t);

@@ -206,7 +206,7 @@ START_TEST(who_leaves_for_it_does_so_for_the_next_sqmgr_too)
         ck_assert_int_eq(state_unpack(bytes, size, "boot", t.now, &state), STATE_READ);
         ck_assert_uint_eq(state->fleets[0].places_left, 0);
         struct worker known = state->fleets[0].workers[2].worker;
-        ck_assert(known.pressed && !state->fleets[0].workers[1].worker.pressed);
+        ck_assert(known.orders.pressed && !state->fleets[0].workers[1].worker.orders.pressed);
         free(bytes);
         /* Once that is over, one that still drains is no sign of it. */
         reading.avg10 = 0;
@@ -219,7 +219,7 @@ START_TEST(who_leaves_for_it_does_so_for_the_next_sqmgr_too)
         ck_assert_uint_eq(bytes[8], 1);
         struct state *after = NULL;
         ck_assert_int_eq(state_unpack(bytes, size, "boot", t.now, &after), STATE_READ);
-        ck_assert(!after->dead->worker.worker.pressed);
+        ck_assert(!after->dead->worker.worker.orders.pressed);
         state_free(after);
         free(bytes);
         /* What the next one does. This one has left meanwhile. */
@@ -232,7 +232,7 @@ START_TEST(who_leaves_for_it_does_so_for_the_next_sqmgr_too)
         /* Without a limit it is no word of anything. */
         t.settings.pressure_limit = 0;
         known.index = 6;
-        ck_assert(!observe_adopted(t.fleet, &known, 0, 0, t.now)->pressed);
+        ck_assert(!observe_adopted(t.fleet, &known, 0, 0, t.now)->orders.pressed);
         state_free(state);
 }
 END_TEST

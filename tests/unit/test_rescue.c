@@ -38,7 +38,7 @@ static void teardown(void)
 
 static bool is_due(enum worker_state state, bool killed, struct exit_status exit)
 {
-        struct worker worker = {.fleet = t.fleet, .state = state, .killed_at = killed};
+        struct worker worker = {.fleet = t.fleet, .state = state, .orders.killed_at = killed};
 
         return rescue_is_due(&worker, &exit);
 }
@@ -57,11 +57,11 @@ END_TEST
 
 START_TEST(a_work_list_is_gone_a_minute_after_the_last_heartbeat)
 {
-        struct worker worker = {.busy = 1, .beat_at = USEC_PER_SEC};
+        struct worker worker = {.heartbeat.busy = 1, .heartbeat.changed_at = USEC_PER_SEC};
 
         ck_assert(rescue_is_late(&worker, USEC_PER_SEC + RESCUE_USEC));
         ck_assert(!rescue_is_late(&worker, USEC_PER_SEC + RESCUE_USEC - 1));
-        worker.busy = 0;
+        worker.heartbeat.busy = 0;
         ck_assert(!rescue_is_late(&worker, USEC_PER_SEC + RESCUE_USEC));
 }
 END_TEST
@@ -89,7 +89,7 @@ START_TEST(each_job_is_told_of_with_what_became_of_it)
                  "Sle ep 8d42 (queue low) was running in default/1 (pid %d), which was killed by signal 9 "
                  "(SIGKILL): "
                  "it is lost",
-                 (int)worker->pid);
+                 (int)worker->process.pid);
         ck_assert_str_eq(test_event_text(&t, EVENT_JOB_LOST), wanted);
         rescue_observe(t.fleet, worker, &job, RESCUE_REQUEUED, 1, how);
         ck_assert_ptr_null(strstr(test_event_text(&t, EVENT_JOB_RESCUED), "time"));

@@ -46,8 +46,8 @@ static void start(const char *script)
         crew_start(event, text);
         struct worker *worker = crew_start_worker();
         ck_assert_ptr_nonnull(worker);
-        process = worker->process;
-        observe_beat_process(worker, worker->pid, worker->pid_start, now);
+        process = worker->handle;
+        observe_beat_process(worker, worker->process.pid, worker->process.start, now);
         while (!has_file("up"))
                 ck_assert_int_ge(sd_event_run(event, 20 * USEC_PER_MSEC), 0);
 }

@@ -126,7 +126,7 @@ START_TEST(of_other_users_nothing_is_read)
 
         run();
         ck_assert_uint_eq(crew_world->fleets[0]->n_workers, 1);
-        ck_assert_int_eq(crew_world->fleets[0]->workers[0]->pid, ours);
+        ck_assert_int_eq(crew_world->fleets[0]->workers[0]->process.pid, ours);
         ck_assert_uint_eq(crew_world->fleets[0]->workers[0]->index, 2);
         for (size_t i = 0; i < n_read; i++) {
                 found |= read_of[i] == ours;
@@ -160,7 +160,7 @@ START_TEST(large_environments_are_read_a_few_at_a_time_and_the_first_of_each)
         run();
         ck_assert_uint_gt(slices, 1);
         ck_assert_uint_eq(crew_world->fleets[0]->n_workers, 1);
-        ck_assert_int_eq(crew_world->fleets[0]->workers[0]->pid, ours);
+        ck_assert_int_eq(crew_world->fleets[0]->workers[0]->process.pid, ours);
         for (size_t i = 0; i < N; i++)
                 ck_assert_int_eq(kill(parents[i], SIGKILL), 0);
         end();

@@ -120,7 +120,7 @@ START_TEST(by_force_none_is_told_again_with_its_group)
 
         command_stop(t.world, t.fleet, true, t.now);
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
-        observe_beat_process(worker, worker->pid, worker->pid_start, t.now);
+        observe_beat_process(worker, worker->process.pid, worker->process.start, t.now);
         for (unsigned i = 0; i < 2 * WORKER_LOUD_BEATS; i++) {
                 t.now += USEC_PER_SEC;
                 test_beat(&t, worker, 500 + i, 1, false);
@@ -166,7 +166,7 @@ START_TEST(what_takes_jobs_in_it_is_a_worker_again)
         observe_beat_process(worker, 556, 2, t.now);
         test_beat(&t, worker, 500, 1, false);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
-        ck_assert(worker->succeeded);
+        ck_assert(worker->orders.succeeded);
         ck_assert_uint_eq(test_events(&t, EVENT_SEVERAL), 1);
         t.now += t.fleet_settings.stop_timeout;
         ck_assert(!stops(worker) && !kills(worker));
@@ -180,7 +180,7 @@ START_TEST(one_that_was_told_as_it_began_to_beat_is_not_taken_for_another)
 
         t.now += t.fleet_settings.boot_timeout;
         observe_stopped(worker, REASON_BOOT, 0, t.now);
-        observe_beat_process(worker, worker->pid, worker->pid_start, t.now);
+        observe_beat_process(worker, worker->process.pid, worker->process.start, t.now);
         for (unsigned i = 0; i < 3; i++) {
                 ck_assert_int_eq(worker->state, WORKER_STOPPING);
                 t.now += USEC_PER_SEC;
@@ -224,7 +224,7 @@ START_TEST(one_that_is_left_behind_leaves_and_is_replaced)
         unsigned planned = test_planned(&t, ACTION_START, NULL);
         observe_left_behind(worker, &killed, 777, 3, t.now);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
-        ck_assert_int_eq(worker->pid, 777);
+        ck_assert_int_eq(worker->process.pid, 777);
         ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 1);
         ck_assert_uint_eq(test_events(&t, EVENT_SEVERAL), 1);
         observe_booted(worker, true, t.now);

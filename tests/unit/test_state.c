@@ -73,11 +73,11 @@ static void make_history(void)
         struct worker *worker = test_spawn_ready(&t);
         struct worker *quiet = test_spawn_ready(&t);
 
-        worker->threads_witness = true;
-        worker->over_threshold = true;
+        worker->evidence.threads_witness = true;
+        worker->memory.over_threshold = true;
         worker->last_life = 77;
         observe_quieted(quiet, REASON_MEMORY, 0, t.now);
-        quiet->hung = true;
+        quiet->heartbeat.hung = true;
         test_spawn(&t);
         t.fleet->generation = 7;
         t.fleet->order = ORDER_QUIET;
@@ -100,10 +100,10 @@ static void assert_worker_equal(const struct worker *a, const struct worker *b)
 {
         ck_assert_uint_eq(a->index, b->index);
         ck_assert_uint_eq(a->generation, b->generation);
-        ck_assert_int_eq(a->pid, b->pid);
-        ck_assert_uint_eq(a->pid_start, b->pid_start);
-        ck_assert_int_eq(a->beat_pid, b->beat_pid);
-        ck_assert_uint_eq(a->beat_pid_start, b->beat_pid_start);
+        ck_assert_int_eq(a->process.pid, b->process.pid);
+        ck_assert_uint_eq(a->process.start, b->process.start);
+        ck_assert_int_eq(a->process.beat_pid, b->process.beat_pid);
+        ck_assert_uint_eq(a->process.beat_start, b->process.beat_start);
         ck_assert_int_eq(a->state, b->state);
         ck_assert_int_eq(a->reason, b->reason);
         ck_assert_int_eq(a->started_for, b->started_for);
@@ -111,16 +111,16 @@ static void assert_worker_equal(const struct worker *a, const struct worker *b)
         ck_assert_uint_eq(a->state_at, b->state_at);
         ck_assert_uint_eq(a->active_at, b->active_at);
         ck_assert_uint_eq(a->last_life, b->last_life);
-        ck_assert_uint_eq(a->quiet_at, b->quiet_at);
-        ck_assert_uint_eq(a->stop_at, b->stop_at);
-        ck_assert_uint_eq(a->killed_at, b->killed_at);
-        ck_assert_uint_eq(a->beat_at, b->beat_at);
-        ck_assert_uint_eq(a->beat_usec, b->beat_usec);
-        ck_assert_int_eq(a->has_beat, b->has_beat);
-        ck_assert_int_eq(a->threads_witness, b->threads_witness);
-        ck_assert_int_eq(a->over_threshold, b->over_threshold);
-        ck_assert_int_eq(a->quiet_ordered, b->quiet_ordered);
-        ck_assert_int_eq(a->hung, b->hung);
+        ck_assert_uint_eq(a->orders.quiet_at, b->orders.quiet_at);
+        ck_assert_uint_eq(a->orders.stop_at, b->orders.stop_at);
+        ck_assert_uint_eq(a->orders.killed_at, b->orders.killed_at);
+        ck_assert_uint_eq(a->heartbeat.changed_at, b->heartbeat.changed_at);
+        ck_assert_uint_eq(a->heartbeat.written_usec, b->heartbeat.written_usec);
+        ck_assert_int_eq(a->heartbeat.seen, b->heartbeat.seen);
+        ck_assert_int_eq(a->evidence.threads_witness, b->evidence.threads_witness);
+        ck_assert_int_eq(a->memory.over_threshold, b->memory.over_threshold);
+        ck_assert_int_eq(a->orders.quiet, b->orders.quiet);
+        ck_assert_int_eq(a->heartbeat.hung, b->heartbeat.hung);
 }
 
 START_TEST(goes_on_where_it_was_on_the_same_boot)
@@ -166,8 +166,8 @@ START_TEST(packs_the_same_bytes_again)
         for (size_t i = 0; i < saved->n_workers; i++) {
                 const struct worker *known = &saved->workers[i].worker;
 
-                ck_assert_ptr_nonnull(observe_adopted(world->fleets[0], known, known->pid_start,
-                                                      known->beat_pid_start, t.now));
+                ck_assert_ptr_nonnull(observe_adopted(world->fleets[0], known, known->process.start,
+                                                      known->process.beat_start, t.now));
         }
         _cleanup_free_ uint8_t *before = bytes;
         size_t before_size = size;
@@ -190,7 +190,7 @@ START_TEST(the_dead_are_kept_until_they_have_been_followed_up)
         struct state_dead first = {
                 .next = &second, .fleet = names[1], .worker = {.worker = *worker, .identity = names[2]}};
 
-        second.worker.worker.busy = 3;
+        second.worker.worker.heartbeat.busy = 3;
         dead = &first;
         pack(NULL);
         unpack(BOOT, t.now);
@@ -199,7 +199,7 @@ START_TEST(the_dead_are_kept_until_they_have_been_followed_up)
         ck_assert_str_eq(state->dead->next->fleet, "default");
         ck_assert_str_eq(state->dead->next->worker.identity, "host:2:nonce");
         assert_worker_equal(&state->dead->next->worker.worker, worker);
-        ck_assert_uint_eq(state->dead->next->worker.worker.busy, 3);
+        ck_assert_uint_eq(state->dead->next->worker.worker.heartbeat.busy, 3);
         ck_assert(state->dead->next->exit.known && state->dead->next->exit.by_signal);
         ck_assert_int_eq(state->dead->next->exit.status, 9);
         ck_assert_ptr_null(state->dead->next->next);
@@ -253,9 +253,9 @@ START_TEST(tells_of_a_start_that_was_under_way)
         const struct state_fleet *saved = unpack(BOOT, t.now);
         ck_assert_uint_eq(saved->n_workers, 3);
         ck_assert_uint_eq(saved->workers[2].worker.index, 5);
-        ck_assert_int_eq(saved->workers[2].worker.pid, 0);
+        ck_assert_int_eq(saved->workers[2].worker.process.pid, 0);
         ck_assert_uint_eq(saved->workers[1].worker.index, 4);
-        ck_assert_int_eq(saved->workers[1].worker.pid, 0);
+        ck_assert_int_eq(saved->workers[1].worker.process.pid, 0);
         ck_assert_int_eq(saved->workers[1].worker.started_for, REASON_MEMORY);
 }
 END_TEST
@@ -336,10 +336,10 @@ END_TEST
 static struct worker fixed_workers[] = {
         {.index = 1,
          .generation = 6,
-         .pid = 4001,
-         .pid_start = 5001,
-         .beat_pid = 4002,
-         .beat_pid_start = 5002,
+         .process.pid = 4001,
+         .process.start = 5001,
+         .process.beat_pid = 4002,
+         .process.beat_start = 5002,
          .state = WORKER_STOPPING,
          .reason = REASON_MEMORY,
          .started_for = REASON_CRASH,
@@ -347,23 +347,23 @@ static struct worker fixed_workers[] = {
          .state_at = 102,
          .active_at = 103,
          .last_life = 77,
-         .quiet_at = 104,
-         .stop_at = 105,
-         .killed_at = 106,
-         .has_beat = true,
-         .beat_usec = 1700000000000001,
-         .beat_at = 107,
-         .busy = 3,
-         .concurrency = 25,
-         .over_threshold = true,
-         .hung = true},
-        {.index = 2, .generation = 1, .pid = 4003, .state = WORKER_GONE},
+         .orders.quiet_at = 104,
+         .orders.stop_at = 105,
+         .orders.killed_at = 106,
+         .heartbeat.seen = true,
+         .heartbeat.written_usec = 1700000000000001,
+         .heartbeat.changed_at = 107,
+         .heartbeat.busy = 3,
+         .heartbeat.concurrency = 25,
+         .memory.over_threshold = true,
+         .heartbeat.hung = true},
+        {.index = 2, .generation = 1, .process.pid = 4003, .state = WORKER_GONE},
         {.index = 4,
          .generation = 7,
-         .pid = 4004,
-         .pid_start = 5004,
-         .threads_witness = true,
-         .quiet_ordered = true,
+         .process.pid = 4004,
+         .process.start = 5004,
+         .evidence.threads_witness = true,
+         .orders.quiet = true,
          .spawned_at = 900},
 };
 static struct worker *fixed_places[] = {&fixed_workers[0], &fixed_workers[1], &fixed_workers[2]};
@@ -465,7 +465,7 @@ START_TEST(reads_what_the_first_release_wrote)
         ck_assert_int_eq(state->fleets[1].workers[0].worker.started_for, REASON_RESTART);
         ck_assert_str_eq(state->dead->fleet, "default");
         ck_assert_str_eq(state->dead->worker.identity, "host:9:nonce");
-        ck_assert_uint_eq(state->dead->worker.worker.busy, 3);
+        ck_assert_uint_eq(state->dead->worker.worker.heartbeat.busy, 3);
         assert_worker_equal(&state->dead->worker.worker, &fixed_workers[0]);
         ck_assert_int_eq(state->dead->exit.status, 9);
         ck_assert_ptr_null(state->dead->next);
@@ -532,16 +532,16 @@ END_TEST
 static const struct worker known = {
         .index = 1,
         .generation = 1,
-        .pid = 10,
-        .pid_start = 100,
-        .beat_pid = 11,
-        .beat_pid_start = 110,
+        .process.pid = 10,
+        .process.start = 100,
+        .process.beat_pid = 11,
+        .process.beat_start = 110,
         .state = WORKER_ACTIVE,
-        .has_beat = true,
-        .beat_usec = 5,
+        .heartbeat.seen = true,
+        .heartbeat.written_usec = 5,
         .spawned_at = 1,
         .active_at = 1,
-        .beat_at = 1,
+        .heartbeat.changed_at = 1,
 };
 
 START_TEST(adopts_the_same_processes)
@@ -549,7 +549,7 @@ START_TEST(adopts_the_same_processes)
         struct worker *worker = observe_adopted(t.fleet, &known, 100, 110, t.now);
 
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
-        ck_assert_int_eq(worker->beat_pid, 11);
+        ck_assert_int_eq(worker->process.beat_pid, 11);
         ck_assert(!worker_fresh(worker, t.now));
 }
 END_TEST
@@ -566,8 +566,8 @@ START_TEST(adopts_the_one_that_beats_where_its_wrapper_is_gone)
         const struct worker *worker = observe_adopted(t.fleet, &known, 0, 110, t.now);
 
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
-        ck_assert_int_eq(worker->pid, 11);
-        ck_assert_uint_eq(worker->pid_start, 110);
+        ck_assert_int_eq(worker->process.pid, 11);
+        ck_assert_uint_eq(worker->process.start, 110);
 }
 END_TEST
 
@@ -576,7 +576,7 @@ START_TEST(a_wrapper_without_its_process_has_to_boot_again)
         const struct worker *worker = observe_adopted(t.fleet, &known, 100, 0, t.now);
 
         ck_assert_int_eq(worker->state, WORKER_STARTING);
-        ck_assert_int_eq(worker->beat_pid, 0);
+        ck_assert_int_eq(worker->process.beat_pid, 0);
 }
 END_TEST
 
@@ -601,10 +601,10 @@ START_TEST(one_that_is_unproven_is_so_still_and_an_older_sqmgr_is_told)
 
         pack(NULL);
         ck_assert_uint_eq(bytes[8], 1);
-        worker->unproven = true;
+        worker->process.unproven = true;
         pack(NULL);
         ck_assert_uint_eq(bytes[8], 2);
-        ck_assert(unpack(BOOT, t.now)->workers[0].worker.unproven);
+        ck_assert(unpack(BOOT, t.now)->workers[0].worker.process.unproven);
         test_beat(&t, worker, 100, 0, false);
         pack(NULL);
         ck_assert_uint_eq(bytes[8], 1);
@@ -615,12 +615,12 @@ START_TEST(what_is_left_with_a_job_has_it_still_and_an_older_sqmgr_is_told)
 {
         struct worker *worker = test_spawn_ready(&t);
 
-        worker->finishes_job = true;
+        worker->orders.finishes_job = true;
         pack(NULL);
         ck_assert_uint_eq(bytes[8], 2);
         const struct worker *saved = &unpack(BOOT, t.now)->workers[0].worker;
-        ck_assert(saved->finishes_job);
-        ck_assert_uint_eq(saved->busy, 1);
+        ck_assert(saved->orders.finishes_job);
+        ck_assert_uint_eq(saved->heartbeat.busy, 1);
 }
 END_TEST
 

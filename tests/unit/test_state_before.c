@@ -202,14 +202,15 @@ START_TEST(each_fleet_is_as_it_was)
                 const struct worker *worker = &saved->workers[i].worker;
 
                 ck_assert_uint_eq(worker->index, expected->workers[i].index);
-                ck_assert_int_eq(worker->pid, expected->workers[i].pid);
+                ck_assert_int_eq(worker->process.pid, expected->workers[i].pid);
                 ck_assert_uint_eq(worker->generation, expected->workers[i].generation);
                 ck_assert_int_eq(worker->state, expected->workers[i].state);
                 ck_assert_int_eq(worker->reason, expected->workers[i].reason);
-                ck_assert_int_eq(worker->unproven, expected->workers[i].unproven);
-                ck_assert_int_eq(worker->forked, expected->workers[i].forked);
-                ck_assert(!worker->awaits_go && !worker->quiet_uncaught && !worker->finishes_job);
-                ck_assert_uint_gt(worker->pid_start, 0);
+                ck_assert_int_eq(worker->process.unproven, expected->workers[i].unproven);
+                ck_assert_int_eq(worker->process.forked, expected->workers[i].forked);
+                ck_assert(!worker->process.awaits_go && !worker->orders.quiet_uncaught &&
+                          !worker->orders.finishes_job);
+                ck_assert_uint_gt(worker->process.start, 0);
                 ck_assert_uint_le(worker->spawned_at, file->packed_at);
                 assert_identity(expected, &expected->workers[i], saved->workers[i].identity);
         }
@@ -233,8 +234,8 @@ START_TEST(what_was_told_and_who_is_dead_is_kept)
 
         ck_assert_ptr_nonnull(dead);
         ck_assert_str_eq(dead->fleet, "away");
-        ck_assert_int_eq(dead->worker.worker.pid, 20911);
-        ck_assert_uint_eq(dead->worker.worker.busy, 2);
+        ck_assert_int_eq(dead->worker.worker.process.pid, 20911);
+        ck_assert_uint_eq(dead->worker.worker.heartbeat.busy, 2);
         ck_assert_str_eq(dead->worker.identity, "worker.example:20911:c622ac5b9c51");
         ck_assert(dead->exit.known && dead->exit.by_signal);
         ck_assert_int_eq(dead->exit.status, 9);
@@ -295,7 +296,7 @@ static const char *identity_of(const struct worker *worker, void *userdata)
 
         for (size_t i = 0; i < from->n_fleets; i++) {
                 for (size_t j = 0; j < from->fleets[i].n_workers; j++) {
-                        if (from->fleets[i].workers[j].worker.pid == worker->pid)
+                        if (from->fleets[i].workers[j].worker.process.pid == worker->process.pid)
                                 return from->fleets[i].workers[j].identity;
                 }
         }
@@ -331,7 +332,7 @@ static void go_on(struct fleet *fleet, const struct state_fleet *saved, usec_t n
                 const struct worker *known = &saved->workers[i].worker;
 
                 ck_assert_ptr_nonnull(
-                        observe_adopted(fleet, known, known->pid_start, known->beat_pid_start, now));
+                        observe_adopted(fleet, known, known->process.start, known->process.beat_start, now));
         }
 }
 

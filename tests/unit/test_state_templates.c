@@ -149,7 +149,7 @@ START_TEST(versions_before_tell_what_they_told)
 {
         const struct traits *traits = t.fleet_settings.traits;
 
-        test_spawn(&t)->unproven = true;
+        test_spawn(&t)->process.unproven = true;
         ck_assert_uint_eq(pack(), 2);
         t.fleet_settings.traits = &native_traits;
         t.fleet_settings.heartbeat = HEARTBEAT_FILE;
@@ -160,7 +160,7 @@ START_TEST(versions_before_tell_what_they_told)
         ck_assert_uint_eq(pack(), 4);
         ck_assert_uint_eq(unpack(BOOT)->heartbeat, HEARTBEAT_FILE);
         ck_assert_uint_eq(unpack(BOOT)->n_templates, 2);
-        ck_assert(unpack(BOOT)->workers[0].worker.unproven);
+        ck_assert(unpack(BOOT)->workers[0].worker.process.unproven);
         t.fleet_settings.traits = traits;
 }
 END_TEST
@@ -236,7 +236,7 @@ START_TEST(a_fork_that_was_asked_for_is_a_start_under_way_of_its_generation)
         ck_assert_uint_eq(saved->n_workers, 1);
         const struct worker *start = &saved->workers[0].worker;
         ck_assert_uint_eq(start->index, 2);
-        ck_assert_int_eq(start->pid, 0);
+        ck_assert_int_eq(start->process.pid, 0);
         ck_assert_uint_eq(start->generation, 6);
         ck_assert_int_eq(start->started_for, REASON_RESTART);
         /* By which its process is known, as it has the same in its mark. */
@@ -276,10 +276,10 @@ START_TEST(a_fork_that_has_come_forward_is_told_once)
         const struct state_fleet *saved = unpack(BOOT);
         ck_assert_uint_eq(saved->n_workers, 1);
         const struct worker *told = &saved->workers[0].worker;
-        ck_assert_int_eq(told->pid, worker->pid);
+        ck_assert_int_eq(told->process.pid, worker->process.pid);
         ck_assert_uint_eq(told->generation, 6);
         ck_assert_uint_eq(told->spawned_at, t.now - 3);
-        ck_assert(told->forked && told->awaits_go);
+        ck_assert(told->process.forked && told->process.awaits_go);
 }
 END_TEST
 

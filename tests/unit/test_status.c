@@ -187,7 +187,7 @@ START_TEST(tells_what_the_model_holds)
 
         observe_beat_process(worker, 101, 2, T0);
         observe_heartbeat(worker, &beat, T0 + USEC_PER_SEC);
-        worker->memory_bytes = 4096;
+        worker->memory.bytes = 4096;
         json_t *status = render(T0 + 3500 * USEC_PER_MSEC), *told = at(status, "fleets/0/workers/0");
 
         ck_assert_str_eq(json_string_value(at(told, "id")), "default/1");
@@ -222,7 +222,7 @@ START_TEST(evidence_is_what_can_be_trusted_now)
         ck_assert_str_eq(json_string_value(at(status, "fleets/0/workers/0/evidence")), "none");
         json_decref(status);
 
-        worker->title_known = true;
+        worker->evidence.title_known = true;
         status = render(now + USEC_PER_HOUR);
         ck_assert_str_eq(json_string_value(at(status, "fleets/0/workers/0/evidence")), "none");
         json_decref(status);
@@ -281,7 +281,7 @@ START_TEST(tells_why_a_worker_leaves_and_forgets_those_gone)
 {
         struct exit_status exited = {.known = true};
 
-        add_worker(1, 100, T0)->wanted_out = REASON_AGE;
+        add_worker(1, 100, T0)->verdict.wanted_out = REASON_AGE;
         observe_exit(add_worker(2, 101, T0), &exited, T0 + USEC_PER_SEC);
         json_t *status = render(T0 + USEC_PER_SEC);
 
@@ -304,9 +304,9 @@ START_TEST(tells_the_last_culprits)
         ck_assert_uint_eq(json_array_size(at(status, "fleets/0/culprits")), 0);
         json_decref(status);
 
-        worker->memory_bytes = 520 << 20;
-        worker->mark_bytes = 308 << 20;
-        worker->mark_at = T0;
+        worker->memory.bytes = 520 << 20;
+        worker->memory.mark_bytes = 308 << 20;
+        worker->memory.mark_at = T0;
         culprits_observe(fleet, worker, CULPRITS_OOM, &(struct job_list){0}, T0 + 2 * USEC_PER_SEC);
         culprits_observe(fleet, worker, CULPRITS_MEMORY, &list, T0 + 40 * USEC_PER_SEC);
         status = render(T0 + 42 * USEC_PER_SEC + 500 * USEC_PER_MSEC);

@@ -117,7 +117,7 @@ static const char *waits_for(void)
 {
         static char text[256];
 
-        worker->waits_for = worker->has_beat ? WAIT_STALE : WAIT_FIRST_BEAT;
+        worker->verdict.waits_for = worker->heartbeat.seen ? WAIT_STALE : WAIT_FIRST_BEAT;
         return worker_waits_for(worker, clock_now(CLOCK_MONOTONIC), text, sizeof(text));
 }
 
@@ -125,27 +125,27 @@ static void look_in_vain(enum beat_fault fault)
 {
         look();
         look();
-        ck_assert(!worker->has_beat);
-        ck_assert_int_eq(worker->beat_fault, fault);
+        ck_assert(!worker->heartbeat.seen);
+        ck_assert_int_eq(worker->heartbeat.fault, fault);
 }
 
 START_TEST(its_beats_are_heard)
 {
         wait_until_made();
         look_in_vain(BEAT_FAULT_NONE);
-        beat(worker->pid, 2, false);
+        beat(worker->process.pid, 2, false);
         look();
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
-        ck_assert_int_eq(worker->beat_pid, worker->pid);
-        ck_assert_uint_eq(worker->busy, 2);
-        beat(worker->pid, 1, false);
+        ck_assert_int_eq(worker->process.beat_pid, worker->process.pid);
+        ck_assert_uint_eq(worker->heartbeat.busy, 2);
+        beat(worker->process.pid, 1, false);
         look();
-        ck_assert_uint_eq(worker->busy, 1);
+        ck_assert_uint_eq(worker->heartbeat.busy, 1);
         ck_assert(worker_fresh(worker, clock_now(CLOCK_MONOTONIC)));
-        usec_t at = worker->beat_at;
+        usec_t at = worker->heartbeat.changed_at;
         look();
-        ck_assert_uint_eq(worker->beat_at, at);
-        beat(worker->pid, 0, true);
+        ck_assert_uint_eq(worker->heartbeat.changed_at, at);
+        beat(worker->process.pid, 0, true);
         look();
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_ptr_null(worker->fleet->link);
@@ -158,13 +158,13 @@ START_TEST(what_is_there_at_first_counts_once_it_changes)
 {
         while (!is_made())
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
-        beat(worker->pid, 0, false);
+        beat(worker->process.pid, 0, false);
         look_in_vain(BEAT_FAULT_NONE);
         beats -= 2;
-        beat(worker->pid, 0, false);
+        beat(worker->process.pid, 0, false);
         look_in_vain(BEAT_FAULT_NONE);
         beats += 2;
-        beat(worker->pid, 0, false);
+        beat(worker->process.pid, 0, false);
         look();
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
 }
@@ -177,55 +177,55 @@ START_TEST(no_other_process_speaks_for_it)
         beat(1, 0, true);
         look_in_vain(BEAT_FAULT_NONE);
         /* Nor under its name. */
-        write_record(worker->pid, "busy=0\nquiet=0\n", worker->pid_start + 1);
+        write_record(worker->process.pid, "busy=0\nquiet=0\n", worker->process.start + 1);
         look_in_vain(BEAT_FAULT_START);
         ck_assert_ptr_nonnull(strstr(waits_for(),
                                      "waits for its first heartbeat, but 'start' in its status file is "
                                      "missing, or another process's, given up in "));
-        beat(worker->pid, 0, false);
+        beat(worker->process.pid, 0, false);
         look();
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
-        beat(worker->pid, 3, false);
-        write_record(worker->pid, "busy=7\nquiet=1\n", worker->pid_start + 1);
+        beat(worker->process.pid, 3, false);
+        write_record(worker->process.pid, "busy=7\nquiet=1\n", worker->process.start + 1);
         look();
-        ck_assert_int_eq(worker->beat_fault, BEAT_FAULT_START);
+        ck_assert_int_eq(worker->heartbeat.fault, BEAT_FAULT_START);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
-        ck_assert_uint_eq(worker->busy, 0);
+        ck_assert_uint_eq(worker->heartbeat.busy, 0);
 }
 END_TEST
 
 START_TEST(no_garbage_counts)
 {
         wait_until_made();
-        unit_write_file(directory, path_of(worker->pid), "v=2\nbeat=1\nbusy=0\nquiet=0\n");
+        unit_write_file(directory, path_of(worker->process.pid), "v=2\nbeat=1\nbusy=0\nquiet=0\n");
         look_in_vain(BEAT_FAULT_RECORD);
-        unit_write_file(directory, path_of(worker->pid), "v=1\nbeat=1\nbusy=0\nquiet=0\n");
+        unit_write_file(directory, path_of(worker->process.pid), "v=1\nbeat=1\nbusy=0\nquiet=0\n");
         look_in_vain(BEAT_FAULT_START);
-        unit_write_file(directory, path_of(worker->pid), "");
+        unit_write_file(directory, path_of(worker->process.pid), "");
         look_in_vain(BEAT_FAULT_RECORD);
-        beat(worker->pid, 0, false);
+        beat(worker->process.pid, 0, false);
         look();
-        ck_assert(worker->has_beat);
-        unit_write_file(directory, path_of(worker->pid), "rubbish");
+        ck_assert(worker->heartbeat.seen);
+        unit_write_file(directory, path_of(worker->process.pid), "rubbish");
         look();
-        ck_assert_int_eq(worker->beat_fault, BEAT_FAULT_RECORD);
+        ck_assert_int_eq(worker->heartbeat.fault, BEAT_FAULT_RECORD);
         ck_assert_ptr_nonnull(strstr(waits_for(),
                                      ", its status file is no record of sqmgr-heartbeat(7): it is "
                                      "kept, and nothing is done to it"));
-        ck_assert_int_eq(unlink(full_path_of(worker->pid)), 0);
+        ck_assert_int_eq(unlink(full_path_of(worker->process.pid)), 0);
         look();
-        ck_assert_int_eq(worker->beat_fault, BEAT_FAULT_MISSING);
-        beat(worker->pid, 4, false);
+        ck_assert_int_eq(worker->heartbeat.fault, BEAT_FAULT_MISSING);
+        beat(worker->process.pid, 4, false);
         look();
-        ck_assert_int_eq(worker->beat_fault, BEAT_FAULT_NONE);
-        ck_assert_uint_eq(worker->busy, 4);
+        ck_assert_int_eq(worker->heartbeat.fault, BEAT_FAULT_NONE);
+        ck_assert_uint_eq(worker->heartbeat.busy, 4);
 }
 END_TEST
 
 START_TEST(a_link_in_its_place_is_told_of)
 {
         wait_until_made();
-        ck_assert_int_eq(symlink("/etc/passwd", full_path_of(worker->pid)), 0);
+        ck_assert_int_eq(symlink("/etc/passwd", full_path_of(worker->process.pid)), 0);
         look_in_vain(BEAT_FAULT_KIND);
         ck_assert_ptr_nonnull(strstr(waits_for(), ", but its status file is no regular file, given up in "));
         observe_stopped(worker, REASON_BOOT, 0, clock_now(CLOCK_MONOTONIC));
@@ -239,22 +239,22 @@ START_TEST(without_its_directory_it_is_not_heard)
         char from[128], to[128];
 
         wait_until_made();
-        beat(worker->pid, 0, false);
+        beat(worker->process.pid, 0, false);
         look();
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         snprintf(from, sizeof(from), "%s/status/web", directory);
         snprintf(to, sizeof(to), "%s/elsewhere", directory);
         ck_assert_int_eq(rename(from, to), 0);
         ck_assert_int_eq(symlink(to, from), 0);
-        beat(worker->pid, 5, false);
+        beat(worker->process.pid, 5, false);
         look();
-        ck_assert_int_eq(worker->beat_fault, BEAT_FAULT_PLACE);
-        ck_assert_uint_eq(worker->busy, 0);
+        ck_assert_int_eq(worker->heartbeat.fault, BEAT_FAULT_PLACE);
+        ck_assert_uint_eq(worker->heartbeat.busy, 0);
         ck_assert_int_eq(unlink(from), 0);
         ck_assert_int_eq(rename(to, from), 0);
         look();
-        ck_assert_int_eq(worker->beat_fault, BEAT_FAULT_NONE);
-        ck_assert_uint_eq(worker->busy, 5);
+        ck_assert_int_eq(worker->heartbeat.fault, BEAT_FAULT_NONE);
+        ck_assert_uint_eq(worker->heartbeat.busy, 5);
 }
 END_TEST
 
@@ -286,10 +286,10 @@ END_TEST
 START_TEST(its_file_goes_with_it_and_the_directory_with_the_last)
 {
         wait_until_made();
-        pid_t pid = worker->pid;
+        pid_t pid = worker->process.pid;
         beat(pid, 0, false);
         look();
-        ck_assert_int_eq(worker->beat_pid, pid);
+        ck_assert_int_eq(worker->process.beat_pid, pid);
         crew.status_untidy = true;
         status_files_tidy(&crew);
         ck_assert(!crew.status_untidy && is_made());
@@ -306,10 +306,10 @@ END_TEST
 START_TEST(the_file_of_one_that_lives_on_stays)
 {
         wait_until_made();
-        beat(worker->pid, 0, false);
+        beat(worker->process.pid, 0, false);
         look();
-        process_free(TAKE_PTR(worker->process));
-        ck_assert_int_eq(access(full_path_of(worker->pid), F_OK), 0);
+        process_free(TAKE_PTR(worker->handle));
+        ck_assert_int_eq(access(full_path_of(worker->process.pid), F_OK), 0);
         ck_assert(!crew.status_untidy);
 }
 END_TEST
@@ -336,7 +336,7 @@ static pid_t last_child(void)
                 _cleanup_free_ pid_t *pids = NULL;
                 size_t n;
 
-                ck_assert_int_eq(proc_children(worker->pid, &pids, &n), 0);
+                ck_assert_int_eq(proc_children(worker->process.pid, &pids, &n), 0);
                 if (n == 150)
                         return pids[n - 1];
                 (void)sd_event_run(event, 10 * USEC_PER_MSEC);
@@ -349,11 +349,11 @@ START_TEST(one_of_many_is_found_a_few_at_a_time)
         unsigned looks = 0;
 
         beat(pid, 0, false);
-        for (; !worker->has_beat; looks++)
+        for (; !worker->heartbeat.seen; looks++)
                 look();
         ck_assert_uint_gt(looks, 1);
-        ck_assert_int_eq(worker->beat_pid, pid);
-        ck_assert_int_ne(worker->pid, pid);
+        ck_assert_int_eq(worker->process.beat_pid, pid);
+        ck_assert_int_ne(worker->process.pid, pid);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
 }
 END_TEST
@@ -362,13 +362,13 @@ START_TEST(another_takes_up_the_beat_of_one_that_has_ended)
 {
         pid_t pid = last_child();
         beat(pid, 0, false);
-        while (!worker->has_beat)
+        while (!worker->heartbeat.seen)
                 look();
         uint64_t start = start_of(pid);
         /* The wrapper does not wait for it meanwhile: it is there, and dead. */
-        ck_assert_int_eq(kill(worker->pid, SIGSTOP), 0);
+        ck_assert_int_eq(kill(worker->process.pid, SIGSTOP), 0);
         end_of(pid);
-        while (worker->beat_pid != 0)
+        while (worker->process.beat_pid != 0)
                 look();
         ck_assert_int_lt(access(full_path_of(pid), F_OK), 0);
         ck_assert_int_eq(worker->state, WORKER_STARTING);
@@ -377,12 +377,12 @@ START_TEST(another_takes_up_the_beat_of_one_that_has_ended)
         look();
         look();
         look();
-        ck_assert(!worker->has_beat);
-        ck_assert_int_eq(kill(worker->pid, SIGCONT), 0);
-        beat(worker->pid, 0, false);
-        while (!worker->has_beat)
+        ck_assert(!worker->heartbeat.seen);
+        ck_assert_int_eq(kill(worker->process.pid, SIGCONT), 0);
+        beat(worker->process.pid, 0, false);
+        while (!worker->heartbeat.seen)
                 look();
-        ck_assert_int_eq(worker->beat_pid, worker->pid);
+        ck_assert_int_eq(worker->process.beat_pid, worker->process.pid);
 }
 END_TEST
 
@@ -420,7 +420,7 @@ START_TEST(it_is_the_fleets_users_who_clears_it_with_each_start)
         ck_assert_int_eq(stat(path, &status), 0);
         ck_assert_uint_eq(status.st_uid, geteuid() == 0 ? 65534 : geteuid());
         ck_assert_uint_eq(status.st_mode & 07777, 0700);
-        pid_t pid = worker->pid;
+        pid_t pid = worker->process.pid;
         unit_write_file(directory, path_of(pid), "its last words");
         end_of(pid);
         reap();

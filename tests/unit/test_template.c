@@ -82,7 +82,7 @@ START_TEST(a_fork_goes_on_once_the_state_tells_of_it)
         t.save_fails = true;
         test_run(&t, 300);
         struct worker *worker = test_worker(&t, 1);
-        ck_assert(worker->awaits_go);
+        ck_assert(worker->process.awaits_go);
         ck_assert_uint_eq(t.gos, 0);
         ck_assert_int_eq(worker->state, WORKER_STARTING);
         ck_assert_str_eq(test_waits_for(&t, worker), "waits to be written into the state file");
@@ -90,7 +90,7 @@ START_TEST(a_fork_goes_on_once_the_state_tells_of_it)
         t.save_fails = false;
         test_tick(&t, 1);
         ck_assert_uint_eq(t.gos, 3);
-        ck_assert(!worker->awaits_go);
+        ck_assert(!worker->process.awaits_go);
         /* The time that it has to come up begins. */
         ck_assert_uint_eq(worker_boot_deadline(worker), t.now + t.fleet_settings.boot_timeout);
         test_settle(&t);
@@ -208,8 +208,8 @@ START_TEST(one_that_works_is_a_worker)
         ck_assert_uint_eq(template->boot_looked_at, t.now);
         settle();
         struct worker *worker = test_worker(&t, 1);
-        ck_assert_int_eq(worker->pid, pid);
-        ck_assert(!worker->forked && !worker->awaits_go);
+        ck_assert_int_eq(worker->process.pid, pid);
+        ck_assert(!worker->process.forked && !worker->process.awaits_go);
         ck_assert(strstr(test_event_text(&t, EVENT_PRELOAD_REFUSED), "and is worker default/1: is RUBYOPT"));
         ck_assert_uint_eq(test_templates(&t), 0);
         ck_assert_uint_eq(t.loads, 1);

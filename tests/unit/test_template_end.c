@@ -125,7 +125,7 @@ START_TEST(a_fork_that_dies_before_it_is_told_to_go_on_failed_to_start)
         test_load(&t);
         t.save_fails = true;
         test_run(&t, 3);
-        ck_assert(test_worker(&t, 2)->awaits_go);
+        ck_assert(test_worker(&t, 2)->process.awaits_go);
         test_exit(&t, test_worker(&t, 2), 1);
         ck_assert(strstr(test_event_text(&t, EVENT_START_FAILED), "exited with status 1 as it was forked"));
         ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 0);
@@ -351,7 +351,7 @@ START_TEST(a_lost_one_that_loads_is_given_the_time_to_show_what_it_is)
         ck_assert_uint_eq(test_templates(&t), 0);
         unsigned found = 0;
         for (size_t i = 0; i < t.fleet->n_workers; i++)
-                found += t.fleet->workers[i]->pid == 50;
+                found += t.fleet->workers[i]->process.pid == 50;
         ck_assert_uint_eq(found, 1);
 }
 END_TEST

@@ -395,7 +395,7 @@ START_TEST(where_it_is_refused_the_new_workers_boot_separately)
         ck_assert_int_eq(state(), ROLLOUT_DONE);
         ck_assert_uint_eq(of_generation(2), 3);
         for (unsigned i = 4; i <= 6; i++)
-                ck_assert(!test_worker(&t, i)->forked);
+                ck_assert(!test_worker(&t, i)->process.forked);
         ck_assert_uint_eq(t.fleet->rollout.failures, 0);
         test_tick(&t, 1);
         ck_assert_uint_eq(test_templates(&t), 0);
@@ -432,7 +432,7 @@ START_TEST(a_reload_that_outdates_takes_the_new_settings_for_new_workers_alone)
         test_exit(&t, test_worker(&t, 1), 1);
         test_settle(&t);
         ck_assert_uint_eq(test_worker(&t, 1)->generation, 2);
-        ck_assert(test_worker(&t, 1)->forked);
+        ck_assert(test_worker(&t, 1)->process.forked);
 }
 END_TEST
 

@@ -102,7 +102,7 @@ static void quiet_in_vain(void)
         test_plan(&t);
         test_execute(&t);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
-        ck_assert_int_eq(worker->signal_error, 0);
+        ck_assert_int_eq(worker->orders.signal_error, 0);
 }
 
 START_TEST(one_that_may_be_taking_a_job_is_tried_again_but_not_for_ever)
@@ -132,12 +132,12 @@ START_TEST(one_that_was_to_leave_once_is_waited_for_anew)
         t.fleet_settings.traits = &quiet_at_rest;
         command_quiet_worker(t.world, worker, t.now);
         quiet_in_vain();
-        worker->quiet_ordered = false;
+        worker->orders.quiet = false;
         for (unsigned i = 0; i < 20; i++)
                 beat(0, false);
         ck_assert_uint_eq(worker_looks(worker, true, t.now), 0);
         ck_assert(worker_awaits_rest(worker, t.now));
-        worker->quiet_ordered = true;
+        worker->orders.quiet = true;
         quiet_in_vain();
         ck_assert(worker_awaits_rest(worker, t.now));
 }
@@ -228,7 +228,7 @@ END_TEST
 
 START_TEST(a_wrapper_that_outlives_it_is_told_for_itself)
 {
-        observe_beat_process(worker, worker->pid + 50, 1, t.now);
+        observe_beat_process(worker, worker->process.pid + 50, 1, t.now);
         beat(1, false);
         quiet();
         observe_beat_process(worker, 0, 0, t.now);
@@ -376,14 +376,14 @@ START_TEST(what_is_left_and_beats_is_a_worker_and_no_job)
         observe_beat_process(worker, 777, 3, t.now);
         beat(0, false);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
-        ck_assert(!worker->finishes_job);
+        ck_assert(!worker->orders.finishes_job);
 }
 END_TEST
 
 /* Two containers of one host name may have the same pids. */
 START_TEST(a_beat_of_another_process_of_its_pid_is_none)
 {
-        struct heartbeat heartbeat = {.quiet = true, .start = worker->beat_pid_start + 1};
+        struct heartbeat heartbeat = {.quiet = true, .start = worker->process.beat_start + 1};
 
         t.fleet_settings.traits = &beats_alone;
         beat(1, false);
@@ -393,8 +393,8 @@ START_TEST(a_beat_of_another_process_of_its_pid_is_none)
                 observe_heartbeat(worker, &heartbeat, t.now);
         }
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
-        ck_assert_uint_eq(worker->busy, 1);
-        heartbeat.start = worker->beat_pid_start;
+        ck_assert_uint_eq(worker->heartbeat.busy, 1);
+        heartbeat.start = worker->process.beat_start;
         observe_heartbeat(worker, &heartbeat, t.now);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
 }

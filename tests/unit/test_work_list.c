@@ -47,13 +47,13 @@ static struct worker *start(const char *fleet_lines, const char *script)
                  server_url, server_directory, fleet_lines);
         crew_start(event, text);
         struct worker *worker = crew_start_worker();
-        ck_assert_ptr_nonnull(worker->process);
+        ck_assert_ptr_nonnull(worker->handle);
         run_until(exists("up") && crew_world->fleets[0]->redis_up);
-        hold_beat(worker, worker->pid, now());
-        ck_assert_int_eq(beats_know(worker->process->slot, IDENTITY), 0);
+        hold_beat(worker, worker->process.pid, now());
+        ck_assert_int_eq(beats_know(worker->handle->slot, IDENTITY), 0);
         worker->state = WORKER_ACTIVE;
-        worker->has_beat = true;
-        worker->busy = 1;
+        worker->heartbeat.seen = true;
+        worker->heartbeat.busy = 1;
         return worker;
 }
 
@@ -71,7 +71,7 @@ static void put_job(const char *jid, long long seconds)
 
 static bool reads(const struct worker *worker)
 {
-        return worker->process->works;
+        return worker->handle->works;
 }
 
 static unsigned told(enum event_kind kind)
@@ -92,8 +92,8 @@ START_TEST(the_jobs_of_one_that_drains_are_read)
         worker->state = _i == 0 ? WORKER_QUIET : WORKER_STOPPING;
         work_list_look(worker);
         run_until(!reads(worker));
-        ck_assert_uint_eq(worker->jobs_read, 2);
-        usec_t oldest = usec_sub(now(), worker->oldest_job_at);
+        ck_assert_uint_eq(worker->jobs.count, 2);
+        usec_t oldest = usec_sub(now(), worker->jobs.oldest_at);
         ck_assert_uint_ge(oldest, 99 * USEC_PER_SEC);
         ck_assert_uint_lt(oldest, 200 * USEC_PER_SEC);
 }
@@ -106,10 +106,10 @@ START_TEST(what_nobody_wants_to_know_is_not_read)
         work_list_look(worker); /* it does not drain, and there is no limit */
         ck_assert(!reads(worker));
         worker->state = WORKER_QUIET;
-        worker->busy = 0;
+        worker->heartbeat.busy = 0;
         work_list_look(worker);
         ck_assert(!reads(worker));
-        worker->busy = 1;
+        worker->heartbeat.busy = 1;
         work_list_look(worker);
         ck_assert(reads(worker));
 }
@@ -121,9 +121,9 @@ START_TEST(one_reading_is_under_way_at_a_time)
 
         worker->state = WORKER_QUIET;
         work_list_look(worker);
-        const struct works *first = worker->process->works;
+        const struct works *first = worker->handle->works;
         work_list_look(worker);
-        ck_assert_ptr_eq(worker->process->works, first);
+        ck_assert_ptr_eq(worker->handle->works, first);
         run_until(!reads(worker));
         work_list_look(worker);
         ck_assert(reads(worker));
@@ -178,7 +178,7 @@ START_TEST(one_that_does_not_catch_the_signal_is_not_sent_it)
         work_list_look(worker);
         run_until(told(EVENT_JOB_LONG) > 0);
         ck_assert(!crew_told("is in the worker's log"));
-        ck_assert_int_eq(kill(worker->pid, SIGTERM), 0);
+        ck_assert_int_eq(kill(worker->process.pid, SIGTERM), 0);
         run_until(exists("stopped"));
 }
 END_TEST
@@ -188,11 +188,11 @@ START_TEST(what_one_ran_whose_memory_went_over_a_limit_is_told)
         struct worker *worker = start("memory_limit=1M\n", "up up; exec sleep 1000");
 
         put_job("j1", 5);
-        worker->breach = BREACH_LIMIT;
-        worker->breach_at = now();
+        worker->memory.breach = BREACH_LIMIT;
+        worker->memory.breach_at = now();
         work_lists_turn(crew_world);
         ck_assert(!reads(worker)); /* it may have stood in the list of before */
-        worker->beat_at = worker->beat_after = now();
+        worker->heartbeat.changed_at = worker->heartbeat.after = now();
         work_lists_turn(crew_world);
         ck_assert(reads(worker));
         run_until(!reads(worker));
@@ -208,10 +208,10 @@ START_TEST(what_could_not_be_read_changes_nothing)
         struct worker *worker = start("job_warn_after=60s\n", "up up; exec sleep 1000");
 
         server_do("SET " IDENTITY ":work x");
-        worker->jobs_read = 7;
+        worker->jobs.count = 7;
         work_list_look(worker);
         run_until(!reads(worker));
-        ck_assert_uint_eq(worker->jobs_read, 7);
+        ck_assert_uint_eq(worker->jobs.count, 7);
         ck_assert_uint_eq(told(EVENT_JOB_LONG), 0);
 }
 END_TEST

@@ -63,7 +63,7 @@ void test_world_close(struct test_world *t)
 {
         for (size_t i = 0; i < t->world->n_fleets; i++) {
                 for (size_t j = 0; j < t->world->fleets[i]->n_workers; j++)
-                        free(t->world->fleets[i]->workers[j]->process);
+                        free(t->world->fleets[i]->workers[j]->handle);
                 for (size_t j = 0; j < TEMPLATES_MAX; j++)
                         free(t->world->fleets[i]->templates[j].process);
         }
@@ -79,7 +79,7 @@ void test_redis(struct test_world *t, bool up)
 
 struct process *test_process(const struct worker *worker)
 {
-        return worker->process;
+        return worker->handle;
 }
 
 void test_process_free(struct process *process)
@@ -109,8 +109,9 @@ static struct worker *give_process(struct test_world *t, struct worker *worker)
         ck_assert_ptr_nonnull(process);
         *process = t->newborn;
         process->started_at = t->now;
-        process->next_beat_at = worker->awaits_go ? USEC_INFINITY : usec_add(t->now, process->boot_usec);
-        worker->process = process;
+        process->next_beat_at =
+                worker->process.awaits_go ? USEC_INFINITY : usec_add(t->now, process->boot_usec);
+        worker->handle = process;
         return worker;
 }
 
@@ -138,8 +139,8 @@ void test_beat(struct test_world *t, struct worker *worker, double beat, unsigne
         };
 
         test_process(worker)->silent = true;
-        if (worker->beat_pid == 0)
-                observe_beat_process(worker, worker->pid, worker->pid_start, t->now);
+        if (worker->process.beat_pid == 0)
+                observe_beat_process(worker, worker->process.pid, worker->process.start, t->now);
         observe_heartbeat(worker, &heartbeat, t->now);
 }
 
@@ -199,7 +200,7 @@ unsigned test_forked(const struct test_world *t)
         unsigned n = 0;
 
         for (size_t i = 0; i < t->fleet->n_workers; i++)
-                n += t->fleet->workers[i]->forked;
+                n += t->fleet->workers[i]->process.forked;
         return n;
 }
 
@@ -258,7 +259,7 @@ static void check_quiet(const struct test_world *t, const struct action *action)
         ck_assert_msg(test_process(worker)->first_read_at > 0, "quieted before it has beaten");
         ck_assert_msg(test_process(worker)->beat_changed_at > t->world->doubt.since, "P9: quieted in doubt");
         if (worker->state != WORKER_ACTIVE || action->reason == REASON_OPERATOR ||
-            action->reason == REASON_SHUTDOWN || worker->over_limit ||
+            action->reason == REASON_SHUTDOWN || worker->memory.over_limit ||
             (action->reason == REASON_MEMORY && relief_presses(worker)) ||
             (action->reason == REASON_RESTART && fleet_surge(t->fleet) == 0))
                 return;
@@ -300,7 +301,7 @@ static void check_stop(const struct test_world *t, const struct action *action)
 static void check_kill(const struct test_world *t, const struct action *action)
 {
         ck_assert_msg(action->worker->state == WORKER_STOPPING, "P1: killed before it was told to exit");
-        ck_assert_msg(t->now >= action->worker->stop_at + t->fleet_settings.stop_timeout,
+        ck_assert_msg(t->now >= action->worker->orders.stop_at + t->fleet_settings.stop_timeout,
                       "P1: killed too early");
 }
 
@@ -384,7 +385,7 @@ static bool execute_template(struct test_world *t, const struct action *action)
                 template_observe_fork_asked(template, action->index, action->reason, t->ask_error, t->now);
                 break;
         case ACTION_GO:
-                ck_assert(action->worker->awaits_go);
+                ck_assert(action->worker->process.awaits_go);
                 t->gos++;
                 test_process(action->worker)->next_beat_at =
                         usec_add(t->now, test_process(action->worker)->boot_usec);
@@ -453,7 +454,7 @@ static bool execute(struct test_world *t, const struct action *action)
         case ACTION_TEMPLATE_KILL:
                 return execute_template(t, action);
         }
-        return action->worker->signal_error == 0;
+        return action->worker->orders.signal_error == 0;
 }
 
 void test_execute(struct test_world *t)
@@ -552,7 +553,7 @@ static void process_read(struct test_world *t, struct worker *worker, unsigned l
 
         if (looks & LOOK_MEMORY)
                 observe_memory(worker, process->memory_bytes, t->now);
-        if ((looks & LOOK_THREADS) && worker->has_beat)
+        if ((looks & LOOK_THREADS) && worker->heartbeat.seen)
                 observe_threads(worker, process->native_thread + (process->quiet ? process->busy : 5));
         if (looks & LOOK_BOOT)
                 observe_booted(worker, process->beat_usec > 0, t->now);
@@ -575,8 +576,8 @@ static void process_read(struct test_world *t, struct worker *worker, unsigned l
                 process->beat_changed_at = t->now;
                 process->beat_read = process->beat_usec;
         }
-        if (worker->beat_pid == 0)
-                observe_beat_process(worker, worker->pid, worker->pid_start, t->now);
+        if (worker->process.beat_pid == 0)
+                observe_beat_process(worker, worker->process.pid, worker->process.start, t->now);
         observe_heartbeat(worker, &heartbeat, t->now);
 }
 

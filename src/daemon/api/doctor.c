@@ -126,7 +126,7 @@ static int is_elsewhere(pid_t pid, void *userdata)
 static struct doctor_worker look_at_worker(const struct worker *worker)
 {
         struct doctor_worker facts = {.worker = worker};
-        const struct process *process = worker->process;
+        const struct process *process = worker->handle;
         const struct proc *proc = process ? process_beating(process) : NULL;
         struct title title;
         struct stat own;
@@ -134,7 +134,7 @@ static struct doctor_worker look_at_worker(const struct worker *worker)
         if (proc && signs_read_title(proc, framework_of(worker->fleet->settings->traits), &title))
                 snprintf(facts.version, sizeof(facts.version), "%s", title.version);
         if (stat("/proc/self/ns/pid", &own) == 0)
-                facts.other_namespace = proc_tree_each(worker->pid, is_elsewhere, &own) > 0;
+                facts.other_namespace = proc_tree_each(worker->process.pid, is_elsewhere, &own) > 0;
         return facts;
 }
 

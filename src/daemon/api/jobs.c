@@ -177,7 +177,7 @@ static void on_works(struct job_list *lists, const char *error, void *userdata)
 
 static bool add_worker(struct reading *reading, const struct worker *worker)
 {
-        const char *identity = process_identity(worker->process);
+        const char *identity = process_identity(worker->handle);
 
         if (!worker->fleet->settings->traits->has_work_list || !identity || worker->state == WORKER_GONE)
                 return true;
@@ -192,7 +192,7 @@ static bool add_worker(struct reading *reading, const struct worker *worker)
         identities[reading->n] = identity;
         worker_id(worker->fleet->settings->name, worker->index, places[reading->n].worker);
         places[reading->n].traits = worker->fleet->settings->traits;
-        places[reading->n++].pid = worker->beat_pid;
+        places[reading->n++].pid = worker->process.beat_pid;
         return true;
 }
 

@@ -476,7 +476,7 @@ static void put_workers(const struct metrics *metrics, const char *name, const c
 
 static double value_memory(const struct worker *worker, usec_t now _unused_)
 {
-        return worker->memory_bytes > 0 ? (double)worker->memory_bytes : -1;
+        return worker->memory.bytes > 0 ? (double)worker->memory.bytes : -1;
 }
 
 static double value_reaches(const struct worker *worker, usec_t now _unused_)
@@ -488,17 +488,17 @@ static double value_reaches(const struct worker *worker, usec_t now _unused_)
 
 static double value_busy(const struct worker *worker, usec_t now _unused_)
 {
-        return worker->fleet->settings->traits->tells_busy ? (double)worker->busy : -1;
+        return worker->fleet->settings->traits->tells_busy ? (double)worker->heartbeat.busy : -1;
 }
 
 static double value_concurrency(const struct worker *worker, usec_t now _unused_)
 {
-        return worker->concurrency > 0 ? (double)worker->concurrency : -1;
+        return worker->heartbeat.concurrency > 0 ? (double)worker->heartbeat.concurrency : -1;
 }
 
 static double value_beat_age(const struct worker *worker, usec_t now)
 {
-        return worker_beats(worker) ? seconds(usec_sub(now, worker->beat_at)) : -1;
+        return worker_beats(worker) ? seconds(usec_sub(now, worker->heartbeat.changed_at)) : -1;
 }
 
 /* Those of each fleet, by reason. */

@@ -38,7 +38,7 @@ static const char *worker_evidence(const struct worker *worker, usec_t now)
         static_assert(ELEMENTSOF(places) == _HEARTBEAT_PLACE_MAX, "a word for each");
         if (worker_fresh(worker, now))
                 return places[fleet_settings_heartbeat(worker->fleet->settings)];
-        if (!worker->fleet->redis_up && worker->title_known)
+        if (!worker->fleet->redis_up && worker->evidence.title_known)
                 return "title";
         return "none";
 }
@@ -51,7 +51,8 @@ static json_t *jobs_number(const struct worker *worker, unsigned number)
 
 static json_t *beat_age(const struct worker *worker, usec_t now)
 {
-        return worker_beats(worker) ? json_real(seconds(usec_sub(now, worker->beat_at))) : json_null();
+        return worker_beats(worker) ? json_real(seconds(usec_sub(now, worker->heartbeat.changed_at)))
+                                    : json_null();
 }
 
 /* Until its trial is over; null where that is, or cannot be told. */
@@ -64,7 +65,7 @@ static json_t *ready_in(const struct worker *worker, usec_t now)
 
 static json_t *render_worker(const struct worker *worker, usec_t now)
 {
-        enum reason reason = worker->reason != REASON_NONE ? worker->reason : worker->wanted_out;
+        enum reason reason = worker->reason != REASON_NONE ? worker->reason : worker->verdict.wanted_out;
         usec_t oldest = worker_oldest_job_usec(worker, now);
         usec_t reaches = growth_reaches(worker);
         char waits_for[256], growth[GROWTH_TEXT_MAX];
@@ -76,16 +77,17 @@ static json_t *render_worker(const struct worker *worker, usec_t now)
                 "id", varlink_text(WORKER_ID(worker)), "index", (json_int_t)worker->index, "pid",
                 (json_int_t)worker_pid(worker), "state", worker_state_name(worker->state), "ready",
                 (int)worker_ready(worker, now), "ready_seconds", ready_in(worker, now), "hung",
-                (int)worker->hung, "generation", (json_int_t)worker->generation, "outdated",
-                (int)worker_outdated(worker), "busy", jobs_number(worker, worker->busy), "oldest_job_seconds",
-                oldest > 0 ? json_real(seconds(oldest)) : json_null(), "concurrency",
-                jobs_number(worker, worker->concurrency), "memory_bytes", (json_int_t)worker->memory_bytes,
-                "uptime_seconds", seconds(usec_sub(now, worker->spawned_at)), "state_seconds",
+                (int)worker->heartbeat.hung, "generation", (json_int_t)worker->generation, "outdated",
+                (int)worker_outdated(worker), "busy", jobs_number(worker, worker->heartbeat.busy),
+                "oldest_job_seconds", oldest > 0 ? json_real(seconds(oldest)) : json_null(), "concurrency",
+                jobs_number(worker, worker->heartbeat.concurrency), "memory_bytes",
+                (json_int_t)worker->memory.bytes, "uptime_seconds",
+                seconds(usec_sub(now, worker->spawned_at)), "state_seconds",
                 seconds(usec_sub(now, worker->state_at)), "reason", reason_json(reason), "reason_text",
                 varlink_text(worker_reason_text(worker)), "waits_for", varlink_text(waits_for), "evidence",
                 worker_evidence(worker, now), "beat_age_seconds", beat_age(worker, now), "forked",
-                (int)worker->forked, "waits_for_code",
-                waits_for[0] != '\0' ? wait_code(worker->waits_for) : NULL, "memory_reaches_seconds",
+                (int)worker->process.forked, "waits_for_code",
+                waits_for[0] != '\0' ? wait_code(worker->verdict.waits_for) : NULL, "memory_reaches_seconds",
                 reaches != USEC_INFINITY ? json_real(seconds(reaches)) : json_null(), "memory_text",
                 varlink_text(growth_worker_text(worker, growth)));
 }

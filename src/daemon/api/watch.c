@@ -251,8 +251,8 @@ static struct seen see(const struct worker *worker)
 {
         return (struct seen){
                 .index = worker->index,
-                .pid = worker->pid,
-                .pid_start = worker->pid_start,
+                .pid = worker->process.pid,
+                .pid_start = worker->process.start,
                 .told_pid = worker_pid(worker),
                 .generation = worker->generation,
                 .state = worker->state,

@@ -52,7 +52,7 @@ static void check_user(const struct search *search, const struct worker *worker,
             uid == wanted || uid == geteuid())
                 return;
         log_warning("%s (pid %d) is adopted, though it runs as user %u, not as %u", WORKER_ID(worker),
-                    (int)worker->pid, (unsigned)uid, (unsigned)wanted);
+                    (int)worker->process.pid, (unsigned)uid, (unsigned)wanted);
 }
 
 /* One that the state names. */
@@ -62,17 +62,17 @@ static int adopt_known(struct search *search, struct fleet *fleet, const struct 
         const struct worker *known = &saved->worker;
         _cleanup_proc_ struct proc *main = NULL, *beat = NULL;
 
-        int r = search_hold(known->pid, known->pid_start, &main);
+        int r = search_hold(known->process.pid, known->process.start, &main);
         if (r == 0)
-                r = search_hold(known->beat_pid, known->beat_pid_start, &beat);
+                r = search_hold(known->process.beat_pid, known->process.beat_start, &beat);
         if (r < 0)
                 return r;
         struct worker *worker =
-                adoption_take_known(search->adoption, fleet, known, main ? known->pid_start : 0,
-                                    beat ? known->beat_pid_start : 0, now);
+                adoption_take_known(search->adoption, fleet, known, main ? known->process.start : 0,
+                                    beat ? known->process.beat_start : 0, now);
         if (!worker)
                 return -ENOMEM;
-        if (!beat && known->beat_pid != 0 && saved->identity[0] != '\0')
+        if (!beat && known->process.beat_pid != 0 && saved->identity[0] != '\0')
                 rescue_begin(search->crew, fleet, known, saved->identity,
                              &(struct exit_status){.known = false});
         if (worker->state == WORKER_GONE) {
@@ -82,11 +82,13 @@ static int adopt_known(struct search *search, struct fleet *fleet, const struct 
         const char *identity = beat && saved->identity[0] != '\0' ? saved->identity : NULL;
         if (!main)
                 main = TAKE_PTR(beat);
-        else if (known->beat_pid == known->pid)
+        else if (known->process.beat_pid == known->process.pid)
                 beat = proc_close(beat);
         check_user(search, worker, main);
         r = hold_adopted(search->crew, worker, TAKE_PTR(main), TAKE_PTR(beat), identity);
-        return r < 0 || known->beat_pid != 0 ? r : beats_know_hosts(worker->process->slot, saved->identity);
+        return r < 0 || known->process.beat_pid != 0
+                       ? r
+                       : beats_know_hosts(worker->handle->slot, saved->identity);
 }
 
 /* One that is no longer configured: its workers drain. */
@@ -131,7 +133,7 @@ static int continue_fleet(struct search *search, struct fleet *fleet, const stru
         if (r >= 0)
                 r = templates_adopt(search->crew, fleet, saved);
         for (size_t i = 0; r >= 0 && i < saved->n_workers; i++)
-                if (saved->workers[i].worker.pid != 0)
+                if (saved->workers[i].worker.process.pid != 0)
                         r = adopt_known(search, fleet, &saved->workers[i], now);
         return r;
 }

@@ -56,9 +56,9 @@ static void start(struct crew *crew, const struct action *action, usec_t now)
         log_error("cannot watch the new worker %s: %s, it is ended",
                   WORKER_ID_OF(fleet->settings->name, action->index), strerror(-r));
         (void)kill(launched.pid, SIGKILL);
-        if (!worker || !worker->process)
+        if (!worker || !worker->handle)
                 observe_start_failed(fleet, action->index, strerror(-r), now);
-        if (worker && !worker->process)
+        if (worker && !worker->handle)
                 observe_exit(worker, &(struct exit_status){.launch_error = "it cannot be watched"}, now);
 }
 
@@ -66,7 +66,7 @@ static void start(struct crew *crew, const struct action *action, usec_t now)
  * what of it would become the worker cannot be known, and none of it has taken a job. */
 static int signal_worker(const struct worker *worker, int signo)
 {
-        const struct process *process = worker->process;
+        const struct process *process = worker->handle;
         struct proc *beating = process_beating(process);
 
         if (beating)
@@ -75,7 +75,7 @@ static int signal_worker(const struct worker *worker, int signo)
         int r = proc_signal(process->main, 0);
         if (r < 0)
                 return -r;
-        if (kill(-worker->pid, signo) == 0)
+        if (kill(-worker->process.pid, signo) == 0)
                 return 0;
         /* It has no group of its own yet, or is a process that we did not start. */
         return -proc_signal(process->main, signo);
@@ -83,7 +83,7 @@ static int signal_worker(const struct worker *worker, int signo)
 
 static int quiet(const struct worker *worker, int signo)
 {
-        struct proc *beating = process_beating(worker->process);
+        struct proc *beating = process_beating(worker->handle);
 
         if (!beating)
                 return ESRCH;
@@ -96,15 +96,15 @@ static int quiet(const struct worker *worker, int signo)
 
 static int stop(const struct worker *worker, const struct framework *framework)
 {
-        const struct process *process = worker->process;
-        int signo = fleet_settings_stop_signal(worker->fleet->settings) ?: worker->stop_signal;
+        const struct process *process = worker->handle;
+        int signo = fleet_settings_stop_signal(worker->fleet->settings) ?: worker->heartbeat.stop_signal;
 
         if (signo == 0 && !worker_proven_idle(worker))
                 signo = framework->cut_off_signal;
         signo = signo ?: framework->stop_signal;
 
         /* Its command has started another before. */
-        if (worker->succeeded && process->beat)
+        if (worker->orders.succeeded && process->beat)
                 (void)proc_signal(process->main, signo);
         int error = signal_worker(worker, signo);
 
@@ -117,7 +117,7 @@ static int stop(const struct worker *worker, const struct framework *framework)
  * operator's own word all that is known of it. */
 static int kill_worker(const struct worker *worker, bool forced)
 {
-        const struct process *process = worker->process;
+        const struct process *process = worker->handle;
         int error = signal_worker(worker, SIGKILL);
 
         if (forced && process_beating(process) != process->main)
@@ -132,7 +132,8 @@ static int send_signal(const struct action *action, bool forced)
 
         switch (action_signal(action)) {
         case ACTION_SIGNAL_QUIET:
-                return quiet(action->worker, action->worker->quiet_signal ?: framework->quiet_signal);
+                return quiet(action->worker,
+                             action->worker->heartbeat.quiet_signal ?: framework->quiet_signal);
         case ACTION_SIGNAL_STOP:
                 return stop(action->worker, framework);
         case ACTION_SIGNAL_KILL:
@@ -151,7 +152,7 @@ static bool look_again(const struct action *action, usec_t now)
         int r = 0;
 
         if (worker_is_remainder(worker))
-                r = others_find(worker->process, NULL);
+                r = others_find(worker->handle, NULL);
         if (r > 0)
                 observe_booted(worker, true, now);
         return r == 0;
@@ -160,7 +161,7 @@ static bool look_again(const struct action *action, usec_t now)
 /* Returns 0, or EAGAIN where the signal would come as it may be taking a job. */
 static int await_rest(const struct worker *worker, usec_t now)
 {
-        int r = worker_awaits_rest(worker, now) ? rest_look(worker->process, now) : 1;
+        int r = worker_awaits_rest(worker, now) ? rest_look(worker->handle, now) : 1;
 
         return r == 0 || is_shortage(r) ? EAGAIN : 0;
 }
@@ -203,5 +204,5 @@ bool execute_action(struct crew *crew, const struct action *action, usec_t now)
                 observe_killed(worker, send_signal(action, forced), now);
                 break;
         }
-        return worker->signal_error == 0;
+        return worker->orders.signal_error == 0;
 }

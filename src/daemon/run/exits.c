@@ -63,14 +63,15 @@ static void begin_rescue_of_others(const struct process *process)
         char *identity;
 
         /* It was not told to exit, and what is known of the worker is not true of it. */
-        if (!other.group_told)
+        if (!other.orders.group_told)
                 other.state = WORKER_ACTIVE;
-        other.busy = 0;
-        other.memory_bytes = 0;
-        while ((identity = beats_take_another(process->slot, &other.beat_pid))) {
+        other.heartbeat.busy = 0;
+        other.memory.bytes = 0;
+        while ((identity = beats_take_another(process->slot, &other.process.beat_pid))) {
                 _cleanup_proc_ struct proc *proc = NULL;
 
-                other.beat_pid_start = proc_open(other.beat_pid, &proc) >= 0 ? proc_start_time(proc) : 0;
+                other.process.beat_start =
+                        proc_open(other.process.beat_pid, &proc) >= 0 ? proc_start_time(proc) : 0;
                 rescue_begin(process->crew, other.fleet, &other, identity, &unknown);
                 free(identity);
         }
@@ -85,7 +86,7 @@ static void begin_rescue(const struct process *process, const struct exit_status
         if (process_is_watched(process))
                 begin_rescue_of_others(process);
         rescue_begin(process->crew, worker->fleet, worker, process_identity(process),
-                     worker->beat_pid == worker->pid ? exit : &unknown);
+                     worker->process.beat_pid == worker->process.pid ? exit : &unknown);
 }
 
 /* Waits for the main process. One that is not a child of ours, an adopted one say: how it ended nobody can
@@ -110,7 +111,7 @@ static void ended(struct process *process, struct exit_status exit)
         const struct worker *worker = process->worker;
         const struct last_words_of whose = {
                 .fleet = worker->fleet,
-                .pids = {worker->pid, worker->beat_pid ?: process->ended_beat_pid},
+                .pids = {worker->process.pid, worker->process.beat_pid ?: process->ended_beat_pid},
                 .since = worker->spawned_at,
         };
         char lines[LAST_LINES_MAX_BYTES + 1] = "";
@@ -198,7 +199,7 @@ static int on_beat_exit(sd_event_source *source _unused_, int fd _unused_, uint3
         begin_rescue(process, &(struct exit_status){.known = false});
         process_forget_beat(process);
         beats_forget(process->slot);
-        process->ended_beat_pid = process->worker->beat_pid;
+        process->ended_beat_pid = process->worker->process.beat_pid;
         observe_beat_process(process->worker, 0, 0, clock_now(CLOCK_MONOTONIC));
         turn_changed(process->crew->turn);
         return 0;
@@ -237,9 +238,10 @@ static struct process *find_main(const struct world *world, pid_t pid)
                 const struct fleet *fleet = world->fleets[i];
 
                 for (size_t j = 0; j < fleet->n_workers; j++)
-                        if (fleet->workers[j]->state != WORKER_GONE && fleet->workers[j]->pid == pid &&
-                            !is_waited_for(fleet->workers[j]->process))
-                                return fleet->workers[j]->process;
+                        if (fleet->workers[j]->state != WORKER_GONE &&
+                            fleet->workers[j]->process.pid == pid &&
+                            !is_waited_for(fleet->workers[j]->handle))
+                                return fleet->workers[j]->handle;
         }
         return NULL;
 }

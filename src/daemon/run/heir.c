@@ -59,9 +59,10 @@ static bool look_at(struct heirs *heirs, pid_t pid)
         struct marks marks;
         uid_t uid;
 
-        if (proc_open(pid, &proc) < 0 || proc_has_exited(proc) || proc_start_time(proc) < worker->pid_start ||
-            proc_uid(proc, &uid) < 0 || (uid != heirs->uid && heirs->uid != 0) ||
-            proc_place(proc, &place) < 0 || place.parent != getpid())
+        if (proc_open(pid, &proc) < 0 || proc_has_exited(proc) ||
+            proc_start_time(proc) < worker->process.start || proc_uid(proc, &uid) < 0 ||
+            (uid != heirs->uid && heirs->uid != 0) || proc_place(proc, &place) < 0 ||
+            place.parent != getpid())
                 return false;
         ssize_t length = marks_read(proc, heirs->environment, &marks);
         if (length == 0)

@@ -18,7 +18,8 @@ static int open_output(struct crew *crew, const struct worker *worker, const str
         if (fd >= 0 || fd == -ESRCH || crew->lines_missed)
                 return MAX(fd, -1);
         crew->lines_missed = true;
-        log_info("%s (pid %d): what it wrote last will not be told: %s", WORKER_ID(worker), (int)worker->pid,
+        log_info("%s (pid %d): what it wrote last will not be told: %s", WORKER_ID(worker),
+                 (int)worker->process.pid,
                  fd == -EACCES   ? "its log is open for writing only"
                  : fd == -ENODEV ? "its standard output is no file of this machine"
                                  : strerrordesc_np(-fd));
@@ -31,18 +32,18 @@ int hold_started(struct crew *crew, struct worker *worker, struct proc *main, in
 
         /* A command begins in a session of its own. */
         if (r >= 0) {
-                worker->process->group = worker->pid;
-                r = exits_watch(worker->process);
+                worker->handle->group = worker->process.pid;
+                r = exits_watch(worker->handle);
         }
         struct beats *beats = worker->fleet->link ? worker->fleet->link->beats : crew->local;
 
-        return r < 0 ? r : beats_add(beats, worker, &worker->process->slot);
+        return r < 0 ? r : beats_add(beats, worker, &worker->handle->slot);
 }
 
 /* Where what it writes goes to can be read back, from where it stands. */
 static void hold_output(struct crew *crew, const struct worker *worker, const struct proc *main)
 {
-        struct launch_report *report = &worker->process->report;
+        struct launch_report *report = &worker->handle->report;
         struct stat st;
 
         if (!worker->fleet->settings->log || worker->fleet->settings->log[0] != '/')
@@ -60,8 +61,8 @@ int hold_forked(struct crew *crew, struct worker *worker, struct proc *main, int
 
         if (r < 0)
                 return r;
-        struct process *process = worker->process;
-        if (proc_place(main, &place) < 0 || place.group != worker->pid)
+        struct process *process = worker->handle;
+        if (proc_place(main, &place) < 0 || place.group != worker->process.pid)
                 process->group = 0;
         process->go_fd = TAKE_FD(held);
         hold_output(crew, worker, main);
@@ -76,7 +77,7 @@ int hold_adopted(struct crew *crew, struct worker *worker, struct proc *main, st
 
         if (r < 0)
                 return r;
-        struct process *process = worker->process;
+        struct process *process = worker->handle;
         struct proc_place place;
         /* The process that its command began with may be gone. */
         process->group = proc_place(main, &place) >= 0 && place.group != getpgrp() ? place.group : 0;
@@ -94,18 +95,19 @@ int hold_adopted(struct crew *crew, struct worker *worker, struct proc *main, st
 
 void hold_beat(struct worker *worker, pid_t pid, usec_t now)
 {
-        struct process *process = worker->process;
+        struct process *process = worker->handle;
         _cleanup_proc_ struct proc *beat = NULL;
 
         turn_changed(process->crew->turn);
-        if (pid == worker->pid) {
+        if (pid == worker->process.pid) {
                 process_forget_beat(process);
-                observe_beat_process(worker, worker->pid, worker->pid_start, now);
+                observe_beat_process(worker, worker->process.pid, worker->process.start, now);
                 return;
         }
         /* Opened first and asked for its ancestors then: an answer for another process of that pid is none.
          * What beats and cannot be held is no worker yet: its heartbeats must not count. */
-        if (proc_open(pid, &beat) < 0 || proc_has_ancestor(pid, worker->pid, worker->pid_start) <= 0 ||
+        if (proc_open(pid, &beat) < 0 ||
+            proc_has_ancestor(pid, worker->process.pid, worker->process.start) <= 0 ||
             exits_watch_beat(process, TAKE_PTR(beat)) < 0) {
                 beats_forget(process->slot);
                 return;

@@ -12,9 +12,9 @@
 
 static const char *identity_of(const struct worker *worker, void *userdata)
 {
-        if (worker->beat_pid == 0)
-                return process_hosts(worker->process, userdata);
-        return process_identity(worker->process);
+        if (worker->process.beat_pid == 0)
+                return process_hosts(worker->handle, userdata);
+        return process_identity(worker->handle);
 }
 
 bool keeper_save(struct keeper *keeper, const struct plan *starting, usec_t now)

@@ -83,7 +83,7 @@ static const char *host_name(void *userdata)
 
 static int is_descendant(pid_t pid, const struct worker *worker, void *userdata _unused_)
 {
-        return proc_has_ancestor(pid, worker->pid, worker->pid_start);
+        return proc_has_ancestor(pid, worker->process.pid, worker->process.start);
 }
 
 static int has_booted(pid_t pid, const struct worker *worker, void *userdata _unused_)

@@ -70,10 +70,10 @@ static bool read_process(const struct worker *worker, usec_t now, pid_t *ret_pid
 {
         struct proc_place place;
 
-        if (!worker->has_beat &&
-            (proc_place(worker->process->main, &place) < 0 || strcmp(place.comm, LAUNCH_COMM) == 0))
+        if (!worker->heartbeat.seen &&
+            (proc_place(worker->handle->main, &place) < 0 || strcmp(place.comm, LAUNCH_COMM) == 0))
                 return false;
-        *ret_pid = worker->pid;
+        *ret_pid = worker->process.pid;
         *ret = (struct heartbeat){.beat_usec = now};
         return true;
 }
@@ -88,10 +88,10 @@ static void look_worker(struct local_slot *slot, struct status_look *look, usec_
         if (in_file ? !status_files_read(look, &slot->file, worker, &pid, &beat)
                     : !read_process(worker, now, &pid, &beat))
                 return;
-        if (worker->beat_pid != pid)
+        if (worker->process.beat_pid != pid)
                 hold_beat(worker, pid, now);
         /* One that cannot be held is none. */
-        if (worker->beat_pid == pid)
+        if (worker->process.beat_pid == pid)
                 observe_heartbeat(worker, &beat, now);
 }
 

@@ -59,7 +59,7 @@ static int read_memory(const struct worker *worker, struct proc *proc, bool pss,
 
         if (!worker->fleet->settings->traits->memory_of_tree)
                 return read_process(proc, pss, ret_bytes);
-        int r = proc_tree_each(worker->pid, add_process, &tree);
+        int r = proc_tree_each(worker->process.pid, add_process, &tree);
         if (r >= 0)
                 *ret_bytes = tree.bytes;
         return r;
@@ -68,7 +68,7 @@ static int read_memory(const struct worker *worker, struct proc *proc, bool pss,
 static void look_memory(struct worker *worker, usec_t now)
 {
         const struct fleet_settings *settings = worker->fleet->settings;
-        struct process *process = worker->process;
+        struct process *process = worker->handle;
         struct proc *proc = process_beating(process) ?: process->main;
         uint64_t bytes;
         int r = 0;
@@ -87,7 +87,7 @@ static void look_memory(struct worker *worker, usec_t now)
 
 static void look_own_memory(struct worker *worker)
 {
-        const struct proc *proc = process_beating(worker->process);
+        const struct proc *proc = process_beating(worker->handle);
         uint64_t bytes;
 
         if (proc && proc_private_bytes(proc, &bytes) == 0)
@@ -96,20 +96,20 @@ static void look_own_memory(struct worker *worker)
 
 static void look_threads(struct worker *worker)
 {
-        struct process *process = worker->process;
-        bool witness = worker->threads_witness;
+        struct process *process = worker->handle;
+        bool witness = worker->evidence.threads_witness;
         struct proc *proc = process_beating(process);
         unsigned threads;
 
         if (proc && proc_count_threads(proc, is_job_thread, process, &threads) == 0)
                 observe_threads(worker, threads);
-        if (worker->threads_witness != witness)
+        if (worker->evidence.threads_witness != witness)
                 turn_changed(process->crew->turn);
 }
 
 static void look_title(struct worker *worker)
 {
-        struct proc *proc = process_beating(worker->process);
+        struct proc *proc = process_beating(worker->handle);
         struct title title = {0};
 
         if (!proc)
@@ -144,9 +144,9 @@ static int look_arguments_each(pid_t pid, void *userdata)
 static void look_arguments(struct worker *worker, bool fast)
 {
         if (fast)
-                observe_shutdown_time(worker, shown_shutdown_usec(worker, worker->process->main));
+                observe_shutdown_time(worker, shown_shutdown_usec(worker, worker->handle->main));
         else
-                (void)proc_tree_each(worker->pid, look_arguments_each, worker);
+                (void)proc_tree_each(worker->process.pid, look_arguments_each, worker);
 }
 
 /* Before it is cut off with the jobs that it runs, which are told of then. */
@@ -160,7 +160,7 @@ static bool is_last_look(const struct worker *worker, usec_t now)
 
 static void look_worker(struct worker *worker, bool fast, usec_t now)
 {
-        struct process *process = worker->process;
+        struct process *process = worker->handle;
         unsigned looks = worker_looks(worker, fast, now);
 
         /* One that could not be watched has been killed: its exit comes next. */
@@ -180,17 +180,17 @@ static void look_worker(struct worker *worker, bool fast, usec_t now)
         if (looks & LOOK_BOOT) {
                 int r = others_find(process, NULL);
 
-                bool unproven = worker->unproven;
+                bool unproven = worker->process.unproven;
 
                 /* Where the tree cannot be read, nothing is known: it is left alone. */
                 if (r >= 0)
                         observe_booted(worker, r > 0, now);
-                if (worker->unproven != unproven)
+                if (worker->process.unproven != unproven)
                         turn_changed(process->crew->turn);
         }
         if (looks & (LOOK_BEAT | LOOK_WORK_LIST | LOOK_OTHERS))
                 beats_want(process->slot, looks);
-        if (!fast && worker->forked && worker->state == WORKER_ACTIVE &&
+        if (!fast && worker->process.forked && worker->state == WORKER_ACTIVE &&
             (process->crew->turn->pass.n_regular + worker->index) % OWN_MEMORY_EVERY == 0)
                 look_own_memory(worker);
         if (!fast && ((process->crew->turn->pass.n_regular + worker->index) % JOBS_EVERY == 0 ||

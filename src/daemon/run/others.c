@@ -58,7 +58,7 @@ int others_find(struct process *process, struct proc **ret)
         /* Until it has been waited for. */
         (void)proc_uid(process->main, &process->uid);
         if (!proc_has_exited(process->main))
-                r = proc_tree_each(process->worker->pid, look_in_tree, &others);
+                r = proc_tree_each(process->worker->process.pid, look_in_tree, &others);
         /* All processes are gone through only where the group is known to have any. */
         if (r == 0 && process->group > 0 && kill(-process->group, 0) == 0)
                 r = proc_group_each(process->group, look_in_group, &others);

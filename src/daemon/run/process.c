@@ -16,7 +16,7 @@ bool process_is_watched(const struct process *process)
 
 struct proc *process_beating(const struct process *process)
 {
-        if (process->worker->beat_pid == 0)
+        if (process->worker->process.beat_pid == 0)
                 return NULL;
         return process->beat ?: process->main;
 }
@@ -75,7 +75,7 @@ int process_new(struct crew *crew, struct worker *worker, struct proc *main, int
                 .go_fd = -1,
                 .report = LAUNCH_REPORT_INIT,
         };
-        worker->process = process;
+        worker->handle = process;
         if (report_fd < 0)
                 return 0;
         /* All of it is read at once when the child has no more to say: woken for each message, we would keep

@@ -211,8 +211,8 @@ static bool lives_on(const struct rescue *rescue)
         const struct worker *worker = &rescue->dead.worker.worker;
         _cleanup_proc_ struct proc *proc = NULL;
 
-        return worker->beat_pid != 0 && proc_open(worker->beat_pid, &proc) >= 0 &&
-               proc_start_time(proc) == worker->beat_pid_start && !proc_has_exited(proc);
+        return worker->process.beat_pid != 0 && proc_open(worker->process.beat_pid, &proc) >= 0 &&
+               proc_start_time(proc) == worker->process.beat_start && !proc_has_exited(proc);
 }
 
 static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
@@ -247,7 +247,7 @@ static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, vo
 static void tell_shortage(const struct worker *worker)
 {
         log_error("memory is short: what %s (pid %d) was running when it died is not looked up",
-                  WORKER_ID(worker), (int)worker->pid);
+                  WORKER_ID(worker), (int)worker->process.pid);
 }
 
 void rescue_begin(struct crew *crew, struct fleet *fleet, const struct worker *worker, const char *identity,

@@ -65,9 +65,9 @@ static bool look_served(struct fleet *fleet)
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 const struct worker *worker = fleet->workers[i];
 
-                if (worker->state == WORKER_ACTIVE && worker->process && worker->process->slot)
+                if (worker->state == WORKER_ACTIVE && worker->handle && worker->handle->slot)
                         all &= names_add_all(&names,
-                                             framework->queue_names(beats_info(worker->process->slot)));
+                                             framework->queue_names(beats_info(worker->handle->slot)));
         }
         if (names.n == 0)
                 return true;
@@ -92,10 +92,10 @@ static bool is_ours(const char *identity, size_t len, void *userdata)
         for (size_t i = 0; i < world->n_fleets; i++)
                 for (size_t j = 0; j < world->fleets[i]->n_workers; j++) {
                         const struct worker *worker = world->fleets[i]->workers[j];
-                        const char *own = process_identity(worker->process);
+                        const char *own = process_identity(worker->handle);
 
                         if (own ? strlen(own) == len && memcmp(own, identity, len) == 0
-                                : worker->pid == pid || worker->beat_pid == pid)
+                                : worker->process.pid == pid || worker->process.beat_pid == pid)
                                 return true;
                 }
         return false;

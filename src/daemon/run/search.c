@@ -192,8 +192,8 @@ static int adopt_found(struct search *search, const struct claimant *claimant, u
                 observe_unadopted(worker);
                 return r;
         }
-        log_info("%s (pid %d) is adopted: it was found by its %s", WORKER_ID(worker), (int)worker->pid,
-                 claimant->index != 0 ? "environment" : "control group");
+        log_info("%s (pid %d) is adopted: it was found by its %s", WORKER_ID(worker),
+                 (int)worker->process.pid, claimant->index != 0 ? "environment" : "control group");
         return 0;
 }
 

@@ -32,15 +32,15 @@ static uid_t uid_of(const struct process *process)
 
 static int look_open(struct status_look *look, const struct worker *worker)
 {
-        uid_t uid = uid_of(worker->process);
+        uid_t uid = uid_of(worker->handle);
 
         if (look->fleet == worker->fleet && look->uid == uid)
                 return look->error;
         status_look_end(look);
         look->fleet = worker->fleet;
         look->uid = uid;
-        look->error = status_dir_open(worker->process->crew->status_parent, worker->fleet->settings->name,
-                                      uid, &look->dir);
+        look->error = status_dir_open(worker->handle->crew->status_parent, worker->fleet->settings->name, uid,
+                                      &look->dir);
         return look->error;
 }
 
@@ -122,7 +122,7 @@ static enum beat_fault seek(const struct status_look *look, struct status_file *
                             const struct worker *worker, pid_t *ret_pid, struct heartbeat *ret)
 {
         struct search search = {.look = look, .file = file};
-        int r = proc_tree_each(worker->pid, try_process, &search);
+        int r = proc_tree_each(worker->process.pid, try_process, &search);
 
         if (search.pid != 0) {
                 *file = (struct status_file){.searched = true};
@@ -141,12 +141,12 @@ static enum beat_fault read_beat(struct status_look *look, struct status_file *f
 {
         if (look_open(look, worker) < 0)
                 return BEAT_FAULT_PLACE;
-        if (worker->beat_pid == 0)
+        if (worker->process.beat_pid == 0)
                 return seek(look, file, worker, ret_pid, ret);
-        enum beat_fault fault = read_record(look, worker->beat_pid, ret);
-        if (fault == BEAT_FAULT_NONE && ret->start != worker->beat_pid_start)
+        enum beat_fault fault = read_record(look, worker->process.beat_pid, ret);
+        if (fault == BEAT_FAULT_NONE && ret->start != worker->process.beat_start)
                 return BEAT_FAULT_START;
-        *ret_pid = worker->beat_pid;
+        *ret_pid = worker->process.beat_pid;
         return fault;
 }
 
@@ -156,7 +156,7 @@ bool status_files_read(struct status_look *look, struct status_file *file, struc
         enum beat_fault fault = read_beat(look, file, worker, ret_pid, ret);
         /* Before the first one there is nothing wrong with that; nor is there a directory before the child of
          * its start has made it. */
-        bool awaited = worker->beat_pid == 0 &&
+        bool awaited = worker->process.beat_pid == 0 &&
                        (fault == BEAT_FAULT_MISSING || (fault == BEAT_FAULT_PLACE && look->error == -ENOENT));
 
         observe_beat_fault(worker, awaited ? BEAT_FAULT_NONE : fault);
@@ -170,9 +170,9 @@ void status_files_drop(const struct worker *worker)
         if (!is_read(worker->fleet->settings))
                 return;
         if (worker->state == WORKER_GONE)
-                worker->process->crew->status_untidy = true;
-        if (worker->beat_pid != 0 && look_open(&look, worker) == 0)
-                status_file_remove(&look.dir, worker->beat_pid);
+                worker->handle->crew->status_untidy = true;
+        if (worker->process.beat_pid != 0 && look_open(&look, worker) == 0)
+                status_file_remove(&look.dir, worker->process.beat_pid);
         status_look_end(&look);
 }
 

@@ -290,7 +290,7 @@ static bool is_known(const struct world *world, pid_t pid)
         for (size_t i = 0; i < world->n_fleets; i++)
                 for (size_t j = 0; j < world->fleets[i]->n_workers; j++)
                         if (worker_pid(world->fleets[i]->workers[j]) == pid ||
-                            world->fleets[i]->workers[j]->pid == pid)
+                            world->fleets[i]->workers[j]->process.pid == pid)
                                 return true;
         return false;
 }
@@ -342,8 +342,8 @@ static void meet(struct template_process *process, usec_t now)
         if (r >= 0)
                 return;
         log_error("cannot watch the new worker %s: %s, it is ended", WORKER_ID(worker), strerrordesc_np(-r));
-        (void)kill(worker->pid, SIGKILL);
-        if (!worker->process)
+        (void)kill(worker->process.pid, SIGKILL);
+        if (!worker->handle)
                 observe_exit(worker, &(struct exit_status){.launch_error = "it cannot be watched"}, now);
 }
 
@@ -587,7 +587,7 @@ void templates_execute(struct crew *crew, const struct action *action, usec_t no
  * is waited for, but never for long. */
 static bool others_are_seen(const struct worker *worker, usec_t now)
 {
-        const struct process *process = worker->process;
+        const struct process *process = worker->handle;
 
         return !worker->fleet->redis_up || beats_walked_at(process->slot) >= worker->state_at ||
                now >= usec_add(worker->state_at, WALK_USEC);
@@ -595,7 +595,7 @@ static bool others_are_seen(const struct worker *worker, usec_t now)
 
 void templates_go(struct worker *worker, usec_t now)
 {
-        struct process *process = worker->process;
+        struct process *process = worker->handle;
 
         if (!others_are_seen(worker, now)) {
                 beats_want(process->slot, LOOK_BEAT);

@@ -79,7 +79,7 @@ static void on_works(struct job_list *lists, const char *error, void *userdata)
 static void read_list(struct worker *worker, bool culprits)
 {
         const struct link *link = worker->fleet->link;
-        struct process *process = worker->process;
+        struct process *process = worker->handle;
         const char *identity = process_identity(process);
 
         process->works_culprits = culprits;
@@ -97,13 +97,13 @@ static void read_list(struct worker *worker, bool culprits)
 void work_list_look(struct worker *worker)
 {
         const char *limits = worker->fleet->settings->job_warn_after;
-        const struct process *process = worker->process;
+        const struct process *process = worker->handle;
 
         bool drains = worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING;
         bool limited = limits && limits_any(limits, LIMITS_DURATION);
 
         if (worker->fleet->settings->traits->has_work_list && (drains || limited) && !process->works &&
-            worker->busy > 0)
+            worker->heartbeat.busy > 0)
                 read_list(worker, false);
 }
 
@@ -112,7 +112,7 @@ void work_lists_turn(const struct world *world)
         for (size_t i = 0; i < world->n_fleets; i++)
                 for (size_t j = 0; j < world->fleets[i]->n_workers; j++) {
                         struct worker *worker = world->fleets[i]->workers[j];
-                        const struct process *process = worker->process;
+                        const struct process *process = worker->handle;
 
                         /* A reading under way may be older than the beat that was waited for. */
                         if (process && process->slot && !process->works && culprits_take(worker))
