@@ -3,7 +3,6 @@
  * and does what model/rollout_group.h decides. Of fleets without rollout_group nothing is asked. */
 #pragma once
 
-#include "daemon/run/group.h"
 #include "daemon/run/keep.h"
 #include "daemon/run/release.h"
 #include "io/rollout_call.h"
