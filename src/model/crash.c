@@ -3,24 +3,21 @@
 #include "model/crash.h"
 #include "model/counts.h"
 #include "model/fleet.h"
-#include "model/freshness.h"
-#include <stdio.h>
-#include <string.h>
 
 /* One that has been active for this long, and is ready, ends a row of short lives. */
 #define STABLE_USEC (60 * USEC_PER_SEC)
 
 usec_t fleet_recovered_at(const struct fleet *fleet)
 {
-        usec_t at = USEC_INFINITY;
+        usec_t active_at = USEC_INFINITY;
 
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 const struct worker *worker = fleet->workers[i];
 
                 if (worker->state == WORKER_ACTIVE && worker->active_at >= fleet->crash.failed_at)
-                        at = MIN(at, MAX(usec_add(worker->active_at, STABLE_USEC), worker_ready_at(worker)));
+                        active_at = MIN(active_at, worker->active_at);
         }
-        return at;
+        return usec_add(active_at, MAX(STABLE_USEC, fleet->settings->ready_after));
 }
 
 usec_t fleet_next_start_at(const struct fleet *fleet, usec_t now)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of the kinds of events, and the events that wait to be told. */
 #include "model/event.h"
-#include <stdio.h>
-#include <string.h>
 #include <syslog.h>
 
 static const struct {

@@ -6,8 +6,6 @@
 #include "model/preload.h"
 #include "model/rollout.h"
 #include "model/world.h"
-#include <stdio.h>
-#include <string.h>
 
 static void fleet_free(struct fleet *fleet)
 {

@@ -2,7 +2,6 @@
 /* The names of states, reasons and the like; see the header. */
 #include "model/names.h"
 #include <stdio.h>
-#include <string.h>
 
 static const char *const state_names[] = {
         [WORKER_STARTING] = "starting", [WORKER_ACTIVE] = "active", [WORKER_QUIET] = "quiet",

@@ -6,7 +6,6 @@
 #include "model/backoff.h"
 #include "model/describe.h"
 #include "model/world.h"
-#include <stdio.h>
 
 #define MEMORY_SAMPLES 3
 

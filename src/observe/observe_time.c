@@ -12,7 +12,6 @@
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe_memory.h"
-#include <stdio.h>
 
 static void crash_observe_time(struct fleet *fleet, usec_t now)
 {

@@ -4,7 +4,6 @@
 #include "model/backoff.h"
 #include "model/fleet.h"
 #include "model/world.h"
-#include <stdlib.h>
 
 /* A suspend or a clock step: more than clocks drift apart between two ticks. */
 #define CLOCK_STEP_USEC ((int64_t)USEC_PER_SEC)
