@@ -312,13 +312,14 @@ void http_answer(struct http_request *request, const struct http_answer *answer)
 
 void http_answer_sentence(struct http_request *request, unsigned status, const char *sentence)
 {
-        _cleanup_shared_ struct shared *text = shared_reserve(strlen(sentence) + 1);
+        char *line;
+        int size = asprintf(&line, "%s\n", sentence);
+        _cleanup_shared_ struct shared *text = size < 0 ? NULL : shared_take(line, (size_t)size);
 
-        if (!text)
-                return;
-        snprintf(text->data, text->size + 1, "%s\n", sentence);
-        http_answer(request, &(struct http_answer){
-                                     .status = status, .type = "text/plain; charset=utf-8", .text = text});
+        if (text)
+                http_answer(request, &(struct http_answer){.status = status,
+                                                           .type = "text/plain; charset=utf-8",
+                                                           .text = text});
 }
 
 static ssize_t read_stream(void *cls, uint64_t position _unused_, char *data, size_t size)

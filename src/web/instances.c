@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What is known of each sqmgr, and how old that is. No I/O, no clock. */
 #include "web/instances.h"
+#include "base/memstream.h"
 #include "wire/ready.h"
-#include <stdio.h>
 #include <string.h>
 
 int instances_init(struct instances *instances, const char *const *sockets, size_t n)
@@ -193,20 +193,13 @@ static void put_lacks(FILE *out, const struct instance *instance, bool several)
 
 char *instances_lacks(const struct instances *instances)
 {
-        char *text = NULL;
-        size_t size = 0;
+        char *text;
+        size_t size;
         FILE *out = open_memstream(&text, &size);
 
-        if (!out)
-                return NULL;
-        for (size_t i = 0; i < instances->n; i++)
+        for (size_t i = 0; out && i < instances->n; i++)
                 put_lacks(out, &instances->list[i], instances->n > 1);
-        bool failed = ferror(out) != 0;
-        if (fclose(out) != 0 || failed) {
-                free(text);
-                return NULL;
-        }
-        if (size > 0)
+        if (memstream_close(out, &text) == 0 && size > 0)
                 text[size - 1] = '\0';
         return text;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The page as a whole: what frames its parts, and in which order they stand. */
 #include "web/page.h"
+#include "base/memstream.h"
 #include "web/assets.h"
 #include "web/assets_made.h"
 #include "web/html.h"
@@ -84,28 +85,17 @@ int page_render(enum page_part part, const json_t *status, const json_t *events,
                 size_t *ret_size)
 {
         struct page page = {.instances = json_object_get(status, "instances"), .events = events, .now = now};
-        char *text = NULL;
-        size_t size;
-        FILE *out = open_memstream(&text, &size);
+        FILE *out = open_memstream(ret, ret_size);
 
-        if (!out)
-                return -ENOMEM;
-        if (part == PAGE_WHOLE) {
+        if (out && part == PAGE_WHOLE) {
                 put_whole(out, &page);
-        } else {
+        } else if (out) {
                 page_verdict(out, &page);
                 put_now(out, &page);
                 put_past(out, &page);
                 page_instances(out, &page);
         }
-        bool failed = ferror(out) != 0;
-        if (fclose(out) != 0 || failed) {
-                free(text);
-                return -ENOMEM;
-        }
-        *ret = text;
-        *ret_size = size;
-        return 0;
+        return memstream_close(out, ret);
 }
 
 const char *page_csp(void)

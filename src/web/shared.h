@@ -6,14 +6,13 @@
 
 struct shared {
         unsigned holders;
-        size_t size; /* of data, without the NUL behind it */
-        char data[];
+        size_t size; /* of data, in bytes */
+        char *data;
 };
 
-/* A copy of size bytes, held once; or NULL where memory is short. */
-struct shared *shared_new(const void *data, size_t size);
-/* Room for size bytes, to be filled before others hold it. */
-struct shared *shared_reserve(size_t size);
+/* Takes over data, which malloc() made, also where it fails; held once. Returns NULL where memory is short,
+ * as data may be. */
+struct shared *shared_take(char *data, size_t size);
 /* Returns text. */
 struct shared *shared_hold(struct shared *text);
 /* Returns NULL, as text may be. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Serves what the instances tell: each path, the streams, the history. */
 #include "web/web.h"
+#include "base/memstream.h"
 #include "web/assets.h"
 #include "web/chronicle.h"
 #include "web/history_file.h"
@@ -19,7 +20,14 @@
 #define SAMPLE_USEC   (5 * USEC_PER_SEC)
 #define ACCURACY_USEC (500 * USEC_PER_MSEC)
 
-/* Rendered once for all who ask within a moment. */
+/* Each is rendered once for all who ask within a moment. */
+enum document {
+        DOCUMENT_PAGE,
+        DOCUMENT_STATUS,
+        DOCUMENT_HISTORY, /* and behind it, of the other ranges */
+        _DOCUMENT_MAX = DOCUMENT_HISTORY + _HISTORY_RANGE_MAX,
+};
+
 struct rendered {
         struct shared *text;
         usec_t at;
@@ -34,7 +42,7 @@ struct web {
         double *marked_at;         /* of each instance: what is older has its mark already */
         struct stream api, live;
         sd_event_source *comment;
-        struct rendered status, page, history_of[_HISTORY_RANGE_MAX];
+        struct rendered documents[_DOCUMENT_MAX];
         usec_t sampled_at, published_at;
 };
 
@@ -46,12 +54,10 @@ static usec_t now_of(const struct web *web, clockid_t clock)
         return now;
 }
 
-/* NULL where memory is short, as json may be. */
-static struct shared *shared_json(const json_t *json)
+/* To be freed. NULL where memory is short, as json may be. */
+static char *dump_json(const json_t *json)
 {
-        _cleanup_free_ char *text = json ? json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
-
-        return text ? shared_new(text, strlen(text)) : NULL;
+        return json ? json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
 }
 
 static json_t *status_document(const struct web *web)
@@ -59,61 +65,49 @@ static json_t *status_document(const struct web *web)
         return instances_render(watch_instances(web->watch), now_of(web, CLOCK_MONOTONIC));
 }
 
-/* The document of /api/status; NULL where memory is short. */
-static struct shared *render_status(const struct web *web)
-{
-        _cleanup_json_ json_t *document = status_document(web);
-
-        return shared_json(document);
-}
-
 static struct shared *render_page(const struct web *web, enum page_part part)
 {
-        _cleanup_json_ json_t *document = status_document(web);
-        _cleanup_free_ char *text = NULL;
+        _cleanup_json_ json_t *status = status_document(web);
+        char *text;
         size_t size;
 
-        if (!document || page_render(part, document, watch_instances(web->watch)->events,
-                                     now_of(web, CLOCK_REALTIME), &text, &size) < 0)
+        if (!status || page_render(part, status, watch_instances(web->watch)->events,
+                                   now_of(web, CLOCK_REALTIME), &text, &size) < 0)
                 return NULL;
-        return shared_new(text, size);
+        return shared_take(text, size);
 }
 
-static struct shared *render_whole(const struct web *web)
+/* NULL where memory is short. */
+static struct shared *render(const struct web *web, enum document document)
 {
-        return render_page(web, PAGE_WHOLE);
-}
+        if (document == DOCUMENT_PAGE)
+                return render_page(web, PAGE_WHOLE);
+        _cleanup_json_ json_t *json = document == DOCUMENT_STATUS
+                                              ? status_document(web)
+                                              : history_json(web->history, document - DOCUMENT_HISTORY,
+                                                             now_of(web, CLOCK_REALTIME));
+        char *text = dump_json(json);
 
-/* Closes out, which wrote into *text, and takes that over. NULL where memory is short. */
-static struct shared *close_shared(FILE *out, char **text, const size_t *size)
-{
-        bool failed = ferror(out) != 0;
-        struct shared *shared = NULL;
-
-        if (fclose(out) == 0 && !failed)
-                shared = shared_new(*text, *size);
-        free(*text);
-        return shared;
+        return shared_take(text, text ? strlen(text) : 0);
 }
 
 static struct shared *page_message(const struct web *web)
 {
         _cleanup_shared_ struct shared *page = render_page(web, PAGE_LIVE);
-        char *text = NULL;
+        char *text;
         size_t size;
         FILE *out = page ? open_memstream(&text, &size) : NULL;
 
-        if (!out)
-                return NULL;
-        stream_put(out, "page", page->data, page->size);
-        return close_shared(out, &text, &size);
+        if (out)
+                stream_put(out, "page", page->data, page->size);
+        return memstream_close(out, &text) < 0 ? NULL : shared_take(text, size);
 }
 
 /* The events, and the status behind them: who is too slow for one misses all of it. */
 static struct shared *status_message(const struct web *web, const json_t *news)
 {
-        _cleanup_shared_ struct shared *status = render_status(web);
-        char *text = NULL;
+        _cleanup_shared_ struct shared *status = render(web, DOCUMENT_STATUS);
+        char *text;
         size_t i, size;
         const json_t *each;
         FILE *out = status ? open_memstream(&text, &size) : NULL;
@@ -122,30 +116,29 @@ static struct shared *status_message(const struct web *web, const json_t *news)
                 return NULL;
         json_array_foreach(news, i, each)
         {
-                _cleanup_shared_ struct shared *event = shared_json(each);
+                _cleanup_free_ char *event = dump_json(each);
 
                 if (event)
-                        stream_put(out, "event", event->data, event->size);
+                        stream_put(out, "event", event, strlen(event));
         }
         stream_put(out, "status", status->data, status->size);
-        return close_shared(out, &text, &size);
+        return memstream_close(out, &text) < 0 ? NULL : shared_take(text, size);
+}
+
+static void publish_to(struct stream *stream, struct shared *message)
+{
+        if (message)
+                stream_publish(stream, message);
+        shared_drop(message);
 }
 
 static void publish(struct web *web, json_t *news)
 {
         web->published_at = now_of(web, CLOCK_MONOTONIC);
-        if (web->api.n > 0) {
-                _cleanup_shared_ struct shared *message = status_message(web, news);
-
-                if (message)
-                        stream_publish(&web->api, message);
-        }
-        if (web->live.n > 0) {
-                _cleanup_shared_ struct shared *message = page_message(web);
-
-                if (message)
-                        stream_publish(&web->live, message);
-        }
+        if (web->api.n > 0)
+                publish_to(&web->api, status_message(web, news));
+        if (web->live.n > 0)
+                publish_to(&web->live, page_message(web));
         watch_set_viewers(web->watch, web->api.n + web->live.n);
 }
 
@@ -173,16 +166,9 @@ static void save(struct web *web)
 
         if (!web->file)
                 return;
-        switch (history_file_save(web->file, web->history, why)) {
-        case HISTORY_FILE_AS_BEFORE:
-                break;
-        case HISTORY_FILE_FAILS:
-                say_error("%s", why);
-                break;
-        case HISTORY_FILE_WORKS:
-                say_info("%s", why);
-                break;
-        }
+        enum history_file_change change = history_file_save(web->file, web->history, why);
+        if (change != HISTORY_FILE_AS_BEFORE)
+                say(change == HISTORY_FILE_FAILS ? LOG_ERR : LOG_INFO, "%s", why);
 }
 
 static void keep_history(struct web *web, const json_t *news)
@@ -223,7 +209,7 @@ static int on_comment(sd_event_source *source, uint64_t usec, void *userdata)
 {
         static const char text[] = ":\n\n";
         struct web *web = userdata;
-        _cleanup_shared_ struct shared *comment = shared_new(text, strlen(text));
+        _cleanup_shared_ struct shared *comment = shared_take(strdup(text), strlen(text));
 
         if (comment && usec_sub(usec, web->published_at) >= COMMENT_USEC) {
                 stream_publish_idle(&web->api, comment);
@@ -234,102 +220,68 @@ static int on_comment(sd_event_source *source, uint64_t usec, void *userdata)
         return 0;
 }
 
-static void answer_text(struct http_request *request, const char *type, struct shared *text)
-{
-        if (text)
-                http_answer(request,
-                            &(struct http_answer){.status = MHD_HTTP_OK, .type = type, .text = text});
-}
-
 /* Where memory is short the request gets no answer, and its connection ends. */
-static struct shared *keep(struct web *web, struct rendered *rendered, usec_t within,
-                           struct shared *(*render)(const struct web *web))
+static void answer_document(struct web *web, struct http_request *request, enum document document)
 {
+        /* A month of many fleets is megabytes, and takes a quarter of a second: it is rendered once for all
+         * who ask until the next sample. */
+        usec_t within = document >= DOCUMENT_HISTORY ? SAMPLE_USEC : RENDER_KEEP_USEC;
         usec_t now = now_of(web, CLOCK_MONOTONIC);
+        struct rendered *rendered = &web->documents[document];
 
         if (!rendered->text || usec_sub(now, rendered->at) > within) {
                 shared_drop(rendered->text);
-                rendered->text = render(web);
-                rendered->at = now;
+                *rendered = (struct rendered){.text = render(web, document), .at = now};
         }
-        return rendered->text;
+        bool is_page = document == DOCUMENT_PAGE;
+        watch_look(web->watch);
+        if (rendered->text)
+                http_answer(request, &(struct http_answer){.status = MHD_HTTP_OK,
+                                                           .type = is_page ? "text/html; charset=utf-8"
+                                                                           : "application/json",
+                                                           .csp = is_page ? page_csp() : NULL,
+                                                           .text = rendered->text});
 }
 
 static void get_page(struct web *web, struct http_request *request)
 {
-        struct shared *text = keep(web, &web->page, RENDER_KEEP_USEC, render_whole);
-
-        watch_look(web->watch);
-        if (text)
-                http_answer(request, &(struct http_answer){.status = MHD_HTTP_OK,
-                                                           .type = "text/html; charset=utf-8",
-                                                           .csp = page_csp(),
-                                                           .text = text});
+        answer_document(web, request, DOCUMENT_PAGE);
 }
 
 static void get_status(struct web *web, struct http_request *request)
 {
+        answer_document(web, request, DOCUMENT_STATUS);
+}
+
+/* Takes over first, what is sent at once. */
+static void answer_stream(struct web *web, struct http_request *request, struct stream *stream,
+                          struct shared *first)
+{
         watch_look(web->watch);
-        answer_text(request, "application/json", keep(web, &web->status, RENDER_KEEP_USEC, render_status));
+        http_stream(request, stream, first);
+        shared_drop(first);
+        watch_set_viewers(web->watch, web->api.n + web->live.n);
 }
 
 static void get_events(struct web *web, struct http_request *request)
 {
-        _cleanup_shared_ struct shared *first = status_message(web, NULL);
-
-        watch_look(web->watch);
-        http_stream(request, &web->api, first);
-        watch_set_viewers(web->watch, web->api.n + web->live.n);
+        answer_stream(web, request, &web->api, status_message(web, NULL));
 }
 
 static void get_live(struct web *web, struct http_request *request)
 {
-        _cleanup_shared_ struct shared *first = page_message(web);
-
-        watch_look(web->watch);
-        http_stream(request, &web->live, first);
-        watch_set_viewers(web->watch, web->api.n + web->live.n);
+        answer_stream(web, request, &web->live, page_message(web));
 }
 
-static struct shared *render_history(const struct web *web, enum history_range range)
-{
-        _cleanup_json_ json_t *document = history_json(web->history, range, now_of(web, CLOCK_REALTIME));
-
-        return shared_json(document);
-}
-
-static struct shared *render_hour(const struct web *web)
-{
-        return render_history(web, HISTORY_HOUR);
-}
-
-static struct shared *render_day(const struct web *web)
-{
-        return render_history(web, HISTORY_DAY);
-}
-
-static struct shared *render_month(const struct web *web)
-{
-        return render_history(web, HISTORY_MONTH);
-}
-
-/* A month of many fleets is megabytes, and takes a quarter of a second: it is made once for all who ask until
- * the next sample. */
 static void get_history(struct web *web, struct http_request *request)
 {
-        static struct shared *(*const renders[])(const struct web *web) = {
-                [HISTORY_HOUR] = render_hour, [HISTORY_DAY] = render_day, [HISTORY_MONTH] = render_month};
-        static_assert(ELEMENTSOF(renders) == _HISTORY_RANGE_MAX, "renders");
         const char *name = http_argument(request, "range");
         int range = name ? history_range_find(name) : HISTORY_HOUR;
 
-        if (range < 0) {
+        if (range < 0)
                 http_answer_sentence(request, MHD_HTTP_BAD_REQUEST, "range is hour, day or month");
-                return;
-        }
-        watch_look(web->watch);
-        answer_text(request, "application/json",
-                    keep(web, &web->history_of[range], SAMPLE_USEC, renders[range]));
+        else
+                answer_document(web, request, DOCUMENT_HISTORY + (enum document)range);
 }
 
 static void get_healthz(struct web *web _unused_, struct http_request *request)
@@ -354,7 +306,7 @@ static void answer_metrics(struct web *web, struct http_request *request)
 {
         const struct instances *instances = watch_instances(web->watch);
         _cleanup_free_ struct metrics_source *list = calloc(instances->n, sizeof(*list));
-        _cleanup_free_ char *text = NULL;
+        char *text;
         enum metrics_format format = metrics_negotiate(http_header(request, "Accept"));
         struct http_counts counts = http_count(web->http);
         const struct metrics_self self = {.connections = counts.connections,
@@ -376,8 +328,11 @@ static void answer_metrics(struct web *web, struct http_request *request)
         }
         if (!list || metrics_merge(list, instances->n, &self, format, &text, &size) < 0)
                 return;
-        _cleanup_shared_ struct shared *shared = shared_new(text, size);
-        answer_text(request, metrics_type(format), shared);
+        _cleanup_shared_ struct shared *shared = shared_take(text, size);
+        if (shared)
+                http_answer(request, &(struct http_answer){.status = MHD_HTTP_OK,
+                                                           .type = metrics_type(format),
+                                                           .text = shared});
 }
 
 static void get_metrics(struct web *web, struct http_request *request)
@@ -491,10 +446,8 @@ struct web *web_free(struct web *web)
         sd_event_source_disable_unref(web->comment);
         http_free(web->http);
         watch_free(web->watch);
-        shared_drop(web->status.text);
-        shared_drop(web->page.text);
-        for (size_t i = 0; i < ELEMENTSOF(web->history_of); i++)
-                shared_drop(web->history_of[i].text);
+        for (size_t i = 0; i < ELEMENTSOF(web->documents); i++)
+                shared_drop(web->documents[i].text);
         stream_done(&web->api);
         stream_done(&web->live);
         history_file_close(web->file);

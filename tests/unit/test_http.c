@@ -33,7 +33,7 @@ static void start(const struct http_limits *limits)
 
         answers = 0;
         (void)signal(SIGPIPE, SIG_IGN);
-        large = shared_reserve(8 << 20);
+        large = shared_take(malloc(8 << 20), 8 << 20);
         memset(large->data, 'x', large->size);
         ck_assert_int_ge(sd_event_new(&event), 0);
         ck_assert_int_eq(http_new(&http, event, limits, &ops, NULL), 0);
@@ -294,7 +294,7 @@ static void read_messages(int fd, unsigned n)
 /* Tabs that stay open, and are opened again, for as many updates as an hour has. */
 START_TEST(what_is_sent_for_long_leaves_nothing_behind)
 {
-        _cleanup_shared_ struct shared *message = shared_reserve(10000);
+        _cleanup_shared_ struct shared *message = shared_take(malloc(10000), 10000);
         size_t before = 0;
         int stays, comes;
 

@@ -13,7 +13,7 @@ static void on_wake(struct viewer *viewer)
 
 static void publish(struct stream *stream, const char *text)
 {
-        _cleanup_shared_ struct shared *message = shared_new(text, strlen(text));
+        _cleanup_shared_ struct shared *message = shared_take(strdup(text), strlen(text));
 
         stream_publish(stream, message);
 }
@@ -56,7 +56,7 @@ START_TEST(all_are_sent_one_text)
 {
         struct stream stream = {.wake = on_wake};
         struct viewer viewers[2] = {0};
-        _cleanup_shared_ struct shared *first = shared_new("first", 5);
+        _cleanup_shared_ struct shared *first = shared_take(strdup("first"), 5);
 
         woken = 0;
         stream_join(&stream, &viewers[0], first);
@@ -103,7 +103,7 @@ START_TEST(a_comment_is_for_those_who_wait)
 {
         struct stream stream = {.wake = on_wake};
         struct viewer waits = {0}, busy = {0};
-        _cleanup_shared_ struct shared *comment = shared_new(":", 1);
+        _cleanup_shared_ struct shared *comment = shared_take(strdup(":"), 1);
 
         woken = 0;
         stream_join(&stream, &waits, NULL);
