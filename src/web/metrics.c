@@ -2,31 +2,29 @@
 /* Puts the metrics of several instances together, as text 0.0.4 of Prometheus or as OpenMetrics 1.0. No I/O.
  */
 #include "web/metrics.h"
+#include "base/memstream.h"
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #define OPEN_TYPE "application/openmetrics-text"
 /* Many times what sqmgr has. */
 #define FAMILIES_MAX 1000
+/* A number has fewer bytes. */
+#define NUMBER_MAX 64
 
-/* A part of a text. */
-struct part {
-        const char *start;
-        size_t size;
-};
-
+/* Their texts are parts of those that are merged. */
 struct family {
-        struct part name, type, help; /* the latter two may be empty */
+        const char *name, *type, *help; /* the latter two may be "" */
 };
 
 struct sample {
-        size_t family, order;
+        const struct family *family;
+        size_t order;
         const struct metrics_source *source; /* NULL: of sqmgr-web itself */
-        struct part suffix;                  /* behind the family's name: "_sum" */
-        struct part labels;                  /* between the braces */
-        struct part value;
+        const char *suffix;                  /* behind the family's name: "_sum" */
+        const char *labels;                  /* between the braces */
+        const char *value;
 };
 
 struct merge {
@@ -91,119 +89,83 @@ enum metrics_format metrics_negotiate(const char *accept)
         return open > 0 && open >= text ? METRICS_OPEN : METRICS_TEXT;
 }
 
-static bool is_same(struct part a, struct part b)
+static bool is_name(const char *text)
 {
-        return a.size == b.size && memcmp(a.start, b.start, a.size) == 0;
+        static const char allowed[] = "_:ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+        bool digit = text[0] >= '0' && text[0] <= '9';
+
+        return text[0] != '\0' && !digit && text[strspn(text, allowed)] == '\0';
 }
 
-static bool part_is(struct part part, const char *text)
-{
-        return is_same(part, (struct part){text, strlen(text)});
-}
-
-static bool ends_with(struct part part, const char *suffix)
-{
-        size_t size = strlen(suffix);
-
-        return part.size > size && memcmp(part.start + part.size - size, suffix, size) == 0;
-}
-
-/* Takes what stands before the next blank, and the blank. */
-static struct part take_word(struct part *line)
-{
-        const char *blank = line->size > 0 ? memchr(line->start, ' ', line->size) : NULL;
-        struct part word = {line->start, blank ? (size_t)(blank - line->start) : line->size};
-        size_t taken = word.size + (blank ? 1 : 0);
-
-        line->start += taken;
-        line->size -= taken;
-        return word;
-}
-
-static bool is_name(struct part part)
-{
-        for (size_t i = 0; i < part.size; i++) {
-                char c = part.start[i];
-                bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == ':';
-
-                if (!letter && !(i > 0 && c >= '0' && c <= '9'))
-                        return false;
-        }
-        return part.size > 0;
-}
-
-/* The family of that name, made where there is none. SIZE_MAX: there are too many. */
-static size_t find_family(struct merge *merge, struct part name)
+/* The family of that name, made where there is none. NULL: there are too many. */
+static struct family *find_family(struct merge *merge, const char *name)
 {
         for (size_t i = 0; i < merge->n_families; i++)
-                if (is_same(merge->families[i].name, name))
-                        return i;
+                if (strcmp(merge->families[i].name, name) == 0)
+                        return &merge->families[i];
         if (merge->n_families == FAMILIES_MAX)
-                return SIZE_MAX;
-        merge->families[merge->n_families] = (struct family){.name = name};
-        return merge->n_families++;
+                return NULL;
+        merge->families[merge->n_families] = (struct family){.name = name, .type = "", .help = ""};
+        return &merge->families[merge->n_families++];
 }
 
-static void take_comment(struct merge *merge, struct part line, size_t *family)
+/* Cuts the line into its words. A comment that says nothing of a family leaves *family as it is. */
+static void take_comment(struct merge *merge, char *line, struct family **family)
 {
-        struct part hash = take_word(&line), kind = take_word(&line), name = take_word(&line);
+        const char *hash = strsep(&line, " "), *kind = strsep(&line, " "), *name = strsep(&line, " ");
+        bool is_help = kind && strcmp(kind, "HELP") == 0;
 
-        if (!part_is(hash, "#") || (!part_is(kind, "HELP") && !part_is(kind, "TYPE")) || !is_name(name))
+        if (!name || strcmp(hash, "#") != 0 || (!is_help && strcmp(kind, "TYPE") != 0) || !is_name(name))
                 return;
         *family = find_family(merge, name);
-        if (*family == SIZE_MAX)
+        if (!*family)
                 return;
-        struct part *place =
-                part_is(kind, "HELP") ? &merge->families[*family].help : &merge->families[*family].type;
-        if (place->size == 0)
-                *place = line;
+        const char **place = is_help ? &(*family)->help : &(*family)->type;
+        if ((*place)[0] == '\0')
+                *place = line ?: "";
 }
 
-/* The labels, up to the brace that ends them; -1: it is missing. */
-static ssize_t labels_size(struct part line)
+/* The brace that ends the labels; NULL: it is missing. */
+static char *labels_end(char *labels)
 {
         bool quoted = false;
 
-        for (size_t i = 0; i < line.size; i++) {
-                if (quoted && line.start[i] == '\\')
-                        i++;
-                else if (line.start[i] == '"')
+        for (char *at = labels; *at != '\0'; at++) {
+                if (quoted && at[0] == '\\' && at[1] != '\0')
+                        at++;
+                else if (*at == '"')
                         quoted = !quoted;
-                else if (line.start[i] == '}' && !quoted)
-                        return (ssize_t)i;
+                else if (*at == '}' && !quoted)
+                        return at;
         }
-        return -1;
+        return NULL;
 }
 
-static bool is_number(struct part value)
+static bool is_number(const char *value)
 {
         static const char *const words[] = {"NaN", "+Inf", "-Inf", "Inf"};
-        char text[64], *end;
+        char *end;
 
         for (size_t i = 0; i < ELEMENTSOF(words); i++)
-                if (part_is(value, words[i]))
+                if (strcmp(value, words[i]) == 0)
                         return true;
-        if (value.size == 0 || value.size >= sizeof(text) ||
-            strspn(value.start, "0123456789+-.eE") < value.size)
+        if (value[0] == '\0' || strlen(value) >= NUMBER_MAX ||
+            value[strspn(value, "0123456789+-.eE")] != '\0')
                 return false;
-        memcpy(text, value.start, value.size);
-        text[value.size] = '\0';
-        (void)strtod(text, &end);
+        (void)strtod(value, &end);
         return *end == '\0';
 }
 
-/* May a sample of that name stand in the family, and which suffix has it? */
-static bool belongs_to(const struct family *family, struct part name, struct part *ret_suffix)
+/* What a sample of that name has behind the name of its family; NULL: it may not stand in it. */
+static const char *find_suffix(const struct family *family, const char *name)
 {
         static const char *const suffixes[] = {"", "_sum", "_count", "_bucket"};
+        size_t length = strlen(family->name);
 
-        if (name.size < family->name.size || memcmp(name.start, family->name.start, family->name.size) != 0)
-                return false;
-        *ret_suffix = (struct part){name.start + family->name.size, name.size - family->name.size};
         for (size_t i = 0; i < ELEMENTSOF(suffixes); i++)
-                if (part_is(*ret_suffix, suffixes[i]))
-                        return true;
-        return false;
+                if (strncmp(name, family->name, length) == 0 && strcmp(name + length, suffixes[i]) == 0)
+                        return suffixes[i];
+        return NULL;
 }
 
 static void add_sample(struct merge *merge, struct sample sample)
@@ -223,56 +185,48 @@ static void add_sample(struct merge *merge, struct sample sample)
         merge->samples[merge->n_samples++] = sample;
 }
 
-static void take_sample(struct merge *merge, const struct metrics_source *source, struct part line,
-                        size_t family)
+/* Cuts the line into its parts. */
+static void take_sample(struct merge *merge, const struct metrics_source *source, char *line,
+                        const struct family *family)
 {
-        struct sample sample = {.source = source, .family = family};
-        struct part name = {line.start, 0};
+        struct sample sample = {.source = source, .family = family, .labels = ""};
+        char *at = line + strcspn(line, "{ ");
 
-        while (name.size < line.size && name.start[name.size] != '{' && name.start[name.size] != ' ')
-                name.size++;
-        line.start += name.size;
-        line.size -= name.size;
-        if (line.size > 0 && line.start[0] == '{') {
-                line.start++;
-                line.size--;
-                ssize_t size = labels_size(line);
-                if (size < 0)
+        if (*at == '{') {
+                *at++ = '\0';
+                sample.labels = at;
+                at = labels_end(at);
+                if (!at)
                         return;
-                sample.labels = (struct part){line.start, (size_t)size};
-                line.start += size + 1;
-                line.size -= (size_t)size + 1;
+                *at++ = '\0';
         }
-        if (line.size == 0 || line.start[0] != ' ' || !is_name(name))
+        if (*at != ' ')
                 return;
+        *at++ = '\0';
         /* No time stands behind it: one would be of another unit in the other format. */
-        sample.value = (struct part){line.start + 1, line.size - 1};
-        if (!is_number(sample.value))
+        sample.value = at;
+        if (!is_name(line) || !is_number(sample.value))
                 return;
-        if (family == SIZE_MAX || !belongs_to(&merge->families[family], name, &sample.suffix)) {
-                sample.family = find_family(merge, name);
-                sample.suffix = (struct part){name.start, 0};
+        sample.suffix = family ? find_suffix(family, line) : NULL;
+        if (!sample.suffix) {
+                sample.family = find_family(merge, line);
+                sample.suffix = "";
         }
-        if (sample.family != SIZE_MAX)
+        if (sample.family)
                 add_sample(merge, sample);
 }
 
-/* source: NULL for sqmgr-web's own. */
-static void take_text(struct merge *merge, const struct metrics_source *source, const char *text)
+/* Cuts the text into its lines. source: NULL for sqmgr-web's own. */
+static void take_text(struct merge *merge, const struct metrics_source *source, char *text)
 {
-        size_t family = SIZE_MAX;
+        struct family *family = NULL;
+        char *line;
 
-        while (*text != '\0') {
-                struct part line = {text, strcspn(text, "\n")};
-
-                text += line.size + (text[line.size] == '\n');
-                if (line.size == 0)
-                        continue;
-                if (line.start[0] == '#')
+        while ((line = strsep(&text, "\n")))
+                if (line[0] == '#')
                         take_comment(merge, line, &family);
                 else
                         take_sample(merge, source, line, family);
-        }
 }
 
 static int compare_samples(const void *a, const void *b)
@@ -282,12 +236,6 @@ static int compare_samples(const void *a, const void *b)
         if (one->family != other->family)
                 return one->family < other->family ? -1 : 1;
         return one->order < other->order ? -1 : one->order > other->order;
-}
-
-static void put_part(FILE *out, struct part part)
-{
-        if (part.size > 0) /* else there may be no start */
-                fwrite(part.start, 1, part.size, out);
 }
 
 static void put_quoted(FILE *out, const char *text)
@@ -305,67 +253,58 @@ static void put_quoted(FILE *out, const char *text)
 }
 
 /* OpenMetrics has quotes escaped there as in a label. */
-static void put_help(FILE *out, struct part help, enum metrics_format format)
+static void put_help(FILE *out, const char *help, enum metrics_format format)
 {
-        for (size_t i = 0; i < help.size; i++) {
-                if (format == METRICS_OPEN && help.start[i] == '"')
+        for (; *help != '\0'; help++) {
+                if (format == METRICS_OPEN && *help == '"')
                         fputc('\\', out);
-                fputc(help.start[i], out);
+                fputc(*help, out);
         }
 }
 
 /* A counter's family is named without its `_total` in OpenMetrics, where each of its samples has it. */
-static struct part family_name(const struct family *family, enum metrics_format format)
+static int name_length(const struct family *family, enum metrics_format format)
 {
-        struct part name = family->name;
+        static const char total[] = "_total";
+        size_t length = strlen(family->name), without = length - strlen(total);
 
-        if (format == METRICS_OPEN && part_is(family->type, "counter") && ends_with(name, "_total"))
-                name.size -= strlen("_total");
-        return name;
+        if (format == METRICS_OPEN && strcmp(family->type, "counter") == 0 && length > strlen(total) &&
+            strcmp(family->name + without, total) == 0)
+                return (int)without;
+        return (int)length;
 }
 
 static void put_family(FILE *out, const struct family *family, enum metrics_format format)
 {
-        struct part name = family_name(family, format);
+        int length = name_length(family, format);
+        bool unknown = format == METRICS_OPEN && strcmp(family->type, "untyped") == 0;
 
-        if (family->help.size > 0) {
-                fprintf(out, "# HELP %.*s ", (int)name.size, name.start);
+        if (family->help[0] != '\0') {
+                fprintf(out, "# HELP %.*s ", length, family->name);
                 put_help(out, family->help, format);
                 fputc('\n', out);
         }
-        if (family->type.size == 0)
-                return;
-        fprintf(out, "# TYPE %.*s ", (int)name.size, name.start);
-        if (format == METRICS_OPEN && part_is(family->type, "untyped"))
-                fputs("unknown", out);
-        else
-                put_part(out, family->type);
-        fputc('\n', out);
+        if (family->type[0] != '\0')
+                fprintf(out, "# TYPE %.*s %s\n", length, family->name, unknown ? "unknown" : family->type);
 }
 
-static void put_sample(FILE *out, const struct family *family, const struct sample *sample, bool several,
-                       enum metrics_format format)
+static void put_sample(FILE *out, const struct sample *sample, bool several, enum metrics_format format)
 {
-        bool labelled = several && sample->source;
+        const struct family *family = sample->family;
+        bool labelled = several && sample->source, has_labels = sample->labels[0] != '\0';
+        bool is_counter = format == METRICS_OPEN && strcmp(family->type, "counter") == 0;
 
-        put_part(out, family_name(family, format));
-        if (format == METRICS_OPEN && part_is(family->type, "counter"))
-                fputs("_total", out);
-        put_part(out, sample->suffix);
-        if (labelled || sample->labels.size > 0) {
+        fprintf(out, "%.*s%s%s", name_length(family, format), family->name, is_counter ? "_total" : "",
+                sample->suffix);
+        if (labelled || has_labels)
                 fputc('{', out);
-                if (labelled) {
-                        fputs("socket=", out);
-                        put_quoted(out, sample->source->socket);
-                        if (sample->labels.size > 0)
-                                fputc(',', out);
-                }
-                put_part(out, sample->labels);
-                fputc('}', out);
+        if (labelled) {
+                fputs("socket=", out);
+                put_quoted(out, sample->source->socket);
         }
-        fputc(' ', out);
-        put_part(out, sample->value);
-        fputc('\n', out);
+        if (labelled || has_labels)
+                fprintf(out, "%s%s}", labelled && has_labels ? "," : "", sample->labels);
+        fprintf(out, " %s\n", sample->value);
 }
 
 static void put_own(FILE *out, const struct metrics_source *sources, size_t n,
@@ -410,63 +349,51 @@ static void put_own(FILE *out, const struct metrics_source *sources, size_t n,
 /* To be freed; NULL: memory is short. */
 static char *render_own(const struct metrics_source *sources, size_t n, const struct metrics_self *self)
 {
-        char *text = NULL;
+        char *text;
         size_t size;
         FILE *out = open_memstream(&text, &size);
 
-        if (!out)
-                return NULL;
-        put_own(out, sources, n, self);
-        bool failed = ferror(out) != 0;
-        if (fclose(out) == 0 && !failed)
-                return text;
-        free(text);
-        return NULL;
+        if (out)
+                put_own(out, sources, n, self);
+        (void)memstream_close(out, &text);
+        return text;
 }
 
 static int render(struct merge *merge, bool several, enum metrics_format format, char **ret, size_t *ret_size)
 {
-        char *text = NULL;
-        size_t size = 0;
-        FILE *out = open_memstream(&text, &size);
+        FILE *out = open_memstream(ret, ret_size);
 
-        if (!out)
-                return -ENOMEM;
         if (merge->n_samples > 0)
                 qsort(merge->samples, merge->n_samples, sizeof(*merge->samples), compare_samples);
-        for (size_t i = 0; i < merge->n_samples; i++) {
+        for (size_t i = 0; out && i < merge->n_samples; i++) {
                 const struct sample *sample = &merge->samples[i];
-                const struct family *family = &merge->families[sample->family];
 
                 if (i == 0 || sample->family != sample[-1].family)
-                        put_family(out, family, format);
-                put_sample(out, family, sample, several, format);
+                        put_family(out, sample->family, format);
+                put_sample(out, sample, several, format);
         }
-        if (format == METRICS_OPEN)
+        if (out && format == METRICS_OPEN)
                 fputs("# EOF\n", out);
-        bool failed = ferror(out) != 0;
-        if (fclose(out) != 0 || failed) {
-                free(text);
-                return -ENOMEM;
-        }
-        *ret = text;
-        *ret_size = size;
-        return 0;
+        return memstream_close(out, ret);
 }
 
 int metrics_merge(const struct metrics_source *sources, size_t n, const struct metrics_self *self,
                   enum metrics_format format, char **ret, size_t *ret_size)
 {
-        _cleanup_free_ char *own = render_own(sources, n, self);
+        char **texts = calloc(n + 1, sizeof(*texts));
         struct merge merge = {.families = calloc(FAMILIES_MAX, sizeof(*merge.families))};
-        int r = own && merge.families ? 0 : -ENOMEM;
+        bool failed = !texts || !merge.families;
 
-        for (size_t i = 0; r == 0 && i < n; i++)
-                take_text(&merge, &sources[i], sources[i].text ?: "");
-        if (r == 0)
-                take_text(&merge, NULL, own);
-        if (r == 0)
-                r = merge.failed ? -ENOMEM : render(&merge, n > 1, format, ret, ret_size);
+        for (size_t i = 0; !failed && i <= n; i++) {
+                texts[i] = i < n ? strdup(sources[i].text ?: "") : render_own(sources, n, self);
+                failed = !texts[i];
+                if (texts[i])
+                        take_text(&merge, i < n ? &sources[i] : NULL, texts[i]);
+        }
+        int r = failed || merge.failed ? -ENOMEM : render(&merge, n > 1, format, ret, ret_size);
+        for (size_t i = 0; texts && i <= n; i++)
+                free(texts[i]);
+        free(texts);
         free(merge.families);
         free(merge.samples);
         return r;
