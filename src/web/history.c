@@ -18,11 +18,13 @@
 /* So many bytes, too, can be counted in thousandths. */
 #define THOUSANDTHS_MAX 9e15
 
+enum series { SERIES_MEMORY, SERIES_ACTIVE, SERIES_BUSY, SERIES_LATENCY, _SERIES_MAX };
+
 struct slot {
         uint32_t owner;  /* the fleet's, 0: empty */
         uint32_t number; /* time / step */
-        float memory, active, busy, latency;
-        uint32_t n_busy; /* of which busy is the mean */
+        float values[_SERIES_MAX];
+        uint32_t n_busy; /* of which that of SERIES_BUSY is the mean */
         uint32_t check;
 };
 
@@ -96,11 +98,6 @@ static const struct ring {
 };
 static_assert(ELEMENTSOF(rings) == _HISTORY_RANGE_MAX, "rings");
 
-const char *history_range_name(enum history_range range)
-{
-        return rings[range].name;
-}
-
 int history_range_find(const char *name)
 {
         for (int range = 0; range < _HISTORY_RANGE_MAX; range++)
@@ -114,14 +111,18 @@ static uint32_t number_at(const struct ring *ring, usec_t realtime)
         return (uint32_t)(realtime / (ring->step_seconds * USEC_PER_SEC));
 }
 
+static uint32_t fold_hash(uint64_t hash)
+{
+        return (uint32_t)(hash ^ hash >> 32);
+}
+
 /* Of a record but for the checksum itself. */
 static uint32_t check_of(const void *record, size_t size, const uint32_t *check)
 {
         size_t before = (size_t)((const uint8_t *)check - (const uint8_t *)record);
         uint64_t hash = hash_bytes(HASH_INIT, record, before);
 
-        hash = hash_bytes(hash, check + 1, size - before - sizeof(*check));
-        return (uint32_t)(hash ^ hash >> 32);
+        return fold_hash(hash_bytes(hash, check + 1, size - before - sizeof(*check)));
 }
 #define CHECK_OF(record) check_of((record), sizeof(*(record)), &(record)->check)
 
@@ -170,13 +171,14 @@ static void put_text(char *to, size_t size, const char *from)
         printable_replace(to, length, false);
 }
 
-static struct fleet make_key(const char *socket, const char *name)
+static struct fleet make_fleet(uint32_t owner, const char *socket, const char *name)
 {
-        struct fleet key = {0};
+        struct fleet fleet = {.owner = owner};
 
-        put_text(key.socket, sizeof(key.socket), socket);
-        put_text(key.name, sizeof(key.name), name);
-        return key;
+        put_text(fleet.socket, sizeof(fleet.socket), socket);
+        put_text(fleet.name, sizeof(fleet.name), name);
+        fleet.check = CHECK_OF(&fleet);
+        return fleet;
 }
 
 static bool same_key(const struct fleet *a, const struct fleet *b)
@@ -210,9 +212,7 @@ static size_t find_place(struct history *history, const struct fleet *key, usec_
         }
         if (place == HISTORY_FLEETS)
                 return place;
-        fleets[place] = *key;
-        fleets[place].owner = ++history->last_owner;
-        fleets[place].check = CHECK_OF(&fleets[place]);
+        fleets[place] = make_fleet(++history->last_owner, key->socket, key->name);
         changed(history, &fleets[place], sizeof(fleets[place]));
         return place;
 }
@@ -234,23 +234,18 @@ static float lesser(float a, float b)
 
 static void fold(struct slot *slot, uint32_t owner, uint32_t number, const struct history_sample *sample)
 {
-        float busy = known(sample->busy);
+        float busy = known(sample->busy), *values = slot->values;
 
         if (slot->owner != owner || slot->number != number)
-                *slot = (struct slot){.owner = owner,
-                                      .number = number,
-                                      .memory = NAN,
-                                      .active = NAN,
-                                      .busy = NAN,
-                                      .latency = NAN};
-        slot->memory = greater(slot->memory, known(sample->memory_bytes));
-        slot->active = lesser(slot->active, known(sample->active));
-        slot->latency = greater(slot->latency, known(sample->latency_seconds));
+                *slot = (struct slot){.owner = owner, .number = number, .values = {NAN, NAN, NAN, NAN}};
+        values[SERIES_MEMORY] = greater(values[SERIES_MEMORY], known(sample->memory_bytes));
+        values[SERIES_ACTIVE] = lesser(values[SERIES_ACTIVE], known(sample->active));
+        values[SERIES_LATENCY] = greater(values[SERIES_LATENCY], known(sample->latency_seconds));
         if (!isnan(busy) && slot->n_busy < UINT32_MAX) {
-                float mean = slot->n_busy == 0 ? 0 : slot->busy;
+                float mean = slot->n_busy == 0 ? 0 : values[SERIES_BUSY];
 
                 slot->n_busy++;
-                slot->busy = mean + (busy - mean) / (float)slot->n_busy;
+                values[SERIES_BUSY] = mean + (busy - mean) / (float)slot->n_busy;
         }
         slot->check = CHECK_OF(slot);
 }
@@ -259,7 +254,7 @@ void history_add(struct history *history, usec_t realtime, const struct history_
 {
         history->left_out = 0;
         for (size_t i = 0; i < n; i++) {
-                const struct fleet key = make_key(samples[i].socket, samples[i].fleet);
+                const struct fleet key = make_fleet(0, samples[i].socket, samples[i].fleet);
                 size_t place = find_place(history, &key, realtime);
 
                 if (place == HISTORY_FLEETS) {
@@ -311,12 +306,18 @@ static struct mark *place_for_mark(struct mark *marks)
         return oldest;
 }
 
-static uint32_t group_of(const struct mark *mark)
+/* at and serial are set; it gets the rest. */
+static void fill_mark(struct mark *mark, const char *socket, const char *fleet, const char *event,
+                      const char *text)
 {
+        put_text(mark->socket, sizeof(mark->socket), socket);
+        put_text(mark->fleet, sizeof(mark->fleet), fleet);
+        put_text(mark->event, sizeof(mark->event), event);
+        put_text(mark->text, sizeof(mark->text), text);
         uint64_t hash = hash_bytes(HASH_INIT, mark->socket, sizeof(mark->socket));
-
         hash = hash_bytes(hash, mark->fleet, sizeof(mark->fleet));
-        return (uint32_t)(hash ^ hash >> 32);
+        mark->group = fold_hash(hash);
+        mark->check = CHECK_OF(mark);
 }
 
 void history_mark(struct history *history, usec_t realtime, const char *socket, const char *fleet,
@@ -324,14 +325,8 @@ void history_mark(struct history *history, usec_t realtime, const char *socket, 
 {
         struct mark *mark = place_for_mark(history->image->marks);
 
-        mark->at = realtime;
-        mark->serial = ++history->last_serial;
-        put_text(mark->socket, sizeof(mark->socket), socket);
-        put_text(mark->fleet, sizeof(mark->fleet), fleet ? fleet : "");
-        put_text(mark->event, sizeof(mark->event), event);
-        put_text(mark->text, sizeof(mark->text), text);
-        mark->group = group_of(mark);
-        mark->check = CHECK_OF(mark);
+        *mark = (struct mark){.at = realtime, .serial = ++history->last_serial};
+        fill_mark(mark, socket, fleet ?: "", event, text);
         changed(history, mark, sizeof(*mark));
 }
 
@@ -348,15 +343,6 @@ static json_t *number_json(float value)
         return thousandths % 1000 == 0 ? json_integer(thousandths / 1000)
                                        : json_real((double)thousandths / 1000);
 }
-
-static float slot_value(const struct slot *slot, size_t series)
-{
-        const float values[] = {slot->memory, slot->active, slot->busy, slot->latency};
-
-        return values[series];
-}
-
-static const char *const series_names[] = {"memory_bytes", "active", "busy", "latency_seconds"};
 
 /* The slot of that number, or NULL. */
 static const struct slot *find_slot(const struct image *image, size_t place, const struct ring *ring,
@@ -378,8 +364,7 @@ static json_t *series_json(const struct image *image, size_t place, const struct
                 const struct slot *slot =
                         find_slot(image, place, ring, last - (uint32_t)(ring->length - 1 - i));
 
-                if (json_array_append_new(array, slot ? number_json(slot_value(slot, series)) : json_null()) <
-                    0)
+                if (json_array_append_new(array, slot ? number_json(slot->values[series]) : json_null()) < 0)
                         return NULL;
         }
         return TAKE_PTR(array);
@@ -395,16 +380,15 @@ static bool has_values(const struct image *image, size_t place, const struct rin
 
 static json_t *fleet_json(const struct image *image, size_t place, const struct ring *ring, uint32_t last)
 {
-        _cleanup_json_ json_t *fleet = json_object();
         const struct fleet *key = &image->fleets[place];
+        json_t *series[_SERIES_MAX];
 
-        if (json_object_set_new(fleet, "socket", json_string(key->socket)) < 0 ||
-            json_object_set_new(fleet, "name", json_string(key->name)) < 0)
-                return NULL;
-        for (size_t i = 0; i < ELEMENTSOF(series_names); i++)
-                if (json_object_set_new(fleet, series_names[i], series_json(image, place, ring, last, i)) < 0)
-                        return NULL;
-        return TAKE_PTR(fleet);
+        for (size_t i = 0; i < _SERIES_MAX; i++)
+                series[i] = series_json(image, place, ring, last, i);
+        /* Takes them all, whatever becomes of it. */
+        return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "socket", key->socket, "name", key->name,
+                         "memory_bytes", series[SERIES_MEMORY], "active", series[SERIES_ACTIVE], "busy",
+                         series[SERIES_BUSY], "latency_seconds", series[SERIES_LATENCY]);
 }
 
 static int compare_fleets(const void *a, const void *b)
@@ -496,35 +480,27 @@ enum history_kind history_kind(const uint8_t *bytes, size_t size)
         return memcmp(bytes, header, sizeof(*header)) == 0 ? HISTORY_THIS : HISTORY_OTHER;
 }
 
-/* Texts as put_text() writes them. */
-static bool is_put(const char *text, size_t size)
-{
-        char again[TEXT_MAX];
-
-        if (!memchr(text, '\0', size))
-                return false;
-        put_text(again, size, text);
-        return memcmp(again, text, size) == 0;
-}
-
+/* One that is whole is the same again where it is made of what it holds. */
 static bool fleet_is_whole(const struct fleet *fleet)
 {
-        return fleet->check == CHECK_OF(fleet) && is_put(fleet->socket, sizeof(fleet->socket)) &&
-               is_put(fleet->name, sizeof(fleet->name));
+        const struct fleet again = make_fleet(fleet->owner, fleet->socket, fleet->name);
+
+        return memcmp(fleet, &again, sizeof(again)) == 0;
 }
 
 static bool mark_is_whole(const struct mark *mark)
 {
-        return mark->check == CHECK_OF(mark) && is_put(mark->socket, sizeof(mark->socket)) &&
-               is_put(mark->fleet, sizeof(mark->fleet)) && is_put(mark->event, sizeof(mark->event)) &&
-               is_put(mark->text, sizeof(mark->text)) && mark->group == group_of(mark);
+        struct mark again = {.at = mark->at, .serial = mark->serial};
+
+        fill_mark(&again, mark->socket, mark->fleet, mark->event, mark->text);
+        return memcmp(mark, &again, sizeof(again)) == 0;
 }
 
-static bool is_empty(const void *record, size_t size)
+bool history_is_zero(const void *bytes, size_t size)
 {
-        const uint8_t *bytes = record;
+        const uint8_t *first = bytes;
 
-        return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
+        return size == 0 || (first[0] == 0 && memcmp(first, first + 1, size - 1) == 0);
 }
 
 static size_t adopt_marks(struct history *history)
@@ -534,7 +510,7 @@ static size_t adopt_marks(struct history *history)
         for (size_t i = 0; i < HISTORY_MARKS; i++) {
                 struct mark *mark = &history->image->marks[i];
 
-                if (is_empty(mark, sizeof(*mark)))
+                if (history_is_zero(mark, sizeof(*mark)))
                         continue;
                 if (mark->serial == 0 || mark->serial == UINT64_MAX || !mark_is_whole(mark)) {
                         *mark = (struct mark){0};
@@ -560,7 +536,7 @@ static bool adopt_slot(struct history *history, size_t place, const struct ring 
         struct slot *slot = &history->image->slots[place][ring->first + i];
         uint32_t owner = history->image->fleets[place].owner;
 
-        if (is_empty(slot, sizeof(*slot)))
+        if (history_is_zero(slot, sizeof(*slot)))
                 return true;
         bool whole = slot->number % ring->length == i && slot->check == CHECK_OF(slot);
         if (whole && owner != 0 && slot->owner == owner) {
@@ -577,7 +553,7 @@ static size_t adopt_slots(struct history *history, size_t place)
 {
         size_t n_damaged = 0;
 
-        if (is_empty(history->image->slots[place], sizeof(history->image->slots[place])))
+        if (history_is_zero(history->image->slots[place], sizeof(history->image->slots[place])))
                 return 0;
         for (int range = 0; range < _HISTORY_RANGE_MAX; range++)
                 for (size_t i = 0; i < rings[range].length; i++)
@@ -591,7 +567,7 @@ size_t history_adopt(struct history *history)
 
         for (size_t i = 0; i < HISTORY_FLEETS; i++) {
                 struct fleet *fleet = &history->image->fleets[i];
-                bool empty = is_empty(fleet, sizeof(*fleet));
+                bool empty = history_is_zero(fleet, sizeof(*fleet));
 
                 if (!empty && (fleet->owner == 0 || fleet->owner == UINT32_MAX || !fleet_is_whole(fleet) ||
                                is_second(history->image, i))) {

@@ -26,9 +26,7 @@ enum history_range {
         _HISTORY_RANGE_MAX
 };
 
-/* "hour", "day", "month". */
-const char *history_range_name(enum history_range range);
-/* The range of that name, or -EINVAL. */
+/* The range of that name, "hour", "day" or "month"; or -EINVAL. */
 int history_range_find(const char *name);
 
 /* 13.2 MiB of address space, of which 203 KiB are in use for each fleet that was ever seen. */
@@ -78,6 +76,7 @@ json_t *history_json(const struct history *history, enum history_range range, us
  */
 extern const size_t HISTORY_BYTES, HISTORY_HEADER;
 uint8_t *history_bytes(struct history *history);
+bool history_is_zero(const void *bytes, size_t size);
 
 enum history_kind {
         HISTORY_NONE,  /* these bytes do not begin a history */

@@ -54,11 +54,6 @@ static int check(int fd, const char *path, char *why, off_t *ret_size)
         return HISTORY_FILE_READ;
 }
 
-static bool is_zero(const uint8_t *bytes, size_t size)
-{
-        return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
-}
-
 /* What is 0 in the file is so in bytes: there it takes no memory as long as nobody writes to it. Returns 0 or
  * -errno. */
 static int read_bytes(int fd, uint8_t *bytes, size_t size)
@@ -73,7 +68,7 @@ static int read_bytes(int fd, uint8_t *bytes, size_t size)
                         continue;
                 if (length <= 0)
                         return length == 0 ? 0 : -errno;
-                if (!is_zero(chunk, (size_t)length))
+                if (!history_is_zero(chunk, (size_t)length))
                         memcpy(bytes + at, chunk, (size_t)length);
                 at += (size_t)length;
         }
@@ -134,7 +129,8 @@ static int load(int fd, const char *path, off_t size, struct history *history, c
         enum history_kind kind = history_kind(header, (size_t)length);
         if (kind == HISTORY_THIS)
                 return read_history(fd, path, history, why);
-        bool unfinished = size == 0 || (size == (off_t)HISTORY_BYTES && is_zero(header, (size_t)length));
+        bool unfinished =
+                size == 0 || (size == (off_t)HISTORY_BYTES && history_is_zero(header, (size_t)length));
         if (kind == HISTORY_NONE && !unfinished)
                 return refuse(why, path, "is no history of sqmgr's, and is left as it is");
         int r = begin(fd, history_bytes(history));
