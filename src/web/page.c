@@ -5,7 +5,13 @@
 #include "web/assets.h"
 #include "web/assets_made.h"
 #include "web/html.h"
-#include "web/page_parts.h"
+#include "web/page_events.h"
+#include "web/page_fleets.h"
+#include "web/page_hosts.h"
+#include "web/page_instances.h"
+#include "web/page_moving.h"
+#include "web/page_queues.h"
+#include "web/page_verdict.h"
 
 static const char doctype[] =
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"

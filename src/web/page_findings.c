@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What is not as it should be, how bad that is, and what to do about it. */
+#include "web/page_findings.h"
 #include "base/words.h"
-#include "web/page_parts.h"
 #include "wire/reply_hosts.h"
+#include <stdarg.h>
 #include <string.h>
 
 #define TITLE_MAX 160
@@ -13,11 +14,6 @@ struct search {
         page_found found;
         void *userdata;
 };
-
-static void tell(const struct search *search, const struct finding *finding)
-{
-        search->found(finding, search->userdata);
-}
 
 /* Appends a word as a shell takes it for that word alone: whoever named a fleet has no say in what is typed.
  * One that does not fit is left out. */
@@ -71,30 +67,49 @@ const char *page_command(const char *socket, const char *verb, const char *word,
         return text;
 }
 
-/* Does it need someone to look at it? */
-static bool worker_needs_look(const json_t *worker)
+/* Hands out the finding with that title; its commands are those that sqmgrctl has, and word, which may be
+ * NULL, is put behind them. */
+static _printf_(4, 5) void tell(const struct search *search, const struct finding *finding, const char *word,
+                                const char *format, ...)
 {
-        static const char *const codes[] = {"stale", "signal", "beats-elsewhere"};
-        const char *code = reply_string(worker, "waits_for_code");
+        char title[TITLE_MAX], command[PAGE_COMMAND_MAX], or_command[PAGE_COMMAND_MAX];
+        struct finding whole = *finding;
+        va_list arguments;
 
-        if (reply_is_true(worker, "hung"))
-                return true;
-        for (size_t i = 0; i < ELEMENTSOF(codes); i++)
-                if (strcmp(code, codes[i]) == 0)
-                        return true;
-        return false;
+        va_start(arguments, format);
+        vsnprintf(title, sizeof(title), format, arguments);
+        va_end(arguments);
+        whole.title = title;
+        if (finding->command)
+                whole.command = page_command(search->socket, finding->command, word, command);
+        if (finding->or_command)
+                whole.or_command = page_command(search->socket, finding->or_command, word, or_command);
+        search->found(&whole, search->userdata);
+}
+
+/* codes: NULL ends them. */
+static bool waits_for_one_of(const json_t *object, const char *const *codes)
+{
+        const char *code = reply_string(object, "waits_for_code");
+
+        while (*codes && strcmp(code, *codes) != 0)
+                codes++;
+        return *codes;
+}
+
+bool page_worker_needs_look(const json_t *worker)
+{
+        static const char *const codes[] = {"stale", "signal", "beats-elsewhere", NULL};
+
+        return reply_is_true(worker, "hung") || waits_for_one_of(worker, codes);
 }
 
 /* Waits that may last, and are no part of what goes on by itself. */
 static bool fleet_is_held(const json_t *fleet)
 {
-        static const char *const codes[] = {"places", "memory", "hung", "fork", "state"};
-        const char *code = reply_string(fleet, "waits_for_code");
+        static const char *const codes[] = {"places", "memory", "hung", "fork", "state", NULL};
 
-        for (size_t i = 0; i < ELEMENTSOF(codes); i++)
-                if (strcmp(code, codes[i]) == 0)
-                        return true;
-        return false;
+        return waits_for_one_of(fleet, codes);
 }
 
 static bool fleet_is_to_run(const json_t *fleet)
@@ -113,46 +128,45 @@ static void find_halt(const struct search *search, const json_t *fleet)
 {
         const json_t *rollout = json_object_get(fleet, "rollout");
         const char *name = reply_string(fleet, "name");
-        char title[TITLE_MAX], restart[PAGE_COMMAND_MAX], abort_command[PAGE_COMMAND_MAX];
 
         if (strcmp(reply_string(rollout, "state"), "halted") != 0)
                 return;
-        snprintf(title, sizeof(title), "%.100s: the restart has halted, the old workers go on", name);
-        tell(search, &(struct finding){
-                             .level = PAGE_ACT,
-                             .fleet = name,
-                             .title = title,
-                             .text = reply_string(rollout, "error"),
-                             .remedy = "Mend the release, then run",
-                             .command = page_command(search->socket, "restart", name, restart),
-                             .or_remedy = "Or go back to the old one, then run",
-                             .or_command = page_command(search->socket, "abort", name, abort_command),
-                     });
+        tell(search,
+             &(struct finding){
+                     .level = PAGE_ACT,
+                     .text = reply_string(rollout, "error"),
+                     .remedy = "Mend the release, then run",
+                     .command = "restart",
+                     .or_remedy = "Or go back to the old one, then run",
+                     .or_command = "abort",
+             },
+             name, "%.100s: the restart has halted, the old workers go on", name);
 }
 
 static void find_crash(const struct search *search, const json_t *fleet)
 {
-        const char *name = reply_string(fleet, "name"), *text;
-        bool fails = crash_state_is(fleet, "failing");
-        char title[TITLE_MAX], command[PAGE_COMMAND_MAX];
+        const char *name = reply_string(fleet, "name");
+        const char *text = reply_string(json_object_get(fleet, "crash"), "text");
 
-        if (!fails && !crash_state_is(fleet, "recovering"))
-                return;
-        text = reply_string(json_object_get(fleet, "crash"), "text");
-        if (fails)
-                snprintf(title, sizeof(title), "%.100s: workers do not stay, %lld of %lld active", name,
-                         page_integer(fleet, "active"), page_integer(fleet, "target"));
-        else
-                snprintf(title, sizeof(title), "%.100s: recovers from crashes", name);
-        tell(search,
-             &(struct finding){
-                     .level = fails ? PAGE_ACT : PAGE_LOOK,
-                     .fleet = name,
-                     .title = title,
-                     .text = text,
-                     .remedy = fails ? "Mend that, then run" : "See what it died of:",
-                     .command = page_command(search->socket, fails ? "restart" : "events", name, command),
-             });
+        if (crash_state_is(fleet, "failing"))
+                tell(search,
+                     &(struct finding){
+                             .level = PAGE_ACT,
+                             .text = text,
+                             .remedy = "Mend that, then run",
+                             .command = "restart",
+                     },
+                     name, "%.100s: workers do not stay, %lld of %lld active", name,
+                     page_integer(fleet, "active"), page_integer(fleet, "target"));
+        else if (crash_state_is(fleet, "recovering"))
+                tell(search,
+                     &(struct finding){
+                             .level = PAGE_LOOK,
+                             .text = text,
+                             .remedy = "See what it died of:",
+                             .command = "events",
+                     },
+                     name, "%.100s: recovers from crashes", name);
 }
 
 /* A count that is not met, where nothing else explains it. */
@@ -160,41 +174,37 @@ static void find_shortage(const struct search *search, const json_t *fleet)
 {
         long long active = page_integer(fleet, "active"), target = page_integer(fleet, "target"),
                   starting = page_integer(fleet, "starting");
-        const char *name = reply_string(fleet, "name");
-        char title[TITLE_MAX], command[PAGE_COMMAND_MAX];
+        const char *name = reply_string(fleet, "name"), *text = reply_string(fleet, "waits_for");
 
         if (!fleet_is_to_run(fleet) || active >= target || crash_state_is(fleet, "failing"))
                 return;
         /* Those that hang are told by themselves. */
         if (page_integer(fleet, "hung") > 0 && active + starting + page_integer(fleet, "hung") >= target)
                 return;
-        bool comes = active + starting >= target;
-        if (comes)
-                snprintf(title, sizeof(title), "%.80s: %lld of %lld active, %lld starting", name, active,
-                         target, starting);
+        if (active + starting >= target)
+                tell(search, &(struct finding){.level = PAGE_LOOK, .text = text}, NULL,
+                     "%.80s: %lld of %lld active, %lld starting", name, active, target, starting);
         else
-                snprintf(title, sizeof(title), "%.80s: %lld of %lld active", name, active, target);
-        tell(search, &(struct finding){
-                             .level = comes ? PAGE_LOOK : PAGE_ACT,
-                             .fleet = name,
-                             .title = title,
-                             .text = reply_string(fleet, "waits_for"),
-                             .remedy = comes ? "" : "See what sqmgr waits for:",
-                             .command = comes ? "" : page_command(search->socket, "doctor", NULL, command),
-                     });
+                tell(search,
+                     &(struct finding){
+                             .level = PAGE_ACT,
+                             .text = text,
+                             .remedy = "See what sqmgr waits for:",
+                             .command = "doctor",
+                     },
+                     NULL, "%.80s: %lld of %lld active", name, active, target);
 }
 
 static void find_workers(const struct search *search, const json_t *fleet)
 {
         const json_t *first = NULL, *worker;
         unsigned n = 0, hung = 0;
-        char title[TITLE_MAX], command[PAGE_COMMAND_MAX];
         const char *name = reply_string(fleet, "name");
         size_t i;
 
         json_array_foreach(json_object_get(fleet, "workers"), i, worker)
         {
-                if (!worker_needs_look(worker))
+                if (!page_worker_needs_look(worker))
                         continue;
                 if (!first || (hung == 0 && reply_is_true(worker, "hung")))
                         first = worker;
@@ -204,65 +214,57 @@ static void find_workers(const struct search *search, const json_t *fleet)
         if (n == 0)
                 return;
         const char *id = reply_string(first, "id");
+        const struct finding finding = {
+                .level = hung > 0 ? PAGE_ACT : PAGE_LOOK,
+                .text = reply_string(first, "waits_for"),
+                .remedy = "See its story:",
+                .command = "why",
+        };
         if (hung > 0)
-                snprintf(title, sizeof(title), "%.100s: %u worker%s", name, hung,
-                         hung == 1 ? " hangs" : "s hang");
+                tell(search, &finding, id, "%.100s: %u worker%s", name, hung,
+                     hung == 1 ? " hangs" : "s hang");
         else
-                snprintf(title, sizeof(title), "%.100s: look at %u worker%s", name, n, n == 1 ? "" : "s");
-        tell(search, &(struct finding){
-                             .level = hung > 0 ? PAGE_ACT : PAGE_LOOK,
-                             .fleet = name,
-                             .title = title,
-                             .text = reply_string(first, "waits_for"),
-                             .remedy = "See its story:",
-                             .command = page_command(search->socket, "why", id, command),
-                     });
+                tell(search, &finding, id, "%.100s: look at %u worker%s", name, n, n == 1 ? "" : "s");
 }
 
 static void find_order(const struct search *search, const json_t *fleet)
 {
         const char *name = reply_string(fleet, "name"), *state = reply_string(fleet, "state");
         const char *ordered = reply_string(fleet, "state_text");
-        char title[TITLE_MAX], text[512], command[PAGE_COMMAND_MAX];
+        char text[512];
 
         if (fleet_is_to_run(fleet))
                 return;
-        snprintf(title, sizeof(title), "%.100s: %.32s", name, state);
         /* Not above: a headline whose age grows would move what stands below it. */
         snprintf(text, sizeof(text), "%.32s %.400s", state, ordered);
-        tell(search, &(struct finding){
-                             .level = PAGE_LOOK,
-                             .fleet = name,
-                             .title = title,
-                             .text = ordered[0] != '\0' ? text : "",
-                             .remedy = "To bring it back:",
-                             .command = page_command(search->socket, "start", name, command),
-                     });
+        tell(search,
+             &(struct finding){
+                     .level = PAGE_LOOK,
+                     .text = ordered[0] != '\0' ? text : "",
+                     .remedy = "To bring it back:",
+                     .command = "start",
+             },
+             name, "%.100s: %.32s", name, state);
 }
 
 static void find_rest(const struct search *search, const json_t *fleet)
 {
         const char *refused = reply_string(json_object_get(fleet, "template"), "refused");
         const char *name = reply_string(fleet, "name"), *waits_for = reply_string(fleet, "waits_for");
-        char title[TITLE_MAX], command[PAGE_COMMAND_MAX];
 
         /* Where the count is not met that has been told. */
-        if (fleet_is_held(fleet) && page_integer(fleet, "active") >= page_integer(fleet, "target")) {
-                snprintf(title, sizeof(title), "%.100s: it is held up", name);
+        if (fleet_is_held(fleet) && page_integer(fleet, "active") >= page_integer(fleet, "target"))
+                tell(search, &(struct finding){.level = PAGE_LOOK, .text = waits_for}, NULL,
+                     "%.100s: it is held up", name);
+        if (refused[0] != '\0')
                 tell(search,
-                     &(struct finding){.level = PAGE_LOOK, .fleet = name, .title = title, .text = waits_for});
-        }
-        if (refused[0] == '\0')
-                return;
-        snprintf(title, sizeof(title), "%.100s: its workers boot separately", name);
-        tell(search, &(struct finding){
+                     &(struct finding){
                              .level = PAGE_LOOK,
-                             .fleet = name,
-                             .title = title,
                              .text = refused,
                              .remedy = "Mend that, then run",
-                             .command = page_command(search->socket, "restart", name, command),
-                     });
+                             .command = "restart",
+                     },
+                     name, "%.100s: its workers boot separately", name);
 }
 
 static void find_in_fleet(const struct search *search, const json_t *fleet)
@@ -286,58 +288,53 @@ static void find_missing_host(const struct search *search, const json_t *rollout
         snprintf(title, sizeof(title), "%.60s: the host %.70s is missing", fleet, name);
         page_command(search->socket, "rollout forget", fleet, command);
         add_word(command, name);
-        tell(search, &(struct finding){
-                             .level = PAGE_LOOK,
-                             .fleet = fleet,
-                             .title = title,
-                             .text = reply_host_why(rollout, host, why),
-                             .remedy = "It goes on when its sqmgr does. Where it is gone for good, run",
-                             .command = command,
-                     });
+        search->found(
+                &(struct finding){
+                        .level = PAGE_LOOK,
+                        .title = title,
+                        .text = reply_host_why(rollout, host, why),
+                        .remedy = "It goes on when its sqmgr does. Where it is gone for good, run",
+                        .command = command,
+                },
+                search->userdata);
 }
 
 /* A rollout over the hosts of a group. */
 static void find_in_rollout(const struct search *search, const json_t *rollout)
 {
         const char *fleet = reply_string(rollout, "fleet"), *trouble = reply_string(rollout, "trouble");
-        char title[TITLE_MAX], restart[PAGE_COMMAND_MAX], abort_command[PAGE_COMMAND_MAX];
 
-        if (reply_hosts_is_halted(rollout)) {
-                snprintf(title, sizeof(title), "%.100s: the rollout over many hosts has halted", fleet);
+        if (reply_hosts_is_halted(rollout))
                 tell(search,
                      &(struct finding){
                              .level = PAGE_ACT,
-                             .fleet = fleet,
-                             .title = title,
                              .text = reply_string(rollout, "error"),
                              .remedy = "Mend that, then run",
-                             .command = page_command(search->socket, "restart --everywhere", fleet, restart),
+                             .command = "restart --everywhere",
                              .or_remedy = "Or end it:",
-                             .or_command =
-                                     page_command(search->socket, "abort --everywhere", fleet, abort_command),
-                     });
-        }
+                             .or_command = "abort --everywhere",
+                     },
+                     fleet, "%.100s: the rollout over many hosts has halted", fleet);
         find_missing_host(search, rollout);
-        if (trouble[0] == '\0')
-                return;
-        snprintf(title, sizeof(title), "%.100s: this host takes no part in rollouts", fleet);
-        tell(search, &(struct finding){.level = PAGE_LOOK, .fleet = fleet, .title = title, .text = trouble});
+        if (trouble[0] != '\0')
+                tell(search, &(struct finding){.level = PAGE_LOOK, .text = trouble}, NULL,
+                     "%.100s: this host takes no part in rollouts", fleet);
 }
 
 static void find_in_redis(const struct search *search, const json_t *redis)
 {
         bool down = strcmp(reply_string(redis, "state"), "down") == 0;
-        char text[REPLY_REDIS_MAX], command[PAGE_COMMAND_MAX];
+        char text[REPLY_REDIS_MAX];
 
-        if (reply_redis_is_connected(redis))
-                return;
-        tell(search, &(struct finding){
+        if (!reply_redis_is_connected(redis))
+                tell(search,
+                     &(struct finding){
                              .level = down ? PAGE_ACT : PAGE_LOOK,
-                             .title = down ? "Redis does not answer" : "Redis has not answered yet",
                              .text = reply_redis_away(redis, text),
                              .remedy = "See whether it runs, and what sqmgr says of it:",
-                             .command = page_command(search->socket, "doctor", NULL, command),
-                     });
+                             .command = "doctor",
+                     },
+                     NULL, down ? "Redis does not answer" : "Redis has not answered yet");
 }
 
 /* The unit of the instance whose read socket that is, as far as it can be told: that of the whole machine
@@ -355,11 +352,6 @@ static const char *service_command(const char *socket, char text[static PAGE_COM
         snprintf(text, PAGE_COMMAND_MAX, "systemctl status");
         add_word(text, unit);
         return text;
-}
-
-bool page_is_heard(const json_t *instance)
-{
-        return reply_is_true(instance, "reachable") && json_is_object(json_object_get(instance, "status"));
 }
 
 /* One that is away: the last that is known of it goes on to be shown. */
@@ -381,13 +373,15 @@ static void find_away(const struct search *search, const json_t *instance)
         else
                 snprintf(text, sizeof(text), "%.700s%sNothing has been heard of it yet.", error,
                          error[0] != '\0' ? ". " : "");
-        tell(search, &(struct finding){
-                             .level = PAGE_ACT,
-                             .title = title,
-                             .text = text,
-                             .remedy = "See whether its service runs:",
-                             .command = service_command(search->socket, command),
-                     });
+        search->found(
+                &(struct finding){
+                        .level = PAGE_ACT,
+                        .title = title,
+                        .text = text,
+                        .remedy = "See whether its service runs:",
+                        .command = service_command(search->socket, command),
+                },
+                search->userdata);
 }
 
 static void find_in_instance(const struct search *search, const json_t *instance)
@@ -402,8 +396,8 @@ static void find_in_instance(const struct search *search, const json_t *instance
                 return;
         }
         if (stopping[0] != '\0')
-                tell(search,
-                     &(struct finding){.level = PAGE_LOOK, .title = "sqmgr is stopping", .text = stopping});
+                tell(search, &(struct finding){.level = PAGE_LOOK, .text = stopping}, NULL,
+                     "sqmgr is stopping");
         json_array_foreach(json_object_get(status, "redis"), i, entry)
         {
                 find_in_redis(search, entry);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Fleets and their workers: those that need someone, or come or go, are seen at once; the rest is folded. */
+#include "web/page_fleets.h"
 #include "web/html.h"
-#include "web/page_parts.h"
+#include "web/page_findings.h"
 #include <string.h>
 
 /* More of a fleet's workers are never seen unfolded. */
@@ -28,8 +29,7 @@ static enum rank worker_rank(const json_t *worker, long long threshold)
 {
         const char *state = reply_worker_state(worker), *code = reply_string(worker, "waits_for_code");
 
-        if (strcmp(state, "hung") == 0 || strcmp(code, "stale") == 0 || strcmp(code, "signal") == 0 ||
-            strcmp(code, "beats-elsewhere") == 0)
+        if (strcmp(state, "hung") == 0 || page_worker_needs_look(worker))
                 return RANK_TROUBLE;
         if (memory_share(worker, threshold) >= 1)
                 return RANK_OVER;
@@ -40,18 +40,6 @@ static enum rank worker_rank(const json_t *worker, long long threshold)
             !json_is_number(json_object_get(worker, "ready_seconds")))
                 return RANK_SETTLED;
         return RANK_MOVES;
-}
-
-void page_bar(FILE *out, double value, double max, const char *kind)
-{
-        double share = max > 0 ? value / max : 0;
-        int width = share >= 1 ? 100 : share > 0 ? (int)(share * 100 + 0.5) : 0;
-
-        html_print(out,
-                   "<svg class=\"bar %s\" viewBox=\"0 0 100 4\" preserveAspectRatio=\"none\" "
-                   "aria-hidden=\"true\">"
-                   "<rect class=\"rail\" width=\"100\" height=\"4\"/><rect width=\"%d\" height=\"4\"/></svg>",
-                   kind, width);
 }
 
 static const char *share_kind(double share)
@@ -262,21 +250,14 @@ static void put_facts(FILE *out, const json_t *fleet, const struct census *censu
 
 static void put_notes(FILE *out, const json_t *fleet)
 {
-        const char *waits_for = reply_string(fleet, "waits_for");
-        const char *growth = reply_string(json_object_get(fleet, "growth"), "text");
         const json_t *culprits;
         char template[REPLY_TEMPLATE_MAX], scaling[REPLY_SCALING_MAX], span[FORMAT_MAX];
         size_t i;
 
-        if (waits_for[0] != '\0')
-                html_print(out, "<p class=\"note\" data-key=\"waits\">%s</p>", waits_for);
-        if (growth[0] != '\0')
-                html_print(out, "<p class=\"note\" data-key=\"growth\">%s</p>", growth);
-        reply_template(json_object_get(fleet, "template"), template);
-        if (template[0] != '\0')
-                html_print(out, "<p class=\"note\" data-key=\"template\">%s</p>", template);
-        if (reply_scaling(json_object_get(fleet, "scaling"), scaling)[0] != '\0')
-                html_print(out, "<p class=\"note\" data-key=\"scaling\">%s</p>", scaling);
+        page_note(out, "waits", reply_string(fleet, "waits_for"));
+        page_note(out, "growth", reply_string(json_object_get(fleet, "growth"), "text"));
+        page_note(out, "template", reply_template(json_object_get(fleet, "template"), template));
+        page_note(out, "scaling", reply_scaling(json_object_get(fleet, "scaling"), scaling));
         json_array_foreach(json_object_get(fleet, "culprits"), i, culprits)
         {
                 html_print(out, "<p class=\"note\">%s ago: %s</p>",
@@ -328,12 +309,9 @@ static size_t count_workers(const struct page *page)
         const json_t *instance, *fleet;
         size_t i, k, n = 0;
 
-        json_array_foreach(page->instances, i, instance)
+        page_foreach_fleet(page, i, instance, k, fleet)
         {
-                json_array_foreach(json_object_get(json_object_get(instance, "status"), "fleets"), k, fleet)
-                {
-                        n += json_array_size(json_object_get(fleet, "workers"));
-                }
+                n += json_array_size(json_object_get(fleet, "workers"));
         }
         return n;
 }
@@ -344,15 +322,11 @@ void page_fleets(FILE *out, const struct page *page)
         const json_t *instance, *fleet;
         size_t i, k, n = 0;
 
-        fputs("<section id=\"fleets\" aria-labelledby=\"fleets-title\"><h2 id=\"fleets-title\">Fleets</h2>",
-              out);
-        json_array_foreach(page->instances, i, instance)
+        page_section(out, "fleets", "Fleets");
+        page_foreach_fleet(page, i, instance, k, fleet)
         {
-                json_array_foreach(json_object_get(json_object_get(instance, "status"), "fleets"), k, fleet)
-                {
-                        put_fleet(out, fleet, instance, several, small);
-                        n++;
-                }
+                put_fleet(out, fleet, instance, several, small);
+                n++;
         }
         if (n == 0)
                 fputs("<p class=\"none\">No fleet is known.</p>", out);

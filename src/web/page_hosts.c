@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Rollouts over many hosts: how far each is, and its hosts. Those that need someone or roll are seen at once.
  */
+#include "web/page_hosts.h"
 #include "web/html.h"
-#include "web/page_parts.h"
 #include "wire/reply_hosts.h"
-#include <string.h>
 
 /* Up to so many hosts each has its row. */
 #define SMALL_MAX 12
 /* Of more than that, so many rows at most; the others are named. */
 #define ROWS_MAX 50
-
-/* Where the bar has the colour of what is wrong. */
-static const char *bar_kind(const json_t *rollout)
-{
-        return reply_hosts_is_halted(rollout) ? "over" : "fine";
-}
 
 static void put_host(FILE *out, const json_t *rollout, const json_t *host)
 {
@@ -98,12 +91,6 @@ static void put_list(FILE *out, const json_t *rollout)
                 put_names(out, hosts, seen, n, (enum reply_host_state)state);
 }
 
-static void put_note(FILE *out, const char *kind, const char *text)
-{
-        if (text[0] != '\0')
-                html_print(out, "<p class=\"note\" data-key=\"%s\">%s</p>", kind, text);
-}
-
 static void put_rollout(FILE *out, const json_t *rollout, const char *socket)
 {
         struct reply_hosts count = reply_hosts_count(rollout);
@@ -112,16 +99,16 @@ static void put_rollout(FILE *out, const json_t *rollout, const char *socket)
 
         html_print(out, "<section class=\"rollout\" data-key=\"rollout %s %s\"><h3>%s: %s</h3>", socket,
                    fleet, fleet, reply_hosts_title(rollout, text));
-        put_note(out, "details", reply_hosts_details(rollout, text));
+        page_note(out, "details", reply_hosts_details(rollout, text));
         if (reply_hosts_is_begun(rollout)) {
                 html_print(out, "<p class=\"progress wide\"><b>%s</b>", reply_hosts_progress(rollout, text));
-                page_bar(out, count.share, 1, bar_kind(rollout));
+                page_bar(out, count.share, 1, reply_hosts_is_halted(rollout) ? "over" : "fine");
                 fputs("</p>", out);
         }
-        put_note(out, "error", reply_string(rollout, "error"));
-        put_note(out, "trouble", reply_string(rollout, "trouble"));
-        put_note(out, "waits", reply_string(rollout, "waits_for"));
-        put_note(out, "left", reply_hosts_left(rollout, text));
+        page_note(out, "error", reply_string(rollout, "error"));
+        page_note(out, "trouble", reply_string(rollout, "trouble"));
+        page_note(out, "waits", reply_string(rollout, "waits_for"));
+        page_note(out, "left", reply_hosts_left(rollout, text));
         put_list(out, rollout);
         fputs("</section>", out);
 }
@@ -131,20 +118,12 @@ void page_hosts(FILE *out, const struct page *page)
         const json_t *instance, *rollout;
         size_t i, k, n = 0;
 
-        json_array_foreach(page->instances, i, instance)
+        page_foreach_entry(page, "rollouts", i, instance, k, rollout)
         {
-                n += json_array_size(json_object_get(instance, "rollouts"));
+                if (n++ == 0)
+                        page_section(out, "hosts", "Many hosts");
+                put_rollout(out, rollout, reply_string(instance, "socket"));
         }
-        if (n == 0)
-                return;
-        fputs("<section id=\"hosts\" aria-labelledby=\"hosts-title\"><h2 id=\"hosts-title\">Many hosts</h2>",
-              out);
-        json_array_foreach(page->instances, i, instance)
-        {
-                json_array_foreach(json_object_get(instance, "rollouts"), k, rollout)
-                {
-                        put_rollout(out, rollout, reply_string(instance, "socket"));
-                }
-        }
-        fputs("</section>", out);
+        if (n > 0)
+                fputs("</section>", out);
 }

@@ -1,20 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Who told all this: each sqmgr, and the Redis servers that it asks. */
+#include "web/page_instances.h"
 #include "web/html.h"
-#include "web/page_parts.h"
-#include <string.h>
-
-const char *page_instance_name(const json_t *instance, char text[static PAGE_INSTANCE_MAX])
-{
-        static const char end[] = "read.sock";
-        const char *socket = reply_string(instance, "socket");
-        size_t length = strlen(socket), ending = strlen(end) + 1;
-        bool same = length > ending && strcmp(socket + length - ending + 1, end) == 0;
-
-        snprintf(text, PAGE_INSTANCE_MAX, "%.*s",
-                 (int)MIN(same ? length - ending : length, PAGE_INSTANCE_MAX), socket);
-        return text;
-}
 
 static void put_redis(FILE *out, const json_t *redis)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is moving: restarts with their stories, and which workers come and go without one. */
+#include "web/page_moving.h"
 #include "web/html.h"
-#include "web/page_parts.h"
 #include <string.h>
 
 /* Of a restart with many workers the last steps are what is asked for. */
@@ -85,7 +85,7 @@ static void put_restart(FILE *out, const struct page *page, const char *socket, 
         const json_t *rollout = json_object_get(fleet, "rollout");
         long long replaced = page_integer(rollout, "replaced"), outdated = page_integer(rollout, "outdated"),
                   draining = page_integer(rollout, "draining");
-        const char *name = reply_string(fleet, "name"), *waits_for = reply_string(fleet, "waits_for");
+        const char *name = reply_string(fleet, "name");
         bool halted = strcmp(rollout_state(fleet), "halted") == 0;
 
         html_print(out,
@@ -96,8 +96,7 @@ static void put_restart(FILE *out, const struct page *page, const char *socket, 
                    outdated, draining);
         page_bar(out, (double)replaced, (double)(replaced + outdated), halted ? "over" : "fine");
         fputs("</p>", out);
-        if (waits_for[0] != '\0')
-                html_print(out, "<p class=\"note\">%s</p>", waits_for);
+        page_note(out, NULL, reply_string(fleet, "waits_for"));
         put_story(out, page, socket, name);
         fputs("</section>", out);
 }
@@ -106,7 +105,7 @@ static void put_restart(FILE *out, const struct page *page, const char *socket, 
 static bool put_passers(FILE *out, const char *socket, const json_t *fleet)
 {
         static const char *const states[] = {"starting", "quiet", "stopping"};
-        const char *between = "";
+        const char *name = reply_string(fleet, "name");
         bool any = false;
 
         for (size_t i = 0; i < ELEMENTSOF(states); i++) {
@@ -116,9 +115,8 @@ static bool put_passers(FILE *out, const char *socket, const json_t *fleet)
                         continue;
                 if (!any)
                         html_print(out, "<p class=\"passers\" data-key=\"passers %s %s\"><b>%s</b>: ", socket,
-                                   reply_string(fleet, "name"), reply_string(fleet, "name"));
-                html_print(out, "%s%lld %s", between, n, states[i]);
-                between = ", ";
+                                   name, name);
+                html_print(out, "%s%lld %s", any ? ", " : "", n, states[i]);
                 any = true;
         }
         if (any)
@@ -132,19 +130,15 @@ void page_moving(FILE *out, const struct page *page)
         bool any = false;
         size_t i, k, n = 0;
 
-        fputs("<section id=\"moving\" aria-labelledby=\"moving-title\"><h2 id=\"moving-title\">Moving</h2>",
-              out);
-        json_array_foreach(page->instances, i, instance)
+        page_section(out, "moving", "Moving");
+        page_foreach_fleet(page, i, instance, k, fleet)
         {
                 const char *socket = reply_string(instance, "socket");
 
-                json_array_foreach(json_object_get(json_object_get(instance, "status"), "fleets"), k, fleet)
-                {
-                        if (has_story(fleet))
-                                put_restart(out, page, socket, fleet);
-                        n++;
-                        any |= has_story(fleet) || put_passers(out, socket, fleet);
-                }
+                if (has_story(fleet))
+                        put_restart(out, page, socket, fleet);
+                n++;
+                any |= has_story(fleet) || put_passers(out, socket, fleet);
         }
         if (!any && n == 0)
                 fputs("<p class=\"none\" data-key=\"none\">Nothing is known.</p>", out);

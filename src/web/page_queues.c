@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What waits in each Redis. */
+#include "web/page_queues.h"
 #include "web/html.h"
-#include "web/page_parts.h"
 
 /* More are folded. */
 #define SEEN_MAX 12
@@ -71,20 +71,13 @@ void page_queues(FILE *out, const struct page *page)
         const json_t *instance, *redis;
         size_t i, k, n = 0;
 
-        json_array_foreach(page->instances, i, instance)
+        page_section(out, "queues", "Queues");
+        page_foreach_entry(page, "queues", i, instance, k, redis)
         {
-                n += json_array_size(json_object_get(instance, "queues"));
+                put_redis(out, redis, instance, json_array_size(page->instances) > 1);
+                n++;
         }
-        fputs("<section id=\"queues\" aria-labelledby=\"queues-title\"><h2 id=\"queues-title\">Queues</h2>",
-              out);
         if (n == 0)
                 fputs("<p class=\"none\">No queue is known.</p>", out);
-        json_array_foreach(page->instances, i, instance)
-        {
-                json_array_foreach(json_object_get(instance, "queues"), k, redis)
-                {
-                        put_redis(out, redis, instance, json_array_size(page->instances) > 1);
-                }
-        }
         fputs("</section>", out);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether all is well, in one sentence, and if not, what to do. */
+#include "web/page_verdict.h"
 #include "web/html.h"
-#include "web/page_parts.h"
+#include "web/page_findings.h"
 #include <string.h>
 
 /* More would hide the first of them. */
@@ -10,26 +11,6 @@
 static const char *const level_names[] = {
         [PAGE_UNKNOWN] = "unknown", [PAGE_WELL] = "well", [PAGE_LOOK] = "look", [PAGE_ACT] = "act"};
 static_assert(ELEMENTSOF(level_names) == _PAGE_LEVEL_MAX, "a name for each level");
-
-/* A circle, a triangle and a square: they differ without their colour. */
-static const char *const signs[] = {
-        [PAGE_UNKNOWN] = "<svg class=\"sign unknown\" viewBox=\"0 0 24 24\" aria-hidden=\"true\">"
-                         "<circle cx=\"12\" cy=\"12\" r=\"10\"/></svg>",
-        [PAGE_WELL] = "<svg class=\"sign well\" viewBox=\"0 0 24 24\" aria-hidden=\"true\">"
-                      "<circle cx=\"12\" cy=\"12\" r=\"11\"/><path d=\"M6.5 12.5l3.7 3.7 7.3-7.6\"/></svg>",
-        [PAGE_LOOK] =
-                "<svg class=\"sign look\" viewBox=\"0 0 24 24\" aria-hidden=\"true\">"
-                "<path class=\"solid\" d=\"M12 1.5L23.5 22H.5z\"/><path d=\"M12 9v6M12 17.6v1.6\"/></svg>",
-        [PAGE_ACT] = "<svg class=\"sign act\" viewBox=\"0 0 24 24\" aria-hidden=\"true\">"
-                     "<rect x=\"1\" y=\"1\" width=\"22\" height=\"22\" rx=\"3\"/><path d=\"M7.5 7.5l9 9M16.5 "
-                     "7.5l-9 9\"/></svg>",
-};
-static_assert(ELEMENTSOF(signs) == _PAGE_LEVEL_MAX, "a sign for each level");
-
-void page_sign(FILE *out, enum page_level level)
-{
-        fputs(signs[level], out);
-}
 
 /* The same, for the tab of a browser. */
 static const char *const icons[] = {
@@ -70,18 +51,18 @@ enum page_level page_headline(const struct page *page, char text[static PAGE_HEA
                 snprintf(text, PAGE_HEADLINE_MAX, "No sqmgr is asked.");
                 return PAGE_LOOK;
         }
-        if (tally.n[PAGE_ACT] > 1)
-                snprintf(text, PAGE_HEADLINE_MAX, "%u things are wrong.", tally.n[PAGE_ACT]);
-        else if (tally.n[PAGE_ACT] == 1)
-                snprintf(text, PAGE_HEADLINE_MAX, "%s.", tally.first[PAGE_ACT]);
-        else if (tally.n[PAGE_LOOK] > 1)
-                snprintf(text, PAGE_HEADLINE_MAX, "Nothing is broken, but see %u things.",
-                         tally.n[PAGE_LOOK]);
-        else if (tally.n[PAGE_LOOK] == 1)
-                snprintf(text, PAGE_HEADLINE_MAX, "%s.", tally.first[PAGE_LOOK]);
-        else
+        enum page_level level = tally.n[PAGE_ACT] > 0    ? PAGE_ACT
+                                : tally.n[PAGE_LOOK] > 0 ? PAGE_LOOK
+                                                         : PAGE_WELL;
+        if (level == PAGE_WELL)
                 snprintf(text, PAGE_HEADLINE_MAX, "All is well.");
-        return tally.n[PAGE_ACT] > 0 ? PAGE_ACT : tally.n[PAGE_LOOK] > 0 ? PAGE_LOOK : PAGE_WELL;
+        else if (tally.n[level] == 1)
+                snprintf(text, PAGE_HEADLINE_MAX, "%s.", tally.first[level]);
+        else if (level == PAGE_ACT)
+                snprintf(text, PAGE_HEADLINE_MAX, "%u things are wrong.", tally.n[level]);
+        else
+                snprintf(text, PAGE_HEADLINE_MAX, "Nothing is broken, but see %u things.", tally.n[level]);
+        return level;
 }
 
 struct listing {
@@ -172,10 +153,10 @@ static void put_sum(FILE *out, const struct page *page)
         json_array_foreach(page->instances, i, instance)
         {
                 heard &= page_is_heard(instance);
-                json_array_foreach(json_object_get(json_object_get(instance, "status"), "fleets"), k, fleet)
-                {
-                        add_fleet(&sum, fleet);
-                }
+        }
+        page_foreach_fleet(page, i, instance, k, fleet)
+        {
+                add_fleet(&sum, fleet);
         }
         if (sum.fleets == 0)
                 return;
@@ -204,7 +185,7 @@ void page_verdict(FILE *out, const struct page *page)
                 out,
                 "<p class=\"asof\"><span class=\"brand\">sqmgr</span> <span id=\"asof\">as of "
                 "<time datetime=\"%s\">%s</time> UTC</span><strong id=\"lost\" role=\"status\"></strong></p>",
-                page_time(page->now, PAGE_TIME_ISO, iso), page_time(page->now, PAGE_TIME_CLOCK, clock));
+                PAGE_TIME(page->now, PAGE_TIME_ISO, iso), PAGE_TIME(page->now, PAGE_TIME_CLOCK, clock));
         fputs("<div class=\"headline\" role=\"status\">", out);
         page_sign(out, level);
         html_print(out, "<h1>%s</h1></div>", headline);
