@@ -6,6 +6,7 @@
 #include <microhttpd.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/queue.h>
 
 /* Of one connection: its head, its answer's head, and the part of a stream that is being sent. */
 #define CONNECTION_BYTES ((size_t)16 * 1024)
@@ -29,7 +30,7 @@ enum phase {
 
 struct http_request {
         struct http *http;
-        struct http_request *next, *previous;
+        TAILQ_ENTRY(http_request) link;
         struct MHD_Connection *connection;
         int fd; /* libmicrohttpd's */
         enum phase phase;
@@ -53,7 +54,7 @@ struct http {
         bool paused; /* the listeners: there is no room */
         const char **hosts;
         size_t n_hosts;
-        struct http_request *first, *last; /* connections, in the order of since */
+        TAILQ_HEAD(, http_request) connections; /* in the order of since */
         struct http_counts counts;
 };
 
@@ -65,30 +66,12 @@ static usec_t now_of(struct http *http)
         return now;
 }
 
-static void unlink_request(struct http_request *request)
-{
-        struct http *http = request->http;
-
-        *(request->previous ? &request->previous->next : &http->first) = request->next;
-        *(request->next ? &request->next->previous : &http->last) = request->previous;
-        request->next = request->previous = NULL;
-}
-
-static void append_request(struct http_request *request)
-{
-        struct http *http = request->http;
-
-        request->previous = http->last;
-        *(http->last ? &http->last->next : &http->first) = request;
-        http->last = request;
-}
-
 static void touch(struct http_request *request, enum phase phase)
 {
         request->phase = phase;
         request->since = now_of(request->http);
-        unlink_request(request);
-        append_request(request);
+        TAILQ_REMOVE(&request->http->connections, request, link);
+        TAILQ_INSERT_TAIL(&request->http->connections, request, link);
 }
 
 static void end_connection(struct http_request *request)
@@ -110,14 +93,18 @@ static void set_listening(struct http *http, bool on)
 /* Whoever has been waited for longest gives way: for a request, or for an answer to be taken. */
 static void make_room(struct http *http)
 {
-        for (struct http_request *request = http->first; request; request = request->next)
+        struct http_request *request;
+
+        TAILQ_FOREACH(request, &http->connections, link)
+        {
                 if (request->phase != PHASE_STREAMING && !request->ended && !request->put_off) {
                         end_connection(request);
                         return;
                 }
+        }
 }
 
-static void run(struct http *http)
+void http_run(struct http *http)
 {
         MHD_UNSIGNED_LONG_LONG timeout;
 
@@ -127,28 +114,25 @@ static void run(struct http *http)
         (void)sd_event_source_set_enabled(http->run, again ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
-void http_run(struct http *http)
-{
-        run(http);
-}
-
 static int on_io(sd_event_source *source _unused_, int fd _unused_, uint32_t revents _unused_, void *userdata)
 {
-        run(userdata);
+        http_run(userdata);
         return 0;
 }
 
 static int on_run(sd_event_source *source _unused_, void *userdata)
 {
-        run(userdata);
+        http_run(userdata);
         return 0;
 }
 
 static int on_sweep(sd_event_source *source, uint64_t usec, void *userdata)
 {
         struct http *http = userdata;
+        struct http_request *request;
 
-        for (struct http_request *request = http->first; request; request = request->next) {
+        TAILQ_FOREACH(request, &http->connections, link)
+        {
                 usec_t limit =
                         request->phase == PHASE_WAITING ? http->limits.wait_usec : http->limits.answer_usec;
 
@@ -160,8 +144,8 @@ static int on_sweep(sd_event_source *source, uint64_t usec, void *userdata)
         if (http->paused && http->counts.connections < http->limits.connections)
                 set_listening(http, true);
         (void)sd_event_source_set_time(source, usec + SWEEP_USEC);
-        (void)sd_event_source_set_enabled(source,
-                                          http->first || http->paused ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+        (void)sd_event_source_set_enabled(
+                source, !TAILQ_EMPTY(&http->connections) || http->paused ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
         return 0;
 }
 
@@ -199,7 +183,7 @@ static void begin_connection(struct http *http, struct MHD_Connection *connectio
                                          .fd = info ? info->connect_fd : -1,
                                          .phase = PHASE_WAITING,
                                          .since = now_of(http)};
-        append_request(request);
+        TAILQ_INSERT_TAIL(&http->connections, request, link);
         arm_sweep(http);
 }
 
@@ -214,7 +198,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
                 return;
         }
         if (request) {
-                unlink_request(request);
+                TAILQ_REMOVE(&http->connections, request, link);
                 free(request);
         }
         *context = NULL;
@@ -265,25 +249,23 @@ static void drop_text(void *text)
 static bool queue(struct http_request *request, unsigned status, struct MHD_Response *response,
                   const struct http_answer *answer)
 {
-        static const char *const always[][2] = {
+        /* NULL: it is none of this answer's. */
+        const char *const headers[][2] = {
                 {"X-Content-Type-Options", "nosniff"},
                 {"X-Frame-Options", "DENY"},
                 {"Referrer-Policy", "no-referrer"},
                 {"Cross-Origin-Resource-Policy", "same-origin"},
+                {"Content-Type", answer->type},
+                {"Content-Security-Policy", answer->csp ?: "default-src 'none'; frame-ancestors 'none'"},
+                {"Cache-Control", answer->cache ?: "no-store"},
+                {"Allow", status == MHD_HTTP_METHOD_NOT_ALLOWED ? "GET, HEAD" : NULL},
+                {"Retry-After", status == MHD_HTTP_SERVICE_UNAVAILABLE ? "5" : NULL},
         };
         bool good = response;
 
-        for (size_t i = 0; good && i < ELEMENTSOF(always); i++)
-                good = MHD_add_response_header(response, always[i][0], always[i][1]) == MHD_YES;
-        good = good && MHD_add_response_header(response, "Content-Type", answer->type) == MHD_YES &&
-               MHD_add_response_header(response, "Content-Security-Policy",
-                                       answer->csp ?: "default-src 'none'; frame-ancestors 'none'") ==
-                       MHD_YES &&
-               MHD_add_response_header(response, "Cache-Control", answer->cache ?: "no-store") == MHD_YES &&
-               (status != MHD_HTTP_METHOD_NOT_ALLOWED ||
-                MHD_add_response_header(response, "Allow", "GET, HEAD") == MHD_YES) &&
-               (status != MHD_HTTP_SERVICE_UNAVAILABLE ||
-                MHD_add_response_header(response, "Retry-After", "5") == MHD_YES);
+        for (size_t i = 0; good && i < ELEMENTSOF(headers); i++)
+                good = !headers[i][1] ||
+                       MHD_add_response_header(response, headers[i][0], headers[i][1]) == MHD_YES;
         good = good && MHD_queue_response(request->connection, status, response) == MHD_YES;
         if (response)
                 MHD_destroy_response(response);
@@ -375,7 +357,10 @@ void http_wait(struct http_request *request)
 
 void http_resume(struct http *http)
 {
-        for (struct http_request *request = http->first; request; request = request->next) {
+        struct http_request *request;
+
+        TAILQ_FOREACH(request, &http->connections, link)
+        {
                 if (!request->put_off)
                         continue;
                 request->put_off = false;
@@ -511,7 +496,7 @@ static void accept_some(struct http *http, int listen_fd)
                 if (fd < 0)
                         return;
                 (void)http_add(http, fd, &peer.any, peer.size);
-                run(http);
+                http_run(http);
         }
 }
 
@@ -592,6 +577,7 @@ int http_new(struct http **ret, sd_event *event, const struct http_limits *limit
         if (!http)
                 return -ENOMEM;
         *http = (struct http){.event = event, .ops = ops, .userdata = userdata, .limits = *limits};
+        TAILQ_INIT(&http->connections);
         int r = start(http);
         if (r < 0) {
                 http_free(http);
@@ -609,7 +595,9 @@ struct http *http_free(struct http *http)
                 web_listener_close(&http->listeners[i]);
         http->n_listeners = 0;
         /* None may be suspended as the daemon stops. */
-        for (struct http_request *request = http->first; request; request = request->next) {
+        struct http_request *request;
+        TAILQ_FOREACH(request, &http->connections, link)
+        {
                 if (request->put_off || request->viewer.waits)
                         MHD_resume_connection(request->connection);
                 request->put_off = request->viewer.waits = false;

@@ -4,22 +4,15 @@
 #include "web/stream.h"
 #include <string.h>
 
-/* To the end of the line that begins at text: of the three ends of line that the format knows, none may stand
- * within a `data:`. */
-static size_t line_length(const char *text, size_t size)
-{
-        for (size_t i = 0; i < size; i++)
-                if (text[i] == '\n' || text[i] == '\r')
-                        return i;
-        return size;
-}
-
 void stream_put(FILE *out, const char *event, const char *text, size_t size)
 {
         fprintf(out, "event: %s\n", event);
         for (size_t at = 0; at <= size;) {
-                size_t length = line_length(text + at, size - at);
+                /* Of the three ends of line that the format knows, none may stand within a `data:`. */
+                size_t length = 0;
 
+                while (at + length < size && text[at + length] != '\n' && text[at + length] != '\r')
+                        length++;
                 fputs("data: ", out);
                 fwrite(text + at, 1, length, out);
                 fputc('\n', out);
@@ -34,10 +27,7 @@ void stream_join(struct stream *stream, struct viewer *viewer, struct shared *fi
         viewer->stream = stream;
         viewer->text = first ? shared_hold(first) : NULL;
         viewer->serial = stream->serial;
-        viewer->next = stream->first;
-        if (stream->first)
-                stream->first->previous = viewer;
-        stream->first = viewer;
+        LIST_INSERT_HEAD(&stream->viewers, viewer, link);
         stream->n++;
 }
 
@@ -47,12 +37,7 @@ void stream_leave(struct viewer *viewer)
 
         if (!stream)
                 return;
-        if (viewer->previous)
-                viewer->previous->next = viewer->next;
-        else
-                stream->first = viewer->next;
-        if (viewer->next)
-                viewer->next->previous = viewer->previous;
+        LIST_REMOVE(viewer, link);
         stream->n--;
         viewer->text = shared_drop(viewer->text);
         viewer->stream = NULL;
@@ -60,24 +45,31 @@ void stream_leave(struct viewer *viewer)
 
 static void wake(struct viewer *viewer)
 {
-        if (!viewer->waits)
-                return;
-        viewer->waits = false;
-        viewer->stream->wake(viewer);
+        if (viewer->waits) {
+                viewer->waits = false;
+                viewer->stream->wake(viewer);
+        }
 }
 
 void stream_publish(struct stream *stream, struct shared *message)
 {
+        struct viewer *viewer;
+
         stream->newest = shared_drop(stream->newest);
         stream->newest = shared_hold(message);
         stream->serial++;
-        for (struct viewer *viewer = stream->first; viewer; viewer = viewer->next)
+        LIST_FOREACH(viewer, &stream->viewers, link)
+        {
                 wake(viewer);
+        }
 }
 
 void stream_publish_idle(struct stream *stream, struct shared *message)
 {
-        for (struct viewer *viewer = stream->first; viewer; viewer = viewer->next) {
+        struct viewer *viewer;
+
+        LIST_FOREACH(viewer, &stream->viewers, link)
+        {
                 if (!viewer->waits)
                         continue;
                 viewer->text = shared_hold(message);

@@ -5,11 +5,12 @@
 
 #include "web/shared.h"
 #include <stdio.h>
+#include <sys/queue.h>
 
 struct viewer;
 
 struct stream {
-        struct viewer *first; /* who watches */
+        LIST_HEAD(, viewer) viewers; /* who watches */
         unsigned n;
         struct shared *newest;               /* the message that was published last, or NULL */
         uint64_t serial;                     /* counts the messages published */
@@ -18,7 +19,7 @@ struct stream {
 
 struct viewer {
         struct stream *stream;
-        struct viewer *next, *previous;
+        LIST_ENTRY(viewer) link;
         struct shared *text; /* what it is being sent, or NULL */
         size_t sent;         /* bytes of that */
         uint64_t serial;     /* of the stream, as it was taken */

@@ -136,7 +136,7 @@ START_TEST(one_that_leaves_takes_nobody_along)
         publish(&stream, "y");
         ck_assert_str_eq(read_all(&viewers[0], 9), "y");
         stream_leave(&viewers[0]);
-        ck_assert_ptr_null(stream.first);
+        ck_assert_ptr_null(LIST_FIRST(&stream.viewers));
         stream_done(&stream);
 }
 END_TEST
