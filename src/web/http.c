@@ -52,7 +52,7 @@ struct http {
         struct web_listener *listeners;
         size_t n_listeners;
         bool paused; /* the listeners: there is no room */
-        const char **hosts;
+        const char *const *hosts;
         size_t n_hosts;
         TAILQ_HEAD(, http_request) connections; /* in the order of since */
         struct http_counts counts;
@@ -382,10 +382,9 @@ static enum MHD_Result count_host(void *cls, enum MHD_ValueKind kind _unused_, c
 
 static bool is_own_address(const struct http_request *request, const char *header)
 {
-        struct address address = {.size = sizeof(address) - offsetof(struct address, any)};
+        struct address address = {.size = sizeof(address.path)};
         char host[ADDRESS_TEXT_MAX];
 
-        address.size = sizeof(address.path);
         if (getsockname(request->fd, &address.any, &address.size) < 0)
                 return false;
         return address_host_is(header, address_format_host(&address, host, sizeof(host)));
@@ -506,15 +505,10 @@ static int on_connect(sd_event_source *source _unused_, int fd, uint32_t revents
         return 0;
 }
 
-int http_allow_host(struct http *http, const char *name)
+void http_allow_hosts(struct http *http, const char *const *names, size_t n)
 {
-        const char **hosts = reallocarray(http->hosts, http->n_hosts + 1, sizeof(*hosts));
-
-        if (!hosts)
-                return -ENOMEM;
-        http->hosts = hosts;
-        http->hosts[http->n_hosts++] = name;
-        return 0;
+        http->hosts = names;
+        http->n_hosts = n;
 }
 
 int http_listen(struct http *http, const struct address *address, char *error, size_t error_size)
@@ -608,7 +602,6 @@ struct http *http_free(struct http *http)
         sd_event_source_disable_unref(http->run);
         sd_event_source_disable_unref(http->sweep);
         free(http->listeners);
-        free(http->hosts);
         free(http);
         return NULL;
 }

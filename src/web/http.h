@@ -44,9 +44,9 @@ struct http *http_free(struct http *http);
 /* Takes connections there. A socket at a path is of mode 0660, and takes the place of one that nobody answers
  * on. Returns 0, or -errno with a sentence in error. */
 int http_listen(struct http *http, const struct address *address, char *error, size_t error_size);
-/* A name, not copied, that a request may call the server by, besides `localhost` and the addresses listened
- * on. Returns 0 or -ENOMEM. */
-int http_allow_host(struct http *http, const char *name);
+/* n names, not copied, that a request may call the server by, besides `localhost` and the addresses listened
+ * on. */
+void http_allow_hosts(struct http *http, const char *const *names, size_t n);
 /* Serves one connection; fd is taken over. Returns 0 or -errno. */
 int http_add(struct http *http, int fd, const struct sockaddr *peer, socklen_t peer_size);
 /* Does what can be done now, for whoever has no loop. */

@@ -22,6 +22,7 @@ void instances_done(struct instances *instances)
 {
         for (size_t i = 0; instances->list && i < instances->n; i++) {
                 free(instances->list[i].error);
+                free(instances->list[i].metrics);
                 json_decref(instances->list[i].status);
                 json_decref(instances->list[i].queues);
                 json_decref(instances->list[i].rollouts);
@@ -60,20 +61,28 @@ void instance_take_status(struct instance *instance, json_t *answer, usec_t now)
                 replace(&instance->rollouts, NULL);
 }
 
+static void take_array(json_t **place, json_t *array)
+{
+        if (json_is_array(array))
+                replace(place, array);
+}
+
 void instance_take_queues(struct instance *instance, json_t *answer)
 {
-        json_t *redis = json_object_get(answer, "redis");
-
-        if (json_is_array(redis))
-                replace(&instance->queues, redis);
+        take_array(&instance->queues, json_object_get(answer, "redis"));
 }
 
 void instance_take_rollouts(struct instance *instance, json_t *answer)
 {
-        json_t *rollouts = json_object_get(answer, "rollouts");
+        take_array(&instance->rollouts, json_object_get(answer, "rollouts"));
+}
 
-        if (json_is_array(rollouts))
-                replace(&instance->rollouts, rollouts);
+void instance_take_metrics(struct instance *instance, const json_t *answer)
+{
+        const char *text = json_string_value(json_object_get(answer, "text"));
+
+        free(instance->metrics);
+        instance->metrics = text ? strdup(text) : NULL;
 }
 
 bool instance_has_group(const struct instance *instance)
@@ -145,16 +154,11 @@ static json_t *render(const struct instance *instance, usec_t now)
         /* Of the milliseconds, as the ages that sqmgr tells. */
         double age = (double)(usec_sub(now, instance->told_at) / USEC_PER_MSEC) / 1000;
 
-        json_t *document = json_pack("{s:s, s:b, s:o, s:s?, s:O?, s:O?}", "socket", instance->socket,
-                                     "reachable", (int)instance->reachable, "age_seconds",
-                                     instance->status ? json_real(age) : json_null(), "error",
-                                     instance->error, "status", instance->status, "queues", instance->queues);
-        /* Where no fleet has a group there is no word on it. */
-        if (instance->rollouts && json_object_set(document, "rollouts", instance->rollouts) < 0) {
-                json_decref(document);
-                return NULL;
-        }
-        return document;
+        /* Where no fleet has a group there is no word on rollouts. */
+        return json_pack("{s:s, s:b, s:o, s:s?, s:O?, s:O?, s:O*}", "socket", instance->socket, "reachable",
+                         (int)instance->reachable, "age_seconds",
+                         instance->status ? json_real(age) : json_null(), "error", instance->error, "status",
+                         instance->status, "queues", instance->queues, "rollouts", instance->rollouts);
 }
 
 json_t *instances_render(const struct instances *instances, usec_t now)

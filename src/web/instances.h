@@ -17,6 +17,7 @@ struct instance {
         json_t *status;   /* GetStatus's reply; NULL before the first one */
         json_t *queues;   /* those of GetQueues' reply; NULL before the first one */
         json_t *rollouts; /* those of GetRollouts' reply; NULL: none came, or no fleet has a group */
+        char *metrics;    /* GetMetrics' reply, as text 0.0.4; NULL: none came */
         double event_at;  /* of the newest event, seconds since 1970; 0: none came */
 };
 
@@ -34,6 +35,8 @@ void instances_done(struct instances *instances);
 void instance_take_status(struct instance *instance, json_t *answer, usec_t now);
 void instance_take_queues(struct instance *instance, json_t *answer);
 void instance_take_rollouts(struct instance *instance, json_t *answer);
+/* NULL where there is no answer: what came before is forgotten. */
+void instance_take_metrics(struct instance *instance, const json_t *answer);
 void instance_lose(struct instance *instance, const char *error);
 
 /* Is one of its fleets rolled together with those of other hosts? */

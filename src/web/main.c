@@ -166,9 +166,7 @@ static int listen_all(struct http *http, const struct options *options, const st
 {
         char error[512];
 
-        for (size_t i = 0; i < options->hosts.n; i++)
-                if (http_allow_host(http, options->hosts.texts[i]) < 0)
-                        return -ENOMEM;
+        http_allow_hosts(http, options->hosts.texts, options->hosts.n);
         for (size_t i = 0; i < options->listens.n; i++) {
                 char text[ADDRESS_TEXT_MAX];
 

@@ -21,9 +21,9 @@ struct family {
 struct sample {
         const struct family *family;
         size_t order;
-        const struct metrics_source *source; /* NULL: of sqmgr-web itself */
-        const char *suffix;                  /* behind the family's name: "_sum" */
-        const char *labels;                  /* between the braces */
+        const struct instance *instance; /* NULL: of sqmgr-web itself */
+        const char *suffix;              /* behind the family's name: "_sum" */
+        const char *labels;              /* between the braces */
         const char *value;
 };
 
@@ -186,10 +186,10 @@ static void add_sample(struct merge *merge, struct sample sample)
 }
 
 /* Cuts the line into its parts. */
-static void take_sample(struct merge *merge, const struct metrics_source *source, char *line,
+static void take_sample(struct merge *merge, const struct instance *instance, char *line,
                         const struct family *family)
 {
-        struct sample sample = {.source = source, .family = family, .labels = ""};
+        struct sample sample = {.instance = instance, .family = family, .labels = ""};
         char *at = line + strcspn(line, "{ ");
 
         if (*at == '{') {
@@ -216,8 +216,8 @@ static void take_sample(struct merge *merge, const struct metrics_source *source
                 add_sample(merge, sample);
 }
 
-/* Cuts the text into its lines. source: NULL for sqmgr-web's own. */
-static void take_text(struct merge *merge, const struct metrics_source *source, char *text)
+/* Cuts the text into its lines. instance: NULL for sqmgr-web's own. */
+static void take_text(struct merge *merge, const struct instance *instance, char *text)
 {
         struct family *family = NULL;
         char *line;
@@ -226,7 +226,7 @@ static void take_text(struct merge *merge, const struct metrics_source *source, 
                 if (line[0] == '#')
                         take_comment(merge, line, &family);
                 else
-                        take_sample(merge, source, line, family);
+                        take_sample(merge, instance, line, family);
 }
 
 static int compare_samples(const void *a, const void *b)
@@ -291,7 +291,7 @@ static void put_family(FILE *out, const struct family *family, enum metrics_form
 static void put_sample(FILE *out, const struct sample *sample, bool several, enum metrics_format format)
 {
         const struct family *family = sample->family;
-        bool labelled = several && sample->source, has_labels = sample->labels[0] != '\0';
+        bool labelled = several && sample->instance, has_labels = sample->labels[0] != '\0';
         bool is_counter = format == METRICS_OPEN && strcmp(family->type, "counter") == 0;
 
         fprintf(out, "%.*s%s%s", name_length(family, format), family->name, is_counter ? "_total" : "",
@@ -300,33 +300,34 @@ static void put_sample(FILE *out, const struct sample *sample, bool several, enu
                 fputc('{', out);
         if (labelled) {
                 fputs("socket=", out);
-                put_quoted(out, sample->source->socket);
+                put_quoted(out, sample->instance->socket);
         }
         if (labelled || has_labels)
                 fprintf(out, "%s%s}", labelled && has_labels ? "," : "", sample->labels);
         fprintf(out, " %s\n", sample->value);
 }
 
-static void put_own(FILE *out, const struct metrics_source *sources, size_t n,
-                    const struct metrics_self *self)
+static void put_own(FILE *out, const struct instances *instances, usec_t now, const struct metrics_self *self)
 {
         fputs("# HELP sqmgr_web_instance_up Whether the sqmgr of this socket answers.\n"
               "# TYPE sqmgr_web_instance_up gauge\n",
               out);
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < instances->n; i++) {
                 fputs("sqmgr_web_instance_up{socket=", out);
-                put_quoted(out, sources[i].socket);
-                fprintf(out, "} %d\n", sources[i].up);
+                put_quoted(out, instances->list[i].socket);
+                fprintf(out, "} %d\n", instances->list[i].reachable);
         }
         fputs("# HELP sqmgr_web_status_age_seconds Time since the sqmgr of this socket told its status.\n"
               "# TYPE sqmgr_web_status_age_seconds gauge\n",
               out);
-        for (size_t i = 0; i < n; i++) {
-                if (sources[i].age_seconds < 0)
+        for (size_t i = 0; i < instances->n; i++) {
+                const struct instance *instance = &instances->list[i];
+
+                if (!instance->status)
                         continue;
                 fputs("sqmgr_web_status_age_seconds{socket=", out);
-                put_quoted(out, sources[i].socket);
-                fprintf(out, "} %.3f\n", sources[i].age_seconds);
+                put_quoted(out, instance->socket);
+                fprintf(out, "} %.3f\n", (double)usec_sub(now, instance->told_at) / (double)USEC_PER_SEC);
         }
         fprintf(out,
                 "# HELP sqmgr_web_connections Connections that are open, this one too.\n"
@@ -347,14 +348,14 @@ static void put_own(FILE *out, const struct metrics_source *sources, size_t n,
 }
 
 /* To be freed; NULL: memory is short. */
-static char *render_own(const struct metrics_source *sources, size_t n, const struct metrics_self *self)
+static char *render_own(const struct instances *instances, usec_t now, const struct metrics_self *self)
 {
         char *text;
         size_t size;
         FILE *out = open_memstream(&text, &size);
 
         if (out)
-                put_own(out, sources, n, self);
+                put_own(out, instances, now, self);
         (void)memstream_close(out, &text);
         return text;
 }
@@ -377,18 +378,21 @@ static int render(struct merge *merge, bool several, enum metrics_format format,
         return memstream_close(out, ret);
 }
 
-int metrics_merge(const struct metrics_source *sources, size_t n, const struct metrics_self *self,
+int metrics_merge(const struct instances *instances, usec_t now, const struct metrics_self *self,
                   enum metrics_format format, char **ret, size_t *ret_size)
 {
+        size_t n = instances->n;
         char **texts = calloc(n + 1, sizeof(*texts));
         struct merge merge = {.families = calloc(FAMILIES_MAX, sizeof(*merge.families))};
         bool failed = !texts || !merge.families;
 
         for (size_t i = 0; !failed && i <= n; i++) {
-                texts[i] = i < n ? strdup(sources[i].text ?: "") : render_own(sources, n, self);
+                const struct instance *instance = i < n ? &instances->list[i] : NULL;
+
+                texts[i] = instance ? strdup(instance->metrics ?: "") : render_own(instances, now, self);
                 failed = !texts[i];
-                if (texts[i])
-                        take_text(&merge, i < n ? &sources[i] : NULL, texts[i]);
+                if (!failed)
+                        take_text(&merge, instance, texts[i]);
         }
         int r = failed || merge.failed ? -ENOMEM : render(&merge, n > 1, format, ret, ret_size);
         for (size_t i = 0; texts && i <= n; i++)

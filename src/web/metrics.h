@@ -3,19 +3,12 @@
  */
 #pragma once
 
-#include "base/macro.h"
+#include "web/instances.h"
 
 enum metrics_format {
         METRICS_TEXT,
         METRICS_OPEN,
         _METRICS_FORMAT_MAX,
-};
-
-struct metrics_source {
-        const char *socket;
-        const char *text;   /* what GetMetrics replied, as text 0.0.4; NULL: nothing */
-        bool up;            /* it answers */
-        double age_seconds; /* of its last status; negative: none came */
 };
 
 /* Of sqmgr-web itself. */
@@ -30,8 +23,8 @@ const char *metrics_type(enum metrics_format format);
 /* What an Accept header asks for; it may be NULL. */
 enum metrics_format metrics_negotiate(const char *accept);
 
-/* Each family stands once, all its samples behind it. Where there are several sources each sample of theirs
- * has the label `socket`. A line that is not of the format is left out. *ret is to be freed. Returns 0 or
- * -ENOMEM. */
-int metrics_merge(const struct metrics_source *sources, size_t n, const struct metrics_self *self,
+/* Each family stands once, all its samples behind it. Where there are several instances each sample of theirs
+ * has the label `socket`. A line that is not of the format is left out. now: of the monotonic clock. *ret is
+ * to be freed. Returns 0 or -ENOMEM. */
+int metrics_merge(const struct instances *instances, usec_t now, const struct metrics_self *self,
                   enum metrics_format format, char **ret, size_t *ret_size);

@@ -20,7 +20,6 @@ struct source {
         struct watch *watch;
         struct instance *instance;
         struct link *link;
-        char *metrics; /* as they came last, or NULL */
 };
 
 struct watch {
@@ -90,10 +89,7 @@ static void tell_metrics(struct watch *watch)
 
 static void set_metrics(struct source *source, const json_t *answer)
 {
-        const char *text = json_string_value(json_object_get(answer, "text"));
-
-        free(source->metrics);
-        source->metrics = text ? strdup(text) : NULL;
+        instance_take_metrics(source->instance, answer);
         if (!awaits(source->watch, LINK_METRICS))
                 tell_metrics(source->watch);
 }
@@ -250,11 +246,6 @@ bool watch_ask_metrics(struct watch *watch)
         return watch->metrics_awaited;
 }
 
-const char *watch_metrics(const struct watch *watch, size_t instance)
-{
-        return watch->sources[instance].metrics;
-}
-
 static int make(struct watch *watch, const char *const *sockets, size_t n)
 {
         static const struct link_ops link_ops = {
@@ -306,10 +297,8 @@ struct watch *watch_free(struct watch *watch)
                 return NULL;
         sd_event_source_disable_unref(watch->ask);
         sd_event_source_disable_unref(watch->metrics_deadline);
-        for (size_t i = 0; watch->sources && i < watch->instances.n; i++) {
+        for (size_t i = 0; watch->sources && i < watch->instances.n; i++)
                 link_free(watch->sources[i].link);
-                free(watch->sources[i].metrics);
-        }
         free(watch->sources);
         json_decref(watch->news);
         instances_done(&watch->instances);

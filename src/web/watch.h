@@ -33,5 +33,3 @@ void watch_set_viewers(struct watch *watch, unsigned n);
 
 /* Returns true where they are asked for: metrics_told() follows. False: those of a moment ago will do. */
 bool watch_ask_metrics(struct watch *watch);
-/* Those of that instance, as text 0.0.4; NULL: none came. Valid until the loop goes on. */
-const char *watch_metrics(const struct watch *watch, size_t instance);

@@ -304,8 +304,6 @@ static void get_readyz(struct web *web, struct http_request *request)
 
 static void answer_metrics(struct web *web, struct http_request *request)
 {
-        const struct instances *instances = watch_instances(web->watch);
-        _cleanup_free_ struct metrics_source *list = calloc(instances->n, sizeof(*list));
         char *text;
         enum metrics_format format = metrics_negotiate(http_header(request, "Accept"));
         struct http_counts counts = http_count(web->http);
@@ -315,18 +313,8 @@ static void answer_metrics(struct web *web, struct http_request *request)
                                           .refused = counts.refused};
         size_t size;
 
-        for (size_t i = 0; list && i < instances->n; i++) {
-                const struct instance *instance = &instances->list[i];
-                usec_t age = usec_sub(now_of(web, CLOCK_MONOTONIC), instance->told_at);
-
-                list[i] = (struct metrics_source){
-                        .socket = instance->socket,
-                        .text = watch_metrics(web->watch, i),
-                        .up = instance->reachable,
-                        .age_seconds = instance->status ? (double)age / (double)USEC_PER_SEC : -1,
-                };
-        }
-        if (!list || metrics_merge(list, instances->n, &self, format, &text, &size) < 0)
+        if (metrics_merge(watch_instances(web->watch), now_of(web, CLOCK_MONOTONIC), &self, format, &text,
+                          &size) < 0)
                 return;
         _cleanup_shared_ struct shared *shared = shared_take(text, size);
         if (shared)

@@ -76,14 +76,13 @@ static void look(const struct watch *watch)
         _cleanup_free_ char *text = document ? json_dumps(document, JSON_COMPACT) : NULL;
         _cleanup_free_ char *lacks = instances_lacks(instances), *merged = NULL;
         _cleanup_free_ struct history_sample *samples = NULL;
-        const struct metrics_source source = {.socket = path, .text = watch_metrics(watch, 0)};
         const struct metrics_self self = {0};
         size_t size;
 
         fuzz_check(text && lacks && !strchr(text, '\n'));
         fuzz_check(json_array_size(instances->events) <= INSTANCES_EVENTS);
         fuzz_check(chronicle_samples(instances, &samples) >= 0);
-        fuzz_check(metrics_merge(&source, 1, &self, METRICS_OPEN, &merged, &size) == 0);
+        fuzz_check(metrics_merge(instances, NOW, &self, METRICS_OPEN, &merged, &size) == 0);
         fuzz_check(strlen(merged) == size && strstr(merged, "# EOF\n") == merged + size - 6);
         look_at_page(PAGE_WHOLE, document, instances->events);
         look_at_page(PAGE_LIVE, document, instances->events);

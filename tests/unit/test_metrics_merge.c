@@ -9,13 +9,14 @@
         "# HELP c_seconds Cs.\n# TYPE c_seconds summary\nc_seconds_sum 1.5\nc_seconds_count 3\n"
 
 /* What comes of the sources, without what sqmgr-web says of itself. */
-static char *merge(const struct metrics_source *sources, size_t n, enum metrics_format format)
+static char *merge(struct instance *list, size_t n, enum metrics_format format)
 {
+        const struct instances instances = {.list = list, .n = n};
         const struct metrics_self self = {.connections = 1, .streams = 2, .requests = 3, .refused = 4};
         char *text;
         size_t size;
 
-        ck_assert_int_eq(metrics_merge(sources, n, &self, format, &text, &size), 0);
+        ck_assert_int_eq(metrics_merge(&instances, 0, &self, format, &text, &size), 0);
         ck_assert_uint_eq(strlen(text), size);
         char *own = strstr(text, "# HELP sqmgr_web_instance_up");
         ck_assert_ptr_nonnull(own);
@@ -25,8 +26,8 @@ static char *merge(const struct metrics_source *sources, size_t n, enum metrics_
 
 static void expect(const char *text, enum metrics_format format, const char *expected)
 {
-        const struct metrics_source source = {.socket = "/s", .text = text};
-        _cleanup_free_ char *merged = merge(&source, 1, format);
+        struct instance instance = {.socket = "/s", .metrics = (char *)text};
+        _cleanup_free_ char *merged = merge(&instance, 1, format);
 
         ck_assert_str_eq(merged, expected);
 }
@@ -41,9 +42,10 @@ END_TEST
 
 START_TEST(each_family_of_several_stands_once)
 {
-        const struct metrics_source sources[] = {
-                {.socket = "/a", .text = ONE}, {.socket = "/b\"\\", .text = ONE}, {.socket = "/c"}};
-        _cleanup_free_ char *merged = merge(sources, 3, METRICS_TEXT);
+        char one[] = ONE;
+        struct instance list[] = {
+                {.socket = "/a", .metrics = one}, {.socket = "/b\"\\", .metrics = one}, {.socket = "/c"}};
+        _cleanup_free_ char *merged = merge(list, 3, METRICS_TEXT);
 
         ck_assert_str_eq(merged, "# HELP a_bytes Bytes of \"a\" \\\\.\n# TYPE a_bytes gauge\n"
                                  "a_bytes{socket=\"/a\",fleet=\"x}\\\"\"} 1\n"
@@ -71,10 +73,11 @@ END_TEST
 START_TEST(openmetrics_says_where_it_ends)
 {
         const struct metrics_self self = {0};
+        const struct instances none = {0};
         char *text;
         size_t size;
 
-        ck_assert_int_eq(metrics_merge(NULL, 0, &self, METRICS_OPEN, &text, &size), 0);
+        ck_assert_int_eq(metrics_merge(&none, 0, &self, METRICS_OPEN, &text, &size), 0);
         ck_assert_str_eq(text + size - strlen("\n# EOF\n"), "\n# EOF\n");
         free(text);
 }
@@ -133,10 +136,11 @@ START_TEST(too_many_families_are_left_out)
         for (unsigned i = 0; i < 5000; i++)
                 fprintf(out, "a%u 1\n", i);
         ck_assert_int_eq(fclose(out), 0);
-        const struct metrics_source source = {.socket = "/s", .text = text};
+        struct instance instance = {.socket = "/s", .metrics = text};
+        const struct instances instances = {.list = &instance, .n = 1};
         const struct metrics_self self = {0};
         _cleanup_free_ char *merged = NULL;
-        ck_assert_int_eq(metrics_merge(&source, 1, &self, METRICS_TEXT, &merged, &size), 0);
+        ck_assert_int_eq(metrics_merge(&instances, 0, &self, METRICS_TEXT, &merged, &size), 0);
         for (const char *at = merged; (at = strchr(at, '\n')); at++)
                 n++;
         ck_assert_uint_eq(n, 1000);
@@ -145,13 +149,16 @@ END_TEST
 
 START_TEST(says_of_each_instance_whether_it_answers)
 {
-        const struct metrics_source sources[] = {{.socket = "/a", .up = true, .age_seconds = 1.5},
-                                                 {.socket = "/b", .age_seconds = -1}};
+        struct instance list[] = {
+                {.socket = "/a", .reachable = true, .status = json_null(), .told_at = USEC_PER_SEC},
+                {.socket = "/b"}};
+        const struct instances instances = {.list = list, .n = 2};
         const struct metrics_self self = {.connections = 7};
         _cleanup_free_ char *text = NULL;
         size_t size;
 
-        ck_assert_int_eq(metrics_merge(sources, 2, &self, METRICS_TEXT, &text, &size), 0);
+        ck_assert_int_eq(metrics_merge(&instances, 5 * USEC_PER_SEC / 2, &self, METRICS_TEXT, &text, &size),
+                         0);
         ck_assert_ptr_nonnull(strstr(text, "\nsqmgr_web_instance_up{socket=\"/a\"} 1\n"));
         ck_assert_ptr_nonnull(strstr(text, "\nsqmgr_web_instance_up{socket=\"/b\"} 0\n"));
         ck_assert_ptr_nonnull(strstr(text, "\nsqmgr_web_status_age_seconds{socket=\"/a\"} 1.500\n"));
