@@ -43,25 +43,15 @@ static bool is_refused(const char *text, size_t size)
 
 static void put_character(FILE *out, const char *text, size_t size)
 {
-        switch (text[0]) {
-        case '&':
-                fputs("&amp;", out);
-                break;
-        case '<':
-                fputs("&lt;", out);
-                break;
-        case '>':
-                fputs("&gt;", out);
-                break;
-        case '"':
-                fputs("&quot;", out);
-                break;
-        case '\'':
-                fputs("&#39;", out);
-                break;
-        default:
+        static const char *const escaped[] = {
+                ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;",
+        };
+        unsigned char first = (unsigned char)text[0];
+
+        if (first < ELEMENTSOF(escaped) && escaped[first])
+                fputs(escaped[first], out);
+        else
                 fwrite(text, 1, size, out);
-        }
 }
 
 static void put_text(FILE *out, const char *text)
