@@ -33,6 +33,12 @@ struct rendered {
         usec_t at;
 };
 
+enum stream_kind {
+        STREAM_EVENTS, /* each event, and the status as JSON */
+        STREAM_LIVE,   /* the parts of the page that change */
+        _STREAM_MAX,
+};
+
 struct web {
         sd_event *event;
         struct watch *watch;
@@ -40,7 +46,7 @@ struct web {
         struct history *history;
         struct history_file *file; /* NULL: there is none */
         double *marked_at;         /* of each instance: what is older has its mark already */
-        struct stream api, live;
+        struct stream streams[_STREAM_MAX];
         sd_event_source *comment;
         struct rendered documents[_DOCUMENT_MAX];
         usec_t sampled_at, published_at;
@@ -91,55 +97,51 @@ static struct shared *render(const struct web *web, enum document document)
         return shared_take(text, text ? strlen(text) : 0);
 }
 
-static struct shared *page_message(const struct web *web)
+/* News, and what the stream shows behind them: who is too slow for one message misses nothing of that. NULL
+ * where memory is short. */
+static struct shared *render_message(const struct web *web, enum stream_kind kind, const json_t *news)
 {
-        _cleanup_shared_ struct shared *page = render_page(web, PAGE_LIVE);
-        char *text;
-        size_t size;
-        FILE *out = page ? open_memstream(&text, &size) : NULL;
-
-        if (out)
-                stream_put(out, "page", page->data, page->size);
-        return memstream_close(out, &text) < 0 ? NULL : shared_take(text, size);
-}
-
-/* The events, and the status behind them: who is too slow for one misses all of it. */
-static struct shared *status_message(const struct web *web, const json_t *news)
-{
-        _cleanup_shared_ struct shared *status = render(web, DOCUMENT_STATUS);
+        _cleanup_shared_ struct shared *shown =
+                kind == STREAM_LIVE ? render_page(web, PAGE_LIVE) : render(web, DOCUMENT_STATUS);
         char *text;
         size_t i, size;
         const json_t *each;
-        FILE *out = status ? open_memstream(&text, &size) : NULL;
+        FILE *out = shown ? open_memstream(&text, &size) : NULL;
 
         if (!out)
                 return NULL;
-        json_array_foreach(news, i, each)
+        json_array_foreach(kind == STREAM_EVENTS ? news : NULL, i, each)
         {
                 _cleanup_free_ char *event = dump_json(each);
 
                 if (event)
                         stream_put(out, "event", event, strlen(event));
         }
-        stream_put(out, "status", status->data, status->size);
+        stream_put(out, kind == STREAM_LIVE ? "page" : "status", shown->data, shown->size);
         return memstream_close(out, &text) < 0 ? NULL : shared_take(text, size);
 }
 
-static void publish_to(struct stream *stream, struct shared *message)
+static void set_viewers(struct web *web)
 {
-        if (message)
-                stream_publish(stream, message);
-        shared_drop(message);
+        unsigned n = 0;
+
+        for (size_t i = 0; i < ELEMENTSOF(web->streams); i++)
+                n += web->streams[i].n;
+        watch_set_viewers(web->watch, n);
 }
 
 static void publish(struct web *web, json_t *news)
 {
         web->published_at = now_of(web, CLOCK_MONOTONIC);
-        if (web->api.n > 0)
-                publish_to(&web->api, status_message(web, news));
-        if (web->live.n > 0)
-                publish_to(&web->live, page_message(web));
-        watch_set_viewers(web->watch, web->api.n + web->live.n);
+        for (enum stream_kind kind = 0; kind < _STREAM_MAX; kind++) {
+                struct stream *stream = &web->streams[kind];
+                _cleanup_shared_ struct shared *message =
+                        stream->n > 0 ? render_message(web, kind, news) : NULL;
+
+                if (message)
+                        stream_publish(stream, message);
+        }
+        set_viewers(web);
 }
 
 static void mark(struct web *web, const json_t *event)
@@ -211,17 +213,16 @@ static int on_comment(sd_event_source *source, uint64_t usec, void *userdata)
         struct web *web = userdata;
         _cleanup_shared_ struct shared *comment = shared_take(strdup(text), strlen(text));
 
-        if (comment && usec_sub(usec, web->published_at) >= COMMENT_USEC) {
-                stream_publish_idle(&web->api, comment);
-                stream_publish_idle(&web->live, comment);
-        }
+        if (comment && usec_sub(usec, web->published_at) >= COMMENT_USEC)
+                for (size_t i = 0; i < ELEMENTSOF(web->streams); i++)
+                        stream_publish_idle(&web->streams[i], comment);
         (void)sd_event_source_set_time_relative(source, COMMENT_USEC);
         (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
         return 0;
 }
 
 /* Where memory is short the request gets no answer, and its connection ends. */
-static void answer_document(struct web *web, struct http_request *request, enum document document)
+static void get_document(struct web *web, struct http_request *request, unsigned document)
 {
         /* A month of many fleets is megabytes, and takes a quarter of a second: it is rendered once for all
          * who ask until the next sample. */
@@ -231,7 +232,7 @@ static void answer_document(struct web *web, struct http_request *request, enum 
 
         if (!rendered->text || usec_sub(now, rendered->at) > within) {
                 shared_drop(rendered->text);
-                *rendered = (struct rendered){.text = render(web, document), .at = now};
+                *rendered = (struct rendered){.text = render(web, (enum document)document), .at = now};
         }
         bool is_page = document == DOCUMENT_PAGE;
         watch_look(web->watch);
@@ -243,37 +244,16 @@ static void answer_document(struct web *web, struct http_request *request, enum 
                                                            .text = rendered->text});
 }
 
-static void get_page(struct web *web, struct http_request *request)
+static void get_stream(struct web *web, struct http_request *request, unsigned kind)
 {
-        answer_document(web, request, DOCUMENT_PAGE);
-}
+        _cleanup_shared_ struct shared *first = render_message(web, (enum stream_kind)kind, NULL);
 
-static void get_status(struct web *web, struct http_request *request)
-{
-        answer_document(web, request, DOCUMENT_STATUS);
-}
-
-/* Takes over first, what is sent at once. */
-static void answer_stream(struct web *web, struct http_request *request, struct stream *stream,
-                          struct shared *first)
-{
         watch_look(web->watch);
-        http_stream(request, stream, first);
-        shared_drop(first);
-        watch_set_viewers(web->watch, web->api.n + web->live.n);
+        http_stream(request, &web->streams[kind], first);
+        set_viewers(web);
 }
 
-static void get_events(struct web *web, struct http_request *request)
-{
-        answer_stream(web, request, &web->api, status_message(web, NULL));
-}
-
-static void get_live(struct web *web, struct http_request *request)
-{
-        answer_stream(web, request, &web->live, page_message(web));
-}
-
-static void get_history(struct web *web, struct http_request *request)
+static void get_history(struct web *web, struct http_request *request, unsigned which _unused_)
 {
         const char *name = http_argument(request, "range");
         int range = name ? history_range_find(name) : HISTORY_HOUR;
@@ -281,15 +261,15 @@ static void get_history(struct web *web, struct http_request *request)
         if (range < 0)
                 http_answer_sentence(request, MHD_HTTP_BAD_REQUEST, "range is hour, day or month");
         else
-                answer_document(web, request, DOCUMENT_HISTORY + (enum document)range);
+                get_document(web, request, DOCUMENT_HISTORY + (unsigned)range);
 }
 
-static void get_healthz(struct web *web _unused_, struct http_request *request)
+static void get_healthz(struct web *web _unused_, struct http_request *request, unsigned which _unused_)
 {
         http_answer_sentence(request, MHD_HTTP_OK, "ok");
 }
 
-static void get_readyz(struct web *web, struct http_request *request)
+static void get_readyz(struct web *web, struct http_request *request, unsigned which _unused_)
 {
         _cleanup_free_ char *lacks = instances_lacks(watch_instances(web->watch));
 
@@ -323,7 +303,7 @@ static void answer_metrics(struct web *web, struct http_request *request)
                                                            .text = shared});
 }
 
-static void get_metrics(struct web *web, struct http_request *request)
+static void get_metrics(struct web *web, struct http_request *request, unsigned which _unused_)
 {
         if (watch_ask_metrics(web->watch))
                 http_wait(request);
@@ -335,22 +315,19 @@ static void on_request(void *userdata, struct http_request *request, const char 
 {
         static const struct {
                 const char *path;
-                void (*get)(struct web *web, struct http_request *request);
+                void (*get)(struct web *web, struct http_request *request, unsigned which);
+                unsigned which; /* of what get() knows several of */
         } routes[] = {
-                {"/", get_page},
-                {"/api/events", get_events},
-                {"/api/history", get_history},
-                {"/api/status", get_status},
-                {"/healthz", get_healthz},
-                {"/live", get_live},
-                {"/metrics", get_metrics},
-                {"/readyz", get_readyz},
+                {"/", get_document, DOCUMENT_PAGE}, {"/api/events", get_stream, STREAM_EVENTS},
+                {"/api/history", get_history, 0},   {"/api/status", get_document, DOCUMENT_STATUS},
+                {"/healthz", get_healthz, 0},       {"/live", get_stream, STREAM_LIVE},
+                {"/metrics", get_metrics, 0},       {"/readyz", get_readyz, 0},
         };
         const struct asset *asset = assets_find(path);
 
         for (size_t i = 0; i < ELEMENTSOF(routes); i++)
                 if (strcmp(path, routes[i].path) == 0) {
-                        routes[i].get(userdata, request);
+                        routes[i].get(userdata, request, routes[i].which);
                         return;
                 }
         if (asset)
@@ -417,7 +394,9 @@ int web_new(struct web **ret, sd_event *event, const struct web_options *options
 
         if (!web)
                 return -ENOMEM;
-        *web = (struct web){.event = event, .api.wake = http_wake, .live.wake = http_wake};
+        *web = (struct web){.event = event};
+        for (size_t i = 0; i < ELEMENTSOF(web->streams); i++)
+                web->streams[i].wake = http_wake;
         int r = make(web, options);
         if (r < 0) {
                 web_free(web);
@@ -436,8 +415,8 @@ struct web *web_free(struct web *web)
         watch_free(web->watch);
         for (size_t i = 0; i < ELEMENTSOF(web->documents); i++)
                 shared_drop(web->documents[i].text);
-        stream_done(&web->api);
-        stream_done(&web->live);
+        for (size_t i = 0; i < ELEMENTSOF(web->streams); i++)
+                stream_done(&web->streams[i]);
         history_file_close(web->file);
         history_free(web->history);
         free(web->marked_at);
