@@ -91,11 +91,6 @@ const char *address_format(const struct address *address, char *text, size_t siz
         return text;
 }
 
-static bool is_loopback_v4(uint32_t host_order)
-{
-        return host_order >> 24 == 127;
-}
-
 bool address_is_local(const struct address *address)
 {
         const struct in6_addr *v6 = &address->v6.sin6_addr;
@@ -104,7 +99,7 @@ bool address_is_local(const struct address *address)
         case AF_UNIX:
                 return true;
         case AF_INET:
-                return is_loopback_v4(ntohl(address->v4.sin_addr.s_addr));
+                return ntohl(address->v4.sin_addr.s_addr) >> 24 == 127;
         case AF_INET6:
                 return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
         default:

@@ -26,15 +26,19 @@ static size_t size_between(const char *begin, const char *end)
         return (uintptr_t)end - (uintptr_t)begin;
 }
 
-const struct asset *assets_find(const char *path)
+struct asset *assets_find(const char *path)
 {
         static struct asset assets[] = {
-                {.path = PAGE_SCRIPT, .type = "text/javascript; charset=utf-8", .data = asset_page_begin},
-                {.path = PLOT_SCRIPT, .type = "text/javascript; charset=utf-8", .data = asset_plot_begin},
+                {.path = PAGE_SCRIPT,
+                 .type = "text/javascript; charset=utf-8",
+                 .text = {.holders = 1, .data = (char *)asset_page_begin}},
+                {.path = PLOT_SCRIPT,
+                 .type = "text/javascript; charset=utf-8",
+                 .text = {.holders = 1, .data = (char *)asset_plot_begin}},
         };
 
-        assets[0].size = size_between(asset_page_begin, asset_page_end);
-        assets[1].size = size_between(asset_plot_begin, asset_plot_end);
+        assets[0].text.size = size_between(asset_page_begin, asset_page_end);
+        assets[1].text.size = size_between(asset_plot_begin, asset_plot_end);
         for (size_t i = 0; i < ELEMENTSOF(assets); i++)
                 if (strcmp(assets[i].path, path) == 0)
                         return &assets[i];

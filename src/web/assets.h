@@ -2,17 +2,16 @@
 /* What the page is made of besides its HTML, within the program. */
 #pragma once
 
-#include "base/macro.h"
+#include "web/shared.h"
 
 struct asset {
         const char *path; /* has a hash of its contents: another one is at another path */
         const char *type; /* for Content-Type */
-        const void *data;
-        size_t size;
+        struct shared text;
 };
 
-/* NULL: there is none of that path. What is returned lives for ever. */
-const struct asset *assets_find(const char *path);
+/* NULL: there is none of that path. What is returned lives for ever, whoever holds it. */
+struct asset *assets_find(const char *path);
 
 /* The style sheet that the page brings within itself, and the path of its scripts. */
 const char *assets_style(size_t *ret_size);

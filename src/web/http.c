@@ -2,6 +2,7 @@
 /* Serves HTTP: libmicrohttpd on sd-event, with bounds on whatever a client may do. */
 #include "web/http.h"
 #include "web/listen.h"
+#include "web/loop.h"
 #include "web/say.h"
 #include <microhttpd.h>
 #include <stdio.h>
@@ -58,18 +59,10 @@ struct http {
         struct http_counts counts;
 };
 
-static usec_t now_of(struct http *http)
-{
-        uint64_t now = 0;
-
-        (void)sd_event_now(http->event, CLOCK_MONOTONIC, &now);
-        return now;
-}
-
 static void touch(struct http_request *request, enum phase phase)
 {
         request->phase = phase;
-        request->since = now_of(request->http);
+        request->since = loop_now(request->http->event, CLOCK_MONOTONIC);
         TAILQ_REMOVE(&request->http->connections, request, link);
         TAILQ_INSERT_TAIL(&request->http->connections, request, link);
 }
@@ -155,8 +148,7 @@ static void arm_sweep(struct http *http)
 
         if (sd_event_source_get_enabled(http->sweep, &enabled) > 0)
                 return;
-        (void)sd_event_source_set_time_relative(http->sweep, SWEEP_USEC);
-        (void)sd_event_source_set_enabled(http->sweep, SD_EVENT_ONESHOT);
+        loop_arm(http->sweep, SWEEP_USEC);
 }
 
 static struct http_request *request_of(struct MHD_Connection *connection)
@@ -182,7 +174,7 @@ static void begin_connection(struct http *http, struct MHD_Connection *connectio
                                          .connection = connection,
                                          .fd = info ? info->connect_fd : -1,
                                          .phase = PHASE_WAITING,
-                                         .since = now_of(http)};
+                                         .since = loop_now(http->event, CLOCK_MONOTONIC)};
         TAILQ_INSERT_TAIL(&http->connections, request, link);
         arm_sweep(http);
 }
@@ -275,12 +267,7 @@ static bool queue(struct http_request *request, unsigned status, struct MHD_Resp
 
 static struct MHD_Response *response_of(const struct http_answer *answer)
 {
-        struct MHD_Response *response;
-
-        if (!answer->text)
-                return MHD_create_response_from_buffer(answer->size, (void *)answer->data,
-                                                       MHD_RESPMEM_PERSISTENT);
-        response = MHD_create_response_from_buffer_with_free_callback_cls(
+        struct MHD_Response *response = MHD_create_response_from_buffer_with_free_callback_cls(
                 answer->text->size, answer->text->data, drop_text, answer->text);
         if (response)
                 shared_hold(answer->text);
@@ -327,11 +314,13 @@ void http_wake(struct viewer *viewer)
 void http_stream(struct http_request *request, struct stream *stream, struct shared *first)
 {
         static const struct http_answer answer = {.type = "text/event-stream"};
+        static char end = '\0';
+        static struct shared nothing = {.holders = 1, .data = &end};
         struct http *http = request->http;
 
         if (request->reads_head) {
-                http_answer(request,
-                            &(struct http_answer){.status = MHD_HTTP_OK, .type = answer.type, .data = ""});
+                http_answer(request, &(struct http_answer){
+                                             .status = MHD_HTTP_OK, .type = answer.type, .text = &nothing});
                 return;
         }
         if (http->counts.streams >= http->limits.streams) {

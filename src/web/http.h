@@ -4,6 +4,7 @@
 
 #include "base/usec.h"
 #include "web/address.h"
+#include "web/http_counts.h"
 #include "web/stream.h"
 #include <systemd/sd-event.h>
 
@@ -16,9 +17,7 @@ struct http_answer {
         const char *type;
         const char *csp;     /* Content-Security-Policy; NULL: nothing may be loaded */
         const char *cache;   /* Cache-Control; NULL: no-store */
-        struct shared *text; /* held as long as it is sent; NULL: data */
-        const void *data;    /* constant */
-        size_t size;
+        struct shared *text; /* held as long as it is sent */
 };
 
 struct http_ops {
@@ -69,9 +68,4 @@ void http_wake(struct viewer *viewer);
 void http_wait(struct http_request *request);
 void http_resume(struct http *http);
 
-struct http_counts {
-        unsigned connections, streams;
-        uint64_t requests;
-        uint64_t refused; /* connections ended to make room, or for taking too long */
-};
 struct http_counts http_count(const struct http *http);

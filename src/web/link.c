@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* One connection to one sqmgr: asks, one question after another, and connects again by itself. */
 #include "web/link.h"
+#include "web/loop.h"
 #include "wire/control.h"
 #include "wire/varlink.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -37,27 +39,20 @@ struct link {
         sd_event_source *io;    /* of fd, or NULL */
         sd_event_source *timer; /* the next try, or until when an answer is waited for */
         usec_t backoff;
-        bool wanted[_LINK_QUESTION_MAX];
-        bool asking;
-        enum link_question question; /* where asking */
+        unsigned wanted; /* a bit for each question */
+        int asked;       /* the question whose answer is to come; -1: none */
         struct varlink_input input;
 };
 
 static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata);
-
-static void set_timer(struct link *link, usec_t usec)
-{
-        (void)sd_event_source_set_time_relative(link->timer, usec);
-        (void)sd_event_source_set_enabled(link->timer, SD_EVENT_ONESHOT);
-}
 
 static void disconnect(struct link *link)
 {
         link->io = sd_event_source_disable_unref(link->io);
         link->fd = close_fd(link->fd);
         varlink_input_free(&link->input);
-        memset(link->wanted, 0, sizeof(link->wanted));
-        link->asking = false;
+        link->wanted = 0;
+        link->asked = -1;
 }
 
 /* Says why, and tries again later: the longer, the more often it was in vain. */
@@ -70,7 +65,7 @@ static _printf_(2, 3) void lose(struct link *link, const char *format, ...)
         vsnprintf(error, sizeof(error), format, arguments);
         va_end(arguments);
         disconnect(link);
-        set_timer(link, link->backoff);
+        loop_arm(link->timer, link->backoff);
         link->backoff = MIN(link->backoff * 2, link->limits->backoff_max_usec);
         link->ops->lost(link->userdata, error);
 }
@@ -131,20 +126,17 @@ static int send_question(struct link *link, enum link_question question)
 /* Asks what is due next, where nothing is being asked. */
 static void ask_next(struct link *link)
 {
-        if (link->fd < 0 || link->asking)
+        if (link->fd < 0 || link->asked >= 0)
                 return;
-        for (enum link_question question = 0; question < _LINK_QUESTION_MAX; question++) {
-                if (!link->wanted[question])
-                        continue;
-                link->wanted[question] = false;
-                link->asking = true;
-                link->question = question;
-                int r = send_question(link, question);
-                /* Where it has hung up, that is read next, and told then. */
-                set_timer(link, r < 0 ? 0 : link->limits->answer_usec);
+        link->asked = ffs((int)link->wanted) - 1;
+        if (link->asked < 0) {
+                (void)sd_event_source_set_enabled(link->timer, SD_EVENT_OFF);
                 return;
         }
-        (void)sd_event_source_set_enabled(link->timer, SD_EVENT_OFF);
+        link->wanted &= ~(1U << link->asked);
+        int r = send_question(link, (enum link_question)link->asked);
+        /* Where it has hung up, that is read next, and told then. */
+        loop_arm(link->timer, r < 0 ? 0 : link->limits->answer_usec);
 }
 
 static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userdata)
@@ -171,16 +163,16 @@ static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userd
 static bool take_reply(struct link *link, const char *text, size_t size)
 {
         struct varlink_reply reply;
-        enum link_question question = link->question;
+        enum link_question question = (enum link_question)link->asked;
 
-        if (!link->asking)
+        if (link->asked < 0)
                 return false;
         int r = varlink_decode_reply(text, size, &reply);
         if (r < 0)
                 return false;
         bool good = !reply.continues;
         if (good) {
-                link->asking = false;
+                link->asked = -1;
                 link->backoff = link->limits->backoff_min_usec;
                 link->ops->answered(link->userdata, question, reply.error ? NULL : reply.parameters);
         }
@@ -235,13 +227,13 @@ void link_ask(struct link *link, enum link_question question)
 {
         if (link->fd < 0)
                 return;
-        link->wanted[question] = true;
+        link->wanted |= 1U << question;
         ask_next(link);
 }
 
 bool link_awaits(const struct link *link, enum link_question question)
 {
-        return link->wanted[question] || (link->asking && link->question == question);
+        return (link->wanted & 1U << question) != 0 || link->asked == (int)question;
 }
 
 int link_new(struct link **ret, sd_event *event, const char *path, const struct link_limits *limits,
@@ -256,6 +248,7 @@ int link_new(struct link **ret, sd_event *event, const char *path, const struct 
                               .ops = ops,
                               .userdata = userdata,
                               .fd = -1,
+                              .asked = -1,
                               .backoff = limits->backoff_min_usec};
         int r = sd_event_add_time_relative(event, &link->timer, CLOCK_MONOTONIC, 0, ACCURACY_USEC, on_timer,
                                            link);

@@ -8,15 +8,6 @@
 /* Who may connect: the user and the group of sqmgr-web. */
 #define SOCKET_MODE 0660
 
-static int fail(int r, const struct address *address, char *error, size_t error_size)
-{
-        char text[ADDRESS_TEXT_MAX];
-
-        snprintf(error, error_size, "cannot listen on %s: %s", address_format(address, text, sizeof(text)),
-                 strerrordesc_np(-r));
-        return r;
-}
-
 /* Takes a socket that nobody answers on out of the way. Returns 0 or -errno. */
 static int clear_path(const struct address *address)
 {
@@ -71,10 +62,14 @@ static int open_port(const struct address *address)
 int web_listener_open(struct web_listener *listener, const struct address *address, char *error,
                       size_t error_size)
 {
+        char text[ADDRESS_TEXT_MAX];
         int fd = address->any.sa_family == AF_UNIX ? open_path(address) : open_port(address);
 
-        if (fd < 0)
-                return fail(fd, address, error, error_size);
+        if (fd < 0) {
+                snprintf(error, error_size, "cannot listen on %s: %s",
+                         address_format(address, text, sizeof(text)), strerrordesc_np(-fd));
+                return fd;
+        }
         *listener = (struct web_listener){.fd = fd, .address = *address};
         return 0;
 }

@@ -307,7 +307,7 @@ static void put_sample(FILE *out, const struct sample *sample, bool several, enu
         fprintf(out, " %s\n", sample->value);
 }
 
-static void put_own(FILE *out, const struct instances *instances, usec_t now, const struct metrics_self *self)
+static void put_own(FILE *out, const struct instances *instances, usec_t now, const struct http_counts *self)
 {
         fputs("# HELP sqmgr_web_instance_up Whether the sqmgr of this socket answers.\n"
               "# TYPE sqmgr_web_instance_up gauge\n",
@@ -348,7 +348,7 @@ static void put_own(FILE *out, const struct instances *instances, usec_t now, co
 }
 
 /* To be freed; NULL: memory is short. */
-static char *render_own(const struct instances *instances, usec_t now, const struct metrics_self *self)
+static char *render_own(const struct instances *instances, usec_t now, const struct http_counts *self)
 {
         char *text;
         size_t size;
@@ -378,7 +378,7 @@ static int render(struct merge *merge, bool several, enum metrics_format format,
         return memstream_close(out, ret);
 }
 
-int metrics_merge(const struct instances *instances, usec_t now, const struct metrics_self *self,
+int metrics_merge(const struct instances *instances, usec_t now, const struct http_counts *self,
                   enum metrics_format format, char **ret, size_t *ret_size)
 {
         size_t n = instances->n;

@@ -3,18 +3,13 @@
  */
 #pragma once
 
+#include "web/http_counts.h"
 #include "web/instances.h"
 
 enum metrics_format {
         METRICS_TEXT,
         METRICS_OPEN,
         _METRICS_FORMAT_MAX,
-};
-
-/* Of sqmgr-web itself. */
-struct metrics_self {
-        unsigned connections, streams;
-        uint64_t requests, refused;
 };
 
 /* The media type, for a Content-Type. */
@@ -26,5 +21,5 @@ enum metrics_format metrics_negotiate(const char *accept);
 /* Each family stands once, all its samples behind it. Where there are several instances each sample of theirs
  * has the label `socket`. A line that is not of the format is left out. now: of the monotonic clock. *ret is
  * to be freed. Returns 0 or -ENOMEM. */
-int metrics_merge(const struct instances *instances, usec_t now, const struct metrics_self *self,
+int metrics_merge(const struct instances *instances, usec_t now, const struct http_counts *self,
                   enum metrics_format format, char **ret, size_t *ret_size);

@@ -54,37 +54,29 @@ static void put_head(FILE *out, const struct page *page)
         fputs("</style></head><body><a class=\"skip\" href=\"#fleets\">To the fleets</a>", out);
 }
 
-static void put_now(FILE *out, const struct page *page)
+/* What changes is the same in both parts; around it the document has what does not. */
+static void put_page(FILE *out, const struct page *page, bool whole)
 {
-        fputs("<div id=\"now\">", out);
+        if (whole)
+                put_head(out, page);
+        page_verdict(out, page);
+        fputs(whole ? "<main class=\"inner\"><div id=\"now\">" : "<div id=\"now\">", out);
         page_fleets(out, page);
         page_hosts(out, page);
         page_moving(out, page);
         page_queues(out, page);
         fputs("</div>", out);
-}
-
-static void put_past(FILE *out, const struct page *page)
-{
+        if (whole)
+                fputs(plots, out);
         fputs("<div id=\"past\">", out);
         page_events(out, page);
-        fputs("</div>", out);
-}
-
-static void put_whole(FILE *out, const struct page *page)
-{
-        put_head(out, page);
-        page_verdict(out, page);
-        fputs("<main class=\"inner\">", out);
-        put_now(out, page);
-        fputs(plots, out);
-        put_past(out, page);
-        fputs("</main>", out);
+        fputs(whole ? "</div></main>" : "</div>", out);
         page_instances(out, page);
-        html_print(out,
-                   "<script src=\"%s\" defer=\"\"></script><script src=\"%s\" "
-                   "defer=\"\"></script></body></html>\n",
-                   assets_plot_script(), assets_page_script());
+        if (whole)
+                html_print(out,
+                           "<script src=\"%s\" defer=\"\"></script><script src=\"%s\" "
+                           "defer=\"\"></script></body></html>\n",
+                           assets_plot_script(), assets_page_script());
 }
 
 int page_render(enum page_part part, const json_t *status, const json_t *events, usec_t now, char **ret,
@@ -93,14 +85,8 @@ int page_render(enum page_part part, const json_t *status, const json_t *events,
         struct page page = {.instances = json_object_get(status, "instances"), .events = events, .now = now};
         FILE *out = open_memstream(ret, ret_size);
 
-        if (out && part == PAGE_WHOLE) {
-                put_whole(out, &page);
-        } else if (out) {
-                page_verdict(out, &page);
-                put_now(out, &page);
-                put_past(out, &page);
-                page_instances(out, &page);
-        }
+        if (out)
+                put_page(out, &page, part == PAGE_WHOLE);
         return memstream_close(out, ret);
 }
 

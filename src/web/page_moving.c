@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Of a restart with many workers the last steps are what is asked for. */
-#define STORY_MAX 12
+#define STORY_MAX ((size_t)12)
 
 static const char *rollout_state(const json_t *fleet)
 {
@@ -36,47 +36,33 @@ static void put_step(FILE *out, const json_t *event, const struct page *page)
         fputs("</li>", out);
 }
 
-/* Where the newest restart of that fleet begins among the events, which are the newest first; their number
- * where that is not among them. */
-static size_t story_begin(const struct page *page, const char *socket, const char *fleet)
+/* What is known of the newest restart of that fleet, of which the events are the newest first. */
+static void put_story(FILE *out, const struct page *page, const char *socket, const char *fleet)
 {
-        const json_t *event;
-        size_t i;
+        const json_t *event, *begin = NULL, *steps[STORY_MAX];
+        size_t i, n = 0;
 
         json_array_foreach(page->events, i, event)
         {
-                if (event_is_of(event, socket, fleet) &&
-                    strcmp(reply_string(event, "event"), "rollout-started") == 0)
-                        break;
-        }
-        return i;
-}
-
-static void put_story(FILE *out, const struct page *page, const char *socket, const char *fleet)
-{
-        size_t begin = story_begin(page, socket, fleet), end = MIN(begin, json_array_size(page->events)),
-               n = 0, skip;
-
-        for (size_t i = 0; i < end; i++)
-                n += event_is_of(json_array_get(page->events, i), socket, fleet);
-        if (n == 0 && begin == json_array_size(page->events))
-                return;
-        html_print(out, "<ol class=\"story\">");
-        if (begin < json_array_size(page->events))
-                put_step(out, json_array_get(page->events, begin), page);
-        skip = n > STORY_MAX ? n - STORY_MAX : 0;
-        if (skip > 0)
-                html_print(out, "<li class=\"skipped\">%zu more, see Events</li>", skip);
-        for (size_t i = end; i > 0; i--) {
-                const json_t *event = json_array_get(page->events, i - 1);
-
                 if (!event_is_of(event, socket, fleet))
                         continue;
-                if (skip > 0)
-                        skip--;
-                else
-                        put_step(out, event, page);
+                if (strcmp(reply_string(event, "event"), "rollout-started") == 0) {
+                        begin = event;
+                        break;
+                }
+                if (n < STORY_MAX)
+                        steps[n] = event;
+                n++;
         }
+        if (n == 0 && !begin)
+                return;
+        fputs("<ol class=\"story\">", out);
+        if (begin)
+                put_step(out, begin, page);
+        if (n > STORY_MAX)
+                html_print(out, "<li class=\"skipped\">%zu more, see Events</li>", n - STORY_MAX);
+        for (i = MIN(n, STORY_MAX); i > 0; i--)
+                put_step(out, steps[i - 1], page);
         fputs("</ol>", out);
 }
 

@@ -3,6 +3,7 @@
  * what sqmgr has to do does not depend on how many look. */
 #include "web/watch.h"
 #include "web/link.h"
+#include "web/loop.h"
 #include "web/say.h"
 #include <string.h>
 
@@ -38,18 +39,11 @@ struct watch {
         json_t *news;         /* events that came since told(), or NULL */
 };
 
-static usec_t now_of(const struct watch *watch, clockid_t clock)
-{
-        uint64_t now = 0;
-
-        (void)sd_event_now(watch->event, clock, &now);
-        return now;
-}
-
 static bool is_watched(const struct watch *watch)
 {
-        return watch->viewers > 0 || (watch->looked_at > 0 && usec_sub(now_of(watch, CLOCK_MONOTONIC),
-                                                                       watch->looked_at) < LOOKED_USEC);
+        return watch->viewers > 0 ||
+               (watch->looked_at > 0 &&
+                usec_sub(loop_now(watch->event, CLOCK_MONOTONIC), watch->looked_at) < LOOKED_USEC);
 }
 
 static bool awaits(const struct watch *watch, enum link_question question)
@@ -82,7 +76,7 @@ static void tell_metrics(struct watch *watch)
         if (!watch->metrics_awaited)
                 return;
         watch->metrics_awaited = false;
-        watch->metrics_at = now_of(watch, CLOCK_MONOTONIC);
+        watch->metrics_at = loop_now(watch->event, CLOCK_MONOTONIC);
         (void)sd_event_source_set_enabled(watch->metrics_deadline, SD_EVENT_OFF);
         watch->ops->metrics_told(watch->userdata);
 }
@@ -110,7 +104,8 @@ static void take_events(struct source *source, json_t *answer)
 static json_t *on_parameters(void *userdata, enum link_question question)
 {
         struct source *source = userdata;
-        double after = instance_events_after(source->instance, now_of(source->watch, CLOCK_REALTIME));
+        double after =
+                instance_events_after(source->instance, loop_now(source->watch->event, CLOCK_REALTIME));
 
         return question == LINK_EVENTS && after > 0 ? json_pack("{s:f}", "after", after) : NULL;
 }
@@ -124,7 +119,7 @@ static void on_answered(void *userdata, enum link_question question, json_t *ans
         case LINK_STATUS:
                 if (!source->instance->reachable)
                         say_info("%s: sqmgr answers", source->instance->socket);
-                instance_take_status(source->instance, answer, now_of(watch, CLOCK_MONOTONIC));
+                instance_take_status(source->instance, answer, loop_now(watch->event, CLOCK_MONOTONIC));
                 if (instance_has_group(source->instance))
                         link_ask(source->link, LINK_ROLLOUTS);
                 break;
@@ -162,7 +157,7 @@ static void on_lost(void *userdata, const char *error)
 
 static void ask_all(struct watch *watch)
 {
-        usec_t now = now_of(watch, CLOCK_MONOTONIC);
+        usec_t now = loop_now(watch->event, CLOCK_MONOTONIC);
         bool queues =
                 watch->queues_at == 0 || usec_sub(now, watch->queues_at) + ACCURACY_USEC >= ASK_QUEUES_USEC;
 
@@ -193,9 +188,7 @@ static int on_ask(sd_event_source *source, uint64_t usec _unused_, void *userdat
         if (watch->untold || !any_reachable(watch))
                 tell_status(watch);
         ask_all(watch);
-        (void)sd_event_source_set_time_relative(source,
-                                                is_watched(watch) ? ASK_WATCHED_USEC : ASK_UNWATCHED_USEC);
-        (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        loop_arm(source, is_watched(watch) ? ASK_WATCHED_USEC : ASK_UNWATCHED_USEC);
         return 0;
 }
 
@@ -220,7 +213,7 @@ static void hurry(const struct watch *watch)
 void watch_look(struct watch *watch)
 {
         hurry(watch);
-        watch->looked_at = now_of(watch, CLOCK_MONOTONIC);
+        watch->looked_at = loop_now(watch->event, CLOCK_MONOTONIC);
 }
 
 void watch_set_viewers(struct watch *watch, unsigned n)
@@ -232,7 +225,7 @@ void watch_set_viewers(struct watch *watch, unsigned n)
 
 bool watch_ask_metrics(struct watch *watch)
 {
-        usec_t now = now_of(watch, CLOCK_MONOTONIC);
+        usec_t now = loop_now(watch->event, CLOCK_MONOTONIC);
 
         if (watch->metrics_awaited)
                 return true;
@@ -241,8 +234,7 @@ bool watch_ask_metrics(struct watch *watch)
         for (size_t i = 0; i < watch->instances.n; i++)
                 link_ask(watch->sources[i].link, LINK_METRICS);
         watch->metrics_awaited = awaits(watch, LINK_METRICS);
-        (void)sd_event_source_set_time_relative(watch->metrics_deadline, METRICS_WAIT_USEC);
-        (void)sd_event_source_set_enabled(watch->metrics_deadline, SD_EVENT_ONESHOT);
+        loop_arm(watch->metrics_deadline, METRICS_WAIT_USEC);
         return watch->metrics_awaited;
 }
 

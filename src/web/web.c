@@ -5,6 +5,7 @@
 #include "web/assets.h"
 #include "web/chronicle.h"
 #include "web/history_file.h"
+#include "web/loop.h"
 #include "web/metrics.h"
 #include "web/page.h"
 #include "web/say.h"
@@ -52,14 +53,6 @@ struct web {
         usec_t sampled_at, published_at;
 };
 
-static usec_t now_of(const struct web *web, clockid_t clock)
-{
-        uint64_t now = 0;
-
-        (void)sd_event_now(web->event, clock, &now);
-        return now;
-}
-
 /* To be freed. NULL where memory is short, as json may be. */
 static char *dump_json(const json_t *json)
 {
@@ -68,7 +61,7 @@ static char *dump_json(const json_t *json)
 
 static json_t *status_document(const struct web *web)
 {
-        return instances_render(watch_instances(web->watch), now_of(web, CLOCK_MONOTONIC));
+        return instances_render(watch_instances(web->watch), loop_now(web->event, CLOCK_MONOTONIC));
 }
 
 static struct shared *render_page(const struct web *web, enum page_part part)
@@ -78,7 +71,7 @@ static struct shared *render_page(const struct web *web, enum page_part part)
         size_t size;
 
         if (!status || page_render(part, status, watch_instances(web->watch)->events,
-                                   now_of(web, CLOCK_REALTIME), &text, &size) < 0)
+                                   loop_now(web->event, CLOCK_REALTIME), &text, &size) < 0)
                 return NULL;
         return shared_take(text, size);
 }
@@ -91,7 +84,7 @@ static struct shared *render(const struct web *web, enum document document)
         _cleanup_json_ json_t *json = document == DOCUMENT_STATUS
                                               ? status_document(web)
                                               : history_json(web->history, document - DOCUMENT_HISTORY,
-                                                             now_of(web, CLOCK_REALTIME));
+                                                             loop_now(web->event, CLOCK_REALTIME));
         char *text = dump_json(json);
 
         return shared_take(text, text ? strlen(text) : 0);
@@ -132,7 +125,7 @@ static void set_viewers(struct web *web)
 
 static void publish(struct web *web, json_t *news)
 {
-        web->published_at = now_of(web, CLOCK_MONOTONIC);
+        web->published_at = loop_now(web->event, CLOCK_MONOTONIC);
         for (enum stream_kind kind = 0; kind < _STREAM_MAX; kind++) {
                 struct stream *stream = &web->streams[kind];
                 _cleanup_shared_ struct shared *message =
@@ -176,7 +169,7 @@ static void save(struct web *web)
 static void keep_history(struct web *web, const json_t *news)
 {
         _cleanup_free_ struct history_sample *samples = NULL;
-        usec_t now = now_of(web, CLOCK_MONOTONIC);
+        usec_t now = loop_now(web->event, CLOCK_MONOTONIC);
         const json_t *event;
         size_t i;
 
@@ -188,7 +181,7 @@ static void keep_history(struct web *web, const json_t *news)
                 ssize_t n = chronicle_samples(watch_instances(web->watch), &samples);
 
                 if (n > 0)
-                        history_add(web->history, now_of(web, CLOCK_REALTIME), samples, (size_t)n);
+                        history_add(web->history, loop_now(web->event, CLOCK_REALTIME), samples, (size_t)n);
                 web->sampled_at = now;
                 save(web);
         }
@@ -216,8 +209,7 @@ static int on_comment(sd_event_source *source, uint64_t usec, void *userdata)
         if (comment && usec_sub(usec, web->published_at) >= COMMENT_USEC)
                 for (size_t i = 0; i < ELEMENTSOF(web->streams); i++)
                         stream_publish_idle(&web->streams[i], comment);
-        (void)sd_event_source_set_time_relative(source, COMMENT_USEC);
-        (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        loop_arm(source, COMMENT_USEC);
         return 0;
 }
 
@@ -227,7 +219,7 @@ static void get_document(struct web *web, struct http_request *request, unsigned
         /* A month of many fleets is megabytes, and takes a quarter of a second: it is rendered once for all
          * who ask until the next sample. */
         usec_t within = document >= DOCUMENT_HISTORY ? SAMPLE_USEC : RENDER_KEEP_USEC;
-        usec_t now = now_of(web, CLOCK_MONOTONIC);
+        usec_t now = loop_now(web->event, CLOCK_MONOTONIC);
         struct rendered *rendered = &web->documents[document];
 
         if (!rendered->text || usec_sub(now, rendered->at) > within) {
@@ -286,15 +278,11 @@ static void answer_metrics(struct web *web, struct http_request *request)
 {
         char *text;
         enum metrics_format format = metrics_negotiate(http_header(request, "Accept"));
-        struct http_counts counts = http_count(web->http);
-        const struct metrics_self self = {.connections = counts.connections,
-                                          .streams = counts.streams,
-                                          .requests = counts.requests,
-                                          .refused = counts.refused};
+        const struct http_counts self = http_count(web->http);
         size_t size;
 
-        if (metrics_merge(watch_instances(web->watch), now_of(web, CLOCK_MONOTONIC), &self, format, &text,
-                          &size) < 0)
+        if (metrics_merge(watch_instances(web->watch), loop_now(web->event, CLOCK_MONOTONIC), &self, format,
+                          &text, &size) < 0)
                 return;
         _cleanup_shared_ struct shared *shared = shared_take(text, size);
         if (shared)
@@ -323,7 +311,7 @@ static void on_request(void *userdata, struct http_request *request, const char 
                 {"/healthz", get_healthz, 0},       {"/live", get_stream, STREAM_LIVE},
                 {"/metrics", get_metrics, 0},       {"/readyz", get_readyz, 0},
         };
-        const struct asset *asset = assets_find(path);
+        struct asset *asset = assets_find(path);
 
         for (size_t i = 0; i < ELEMENTSOF(routes); i++)
                 if (strcmp(path, routes[i].path) == 0) {
@@ -334,8 +322,7 @@ static void on_request(void *userdata, struct http_request *request, const char 
                 http_answer(request, &(struct http_answer){.status = MHD_HTTP_OK,
                                                            .type = asset->type,
                                                            .cache = "public, max-age=31536000, immutable",
-                                                           .data = asset->data,
-                                                           .size = asset->size});
+                                                           .text = &asset->text});
         else
                 http_answer_sentence(request, MHD_HTTP_NOT_FOUND, "there is nothing here");
 }
@@ -358,7 +345,8 @@ static int open_history(struct web *web, const char *path)
 static int find_marks(struct web *web)
 {
         const struct instances *instances = watch_instances(web->watch);
-        _cleanup_json_ json_t *past = history_json(web->history, HISTORY_MONTH, now_of(web, CLOCK_REALTIME));
+        _cleanup_json_ json_t *past =
+                history_json(web->history, HISTORY_MONTH, loop_now(web->event, CLOCK_REALTIME));
 
         web->marked_at = calloc(instances->n, sizeof(*web->marked_at));
         if (!web->marked_at || !past)

@@ -76,7 +76,7 @@ static void look(const struct watch *watch)
         _cleanup_free_ char *text = document ? json_dumps(document, JSON_COMPACT) : NULL;
         _cleanup_free_ char *lacks = instances_lacks(instances), *merged = NULL;
         _cleanup_free_ struct history_sample *samples = NULL;
-        const struct metrics_self self = {0};
+        const struct http_counts self = {0};
         size_t size;
 
         fuzz_check(text && lacks && !strchr(text, '\n'));

@@ -12,7 +12,7 @@
 static char *merge(struct instance *list, size_t n, enum metrics_format format)
 {
         const struct instances instances = {.list = list, .n = n};
-        const struct metrics_self self = {.connections = 1, .streams = 2, .requests = 3, .refused = 4};
+        const struct http_counts self = {.connections = 1, .streams = 2, .requests = 3, .refused = 4};
         char *text;
         size_t size;
 
@@ -72,7 +72,7 @@ END_TEST
 
 START_TEST(openmetrics_says_where_it_ends)
 {
-        const struct metrics_self self = {0};
+        const struct http_counts self = {0};
         const struct instances none = {0};
         char *text;
         size_t size;
@@ -138,7 +138,7 @@ START_TEST(too_many_families_are_left_out)
         ck_assert_int_eq(fclose(out), 0);
         struct instance instance = {.socket = "/s", .metrics = text};
         const struct instances instances = {.list = &instance, .n = 1};
-        const struct metrics_self self = {0};
+        const struct http_counts self = {0};
         _cleanup_free_ char *merged = NULL;
         ck_assert_int_eq(metrics_merge(&instances, 0, &self, METRICS_TEXT, &merged, &size), 0);
         for (const char *at = merged; (at = strchr(at, '\n')); at++)
@@ -153,7 +153,7 @@ START_TEST(says_of_each_instance_whether_it_answers)
                 {.socket = "/a", .reachable = true, .status = json_null(), .told_at = USEC_PER_SEC},
                 {.socket = "/b"}};
         const struct instances instances = {.list = list, .n = 2};
-        const struct metrics_self self = {.connections = 7};
+        const struct http_counts self = {.connections = 7};
         _cleanup_free_ char *text = NULL;
         size_t size;
 

@@ -436,8 +436,10 @@ START_TEST(assets_are_found_by_their_hash)
 
         ck_assert_ptr_nonnull(page);
         ck_assert_ptr_nonnull(plot);
-        ck_assert(page->size > 1000 && memmem(page->data, page->size, "EventSource", strlen("EventSource")));
-        ck_assert(plot->size > 10000 && memmem(plot->data, plot->size, "uPlot", strlen("uPlot")));
+        ck_assert(page->text.size > 1000 &&
+                  memmem(page->text.data, page->text.size, "EventSource", strlen("EventSource")));
+        ck_assert(plot->text.size > 10000 &&
+                  memmem(plot->text.data, plot->text.size, "uPlot", strlen("uPlot")));
         ck_assert_ptr_null(assets_find("/page.js"));
         ck_assert_ptr_null(assets_find(""));
         const char *style = assets_style(&size);
