@@ -98,9 +98,6 @@ static size_t put_value(FILE *out, const char *conversion, va_list *values)
         case 'u':
                 fprintf(out, "%u", va_arg(*values, unsigned));
                 return 1;
-        case 'd':
-                fprintf(out, "%d", va_arg(*values, int));
-                return 1;
         case 'g':
                 fprintf(out, "%g", va_arg(*values, double));
                 return 1;

@@ -112,13 +112,8 @@ static void put_worker(FILE *out, const json_t *worker, long long threshold)
                            id, why);
 }
 
-/* Of all workers in the order in which they are seen. */
-struct slice {
-        size_t from;
-        size_t to;
-};
-
-static void put_workers(FILE *out, const json_t *fleet, const struct slice *slice)
+/* Those from one number up to another, in the order in which they are seen. */
+static void put_workers(FILE *out, const json_t *fleet, size_t from, size_t to)
 {
         long long threshold = page_integer(fleet, "memory_threshold_bytes");
         const json_t *worker;
@@ -138,7 +133,7 @@ static void put_workers(FILE *out, const json_t *fleet, const struct slice *slic
                 {
                         if (worker_rank(worker, threshold) != (enum rank)rank)
                                 continue;
-                        if (at >= slice->from && at < slice->to)
+                        if (at >= from && at < to)
                                 put_worker(out, worker, threshold);
                         at++;
                 }
@@ -199,7 +194,7 @@ static void put_folded(FILE *out, const json_t *fleet, const struct census *cens
         if (moving > seen)
                 html_print(out, "; %zu come or go", moving - seen);
         fputs("</summary>", out);
-        put_workers(out, fleet, &(struct slice){.from = seen, .to = census->all});
+        put_workers(out, fleet, seen, census->all);
         fputs("</details>", out);
 }
 
@@ -299,7 +294,7 @@ static void put_fleet(FILE *out, const json_t *fleet, const json_t *instance, bo
         fputs("</div>", out);
         put_notes(out, fleet);
         if (seen > 0)
-                put_workers(out, fleet, &(struct slice){.from = 0, .to = seen});
+                put_workers(out, fleet, 0, seen);
         put_folded(out, fleet, &census, small);
         fputs("</section>", out);
 }

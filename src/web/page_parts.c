@@ -63,12 +63,12 @@ void page_note(FILE *out, const char *key, const char *text)
 void page_bar(FILE *out, double value, double max, const char *kind)
 {
         double share = max > 0 ? value / max : 0;
-        int width = share >= 1 ? 100 : share > 0 ? (int)(share * 100 + 0.5) : 0;
+        unsigned width = share >= 1 ? 100 : share > 0 ? (unsigned)(share * 100 + 0.5) : 0;
 
         html_print(out,
                    "<svg class=\"bar %s\" viewBox=\"0 0 100 4\" preserveAspectRatio=\"none\" "
                    "aria-hidden=\"true\">"
-                   "<rect class=\"rail\" width=\"100\" height=\"4\"/><rect width=\"%d\" height=\"4\"/></svg>",
+                   "<rect class=\"rail\" width=\"100\" height=\"4\"/><rect width=\"%u\" height=\"4\"/></svg>",
                    kind, width);
 }
 

@@ -4,21 +4,22 @@
 #include "web/stream.h"
 #include <string.h>
 
-void stream_put(FILE *out, const char *event, const char *text, size_t size)
+void stream_put(FILE *out, const char *event, const char *text)
 {
-        fprintf(out, "event: %s\n", event);
-        for (size_t at = 0; at <= size;) {
-                /* Of the three ends of line that the format knows, none may stand within a `data:`. */
-                size_t length = 0;
+        bool more;
 
-                while (at + length < size && text[at + length] != '\n' && text[at + length] != '\r')
-                        length++;
+        fprintf(out, "event: %s\n", event);
+        do {
+                /* Of the three ends of line that the format knows, none may stand within a `data:`. */
+                size_t length = strcspn(text, "\r\n");
+
                 fputs("data: ", out);
-                fwrite(text + at, 1, length, out);
+                fwrite(text, 1, length, out);
                 fputc('\n', out);
-                at += length;
-                at += at + 1 < size && text[at] == '\r' && text[at + 1] == '\n' ? 2 : 1;
-        }
+                text += length;
+                more = *text != '\0';
+                text += more + (text[0] == '\r' && text[1] == '\n');
+        } while (more);
         fputc('\n', out);
 }
 

@@ -27,8 +27,8 @@ struct viewer {
         void *userdata;
 };
 
-/* Writes size bytes of text as a message: `event: NAME`, and a `data:` for each line of the text. */
-void stream_put(FILE *out, const char *event, const char *text, size_t size);
+/* Writes the text as a message: `event: NAME`, and a `data:` for each line of the text. */
+void stream_put(FILE *out, const char *event, const char *text);
 
 /* Puts the viewer, all zero but for its userdata, among those of stream. first: what it is sent at once; may
  * be NULL.

@@ -10,7 +10,7 @@
 #include "web/page.h"
 #include "web/say.h"
 #include "web/watch.h"
-#include "wire/json.h"
+#include "wire/reply.h"
 #include <microhttpd.h>
 #include <stdio.h>
 #include <string.h>
@@ -108,9 +108,9 @@ static struct shared *render_message(const struct web *web, enum stream_kind kin
                 _cleanup_free_ char *event = dump_json(each);
 
                 if (event)
-                        stream_put(out, "event", event, strlen(event));
+                        stream_put(out, "event", event);
         }
-        stream_put(out, kind == STREAM_LIVE ? "page" : "status", shown->data, shown->size);
+        stream_put(out, kind == STREAM_LIVE ? "page" : "status", shown->data);
         return memstream_close(out, &text) < 0 ? NULL : shared_take(text, size);
 }
 
@@ -140,19 +140,17 @@ static void publish(struct web *web, json_t *news)
 static void mark(struct web *web, const json_t *event)
 {
         const struct instances *instances = watch_instances(web->watch);
-        const char *socket = json_string_value(json_object_get(event, "socket"));
-        const char *kind = json_string_value(json_object_get(event, "event"));
-        const char *text = json_string_value(json_object_get(event, "text"));
-        const char *name = kind ? chronicle_mark_name(kind) : NULL;
+        const char *socket = reply_string(event, "socket");
+        const char *name = chronicle_mark_name(reply_string(event, "event"));
         double at = json_number_value(json_object_get(event, "at"));
 
-        if (!socket || !name || !(at > 0) || at > (double)UINT32_MAX)
+        if (!name || !(at > 0) || at > (double)UINT32_MAX)
                 return;
         for (size_t i = 0; i < instances->n; i++)
                 if (strcmp(instances->list[i].socket, socket) == 0 && at <= web->marked_at[i])
                         return;
-        history_mark(web->history, (usec_t)(at * (double)USEC_PER_SEC), socket,
-                     json_string_value(json_object_get(event, "fleet")), name, text ?: "");
+        history_mark(web->history, (usec_t)(at * (double)USEC_PER_SEC), socket, reply_string(event, "fleet"),
+                     name, reply_string(event, "text"));
 }
 
 static void save(struct web *web)

@@ -35,7 +35,7 @@ static const char *framed(const char *text)
         static char frame[256];
         FILE *out = fmemopen(frame, sizeof(frame), "w");
 
-        stream_put(out, "x", text, strlen(text));
+        stream_put(out, "x", text);
         ck_assert_int_eq(fclose(out), 0);
         return frame;
 }
