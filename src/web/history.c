@@ -199,12 +199,11 @@ static size_t find_place(struct history *history, const struct fleet *key, usec_
         size_t place = HISTORY_FLEETS;
         usec_t longest = GONE_AFTER;
 
-        for (size_t i = 0; i < HISTORY_FLEETS; i++)
-                if (fleets[i].owner != 0 && same_key(&fleets[i], key))
-                        return i;
         for (size_t i = 0; i < HISTORY_FLEETS; i++) {
                 usec_t absent = fleets[i].owner == 0 ? USEC_INFINITY : distance(now, history->seen[i]);
 
+                if (fleets[i].owner != 0 && same_key(&fleets[i], key))
+                        return i;
                 if (absent > longest) {
                         longest = absent;
                         place = i;
@@ -222,25 +221,16 @@ static float known(double value)
         return value >= 0 && value <= (double)FLT_MAX ? (float)value : NAN;
 }
 
-static float greater(float a, float b)
-{
-        return isnan(a) || b > a ? b : a;
-}
-
-static float lesser(float a, float b)
-{
-        return isnan(a) || b < a ? b : a;
-}
-
 static void fold(struct slot *slot, uint32_t owner, uint32_t number, const struct history_sample *sample)
 {
         float busy = known(sample->busy), *values = slot->values;
 
         if (slot->owner != owner || slot->number != number)
                 *slot = (struct slot){.owner = owner, .number = number, .values = {NAN, NAN, NAN, NAN}};
-        values[SERIES_MEMORY] = greater(values[SERIES_MEMORY], known(sample->memory_bytes));
-        values[SERIES_ACTIVE] = lesser(values[SERIES_ACTIVE], known(sample->active));
-        values[SERIES_LATENCY] = greater(values[SERIES_LATENCY], known(sample->latency_seconds));
+        /* Of a number and NAN these are the number. */
+        values[SERIES_MEMORY] = fmaxf(values[SERIES_MEMORY], known(sample->memory_bytes));
+        values[SERIES_ACTIVE] = fminf(values[SERIES_ACTIVE], known(sample->active));
+        values[SERIES_LATENCY] = fmaxf(values[SERIES_LATENCY], known(sample->latency_seconds));
         if (!isnan(busy) && slot->n_busy < UINT32_MAX) {
                 float mean = slot->n_busy == 0 ? 0 : values[SERIES_BUSY];
 

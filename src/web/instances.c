@@ -124,14 +124,13 @@ double instance_events_after(const struct instance *instance, usec_t now)
         return MIN(instance->event_at, (double)now / (double)USEC_PER_SEC);
 }
 
-json_t *instances_take_events(struct instances *instances, struct instance *instance, json_t *answer)
+void instances_take_events(struct instances *instances, struct instance *instance, json_t *answer,
+                           json_t *news)
 {
-        json_t *list = json_object_get(answer, "events"), *event, *news = json_array();
+        json_t *list = json_object_get(answer, "events"), *event;
         double newest = 0;
         size_t i;
 
-        if (!news)
-                return NULL;
         json_array_foreach(list, i, event)
         {
                 if (!json_is_object(event) ||
@@ -146,7 +145,6 @@ json_t *instances_take_events(struct instances *instances, struct instance *inst
         }
         if (newest > 0)
                 instance->event_at = newest;
-        return news;
 }
 
 static json_t *render(const struct instance *instance, usec_t now)

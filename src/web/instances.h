@@ -44,9 +44,10 @@ bool instance_has_group(const struct instance *instance);
 
 /* Since when events are to be asked for, in seconds since 1970; 0: all. now: realtime. */
 double instance_events_after(const struct instance *instance, usec_t now);
-/* Takes the answer, of which it changes the events. Returns those that had not been told before as an array,
- * the oldest first, which may be empty; or NULL where memory is short. */
-json_t *instances_take_events(struct instances *instances, struct instance *instance, json_t *answer);
+/* Takes the answer, of which it changes the events. Those that had not been told before are appended to the
+ * array news, the oldest first. */
+void instances_take_events(struct instances *instances, struct instance *instance, json_t *answer,
+                           json_t *news);
 
 /* The document of /api/status; NULL where memory is short. */
 json_t *instances_render(const struct instances *instances, usec_t now);

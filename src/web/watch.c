@@ -88,19 +88,6 @@ static void set_metrics(struct source *source, const json_t *answer)
                 tell_metrics(source->watch);
 }
 
-static void take_events(struct source *source, json_t *answer)
-{
-        struct watch *watch = source->watch;
-        json_t *news = instances_take_events(&watch->instances, source->instance, answer);
-
-        if (!watch->news)
-                watch->news = news;
-        else if (news) {
-                (void)json_array_extend(watch->news, news);
-                json_decref(news);
-        }
-}
-
 static json_t *on_parameters(void *userdata, enum link_question question)
 {
         struct source *source = userdata;
@@ -124,7 +111,10 @@ static void on_answered(void *userdata, enum link_question question, json_t *ans
                         link_ask(source->link, LINK_ROLLOUTS);
                 break;
         case LINK_EVENTS:
-                take_events(source, answer);
+                if (!watch->news)
+                        watch->news = json_array();
+                if (watch->news)
+                        instances_take_events(&watch->instances, source->instance, answer, watch->news);
                 tell_when_all_told(watch);
                 break;
         case LINK_QUEUES:

@@ -125,10 +125,11 @@ static const char *take_events(size_t i, const char *text)
 {
         static char texts[64];
         _cleanup_json_ json_t *answer = load(text);
-        _cleanup_json_ json_t *news = instances_take_events(&instances, &instances.list[i], answer);
+        _cleanup_json_ json_t *news = json_array();
         size_t k;
         json_t *each;
 
+        instances_take_events(&instances, &instances.list[i], answer, news);
         texts[0] = '\0';
         json_array_foreach(news, k, each)
         {
