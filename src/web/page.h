@@ -12,10 +12,9 @@ enum page_part {
 };
 
 /* status: the document of /api/status. events: a list of Events of the control interface, each with a member
- * `socket`, the newest first; no more than PAGE_EVENTS_MAX of them are shown. Members that are missing, or of
+ * `socket`, the newest first; of more than 200 the others are not shown. Members that are missing, or of
  * another kind, are taken for empty. now: realtime. *ret is to be freed, and ends with a NUL that *ret_size
  * does not count. Returns 0 or -ENOMEM. */
-#define PAGE_EVENTS_MAX 200
 int page_render(enum page_part part, const json_t *status, const json_t *events, usec_t now, char **ret,
                 size_t *ret_size);
 

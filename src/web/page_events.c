@@ -2,7 +2,6 @@
 /* What happened, the newest first. */
 #include "web/page_events.h"
 #include "web/html.h"
-#include "web/page.h"
 
 /* The older ones are folded. */
 #define SEEN_MAX 20

@@ -4,4 +4,6 @@
 
 #include "web/page_parts.h"
 
+/* No more are shown. */
+#define PAGE_EVENTS_MAX 200
 void page_events(FILE *out, const struct page *page);
