@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Hands each call to the kind of beats that it is of. */
-#include "frameworks/beats_kind.h"
+#include "frameworks/beats.h"
 #include "io/clock.h"
 
 struct beats *beats_free(struct beats *beats)

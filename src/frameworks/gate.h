@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks one Redis how many walk through sets of identities there, so that they take turns (model/pace.h).
+/* Asks one Redis how many walk through sets of identities there, so that they take turns (observe/pace.h).
  *
  * Who wishes for a walk has CLIENT TRACKING on, with OPTIN: no key is tracked by that, and Redis counts who
  * has it. So nothing is written, and who dies counts no longer. Of a Redis before 6, or whose ACL forbids to

@@ -3,17 +3,17 @@
  *
  * A look has up to two rounds. The first asks for the heartbeats of the workers whose identity is known and,
  * where one is not, walks the set of identities. The second asks for the heartbeats of the candidates that
- * the roster (model/match.h) holds for a worker. Then the roster decides. */
+ * the roster (observe/match.h) holds for a worker. Then the roster decides. */
 #include "frameworks/redis_beats.h"
 #include "base/fd.h"
+#include "frameworks/identity_scan.h"
+#include "frameworks/redis_command.h"
 #include "frameworks/redis_slots.h"
-#include "frameworks/walk.h"
 #include "io/clock.h"
 #include "model/fleet.h"
 #include "model/freshness.h"
 #include "model/poll_schedule.h"
 #include "model/world.h"
-#include <hiredis/hiredis.h>
 #include <signal.h>
 #include <string.h>
 
@@ -224,7 +224,7 @@ static void look_advance(struct redis_beats *beats);
 
 /* Sends a command of this look, whose keys are freed. Where that fails, so does the look. */
 static bool look_command(struct redis_beats *beats, redis_reply_fn callback, struct ask ask,
-                         const struct beats_command *command)
+                         struct beats_command *command)
 {
         bool sent = false;
 
@@ -233,8 +233,7 @@ static bool look_command(struct redis_beats *beats, redis_reply_fn callback, str
                 *copy = ask;
                 sent = redis_command(beats->redis, callback, copy, command->argc, command->argv, NULL) == 0;
         }
-        for (size_t i = 0; i < ELEMENTSOF(command->keys); i++)
-                free(command->keys[i]);
+        command_clear(command);
         if (!sent) {
                 free(copy);
                 beats->failed = true;
@@ -312,7 +311,8 @@ static void on_work_list(_unused_ struct redis *redis, const redisReply *reply, 
         if (reply && slot->beat_waits) {
                 struct heartbeat beat = slot->beat;
                 slot->beat_waits = false;
-                ask.beats->format->take_work_list(reply, &beat);
+                beat.work_list_known = reply->type == REDIS_REPLY_INTEGER;
+                beat.work_list_empty = beat.work_list_known && reply->integer == 0;
                 tell_heartbeat(slot, &beat);
         }
         look_reply_done(ask.beats);
@@ -462,7 +462,8 @@ static void on_scan(_unused_ struct redis *redis, const redisReply *reply, void 
                 const char *cursor;
 
                 beats->scan_next_at = now + SCAN_DUTY * took;
-                if (walk_take(beats->format, reply, scan_found, beats, &cursor) < 0 || took > SCAN_MAX_USEC) {
+                if (identity_scan_take(beats->format, reply, scan_found, beats, &cursor) < 0 ||
+                    took > SCAN_MAX_USEC) {
                         beats->failed = true;
                 } else if (cursor) {
                         scan_step(beats, cursor);
@@ -513,7 +514,7 @@ static void scan_step(struct redis_beats *beats, const char *cursor)
         struct beats_command command;
         struct ask ask = {.beats = beats};
 
-        walk_ask(beats->format, beats->set_key, beats->pattern, cursor, &command);
+        identity_scan_ask(beats->format, beats->set_key, beats->pattern, cursor, &command);
         (void)look_command(beats, on_scan, ask, &command);
 }
 

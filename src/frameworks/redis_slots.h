@@ -2,8 +2,9 @@
 /* What redis_beats.c remembers; for nobody else. */
 #pragma once
 
+#include "frameworks/beats.h"
 #include "frameworks/gate.h"
-#include "frameworks/redis_beats.h"
+#include "frameworks/heartbeat_format.h"
 #include <stdlib.h>
 
 struct redis_slot {

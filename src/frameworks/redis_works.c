@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads what processes run from one Redis; see the header. */
 #include "frameworks/redis_works.h"
+#include "frameworks/redis_command.h"
 #include "io/asks.h"
 #include "wire/withhold.h"
-#include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -90,8 +90,7 @@ static int ask_list(struct works *works, const struct works_request *request, si
         if (r < 0)
                 return r;
         r = asks_add(works->asks, request->redis, tag, command.argc, command.argv, NULL);
-        for (size_t i = 0; i < ELEMENTSOF(command.keys); i++)
-                free(command.keys[i]);
+        command_clear(&command);
         return r;
 }
 

@@ -4,7 +4,12 @@
  */
 #pragma once
 
-#include "frameworks/framework.h"
+#include "model/job.h"
+#include <systemd/sd-event.h>
+
+struct beats_command;
+struct redis;
+struct redisReply; /* hiredis's */
 
 /* How what one process runs stands in Redis. */
 struct works_format {
@@ -16,7 +21,26 @@ struct works_format {
         job_decode_fn decode;
 };
 
-/* For works_ops: read() with a format, which must outlive the works, and free(). */
+/* One Redis as the workers see it. */
+struct works_request {
+        sd_event *event;
+        struct redis *redis;   /* may be freed meanwhile */
+        const char *namespace; /* of redis-namespace, NULL or "" for none */
+        const char *const *identities;
+        size_t n; /* of them, at least one */
+};
+
+struct works; /* a reading of work lists that is under way */
+
+/* lists: one for each identity, in their order, until done returns: what is to stay is moved out of them.
+ * error: NULL, or a sentence: then not all of them could be read. Called once, never from
+ * within redis_works_read(); the works is gone then. */
+typedef void (*works_fn)(struct job_list *lists, const char *error, void *userdata);
+
+/* Reads the lists in one round trip, and decodes them in slices, between which the loop goes on. format must
+ * outlive the works. Returns 0 with *ret; -ENOTCONN, -ENOMEM or another -errno of sd-event: done is not
+ * called. */
 int redis_works_read(const struct works_format *format, const struct works_request *request, works_fn done,
                      void *userdata, struct works **ret);
+/* Gives a reading up: done is not called any more. Takes NULL, and returns it. */
 struct works *redis_works_free(struct works *works);

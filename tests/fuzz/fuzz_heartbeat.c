@@ -7,8 +7,10 @@
 
 #define FIELDS 6
 
-static void take_heartbeat(const struct field fields[static FIELDS], struct sidekiq_info *info)
+/* Returns what the last of them tells, or NULL. */
+static struct sidekiq_info *take_heartbeat(const struct field fields[static FIELDS])
 {
+        struct sidekiq_info *info;
         struct heartbeat beat;
 
         if (sidekiq_beat_decode(&fields[0], &fields[1], &fields[2], &fields[3], &fields[4], &beat) ==
@@ -16,12 +18,15 @@ static void take_heartbeat(const struct field fields[static FIELDS], struct side
                 fuzz_check(beat.beat_usec > 0 && beat.busy <= 1000000 && beat.concurrency <= 1000000);
                 fuzz_check(!beat.work_list_known);
         }
-        if (sidekiq_info_decode(&fields[5], info) < 0)
-                return;
+        if (sidekiq_info_decode(&fields[5], &info) < 0)
+                return NULL;
         fuzz_check(info->n_capsules <= SIDEKIQ_CAPSULES_MAX);
         for (size_t i = 0; i < info->n_capsules; i++)
                 fuzz_check(strlen(info->capsules[i]) <= SIDEKIQ_COMM_MAX);
         fuzz_check(strlen(info->version) < sizeof(info->version));
+        for (const char *name = info->queues; *name != '\0'; name += strlen(name) + 1)
+                fuzz_check(name + strlen(name) + 1 - info->queues < SIDEKIQ_QUEUES_MAX);
+        return info;
 }
 
 static void take_line(const struct field *line, const struct sidekiq_info *info, struct match *match)
@@ -49,7 +54,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct input input = {data, size};
         struct field lines[FIELDS], fields[FIELDS] = {0};
-        struct sidekiq_info info = {0};
         struct match match = {0};
 
         for (size_t i = 0; i < FIELDS; i++) {
@@ -57,18 +61,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 if (strcmp(lines[i].text, "-") != 0)
                         fields[i] = lines[i];
         }
-        take_heartbeat(fields, &info);
+        struct sidekiq_info *info = take_heartbeat(fields);
         match_scan_begin(&match, 1);
         while (input.left > 0) {
                 struct field line = input_line(&input);
 
-                take_line(&line, &info, &match);
+                take_line(&line, info, &match);
                 field_free(&line);
         }
         match_scan_end(&match);
         for (size_t i = 1; i < match.n_candidates; i++)
                 fuzz_check(strcmp(match.candidates[i - 1]->identity, match.candidates[i]->identity) < 0);
         match_clear(&match);
+        free(info);
         for (size_t i = 0; i < FIELDS; i++)
                 field_free(&lines[i]);
         return 0;

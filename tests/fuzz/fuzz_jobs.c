@@ -50,6 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct input input = {data, size};
         struct job_list list = {0};
         size_t n = 0, bytes = SLICE_BYTES;
+        char class[JOB_CLASS_MAX];
         uint64_t enqueued_at;
         int r;
 
@@ -57,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 struct field entry = input_line(&input);
 
                 fuzz_check(job_list_add(&list, n % 2 == 1, &thread, &entry) == 0);
-                (void)sidekiq_job_enqueued_at(entry.text, entry.len, &enqueued_at);
+                (void)sidekiq_job_head(entry.text, entry.len, &enqueued_at, class);
                 field_free(&entry);
         }
         while ((r = job_list_decode(&list, sidekiq_job_decode, &bytes)) > 0)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What a Redis says, from the log-in on, to all that sqmgr asks it. Whatever that is: each question has one
  * end, and no reply is larger than the bounds. */
+#include "frameworks/queue_reader.h"
+#include "frameworks/redis_beats.h"
+#include "frameworks/redis_works.h"
 #include "frameworks/sidekiq/format.h"
-#include "frameworks/sidekiq/heartbeat.h"
 #include "frameworks/sidekiq/job.h"
-#include "frameworks/sidekiq/queues.h"
 #include "frameworks/sidekiq/requeue.h"
-#include "frameworks/sidekiq/works.h"
 #include "io/gauge.h"
 #include "io/redis.h"
 #include "model/fleet.h"
@@ -82,7 +82,7 @@ static struct worker worker;
 static struct beats *beats;
 static struct beats_slot *slot;
 static struct works *works;
-static struct queues_read *queues;
+static struct queue_reader *queues;
 static struct requeue *requeue;
 static struct job_list jobs;
 static unsigned asked, answered[QUESTIONS];
@@ -170,11 +170,9 @@ static void on_works(struct job_list *lists, const char *error _unused_, void *u
                 fuzz_check(lists->jobs[i].payload && lists->jobs[i].jid);
 }
 
-static void on_queues(struct queues *read, const char *error, void *userdata _unused_)
+static void on_queues(struct queues_reading *reading, void *userdata _unused_)
 {
-        fuzz_check(queues && !read == !!error);
-        queues_free(read);
-        queues = sidekiq_queues.free(queues);
+        fuzz_check(!reading->queues == !!reading->error);
 }
 
 static void on_requeued(enum rescue_outcome outcome _unused_, unsigned times _unused_,
@@ -206,7 +204,7 @@ static void ask_works(void)
                 .event = event, .redis = redis, .identities = identities, .n = 1};
 
         if (!works)
-                (void)sidekiq_works.read(&request, on_works, NULL, &works);
+                (void)redis_works_read(sidekiq_framework.works, &request, on_works, NULL, &works);
 }
 
 static void ask_requeue(void)
@@ -236,8 +234,7 @@ static void act(int action)
                 ask_works();
                 break;
         case 3:
-                if (!queues)
-                        (void)sidekiq_queues.read(redis, NULL, on_queues, NULL, &queues);
+                (void)queue_reader_read(queues, NULL, 1);
                 break;
         case 4:
                 ask_requeue();
@@ -246,7 +243,7 @@ static void act(int action)
                 peer_hang_up();
                 break;
         case 6:
-                works = sidekiq_works.free(works);
+                works = redis_works_free(works);
                 break;
         default:
                 break;
@@ -265,8 +262,10 @@ static void begin(bool with_password)
         fuzz_check(job_list_add(&jobs, false, &thread, &entry) == 0);
         fuzz_check(job_list_decode(&jobs, sidekiq_job_decode, &bytes) == 0 && jobs.n_jobs == 1);
         fuzz_check(redis_new(event, NULL, &settings, on_state, NULL, &redis) == 0);
-        const struct beats_source source = {.redis = redis, .format = &sidekiq_beats};
+        const struct beats_source source = {.redis = redis, .format = sidekiq_framework.beats};
+        const struct queues_source queues_source = {.format = sidekiq_framework.queues, .redis = redis};
         fuzz_check(redis_beats_new(&source, &beats_ops, NULL, &beats) == 0);
+        fuzz_check(queue_reader_new(&queues_source, on_queues, NULL, &queues) == 0);
         fuzz_check(beats_add(beats, &worker, &slot) == 0);
         peer_run();
 }
@@ -274,8 +273,8 @@ static void begin(bool with_password)
 static void end(void)
 {
         beats = beats_free(beats);
-        works = sidekiq_works.free(works);
-        queues = sidekiq_queues.free(queues);
+        works = redis_works_free(works);
+        queues = queue_reader_free(queues);
         if (requeue)
                 requeue = sidekiq_requeue.free(requeue);
         redis_free(redis);

@@ -2,7 +2,6 @@
 /* What a Resque worker tells of itself: each line is an identity, a title, a time and a job. */
 #include "base/field.h"
 #include "frameworks/resque/resque.h"
-#include "frameworks/resque/resque_job.h"
 #include "fuzz.h"
 #include "model/worker.h"
 

@@ -2,8 +2,9 @@
 /* What reads heartbeats, at a real redis-server, with workers that are made up. */
 #pragma once
 
+#include "frameworks/framework.h"
+#include "frameworks/redis_beats.h"
 #include "frameworks/sidekiq/format.h"
-#include "frameworks/sidekiq/heartbeat.h"
 #include "io/clock.h"
 #include "model/fleet.h"
 #include "model/poll_schedule.h"
@@ -121,7 +122,8 @@ static const struct beats_ops ops = {
 
 static inline int make_beats(const char *namespace)
 {
-        const struct beats_source source = {.redis = redis, .format = &sidekiq_beats, .namespace = namespace};
+        const struct beats_source source = {
+                .redis = redis, .format = sidekiq_framework.beats, .namespace = namespace};
 
         return redis_beats_new(&source, &ops, told, &beats);
 }

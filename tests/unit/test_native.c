@@ -3,7 +3,7 @@
  * redis-server. */
 /* promises: P1 P5 */
 #include "frameworks/native/native.h"
-#include "frameworks/native/native_beats.h"
+#include "frameworks/redis_beats.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "model/fleet.h"
@@ -232,7 +232,8 @@ static void setup(void)
         n_told = n_done = 0;
         server_start(0, NULL, NULL);
         redis = server_connect(SERVER_PATIENCE);
-        const struct beats_source source = {.redis = redis, .format = &native_beats, .namespace = "app"};
+        const struct beats_source source = {
+                .redis = redis, .format = native_framework.beats, .namespace = "app"};
         ck_assert_int_eq(redis_beats_new(&source, &ops, NULL, &beats), 0);
         /* No process has this pid. */
         worker = (struct worker){.fleet = &fleet,

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of settings/limits.h, model/queues.h and, against a real Redis, frameworks/sidekiq/queues.h. */
-#include "frameworks/resque/resque_queues.h"
-#include "frameworks/rq/rq_queues.h"
+/* Tests of settings/limits.h, model/queues.h and, against a real Redis, frameworks/queue_reader.h. */
+#include "frameworks/framework.h"
+#include "frameworks/queue_reader.h"
+#include "frameworks/resque/resque.h"
+#include "frameworks/rq/rq.h"
+#include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
-#include "frameworks/sidekiq/queues.h"
 #include "io/clock.h"
 #include "model/queues.h"
 #include "redis_server.h"
@@ -89,9 +91,10 @@ static const struct {
 
 START_TEST(stamps_of_seconds_and_of_milliseconds_are_told_apart)
 {
+        char class[JOB_CLASS_MAX];
         usec_t at = 0;
 
-        ck_assert_int_eq(sidekiq_job_enqueued_at(stamps[_i].payload, strlen(stamps[_i].payload), &at),
+        ck_assert_int_eq(sidekiq_job_head(stamps[_i].payload, strlen(stamps[_i].payload), &at, class),
                          stamps[_i].at > 0);
         ck_assert_uint_eq(at, stamps[_i].at);
 }
@@ -194,8 +197,8 @@ START_TEST(queues_are_watched_where_there_is_any_limit)
 END_TEST
 
 static struct redis *redis;
-static const struct queues_ops *reader;
-static struct queues_read *reading;
+static const struct framework *framework;
+static struct queue_reader *reader;
 static struct queues *found;
 static char failure[256];
 static unsigned n_answers;
@@ -205,7 +208,7 @@ static void setup(void)
         loop_start();
         n_answers = 0;
         failure[0] = '\0';
-        reader = &sidekiq_queues;
+        framework = &sidekiq_framework;
         server_start(0, NULL, NULL);
         server_wait();
         redis = server_connect(SERVER_PATIENCE);
@@ -214,27 +217,39 @@ static void setup(void)
 static void teardown(void)
 {
         found = queues_free(found);
-        if (reading)
-                reading = reader->free(reading);
+        reader = queue_reader_free(reader);
         redis = redis_free(redis);
         loop_end();
 }
 
-static void on_queues(struct queues *queues, const char *error, void *userdata)
+static void on_queues(struct queues_reading *reading, void *userdata)
 {
         ck_assert_ptr_eq(userdata, &n_answers);
+        ck_assert(!reading->queues == !!reading->error);
         n_answers++;
-        found = queues;
-        snprintf(failure, sizeof(failure), "%s", error ? error : "");
-        reading = reader->free(reading);
+        found = TAKE_PTR(reading->queues);
+        snprintf(failure, sizeof(failure), "%s", reading->error ?: "");
+}
+
+static int begin(const char *namespace)
+{
+        const struct queues_source source = {
+                .format = framework->queues, .redis = redis, .namespace = namespace};
+
+        reader = queue_reader_free(reader);
+        ck_assert_int_eq(queue_reader_new(&source, on_queues, &n_answers, &reader), 0);
+        return queue_reader_read(reader, NULL, clock_now(CLOCK_REALTIME));
 }
 
 static void read_queues(const char *namespace)
 {
         found = queues_free(found);
         n_answers = 0;
-        ck_assert_int_eq(reader->read(redis, namespace, on_queues, &n_answers, &reading), 0);
+        ck_assert_int_eq(begin(namespace), 0);
+        ck_assert(queue_reader_is_busy(reader));
+        ck_assert_int_eq(queue_reader_read(reader, NULL, clock_now(CLOCK_REALTIME)), -EBUSY);
         run_until(n_answers > 0);
+        ck_assert(!queue_reader_is_busy(reader));
         ck_assert_uint_eq(n_answers, 1);
 }
 
@@ -289,7 +304,7 @@ END_TEST
 
 START_TEST(what_waits_for_resque_is_read)
 {
-        reader = &resque_queues;
+        framework = &resque_framework;
         server_do("SADD resque:queues mail default odd");
         server_do("RPUSH resque:queue:default {} {}");
         server_do("SET resque:queue:odd x");
@@ -317,7 +332,7 @@ END_TEST
 
 START_TEST(what_waits_for_rq_is_read)
 {
-        reader = &rq_queues;
+        framework = &rq_framework;
         server_do("SADD rq:queues rq:queue:default rq:queue:mail rq:queue: odd");
         server_do("RPUSH rq:queue:default a b");
         server_do("HSET rq:job:a enqueued_at 2026-11-22T10:45:09Z");
@@ -385,25 +400,23 @@ START_TEST(a_redis_that_hangs_or_goes_away_ends_the_reading)
         redis = redis_free(redis);
         redis = server_connect(300 * USEC_PER_MSEC);
         ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
-        ck_assert_int_eq(reader->read(redis, "", on_queues, &n_answers, &reading), 0);
+        ck_assert_int_eq(begin(""), 0);
         run_until(n_answers > 0);
         ck_assert_ptr_null(found);
         ck_assert_str_eq(failure, "Redis went away or did not answer in time");
-        ck_assert_int_eq(reader->read(redis, "", on_queues, &n_answers, &reading), -ENOTCONN);
-        ck_assert_ptr_null(reading);
+        ck_assert_int_eq(begin(""), -ENOTCONN);
 }
 END_TEST
 
 START_TEST(one_that_is_freed_is_not_answered)
 {
         for (int i = 0; i < 2; i++) {
-                ck_assert_int_eq(reader->read(redis, "", on_queues, &n_answers, &reading), 0);
-                reading = reader->free(reading);
+                ck_assert_int_eq(begin(""), 0);
+                reader = queue_reader_free(reader);
         }
         read_queues("");
-        ck_assert_int_eq(reader->read(redis, "", on_queues, &n_answers, &reading), 0);
-        if (reading)
-                reading = reader->free(reading);
+        ck_assert_int_eq(begin(""), 0);
+        reader = queue_reader_free(reader);
         redis = redis_free(redis);
         ck_assert_uint_eq(n_answers, 1);
 }

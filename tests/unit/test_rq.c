@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Are RQ's forms, 1.0 to 2, read right, and is garbage never taken for one? */
 /* promises: P5 */
+#include "frameworks/heartbeat_format.h"
+#include "frameworks/redis_command.h"
 #include "frameworks/rq/rq.h"
-#include "frameworks/rq/rq_beats.h"
 #include "frameworks/table.h"
 #include "unit.h"
-#include <hiredis/hiredis.h>
 #include <signal.h>
 #include <string.h>
 
@@ -318,17 +318,20 @@ START_TEST(takes_the_list_apart)
 
         found_all[0] = '\0';
         found_result = 0;
-        ck_assert_int_eq(rq_beats.take_list(reply_of(&reply, list, ELEMENTSOF(list)), found, found_all), 0);
+        ck_assert_int_eq(
+                rq_framework.beats->take_list(reply_of(&reply, list, ELEMENTSOF(list)), found, found_all), 0);
         ck_assert_str_eq(found_all, "vm:1:rq:worker:a vm:3:rq:worker:c ");
 
         found_all[0] = '\0';
         found_result = -ENOMEM;
-        ck_assert_int_eq(rq_beats.take_list(&reply.all, found, found_all), -ENOMEM);
+        ck_assert_int_eq(rq_framework.beats->take_list(&reply.all, found, found_all), -ENOMEM);
         ck_assert_str_eq(found_all, "vm:1:rq:worker:a ");
-        ck_assert_int_eq(rq_beats.take_list(reply_of(&reply, list, 0), found, found_all), 0);
-        ck_assert_int_eq(rq_beats.take_list(reply_of(&reply, list, 4), found, found_all), -EBADMSG);
-        ck_assert_int_eq(rq_beats.take_list(&(redisReply){.type = REDIS_REPLY_INTEGER}, found, found_all),
+        ck_assert_int_eq(rq_framework.beats->take_list(reply_of(&reply, list, 0), found, found_all), 0);
+        ck_assert_int_eq(rq_framework.beats->take_list(reply_of(&reply, list, 4), found, found_all),
                          -EBADMSG);
+        ck_assert_int_eq(
+                rq_framework.beats->take_list(&(redisReply){.type = REDIS_REPLY_INTEGER}, found, found_all),
+                -EBADMSG);
 }
 END_TEST
 
@@ -345,17 +348,17 @@ static void expect_words(const struct beats_command *command, const char *words)
 
 START_TEST(asks_for_the_list_and_for_a_record)
 {
-        _cleanup_free_ char *key = rq_beats.set_key("app");
+        _cleanup_free_ char *key = rq_framework.beats->set_key("app");
         struct beats_command command;
 
         /* A namespace is redis-namespace's, which RQ does not know. */
         ck_assert_str_eq(key, "rq:workers");
-        rq_beats.ask_list(key, &command);
+        rq_framework.beats->ask_list(key, &command);
         expect_words(&command, "SORT rq:workers BY nosort GET # GET *->hostname GET *->pid ");
-        ck_assert_int_eq(rq_beats.ask_beat("app", "vm:42:rq:worker:a:b", true, &command), 0);
+        ck_assert_int_eq(rq_framework.beats->ask_beat("app", "vm:42:rq:worker:a:b", true, &command), 0);
         expect_words(&command, "HMGET rq:worker:a:b state last_heartbeat shutdown_requested_date death ");
         free(command.keys[0]);
-        ck_assert_int_eq(rq_beats.ask_beat(NULL, "garbage", false, &command), 0);
+        ck_assert_int_eq(rq_framework.beats->ask_beat(NULL, "garbage", false, &command), 0);
         expect_words(&command, "HMGET garbage state last_heartbeat shutdown_requested_date death ");
         free(command.keys[0]);
 }
@@ -368,15 +371,15 @@ START_TEST(takes_a_record)
         struct beat_info *info = NULL;
         struct reply reply;
 
-        ck_assert(rq_beats.take_beat(reply_of(&reply, record, 4), &beat, &info));
+        ck_assert(rq_framework.beats->take_beat(reply_of(&reply, record, 4), &beat, &info));
         ck_assert_uint_eq(beat.busy, 1);
         ck_assert_ptr_null(info);
-        ck_assert(!rq_beats.take_beat(reply_of(&reply, record, 3), &beat, &info));
-        ck_assert(!rq_beats.take_beat(reply_of(&reply, record, 5), &beat, &info));
+        ck_assert(!rq_framework.beats->take_beat(reply_of(&reply, record, 3), &beat, &info));
+        ck_assert(!rq_framework.beats->take_beat(reply_of(&reply, record, 5), &beat, &info));
         reply_of(&reply, record, 4);
         reply.each[1].type = REDIS_REPLY_INTEGER;
-        ck_assert(!rq_beats.take_beat(&reply.all, &beat, &info));
-        ck_assert(!rq_beats.take_beat(&(redisReply){.type = REDIS_REPLY_NIL}, &beat, &info));
+        ck_assert(!rq_framework.beats->take_beat(&reply.all, &beat, &info));
+        ck_assert(!rq_framework.beats->take_beat(&(redisReply){.type = REDIS_REPLY_NIL}, &beat, &info));
 }
 END_TEST
 

@@ -97,15 +97,15 @@ static bool is_none(const char *host _unused_, const char *queues _unused_, void
 
 static bool is_counted(void)
 {
-        struct crowd_count count;
+        struct foreign_count count;
 
-        return web()->link->framework->crowd->count(web()->link->crowd, "default\0",
-                                                    clock_now(CLOCK_MONOTONIC), is_none, NULL, &count);
+        return foreign_consumers_count(web()->link->foreign, "default\0", clock_now(CLOCK_MONOTONIC), is_none,
+                                       NULL, &count);
 }
 
 START_TEST(what_waits_and_who_else_serves_is_read)
 {
-        struct crowd_count count;
+        struct foreign_count count;
         const struct queues *queues;
         long long now = time(NULL);
 
@@ -132,11 +132,11 @@ START_TEST(what_waits_and_who_else_serves_is_read)
         ck_assert(queues->list[0].latency_known && !queues->list[0].paused);
         ck_assert_uint_ge(queues->list[0].latency, 100 * USEC_PER_SEC);
         ck_assert(queues->list[1].paused);
-        ck_assert(web()->link->done_known);
-        ck_assert_uint_eq(web()->link->done, 17);
+        ck_assert(web()->link->demanded.done_known);
+        ck_assert_uint_eq(web()->link->demanded.done, 17);
         run_until(is_counted());
-        ck_assert(web()->link->framework->crowd->count(web()->link->crowd, "default\0",
-                                                       clock_now(CLOCK_MONOTONIC), is_none, NULL, &count));
+        ck_assert(foreign_consumers_count(web()->link->foreign, "default\0", clock_now(CLOCK_MONOTONIC),
+                                          is_none, NULL, &count));
         ck_assert(count.any);
         ck_assert_uint_eq(count.serving, 1);
         ck_assert_double_eq_tol(count.idle, 3, 0.001);
@@ -314,8 +314,7 @@ START_TEST(sidekiqs_own_metrics_tell_what_a_job_takes)
         run_until(is_up());
         serve("default\0", 9);
         look();
-        ck_assert_uint_eq(web()->link->framework->demand->service(web()->link->demand, "default\0"),
-                          3 * USEC_PER_SEC);
+        ck_assert_uint_eq(queue_reader_service(web()->link->demand, "default\0"), 3 * USEC_PER_SEC);
 }
 END_TEST
 
@@ -331,7 +330,7 @@ START_TEST(what_is_no_list_or_no_job_hides_nothing)
         ck_assert_uint_eq(web()->autoscale.queues->list[0].size, 0);
         ck_assert_uint_eq(web()->autoscale.queues->list[1].size, 1);
         ck_assert(!web()->autoscale.queues->list[1].latency_known);
-        ck_assert(!web()->link->done_known);
+        ck_assert(!web()->link->demanded.done_known);
 }
 END_TEST
 

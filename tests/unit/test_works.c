@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Are work lists read in one round trip, and is a reading that fails told, and one that is given up not? Run
  * against a real redis-server. */
-#include "frameworks/sidekiq/works.h"
+#include "frameworks/framework.h"
+#include "frameworks/redis_works.h"
+#include "frameworks/sidekiq/format.h"
 #include "redis_server.h"
 
 static struct redis *redis;
@@ -49,7 +51,7 @@ static int read_all(const char *namespace, struct works **ret)
         const struct works_request request = {
                 .event = event, .redis = redis, .namespace = namespace, .identities = identities, .n = 2};
 
-        return sidekiq_works.read(&request, on_done, n_jobs, ret);
+        return redis_works_read(sidekiq_framework.works, &request, on_done, n_jobs, ret);
 }
 
 START_TEST(lists_of_both_names_are_read)
@@ -116,12 +118,12 @@ START_TEST(what_is_given_up_is_not_told)
         struct works *works;
 
         ck_assert_int_eq(read_all(NULL, &works), 0);
-        sidekiq_works.free(works);
+        redis_works_free(works);
         ck_assert_int_eq(read_all(NULL, &works), 0);
         run_until(n_done);
         ck_assert_uint_eq(n_done, 1);
         ck_assert_int_eq(read_all(NULL, &works), 0);
-        sidekiq_works.free(works);
+        redis_works_free(works);
         redis = redis_free(redis);
         ck_assert_uint_eq(n_done, 1);
 }
@@ -185,7 +187,7 @@ START_TEST(what_is_given_up_half_decoded_is_not_told)
         struct works *works = read_large_lists();
 
         ck_assert_int_ge(sd_event_run(event, 0), 0);
-        sidekiq_works.free(works);
+        redis_works_free(works);
         read_large_lists();
         run_until(n_done);
         ck_assert_uint_eq(n_done, 1);

@@ -292,14 +292,14 @@ static bool others_serve(const char *queue, void *userdata)
 {
         const struct served_by_others *others = userdata;
         const struct link *link = others->link;
-        struct crowd_count count = {0};
+        struct foreign_count count = {0};
         char names[512] = "";
 
         /* Two NULs end the list. */
         if (strlen(queue) > sizeof(names) - 2)
                 return true;
         snprintf(names, sizeof(names) - 1, "%s", queue);
-        return !link->framework->crowd->count(link->crowd, names, others->now, NULL, NULL, &count) ||
+        return !foreign_consumers_count(link->foreign, names, others->now, NULL, NULL, &count) ||
                count.serving > 0;
 }
 
@@ -310,7 +310,7 @@ static void diagnose_queues(struct diagnosis *diagnosis, const struct links *lin
                 const struct link *link = links->list[i];
                 struct served_by_others others = {link, clock_now(CLOCK_MONOTONIC)};
 
-                if (link->queues && link->crowd)
+                if (link->queues && link->foreign)
                         doctor_queues(&diagnosis->findings, &(struct doctor_queues){
                                                                     .world = links->world,
                                                                     .link = link,

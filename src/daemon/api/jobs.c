@@ -3,6 +3,7 @@
  * until all are in. Who asks for the same meanwhile has the same answer. */
 #include "daemon/api/jobs.h"
 #include "daemon/run/process.h"
+#include "frameworks/redis_works.h"
 #include "model/names.h"
 #include "model/world.h"
 #include <stdarg.h>
@@ -25,8 +26,7 @@ struct place {
 /* The workers of one Redis. */
 struct reading {
         struct query *query;
-        const struct works_ops *reader; /* of works */
-        struct works *works;            /* NULL: none is under way */
+        struct works *works; /* NULL: none is under way */
         char *url;
         const char **identities; /* borrowed, until they are asked for */
         struct place *places;
@@ -60,8 +60,7 @@ static void query_free(struct query *query)
         for (size_t i = 0; i < query->n_readings; i++) {
                 struct reading *reading = &query->readings[i];
 
-                if (reading->works)
-                        reading->reader->free(reading->works);
+                redis_works_free(reading->works);
                 free(reading->url);
                 free(reading->identities);
                 free(reading->places);
@@ -224,8 +223,7 @@ static bool read_link(struct query *query, const struct link *link, struct fleet
                 .identities = reading->identities,
                 .n = reading->n,
         };
-        reading->reader = link->framework->works;
-        int r = reading->reader->read(&request, on_works, reading, &reading->works);
+        int r = redis_works_read(link->framework->works, &request, on_works, reading, &reading->works);
         if (r < 0)
                 return add_unread(query, url, strerrordesc_np(-r));
         query->pending++;

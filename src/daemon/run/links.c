@@ -2,6 +2,7 @@
 /* The connections to Redis: one for each server that fleets name. */
 #include "daemon/run/links.h"
 #include "daemon/run/signs.h"
+#include "frameworks/redis_beats.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
@@ -177,14 +178,11 @@ static struct link *free_link(struct link *link)
 {
         if (!link)
                 return NULL;
-        if (link->queues_read)
-                link->framework->queues->free(link->queues_read);
-        if (link->demand)
-                link->framework->demand->free(link->demand);
-        if (link->crowd)
-                link->framework->crowd->free(link->crowd);
+        queue_reader_free(link->queue_reader);
+        queue_reader_free(link->demand);
+        foreign_consumers_free(link->foreign);
         link->sharing = sharing_free(link->sharing);
-        queues_free(link->demanded);
+        queues_free(link->demanded.queues);
         queues_free(link->queues);
         queue_watch_clear(&link->queue_watch);
         beats_free(link->beats);
@@ -193,6 +191,17 @@ static struct link *free_link(struct link *link)
         free(link->server_text);
         free(link);
         return NULL;
+}
+
+int link_open_queues(struct link *link, queues_reading_fn callback, struct queue_reader **ret)
+{
+        const struct queues_source source = {
+                .format = link->framework->queues,
+                .redis = link->redis,
+                .namespace = link->links->world->settings->redis.namespace,
+        };
+
+        return *ret ? 0 : queue_reader_new(&source, callback, link, ret);
 }
 
 static void free_link_pointer(struct link **link)

@@ -3,7 +3,10 @@
 #pragma once
 
 #include "daemon/run/turn.h"
-#include "frameworks/framework.h"
+#include "frameworks/beats.h"
+#include "frameworks/foreign_consumers.h"
+#include "frameworks/queue_reader.h"
+#include "io/redis.h"
 #include "model/queues.h"
 
 struct fleet;
@@ -26,21 +29,18 @@ struct link {
         char *server_text; /* the master that was used last, of those that they named; NULL: none yet */
         struct redis *redis;
         struct beats *beats;
-        struct queues_read
-                *queues_read;  /* NULL: none is under way; see queue_reading.h, as for those below */
-        struct queues *queues; /* as last read; NULL: they could not be, see queues_error */
+        struct queue_reader *queue_reader; /* NULL: not needed yet; see queue_reading.h, as for those below */
+        struct queues *queues;             /* as last read; NULL: they could not be, see queues_error */
         char queues_error[256];
         bool queues_error_told; /* while Redis answers, and limits wait for it */
         struct queue_watch queue_watch;
 
-        struct demand *demand; /* NULL: no count follows its queues; see scaler.h, as for those below */
-        struct crowd *crowd;
-        struct sharing *sharing; /* owned; NULL: no fleet shares a need with other hosts */
-        struct queues *demanded; /* as last read, until that is folded in; NULL: they could not be */
+        struct queue_reader *demand; /* NULL: no count follows its queues; see scaler.h, as for those below */
+        struct foreign_consumers *foreign;
+        struct sharing *sharing;        /* owned; NULL: no fleet shares a need with other hosts */
+        struct queues_reading demanded; /* what was read last, until that is folded in; without its error */
         bool demand_answered;
         bool demand_error_told;
-        bool done_known;
-        uint64_t done;
 };
 
 struct links {
@@ -60,6 +60,8 @@ int links_make(struct links *links, const struct settings *settings);
 void links_join(struct links *links);
 /* This machine's name, as the workers see it. */
 const char *links_host_name(struct links *links);
+/* Makes *ret, where that is NULL, a reader of its queues. Returns 0 or -ENOMEM. */
+int link_open_queues(struct link *link, queues_reading_fn callback, struct queue_reader **ret);
 /* Returns NULL. */
 struct sharing *sharing_free(struct sharing *sharing);
 /* Once no process of a worker is held any more. */

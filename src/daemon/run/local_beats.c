@@ -4,7 +4,7 @@
 #include "daemon/run/hold.h"
 #include "daemon/run/process.h"
 #include "daemon/run/status_files.h"
-#include "frameworks/beats_kind.h"
+#include "frameworks/beats.h"
 #include "io/clock.h"
 #include "model/fleet.h"
 #include "model/poll_schedule.h"

@@ -3,7 +3,7 @@
 #include "daemon/run/process.h"
 #include "base/words.h"
 #include "daemon/run/heir.h"
-#include "frameworks/table.h"
+#include "frameworks/redis_works.h"
 #include "io/log.h"
 #include "model/names.h"
 #include <string.h>
@@ -87,8 +87,7 @@ void process_free(struct process *process)
 {
         if (!process)
                 return;
-        if (process->works)
-                framework_of(process->worker->fleet->settings->traits)->works->free(process->works);
+        redis_works_free(process->works);
         words_free(process->long_jobs);
         if (process->slot)
                 beats_remove(process->slot);

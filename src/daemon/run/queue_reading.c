@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* Has the queues of each Redis read, and compared with their limits. */
 #include "daemon/run/queue_reading.h"
+#include "io/clock.h"
 #include "io/log.h"
 #include "model/world.h"
 #include <stdio.h>
 
-static void on_queues(struct queues *queues, const char *error, void *userdata)
+static void on_queues(struct queues_reading *reading, void *userdata)
 {
         struct link *link = userdata;
 
-        link->queues = queues;
-        snprintf(link->queues_error, sizeof(link->queues_error), "%s", error ? error : "");
-        link->queues_read = link->framework->queues->free(link->queues_read);
+        link->queues = TAKE_PTR(reading->queues);
+        snprintf(link->queues_error, sizeof(link->queues_error), "%s", reading->error ?: "");
         turn_arm(link->links->turn);
 }
 
 static int read_link(struct link *link)
 {
-        const struct queues_ops *queues = link->framework->queues;
-
-        if (!queues)
+        if (!link->framework->queues)
                 return -EOPNOTSUPP;
-        return queues->read(link->redis, link->links->world->settings->redis.namespace, on_queues, link,
-                            &link->queues_read);
+        int r = link_open_queues(link, on_queues, &link->queue_reader);
+        return r < 0 ? r : queue_reader_read(link->queue_reader, NULL, clock_now(CLOCK_REALTIME));
 }
 
 void queue_reading_begin(struct queue_reading *reading)
@@ -105,7 +103,7 @@ bool queue_reading_turn(struct queue_reading *reading)
         if (!reading->under_way)
                 return false;
         for (size_t i = 0; i < links->n; i++)
-                if (links->list[i]->queues_read)
+                if (queue_reader_is_busy(links->list[i]->queue_reader))
                         return false;
         reading->under_way = false;
         for (size_t i = 0; i < links->n; i++)

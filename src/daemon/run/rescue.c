@@ -3,6 +3,7 @@
 #include "daemon/run/rescue.h"
 #include "continuity/state.h"
 #include "daemon/run/signs.h"
+#include "frameworks/redis_works.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "model/names.h"
@@ -25,8 +26,8 @@ struct rescue {
         bool culprits; /* it did, and they are yet to be told of */
         usec_t died_at;
         sd_event_source *timer;
-        const struct framework *framework; /* of those two */
         struct works *works;               /* NULL: not being read */
+        const struct framework *framework; /* of the requeue */
         struct requeue *requeue;           /* NULL: no fate is asked for */
         struct job_list jobs;
         size_t next_job; /* whose fate is asked for */
@@ -43,8 +44,7 @@ static void rescue_free(struct rescue *rescue)
                 *link = rescue->dead.next;
         turn_changed(rescue->crew->turn);
         sd_event_source_disable_unref(rescue->timer);
-        if (rescue->works)
-                rescue->framework->works->free(rescue->works);
+        redis_works_free(rescue->works);
         if (rescue->requeue)
                 rescue->framework->requeue->free(rescue->requeue);
         job_list_clear(&rescue->jobs);
@@ -237,8 +237,7 @@ static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, vo
                 .identities = &identity,
                 .n = 1,
         };
-        rescue->framework = link->framework;
-        int r = rescue->framework->works->read(&request, on_works, rescue, &rescue->works);
+        int r = redis_works_read(link->framework->works, &request, on_works, rescue, &rescue->works);
         if (r < 0)
                 try_again(rescue, redis_error(link->redis) ?: strerrordesc_np(-r));
         return 0;

@@ -3,6 +3,7 @@
 #include "daemon/run/scaler.h"
 #include "daemon/run/process.h"
 #include "daemon/run/sharing.h"
+#include "frameworks/heartbeat_format.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "model/autoscale.h"
@@ -101,14 +102,13 @@ static bool is_ours(const char *identity, size_t len, void *userdata)
         return false;
 }
 
-static void on_demand(struct demand_reading *reading, void *userdata)
+static void on_demand(struct queues_reading *reading, void *userdata)
 {
         struct link *link = userdata;
 
-        queues_free(link->demanded);
-        link->demanded = TAKE_PTR(reading->queues);
-        link->done_known = reading->done_known;
-        link->done = reading->done;
+        queues_free(link->demanded.queues);
+        link->demanded = *reading;
+        reading->queues = NULL;
         link->demand_answered = true;
         if (reading->error && !link->demand_error_told)
                 log_warning("Redis %s: the queues that counts of workers follow cannot be read: %s",
@@ -129,14 +129,12 @@ static bool scales_on(const struct link *link)
 
 static int open_demand(struct link *link)
 {
-        const struct framework *framework = link->framework;
-        const char *namespace = link->links->world->settings->redis.namespace;
-        int r = 0;
+        int r = link_open_queues(link, on_demand, &link->demand);
 
-        if (!link->demand)
-                r = framework->demand->new (link->redis, namespace, on_demand, link, &link->demand);
-        if (r >= 0 && !link->crowd)
-                r = framework->crowd->new (link->redis, namespace, is_ours, link, &link->crowd);
+        if (r >= 0 && !link->foreign)
+                r = foreign_consumers_new(link->framework, link->redis,
+                                          link->links->world->settings->redis.namespace, is_ours, link,
+                                          &link->foreign);
         return r;
 }
 
@@ -161,11 +159,11 @@ static void look_link(struct link *link, usec_t now)
                         names_add_all(&names, world->fleets[i]->autoscale.served);
         sharing_look(link, now);
         if (r >= 0) {
-                link->framework->crowd->look(link->crowd, now);
-                r = link->framework->demand->read(link->demand, names.text, clock_now(CLOCK_REALTIME));
+                foreign_consumers_look(link->foreign, now);
+                r = queue_reader_read(link->demand, names.text, clock_now(CLOCK_REALTIME));
         }
         if (r < 0 && r != -EBUSY) {
-                link->demanded = queues_free(link->demanded);
+                link->demanded.queues = queues_free(link->demanded.queues);
                 link->demand_answered = true;
                 turn_arm(link->links->turn);
         }
@@ -174,7 +172,7 @@ static void look_link(struct link *link, usec_t now)
 void scaler_look(struct links *links, usec_t now)
 {
         for (size_t i = 0; i < links->n; i++)
-                if (links->list[i]->framework->demand && scales_on(links->list[i]))
+                if (links->list[i]->framework->queue_names && scales_on(links->list[i]))
                         look_link(links->list[i], now);
 }
 
@@ -192,10 +190,9 @@ static struct queues *pick(const struct queues *read, const char *served)
 
                 if (!queue)
                         return queues_free(picked);
-                queue->size = from->size;
-                queue->latency_known = from->latency_known;
-                queue->latency = from->latency;
-                queue->paused = from->paused;
+                char *name = queue->name;
+                *queue = *from;
+                queue->name = name;
         }
         return picked;
 }
@@ -203,15 +200,14 @@ static struct queues *pick(const struct queues *read, const char *served)
 static bool observe(struct fleet *fleet, usec_t now)
 {
         const struct link *link = fleet->link;
-        const struct framework *framework = link->framework;
         struct autoscale_reading reading = {
-                .queues = pick(link->demanded, fleet->autoscale.served),
-                .done_known = link->done_known,
-                .done = link->done,
+                .queues = pick(link->demanded.queues, fleet->autoscale.served),
+                .done_known = link->demanded.done_known,
+                .done = link->demanded.done,
         };
 
         if (link->demand)
-                reading.service = framework->demand->service(link->demand, fleet->autoscale.served);
+                reading.service = queue_reader_service(link->demand, fleet->autoscale.served);
         sharing_take(fleet, &reading, now);
         return autoscale_observe(fleet, &reading, now);
 }
@@ -230,7 +226,7 @@ void scaler_turn(struct links *links, usec_t now)
                 for (size_t j = 0; j < world->n_fleets; j++)
                         if (world->fleets[j]->link == link && fleet_scales(world->fleets[j]))
                                 changed |= observe(world->fleets[j], now);
-                link->demanded = queues_free(link->demanded);
+                link->demanded.queues = queues_free(link->demanded.queues);
         }
         if (changed)
                 turn_changed(links->turn);

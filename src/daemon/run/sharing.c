@@ -76,11 +76,11 @@ static bool is_elsewhere(const char *host, const char *queues _unused_, void *us
 static double count_idle_here(const struct fleet *fleet, usec_t now)
 {
         const struct link *link = fleet->link;
-        struct crowd_count count = {0};
+        struct foreign_count count = {0};
 
-        if (link->crowd)
-                (void)link->framework->crowd->count(link->crowd, fleet->autoscale.served, now, is_elsewhere,
-                                                    (void *)links_host_name(link->links), &count);
+        if (link->foreign)
+                (void)foreign_consumers_count(link->foreign, fleet->autoscale.served, now, is_elsewhere,
+                                              (void *)links_host_name(link->links), &count);
         return count.idle;
 }
 
@@ -138,13 +138,13 @@ void sharing_take(const struct fleet *fleet, struct autoscale_reading *reading, 
 {
         const struct link *link = fleet->link;
         const struct sharing *sharing = find(link, fleet);
-        struct crowd_count count = {0};
+        struct foreign_count count = {0};
 
         reading->peers_unread = sharing && !peering_is_known(sharing->peering);
         reading->peers = sharing ? peering_peers(sharing->peering) : NULL;
-        if (link->crowd)
-                reading->others_known = link->framework->crowd->count(
-                        link->crowd, fleet->autoscale.served, now, is_told, (void *)reading->peers, &count);
+        if (link->foreign)
+                reading->others_known = foreign_consumers_count(link->foreign, fleet->autoscale.served, now,
+                                                                is_told, (void *)reading->peers, &count);
         reading->others_any = count.any;
         reading->others = count.serving;
         reading->others_idle = count.idle;

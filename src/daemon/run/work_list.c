@@ -3,6 +3,7 @@
 #include "daemon/run/work_list.h"
 #include "base/words.h"
 #include "daemon/run/process.h"
+#include "frameworks/redis_works.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "model/world.h"
@@ -91,7 +92,7 @@ static void read_list(struct worker *worker, bool culprits)
                 .n = 1,
         };
         if (identity)
-                (void)link->framework->works->read(&request, on_works, process, &process->works);
+                (void)redis_works_read(link->framework->works, &request, on_works, process, &process->works);
 }
 
 void work_list_look(struct worker *worker)

@@ -7,6 +7,7 @@
 struct heartbeat;
 
 extern const struct traits native_traits;
+extern const struct framework native_framework; /* in native_redis.c */
 
 /* The set of identities, and what the keys of their hashes begin with. */
 #define NATIVE_WORKERS "sqmgr:workers"

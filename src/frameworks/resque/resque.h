@@ -7,8 +7,10 @@
 #include "frameworks/title.h"
 
 struct heartbeat;
+struct job;
 
 extern const struct traits resque_traits;
+extern const struct framework resque_framework; /* in resque_redis.c */
 
 /* The namespace that Resque is in unless its application names another. */
 #define RESQUE_NAMESPACE "resque"
@@ -33,3 +35,7 @@ bool resque_beat_decode(const struct field *field, struct heartbeat *ret);
  * child runs its job; that child is `Processing QUEUE since TIME [CLASS]`, as is a worker that runs its jobs
  * itself. Returns false for all else. */
 bool resque_title_parse(const char *title, struct title *ret);
+
+/* Decodes what stands at `resque:worker:IDENTITY`: for job_list_decode(). A job of ActiveJob's is told by its
+ * own class and id; no other has an id, and is told with `-`. */
+int resque_job_decode(struct job *job);

@@ -9,6 +9,7 @@
 struct heartbeat;
 
 extern const struct traits rq_traits;
+extern const struct framework rq_framework; /* in rq_redis.c */
 
 /* The set of the keys of all workers, and of those of all queues. */
 #define RQ_WORKERS "rq:workers"

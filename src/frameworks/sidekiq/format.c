@@ -169,44 +169,13 @@ static void copy_cut(char *to, size_t size, const char *from)
         snprintf(to, size, "%s", from);
 }
 
-int sidekiq_info_decode(const struct field *field, struct sidekiq_info *ret)
+/* Returns how long the names are, the last NUL included. */
+static size_t take_queues(const json_t *list, char names[static SIDEKIQ_QUEUES_MAX])
 {
-        struct sidekiq_info info = {0};
-        const char *name;
-        json_t *capsule;
-
-        json_t *root = NULL;
-        if (!field->text || json_load(field->text, field->len, 0, &root) < 0 || !json_is_object(root)) {
-                json_decref(root);
-                return -EINVAL;
-        }
-
-        json_int_t concurrency = json_integer_value(json_object_get(root, "concurrency"));
-        if (concurrency > 0 && concurrency <= COUNT_MAX)
-                info.concurrency = (unsigned)concurrency;
-        const char *version = json_string_value(json_object_get(root, "version"));
-        if (version)
-                copy_cut(info.version, sizeof(info.version), version);
-        json_object_foreach(json_object_get(root, "capsules"), name, capsule)
-        {
-                if (info.n_capsules == SIDEKIQ_CAPSULES_MAX)
-                        break;
-                copy_cut(info.capsules[info.n_capsules++], sizeof(info.capsules[0]), name);
-        }
-        json_decref(root);
-        *ret = info;
-        return 0;
-}
-
-size_t sidekiq_info_queues(const struct field *field, char names[static SIDEKIQ_QUEUES_MAX])
-{
-        json_t *root = NULL, *name;
         size_t i, used = 0;
+        json_t *name;
 
-        names[0] = '\0';
-        if (!field->text || json_load(field->text, field->len, 0, &root) < 0)
-                return 1;
-        json_array_foreach(json_object_get(root, "queues"), i, name)
+        json_array_foreach(list, i, name)
         {
                 size_t length = json_string_length(name);
 
@@ -217,8 +186,37 @@ size_t sidekiq_info_queues(const struct field *field, char names[static SIDEKIQ_
                 used += length + 1;
         }
         names[used++] = '\0';
-        json_decref(root);
         return used;
+}
+
+int sidekiq_info_decode(const struct field *field, struct sidekiq_info **ret)
+{
+        _cleanup_json_ json_t *root = NULL;
+        char queues[SIDEKIQ_QUEUES_MAX];
+        const char *name;
+        json_t *capsule;
+
+        if (!field->text || json_load(field->text, field->len, 0, &root) < 0 || !json_is_object(root))
+                return -EINVAL;
+        size_t length = take_queues(json_object_get(root, "queues"), queues);
+        struct sidekiq_info *info = calloc(1, sizeof(*info) + length);
+        if (!info)
+                return -ENOMEM;
+        memcpy(info->queues, queues, length);
+        json_int_t concurrency = json_integer_value(json_object_get(root, "concurrency"));
+        if (concurrency > 0 && concurrency <= COUNT_MAX)
+                info->concurrency = (unsigned)concurrency;
+        const char *version = json_string_value(json_object_get(root, "version"));
+        if (version)
+                copy_cut(info->version, sizeof(info->version), version);
+        json_object_foreach(json_object_get(root, "capsules"), name, capsule)
+        {
+                if (info->n_capsules == SIDEKIQ_CAPSULES_MAX)
+                        break;
+                copy_cut(info->capsules[info->n_capsules++], sizeof(info->capsules[0]), name);
+        }
+        *ret = info;
+        return 0;
 }
 
 /* Is comm this name, as the kernel cuts it? */

@@ -10,6 +10,7 @@
 struct heartbeat;
 
 extern const struct traits sidekiq_traits;
+extern const struct framework sidekiq_framework; /* in sidekiq_redis.c */
 
 #define SIDEKIQ_CAPSULES_MAX 16
 #define SIDEKIQ_COMM_MAX     15 /* bytes of a thread's name that the kernel keeps */
@@ -23,6 +24,9 @@ struct sidekiq_info {
         char version[32];     /* "": not told (before 7.0.2) */
         size_t n_capsules;    /* 0: not told (before 8.0.9); beyond SIDEKIQ_CAPSULES_MAX they are left out */
         char capsules[SIDEKIQ_CAPSULES_MAX][SIDEKIQ_COMM_MAX + 1]; /* names, cut */
+        /* From which it takes: names, each ended by a NUL, the last by two. What is beyond SIDEKIQ_QUEUES_MAX
+         * bytes is left out, and a name that is empty or holds a NUL. */
+        char queues[];
 };
 
 /* What the fields of a heartbeat amount to. */
@@ -46,14 +50,10 @@ enum sidekiq_beat sidekiq_beat_decode(const struct field *busy, const struct fie
  * on. Returns false where it is none. */
 bool sidekiq_stamp_decode(const json_t *stamp, uint64_t *ret_usec);
 
-/* Decodes the `info` field. Returns 0, or -EINVAL where it is no JSON object. What it does not tell, or tells
- * in another type, counts as not told. */
-int sidekiq_info_decode(const struct field *field, struct sidekiq_info *ret);
-
-/* The names of the queues in it, each ended by a NUL, the last by two: what does not fit is left out, and one
- * that is empty or holds a NUL. Returns how long that is, the last NUL included. */
+/* Decodes the `info` field. Returns 0 with *ret to be freed; -EINVAL where it is no JSON object, or -ENOMEM.
+ * What it does not tell, or tells in another type, counts as not told. */
 #define SIDEKIQ_QUEUES_MAX 4096
-size_t sidekiq_info_queues(const struct field *field, char names[static SIDEKIQ_QUEUES_MAX]);
+int sidekiq_info_decode(const struct field *field, struct sidekiq_info **ret);
 
 /* Is a thread of this name one that runs jobs? info may be NULL: then there is the one capsule `default`. */
 bool sidekiq_thread_is_processor(const char *comm, const struct sidekiq_info *info);

@@ -135,13 +135,6 @@ bool sidekiq_job_head(const char *payload, size_t len, uint64_t *ret_usec, char 
         return sidekiq_stamp_decode(json_object_get(job, "enqueued_at"), ret_usec);
 }
 
-bool sidekiq_job_enqueued_at(const char *payload, size_t len, uint64_t *ret_usec)
-{
-        char class[JOB_CLASS_MAX];
-
-        return sidekiq_job_head(payload, len, ret_usec, class);
-}
-
 char *sidekiq_job_dead_payload(const struct job *job, const char *error_class, const char *error_message,
                                uint64_t now_usec)
 {

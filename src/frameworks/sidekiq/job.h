@@ -8,10 +8,8 @@
 int sidekiq_job_decode(struct job *job);
 
 /* When a job was put in its queue, by the clock of who did it: `enqueued_at` of the JSON that is the job, in
- * seconds up to 7, in milliseconds from 8.0. Returns false where that is not told. */
-bool sidekiq_job_enqueued_at(const char *payload, size_t len, uint64_t *ret_usec);
-
-/* The same, and the class of the job, cut, as Sidekiq's metrics call it; "" where that is not told. */
+ * seconds up to 7, in milliseconds from 8.0. Returns false where that is not told. class: of the job, cut, as
+ * Sidekiq's metrics call it; "" where that is not told. */
 bool sidekiq_job_head(const char *payload, size_t len, uint64_t *ret_usec, char class[static JOB_CLASS_MAX]);
 
 /* The payload with the reason for which the job was given up, as Sidekiq's dead set has it; error_class and

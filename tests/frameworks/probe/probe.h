@@ -4,6 +4,7 @@
 #pragma once
 
 #include "frameworks/framework.h"
+#include "frameworks/heartbeat_format.h"
 
 extern const struct traits probe_traits;
 extern const struct beats_format probe_beats;

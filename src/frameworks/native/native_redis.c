@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* How the heartbeats of sqmgr-heartbeat(7) stand in Redis, a set of `HOST:PID` and a hash for each, and their
+ * row of the table. */
+#include "frameworks/framework.h"
+#include "frameworks/heartbeat_format.h"
+#include "frameworks/native/native.h"
+#include "frameworks/redis_command.h"
+#include "model/worker.h"
+#include <signal.h>
+
+static char *set_key(const char *namespace)
+{
+        return decode_key(namespace, NATIVE_WORKERS, NULL);
+}
+
+static int ask_beat(const char *namespace, const char *identity, _unused_ bool with_info,
+                    struct beats_command *ret)
+{
+        static_assert(2 + _NATIVE_FIELD_MAX <= ELEMENTSOF(ret->argv), "a word for each");
+        if (command_make(ret, decode_key(namespace, NATIVE_WORKER, identity), WORDS("HMGET")) < 0)
+                return -ENOMEM;
+        for (size_t i = 0; i < _NATIVE_FIELD_MAX; i++)
+                ret->argv[ret->argc++] = native_field_names[i];
+        return 0;
+}
+
+static bool take_beat(const redisReply *reply, struct heartbeat *ret, _unused_ struct beat_info **info)
+{
+        struct field fields[_NATIVE_FIELD_MAX];
+
+        for (size_t i = 0; i < ELEMENTSOF(fields); i++)
+                fields[i] = reply_element(reply, i);
+        return native_decode(fields, ret);
+}
+
+static const struct beats_format beats = {
+        .set_key = set_key,
+        .member_nsec = 500,
+        .identity_pattern = decode_host_pattern,
+        .identity_parse = native_identity_parse,
+        .ask_beat = ask_beat,
+        .take_beat = take_beat,
+};
+
+const struct framework native_framework = {
+        .traits = &native_traits,
+        .quiet_signal = SIGTSTP,
+        .stop_signal = SIGTERM,
+        /* No CONT wakes it: that is what it may resume by, and it would take jobs again. One that is frozen
+         * has its stop_timeout. */
+        .beats = &beats,
+        .take_record = native_take_record,
+};

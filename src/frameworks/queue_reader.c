@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the queues of one Redis; see the header. */
+#include "frameworks/queue_reader.h"
+#include "frameworks/redis_command.h"
+#include "io/asks.h"
+#include "io/clock.h"
+#include "wire/withhold.h"
+#include <stdio.h>
+#include <string.h>
+
+struct queue_reader {
+        const struct queues_format *format;
+        struct redis *redis;
+        char *namespace;
+        queues_reading_fn callback;
+        void *userdata;
+        struct asks *asks; /* the tag of each: the queue, where it is for each, and which of the questions */
+        struct queues_found found; /* of the reading under way, but for the measures */
+        bool named;                /* it is of queues that are named */
+        bool each;                 /* what there is of each queue has been asked for */
+        usec_t minute;             /* in which what is asked once a minute was asked last, since 1970 */
+        char error[256];           /* "": none */
+};
+
+struct queue_reader *queue_reader_free(struct queue_reader *reader)
+{
+        if (!reader)
+                return NULL;
+        asks_free(reader->asks);
+        queues_free(reader->found.queues);
+        if (reader->found.measures)
+                reader->format->measures_clear(reader->found.measures);
+        free(reader->found.measures);
+        free(reader->namespace);
+        free(reader);
+        return NULL;
+}
+
+static void fail(struct queue_reader *reader, const char *error, bool is_answer)
+{
+        if (reader->error[0] == '\0')
+                snprintf(reader->error, sizeof(reader->error), is_answer ? WITHHOLD_ANSWER "%.200s'" : "%s",
+                         error);
+}
+
+/* Returns 0 where it is not due, too. */
+static int ask_question(struct queue_reader *reader, const struct queues_question *question,
+                        const char *queue, size_t tag)
+{
+        usec_t realtime = reader->found.realtime;
+        char text[QUEUE_KEY_MAX];
+        struct beats_command command;
+
+        if (question->minute_key && reader->minute == realtime / USEC_PER_MIN)
+                return 0;
+        const char *name = question->key ?: question->minute_key(realtime, text);
+        int r = command_make(&command, reader->format->key(reader->namespace, name, queue), question->words);
+        if (r < 0)
+                return r;
+        r = asks_add(reader->asks, reader->redis, tag, command.argc, command.argv, NULL);
+        command_clear(&command);
+        return r;
+}
+
+/* Asks those of the questions, once or for each queue. Where one cannot be sent the reading has failed. */
+static void ask(struct queue_reader *reader, unsigned asked)
+{
+        const size_t n = reader->format->n, times = asked == QUEUES_EACH ? reader->found.queues->n : 1;
+
+        for (size_t tag = 0; tag < n * times && reader->error[0] == '\0'; tag++) {
+                const struct queues_question *question = &reader->format->questions[tag % n];
+                const char *queue = asked == QUEUES_EACH ? reader->found.queues->list[tag / n].name : NULL;
+                int r = question->asked & asked ? ask_question(reader, question, queue, tag) : 0;
+
+                if (r < 0)
+                        fail(reader, r == -ENOMEM ? "memory is short" : "Redis went away", false);
+        }
+        if (asked == QUEUES_NAMED)
+                reader->minute = reader->found.realtime / USEC_PER_MIN;
+        reader->each |= asked == QUEUES_EACH;
+}
+
+static size_t list_length(const redisReply *reply)
+{
+        return reply->type == REDIS_REPLY_ARRAY ? MIN(reply->elements, (size_t)QUEUES_READ_MAX) : 0;
+}
+
+/* An element of a list: none where it is no text, or holds a NUL. */
+static struct field take_text(const redisReply *list, size_t i)
+{
+        const struct field text = reply_element(list, i);
+
+        return text.text && !memchr(text.text, '\0', text.len) ? text : (struct field){0};
+}
+
+int queues_take_names(const redisReply *reply, struct queues_found *found)
+{
+        const struct queues_format *format = found->format;
+
+        if (reply->type == REDIS_REPLY_ARRAY && reply->elements > QUEUES_READ_MAX)
+                found->queues->left_out = reply->elements - QUEUES_READ_MAX;
+        for (size_t i = 0; i < list_length(reply); i++) {
+                const struct field element = take_text(reply, i);
+                const char *name = element.text;
+                size_t len = name && format->name ? format->name(&element, &name) : element.len;
+
+                if (name && (len > 0 || !format->name) && !queues_add(found->queues, name, len))
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+void queues_pause_all(struct queues *queues)
+{
+        for (size_t i = 0; i < queues->n; i++)
+                queues->list[i].paused = true;
+}
+
+int queues_take_paused(const redisReply *reply, struct queues_found *found)
+{
+        for (size_t i = 0; i < list_length(reply); i++) {
+                const struct field name = take_text(reply, i);
+
+                for (size_t j = 0; name.text && j < found->queues->n; j++)
+                        if (strcmp(found->queues->list[j].name, name.text) == 0)
+                                found->queues->list[j].paused = true;
+        }
+        return 0;
+}
+
+int queues_take_size(const redisReply *reply, struct queues_found *found)
+{
+        found->queue->size = queues_number(reply);
+        return 0;
+}
+
+uint64_t queues_number(const redisReply *reply)
+{
+        return reply->type == REDIS_REPLY_INTEGER && reply->integer > 0 ? (uint64_t)reply->integer : 0;
+}
+
+void queue_waits_since(struct queue *queue, usec_t since)
+{
+        queue->latency_known = true;
+        queue->latency = usec_sub(clock_now(CLOCK_REALTIME), since);
+}
+
+static void take(struct queue_reader *reader, const struct queues_question *question, const redisReply *reply,
+                 size_t i)
+{
+        struct queues_found *found = &reader->found;
+
+        found->queue = question->asked & QUEUES_EACH ? &found->queues->list[i] : NULL;
+        if (!question->take)
+                *(uint64_t *)((char *)found->queues + question->counter) += queues_number(reply);
+        else if (question->take(reply, found) < 0)
+                fail(reader, "memory is short", false);
+}
+
+static void on_reply(const redisReply *reply, size_t tag, void *userdata)
+{
+        struct queue_reader *reader = userdata;
+        const struct queues_question *question = &reader->format->questions[tag % reader->format->n];
+
+        if (!reply)
+                fail(reader, "Redis went away or did not answer in time", false);
+        else if (reply->type != REDIS_REPLY_ERROR)
+                take(reader, question, reply, tag / reader->format->n);
+        /* The key of one queue that is no list must not hide the others. */
+        else if (!(reader->named && question->optional) &&
+                 !((reader->named || question->asked & QUEUES_EACH) && reply_is_wrong_type(reply)))
+                fail(reader, reply->str, true);
+}
+
+static void on_round(void *userdata)
+{
+        struct queue_reader *reader = userdata;
+        struct queues_found *found = &reader->found;
+
+        if (reader->error[0] == '\0' && !reader->each)
+                ask(reader, QUEUES_EACH);
+        /* Where one of them could not be sent, those before it are still to be answered. */
+        if (asks_pending(reader->asks) > 0)
+                return;
+        struct queues_reading reading = {.done_known = found->done_known, .done = found->done};
+        if (reader->error[0] != '\0')
+                reading.error = reader->error;
+        else
+                reading.queues = TAKE_PTR(found->queues);
+        if (reading.queues && !reader->named)
+                queues_sort(reading.queues);
+        reader->callback(&reading, reader->userdata);
+        queues_free(reading.queues);
+}
+
+int queue_reader_new(const struct queues_source *source, queues_reading_fn callback, void *userdata,
+                     struct queue_reader **ret)
+{
+        static const struct asks_ops ops = {.reply = on_reply, .done = on_round};
+        struct queue_reader *reader = calloc(1, sizeof(*reader));
+
+        if (!reader)
+                return -ENOMEM;
+        *reader = (struct queue_reader){
+                .format = source->format,
+                .redis = source->redis,
+                .callback = callback,
+                .userdata = userdata,
+                .namespace = strdup(source->namespace ?: ""),
+        };
+        if (!reader->namespace || asks_new(&ops, reader, &reader->asks) < 0) {
+                queue_reader_free(reader);
+                return -ENOMEM;
+        }
+        *ret = reader;
+        return 0;
+}
+
+static int begin(struct queue_reader *reader, const char *names, usec_t realtime)
+{
+        const struct queues_format *format = reader->format;
+        struct queues_found *found = &reader->found;
+
+        queues_free(found->queues);
+        if (names && !found->measures && !(found->measures = calloc(1, format->measures_size)))
+                return -ENOMEM;
+        *found = (struct queues_found){
+                .format = format,
+                .queues = calloc(1, sizeof(*found->queues)),
+                .realtime = realtime,
+                .measures = found->measures,
+        };
+        if (!found->queues)
+                return -ENOMEM;
+        for (; names && *names != '\0'; names += strlen(names) + 1)
+                if (!queues_add(found->queues, names, strlen(names)))
+                        return -ENOMEM;
+        return 0;
+}
+
+int queue_reader_read(struct queue_reader *reader, const char *names, usec_t realtime)
+{
+        if (asks_pending(reader->asks) > 0)
+                return -EBUSY;
+        if (redis_state(reader->redis) != REDIS_STATE_CONNECTED)
+                return -ENOTCONN;
+        int r = begin(reader, names, realtime);
+        if (r < 0)
+                return r;
+        reader->named = names;
+        reader->each = false;
+        reader->error[0] = '\0';
+        ask(reader, names ? QUEUES_NAMED : QUEUES_ALL);
+        if (names)
+                ask(reader, QUEUES_EACH);
+        return asks_pending(reader->asks) > 0 ? 0 : -ENOMEM;
+}
+
+bool queue_reader_is_busy(const struct queue_reader *reader)
+{
+        return reader && asks_pending(reader->asks) > 0;
+}
+
+usec_t queue_reader_service(const struct queue_reader *reader, const char *names)
+{
+        const void *measures = reader->found.measures;
+
+        return measures ? reader->format->service(measures, names) : 0;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* How Resque stands in Redis, and its row of the table. Workers: a set of identities, one hash with the time
+ * of each one's last beat, and a key for each that runs a job, with that job. Queues: a set of their names, a
+ * list for each, and one of failed jobs. When a job was put there is not told. */
+#include "frameworks/framework.h"
+#include "frameworks/heartbeat_format.h"
+#include "frameworks/queue_reader.h"
+#include "frameworks/redis_command.h"
+#include "frameworks/redis_works.h"
+#include "frameworks/resque/resque.h"
+#include "model/worker.h"
+#include <signal.h>
+#include <strings.h>
+
+static char *set_key(const char *namespace)
+{
+        return resque_key(namespace, RESQUE_WORKERS, NULL);
+}
+
+static int ask_beat(const char *namespace, const char *identity, bool with_info _unused_,
+                    struct beats_command *ret)
+{
+        char *copy = strdup(identity);
+        int r = copy ? command_make(ret, resque_key(namespace, RESQUE_HEARTBEATS, NULL), WORDS("HGET", copy))
+                     : -ENOMEM;
+
+        if (r < 0)
+                free(copy);
+        else
+                ret->keys[1] = copy;
+        return r;
+}
+
+static bool take_beat(const redisReply *reply, struct heartbeat *ret, struct beat_info **info _unused_)
+{
+        const struct field field = reply_text(reply);
+
+        return resque_beat_decode(&field, ret);
+}
+
+static int ask_work_list(const char *namespace, const char *identity, struct beats_command *ret)
+{
+        return command_make(ret, resque_key(namespace, RESQUE_WORKER, identity), WORDS("EXISTS"));
+}
+
+static const struct beats_format beats = {
+        .set_key = set_key,
+        .member_nsec = 500,
+        .identity_pattern = decode_host_pattern,
+        .identity_parse = resque_identity_parse,
+        .ask_beat = ask_beat,
+        .take_beat = take_beat,
+        .ask_work_list = ask_work_list,
+};
+
+static int ask_works(const char *namespace, const char *identity, size_t which _unused_,
+                     struct beats_command *ret)
+{
+        return command_make(ret, resque_key(namespace, RESQUE_WORKER, identity), WORDS("GET"));
+}
+
+static int take_works(const redisReply *reply, size_t which _unused_, struct job_list *list)
+{
+        const struct field thread = {.text = ""}, entry = reply_text(reply);
+
+        return entry.text ? job_list_add(list, false, &thread, &entry) : 0;
+}
+
+static const struct works_format works = {
+        .n_asks = 1, .ask = ask_works, .take = take_works, .decode = resque_job_decode};
+
+static int take_paused(const redisReply *reply, struct queues_found *found)
+{
+        if (reply->type == REDIS_REPLY_STRING && strcasecmp(reply->str, "true") == 0)
+                queues_pause_all(found->queues);
+        return 0;
+}
+
+static int take_size(const redisReply *reply, struct queues_found *found)
+{
+        struct queue *queue = found->queue;
+
+        queue->size = queues_number(reply);
+        /* An empty queue is not behind. */
+        queue->latency_known = reply->type == REDIS_REPLY_INTEGER && queue->size == 0;
+        return 0;
+}
+
+static const struct queues_question questions[] = {
+        {QUEUES_ALL, {"SMEMBERS"}, "queues", .take = queues_take_names},
+        {QUEUES_ALL, {"GET"}, "pause-all-workers", .take = take_paused},
+        {QUEUES_ALL, {"LLEN"}, "failed", .counter = offsetof(struct queues, dead)},
+        {QUEUES_EACH, {"LLEN"}, "queue", .take = take_size},
+};
+
+static const struct queues_format queues = {
+        .questions = questions, .n = ELEMENTSOF(questions), .key = resque_key};
+
+const struct framework resque_framework = {
+        .traits = &resque_traits,
+        .quiet_signal = SIGUSR2,
+        .stop_signal = SIGQUIT,
+        /* QUIT waits for the job's child, which would outlive a worker that is killed then: TERM has the
+         * worker end it, and tell of it. No CONT wakes one: it would take jobs again. */
+        .cut_off_signal = SIGTERM,
+        .title_parse = resque_title_parse,
+        .title_may_lack = true,
+        .beats = &beats,
+        .works = &works,
+        .queues = &queues,
+};

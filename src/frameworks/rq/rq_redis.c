@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* How RQ stands in Redis, and its row of the table. Workers: a set of their keys, which tell neither host nor
+ * pid, and a hash at each, which does. Queues: a set of their keys, a list of job ids for each, the oldest
+ * first, and a hash for each job. RQ knows no namespaces. */
+#include "frameworks/framework.h"
+#include "frameworks/heartbeat_format.h"
+#include "frameworks/queue_reader.h"
+#include "frameworks/redis_command.h"
+#include "frameworks/rq/rq.h"
+#include "model/worker.h"
+#include <signal.h>
+
+/* What the list has of each worker: its key, host and pid. */
+enum { LIST_KEY, LIST_HOST, LIST_PID, _LIST_MAX };
+
+static char *set_key(const char *namespace _unused_)
+{
+        return strdup(RQ_WORKERS);
+}
+
+static void ask_list(const char *set_key, struct beats_command *ret)
+{
+        *ret = (struct beats_command){
+                .argv = {"SORT", set_key, "BY", "nosort", "GET", "#", "GET", "*->hostname", "GET", "*->pid"},
+                .argc = 10,
+        };
+}
+
+static int found_one(const struct rq_worker *worker, identity_fn found, void *userdata)
+{
+        struct match_found one;
+        int error;
+        _cleanup_free_ char *identity = rq_identity_make(worker, &error);
+
+        /* A record that has expired, or is none. */
+        if (!identity)
+                return error == -ENOMEM ? error : 0;
+        one = (struct match_found){.identity = identity, .len = strlen(identity)};
+        return rq_identity_parse(identity, one.len, &one.host_len, &one.pid) ? found(&one, userdata) : 0;
+}
+
+static int take_list(const redisReply *reply, identity_fn found, void *userdata)
+{
+        int r = 0;
+
+        if (reply->type != REDIS_REPLY_ARRAY || reply->elements % _LIST_MAX != 0)
+                return -EBADMSG;
+        for (size_t i = 0; i < reply->elements && r >= 0; i += _LIST_MAX) {
+                const struct rq_worker worker = {
+                        .host = reply_element(reply, i + LIST_HOST),
+                        .pid = reply_element(reply, i + LIST_PID),
+                        .key = reply_element(reply, i + LIST_KEY),
+                };
+                r = found_one(&worker, found, userdata);
+        }
+        return r;
+}
+
+static int ask_beat(const char *namespace _unused_, const char *identity, bool with_info _unused_,
+                    struct beats_command *ret)
+{
+        /* One that is none, of a state file say, is asked for and not found. */
+        return command_make(ret, strdup(rq_identity_key(identity) ?: identity),
+                            WORDS("HMGET", "state", "last_heartbeat", "shutdown_requested_date", "death"));
+}
+
+static bool take_beat(const redisReply *reply, struct heartbeat *ret, struct beat_info **info _unused_)
+{
+        struct field state = reply_element(reply, 0), beat = reply_element(reply, 1);
+        struct field shutdown = reply_element(reply, 2), death = reply_element(reply, 3);
+
+        return reply->type == REDIS_REPLY_ARRAY && reply->elements == 4 &&
+               rq_beat_decode(&state, &beat, &shutdown, &death, ret);
+}
+
+static const struct beats_format beats = {
+        .set_key = set_key,
+        .member_nsec = 1700,
+        .ask_list = ask_list,
+        .take_list = take_list,
+        .identity_parse = rq_identity_parse,
+        .ask_beat = ask_beat,
+        .take_beat = take_beat,
+};
+
+static int take_suspended(const redisReply *reply, struct queues_found *found)
+{
+        if (queues_number(reply) > 0)
+                queues_pause_all(found->queues);
+        return 0;
+}
+
+static int take_oldest(const redisReply *reply, struct queues_found *found)
+{
+        const struct field at = reply_element(reply, 0);
+        usec_t since;
+
+        /* An empty queue is not behind. */
+        found->queue->latency_known = reply->type == REDIS_REPLY_ARRAY && reply->elements == 0;
+        if (at.text && reply->elements == 1 && decode_iso8601(&at, &since))
+                queue_waits_since(found->queue, since);
+        return 0;
+}
+
+static char *queue_key(const char *namespace _unused_, const char *name, const char *suffix)
+{
+        return decode_key(NULL, name, suffix);
+}
+
+/* What RQ has for each queue is told of all. A job that is to be retried is a scheduled one. */
+static const struct queues_question questions[] = {
+        {QUEUES_ALL, {"SMEMBERS"}, RQ_QUEUES, .take = queues_take_names},
+        {QUEUES_ALL, {"EXISTS"}, "rq:suspended", .take = take_suspended},
+        {QUEUES_EACH, {"LLEN"}, "rq:queue", .take = queues_take_size},
+        /* Of the job at the head of the list: that is all it goes through. */
+        {QUEUES_EACH,
+         {"SORT", "BY", "nosort", "LIMIT", "0", "1", "GET", "rq:job:*->enqueued_at"},
+         "rq:queue",
+         .take = take_oldest},
+        {QUEUES_EACH, {"ZCARD"}, "rq:scheduled", .counter = offsetof(struct queues, schedule)},
+        {QUEUES_EACH, {"ZCARD"}, "rq:failed", .counter = offsetof(struct queues, dead)},
+};
+
+static const struct queues_format queues = {
+        .questions = questions, .n = ELEMENTSOF(questions), .key = queue_key, .name = rq_queue_name};
+
+const struct framework rq_framework = {
+        .traits = &rq_traits,
+        .stop_signal = SIGTERM,
+        .title_parse = rq_title_parse,
+        .title_may_lack = true,
+        .beats = &beats,
+        .queues = &queues,
+};

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* How Sidekiq stands in Redis, and its row of the table. Heartbeats: a set of identities, a hash for each,
+ * and beside that its work list, a hash with an entry for each thread. Queues: a set of their names and a
+ * list for each, the newest job first. */
+#include "frameworks/framework.h"
+#include "frameworks/heartbeat_format.h"
+#include "frameworks/queue_reader.h"
+#include "frameworks/redis_command.h"
+#include "frameworks/redis_works.h"
+#include "frameworks/sidekiq/durations.h"
+#include "frameworks/sidekiq/format.h"
+#include "frameworks/sidekiq/job.h"
+#include "frameworks/sidekiq/requeue.h"
+#include "model/worker.h"
+#include <signal.h>
+
+/* Of work lists: which of them a process writes depends on its version, `work` from 6.4.2 on, `workers`
+ * before.
+ */
+static const char *const suffixes[] = {"work", "workers"};
+
+/* The note of a process is what its `info` field tells. */
+static const struct sidekiq_info *info_of(const struct beat_info *info)
+{
+        return (const struct sidekiq_info *)info;
+}
+
+static bool thread_is_processor(const char *comm, const struct beat_info *info)
+{
+        return sidekiq_thread_is_processor(comm, info_of(info));
+}
+
+static const char *queue_names(const struct beat_info *info)
+{
+        return info && info_of(info)->queues[0] != '\0' ? info_of(info)->queues : NULL;
+}
+
+static char *set_key(const char *namespace)
+{
+        return decode_key(namespace, SIDEKIQ_PROCESSES, NULL);
+}
+
+static int ask_beat(const char *namespace, const char *identity, bool with_info, struct beats_command *ret)
+{
+        return command_make(
+                ret, decode_key(namespace, identity, NULL),
+                WORDS("HMGET", "busy", "beat", "quiet", "concurrency", "rss", with_info ? "info" : NULL));
+}
+
+static int ask_work_list(const char *namespace, const char *identity, struct beats_command *ret)
+{
+        char *workers = decode_key(namespace, identity, suffixes[1]);
+        int r = workers ? command_make(ret, decode_key(namespace, identity, suffixes[0]),
+                                       WORDS("EXISTS", workers))
+                        : -ENOMEM;
+
+        if (r < 0)
+                free(workers);
+        else
+                ret->keys[1] = workers;
+        return r;
+}
+
+static bool take_beat(const redisReply *reply, struct heartbeat *ret, struct beat_info **info)
+{
+        if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 5)
+                return false;
+        struct field busy = reply_element(reply, 0), beat = reply_element(reply, 1);
+        struct field quiet = reply_element(reply, 2), concurrency = reply_element(reply, 3);
+        struct field rss = reply_element(reply, 4), told = reply_element(reply, 5);
+        struct sidekiq_info *decoded;
+
+        if (told.text && !*info && sidekiq_info_decode(&told, &decoded) == 0)
+                *info = (struct beat_info *)decoded;
+        if (sidekiq_beat_decode(&busy, &beat, &quiet, &concurrency, &rss, ret) != SIDEKIQ_BEAT_DECODED)
+                return false;
+        if (ret->concurrency == 0 && *info)
+                ret->concurrency = info_of(*info)->concurrency;
+        return true;
+}
+
+static const struct beats_format beats = {
+        .set_key = set_key,
+        .member_nsec = 500,
+        .identity_pattern = decode_host_pattern,
+        .identity_parse = sidekiq_identity_parse,
+        .ask_beat = ask_beat,
+        .take_beat = take_beat,
+        .has_info = true,
+        .ask_work_list = ask_work_list,
+};
+
+static int ask_works(const char *namespace, const char *identity, size_t which, struct beats_command *ret)
+{
+        return command_make(ret, decode_key(namespace, identity, suffixes[which]), WORDS("HGETALL"));
+}
+
+static int take_works(const redisReply *reply, size_t which, struct job_list *list)
+{
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && reply->type == REDIS_REPLY_ARRAY && i + 1 < reply->elements; i += 2) {
+                const struct field thread = reply_element(reply, i), entry = reply_element(reply, i + 1);
+
+                if (thread.text && entry.text)
+                        r = job_list_add(list, which > 0, &thread, &entry);
+        }
+        return r;
+}
+
+static const struct works_format works = {
+        .n_asks = ELEMENTSOF(suffixes), .ask = ask_works, .take = take_works, .decode = sidekiq_job_decode};
+
+/* What is kept for the counts of workers that follow queues. */
+struct measures {
+        struct durations durations;
+        usec_t aged_at; /* the reading in which a minute was taken last, by the wall clock */
+};
+
+static void measures_clear(void *measures)
+{
+        durations_clear(&((struct measures *)measures)->durations);
+}
+
+static usec_t service(const void *measures, const char *names)
+{
+        return durations_service(&((const struct measures *)measures)->durations, names);
+}
+
+static int take_done(const redisReply *reply, struct queues_found *found)
+{
+        const struct field text = reply_text(reply);
+        unsigned long long done = 0;
+
+        /* It is not there before the first job. */
+        found->done_known = reply->type == REDIS_REPLY_NIL ||
+                            (text.text && decode_count(text.text, text.len, INT64_MAX, &done));
+        found->done = done;
+        return 0;
+}
+
+static const char *minute_key(usec_t realtime, char text[static QUEUE_KEY_MAX])
+{
+        return durations_key(realtime, false, text);
+}
+
+static const char *newer_minute_key(usec_t realtime, char text[static QUEUE_KEY_MAX])
+{
+        return durations_key(realtime, true, text);
+}
+
+static int take_minute(const redisReply *reply, struct queues_found *found)
+{
+        struct measures *measures = found->measures;
+
+        if (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0)
+                return 0;
+        if (measures->aged_at != found->realtime)
+                durations_age(&measures->durations);
+        measures->aged_at = found->realtime;
+        for (size_t i = 0; i + 1 < reply->elements; i += 2) {
+                const struct field name = reply_element(reply, i), value = reply_element(reply, i + 1);
+
+                if (name.text && value.text)
+                        durations_take(&measures->durations, &name, &value);
+        }
+        return 0;
+}
+
+static int take_oldest(const redisReply *reply, struct queues_found *found)
+{
+        const struct field job = reply_text(reply);
+        struct measures *measures = found->measures;
+        char class[JOB_CLASS_MAX];
+        usec_t at;
+
+        /* An empty queue is not behind. */
+        found->queue->latency_known = reply->type == REDIS_REPLY_NIL;
+        if (!job.text)
+                return 0;
+        if (sidekiq_job_head(job.text, job.len, &at, class))
+                queue_waits_since(found->queue, at);
+        if (measures)
+                durations_see(&measures->durations, found->queue->name, class);
+        return 0;
+}
+
+static const struct queues_question questions[] = {
+        {QUEUES_ALL, {"SMEMBERS"}, "queues", .take = queues_take_names},
+        {QUEUES_ALL | QUEUES_NAMED, {"SMEMBERS"}, "paused", .take = queues_take_paused},
+        {QUEUES_ALL, {"ZCARD"}, "retry", .counter = offsetof(struct queues, retry)},
+        {QUEUES_ALL, {"ZCARD"}, "schedule", .counter = offsetof(struct queues, schedule)},
+        {QUEUES_ALL, {"ZCARD"}, "dead", .counter = offsetof(struct queues, dead)},
+        {QUEUES_NAMED, {"GET"}, "stat:processed", .take = take_done, .optional = true},
+        {QUEUES_NAMED, {"HGETALL"}, .minute_key = minute_key, .take = take_minute, .optional = true},
+        {QUEUES_NAMED, {"HGETALL"}, .minute_key = newer_minute_key, .take = take_minute, .optional = true},
+        {QUEUES_EACH, {"LLEN"}, "queue", .take = queues_take_size},
+        {QUEUES_EACH, {"LINDEX", "-1"}, "queue", .take = take_oldest, .optional = true},
+};
+
+static const struct queues_format queues = {
+        .questions = questions,
+        .n = ELEMENTSOF(questions),
+        .key = decode_key,
+        .measures_size = sizeof(struct measures),
+        .measures_clear = measures_clear,
+        .service = service,
+};
+
+const struct framework sidekiq_framework = {
+        .traits = &sidekiq_traits,
+        .quiet_signal = SIGTSTP,
+        .stop_signal = SIGTERM,
+        /* One that got TSTP while it booted is stopped, and TERM would wait for ever. */
+        .wake_signal = SIGCONT,
+        .dump_signal = SIGTTIN,
+        .thread_is_processor = thread_is_processor,
+        .title_parse = sidekiq_title_parse,
+        .beats = &beats,
+        .works = &works,
+        .queues = &queues,
+        .queue_names = queue_names,
+        .requeue = &sidekiq_requeue,
+};
