@@ -20,18 +20,10 @@ void beats_remove(struct beats_slot *slot)
         slot->beats->kind->drop(slot);
 }
 
-/* NULL: there are no identities. */
-static struct match *match_of(const struct beats_slot *slot)
-{
-        return slot->beats->kind->match ? slot->beats->kind->match(slot->beats) : NULL;
-}
-
 void beats_moved(struct beats_slot *slot)
 {
-        struct match *match = match_of(slot);
-
-        if (match)
-                match_owner_added(match);
+        if (slot->beats->match)
+                match_owner_added(slot->beats->match);
 }
 
 int beats_know(struct beats_slot *slot, const char *identity)
@@ -41,21 +33,21 @@ int beats_know(struct beats_slot *slot, const char *identity)
 
 const char *beats_hosts(const struct beats_slot *slot, char text[static MATCH_HOSTS_TEXT_MAX])
 {
-        const struct match *match = match_of(slot);
+        const struct match *match = slot->beats->match;
 
         return match ? match_hosts_since(match, slot->worker->spawned_at, text) : NULL;
 }
 
 int beats_know_hosts(struct beats_slot *slot, const char *names)
 {
-        struct match *match = match_of(slot);
+        struct match *match = slot->beats->match;
 
         return match ? match_hosts_were(match, names, clock_now(CLOCK_MONOTONIC)) : 0;
 }
 
 usec_t beats_walked_at(const struct beats_slot *slot)
 {
-        const struct match *match = match_of(slot);
+        const struct match *match = slot->beats->match;
 
         return match ? match_scanned_at(match) : USEC_INFINITY;
 }
@@ -75,12 +67,12 @@ void beats_forget(struct beats_slot *slot)
 
 const struct beat_info *beats_info(const struct beats_slot *slot)
 {
-        return slot->beats->kind->info ? slot->beats->kind->info(slot) : NULL;
+        return slot->info;
 }
 
 const char *beats_identity(const struct beats_slot *slot)
 {
-        return slot->beats->kind->identity ? slot->beats->kind->identity(slot) : NULL;
+        return slot->identity;
 }
 
 char *beats_take_another(struct beats_slot *slot, pid_t *ret_pid)

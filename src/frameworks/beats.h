@@ -99,13 +99,10 @@ struct beats_kind {
         void (*drop)(struct beats_slot *slot);
         void (*want)(struct beats_slot *slot, unsigned looks);
         int (*look)(struct beats *beats);
+        void (*forget)(struct beats_slot *slot); /* NULL: there is nothing to forget */
         /* NULL where there are no identities: */
-        struct match *(*match)(struct beats *beats); /* which of them is whose */
-        bool (*crowded)(const struct beats *beats);  /* this host waits for its turn to walk */
+        bool (*crowded)(const struct beats *beats); /* this host waits for its turn to walk */
         int (*know)(struct beats_slot *slot, const char *identity);
-        void (*forget)(struct beats_slot *slot);
-        const struct beat_info *(*info)(const struct beats_slot *slot);
-        const char *(*identity)(const struct beats_slot *slot);
         char *(*take_another)(struct beats_slot *slot, pid_t *ret_pid);
 };
 
@@ -114,9 +111,12 @@ struct beats {
         const struct beats_kind *kind;
         const struct beats_ops *ops;
         void *userdata;
+        struct match *match; /* which identity is whose, not owned; NULL: there are no identities */
 };
 
 struct beats_slot {
         struct beats *beats;
-        struct worker *worker; /* NULL: removed */
+        struct worker *worker;  /* NULL: removed */
+        char *identity;         /* owned; NULL: not known */
+        struct beat_info *info; /* owned; NULL: not known */
 };

@@ -53,28 +53,32 @@ const char *decode_host_pid(const char *text, size_t len, size_t *ret_host_len, 
         return second + 1;
 }
 
+/* Microseconds, of the digits behind a point: what is finer is cut. Moves *text behind them. */
+static unsigned take_fraction(const char **text, const char *end)
+{
+        unsigned usec = 0, n = 0, digit;
+
+        for (; *text < end && (digit = (unsigned)**text - '0') <= 9; (*text)++, n++)
+                if (n < 6)
+                        usec = usec * 10 + digit;
+        for (; n < 6; n++)
+                usec *= 10;
+        return usec;
+}
+
 bool decode_seconds(const char *text, size_t len, uint64_t *ret_usec)
 {
-        /* Of one microsecond, after so many digits. */
-        static const unsigned units[] = {1000000, 100000, 10000, 1000, 100, 10, 1};
-        const char *dot = memchr(text, '.', len);
-        size_t whole = dot ? (size_t)(dot - text) : len, n = dot ? len - whole - 1 : 0;
+        const char *end = text + len, *dot = memchr(text, '.', len), *fraction = dot ? dot + 1 : end;
         unsigned long long seconds;
-        unsigned fraction = 0;
 
         /* Up to the year 5138, which leaves a count of microseconds all its room. */
-        if (!decode_count(text, whole, 99999999999ULL, &seconds) || seconds == 0 || (dot && n == 0))
+        if (!decode_count(text, dot ? (size_t)(dot - text) : len, 99999999999ULL, &seconds) || seconds == 0 ||
+            (dot && fraction == end))
                 return false;
-        for (size_t i = 0; i < n; i++) {
-                unsigned digit = (unsigned)dot[1 + i] - '0';
-
-                if (digit > 9)
-                        return false;
-                /* What is finer is cut. */
-                if (i < ELEMENTSOF(units) - 1)
-                        fraction = fraction * 10 + digit;
-        }
-        *ret_usec = seconds * USEC_PER_SEC + (uint64_t)fraction * units[MIN(n, ELEMENTSOF(units) - 1)];
+        unsigned usec = take_fraction(&fraction, end);
+        if (fraction != end)
+                return false;
+        *ret_usec = seconds * USEC_PER_SEC + usec;
         return true;
 }
 
@@ -101,16 +105,6 @@ static uint64_t days_of(unsigned year, unsigned month, unsigned day)
         unsigned y = month > 2 ? year : year - 1, m = month > 2 ? month - 3 : month + 9;
 
         return (uint64_t)365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719468;
-}
-
-static unsigned take_fraction(const char **text)
-{
-        unsigned usec = 0, unit = USEC_PER_SEC / 10;
-
-        if (**text == '.')
-                for ((*text)++; **text >= '0' && **text <= '9'; (*text)++, unit /= 10)
-                        usec += unit * (unsigned)(**text - '0');
-        return usec;
 }
 
 /* By how much the clock that was read is ahead of UTC, in minutes. Nothing may follow. */
@@ -144,7 +138,11 @@ bool decode_iso8601(const struct field *field, uint64_t *ret_usec)
             !take_number(&at, ':', 2, 59, &minute) || !take_number(&at, ':', 2, 60, &second) || year < 1970 ||
             month < 1 || day < 1)
                 return false;
-        unsigned usec = take_fraction(&at);
+        unsigned usec = 0;
+        if (*at == '.') {
+                at++;
+                usec = take_fraction(&at, copy + field->len);
+        }
         if (!take_zone(at, &zone))
                 return false;
         int64_t minutes = (int64_t)((days_of(year, month, day) * 24 + hour) * 60 + minute) - zone;

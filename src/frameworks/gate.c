@@ -3,6 +3,7 @@
 #include "frameworks/gate.h"
 #include "base/macro.h"
 #include "frameworks/decode.h"
+#include "io/asks.h"
 #include "io/clock.h"
 #include <hiredis/hiredis.h>
 #include <limits.h>
@@ -10,12 +11,6 @@
 #include <sys/random.h>
 
 #define COUNT_FIELD "\ntracking_clients:"
-
-void gate_init(struct gate *gate, struct redis *redis, unsigned nsec, gate_fn callback, void *userdata)
-{
-        *gate = (struct gate){
-                .redis = redis, .callback = callback, .userdata = userdata, .reading = {.nsec = nsec}};
-}
 
 void gate_connected(struct gate *gate)
 {
@@ -58,31 +53,6 @@ static bool is_refused(const redisReply *reply)
                (strncmp(reply->str, "NOPERM", 6) == 0 || strncmp(reply->str, "ERR", 3) == 0);
 }
 
-static void replied(struct gate *gate)
-{
-        if (--gate->pending == 0)
-                gate->callback(gate->open, gate->userdata);
-}
-
-static void on_counted(_unused_ struct redis *redis, const redisReply *reply, void *userdata)
-{
-        struct gate *gate = userdata;
-
-        gate->blind |= reply && is_refused(reply);
-        replied(gate);
-}
-
-static void on_members(_unused_ struct redis *redis, const redisReply *reply, void *userdata)
-{
-        struct gate *gate = userdata;
-
-        gate->read = reply && reply->type == REDIS_REPLY_INTEGER && reply->integer >= 0;
-        if (gate->read)
-                gate->reading.members = (uint64_t)reply->integer;
-        gate->blind |= reply && is_refused(reply);
-        replied(gate);
-}
-
 /* Returns 0 where it is not told. */
 static uint64_t count_walkers(const redisReply *reply)
 {
@@ -95,27 +65,49 @@ static uint64_t count_walkers(const redisReply *reply)
         return decode_count(at, strspn(at, "0123456789"), UINT_MAX, &n) ? n : 0;
 }
 
-static void on_walkers(_unused_ struct redis *redis, const redisReply *reply, void *userdata)
+static void take_walkers(struct gate *gate, const redisReply *reply)
 {
-        struct gate *gate = userdata;
         usec_t now = clock_now(CLOCK_MONOTONIC);
         uint32_t lot = 0;
 
         (void)getrandom(&lot, sizeof(lot), GRND_NONBLOCK);
-        gate->reading.walkers = reply ? count_walkers(reply) : 0;
-        gate->blind |= reply && (is_refused(reply) ||
-                                 (reply->type == REDIS_REPLY_STRING && gate->reading.walkers == 0));
-        gate->open = reply && (gate->blind || (gate->read && gate->reading.walkers > 0 &&
-                                               pace_read(&gate->pace, &gate->reading, lot, now)));
-        replied(gate);
+        gate->reading.walkers = count_walkers(reply);
+        gate->blind |= reply->type == REDIS_REPLY_STRING && gate->reading.walkers == 0;
+        gate->open = gate->blind || (gate->read && gate->reading.walkers > 0 &&
+                                     pace_read(&gate->pace, &gate->reading, lot, now));
 }
 
-static int send(struct gate *gate, redis_reply_fn callback, int argc, const char *const argv[])
-{
-        int r = redis_command_forbiddable(gate->redis, callback, gate, argc, argv, NULL);
+enum { ASK_COUNTED, ASK_MEMBERS, ASK_WALKERS };
 
-        gate->pending += r == 0;
-        return r;
+static void on_reply(const redisReply *reply, size_t tag, void *userdata)
+{
+        struct gate *gate = userdata;
+
+        if (!reply)
+                return;
+        gate->blind |= is_refused(reply);
+        if (tag == ASK_MEMBERS && reply->type == REDIS_REPLY_INTEGER && reply->integer >= 0) {
+                gate->read = true;
+                gate->reading.members = (uint64_t)reply->integer;
+        }
+        if (tag == ASK_WALKERS)
+                take_walkers(gate, reply);
+}
+
+static void on_done(void *userdata)
+{
+        struct gate *gate = userdata;
+
+        gate->callback(gate->open, gate->userdata);
+}
+
+int gate_init(struct gate *gate, struct redis *redis, unsigned nsec, gate_fn callback, void *userdata)
+{
+        static const struct asks_ops ops = {.reply = on_reply, .done = on_done};
+
+        *gate = (struct gate){
+                .redis = redis, .callback = callback, .userdata = userdata, .reading = {.nsec = nsec}};
+        return asks_new(&ops, gate, &gate->asks);
 }
 
 int gate_ask(struct gate *gate, const char *set_key, unsigned walks)
@@ -130,10 +122,11 @@ int gate_ask(struct gate *gate, const char *set_key, unsigned walks)
         gate->reading.walks = walks;
         gate->read = gate->open = false;
         if (!gate->counted)
-                gate->counted = (r = send(gate, on_counted, ELEMENTSOF(on), on)) == 0;
+                gate->counted =
+                        (r = asks_add(gate->asks, gate->redis, ASK_COUNTED, ELEMENTSOF(on), on, NULL)) == 0;
         if (r == 0)
-                r = send(gate, on_members, ELEMENTSOF(members), members);
+                r = asks_add(gate->asks, gate->redis, ASK_MEMBERS, ELEMENTSOF(members), members, NULL);
         if (r == 0)
-                r = send(gate, on_walkers, ELEMENTSOF(walkers), walkers);
-        return gate->pending > 0 ? 0 : r;
+                r = asks_add(gate->asks, gate->redis, ASK_WALKERS, ELEMENTSOF(walkers), walkers, NULL);
+        return asks_pending(gate->asks) > 0 ? 0 : r;
 }

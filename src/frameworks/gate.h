@@ -6,8 +6,10 @@
  * ask, nothing is known: then each walk is made as if there were no others. */
 #pragma once
 
-#include "io/redis.h"
 #include "observe/pace.h"
+
+struct asks;
+struct redis;
 
 /* May the walk be made now? Called once for each gate_ask() that returned 0, never from within it, and also
  * where the connection was lost. */
@@ -15,19 +17,19 @@ typedef void (*gate_fn)(bool open, void *userdata);
 
 struct gate {
         struct redis *redis; /* not owned */
+        struct asks *asks;   /* to be freed by asks_free() */
         gate_fn callback;
         void *userdata;
         struct pace pace;
         struct pace_reading reading; /* under way */
         bool read;                   /* of it: the members are */
         bool open;                   /* what it came to */
-        unsigned pending;            /* its commands without a reply */
         bool counted;                /* CLIENT TRACKING is on */
         bool blind;                  /* it does not tell */
 };
 
-/* nsec: see pace_reading. The gate must stay until each gate_ask() was called back. */
-void gate_init(struct gate *gate, struct redis *redis, unsigned nsec, gate_fn callback, void *userdata);
+/* nsec: see pace_reading. The gate must stay until each gate_ask() was called back. Returns 0 or -ENOMEM. */
+int gate_init(struct gate *gate, struct redis *redis, unsigned nsec, gate_fn callback, void *userdata);
 /* The connection is a new one. */
 void gate_connected(struct gate *gate);
 /* At the last reading many wished for a walk. */

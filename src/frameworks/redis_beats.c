@@ -9,6 +9,7 @@
 #include "frameworks/identity_scan.h"
 #include "frameworks/redis_command.h"
 #include "frameworks/redis_slots.h"
+#include "io/asks.h"
 #include "io/clock.h"
 #include "model/fleet.h"
 #include "model/freshness.h"
@@ -34,10 +35,12 @@
 
 static void beats_destroy(struct redis_beats *beats)
 {
-        for (size_t i = 0; i < beats->n_slots; i++)
-                slot_free(beats->slots[i]);
-        free(beats->slots);
+        for (struct redis_slot *slot = beats->slots, *next; slot; slot = next) {
+                next = slot->next;
+                slot_free(slot);
+        }
         match_clear(&beats->match);
+        asks_free(beats->gate.asks);
         free(beats->namespace);
         free(beats->set_key);
         free(beats->pattern);
@@ -47,15 +50,18 @@ static void beats_destroy(struct redis_beats *beats)
 /* Removed slots stay while somebody may still refer to them. */
 static void sweep_slots(struct redis_beats *beats)
 {
-        size_t kept = 0;
+        beats->end = &beats->slots;
+        while (*beats->end) {
+                struct redis_slot *slot = *beats->end;
 
-        for (size_t i = 0; i < beats->n_slots; i++) {
-                if (beats->slots[i]->base.worker)
-                        beats->slots[kept++] = beats->slots[i];
-                else
-                        slot_free(beats->slots[i]);
+                if (slot->base.worker) {
+                        beats->end = &slot->next;
+                        continue;
+                }
+                *beats->end = slot->next;
+                slot_free(slot);
+                beats->n_slots--;
         }
-        beats->n_slots = kept;
 }
 
 static void beats_enter(struct redis_beats *beats)
@@ -84,14 +90,16 @@ int redis_beats_new(const struct beats_source *source, const struct beats_ops *o
                 return -ENOMEM;
         beats->redis = source->redis;
         beats->format = source->format;
-        beats->base = (struct beats){.kind = &redis_kind, .ops = ops, .userdata = userdata};
+        beats->end = &beats->slots;
+        beats->base =
+                (struct beats){.kind = &redis_kind, .ops = ops, .userdata = userdata, .match = &beats->match};
         beats->namespace = strdup(source->namespace ?: "");
         beats->set_key = source->format->set_key(source->namespace);
-        if (!beats->namespace || !beats->set_key) {
+        if (!beats->namespace || !beats->set_key ||
+            gate_init(&beats->gate, beats->redis, source->format->member_nsec, on_gate, beats) < 0) {
                 beats_destroy(beats);
                 return -ENOMEM;
         }
-        gate_init(&beats->gate, beats->redis, source->format->member_nsec, on_gate, beats);
         *ret = &beats->base;
         return 0;
 }
@@ -103,8 +111,8 @@ static void redis_beats_free(struct beats *base)
         if (beats->freed)
                 return;
         beats->freed = true;
-        for (size_t i = 0; i < beats->n_slots; i++)
-                beats->slots[i]->base.worker = NULL;
+        for (struct redis_slot *slot = beats->slots; slot; slot = slot->next)
+                slot->base.worker = NULL;
         if (beats->entered == 0)
                 beats_destroy(beats);
 }
@@ -125,27 +133,16 @@ static int redis_beats_add(struct beats *base, struct worker *worker, struct bea
         int r = observe_host_name(beats);
         if (r < 0)
                 return r;
-        if (beats->n_slots == beats->allocated) {
-                size_t allocated = MAX(2 * beats->allocated, 16U);
-                struct redis_slot **slots = reallocarray(beats->slots, allocated, sizeof(beats->slots[0]));
-                if (!slots)
-                        return -ENOMEM;
-                beats->slots = slots;
-                beats->allocated = allocated;
-        }
         struct redis_slot *slot = calloc(1, sizeof(*slot));
         if (!slot)
                 return -ENOMEM;
         slot->base = (struct beats_slot){.beats = base, .worker = worker};
-        beats->slots[beats->n_slots++] = slot;
+        *beats->end = slot;
+        beats->end = &slot->next;
+        beats->n_slots++;
         match_owner_added(&beats->match);
         *ret = &slot->base;
         return 0;
-}
-
-static struct match *redis_beats_match(struct beats *beats)
-{
-        return &own(beats)->match;
 }
 
 static void redis_beats_remove(struct beats_slot *base)
@@ -171,7 +168,7 @@ static int redis_beats_know(struct beats_slot *base, const char *identity)
         if (!copy)
                 return -ENOMEM;
         slot_lose_identity(slot);
-        slot->identity = copy;
+        slot->base.identity = copy;
         slot->changed_at = now;
         /* Should it be lost, it is looked for under the name that it has. */
         if (!beats->format->identity_parse(identity, strlen(identity), &host_len, &pid))
@@ -189,20 +186,10 @@ static void redis_beats_forget(struct beats_slot *base)
         struct redis_slot *slot = own_slot(base);
         slot->forgotten_at = clock_now(CLOCK_MONOTONIC);
         slot->others_scan_at = 0;
-        if (!slot->identity)
+        if (!slot->base.identity)
                 return;
-        match_distrust(&beats_of(slot)->match, slot->identity);
+        match_distrust(&beats_of(slot)->match, slot->base.identity);
         slot_lose_identity(slot);
-}
-
-static const struct beat_info *redis_beats_info(const struct beats_slot *slot)
-{
-        return ((const struct redis_slot *)slot)->info;
-}
-
-static const char *redis_beats_identity(const struct beats_slot *slot)
-{
-        return ((const struct redis_slot *)slot)->identity;
 }
 
 static void redis_beats_want(struct beats_slot *slot, unsigned looks)
@@ -215,7 +202,7 @@ static bool slot_is_lost(const struct redis_slot *slot, usec_t now)
 {
         /* Looked for without the margin that evidence is given: before the silent one counts as hung, and
          * while its work list has not expired either. */
-        return slot->identity &&
+        return slot->base.identity &&
                (slot->beat_missing ||
                 usec_sub(now, slot->changed_at) > slot->base.worker->fleet->settings->traits->stale_usec);
 }
@@ -288,8 +275,8 @@ static void on_own_beat(_unused_ struct redis *redis, const redisReply *reply, v
         struct heartbeat beat;
 
         /* Without its identity it was forgotten meanwhile; without a reply nothing is known. */
-        if (reply && slot->base.worker && slot->identity) {
-                bool found = ask.beats->format->take_beat(reply, &beat, &slot->info);
+        if (reply && slot->base.worker && slot->base.identity) {
+                bool found = ask.beats->format->take_beat(reply, &beat, &slot->base.info);
                 slot->beat_missing = !found;
                 if (found) {
                         if (beat.beat_usec != slot->beat.beat_usec)
@@ -322,8 +309,8 @@ static void on_work_list(_unused_ struct redis *redis, const redisReply *reply, 
 static bool ask_heartbeat(struct redis_slot *slot, struct candidate *candidate, redis_reply_fn callback)
 {
         struct redis_beats *beats = beats_of(slot);
-        const char *identity = candidate ? candidate->identity : slot->identity;
-        bool with_info = beats->format->has_info && (candidate ? !candidate->info : !slot->info);
+        const char *identity = candidate ? candidate->identity : slot->base.identity;
+        bool with_info = beats->format->has_info && (candidate ? !candidate->info : !slot->base.info);
         struct ask ask = {.beats = beats, .slot = slot, .candidate = candidate};
         struct beats_command command;
 
@@ -347,7 +334,7 @@ static void ask_own(struct redis_slot *slot, usec_t now)
         struct ask ask = {.beats = beats, .slot = slot};
         struct beats_command command;
 
-        if (beats->format->ask_work_list(beats->namespace, slot->identity, &command) < 0)
+        if (beats->format->ask_work_list(beats->namespace, slot->base.identity, &command) < 0)
                 beats->failed = true;
         else
                 (void)look_command(beats, on_work_list, ask, &command);
@@ -374,15 +361,14 @@ static void ask_candidates(struct redis_beats *beats)
 {
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
-        for (size_t i = 0; i < beats->n_slots; i++) {
-                struct redis_slot *slot = beats->slots[i];
+        for (struct redis_slot *slot = beats->slots; slot; slot = slot->next) {
                 if (!slot->looks || !slot->base.worker)
                         continue;
-                if (slot->identity && !slot_is_lost(slot, now) && !(slot->looks & LOOK_OTHERS))
+                if (slot->base.identity && !slot_is_lost(slot, now) && !(slot->looks & LOOK_OTHERS))
                         continue;
                 while (slot->commands < COMMANDS_MAX) {
                         struct candidate *candidate =
-                                match_next_unasked(&beats->match, slot, now, slot->identity);
+                                match_next_unasked(&beats->match, slot, now, slot->base.identity);
                         if (!candidate || !ask_heartbeat(slot, candidate, on_candidate))
                                 break;
                         candidate->asked_at = now;
@@ -392,14 +378,13 @@ static void ask_candidates(struct redis_beats *beats)
 
 static struct redis_slot *find_owner(struct redis_beats *beats, pid_t pid, unsigned *budget)
 {
-        for (size_t i = 0; i < beats->n_slots; i++)
-                if (beats->slots[i]->base.worker && beats->slots[i]->base.worker->process.pid == pid)
-                        return beats->slots[i];
+        for (struct redis_slot *slot = beats->slots; slot; slot = slot->next)
+                if (slot->base.worker && slot->base.worker->process.pid == pid)
+                        return slot;
         /* Most of what lingers in Redis is of processes long dead. */
         if (kill(pid, 0) < 0 && errno == ESRCH)
                 return NULL;
-        for (size_t i = 0; *budget > 0 && i < beats->n_slots; i++) {
-                struct redis_slot *slot = beats->slots[i];
+        for (struct redis_slot *slot = beats->slots; slot && *budget > 0; slot = slot->next) {
                 if (!slot->base.worker)
                         continue;
                 (*budget)--;
@@ -471,9 +456,9 @@ static void on_scan(_unused_ struct redis *redis, const redisReply *reply, void 
                         scan_step(beats, "0");
                 } else if (!beats->failed) {
                         match_scan_end(&beats->match);
-                        for (size_t i = 0; i < beats->n_slots; i++)
-                                if (beats->slots[i]->looks & LOOK_OTHERS)
-                                        beats->slots[i]->others_scan_at = now + RESCAN_USEC;
+                        for (struct redis_slot *slot = beats->slots; slot; slot = slot->next)
+                                if (slot->looks & LOOK_OTHERS)
+                                        slot->others_scan_at = now + RESCAN_USEC;
                         resolve_owners(beats);
                         ask_candidates(beats);
                 }
@@ -486,9 +471,9 @@ static void forget_host_names(struct redis_beats *beats)
 {
         usec_t oldest = USEC_INFINITY;
 
-        for (size_t i = 0; i < beats->n_slots; i++)
-                if (beats->slots[i]->base.worker)
-                        oldest = MIN(oldest, beats->slots[i]->base.worker->spawned_at);
+        for (struct redis_slot *slot = beats->slots; slot; slot = slot->next)
+                if (slot->base.worker)
+                        oldest = MIN(oldest, slot->base.worker->spawned_at);
         match_hosts_forget(&beats->match, oldest);
 }
 
@@ -499,8 +484,8 @@ static void scan_begin(struct redis_beats *beats, usec_t now)
                 return;
         }
         forget_host_names(beats);
-        for (size_t i = 0; i < beats->n_slots; i++)
-                if (beats->slots[i]->base.worker && slot_is_lost(beats->slots[i], now))
+        for (struct redis_slot *slot = beats->slots; slot; slot = slot->next)
+                if (slot->base.worker && slot_is_lost(slot, now))
                         beats->lost_scan_at = now + RESCAN_USEC;
         beats->scan_began_at = now;
         beats->scan_hosts = 0;
@@ -557,12 +542,12 @@ static void slot_adopt(struct redis_slot *slot, struct candidate *candidate)
         if (!identity)
                 return;
         slot_lose_identity(slot);
-        slot->identity = identity;
-        slot->info = TAKE_PTR(candidate->info);
+        slot->base.identity = identity;
+        slot->base.info = TAKE_PTR(candidate->info);
         slot->beat = beat;
         slot->changed_at = clock_now(CLOCK_MONOTONIC);
         beats->base.ops->on_identity(slot->base.worker, candidate->pid, beats->base.userdata);
-        if (slot->identity)
+        if (slot->base.identity)
                 tell_heartbeat(slot, &beat);
 }
 
@@ -599,15 +584,15 @@ static void slot_decide(struct redis_slot *slot)
                 .spawned_at = worker->spawned_at,
                 .since = MAX(worker->spawned_at, slot->forgotten_at),
                 /* The process that it is of has no other one. */
-                .except = slot->identity ? worker->process.beat_pid : 0,
+                .except = slot->base.identity ? worker->process.beat_pid : 0,
                 .stale_usec = worker_outlived_usec(worker),
                 .doubt_at = worker->fleet->world->doubt.since,
         };
         struct candidate *candidate = match_decide(&beats->match, &claim, &ambiguous);
-        if (!slot->identity)
+        if (!slot->base.identity)
                 beats->base.ops->on_ambiguous(slot->base.worker, ambiguous, beats->base.userdata);
         /* What is known gives way only to one that is seen to beat after it. */
-        if (candidate && (!slot->identity || candidate->changed_at > slot->changed_at))
+        if (candidate && (!slot->base.identity || candidate->changed_at > slot->changed_at))
                 slot_adopt(slot, candidate);
 }
 
@@ -615,25 +600,22 @@ static void look_decide(struct redis_beats *beats)
 {
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
-        for (size_t i = 0; i < beats->n_slots && !beats->freed; i++) {
-                struct redis_slot *slot = beats->slots[i];
-
-                if (slot->looks && slot->base.worker && (!slot->identity || slot_is_lost(slot, now)))
+        for (struct redis_slot *slot = beats->slots; slot && !beats->freed; slot = slot->next) {
+                if (slot->looks && slot->base.worker && (!slot->base.identity || slot_is_lost(slot, now)))
                         slot_decide(slot);
         }
 }
 
 static void tell_others(struct redis_beats *beats)
 {
-        for (size_t i = 0; i < beats->n_slots && !beats->freed; i++) {
-                struct redis_slot *slot = beats->slots[i];
+        for (struct redis_slot *slot = beats->slots; slot && !beats->freed; slot = slot->next) {
                 size_t at = 0;
 
-                if (!(slot->looks & LOOK_OTHERS) || !slot->base.worker || !slot->identity ||
+                if (!(slot->looks & LOOK_OTHERS) || !slot->base.worker || !slot->base.identity ||
                     slot->others_scan_at == 0)
                         continue;
-                const struct candidate *other =
-                        match_other(&beats->match, slot, slot->identity, slot->base.worker->spawned_at, &at);
+                const struct candidate *other = match_other(&beats->match, slot, slot->base.identity,
+                                                            slot->base.worker->spawned_at, &at);
                 beats->base.ops->on_others(slot->base.worker, other ? other->pid : 0, beats->base.userdata);
         }
 }
@@ -645,7 +627,7 @@ static char *redis_beats_take_another(struct beats_slot *base, pid_t *ret_pid)
         usec_t since = MAX(slot->base.worker->spawned_at, slot->forgotten_at);
         size_t at = 0;
 
-        const struct candidate *other = match_other(match, slot, slot->identity, since, &at);
+        const struct candidate *other = match_other(match, slot, slot->base.identity, since, &at);
         if (!other)
                 return NULL;
         char *identity = strdup(other->identity);
@@ -675,8 +657,7 @@ static bool take_wishes(struct redis_beats *beats)
 {
         bool any = false;
 
-        for (size_t i = 0; i < beats->n_slots; i++) {
-                struct redis_slot *slot = beats->slots[i];
+        for (struct redis_slot *slot = beats->slots; slot; slot = slot->next) {
                 if (!beats->looking) {
                         slot->looks = slot->base.worker ? slot->wanted : 0;
                         slot->commands = 0;
@@ -690,7 +671,7 @@ static bool take_wishes(struct redis_beats *beats)
 /* Does a worker want a walk, that has no identity or has lost it? */
 static bool slot_seeks(const struct redis_slot *slot, usec_t now)
 {
-        return !slot->identity || ((slot->looks & LOOK_OTHERS) && now >= slot->others_scan_at) ||
+        return !slot->base.identity || ((slot->looks & LOOK_OTHERS) && now >= slot->others_scan_at) ||
                (slot_is_lost(slot, now) && now >= beats_of(slot)->lost_scan_at);
 }
 
@@ -700,8 +681,7 @@ static bool one_may_beat(struct redis_beats *beats, usec_t now)
         const struct beats_ops *ops = beats->base.ops;
         unsigned budget = BOOTS_MAX;
 
-        for (size_t i = 0; i < beats->n_slots && budget > 0; i++) {
-                const struct redis_slot *slot = beats->slots[i];
+        for (const struct redis_slot *slot = beats->slots; slot && budget > 0; slot = slot->next) {
                 const struct worker *worker = slot->base.worker;
 
                 if (!slot->looks || !slot_seeks(slot, now))
@@ -712,7 +692,7 @@ static bool one_may_beat(struct redis_beats *beats, usec_t now)
                     usec_sub(now, beats->scan_began_at) < RESCAN_USEC)
                         continue;
                 budget--;
-                if (slot->identity || usec_sub(now, worker->spawned_at) >= UNSEEN_BOOT_USEC ||
+                if (slot->base.identity || usec_sub(now, worker->spawned_at) >= UNSEEN_BOOT_USEC ||
                     ops->has_booted(worker->process.pid, worker, beats->base.userdata) != 0)
                         return true;
         }
@@ -724,8 +704,7 @@ static bool scan_is_due(struct redis_beats *beats, usec_t now)
 {
         bool due = false, sought = false;
 
-        for (size_t i = 0; i < beats->n_slots; i++) {
-                struct redis_slot *slot = beats->slots[i];
+        for (struct redis_slot *slot = beats->slots; slot; slot = slot->next) {
                 const struct worker *worker = slot->base.worker;
 
                 if (!worker)
@@ -764,9 +743,9 @@ static int redis_beats_look(struct beats *base)
         beats_enter(beats);
         beats->looking = true;
         beats->failed = false;
-        for (size_t i = 0; i < beats->n_slots; i++)
-                if (beats->slots[i]->looks && beats->slots[i]->identity)
-                        ask_own(beats->slots[i], now);
+        for (struct redis_slot *slot = beats->slots; slot; slot = slot->next)
+                if (slot->looks && slot->base.identity)
+                        ask_own(slot, now);
         if (scan_is_due(beats, now)) {
                 ask_gate(beats, now);
         } else {
@@ -790,11 +769,8 @@ static const struct beats_kind redis_kind = {
         .drop = redis_beats_remove,
         .want = redis_beats_want,
         .look = redis_beats_look,
-        .match = redis_beats_match,
+        .forget = redis_beats_forget,
         .crowded = redis_beats_crowded,
         .know = redis_beats_know,
-        .forget = redis_beats_forget,
-        .info = redis_beats_info,
-        .identity = redis_beats_identity,
         .take_another = redis_beats_take_another,
 };

@@ -9,20 +9,19 @@
 
 struct redis_slot {
         struct beats_slot base;
+        struct redis_slot *next;
         unsigned wanted;   /* of the next look */
         unsigned looks;    /* of this one */
         unsigned commands; /* asked for it in this look */
         unsigned pending;  /* of them, without a reply */
 
-        char *identity;         /* NULL: not known */
-        struct beat_info *info; /* owned; NULL: not known */
-        bool beat_missing;      /* the last reading found no heartbeat */
-        usec_t forgotten_at;    /* the process that it was of ended; 0: none has */
-        usec_t changed_at;      /* its beat was last seen to change */
-        struct heartbeat beat;  /* the last reading; beat_usec 0: none */
-        bool beat_waits;        /* for the reading of its work list */
-        usec_t others_scan_at;  /* no walk before this to see what else of it beats; 0: there was none */
-        usec_t seeks_at;        /* the last look at it, where that wanted a walk; 0: it did not */
+        bool beat_missing;     /* the last reading found no heartbeat */
+        usec_t forgotten_at;   /* the process that it was of ended; 0: none has */
+        usec_t changed_at;     /* its beat was last seen to change */
+        struct heartbeat beat; /* the last reading; beat_usec 0: none */
+        bool beat_waits;       /* for the reading of its work list */
+        usec_t others_scan_at; /* no walk before this to see what else of it beats; 0: there was none */
+        usec_t seeks_at;       /* the last look at it, where that wanted a walk; 0: it did not */
 };
 
 struct redis_beats {
@@ -33,9 +32,9 @@ struct redis_beats {
         char *set_key;
         char *pattern; /* of the identities that the walk under way looks for; NULL: there was none */
 
-        struct redis_slot **slots; /* removed ones too, until nothing refers to them */
-        size_t n_slots;
-        size_t allocated;
+        struct redis_slot *slots; /* removed ones too, until nothing refers to them */
+        struct redis_slot **end;  /* where the next is put */
+        unsigned n_slots;
 
         struct match match;
         struct gate gate;
@@ -77,10 +76,10 @@ static inline struct redis_beats *beats_of(const struct redis_slot *slot)
 
 static inline void slot_lose_identity(struct redis_slot *slot)
 {
-        free(slot->identity);
-        slot->identity = NULL;
-        free(slot->info);
-        slot->info = NULL;
+        free(slot->base.identity);
+        slot->base.identity = NULL;
+        free(slot->base.info);
+        slot->base.info = NULL;
         slot->beat_missing = false;
         slot->beat = (struct heartbeat){0};
         slot->beat_waits = false;
@@ -88,7 +87,7 @@ static inline void slot_lose_identity(struct redis_slot *slot)
 
 static inline void slot_free(struct redis_slot *slot)
 {
-        free(slot->identity);
-        free(slot->info);
+        free(slot->base.identity);
+        free(slot->base.info);
         free(slot);
 }

@@ -109,14 +109,10 @@ static bool make_keys(const struct requeue_request *request, char *keys[_KEY_MAX
 {
         const char *namespace = request->namespace, *identity = request->identity;
         const struct job *job = request->job;
-        _cleanup_free_ char *private = NULL, *working = NULL;
+        _cleanup_free_ char *private = NULL, *working = decode_key("working:queue", job->queue, NULL);
 
         if (asprintf(&private, "queue:sq|%s|%s", identity, job->queue) < 0) {
                 private = NULL;
-                return false;
-        }
-        if (asprintf(&working, "working:queue:%s", job->queue) < 0) {
-                working = NULL;
                 return false;
         }
         keys[KEY_WORK_LIST] = decode_key(namespace, identity, job->old_key ? "workers" : "work");
@@ -126,7 +122,7 @@ static bool make_keys(const struct requeue_request *request, char *keys[_KEY_MAX
         keys[KEY_QUEUES] = decode_key(namespace, "queues", NULL);
         keys[KEY_PRIVATE] = decode_key(namespace, private, NULL);
         keys[KEY_PRIVATE_QUEUES] = decode_key(namespace, identity, "super_queues");
-        keys[KEY_PRIVATE_WORKING] = decode_key(namespace, working, identity);
+        keys[KEY_PRIVATE_WORKING] = working ? decode_key(namespace, working, identity) : NULL;
         for (size_t i = 0; i < _KEY_MAX; i++)
                 if (!keys[i])
                         return false;
