@@ -42,5 +42,12 @@ static inline struct field reply_element(const redisReply *reply, size_t i)
                                                                        : (struct field){0};
 }
 
+/* The first n of them. */
+static inline void reply_fields(const redisReply *reply, struct field fields[], size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                fields[i] = reply_element(reply, i);
+}
+
 /* An error: the key holds another type than the command is for. */
 bool reply_is_wrong_type(const redisReply *reply);

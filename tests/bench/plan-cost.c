@@ -48,14 +48,17 @@ static void observe_round(struct fleet *fleet)
         char text[64];
 
         snprintf(text, sizeof(text), "1795238801.%06u", (unsigned)(beat_number++ % 1000000));
-        const struct field busy = field("1"), beat = field(text), quiet = field("false"),
-                           rss = field("204800"), none = {0};
+        const struct field fields[_SIDEKIQ_FIELD_MAX] = {
+                [SIDEKIQ_BUSY] = field("1"),
+                [SIDEKIQ_BEAT] = field(text),
+                [SIDEKIQ_QUIET] = field("false"),
+                [SIDEKIQ_RSS] = field("204800"),
+        };
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 struct worker *worker = fleet->workers[i];
                 struct heartbeat heartbeat;
 
-                if (sidekiq_beat_decode(&busy, &beat, &quiet, &none, &rss, &heartbeat) !=
-                    SIDEKIQ_BEAT_DECODED)
+                if (!sidekiq_beat_decode(fields, &heartbeat))
                         return;
                 observe_memory(worker, (uint64_t)200 << 20, now);
                 observe_heartbeat(worker, &heartbeat, now);

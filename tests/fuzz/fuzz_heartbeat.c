@@ -5,7 +5,7 @@
 #include "fuzz.h"
 #include "observe/match.h"
 
-#define FIELDS 6
+#define FIELDS (_SIDEKIQ_FIELD_MAX + 1)
 
 /* Returns what the last of them tells, or NULL. */
 static struct sidekiq_info *take_heartbeat(const struct field fields[static FIELDS])
@@ -13,12 +13,11 @@ static struct sidekiq_info *take_heartbeat(const struct field fields[static FIEL
         struct sidekiq_info *info;
         struct heartbeat beat;
 
-        if (sidekiq_beat_decode(&fields[0], &fields[1], &fields[2], &fields[3], &fields[4], &beat) ==
-            SIDEKIQ_BEAT_DECODED) {
+        if (sidekiq_beat_decode(fields, &beat)) {
                 fuzz_check(beat.beat_usec > 0 && beat.busy <= 1000000 && beat.concurrency <= 1000000);
                 fuzz_check(!beat.work_list_known);
         }
-        if (sidekiq_info_decode(&fields[5], &info) < 0)
+        if (sidekiq_info_decode(&fields[_SIDEKIQ_FIELD_MAX], &info) < 0)
                 return NULL;
         fuzz_check(info->n_capsules <= SIDEKIQ_CAPSULES_MAX);
         for (size_t i = 0; i < info->n_capsules; i++)

@@ -138,39 +138,34 @@ END_TEST
 
 static const struct {
         const char *busy, *beat, *quiet, *concurrency;
-        enum sidekiq_beat outcome;
+        bool decoded;
         struct heartbeat expect;
 } beats[] = {
-        {"0", "1795238801.5", "false", NULL, SIDEKIQ_BEAT_DECODED, {.beat_usec = 1795238801500000}},
-        {"3",
-         "1795238801.5",
-         "true",
-         NULL,
-         SIDEKIQ_BEAT_DECODED,
-         {.beat_usec = 1795238801500000, .busy = 3, .quiet = true}},
+        {"0", "1795238801.5", "false", NULL, true, {.beat_usec = 1795238801500000}},
+        {"3", "1795238801.5", "true", NULL, true, {.beat_usec = 1795238801500000, .busy = 3, .quiet = true}},
         {"3",
          "1795238801.5",
          "true",
          "10",
-         SIDEKIQ_BEAT_DECODED,
+         true,
          {.beat_usec = 1795238801500000, .busy = 3, .quiet = true, .concurrency = 10}},
-        {NULL, NULL, NULL, NULL, SIDEKIQ_BEAT_MISSING, {0}},
-        {NULL, "1795238801.5", "true", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
-        {"0", NULL, "true", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
-        {"0", "1795238801.5", NULL, NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
-        {NULL, NULL, NULL, "10", SIDEKIQ_BEAT_MALFORMED, {0}},
-        {"", "1795238801.5", "true", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
-        {"-1", "1795238801.5", "true", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
-        {"none", "1795238801.5", "true", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
-        {"0x", "1795238801.5", "true", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
-        {"1000001", "1795238801.5", "true", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
-        {"0", "yesterday", "true", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
-        {"0", "1795238801.5", "", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
-        {"0", "1795238801.5", "True", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
-        {"0", "1795238801.5", "truex", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
-        {"0", "1795238801.5", "1", NULL, SIDEKIQ_BEAT_MALFORMED, {0}},
-        {"0", "1795238801.5", "true", "", SIDEKIQ_BEAT_MALFORMED, {0}},
-        {"0", "1795238801.5", "true", "ten", SIDEKIQ_BEAT_MALFORMED, {0}},
+        {NULL, NULL, NULL, NULL, false, {0}},
+        {NULL, "1795238801.5", "true", NULL, false, {0}},
+        {"0", NULL, "true", NULL, false, {0}},
+        {"0", "1795238801.5", NULL, NULL, false, {0}},
+        {NULL, NULL, NULL, "10", false, {0}},
+        {"", "1795238801.5", "true", NULL, false, {0}},
+        {"-1", "1795238801.5", "true", NULL, false, {0}},
+        {"none", "1795238801.5", "true", NULL, false, {0}},
+        {"0x", "1795238801.5", "true", NULL, false, {0}},
+        {"1000001", "1795238801.5", "true", NULL, false, {0}},
+        {"0", "yesterday", "true", NULL, false, {0}},
+        {"0", "1795238801.5", "", NULL, false, {0}},
+        {"0", "1795238801.5", "True", NULL, false, {0}},
+        {"0", "1795238801.5", "truex", NULL, false, {0}},
+        {"0", "1795238801.5", "1", NULL, false, {0}},
+        {"0", "1795238801.5", "true", "", false, {0}},
+        {"0", "1795238801.5", "true", "ten", false, {0}},
 };
 
 static struct field field(const char *text)
@@ -181,13 +176,15 @@ static struct field field(const char *text)
 START_TEST(decodes_heartbeats_and_never_guesses)
 {
         struct heartbeat beat = {.beat_usec = 42};
-        struct field busy = field(beats[_i].busy), at = field(beats[_i].beat);
-        struct field quiet = field(beats[_i].quiet), concurrency = field(beats[_i].concurrency);
-        struct field rss = {0};
+        const struct field fields[_SIDEKIQ_FIELD_MAX] = {
+                [SIDEKIQ_BUSY] = field(beats[_i].busy),
+                [SIDEKIQ_BEAT] = field(beats[_i].beat),
+                [SIDEKIQ_QUIET] = field(beats[_i].quiet),
+                [SIDEKIQ_CONCURRENCY] = field(beats[_i].concurrency),
+        };
 
-        ck_assert_int_eq(sidekiq_beat_decode(&busy, &at, &quiet, &concurrency, &rss, &beat),
-                         beats[_i].outcome);
-        if (beats[_i].outcome != SIDEKIQ_BEAT_DECODED) {
+        ck_assert_int_eq(sidekiq_beat_decode(fields, &beat), beats[_i].decoded);
+        if (!beats[_i].decoded) {
                 ck_assert_uint_eq(beat.beat_usec, 42);
                 return;
         }
@@ -211,10 +208,14 @@ static const struct {
 START_TEST(nonsense_of_its_memory_is_no_reason_to_doubt_a_heartbeat)
 {
         struct heartbeat beat = {.rss_bytes = 42};
-        struct field busy = field("1"), at = field("1795238801.5"), quiet = field("true"), none = {0};
-        struct field rss = field(sizes[_i].text);
+        const struct field fields[_SIDEKIQ_FIELD_MAX] = {
+                [SIDEKIQ_BUSY] = field("1"),
+                [SIDEKIQ_BEAT] = field("1795238801.5"),
+                [SIDEKIQ_QUIET] = field("true"),
+                [SIDEKIQ_RSS] = field(sizes[_i].text),
+        };
 
-        ck_assert_int_eq(sidekiq_beat_decode(&busy, &at, &quiet, &none, &rss, &beat), SIDEKIQ_BEAT_DECODED);
+        ck_assert(sidekiq_beat_decode(fields, &beat));
         ck_assert_uint_eq(beat.busy, 1);
         ck_assert_uint_eq(beat.rss_bytes, sizes[_i].bytes);
 }

@@ -28,8 +28,7 @@ static bool take_beat(const redisReply *reply, struct heartbeat *ret, _unused_ s
 {
         struct field fields[_NATIVE_FIELD_MAX];
 
-        for (size_t i = 0; i < ELEMENTSOF(fields); i++)
-                fields[i] = reply_element(reply, i);
+        reply_fields(reply, fields, ELEMENTSOF(fields));
         return native_decode(fields, ret);
 }
 

@@ -127,27 +127,20 @@ bool sidekiq_stamp_decode(const json_t *stamp, uint64_t *ret_usec)
         return true;
 }
 
-enum sidekiq_beat sidekiq_beat_decode(const struct field *busy, const struct field *beat,
-                                      const struct field *quiet, const struct field *concurrency,
-                                      const struct field *rss, struct heartbeat *ret)
+bool sidekiq_beat_decode(const struct field fields[static _SIDEKIQ_FIELD_MAX], struct heartbeat *ret)
 {
+        const struct field *busy = &fields[SIDEKIQ_BUSY], *beat = &fields[SIDEKIQ_BEAT];
+        const struct field *concurrency = &fields[SIDEKIQ_CONCURRENCY], *rss = &fields[SIDEKIQ_RSS];
+        bool is_quiet = decode_field_is(&fields[SIDEKIQ_QUIET], "true");
         unsigned long long n_busy, n_concurrency = 0, rss_kib = 0;
         uint64_t beat_usec;
 
-        if (!busy->text && !beat->text && !quiet->text && !concurrency->text)
-                return SIDEKIQ_BEAT_MISSING;
-        if (!busy->text || !beat->text || !quiet->text)
-                return SIDEKIQ_BEAT_MALFORMED;
-
-        bool is_quiet = decode_field_is(quiet, "true");
-        if (!is_quiet && !decode_field_is(quiet, "false"))
-                return SIDEKIQ_BEAT_MALFORMED;
-        if (!decode_count(busy->text, busy->len, COUNT_MAX, &n_busy) ||
-            !decode_seconds(beat->text, beat->len, &beat_usec))
-                return SIDEKIQ_BEAT_MALFORMED;
-        if (concurrency->text &&
-            !decode_count(concurrency->text, concurrency->len, COUNT_MAX, &n_concurrency))
-                return SIDEKIQ_BEAT_MALFORMED;
+        if (!busy->text || !beat->text || (!is_quiet && !decode_field_is(&fields[SIDEKIQ_QUIET], "false")) ||
+            !decode_count(busy->text, busy->len, COUNT_MAX, &n_busy) ||
+            !decode_seconds(beat->text, beat->len, &beat_usec) ||
+            (concurrency->text &&
+             !decode_count(concurrency->text, concurrency->len, COUNT_MAX, &n_concurrency)))
+                return false;
         /* Nothing is decided by it. */
         if (rss->text && !decode_count(rss->text, rss->len, RSS_KIB_MAX, &rss_kib))
                 rss_kib = 0;
@@ -159,7 +152,7 @@ enum sidekiq_beat sidekiq_beat_decode(const struct field *busy, const struct fie
                 .quiet = is_quiet,
                 .rss_bytes = rss_kib * 1024,
         };
-        return SIDEKIQ_BEAT_DECODED;
+        return true;
 }
 
 /* Names come from outside: one that does not fit is cut, which is what the kernel does to thread names too.

@@ -29,11 +29,14 @@ struct sidekiq_info {
         char queues[];
 };
 
-/* What the fields of a heartbeat amount to. */
-enum sidekiq_beat {
-        SIDEKIQ_BEAT_DECODED,
-        SIDEKIQ_BEAT_MISSING,   /* there is no such hash: expired, or never written */
-        SIDEKIQ_BEAT_MALFORMED, /* fields are missing, or say what Sidekiq never says */
+/* The fields of a heartbeat that are read each time. */
+enum sidekiq_field {
+        SIDEKIQ_BUSY,
+        SIDEKIQ_BEAT,
+        SIDEKIQ_QUIET,
+        SIDEKIQ_CONCURRENCY,
+        SIDEKIQ_RSS,
+        _SIDEKIQ_FIELD_MAX,
 };
 
 /* Takes apart `HOST:PID:NONCE`; the host may hold colons. Returns true with the length of the host at the
@@ -41,10 +44,9 @@ enum sidekiq_beat {
 bool sidekiq_identity_parse(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid);
 
 /* Decodes a heartbeat; concurrency may be missing, and so may rss, of which nonsense counts as missing. Of
- * *ret, the work list stays unknown. *ret is set only for SIDEKIQ_BEAT_DECODED. */
-enum sidekiq_beat sidekiq_beat_decode(const struct field *busy, const struct field *beat,
-                                      const struct field *quiet, const struct field *concurrency,
-                                      const struct field *rss, struct heartbeat *ret);
+ * *ret, the work list stays unknown. Returns false, with *ret untouched, where there is none, fields are
+ * missing, or they say what Sidekiq never says. */
+bool sidekiq_beat_decode(const struct field fields[static _SIDEKIQ_FIELD_MAX], struct heartbeat *ret);
 
 /* A stamp in JSON: seconds since 1970 up to 7, with a fraction or without, and whole milliseconds from 8.0
  * on. Returns false where it is none. */

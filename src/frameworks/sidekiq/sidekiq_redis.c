@@ -63,16 +63,14 @@ static int ask_work_list(const char *namespace, const char *identity, struct bea
 
 static bool take_beat(const redisReply *reply, struct heartbeat *ret, struct beat_info **info)
 {
-        if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 5)
-                return false;
-        struct field busy = reply_element(reply, 0), beat = reply_element(reply, 1);
-        struct field quiet = reply_element(reply, 2), concurrency = reply_element(reply, 3);
-        struct field rss = reply_element(reply, 4), told = reply_element(reply, 5);
+        const struct field told = reply_element(reply, _SIDEKIQ_FIELD_MAX);
+        struct field fields[_SIDEKIQ_FIELD_MAX];
         struct sidekiq_info *decoded;
 
+        reply_fields(reply, fields, ELEMENTSOF(fields));
         if (told.text && !*info && sidekiq_info_decode(&told, &decoded) == 0)
                 *info = (struct beat_info *)decoded;
-        if (sidekiq_beat_decode(&busy, &beat, &quiet, &concurrency, &rss, ret) != SIDEKIQ_BEAT_DECODED)
+        if (!sidekiq_beat_decode(fields, ret))
                 return false;
         if (ret->concurrency == 0 && *info)
                 ret->concurrency = info_of(*info)->concurrency;
