@@ -6,6 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+void command_clear(struct beats_command *command)
+{
+        for (size_t i = 0; i < ELEMENTSOF(command->keys); i++)
+                free(command->keys[i]);
+}
+
 int command_make(struct beats_command *ret, char *key, const char *const words[])
 {
         if (!key)
@@ -16,10 +22,13 @@ int command_make(struct beats_command *ret, char *key, const char *const words[]
         return 0;
 }
 
-void command_clear(struct beats_command *command)
+int command_make_pair(struct beats_command *ret, const char *command, char *key, char *second)
 {
-        for (size_t i = 0; i < ELEMENTSOF(command->keys); i++)
-                free(command->keys[i]);
+        *ret = (struct beats_command){.argv = {command, key, second}, .argc = 3, .keys = {key, second}};
+        if (key && second)
+                return 0;
+        command_clear(ret);
+        return -ENOMEM;
 }
 
 bool reply_is_wrong_type(const redisReply *reply)

@@ -25,6 +25,8 @@ struct beats_command {
 /* words: NULL-terminated, one less than fit at most; they must stay. key: taken over. Returns 0 with *ret to
  * be given to command_clear(), or -ENOMEM where key is NULL. */
 int command_make(struct beats_command *ret, char *key, const char *const words[]);
+/* The same of a command with two keys, or a key and a field of it. */
+int command_make_pair(struct beats_command *ret, const char *command, char *key, char *second);
 /* Frees the keys. */
 void command_clear(struct beats_command *command);
 

@@ -51,19 +51,15 @@ static json_t *render(const struct links *links)
 static int encode_queues(const struct links *links, char **ret, size_t *ret_size)
 {
         const struct link *unread = NULL;
+        bool any = false;
         char reason[512];
 
-        for (size_t i = 0; i < links->n; i++) {
-                const struct link *link = links->list[i];
-
-                if (link->queues) {
-                        unread = NULL;
-                        break;
-                }
-                if (link->framework->queues && !unread)
-                        unread = link;
+        for (size_t i = links->n; i-- > 0;) {
+                any |= !!links->list[i]->queues;
+                if (links->list[i]->framework->queues)
+                        unread = links->list[i];
         }
-        if (!unread)
+        if (any || !unread)
                 return varlink_encode_reply(render(links), false, ret, ret_size);
         snprintf(reason, sizeof(reason), "the queues of Redis %s cannot be read: %s",
                  redis_url_text(unread->redis), queue_reading_error(unread));

@@ -32,19 +32,16 @@ void queue_reading_begin(struct queue_reading *reading)
         reading->under_way = true;
         for (size_t i = 0; i < links->n; i++) {
                 struct link *link = links->list[i];
-                const char *error = redis_error(link->redis);
-
                 link->queues = queues_free(link->queues);
-                link->queues_error[0] = '\0';
                 int r = read_link(link);
+                const char *error = r >= 0           ? ""
+                                    : r == -ENOTCONN ? redis_error(link->redis) ?: "it is not connected yet"
+                                                     : "memory is short";
                 if (r == -EOPNOTSUPP)
                         snprintf(link->queues_error, sizeof(link->queues_error), "%s does not tell of them",
                                  link->framework->traits->title);
-                else if (r == -ENOTCONN)
-                        snprintf(link->queues_error, sizeof(link->queues_error), "%s",
-                                 error ? error : "it is not connected yet");
-                else if (r < 0)
-                        snprintf(link->queues_error, sizeof(link->queues_error), "memory is short");
+                else
+                        snprintf(link->queues_error, sizeof(link->queues_error), "%s", error);
         }
         turn_arm(links->turn);
 }

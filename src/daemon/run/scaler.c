@@ -35,23 +35,14 @@ static bool names_add(struct names *names, const char *name)
         return true;
 }
 
-static bool names_add_all(struct names *names, const char *list)
+/* fleet: only those of the list that it looks at; NULL: all. */
+static bool names_add_list(struct names *names, const char *list, const struct fleet *fleet)
 {
         bool all = true;
 
         for (; list && *list != '\0'; list += strlen(list) + 1)
-                all &= names_add(names, list);
-        return all;
-}
-
-/* Those that a fleet looks at. */
-static bool names_add_targets(struct names *names, const struct fleet *fleet)
-{
-        bool all = true;
-
-        for (const char *name = fleet->autoscale.served; name && *name != '\0'; name += strlen(name) + 1)
-                if (autoscale_target(fleet, name) > 0)
-                        all &= names_add(names, name);
+                if (!fleet || autoscale_target(fleet, list) > 0)
+                        all &= names_add(names, list);
         return all;
 }
 
@@ -67,8 +58,8 @@ static bool look_served(struct fleet *fleet)
                 const struct worker *worker = fleet->workers[i];
 
                 if (worker->state == WORKER_ACTIVE && worker->handle && worker->handle->slot)
-                        all &= names_add_all(&names,
-                                             framework->queue_names(beats_info(worker->handle->slot)));
+                        all &= names_add_list(&names,
+                                              framework->queue_names(beats_info(worker->handle->slot)), NULL);
         }
         if (names.n == 0)
                 return true;
@@ -151,12 +142,13 @@ static void look_link(struct link *link, usec_t now)
                         continue;
                 bool all = look_served(fleet);
                 if (fleet_scales(fleet))
-                        fleet->autoscale.queues_left_out = !names_add_targets(&names, fleet) || !all;
+                        fleet->autoscale.queues_left_out =
+                                !names_add_list(&names, fleet->autoscale.served, fleet) || !all;
         }
         /* The others are but shown: they take no place from these. */
         for (size_t i = 0; i < world->n_fleets; i++)
                 if (world->fleets[i]->link == link && fleet_scales(world->fleets[i]))
-                        names_add_all(&names, world->fleets[i]->autoscale.served);
+                        names_add_list(&names, world->fleets[i]->autoscale.served, NULL);
         sharing_look(link, now);
         if (r >= 0) {
                 foreign_consumers_look(link->foreign, now);

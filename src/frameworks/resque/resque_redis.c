@@ -20,15 +20,8 @@ static char *set_key(const char *namespace)
 static int ask_beat(const char *namespace, const char *identity, bool with_info _unused_,
                     struct beats_command *ret)
 {
-        char *copy = strdup(identity);
-        int r = copy ? command_make(ret, resque_key(namespace, RESQUE_HEARTBEATS, NULL), WORDS("HGET", copy))
-                     : -ENOMEM;
-
-        if (r < 0)
-                free(copy);
-        else
-                ret->keys[1] = copy;
-        return r;
+        return command_make_pair(ret, "HGET", resque_key(namespace, RESQUE_HEARTBEATS, NULL),
+                                 strdup(identity));
 }
 
 static bool take_beat(const redisReply *reply, struct heartbeat *ret, struct beat_info **info _unused_)

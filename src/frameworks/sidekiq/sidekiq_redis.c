@@ -49,16 +49,8 @@ static int ask_beat(const char *namespace, const char *identity, bool with_info,
 
 static int ask_work_list(const char *namespace, const char *identity, struct beats_command *ret)
 {
-        char *workers = decode_key(namespace, identity, suffixes[1]);
-        int r = workers ? command_make(ret, decode_key(namespace, identity, suffixes[0]),
-                                       WORDS("EXISTS", workers))
-                        : -ENOMEM;
-
-        if (r < 0)
-                free(workers);
-        else
-                ret->keys[1] = workers;
-        return r;
+        return command_make_pair(ret, "EXISTS", decode_key(namespace, identity, suffixes[0]),
+                                 decode_key(namespace, identity, suffixes[1]));
 }
 
 static bool take_beat(const redisReply *reply, struct heartbeat *ret, struct beat_info **info)
