@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads numbers, durations, sizes, modes and signals strictly, and writes durations and sizes as text. */
 #include "base/parse.h"
+#include "base/macro.h"
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>

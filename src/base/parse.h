@@ -2,8 +2,8 @@
 /* Reads numbers, durations, sizes, modes and signals strictly, and writes durations and sizes as text. */
 #pragma once
 
-#include "base/macro.h"
 #include "base/usec.h"
+#include <stddef.h>
 #include <sys/types.h>
 
 /* All parsers take the whole text or none of it, blanks not skipped unless said. They return 0, -EINVAL where

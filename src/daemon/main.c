@@ -12,8 +12,11 @@
 #include "io/clock.h"
 #include "io/ini.h"
 #include "io/launch.h"
+#include "io/launch_request.h"
 #include "io/log.h"
 #include "io/statefile.h"
+#include "settings/errors.h"
+#include "settings/operations.h"
 #include "settings/settings.h"
 #include <fcntl.h>
 #include <getopt.h>

@@ -28,7 +28,9 @@
 #include "model/counts.h"
 #include "model/fleets.h"
 #include "model/preload.h"
+#include "model/template.h"
 #include "model/world.h"
+#include "settings/operations.h"
 #include <limits.h>
 #include <malloc.h>
 #include <signal.h>

@@ -2,6 +2,7 @@
 /* Several questions to Redis, and one answer. */
 #include "io/asks.h"
 #include "base/macro.h"
+#include "io/redis.h"
 #include <errno.h>
 #include <stdlib.h>
 

@@ -3,9 +3,11 @@
  * follow from it. */
 #pragma once
 
-#include "io/redis.h"
+#include <stddef.h>
 
 struct asks;
+struct redis;
+struct redisReply; /* hiredis's */
 
 struct asks_ops {
         /* The reply to the question that was given tag: as of redis_reply_fn, NULL where it failed. In it

@@ -10,6 +10,9 @@
 #include "io/place.h"
 #include "io/tls.h"
 #include "settings/draft.h"
+#include "settings/errors.h"
+#include "settings/settings.h"
+#include "settings/value.h"
 #include <ctype.h>
 #include <fcntl.h>
 #include <glob.h>

@@ -2,9 +2,12 @@
 /* Reads the config file, and checks it against the machine that it is for. */
 #pragma once
 
-#include "settings/errors.h"
-#include "settings/keys.h"
 #include <sys/types.h>
+
+struct settings;
+struct settings_errors;
+struct settings_surroundings;
+struct traits;
 
 /* Reads the file at path, those that it includes, and the password file that they may name; makes every check
  * that a start makes. May block: on files and on the user data base. Returns 0 with *ret, to be freed by

@@ -5,7 +5,8 @@
 #include "base/fd.h"
 #include "base/printable.h"
 #include "io/clock.h"
-#include "io/launch_message.h"
+#include "io/launch_child.h"
+#include "io/launch_request.h"
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>

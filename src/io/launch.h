@@ -5,42 +5,11 @@
  * child, which reports over a socket until its command runs. */
 #pragma once
 
-#include "base/macro.h"
 #include "base/usec.h"
 #include <sys/resource.h>
 #include <sys/types.h>
 
-struct fleet_settings;
-
-/* How a worker ended, for after_exit: as systemd tells an ExecStopPost=. */
-struct launch_end {
-        pid_t pid;
-        const char *code; /* "exited", "killed" or "unknown" */
-        char status[16];  /* the exit status, or the signal's name; "" where it is unknown */
-        usec_t timeout;
-};
-
-/* A template is to be started, from which workers are forked. */
-/* Its command begins once "go" has come by the socket. */
-struct launch_template {
-        int fd;             /* its socket; for the child alone */
-        const char *script; /* the Ruby file that makes its command one; no blank in it */
-};
-
-struct launch_request {
-        const struct fleet_settings *fleet;
-        unsigned index;
-        uint64_t generation;
-        usec_t started_at; /* by which this start is known from all others */
-        const char *instance;
-        struct rlimit nofile;          /* sqmgr's original one: see launch_raise_nofile() */
-        char *const *base_environment; /* sqmgr's own, NULL-terminated; filtered before it is handed on */
-        const char *status_parent;     /* where status directories are; NULL: it needs none */
-        bool rehearsal;                /* see launch_rehearse() */
-        const struct launch_end *end;  /* its after_exit is run, and not the worker; NULL else */
-        const char *release;           /* its directory is looked at, and nothing run: see below; NULL: not */
-        const struct launch_template *template; /* it becomes one of these, and not a worker; NULL else */
-};
+struct launch_request; /* io/launch_request.h */
 
 struct launched {
         pid_t pid;     /* a child: to be waited for */
@@ -61,8 +30,6 @@ enum launch_outcome {
         LAUNCH_FAILED,  /* it could not: see error; it exits with status 127 */
 };
 
-#define LAUNCH_ERROR_MAX 1024
-
 struct launch_report {
         enum launch_outcome outcome;
         int log_fd; /* owned by the caller from the call on that set it; -1: no log to be read back */
@@ -72,9 +39,6 @@ struct launch_report {
 };
 
 #define LAUNCH_REPORT_INIT ((struct launch_report){.outcome = LAUNCH_PENDING, .log_fd = -1})
-
-/* With `release` nothing of the fleet's is run: as its user, its directory is resolved, and must end in that
- * path. What is wrong is reported as an error, and LAUNCH_RUNNING means that all is well. */
 
 /* Reads what the child has reported so far into report, which is LAUNCH_REPORT_INIT at first and is handed in
  * again while its outcome is LAUNCH_PENDING; call it when report_fd polls EPOLLIN or EPOLLHUP. Never blocks.

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Starts a worker's process: the child's part, from the fork to the command. It does what it does in a
  * process that may have had threads, and as the worker's user from the moment that it can. */
+#include "io/launch_child.h"
 #include "base/environment.h"
 #include "base/fd.h"
 #include "base/parse.h"
 #include "io/clock.h"
-#include "io/launch_message.h"
+#include "io/launch_request.h"
 #include "io/status_dir.h"
 #include "model/names.h"
 #include "settings/resources.h"

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/macro.h"
+#include <stdbool.h>
 #include <syslog.h>
 
 struct event;

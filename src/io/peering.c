@@ -4,6 +4,7 @@
 #include "base/printable.h"
 #include "io/asks.h"
 #include "io/clock.h"
+#include "io/redis.h"
 #include "model/peer.h"
 #include "model/rollout_script.h"
 #include "wire/withhold.h"

@@ -3,12 +3,13 @@
  * Each has a key of its own, `sqmgr:rollout:GROUP:threads:HOST`, that expires soon after it is silent. */
 #pragma once
 
-#include "io/redis.h"
+#include "base/usec.h"
+#include <stdbool.h>
 
 struct peer_share;
-struct peers;
-
 struct peering;
+struct peers;
+struct redis;
 
 /* redis must outlive it. Returns 0 with *ret to be freed by peering_free(), or -ENOMEM. */
 int peering_new(struct redis *redis, const char *namespace, const char *group, struct peering **ret);

@@ -9,6 +9,7 @@
 #include "io/sentinel.h"
 #include "io/tls.h"
 #include "settings/redis_url.h"
+#include "settings/settings.h"
 #include "wire/withhold.h"
 #include <hiredis/hiredis.h>
 #include <netdb.h>

@@ -5,10 +5,11 @@
 #pragma once
 
 #include "base/usec.h"
-#include "settings/settings.h"
+#include <stddef.h>
 #include <systemd/sd-event.h>
 
 struct redis;
+struct redis_settings;
 struct redisReply; /* hiredis's */
 
 enum redis_state {

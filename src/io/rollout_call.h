@@ -2,8 +2,10 @@
 /* Calls of the script by which hosts agree in Redis whose turn it is (model/rollout_script.h). */
 #pragma once
 
-#include "io/redis.h"
+#include <stddef.h>
+#include <stdint.h>
 
+struct redis;
 struct rollout_reply;
 struct rollout_word;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The file that holds the state (model/state.h) from one sqmgr to the next. */
+/* The file that holds the state (continuity/state.h) from one sqmgr to the next. */
 #pragma once
 
-#include "base/macro.h"
 #include "base/usec.h"
+#include <stddef.h>
 
 struct state;
 

@@ -3,6 +3,7 @@
 #include "io/status_dir.h"
 #include "base/fd.h"
 #include "io/clock.h"
+#include "model/worker.h"
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <signal.h>
@@ -283,8 +284,8 @@ static bool is_changed(const struct stat *before, const struct stat *after)
                before->st_mtim.tv_nsec != after->st_mtim.tv_nsec;
 }
 
-enum beat_fault status_file_read(const struct status_dir *dir, pid_t pid,
-                                 char text[static STATUS_FILE_MAX_BYTES + 1], size_t *ret_length)
+int status_file_read(const struct status_dir *dir, pid_t pid, char text[static STATUS_FILE_MAX_BYTES + 1],
+                     size_t *ret_length)
 {
         _cleanup_close_ int fd = -1;
         struct stat before, after;

@@ -4,8 +4,6 @@
  * by descriptors alone, no link is followed, no other file system entered, and nothing there can hold us. */
 #pragma once
 
-#include "base/macro.h"
-#include "model/worker.h"
 #include "settings/settings.h"
 #include <sys/types.h>
 
@@ -44,9 +42,9 @@ void status_dir_sweep(const struct status_dir *dir);
  * may be another's. Returns 0, or -errno where it could not look. */
 int status_dirs_tidy(const char *parent, bool (*keep)(const char *fleet, void *userdata), void *userdata);
 
-/* Reads the file of this process. Returns BEAT_FAULT_NONE with what it holds in text, or why it does not
- * count. */
-enum beat_fault status_file_read(const struct status_dir *dir, pid_t pid,
-                                 char text[static STATUS_FILE_MAX_BYTES + 1], size_t *ret_length);
+/* Reads the file of this process. Returns an enum beat_fault: BEAT_FAULT_NONE with what it holds in text, or
+ * why it does not count. */
+int status_file_read(const struct status_dir *dir, pid_t pid, char text[static STATUS_FILE_MAX_BYTES + 1],
+                     size_t *ret_length);
 /* It need not be there. */
 void status_file_remove(const struct status_dir *dir, pid_t pid);

@@ -7,8 +7,10 @@
 #include "base/words.h"
 #include "settings/errors.h"
 #include "settings/limits.h"
+#include "settings/operations.h"
 #include "settings/presets.h"
-#include "settings/redis_url.h"
+#include "settings/settings.h"
+#include "settings/value.h"
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

@@ -3,10 +3,14 @@
  * checks. */
 #pragma once
 
+#include "base/macro.h"
 #include "settings/keys.h"
 
+struct fleet_settings;
+struct settings;
 struct settings_draft;
 struct settings_errors;
+struct settings_surroundings;
 
 /* What follows adds what is wrong to errors, by the line of the file (settings_line()), and returns 0 even
  * so; -ENOMEM alone ends the reading. */

@@ -4,6 +4,7 @@
 #include "base/words.h"
 #include "config.h"
 #include "settings/presets.h"
+#include "settings/settings.h"
 #include <string.h>
 #include <strings.h>
 #include <syslog.h>

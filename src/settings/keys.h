@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of all keys of the config file, and what can be done with a key's value whatever its type. */
+/* The table of all keys of the config file. */
 #pragma once
 
-#include "settings/settings.h"
-
-/* What values and defaults depend on outside the file. What it points to must outlive the settings. */
-struct settings_surroundings {
-        const struct traits *const *frameworks; /* that there are; NULL-terminated, at least one */
-        uint64_t memory_total_bytes;            /* 0: not known */
-        bool is_root;
-        const char *redis_url;   /* REDIS_URL in the environment; NULL: not set */
-        const char *service_dir; /* RUNTIME_DIRECTORY in the environment, systemd's; NULL: not set */
-        const char *runtime_dir; /* XDG_RUNTIME_DIR in the environment; NULL: not set */
-};
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum settings_scope { SETTINGS_SQMGR, SETTINGS_REDIS, SETTINGS_FLEET, _SETTINGS_SCOPE_MAX };
 
@@ -49,6 +41,13 @@ struct settings_choice {
         int value;
 };
 
+/* What a reload does with a key. */
+enum settings_reload {
+        SETTINGS_KEPT,     /* nothing: sqmgr itself must be restarted */
+        SETTINGS_APPLIED,  /* it is in force at once */
+        SETTINGS_OUTDATES, /* it holds for workers that are started: those that live are outdated */
+};
+
 struct settings_key {
         enum settings_scope scope;
         enum settings_type type;
@@ -82,30 +81,3 @@ const struct settings_key *settings_key_find(enum settings_scope scope, const ch
 
 /* The one that was probably meant, or NULL. */
 const struct settings_key *settings_key_near(enum settings_scope scope, const char *name);
-
-/* Where base points to the struct of the key's scope: */
-
-#define SETTINGS_WHY_MAX 256
-
-/* Reads text into the field, which must hold no value yet. Returns 0; -EINVAL with what would be right in
- * why; or -ENOMEM. */
-int settings_value_parse(const struct settings_key *key, const char *text,
-                         const struct settings_surroundings *surroundings, void *base,
-                         char why[static SETTINGS_WHY_MAX]);
-
-/* Frees all values of that scope, and makes the fields say that they are unset. */
-void settings_values_clear(enum settings_scope scope, void *base);
-
-/* Puts a copy of one struct's value in the place of another's. Returns 0 or -ENOMEM: then nothing is changed.
- */
-int settings_value_copy(const struct settings_key *key, const void *from, void *to);
-
-bool settings_value_equal(const struct settings_key *key, const void *a, const void *b);
-
-/* The value as the file would have it, secrets as `***`. Returns 0 with *ret, to be freed, NULL where it is
- * unset; or -ENOMEM. */
-int settings_value_text(const struct settings_key *key, const void *base, char **ret);
-
-/* Derives argv, before_start_argv, after_exit_argv and environment_list, still NULL, from the texts, which
- * have been checked. Returns 0 or -ENOMEM. */
-int fleet_settings_derive(struct fleet_settings *fleet);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A limit for all and others for some, as one value of the config file. */
 #include "settings/limits.h"
+#include "base/macro.h"
 #include "base/parse.h"
 #include <stdio.h>
 #include <string.h>

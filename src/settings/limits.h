@@ -3,8 +3,9 @@
  * targets `30s mailers:5min`. */
 #pragma once
 
-#include "base/macro.h"
-#include "base/usec.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum limits_unit {
         LIMITS_COUNT,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the ini file says: the settings, and the one table of keys that reads, checks, documents and compares
- * them. No I/O: the config file's reader feeds it section, key and value. */
+/* What the ini file says. settings/keys.h has the table of its keys, settings/operations.h what is done with
+ * the settings as a whole. */
 #pragma once
 
 #include "base/macro.h"
@@ -174,16 +174,6 @@ struct settings {
         size_t n_fleets;
 };
 
-/* Both take NULL, and return NULL. */
-struct settings *settings_free(struct settings *settings);
-struct fleet_settings *fleet_settings_free(struct fleet_settings *fleet);
-
-static inline void settings_free_pointer(struct settings **settings)
-{
-        *settings = settings_free(*settings);
-}
-#define _cleanup_settings_ _cleanup_(settings_free_pointer)
-
 /* Where those who may only look reach sqmgr; NULL: nowhere. */
 static inline const char *settings_read_socket(const struct settings *settings)
 {
@@ -208,42 +198,3 @@ static inline const struct fleet_settings *settings_find_fleet(const struct sett
                         return settings->fleets[i];
         return NULL;
 }
-
-/* All settings in force as a config file has them, passwords as `***`. To be freed; NULL: out of memory. */
-char *settings_print(const struct settings *settings);
-
-/* What a reload does with a key. */
-enum settings_reload {
-        SETTINGS_KEPT,     /* nothing: sqmgr itself must be restarted */
-        SETTINGS_APPLIED,  /* it is in force at once */
-        SETTINGS_OUTDATES, /* it holds for workers that are started: those that live are outdated */
-};
-
-/* One difference between two settings. Texts are as the file would have them, passwords as `***`, and live as
- * long as the call. */
-struct settings_change {
-        const char *section; /* "sqmgr", "redis", "fleet:NAME" */
-        const char *key;     /* NULL: the fleet as a whole, added (new_text is "added") or removed */
-        const char *old_text;
-        const char *new_text;
-        enum settings_reload reload;
-};
-
-/* Calls changed for each difference, in the order of the table of keys. Returns how many there were; what
- * changed returned, where that was negative; or -ENOMEM. */
-int settings_diff(const struct settings *old, const struct settings *new,
-                  int (*changed)(const struct settings_change *change, void *userdata), void *userdata);
-
-/* Makes settings of the old ones as a reload of the new ones leaves them. The fleets are the old ones in
- * their order, those that new does not have as they were, but removed; then the added ones. Returns 0 with
- * *ret, to be freed by settings_free(), or -ENOMEM. */
-int settings_merge(const struct settings *old, const struct settings *new, struct settings **ret);
-
-/* Drops the i-th fleet, a removed one that nothing refers to any more: should it come back, it is a new one.
- */
-void settings_drop_removed(struct settings *settings, size_t i);
-
-/* Adds a fleet of that name that is not configured, for workers that there still are: removed, and otherwise
- * as the defaults have it. Returns it, or NULL where memory is short. */
-struct fleet_settings *settings_add_removed(struct settings *settings, const char *name,
-                                            const struct traits *traits);

@@ -2,8 +2,8 @@
 /* What settings and model must know of a framework: data, given by the framework's own folder. */
 #pragma once
 
-#include "base/macro.h"
 #include "base/usec.h"
+#include <stdbool.h>
 
 enum heartbeat_place {
         HEARTBEAT_REDIS,

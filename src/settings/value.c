@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads, writes, copies and compares the value of one key, by its type. */
+#include "settings/value.h"
 #include "base/parse.h"
 #include "base/words.h"
 #include "config.h"
-#include "settings/keys.h"
 #include "settings/limits.h"
 #include "settings/redis_url.h"
 #include "settings/resources.h"
+#include "settings/settings.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
  *
  * ask-cost COMMANDS: Callgrind counts what bench_ask() executes. */
 #include "io/redis.h"
+#include "settings/settings.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

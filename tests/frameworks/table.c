@@ -3,6 +3,7 @@
  * src/frameworks/table.c. */
 #include "frameworks/table.h"
 #include "probe/probe.h"
+#include "settings/traits.h"
 #include <signal.h>
 
 static const struct framework probe = {

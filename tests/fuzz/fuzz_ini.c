@@ -3,6 +3,8 @@
 #include "frameworks/table.h"
 #include "fuzz.h"
 #include "io/ini.c"
+#include "settings/errors.h"
+#include "settings/operations.h"
 
 static const struct settings_surroundings surroundings = {
         .frameworks = framework_traits,

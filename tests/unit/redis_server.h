@@ -4,6 +4,7 @@
 
 #include "base/macro.h"
 #include "io/redis.h"
+#include "settings/settings.h"
 #include "unit.h"
 #include <arpa/inet.h>
 #include <hiredis/hiredis.h>

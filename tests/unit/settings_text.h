@@ -5,6 +5,9 @@
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/table.h"
 #include "settings/draft.h"
+#include "settings/operations.h"
+#include "settings/settings.h"
+#include "settings/value.h"
 
 #define GIB (UINT64_C(1) << 30)
 

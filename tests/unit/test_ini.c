@@ -3,6 +3,10 @@
 /* promises: P10 */
 #include "frameworks/table.h"
 #include "io/ini.h"
+#include "settings/errors.h"
+#include "settings/operations.h"
+#include "settings/settings.h"
+#include "settings/value.h"
 #include "unit.h"
 #include <fcntl.h>
 #include <grp.h>

@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "io/last_lines.h"
 #include "io/launch.h"
+#include "io/launch_request.h"
 #include "settings/settings.h"
 #include "unit.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of `release` in io/launch.h: whether the code of a release has arrived is looked for in a process. */
 #include "io/launch.h"
+#include "io/launch_request.h"
 #include "settings/settings.h"
 #include "unit.h"
 #include <poll.h>

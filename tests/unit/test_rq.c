@@ -5,6 +5,7 @@
 #include "frameworks/redis_command.h"
 #include "frameworks/rq/rq.h"
 #include "frameworks/table.h"
+#include "settings/traits.h"
 #include "unit.h"
 #include <signal.h>
 #include <string.h>

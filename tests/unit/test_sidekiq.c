@@ -5,6 +5,7 @@
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/table.h"
 #include "model/worker.h"
+#include "settings/traits.h"
 #include "unit.h"
 #include <signal.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
 /* promises: P5 */
 #include "base/fd.h"
 #include "io/status_dir.h"
+#include "model/fleet.h"
 #include "unit.h"
 
 #include <fcntl.h>

@@ -5,6 +5,7 @@
 #include "crew.h"
 #include "daemon/run/look.h"
 #include "daemon/run/status_files.h"
+#include "io/launch_request.h"
 #include "model/describe.h"
 #include "model/freshness.h"
 #include "observe/observe.h"

@@ -11,6 +11,8 @@
 #include "model/fleets.h"
 #include "model/names.h"
 #include "model/world.h"
+#include "settings/errors.h"
+#include "settings/operations.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -17,6 +17,7 @@
 #include "model/fleets.h"
 #include "model/names.h"
 #include "model/world.h"
+#include "settings/operations.h"
 #include <pwd.h>
 #include <string.h>
 #include <unistd.h>

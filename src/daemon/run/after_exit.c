@@ -5,6 +5,7 @@
 #include "base/parse.h"
 #include "io/clock.h"
 #include "io/launch.h"
+#include "io/launch_request.h"
 #include "io/log.h"
 #include "model/exit_status.h"
 #include "model/names.h"

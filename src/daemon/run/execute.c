@@ -9,6 +9,7 @@
 #include "daemon/run/status_files.h"
 #include "daemon/run/templates.h"
 #include "frameworks/table.h"
+#include "io/launch_request.h"
 #include "io/log.h"
 #include "model/deadlines.h"
 #include "model/idle_proof.h"

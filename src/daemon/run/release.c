@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "io/clock.h"
 #include "io/launch.h"
+#include "io/launch_request.h"
 #include "model/fleet.h"
 #include <signal.h>
 #include <string.h>

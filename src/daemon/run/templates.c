@@ -10,6 +10,7 @@
 #include "daemon/run/signs.h"
 #include "io/clock.h"
 #include "io/last_lines.h"
+#include "io/launch_request.h"
 #include "io/log.h"
 #include "io/template_socket.h"
 #include "model/names.h"

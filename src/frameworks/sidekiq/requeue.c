@@ -4,6 +4,7 @@
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
 #include "io/asks.h"
+#include "settings/settings.h"
 #include "wire/withhold.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
  * or 1. */
 #include "probe.h"
 #include "frameworks/redis_command.h"
+#include "settings/traits.h"
 #include <stdio.h>
 #include <string.h>
 

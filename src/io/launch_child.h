@@ -2,7 +2,11 @@
 /* What a child tells the launcher before it runs its command, and the child's own part. */
 #pragma once
 
-#include "io/launch.h"
+#include <stdint.h>
+
+struct launch_request;
+
+#define LAUNCH_ERROR_MAX 1024
 
 enum launch_message_kind {
         LAUNCH_MESSAGE_LOG = 1, /* carries the log's descriptor */

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/* Frees, prints, compares and merges finished settings. */
+#include "settings/operations.h"
+#include "base/hash.h"
+#include "base/words.h"
+#include "settings/settings.h"
+#include "settings/value.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct fleet_settings *fleet_settings_free(struct fleet_settings *fleet)
+{
+        if (fleet) {
+                settings_values_clear(SETTINGS_FLEET, fleet);
+                words_free(fleet->argv);
+                if (fleet->rollout_key)
+                        explicit_bzero(fleet->rollout_key, strlen(fleet->rollout_key));
+                free(fleet->rollout_key);
+                words_free(fleet->before_start_argv);
+                words_free(fleet->after_exit_argv);
+                words_free(fleet->environment_list);
+                free(fleet->name);
+                free(fleet);
+        }
+        return NULL;
+}
+
+struct settings *settings_free(struct settings *settings)
+{
+        if (settings) {
+                settings_values_clear(SETTINGS_SQMGR, settings);
+                settings_values_clear(SETTINGS_REDIS, &settings->redis);
+                for (size_t i = 0; i < settings->n_fleets; i++)
+                        fleet_settings_free(settings->fleets[i]);
+                free(settings->fleets);
+                free(settings);
+        }
+        return NULL;
+}
+
+struct text {
+        char *text; /* owned */
+        size_t length;
+};
+
+static int text_add(struct text *text, const char *format, ...) _printf_(2, 3);
+static int text_add(struct text *text, const char *format, ...)
+{
+        _cleanup_free_ char *more = NULL;
+        va_list args;
+
+        va_start(args, format);
+        int length = vasprintf(&more, format, args);
+        va_end(args);
+        if (length < 0)
+                return -ENOMEM;
+        char *larger = realloc(text->text, text->length + (size_t)length + 1);
+        if (!larger)
+                return -ENOMEM;
+        memcpy(larger + text->length, more, (size_t)length + 1);
+        text->text = larger;
+        text->length += (size_t)length;
+        return 0;
+}
+
+static int print_scope(struct text *text, enum settings_scope scope, const void *base)
+{
+        int r = 0;
+
+        for (size_t i = 0; i < settings_keys_n && r == 0; i++) {
+                const struct settings_key *key = &settings_keys[i];
+                _cleanup_free_ char *value = NULL;
+                if (key->scope != scope)
+                        continue;
+                r = settings_value_text(key, base, &value);
+                if (r < 0)
+                        return r;
+                r = value && !key->merged ? text_add(text, "%s = %s\n", key->name, value)
+                                          : text_add(text, "# %s: %s\n", key->name, value ?: key->unset);
+        }
+        return r;
+}
+
+char *settings_print(const struct settings *settings)
+{
+        struct text text = {0};
+
+        int r = text_add(&text, "[%s]\n", settings_scope_name(SETTINGS_SQMGR));
+        if (r == 0)
+                r = print_scope(&text, SETTINGS_SQMGR, settings);
+        if (r == 0)
+                r = text_add(&text, "\n[%s]\n", settings_scope_name(SETTINGS_REDIS));
+        if (r == 0)
+                r = print_scope(&text, SETTINGS_REDIS, &settings->redis);
+        for (size_t i = 0; i < settings->n_fleets && r == 0; i++) {
+                r = text_add(&text, "\n[%s:%s]\n", settings_scope_name(SETTINGS_FLEET),
+                             settings->fleets[i]->name);
+                if (r == 0)
+                        r = print_scope(&text, SETTINGS_FLEET, settings->fleets[i]);
+        }
+        if (r < 0) {
+                free(text.text);
+                return NULL;
+        }
+        return text.text;
+}
+
+struct diff {
+        int (*changed)(const struct settings_change *change, void *userdata);
+        void *userdata;
+        int n;
+};
+
+static int diff_tell(struct diff *diff, const struct settings_change *change)
+{
+        diff->n++;
+        return diff->changed(change, diff->userdata);
+}
+
+/* An environment has many a password: that it changed is told, not what it is. */
+static int diff_text(const struct settings_key *key, const void *base, char **ret)
+{
+        int r = settings_value_text(key, base, ret);
+
+        if (r < 0 || key->type != SETTINGS_ENVIRONMENT || !*ret)
+                return r;
+        free(*ret);
+        *ret = strdup("***");
+        return *ret ? 0 : -ENOMEM;
+}
+
+static int diff_scope(struct diff *diff, enum settings_scope scope, const char *section, const void *old,
+                      const void *new, bool kept_only)
+{
+        for (size_t i = 0; i < settings_keys_n; i++) {
+                const struct settings_key *key = &settings_keys[i];
+                _cleanup_free_ char *old_text = NULL, *new_text = NULL;
+                if (key->scope != scope || (kept_only && key->reload != SETTINGS_KEPT) ||
+                    settings_value_equal(key, old, new))
+                        continue;
+
+                int r = diff_text(key, old, &old_text);
+                if (r == 0)
+                        r = diff_text(key, new, &new_text);
+                if (r == 0)
+                        r = diff_tell(diff, &(struct settings_change){
+                                                    .section = section,
+                                                    .key = key->name,
+                                                    .old_text = old_text ? old_text : key->unset,
+                                                    .new_text = new_text ? new_text : key->unset,
+                                                    .reload = key->reload,
+                                            });
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* old or new may be NULL: the fleet is in one of the settings only. */
+static int diff_fleet(struct diff *diff, const struct fleet_settings *old, const struct fleet_settings *new)
+{
+        _cleanup_free_ char *section = NULL;
+
+        if (asprintf(&section, "%s:%s", settings_scope_name(SETTINGS_FLEET), old ? old->name : new->name) < 0)
+                return -ENOMEM;
+        bool was = old && !old->removed, is = new && !new->removed;
+        if (!was && !is)
+                return 0;
+        if (was && is)
+                return diff_scope(diff, SETTINGS_FLEET, section, old, new, false);
+        int r = diff_tell(diff, &(struct settings_change){
+                                        .section = section,
+                                        .old_text = was ? "present" : "absent",
+                                        .new_text = is ? "added" : "removed",
+                                        .reload = SETTINGS_APPLIED,
+                                });
+        /* What drains still holds on to what cannot be changed. */
+        return r == 0 && is && old ? diff_scope(diff, SETTINGS_FLEET, section, old, new, true) : r;
+}
+
+int settings_diff(const struct settings *old, const struct settings *new,
+                  int (*changed)(const struct settings_change *change, void *userdata), void *userdata)
+{
+        struct diff diff = {.changed = changed, .userdata = userdata};
+
+        int r = diff_scope(&diff, SETTINGS_SQMGR, settings_scope_name(SETTINGS_SQMGR), old, new, false);
+        if (r == 0)
+                r = diff_scope(&diff, SETTINGS_REDIS, settings_scope_name(SETTINGS_REDIS), &old->redis,
+                               &new->redis, false);
+        for (size_t i = 0; i < old->n_fleets && r == 0; i++)
+                r = diff_fleet(&diff, old->fleets[i], settings_find_fleet(new, old->fleets[i]->name));
+        for (size_t i = 0; r == 0 && i < new->n_fleets; i++) {
+                if (!settings_find_fleet(old, new->fleets[i]->name))
+                        r = diff_fleet(&diff, NULL, new->fleets[i]);
+        }
+        return r < 0 ? r : diff.n;
+}
+
+/* Copies each value of the scope: from new where a reload applies it, else from old. */
+static int merge_scope(enum settings_scope scope, const void *old, const void *new, void *to)
+{
+        for (size_t i = 0; i < settings_keys_n; i++) {
+                const struct settings_key *key = &settings_keys[i];
+                if (key->scope != scope)
+                        continue;
+                int r = settings_value_copy(key, key->reload != SETTINGS_KEPT ? new : old, to);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* A new fleet at the end of the list, NULL where memory is short. */
+static struct fleet_settings *add_fleet(struct settings *settings, const char *name)
+{
+        struct fleet_settings **list =
+                reallocarray(settings->fleets, settings->n_fleets + 1, sizeof(*settings->fleets));
+        struct fleet_settings *fleet = NULL;
+
+        if (list) {
+                settings->fleets = list;
+                fleet = calloc(1, sizeof(*fleet));
+        }
+        if (!fleet)
+                return NULL;
+        list[settings->n_fleets++] = fleet;
+        settings_values_clear(SETTINGS_FLEET, fleet);
+        fleet->name = strdup(name);
+        return fleet->name ? fleet : NULL;
+}
+
+/* -fanalyzer: either may be NULL, but not both: the fleet is in one of the settings at least. */
+static int merge_fleet(const struct fleet_settings *old, const struct fleet_settings *new,
+                       struct settings *merged)
+{
+        struct fleet_settings *to = add_fleet(merged, old ? old->name : new->name);
+
+        if (!to)
+                return -ENOMEM;
+        to->removed = !new;
+        to->line = new ? new->line : 0;
+        to->stop_bounded = new ? new->stop_bounded : old->stop_bounded;
+        int r = merge_scope(SETTINGS_FLEET, old ? old : new, new ? new : old, to);
+        if (r < 0)
+                return r;
+        /* Another framework waits for a restart, and with it how its workers are to be stopped. */
+        if (old && new && old->traits != new->traits) {
+                to->preset = old->preset;
+                to->stop_signal = old->stop_signal;
+                to->stop_timeout = old->stop_timeout;
+                to->stop_bounded = old->stop_bounded;
+        }
+        const char *key = (new ? new : old)->rollout_key;
+        if (key && !(to->rollout_key = strdup(key)))
+                return -ENOMEM;
+        return fleet_settings_derive(to);
+}
+
+int settings_merge(const struct settings *old, const struct settings *new, struct settings **ret)
+{
+        _cleanup_settings_ struct settings *merged = calloc(1, sizeof(*merged));
+
+        if (!merged)
+                return -ENOMEM;
+        int r = merge_scope(SETTINGS_SQMGR, old, new, merged);
+        if (r == 0)
+                r = merge_scope(SETTINGS_REDIS, &old->redis, &new->redis, &merged->redis);
+        for (size_t i = 0; i < old->n_fleets && r == 0; i++)
+                r = merge_fleet(old->fleets[i], settings_find_fleet(new, old->fleets[i]->name), merged);
+        for (size_t i = 0; r == 0 && i < new->n_fleets; i++)
+                if (!settings_find_fleet(old, new->fleets[i]->name))
+                        r = merge_fleet(NULL, new->fleets[i], merged);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(merged);
+        return 0;
+}
+
+void settings_drop_removed(struct settings *settings, size_t i)
+{
+        assert(settings->fleets[i]->removed);
+        fleet_settings_free(settings->fleets[i]);
+        settings->n_fleets--;
+        memmove(settings->fleets + i, settings->fleets + i + 1,
+                (settings->n_fleets - i) * sizeof(*settings->fleets));
+}
+
+struct fleet_settings *settings_add_removed(struct settings *settings, const char *name,
+                                            const struct traits *traits)
+{
+        const struct settings_surroundings nothing = {0};
+        struct fleet_settings *fleet = add_fleet(settings, name);
+        char why[SETTINGS_WHY_MAX];
+        int r = 0;
+
+        if (!fleet)
+                return NULL;
+        fleet->removed = true;
+        fleet->traits = traits;
+        for (size_t i = 0; i < settings_keys_n && r == 0; i++)
+                if (settings_keys[i].scope == SETTINGS_FLEET && settings_keys[i].fallback &&
+                    settings_keys[i].type != SETTINGS_FRAMEWORK)
+                        r = settings_value_parse(&settings_keys[i], settings_keys[i].fallback, &nothing,
+                                                 fleet, why);
+        return r == 0 ? fleet : NULL;
+}
+
+static int launch_hash(const struct fleet_settings *fleet, uint64_t *ret)
+{
+        uint64_t hash = HASH_INIT;
+
+        for (size_t i = 0; i < settings_keys_n; i++) {
+                const struct settings_key *key = &settings_keys[i];
+                _cleanup_free_ char *value = NULL;
+
+                if (key->scope != SETTINGS_FLEET || key->reload != SETTINGS_OUTDATES)
+                        continue;
+                int r = settings_value_text(key, fleet, &value);
+                if (r < 0)
+                        return r;
+                /* Defaults are left out: so a key that comes with an upgrade outdates nobody. */
+                if (!value || (key->fallback && strcmp(value, key->fallback) == 0))
+                        continue;
+                hash = hash_bytes(hash, key->name, strlen(key->name) + 1);
+                hash = hash_bytes(hash, value, strlen(value) + 1);
+        }
+        *ret = hash;
+        return 0;
+}
+
+int fleet_settings_derive(struct fleet_settings *fleet)
+{
+        const char *error = NULL;
+        int r = 0;
+
+        if (fleet->command)
+                r = words_split(fleet->command, &fleet->argv, &error);
+        if (r == 0 && fleet->before_start)
+                r = words_split(fleet->before_start, &fleet->before_start_argv, &error);
+        if (r == 0 && fleet->after_exit)
+                r = words_split(fleet->after_exit, &fleet->after_exit_argv, &error);
+        if (r == 0 && fleet->environment)
+                r = words_split(fleet->environment, &fleet->environment_list, &error);
+        return r < 0 ? r : launch_hash(fleet, &fleet->launch_hash);
+}
