@@ -38,18 +38,6 @@ struct settings_draft {
         size_t fleet;              /* being read, where scope is SETTINGS_FLEET */
 };
 
-static void *scope_base(const struct settings_draft *draft, enum settings_scope scope, size_t fleet)
-{
-        if (scope == SETTINGS_FLEET)
-                return draft->fleets[fleet].settings;
-        return scope == SETTINGS_REDIS ? (void *)&draft->settings->redis : (void *)draft->settings;
-}
-
-static unsigned *scope_lines(struct settings_draft *draft, enum settings_scope scope, size_t fleet)
-{
-        return scope == SETTINGS_FLEET ? draft->fleets[fleet].lines : draft->lines;
-}
-
 /* Appends a fleet without any value. name: NULL for the section [fleet]. */
 static int add_fleet(struct settings_draft *draft, const char *name, unsigned line)
 {
@@ -58,16 +46,12 @@ static int add_fleet(struct settings_draft *draft, const char *name, unsigned li
                 return -ENOMEM;
         draft->fleets = larger;
 
-        struct fleet_settings *settings = calloc(1, sizeof(*settings));
+        struct fleet_settings *settings = fleet_settings_new(name);
         if (!settings)
                 return -ENOMEM;
-        settings_values_clear(SETTINGS_FLEET, settings);
         settings->line = line;
         draft->fleets[draft->n_fleets++] = (struct draft_fleet){.settings = settings};
-        if (!name)
-                return 0;
-        settings->name = strdup(name);
-        return settings->name ? 0 : -ENOMEM;
+        return 0;
 }
 
 int settings_draft_new(const struct settings_surroundings *surroundings, struct settings_draft **ret)
@@ -79,8 +63,7 @@ int settings_draft_new(const struct settings_surroundings *surroundings, struct 
         if (!draft || !draft->settings)
                 return -ENOMEM;
         draft->surroundings = *surroundings;
-        settings_values_clear(SETTINGS_SQMGR, draft->settings);
-        settings_values_clear(SETTINGS_REDIS, &draft->settings->redis);
+        settings_values_clear(false, draft->settings);
         int r = add_fleet(draft, NULL, 0);
         if (r < 0)
                 return r;
@@ -230,7 +213,9 @@ int settings_draft_set(struct settings_draft *draft, const char *name, const cha
                 unknown_key(draft, name, line, errors);
                 return 0;
         }
-        unsigned *first = &scope_lines(draft, draft->scope, draft->fleet)[key - settings_keys];
+        struct draft_fleet *fleet = draft->scope == SETTINGS_FLEET ? &draft->fleets[draft->fleet] : NULL;
+        void *base = fleet ? (void *)fleet->settings : draft->settings;
+        unsigned *first = &(fleet ? fleet->lines : draft->lines)[key - settings_keys];
         if (*first > 0) {
                 given_twice(key->name, *first, line, errors);
                 return 0;
@@ -241,7 +226,6 @@ int settings_draft_set(struct settings_draft *draft, const char *name, const cha
                 return 0;
         }
 
-        void *base = scope_base(draft, draft->scope, draft->fleet);
         int r = -EINVAL;
         if (*value == '\0')
                 settings_errors_add(errors, line, "'%s' is empty: give it a value, or leave the line out",
@@ -491,13 +475,13 @@ static int finish_url(const struct settings_draft *draft, struct settings_errors
         char why[SETTINGS_WHY_MAX];
 
         if (redis->url || !outer || *outer == '\0')
-                return redis->url ? 0 : set_fallback(draft, key, redis);
-        int r = settings_value_parse(key, outer, &draft->surroundings, redis, why);
+                return redis->url ? 0 : set_fallback(draft, key, draft->settings);
+        int r = settings_value_parse(key, outer, &draft->surroundings, draft->settings, why);
         if (r != -EINVAL)
                 return r;
         settings_errors_add(errors, 0, "REDIS_URL in the environment: %s; or set url in section [redis]",
                             why);
-        return set_fallback(draft, key, redis);
+        return set_fallback(draft, key, draft->settings);
 }
 
 static void check_sentinels(const struct settings_draft *draft, struct settings_errors *errors)
@@ -650,7 +634,7 @@ int settings_draft_finish(struct settings_draft *draft, struct settings_errors *
                 const struct settings_key *key = &settings_keys[i];
                 /* The url has a second default, so that finish_redis() sees to it. */
                 if (key->scope != SETTINGS_FLEET && key->type != SETTINGS_URL && draft->lines[i] == 0)
-                        r = set_fallback(draft, key, scope_base(draft, key->scope, 0));
+                        r = set_fallback(draft, key, draft->settings);
         }
         if (r == 0)
                 r = finish_redis(draft, errors);

@@ -74,28 +74,24 @@ const char *settings_errors_place(const struct settings_errors *errors, unsigned
 
 char *settings_errors_text(const struct settings_errors *errors, const char *path)
 {
-        static const char lost[] = "memory was short, there are more errors than these\n";
         char place[SETTINGS_PLACE_MAX];
-        size_t size = strlen(path) + sizeof(": ") + sizeof(lost);
+        char *text = NULL;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
 
-        for (size_t i = 0; i < errors->n; i++)
-                size += strlen(settings_errors_place(errors, errors->list[i].line, path, place,
-                                                     sizeof(place))) +
-                        strlen(errors->list[i].text) + sizeof(": \n");
-        char *all = malloc(size);
-        if (!all)
+        if (!out)
                 return NULL;
-
-        size_t used = 0;
         for (size_t i = 0; i < errors->n; i++)
-                used += (size_t)snprintf(
-                        all + used, size - used, "%s: %s\n",
+                fprintf(out, "%s: %s\n",
                         settings_errors_place(errors, errors->list[i].line, path, place, sizeof(place)),
                         errors->list[i].text);
         if (errors->lost)
-                used += (size_t)snprintf(all + used, size - used, "%s: %s", path, lost);
-        all[used] = '\0';
-        return all;
+                fprintf(out, "%s: memory was short, there are more errors than these\n", path);
+        bool failed = ferror(out) != 0;
+        if (fclose(out) == 0 && !failed)
+                return text;
+        free(text);
+        return NULL;
 }
 
 void settings_errors_clear(struct settings_errors *errors)

@@ -10,7 +10,7 @@
 #include <syslog.h>
 
 #define SQMGR(field) .scope = SETTINGS_SQMGR, .name = #field, .offset = offsetof(struct settings, field)
-#define REDIS(field) .scope = SETTINGS_REDIS, .name = #field, .offset = offsetof(struct redis_settings, field)
+#define REDIS(field) .scope = SETTINGS_REDIS, .name = #field, .offset = offsetof(struct settings, redis.field)
 #define FLEET(field) FLEET_AS(field, field)
 #define FLEET_AS(key, field)                                                                                 \
         .scope = SETTINGS_FLEET, .name = #key, .offset = offsetof(struct fleet_settings, field)

@@ -52,7 +52,7 @@ struct settings_key {
         enum settings_scope scope;
         enum settings_type type;
         const char *name;
-        size_t offset;           /* of its field in the struct of its scope */
+        size_t offset;           /* of its field in struct fleet_settings, or else in struct settings */
         const char *fallback;    /* the default as the file would have it; "none": it may be written, too */
         const char *unset;       /* where there is no fallback: what holds then, in words */
         const void *unset_value; /* what its field holds then; NULL: all of it is 0 */
@@ -72,6 +72,11 @@ struct settings_key {
 /* All keys, ordered by scope. */
 extern const struct settings_key settings_keys[];
 extern const size_t settings_keys_n;
+
+static inline bool settings_key_is_of_fleet(const struct settings_key *key)
+{
+        return key->scope == SETTINGS_FLEET;
+}
 
 /* "sqmgr", "redis", "fleet". */
 const char *settings_scope_name(enum settings_scope scope);

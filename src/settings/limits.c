@@ -55,7 +55,7 @@ static bool is_named(const char *text, enum limits_unit unit, const char *name)
         return false;
 }
 
-const char *limits_check(const char *text, enum limits_unit unit, char *why, size_t size)
+int limits_check(const char *text, enum limits_unit unit, char *why, size_t size)
 {
         const char *hint = unit == LIMITS_COUNT ? "a whole number (1000)" : "a duration (90s)";
         char name[WORD_MAX], value[WORD_MAX];
@@ -67,11 +67,11 @@ const char *limits_check(const char *text, enum limits_unit unit, char *why, siz
                 n_all += name[0] == '\0';
                 if (name[0] != '\0' && is_named(text, unit, name)) {
                         snprintf(why, size, "'%.80s' is given twice", name);
-                        return why;
+                        return -EINVAL;
                 }
                 if (parse_limit(value, unit, &limit) < 0) {
                         snprintf(why, size, "'%.80s' must be none, or %s", value, hint);
-                        return why;
+                        return -EINVAL;
                 }
         }
         if (text[0] != '\0')
@@ -80,8 +80,8 @@ const char *limits_check(const char *text, enum limits_unit unit, char *why, siz
                 snprintf(why, size, "only one limit can hold for all: write the others as NAME%cLIMIT",
                          unit == LIMITS_TARGET ? ':' : '=');
         else
-                return NULL;
-        return why;
+                return 0;
+        return -EINVAL;
 }
 
 bool limits_any(const char *text, enum limits_unit unit)

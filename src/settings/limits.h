@@ -13,8 +13,8 @@ enum limits_unit {
         LIMITS_TARGET,   /* the same, named by a ':' in the place of a '=' */
 };
 
-/* What is wrong with text, a sentence in why, or NULL where nothing is. */
-const char *limits_check(const char *text, enum limits_unit unit, char *why, size_t size);
+/* Returns 0, or -EINVAL with what is wrong with text, a sentence, in why. */
+int limits_check(const char *text, enum limits_unit unit, char *why, size_t size);
 
 /* Does text, which has been checked, set any limit? */
 bool limits_any(const char *text, enum limits_unit unit);

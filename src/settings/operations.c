@@ -5,14 +5,24 @@
 #include "base/words.h"
 #include "settings/settings.h"
 #include "settings/value.h"
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+struct fleet_settings *fleet_settings_new(const char *name)
+{
+        struct fleet_settings *fleet = calloc(1, sizeof(*fleet));
+
+        if (!fleet)
+                return NULL;
+        settings_values_clear(true, fleet);
+        fleet->name = name ? strdup(name) : NULL;
+        return fleet->name || !name ? fleet : fleet_settings_free(fleet);
+}
 
 struct fleet_settings *fleet_settings_free(struct fleet_settings *fleet)
 {
         if (fleet) {
-                settings_values_clear(SETTINGS_FLEET, fleet);
+                settings_values_clear(true, fleet);
                 words_free(fleet->argv);
                 if (fleet->rollout_key)
                         explicit_bzero(fleet->rollout_key, strlen(fleet->rollout_key));
@@ -29,8 +39,7 @@ struct fleet_settings *fleet_settings_free(struct fleet_settings *fleet)
 struct settings *settings_free(struct settings *settings)
 {
         if (settings) {
-                settings_values_clear(SETTINGS_SQMGR, settings);
-                settings_values_clear(SETTINGS_REDIS, &settings->redis);
+                settings_values_clear(false, settings);
                 for (size_t i = 0; i < settings->n_fleets; i++)
                         fleet_settings_free(settings->fleets[i]);
                 free(settings->fleets);
@@ -39,71 +48,52 @@ struct settings *settings_free(struct settings *settings)
         return NULL;
 }
 
-struct text {
-        char *text; /* owned */
-        size_t length;
-};
-
-static int text_add(struct text *text, const char *format, ...) _printf_(2, 3);
-static int text_add(struct text *text, const char *format, ...)
+static int print_scope(FILE *out, enum settings_scope scope, const void *base)
 {
-        _cleanup_free_ char *more = NULL;
-        va_list args;
+        for (size_t i = 0; i < settings_keys_n; i++) {
+                const struct settings_key *key = &settings_keys[i];
+                _cleanup_free_ char *value = NULL;
 
-        va_start(args, format);
-        int length = vasprintf(&more, format, args);
-        va_end(args);
-        if (length < 0)
-                return -ENOMEM;
-        char *larger = realloc(text->text, text->length + (size_t)length + 1);
-        if (!larger)
-                return -ENOMEM;
-        memcpy(larger + text->length, more, (size_t)length + 1);
-        text->text = larger;
-        text->length += (size_t)length;
+                if (key->scope != scope)
+                        continue;
+                int r = settings_value_text(key, base, &value);
+                if (r < 0)
+                        return r;
+                if (value && !key->merged)
+                        fprintf(out, "%s = %s\n", key->name, value);
+                else
+                        fprintf(out, "# %s: %s\n", key->name, value ?: key->unset);
+        }
         return 0;
 }
 
-static int print_scope(struct text *text, enum settings_scope scope, const void *base)
+static int print_all(FILE *out, const struct settings *settings)
 {
-        int r = 0;
-
-        for (size_t i = 0; i < settings_keys_n && r == 0; i++) {
-                const struct settings_key *key = &settings_keys[i];
-                _cleanup_free_ char *value = NULL;
-                if (key->scope != scope)
-                        continue;
-                r = settings_value_text(key, base, &value);
-                if (r < 0)
-                        return r;
-                r = value && !key->merged ? text_add(text, "%s = %s\n", key->name, value)
-                                          : text_add(text, "# %s: %s\n", key->name, value ?: key->unset);
+        fprintf(out, "[%s]\n", settings_scope_name(SETTINGS_SQMGR));
+        int r = print_scope(out, SETTINGS_SQMGR, settings);
+        fprintf(out, "\n[%s]\n", settings_scope_name(SETTINGS_REDIS));
+        if (r == 0)
+                r = print_scope(out, SETTINGS_REDIS, settings);
+        for (size_t i = 0; i < settings->n_fleets && r == 0; i++) {
+                fprintf(out, "\n[%s:%s]\n", settings_scope_name(SETTINGS_FLEET), settings->fleets[i]->name);
+                r = print_scope(out, SETTINGS_FLEET, settings->fleets[i]);
         }
         return r;
 }
 
 char *settings_print(const struct settings *settings)
 {
-        struct text text = {0};
+        char *text = NULL;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
 
-        int r = text_add(&text, "[%s]\n", settings_scope_name(SETTINGS_SQMGR));
-        if (r == 0)
-                r = print_scope(&text, SETTINGS_SQMGR, settings);
-        if (r == 0)
-                r = text_add(&text, "\n[%s]\n", settings_scope_name(SETTINGS_REDIS));
-        if (r == 0)
-                r = print_scope(&text, SETTINGS_REDIS, &settings->redis);
-        for (size_t i = 0; i < settings->n_fleets && r == 0; i++) {
-                r = text_add(&text, "\n[%s:%s]\n", settings_scope_name(SETTINGS_FLEET),
-                             settings->fleets[i]->name);
-                if (r == 0)
-                        r = print_scope(&text, SETTINGS_FLEET, settings->fleets[i]);
-        }
-        if (r < 0) {
-                free(text.text);
+        if (!out)
                 return NULL;
-        }
-        return text.text;
+        bool failed = print_all(out, settings) < 0 || ferror(out) != 0;
+        if (fclose(out) == 0 && !failed)
+                return text;
+        free(text);
+        return NULL;
 }
 
 struct diff {
@@ -130,13 +120,13 @@ static int diff_text(const struct settings_key *key, const void *base, char **re
         return *ret ? 0 : -ENOMEM;
 }
 
-static int diff_scope(struct diff *diff, enum settings_scope scope, const char *section, const void *old,
-                      const void *new, bool kept_only)
+/* fleet: the section of both, where they are of a fleet. */
+static int diff_values(struct diff *diff, const char *fleet, const void *old, const void *new, bool kept_only)
 {
         for (size_t i = 0; i < settings_keys_n; i++) {
                 const struct settings_key *key = &settings_keys[i];
                 _cleanup_free_ char *old_text = NULL, *new_text = NULL;
-                if (key->scope != scope || (kept_only && key->reload != SETTINGS_KEPT) ||
+                if (settings_key_is_of_fleet(key) == !fleet || (kept_only && key->reload != SETTINGS_KEPT) ||
                     settings_value_equal(key, old, new))
                         continue;
 
@@ -145,7 +135,7 @@ static int diff_scope(struct diff *diff, enum settings_scope scope, const char *
                         r = diff_text(key, new, &new_text);
                 if (r == 0)
                         r = diff_tell(diff, &(struct settings_change){
-                                                    .section = section,
+                                                    .section = fleet ?: settings_scope_name(key->scope),
                                                     .key = key->name,
                                                     .old_text = old_text ? old_text : key->unset,
                                                     .new_text = new_text ? new_text : key->unset,
@@ -168,7 +158,7 @@ static int diff_fleet(struct diff *diff, const struct fleet_settings *old, const
         if (!was && !is)
                 return 0;
         if (was && is)
-                return diff_scope(diff, SETTINGS_FLEET, section, old, new, false);
+                return diff_values(diff, section, old, new, false);
         int r = diff_tell(diff, &(struct settings_change){
                                         .section = section,
                                         .old_text = was ? "present" : "absent",
@@ -176,7 +166,7 @@ static int diff_fleet(struct diff *diff, const struct fleet_settings *old, const
                                         .reload = SETTINGS_APPLIED,
                                 });
         /* What drains still holds on to what cannot be changed. */
-        return r == 0 && is && old ? diff_scope(diff, SETTINGS_FLEET, section, old, new, true) : r;
+        return r == 0 && is && old ? diff_values(diff, section, old, new, true) : r;
 }
 
 int settings_diff(const struct settings *old, const struct settings *new,
@@ -184,10 +174,7 @@ int settings_diff(const struct settings *old, const struct settings *new,
 {
         struct diff diff = {.changed = changed, .userdata = userdata};
 
-        int r = diff_scope(&diff, SETTINGS_SQMGR, settings_scope_name(SETTINGS_SQMGR), old, new, false);
-        if (r == 0)
-                r = diff_scope(&diff, SETTINGS_REDIS, settings_scope_name(SETTINGS_REDIS), &old->redis,
-                               &new->redis, false);
+        int r = diff_values(&diff, NULL, old, new, false);
         for (size_t i = 0; i < old->n_fleets && r == 0; i++)
                 r = diff_fleet(&diff, old->fleets[i], settings_find_fleet(new, old->fleets[i]->name));
         for (size_t i = 0; r == 0 && i < new->n_fleets; i++) {
@@ -197,12 +184,12 @@ int settings_diff(const struct settings *old, const struct settings *new,
         return r < 0 ? r : diff.n;
 }
 
-/* Copies each value of the scope: from new where a reload applies it, else from old. */
-static int merge_scope(enum settings_scope scope, const void *old, const void *new, void *to)
+/* Copies each value: from new where a reload applies it, else from old. */
+static int merge_values(bool of_fleet, const void *old, const void *new, void *to)
 {
         for (size_t i = 0; i < settings_keys_n; i++) {
                 const struct settings_key *key = &settings_keys[i];
-                if (key->scope != scope)
+                if (settings_key_is_of_fleet(key) != of_fleet)
                         continue;
                 int r = settings_value_copy(key, key->reload != SETTINGS_KEPT ? new : old, to);
                 if (r < 0)
@@ -216,18 +203,14 @@ static struct fleet_settings *add_fleet(struct settings *settings, const char *n
 {
         struct fleet_settings **list =
                 reallocarray(settings->fleets, settings->n_fleets + 1, sizeof(*settings->fleets));
-        struct fleet_settings *fleet = NULL;
 
-        if (list) {
-                settings->fleets = list;
-                fleet = calloc(1, sizeof(*fleet));
-        }
-        if (!fleet)
+        if (!list)
                 return NULL;
-        list[settings->n_fleets++] = fleet;
-        settings_values_clear(SETTINGS_FLEET, fleet);
-        fleet->name = strdup(name);
-        return fleet->name ? fleet : NULL;
+        settings->fleets = list;
+        struct fleet_settings *fleet = fleet_settings_new(name);
+        if (fleet)
+                list[settings->n_fleets++] = fleet;
+        return fleet;
 }
 
 /* -fanalyzer: either may be NULL, but not both: the fleet is in one of the settings at least. */
@@ -241,7 +224,7 @@ static int merge_fleet(const struct fleet_settings *old, const struct fleet_sett
         to->removed = !new;
         to->line = new ? new->line : 0;
         to->stop_bounded = new ? new->stop_bounded : old->stop_bounded;
-        int r = merge_scope(SETTINGS_FLEET, old ? old : new, new ? new : old, to);
+        int r = merge_values(true, old ?: new, new ?: old, to);
         if (r < 0)
                 return r;
         /* Another framework waits for a restart, and with it how its workers are to be stopped. */
@@ -263,9 +246,7 @@ int settings_merge(const struct settings *old, const struct settings *new, struc
 
         if (!merged)
                 return -ENOMEM;
-        int r = merge_scope(SETTINGS_SQMGR, old, new, merged);
-        if (r == 0)
-                r = merge_scope(SETTINGS_REDIS, &old->redis, &new->redis, &merged->redis);
+        int r = merge_values(false, old, new, merged);
         for (size_t i = 0; i < old->n_fleets && r == 0; i++)
                 r = merge_fleet(old->fleets[i], settings_find_fleet(new, old->fleets[i]->name), merged);
         for (size_t i = 0; r == 0 && i < new->n_fleets; i++)

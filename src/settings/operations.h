@@ -9,6 +9,9 @@ struct fleet_settings;
 struct settings;
 struct traits;
 
+/* Without any value. name: NULL for the defaults of all fleets. Returns NULL where memory is short. */
+struct fleet_settings *fleet_settings_new(const char *name);
+
 /* Both take NULL, and return NULL. */
 struct settings *settings_free(struct settings *settings);
 struct fleet_settings *fleet_settings_free(struct fleet_settings *fleet);

@@ -16,19 +16,28 @@
 
 #define MASK "***"
 
-static void *field_of(const struct settings_key *key, void *base)
+/* To be written to only where base is. */
+static void *field_of(const struct settings_key *key, const void *base)
 {
         return (char *)base + key->offset;
-}
-
-static const void *const_field_of(const struct settings_key *key, const void *base)
-{
-        return (const char *)base + key->offset;
 }
 
 static bool type_is_text(enum settings_type type)
 {
         return type <= SETTINGS_URL;
+}
+
+static size_t type_size(enum settings_type type)
+{
+        static const size_t sizes[_SETTINGS_TYPE_MAX] = {
+                [SETTINGS_CHOICE] = sizeof(int),    [SETTINGS_FRAMEWORK] = sizeof(struct traits *),
+                [SETTINGS_INT] = sizeof(int),       [SETTINGS_COUNT] = sizeof(unsigned),
+                [SETTINGS_MODE] = sizeof(mode_t),   [SETTINGS_SHARE] = sizeof(struct share),
+                [SETTINGS_SIGNAL] = sizeof(int),    [SETTINGS_DURATION] = sizeof(usec_t),
+                [SETTINGS_SIZE] = sizeof(uint64_t), [SETTINGS_PERCENT] = sizeof(unsigned),
+        };
+
+        return sizes[type];
 }
 
 static bool may_be_none(const struct settings_key *key)
@@ -48,6 +57,12 @@ static int refuse(char *why, const char *format, ...)
         return -EINVAL;
 }
 
+/* r: of a parser that names what is wrong in error. */
+static int refuse_failed(int r, char *why, const char *error)
+{
+        return r == -EINVAL ? refuse(why, "%s", error) : r;
+}
+
 /* What was written is not said: any part of it may be one of a secret. */
 static int check_environment(const char *text, char *why)
 {
@@ -57,10 +72,8 @@ static int check_environment(const char *text, char *why)
         const char *error = NULL;
 
         int r = words_split(text, &words, &error);
-        if (r == -EINVAL)
-                return refuse(why, "%s", error);
         if (r < 0)
-                return r;
+                return refuse_failed(r, why, error);
         for (unsigned i = 0; words[i]; i++) {
                 if (!strchr(words[i], '='))
                         return refuse(why, "word %u has no '=': write K=V, a value with spaces as K='a b'",
@@ -78,10 +91,8 @@ static int check_command(const char *text, char *why)
         const char *error = NULL;
 
         int r = words_split(text, &words, &error);
-        if (r == -EINVAL)
-                return refuse(why, "%s", error);
         if (r < 0)
-                return r;
+                return refuse_failed(r, why, error);
         if (!words[0] || words[0][0] == '\0')
                 return refuse(why, "it names no program: write the program, then its arguments");
         return 0;
@@ -110,11 +121,10 @@ static int check_sentinels(const char *text, char *why)
         size_t n;
 
         int r = redis_sentinels_parse(text, &list, &n, &error);
-        if (r == -EINVAL)
-                return refuse(why, "%s", error);
-        if (r >= 0)
-                redis_sentinels_free(list, n);
-        return r;
+        if (r < 0)
+                return refuse_failed(r, why, error);
+        redis_sentinels_free(list, n);
+        return 0;
 }
 
 static int check_limit(const struct settings_key *key, const char *text, char *why)
@@ -154,23 +164,19 @@ static int parse_text(const struct settings_key *key, const char *text, char **f
         else if (key->type == SETTINGS_URL)
                 r = check_url(text, why);
         else if (key->type == SETTINGS_COUNTS)
-                r = limits_check(text, LIMITS_COUNT, why, SETTINGS_WHY_MAX) ? -EINVAL : 0;
+                r = limits_check(text, LIMITS_COUNT, why, SETTINGS_WHY_MAX);
         else if (key->type == SETTINGS_DURATIONS)
-                r = limits_check(text, LIMITS_DURATION, why, SETTINGS_WHY_MAX) ? -EINVAL : 0;
+                r = limits_check(text, LIMITS_DURATION, why, SETTINGS_WHY_MAX);
         else if (key->type == SETTINGS_TARGETS)
-                r = limits_check(text, LIMITS_TARGET, why, SETTINGS_WHY_MAX) ? -EINVAL : 0;
+                r = limits_check(text, LIMITS_TARGET, why, SETTINGS_WHY_MAX);
         else if (key->type == SETTINGS_LIMIT || key->type == SETTINGS_LIMIT_SIZE)
                 r = check_limit(key, text, why);
         else if (key->type == SETTINGS_CPUS && resource_cpus_parse(text, &cpus) < 0)
                 r = refuse(why, "must be numbers or ranges of processors, below %d: 0-3 5", CPU_SETSIZE);
         if (r < 0)
                 return r;
-
-        char *copy = strdup(text);
-        if (!copy)
-                return -ENOMEM;
-        *field = copy;
-        return 0;
+        *field = strdup(text);
+        return *field ? 0 : -ENOMEM;
 }
 
 static int parse_choice(const struct settings_key *key, const char *text, int *field, char *why)
@@ -213,47 +219,41 @@ static int refuse_number(const struct settings_key *key, char *why)
         return refuse(why, "must be a number from %" PRId64 " to %" PRId64, key->min, key->max);
 }
 
-static int parse_share(const struct settings_key *key, const char *text, struct share *field, char *why)
+/* A number in the key's bounds, a '%' behind it or nothing. */
+static bool read_share(const struct settings_key *key, const char *text, struct share *ret)
 {
         char digits[24] = "";
-        uint64_t value = 0;
         size_t length = strcspn(text, "%");
-        bool percent = strcmp(text + length, "%") == 0;
+        uint64_t value = 0;
 
         if (length < sizeof(digits))
                 memcpy(digits, text, length);
-        bool good = (percent || text[length] == '\0') &&
-                    parse_unsigned(digits, (uint64_t)key->min, (uint64_t)key->max, &value) == 0;
-        if (!good && key->min > 0)
+        if ((text[length] != '\0' && strcmp(text + length, "%") != 0) ||
+            parse_unsigned(digits, (uint64_t)key->min, (uint64_t)key->max, &value) < 0)
+                return false;
+        *ret = (struct share){.value = (uint32_t)value, .percent = text[length] == '%'};
+        return true;
+}
+
+static int parse_share(const struct settings_key *key, const char *text, struct share *field, char *why)
+{
+        if (read_share(key, text, field))
+                return 0;
+        if (key->min > 0)
                 return refuse(why, "must be a number (2) or a share (10%%), from %" PRId64 " to %" PRId64,
                               key->min, key->max);
-        if (!good)
-                return refuse(
-                        why,
-                        "must be a number of workers (2) or a share of the count (50%%), at most %" PRId64,
-                        key->max);
-        *field = (struct share){.value = (uint32_t)value, .percent = percent};
-        return 0;
+        return refuse(why, "must be a number of workers (2) or a share of the count (50%%), at most %" PRId64,
+                      key->max);
 }
 
 static int parse_percent(const struct settings_key *key, const char *text, unsigned *field, char *why)
 {
-        const char *none = may_be_none(key) ? "none, or " : "";
-        char digits[24] = "";
-        size_t length = strcspn(text, "%");
-        uint64_t value = 0;
+        struct share share;
 
-        if (*none && strcasecmp(text, "none") == 0) {
-                *field = 0;
-                return 0;
-        }
-        if (length < sizeof(digits))
-                memcpy(digits, text, length);
-        if (strcmp(text + length, "%") != 0 ||
-            parse_unsigned(digits, (uint64_t)key->min, (uint64_t)key->max, &value) < 0)
-                return refuse(why, "must be %sa percentage from %" PRId64 "%% to %" PRId64 "%%", none,
-                              key->min, key->max);
-        *field = (unsigned)value;
+        if (!read_share(key, text, &share) || !share.percent)
+                return refuse(why, "must be %sa percentage from %" PRId64 "%% to %" PRId64 "%%",
+                              may_be_none(key) ? "none, or " : "", key->min, key->max);
+        *field = share.value;
         return 0;
 }
 
@@ -263,10 +263,6 @@ static int parse_duration_field(const struct settings_key *key, const char *text
         const char *none = may_be_none(key) ? "none, or " : "";
         usec_t usec = 0;
 
-        if (*none && strcasecmp(text, "none") == 0) {
-                *field = 0;
-                return 0;
-        }
         int r = parse_duration(text, &usec);
         if (r == -EINVAL)
                 return refuse(why, "must be %s%s", none, PARSE_DURATION_HINT);
@@ -284,10 +280,6 @@ static int parse_size_field(const struct settings_key *key, const char *text, ui
         char min[FORMAT_MAX], max[FORMAT_MAX];
         uint64_t bytes = 0;
 
-        if (may_be_none(key) && strcasecmp(text, "none") == 0) {
-                *field = 0;
-                return 0;
-        }
         int r = parse_size(text, total_bytes, &bytes);
         if (r == -EINVAL)
                 return refuse(why, "must be none, or %s", PARSE_SIZE_HINT);
@@ -311,6 +303,10 @@ int settings_value_parse(const struct settings_key *key, const char *text,
         uint64_t number = 0;
         int64_t integer = 0;
 
+        if (!type_is_text(key->type) && may_be_none(key) && strcasecmp(text, "none") == 0) {
+                memset(field, 0, type_size(key->type));
+                return 0;
+        }
         switch (key->type) {
         case SETTINGS_CHOICE:
                 return parse_choice(key, text, field, why);
@@ -348,19 +344,6 @@ int settings_value_parse(const struct settings_key *key, const char *text,
         }
 }
 
-static size_t type_size(enum settings_type type)
-{
-        static const size_t sizes[_SETTINGS_TYPE_MAX] = {
-                [SETTINGS_CHOICE] = sizeof(int),    [SETTINGS_FRAMEWORK] = sizeof(struct traits *),
-                [SETTINGS_INT] = sizeof(int),       [SETTINGS_COUNT] = sizeof(unsigned),
-                [SETTINGS_MODE] = sizeof(mode_t),   [SETTINGS_SHARE] = sizeof(struct share),
-                [SETTINGS_SIGNAL] = sizeof(int),    [SETTINGS_DURATION] = sizeof(usec_t),
-                [SETTINGS_SIZE] = sizeof(uint64_t), [SETTINGS_PERCENT] = sizeof(unsigned),
-        };
-
-        return sizes[type];
-}
-
 static void value_clear(const struct settings_key *key, void *base)
 {
         void *field = field_of(key, base);
@@ -375,17 +358,16 @@ static void value_clear(const struct settings_key *key, void *base)
         }
 }
 
-void settings_values_clear(enum settings_scope scope, void *base)
+void settings_values_clear(bool of_fleet, void *base)
 {
-        for (size_t i = 0; i < settings_keys_n; i++) {
-                if (settings_keys[i].scope == scope)
+        for (size_t i = 0; i < settings_keys_n; i++)
+                if (settings_key_is_of_fleet(&settings_keys[i]) == of_fleet)
                         value_clear(&settings_keys[i], base);
-        }
 }
 
 int settings_value_copy(const struct settings_key *key, const void *from, void *to)
 {
-        const void *source = const_field_of(key, from);
+        const void *source = field_of(key, from);
         void *field = field_of(key, to);
 
         if (!type_is_text(key->type)) {
@@ -403,7 +385,7 @@ int settings_value_copy(const struct settings_key *key, const void *from, void *
 
 bool settings_value_equal(const struct settings_key *key, const void *a, const void *b)
 {
-        const void *left = const_field_of(key, a), *right = const_field_of(key, b);
+        const void *left = field_of(key, a), *right = field_of(key, b);
 
         if (key->type == SETTINGS_SHARE) {
                 const struct share *x = left, *y = right;
@@ -446,13 +428,12 @@ static const char *choice_name(const struct settings_key *key, int value)
         return choice->name;
 }
 
-/* A key with a fallback always has a value. */
-static bool is_unset(const struct settings_key *key, const void *field)
+/* Of a type that is no text: unset or, where that may be written, "none". */
+static bool is_cleared(const struct settings_key *key, const void *field)
 {
         static const char zeros[sizeof(uint64_t)] = {0};
-        const void *unset = key->unset_value ? key->unset_value : zeros;
 
-        return key->unset && memcmp(field, unset, type_size(key->type)) == 0;
+        return memcmp(field, key->unset_value ?: zeros, type_size(key->type)) == 0;
 }
 
 /* The text of a value of a type that is no text itself. */
@@ -460,8 +441,9 @@ static const char *number_text(const struct settings_key *key, const void *field
                                char text[static FORMAT_MAX])
 {
         const struct share *share = field;
-        uint64_t number;
 
+        if (may_be_none(key) && is_cleared(key, field))
+                return "none";
         switch (key->type) {
         case SETTINGS_CHOICE:
                 return choice_name(key, *(const int *)field);
@@ -479,35 +461,27 @@ static const char *number_text(const struct settings_key *key, const void *field
                 snprintf(text, FORMAT_MAX, "%u", *(const unsigned *)field);
                 return text;
         case SETTINGS_PERCENT:
-                if (*(const unsigned *)field == 0)
-                        return "none";
                 snprintf(text, FORMAT_MAX, "%u%%", *(const unsigned *)field);
                 return text;
         case SETTINGS_SHARE:
                 snprintf(text, FORMAT_MAX, "%u%s", share->value, share->percent ? "%" : "");
                 return text;
+        case SETTINGS_DURATION:
+                return format_duration_exact(*(const usec_t *)field, text, FORMAT_MAX);
         default:
-                break;
+                return format_size_exact(*(const uint64_t *)field, text, FORMAT_MAX);
         }
-        number = *(const uint64_t *)field;
-        if (number == 0 && may_be_none(key))
-                return "none";
-        if (key->type == SETTINGS_DURATION)
-                return format_duration_exact(number, text, FORMAT_MAX);
-        if (key->type == SETTINGS_SIZE)
-                return format_size_exact(number, text, FORMAT_MAX);
-        snprintf(text, FORMAT_MAX, "%" PRIu64, number);
-        return text;
 }
 
 int settings_value_text(const struct settings_key *key, const void *base, char **ret)
 {
-        const void *field = const_field_of(key, base);
+        const void *field = field_of(key, base);
         bool is_text = type_is_text(key->type);
         const char *value = is_text ? *(char *const *)field : NULL;
         char buffer[FORMAT_MAX];
 
-        if (is_text ? !value : is_unset(key, field)) {
+        /* A key with a fallback always has a value. */
+        if (is_text ? !value : key->unset && is_cleared(key, field)) {
                 *ret = NULL;
                 return 0;
         }

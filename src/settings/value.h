@@ -16,7 +16,7 @@ struct settings_surroundings {
         const char *runtime_dir; /* XDG_RUNTIME_DIR in the environment; NULL: not set */
 };
 
-/* Where base points to the struct of the key's scope: */
+/* Where base points to the struct fleet_settings or, of a key of another scope, the struct settings: */
 
 #define SETTINGS_WHY_MAX 256
 
@@ -26,8 +26,8 @@ int settings_value_parse(const struct settings_key *key, const char *text,
                          const struct settings_surroundings *surroundings, void *base,
                          char why[static SETTINGS_WHY_MAX]);
 
-/* Frees all values of that scope, and makes the fields say that they are unset. */
-void settings_values_clear(enum settings_scope scope, void *base);
+/* Frees all values of a fleet, or else of settings, and makes the fields say that they are unset. */
+void settings_values_clear(bool of_fleet, void *base);
 
 /* Puts a copy of one struct's value in the place of another's. Returns 0 or -ENOMEM: then nothing is changed.
  */

@@ -41,7 +41,8 @@ static const struct {
 START_TEST(limits_are_checked)
 {
         char why[256];
-        const char *wrong = limits_check(limit_texts[_i].text, limit_texts[_i].unit, why, sizeof(why));
+        const char *wrong =
+                limits_check(limit_texts[_i].text, limit_texts[_i].unit, why, sizeof(why)) < 0 ? why : NULL;
 
         ck_assert_pstr_eq(wrong, limit_texts[_i].wrong);
 }

@@ -83,13 +83,12 @@ START_TEST(each_default_can_be_read_and_written)
                 const struct settings_key *key = &settings_keys[i];
                 union {
                         struct settings settings;
-                        struct redis_settings redis;
                         struct fleet_settings fleet;
                 } room = {0}, copy = {0};
                 _cleanup_free_ char *text = NULL;
                 char why[SETTINGS_WHY_MAX] = "";
 
-                settings_values_clear(key->scope, &room);
+                settings_values_clear(settings_key_is_of_fleet(key), &room);
                 if (key->fallback)
                         ck_assert_msg(
                                 settings_value_parse(key, key->fallback, &root_surroundings, &room, why) == 0,
@@ -99,8 +98,8 @@ START_TEST(each_default_can_be_read_and_written)
                         ck_assert_msg(!text, "%s is unset, but shown as '%s'", key->name, text);
                 ck_assert_int_eq(settings_value_copy(key, &room, &copy), 0);
                 ck_assert(settings_value_equal(key, &room, &copy));
-                settings_values_clear(key->scope, &room);
-                settings_values_clear(key->scope, &copy);
+                settings_values_clear(settings_key_is_of_fleet(key), &room);
+                settings_values_clear(settings_key_is_of_fleet(key), &copy);
         }
 }
 END_TEST
@@ -666,7 +665,7 @@ START_TEST(shows_what_is_unset_by_the_key)
         };
         struct fleet_settings fleet = {0};
 
-        settings_values_clear(SETTINGS_FLEET, &fleet);
+        settings_values_clear(true, &fleet);
         for (size_t i = 0; i < ELEMENTSOF(keys); i++) {
                 const struct settings_key *key = settings_key_find(SETTINGS_FLEET, keys[i].name);
                 _cleanup_free_ char *text = NULL;
