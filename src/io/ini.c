@@ -41,6 +41,8 @@ struct reader {
         int error; /* -ENOMEM: the reading has ended */
 };
 
+#define refuse(reader, ...) settings_errors_add((reader)->errors, (reader)->line, __VA_ARGS__)
+
 /* Says where a line's value has a comment behind it. Returns true where it has. */
 static bool refuse_comment(struct reader *reader, const char *value, const char *end)
 {
@@ -51,10 +53,9 @@ static bool refuse_comment(struct reader *reader, const char *value, const char 
                 unquoted |= blank && *p == ';' && !quote;
                 quoted |= blank && *p == ';' && quote;
                 if (blank && *p == '#' && !quote) {
-                        settings_errors_add(
-                                reader->errors, reader->line,
-                                "a '#' behind a blank begins no comment here, but would belong to the value: "
-                                "put the comment on a line of its own, or the '#' in quotes");
+                        refuse(reader,
+                               "a '#' behind a blank begins no comment here, but would belong to the value: "
+                               "put the comment on a line of its own, or the '#' in quotes");
                         return true;
                 }
                 blank = isspace((unsigned char)*p);
@@ -66,10 +67,8 @@ static bool refuse_comment(struct reader *reader, const char *value, const char 
         /* A quote that is not closed is an apostrophe, and quotes nothing. */
         if (!unquoted && !(quoted && quote))
                 return false;
-        settings_errors_add(
-                reader->errors, reader->line,
-                "a ';' behind a blank begins a comment, and none may stand behind a value: put the "
-                "comment on a line of its own, or the ';' in quotes");
+        refuse(reader, "a ';' behind a blank begins a comment, and none may stand behind a value: put the "
+                       "comment on a line of its own, or the ';' in quotes");
         return true;
 }
 
@@ -81,19 +80,17 @@ static bool take_section(struct reader *reader, const char *start, const char *e
 
         settings_draft_refuse_section(reader->draft);
         if (!close) {
-                settings_errors_add(reader->errors, reader->line,
-                                    "the section's name is not closed: add the ']'");
+                refuse(reader, "the section's name is not closed: add the ']'");
                 return false;
         }
         if (close + 1 != end) {
-                settings_errors_add(reader->errors, reader->line,
-                                    "something stands behind the section's ']': put it on a line of its own");
+                refuse(reader, "something stands behind the section's ']': put it on a line of its own");
                 return false;
         }
         size_t length = (size_t)(close - start) - 1;
         memcpy(name, start + 1, length);
         name[length] = '\0';
-        int r = settings_draft_section(reader->draft, name, reader->line, reader->errors);
+        int r = settings_draft_section(reader->draft, name, reader->line);
         if (r < 0)
                 reader->error = r;
         return r == 0;
@@ -112,13 +109,11 @@ static bool check_pair(struct reader *reader, const char *start, const char *end
         if (name > 0 && line[equals] == '=')
                 return !refuse_comment(reader, start + equals + 1, end);
         if (name > 0 && line[equals] == ':')
-                settings_errors_add(reader->errors, reader->line,
-                                    "'%.*s' is followed by a ':', write '%.*s = ...'", (int)name, line,
-                                    (int)name, line);
+                refuse(reader, "'%.*s' is followed by a ':', write '%.*s = ...'", (int)name, line, (int)name,
+                       line);
         else
-                settings_errors_add(
-                        reader->errors, reader->line,
-                        "this is no section, no comment, and no 'key = value'; a comment begins with '#'");
+                refuse(reader,
+                       "this is no section, no comment, and no 'key = value'; a comment begins with '#'");
         return false;
 }
 
@@ -126,8 +121,7 @@ static bool check_pair(struct reader *reader, const char *start, const char *end
 static bool take_line(struct reader *reader, const char *start, const char *end)
 {
         if (memchr(start, '\0', (size_t)(end - start)) || memchr(start, MASK, (size_t)(end - start))) {
-                settings_errors_add(reader->errors, reader->line,
-                                    "the line holds a NUL byte or Ctrl-A: this is no text file");
+                refuse(reader, "the line holds a NUL byte or Ctrl-A: this is no text file");
                 return false;
         }
         size_t length = (size_t)(end - start);
@@ -139,21 +133,19 @@ static bool take_line(struct reader *reader, const char *start, const char *end)
         if (text == end || *text == '#' || *text == ';')
                 return false;
         if (length > LINE_MAX_BYTES) {
-                settings_errors_add(
-                        reader->errors, reader->line,
-                        "the line has %zu bytes, and more than %d are not possible: shorten it; a long "
-                        "command may go into a script, a long environment into environment_file",
-                        length, LINE_MAX_BYTES);
+                refuse(reader,
+                       "the line has %zu bytes, and more than %d are not possible: shorten it; a long "
+                       "command may go into a script, a long environment into environment_file",
+                       length, LINE_MAX_BYTES);
                 /* Its keys must not go to the section above. */
                 if (*text == '[')
                         settings_draft_refuse_section(reader->draft);
                 return false;
         }
         if (text > start) {
-                settings_errors_add(
-                        reader->errors, reader->line,
-                        "the line is indented, and would continue the one above it: remove the blanks; a "
-                        "value must stand on one line");
+                refuse(reader,
+                       "the line is indented, and would continue the one above it: remove the blanks; a "
+                       "value must stand on one line");
                 if (*text == '[')
                         settings_draft_refuse_section(reader->draft);
                 return false;
@@ -180,8 +172,7 @@ static char *read_line(char *buffer, int size, void *stream)
         reader->begun = true;
         size_t length = take_line(reader, start, end) ? (size_t)(end - start) : 0;
         if (length + sizeof("\n") > (size_t)size) {
-                settings_errors_add(reader->errors, reader->line,
-                                    "the line is too long for this build of inih");
+                refuse(reader, "the line is too long for this build of inih");
                 length = 0;
         }
         memcpy(buffer, start, length);
@@ -201,7 +192,7 @@ static int take_pair(void *userdata, const char *section _unused_, const char *n
         for (char *p = text; *p != '\0'; p++)
                 if (*p == MASK)
                         *p = ';';
-        int r = settings_draft_set(reader->draft, name, text, reader->line, reader->errors);
+        int r = settings_draft_set(reader->draft, name, text, reader->line);
         if (r < 0)
                 reader->error = r;
         return 1;
@@ -229,40 +220,63 @@ static int read_ini(const char *text, size_t length, unsigned file, struct setti
         return reader.error;
 }
 
+/* A config that is loaded. */
+struct load {
+        struct settings_draft *draft;
+        struct settings *settings; /* the draft's */
+        bool is_root;
+        uid_t uid;
+        struct settings_errors *errors, *warnings;
+};
+
 /* A file to read. What is wrong with it belongs to the file itself, or to the line of the ini that names it.
  */
 struct source {
         const char *path;
         const char *remedy;
-        bool is_root;
         unsigned line;
         char prefix[256];
 };
 
-/* Root does what the file says: nobody else may have a say in it. */
-static bool check_owner(const struct stat *st, const struct source *source, struct settings_errors *errors)
+/* The file that a key names. fleet: NULL where it is none of a fleet's. */
+static struct source source_of_key(const struct load *load, const struct fleet_settings *fleet,
+                                   const char *key, const char *path, const char *remedy)
 {
-        size_t before = errors->n;
+        struct source source = {
+                .path = path,
+                .remedy = remedy,
+                .line = settings_draft_line(load->draft, fleet, key),
+        };
+
+        snprintf(source.prefix, sizeof(source.prefix), "%s %s: ", key, path);
+        return source;
+}
+
+#define refuse_source(load, source, format, ...)                                                             \
+        settings_errors_add((load)->errors, (source)->line, "%s" format, (source)->prefix, __VA_ARGS__)
+
+/* Root does what the file says: nobody else may have a say in it. */
+static bool check_owner(const struct load *load, const struct stat *st, const struct source *source)
+{
+        size_t before = load->errors->n;
 
         if (st->st_uid != 0) {
                 const struct passwd *owner = getpwuid(st->st_uid);
-                settings_errors_add(errors, source->line,
-                                    "%sit belongs to uid %u (%s), and as root sqmgr trusts only files of "
-                                    "root's: chown it "
-                                    "to root",
-                                    source->prefix, (unsigned)st->st_uid,
-                                    owner ? owner->pw_name : "of no user");
+                refuse_source(
+                        load, source,
+                        "it belongs to uid %u (%s), and as root sqmgr trusts only files of root's: chown "
+                        "it to root",
+                        (unsigned)st->st_uid, owner ? owner->pw_name : "of no user");
         }
         if ((st->st_mode & (S_IWGRP | S_IWOTH)) != 0)
-                settings_errors_add(errors, source->line,
-                                    "%sits mode %04o lets others than root write it: chmod it to %04o",
-                                    source->prefix, (unsigned)(st->st_mode & 07777),
-                                    (unsigned)(st->st_mode & 07777 & ~(mode_t)(S_IWGRP | S_IWOTH)));
-        return errors->n == before && !errors->lost;
+                refuse_source(load, source, "its mode %04o lets others than root write it: chmod it to %04o",
+                              (unsigned)(st->st_mode & 07777),
+                              (unsigned)(st->st_mode & 07777 & ~(mode_t)(S_IWGRP | S_IWOTH)));
+        return load->errors->n == before && !load->errors->lost;
 }
 
 /* Of root's files, too, nobody else chooses the one that is read, as with a link to another of them. */
-static bool check_place(const struct source *source, struct settings_errors *errors)
+static bool check_place(const struct load *load, const struct source *source)
 {
         char why[1024];
 
@@ -270,60 +284,49 @@ static bool check_place(const struct source *source, struct settings_errors *err
         int r = place_explain_file(source->path, why, sizeof(why));
         if (r != -EPERM && r != -ELOOP)
                 return true;
-        settings_errors_add(errors, source->line, "%s%s", source->prefix, why);
+        refuse_source(load, source, "%s", why);
         return false;
 }
 
 /* Reads a file whole. Returns 0; -EINVAL with an error added; or -ENOMEM. */
-static int read_file(const struct source *source, struct settings_errors *errors, char **ret,
-                     size_t *ret_length)
+static int read_file(const struct load *load, const struct source *source, char **ret, size_t *ret_length)
 {
         struct stat st;
 
         /* Opening alone does something, where it is a device. */
-        if (source->is_root && source->line > 0 && !check_place(source, errors))
+        if (load->is_root && source->line > 0 && !check_place(load, source))
                 return -EINVAL;
         /* Without O_NONBLOCK, opening a pipe would wait for its writer. */
         _cleanup_close_ int fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         if (fd < 0 || fstat(fd, &st) < 0) {
-                settings_errors_add(
-                        errors, source->line, "%scannot open: %s, %s", source->prefix, strerror(errno),
-                        errno == EACCES ? "make it readable by the user that sqmgr runs as" : source->remedy);
+                refuse_source(load, source, "cannot open: %s, %s", strerror(errno),
+                              errno == EACCES ? "make it readable by the user that sqmgr runs as"
+                                              : source->remedy);
                 return -EINVAL;
         }
         if (!S_ISREG(st.st_mode)) {
-                settings_errors_add(errors, source->line, "%sit is not a regular file, %s", source->prefix,
-                                    source->remedy);
+                refuse_source(load, source, "it is not a regular file, %s", source->remedy);
                 return -EINVAL;
         }
-        if (source->is_root && !check_owner(&st, source, errors))
+        if (load->is_root && !check_owner(load, &st, source))
                 return -EINVAL;
         int r = fd_read_whole(fd, FILE_MAX_BYTES, ret, ret_length);
         if (r < 0 && r != -ENOMEM) {
-                settings_errors_add(errors, source->line, "%scannot read: %s, %s", source->prefix,
-                                    strerror(-r), source->remedy);
+                refuse_source(load, source, "cannot read: %s, %s", strerror(-r), source->remedy);
                 return -EINVAL;
         }
         return r;
 }
 
-static int read_included_file(const char *path, unsigned file, struct settings_draft *draft,
-                              struct settings_errors *errors)
+/* file: its number, from 1; 0: the config file itself. */
+static int read_ini_file(const struct load *load, const char *path, unsigned file, const char *remedy)
 {
-        const struct source source = {
-                .path = path,
-                .remedy = "take it out of what 'include' names",
-                .is_root = settings_draft_is_root(draft),
-                .line = settings_line(file, 0),
-        };
+        const struct source source = {.path = path, .remedy = remedy, .line = settings_line(file, 0)};
         _cleanup_free_ char *text = NULL;
         size_t length = 0;
 
-        int r = read_file(&source, errors, &text, &length);
-        if (r == 0)
-                r = read_ini(text, length, file, draft, errors);
-        /* The others are read all the same: all that is wrong is told at once. */
-        return r == -EINVAL ? 0 : r;
+        int r = read_file(load, &source, &text, &length);
+        return r < 0 ? r : read_ini(text, length, file, load->draft, load->errors);
 }
 
 /* A directory that is not there has no files; one that cannot be read may have some. */
@@ -334,11 +337,10 @@ static int on_glob_error(const char *path _unused_, int error)
 
 /* Reads the files that `include` names, in the order of their names, as if they stood behind the config file.
  */
-static int read_included(struct settings_draft *draft, struct settings_errors *errors,
-                         struct settings_errors *warnings)
+static int read_included(const struct load *load)
 {
-        const char *pattern = settings_draft_settings(draft)->include;
-        unsigned line = settings_draft_line(draft, NULL, SETTINGS_SQMGR, "include");
+        const char *pattern = load->settings->include;
+        unsigned line = settings_draft_line(load->draft, NULL, "include");
         glob_t found = {0};
         int r = 0;
 
@@ -349,22 +351,26 @@ static int read_included(struct settings_draft *draft, struct settings_errors *e
                 r = -ENOMEM;
         else if (outcome == GLOB_ABORTED)
                 settings_errors_add(
-                        errors, line,
+                        load->errors, line,
                         "include = %s: cannot read that directory, make it readable by the user that "
                         "sqmgr runs as",
                         pattern);
         else if (found.gl_pathc > SETTINGS_FILES_MAX)
-                settings_errors_add(errors, line,
+                settings_errors_add(load->errors, line,
                                     "include = %s: these are %zu files, and more than %d are not read",
                                     pattern, (size_t)found.gl_pathc, SETTINGS_FILES_MAX);
         else if (found.gl_pathc == 0)
-                settings_errors_add(warnings, line, "include = %s: there is no such file", pattern);
+                settings_errors_add(load->warnings, line, "include = %s: there is no such file", pattern);
         for (unsigned i = 0; i < found.gl_pathc && found.gl_pathc <= SETTINGS_FILES_MAX && r == 0; i++) {
-                r = settings_errors_add_file(errors, found.gl_pathv[i]);
+                r = settings_errors_add_file(load->errors, found.gl_pathv[i]);
                 if (r == 0)
-                        r = settings_errors_add_file(warnings, found.gl_pathv[i]);
+                        r = settings_errors_add_file(load->warnings, found.gl_pathv[i]);
                 if (r == 0)
-                        r = read_included_file(found.gl_pathv[i], i + 1, draft, errors);
+                        r = read_ini_file(load, found.gl_pathv[i], i + 1,
+                                          "take it out of what 'include' names");
+                /* The others are read all the same: all that is wrong is told at once. */
+                if (r == -EINVAL)
+                        r = 0;
         }
         globfree(&found);
         return r;
@@ -372,20 +378,19 @@ static int read_included(struct settings_draft *draft, struct settings_errors *e
 
 /* Returns 0 with the first line of the file in *ret, NULL where an error was added; or -ENOMEM. what: it is
  * one. */
-static int read_first_line(const struct source *source, const char *what, struct settings_errors *errors,
-                           char **ret)
+static int read_first_line(const struct load *load, const struct source *source, const char *what, char **ret)
 {
         _cleanup_free_ char *text = NULL;
         size_t length = 0;
 
-        int r = read_file(source, errors, &text, &length);
+        int r = read_file(load, source, &text, &length);
         if (r < 0)
                 return r == -EINVAL ? 0 : r;
 
         size_t end = strcspn(text, "\r\n");
         if (end == 0 || (end == strlen(text) && end < length)) {
-                settings_errors_add(errors, source->line, "%sits first line is %s: put the %s there",
-                                    source->prefix, end == 0 ? "empty" : "no text", what);
+                refuse_source(load, source, "its first line is %s: put the %s there",
+                              end == 0 ? "empty" : "no text", what);
                 return 0;
         }
         text[end] = '\0';
@@ -394,56 +399,38 @@ static int read_first_line(const struct source *source, const char *what, struct
 }
 
 /* The first line of password_file becomes the password. */
-static int read_password(struct settings_draft *draft, struct settings_errors *errors)
+static int read_password(const struct load *load)
 {
-        const struct redis_settings *redis = &settings_draft_settings(draft)->redis;
-        char *password = NULL;
-        struct source source = {
-                .path = redis->password_file,
-                .remedy = "put the password on the first line of that file",
-                .is_root = settings_draft_is_root(draft),
-                .line = settings_draft_line(draft, NULL, SETTINGS_REDIS, "password_file"),
-        };
+        struct redis_settings *redis = &load->settings->redis;
 
         if (!redis->password_file || redis->password)
                 return 0;
-        snprintf(source.prefix, sizeof(source.prefix), "password_file %s: ", redis->password_file);
-        int r = read_first_line(&source, "password", errors, &password);
-        if (password)
-                settings_draft_set_password(draft, password);
-        return r;
+        struct source source = source_of_key(load, NULL, "password_file", redis->password_file,
+                                             "put the password on the first line of that file");
+        return read_first_line(load, &source, "password", &redis->password);
 }
 
 /* The first line of its rollout_key_file becomes the key of a fleet's group. */
-static int read_rollout_key(struct settings_draft *draft, size_t i, const struct fleet_settings *fleet,
-                            struct settings_errors *errors)
+static int read_rollout_key(const struct load *load, struct fleet_settings *fleet)
 {
-        char *key = NULL;
-        struct source source = {
-                .path = fleet->rollout_key_file,
-                .remedy = "put the key on the first line of that file",
-                .is_root = settings_draft_is_root(draft),
-                .line = settings_draft_line(draft, fleet, SETTINGS_FLEET, "rollout_key_file"),
-        };
-
         if (!fleet->rollout_key_file || !fleet->rollout_group)
                 return 0;
-        snprintf(source.prefix, sizeof(source.prefix), "rollout_key_file %.200s: ", fleet->rollout_key_file);
-        int r = read_first_line(&source, "key", errors, &key);
-        if (key && strlen(key) < ROLLOUT_KEY_MIN)
-                settings_errors_add(errors, source.line,
-                                    "%sits first line has fewer than %d bytes: make a key, as with 'openssl "
-                                    "rand -hex 32'",
-                                    source.prefix, ROLLOUT_KEY_MIN);
-        if (key)
-                settings_draft_set_rollout_key(draft, i, key);
+        struct source source = source_of_key(load, fleet, "rollout_key_file", fleet->rollout_key_file,
+                                             "put the key on the first line of that file");
+        int r = read_first_line(load, &source, "key", &fleet->rollout_key);
+        if (fleet->rollout_key && strlen(fleet->rollout_key) < ROLLOUT_KEY_MIN)
+                refuse_source(
+                        load, &source,
+                        "its first line has fewer than %d bytes: make a key, as with 'openssl rand -hex "
+                        "32'",
+                        ROLLOUT_KEY_MIN);
         return r;
 }
 
 /* The files of TLS: root's as the password is, and of use. */
-static int check_tls(const struct settings_draft *draft, struct settings_errors *errors)
+static int check_tls(const struct load *load)
 {
-        const struct redis_settings *redis = &settings_draft_settings(draft)->redis;
+        const struct redis_settings *redis = &load->settings->redis;
         const struct {
                 const char *key, *path;
         } files[] = {
@@ -451,32 +438,27 @@ static int check_tls(const struct settings_draft *draft, struct settings_errors 
                 {"tls_cert_file", redis->tls_cert_file},
                 {"tls_key_file", redis->tls_key_file},
         };
-        size_t before = errors->n;
+        size_t before = load->errors->n;
         char why[TLS_WHY_MAX];
         struct tls *tls = NULL;
         bool any = false;
 
         for (size_t i = 0; i < ELEMENTSOF(files); i++) {
                 _cleanup_free_ char *text = NULL;
-                struct source source = {
-                        .path = files[i].path,
-                        .remedy = "put a PEM file there, or name another",
-                        .is_root = settings_draft_is_root(draft),
-                        .line = settings_draft_line(draft, NULL, SETTINGS_REDIS, files[i].key),
-                };
                 size_t length;
 
                 if (!files[i].path)
                         continue;
                 any = true;
-                snprintf(source.prefix, sizeof(source.prefix), "%s %.200s: ", files[i].key, files[i].path);
-                int r = read_file(&source, errors, &text, &length);
+                struct source source = source_of_key(load, NULL, files[i].key, files[i].path,
+                                                     "put a PEM file there, or name another");
+                int r = read_file(load, &source, &text, &length);
                 if (text)
                         explicit_bzero(text, length);
                 if (r == -ENOMEM)
                         return r;
         }
-        if (!any || errors->n > before || errors->lost)
+        if (!any || load->errors->n > before || load->errors->lost)
                 return 0;
         int r = tls_new(redis, &tls, why);
         tls_free(tls);
@@ -484,28 +466,28 @@ static int check_tls(const struct settings_draft *draft, struct settings_errors 
                 return r;
         for (size_t i = 0; i < ELEMENTSOF(files); i++)
                 if (strncmp(why, files[i].key, strlen(files[i].key)) == 0)
-                        settings_errors_add(errors,
-                                            settings_draft_line(draft, NULL, SETTINGS_REDIS, files[i].key),
-                                            "%s", why);
+                        settings_errors_add(load->errors,
+                                            settings_draft_line(load->draft, NULL, files[i].key), "%s", why);
         return 0;
 }
 
-static bool means_unknown(int error)
+/* Why a user or group was not found, by errno, which was 0 before. */
+static const char *explain_unknown(const char *remedy)
 {
-        return error == 0 || error == ENOENT || error == ESRCH || error == EBADF || error == EPERM;
+        bool is_unknown = errno == 0 || errno == ENOENT || errno == ESRCH || errno == EBADF || errno == EPERM;
+
+        return is_unknown ? remedy : strerror(errno);
 }
 
-static void check_user(const struct settings_draft *draft, const struct fleet_settings *fleet, uid_t uid,
-                       struct settings_errors *errors, struct settings_errors *warnings)
+static void check_user(const struct load *load, const struct fleet_settings *fleet)
 {
-        bool is_root = settings_draft_is_root(draft);
-        unsigned line = settings_draft_line(draft, fleet, SETTINGS_FLEET, "user");
+        unsigned line = settings_draft_line(load->draft, fleet, "user");
 
         if (!fleet->user) {
                 /* A user that was given, but is no value, has its error. */
-                if (is_root && line == fleet->line)
+                if (load->is_root && line == fleet->line)
                         settings_errors_add(
-                                warnings, line,
+                                load->warnings, line,
                                 "fleet '%s' has no 'user': its workers run as root, set the application's",
                                 fleet->name);
                 return;
@@ -513,61 +495,55 @@ static void check_user(const struct settings_draft *draft, const struct fleet_se
         errno = 0;
         const struct passwd *user = getpwnam(fleet->user);
         if (!user)
-                settings_errors_add(errors, line, "fleet '%s': user = %s: %s", fleet->name, fleet->user,
-                                    means_unknown(errno) ? "there is no such user, create it or name another"
-                                                         : strerror(errno));
-        else if (!is_root && user->pw_uid != uid)
+                settings_errors_add(load->errors, line, "fleet '%s': user = %s: %s", fleet->name, fleet->user,
+                                    explain_unknown("there is no such user, create it or name another"));
+        else if (!load->is_root && user->pw_uid != load->uid)
                 settings_errors_add(
-                        errors, line,
+                        load->errors, line,
                         "fleet '%s': user = %s: only root can start workers as another user, leave 'user' "
                         "out or run sqmgr as root",
                         fleet->name, fleet->user);
 }
 
-static void check_alert_user(const struct settings_draft *draft, uid_t uid, struct settings_errors *errors)
+static void check_alert_user(const struct load *load)
 {
-        const char *name = settings_draft_settings(draft)->alert_user;
-        unsigned line = settings_draft_line(draft, NULL, SETTINGS_SQMGR, "alert_user");
+        const char *name = load->settings->alert_user;
+        unsigned line = settings_draft_line(load->draft, NULL, "alert_user");
 
         if (!name)
                 return;
         errno = 0;
         const struct passwd *user = getpwnam(name);
         if (!user && line == 0)
-                settings_errors_add(errors, settings_draft_line(draft, NULL, SETTINGS_SQMGR, "alert_command"),
+                settings_errors_add(load->errors, settings_draft_line(load->draft, NULL, "alert_command"),
                                     "alert_command would run as user '%s': %s", name,
-                                    means_unknown(errno)
-                                            ? "there is no such user, create it or set alert_user"
-                                            : strerror(errno));
+                                    explain_unknown("there is no such user, create it or set alert_user"));
         else if (!user)
-                settings_errors_add(errors, line, "alert_user = %s: %s", name,
-                                    means_unknown(errno) ? "there is no such user, create it or name another"
-                                                         : strerror(errno));
-        else if (!settings_draft_is_root(draft) && user->pw_uid != uid)
-                settings_errors_add(errors, line,
+                settings_errors_add(load->errors, line, "alert_user = %s: %s", name,
+                                    explain_unknown("there is no such user, create it or name another"));
+        else if (!load->is_root && user->pw_uid != load->uid)
+                settings_errors_add(load->errors, line,
                                     "alert_user = %s: only root can run alert_command as another user, leave "
                                     "alert_user out or run sqmgr as root",
                                     name);
 }
 
 /* fleet: NULL for socket_group. */
-static void check_group(const struct settings_draft *draft, const struct fleet_settings *fleet,
-                        const char *name, struct settings_errors *errors)
+static void check_group(const struct load *load, const struct fleet_settings *fleet, const char *name)
 {
         const char *key = fleet ? "group" : "socket_group";
-        unsigned line = settings_draft_line(draft, fleet, fleet ? SETTINGS_FLEET : SETTINGS_SQMGR, key);
+        unsigned line = settings_draft_line(load->draft, fleet, key);
 
         if (!name)
                 return;
         errno = 0;
         const struct group *group = getgrnam(name);
         if (!group)
-                settings_errors_add(errors, line, "%s = %s: %s", key, name,
-                                    means_unknown(errno) ? "there is no such group, create it or name another"
-                                                         : strerror(errno));
-        else if (fleet && !settings_draft_is_root(draft) && group->gr_gid != getegid())
+                settings_errors_add(load->errors, line, "%s = %s: %s", key, name,
+                                    explain_unknown("there is no such group, create it or name another"));
+        else if (fleet && !load->is_root && group->gr_gid != getegid())
                 settings_errors_add(
-                        errors, line,
+                        load->errors, line,
                         "fleet '%s': group = %s: only root can start workers as another group, leave 'group' "
                         "out or run sqmgr as root",
                         fleet->name, name);
@@ -581,12 +557,11 @@ static bool is_beside(const char *path, const char *other)
 }
 
 /* As a start meets them: who could put something else there would have what is ours. */
-static void check_places(const struct settings_draft *draft, struct settings_errors *errors,
-                         struct settings_errors *warnings)
+static void check_places(const struct load *load)
 {
-        const struct settings *settings = settings_draft_settings(draft);
+        const struct settings *settings = load->settings;
         /* By default it is beside the socket. */
-        bool read_given = settings_draft_line(draft, NULL, SETTINGS_SQMGR, "read_socket") > 0;
+        bool read_given = settings_draft_line(load->draft, NULL, "read_socket") > 0;
         const struct {
                 const char *key, *path;
         } places[] = {{"socket", settings->socket},
@@ -595,63 +570,58 @@ static void check_places(const struct settings_draft *draft, struct settings_err
         char why[1024];
 
         for (size_t i = 0; i < ELEMENTSOF(places); i++) {
-                unsigned line = settings_draft_line(draft, NULL, SETTINGS_SQMGR, places[i].key);
+                unsigned line = settings_draft_line(load->draft, NULL, places[i].key);
                 int r = settings->socket && places[i].path ? place_explain(places[i].path, why, sizeof(why))
                                                            : 0;
 
                 if (r == -EPERM)
-                        settings_errors_add(errors, line, "%s: %s", places[i].key, why);
+                        settings_errors_add(load->errors, line, "%s: %s", places[i].key, why);
                 /* The directory of the socket is made by a start; another one may be, by systemd. */
                 else if (r < 0 && !is_beside(places[i].path, settings->socket))
-                        settings_errors_add(warnings, line, "%s: %s", places[i].key, why);
+                        settings_errors_add(load->warnings, line, "%s: %s", places[i].key, why);
         }
 }
 
-static int load_draft(const char *path, struct settings_draft *draft, uid_t uid,
-                      struct settings_errors *errors, struct settings_errors *warnings)
+static int load_draft(const struct load *load, const char *path)
 {
-        const struct source source = {
-                .path = path,
-                .remedy = "copy the sample sqmgr.ini there, or name another file with -c",
-                .is_root = settings_draft_is_root(draft),
-        };
-        const struct fleet_settings *fleet;
-        _cleanup_free_ char *text = NULL;
-        size_t length = 0;
+        struct fleet_settings *fleet;
 
-        int r = read_file(&source, errors, &text, &length);
+        int r = read_ini_file(load, path, 0, "copy the sample sqmgr.ini there, or name another file with -c");
         if (r == 0)
-                r = read_ini(text, length, 0, draft, errors);
+                r = read_included(load);
         if (r == 0)
-                r = read_included(draft, errors, warnings);
+                r = settings_draft_finish(load->draft);
         if (r == 0)
-                r = settings_draft_finish(draft, errors);
+                r = read_password(load);
         if (r == 0)
-                r = read_password(draft, errors);
-        if (r == 0)
-                r = check_tls(draft, errors);
-        for (size_t i = 0; r == 0 && (fleet = settings_draft_fleet(draft, i)); i++)
-                r = read_rollout_key(draft, i, fleet, errors);
+                r = check_tls(load);
+        for (size_t i = 0; r == 0 && (fleet = settings_draft_fleet(load->draft, i)); i++)
+                r = read_rollout_key(load, fleet);
         if (r < 0)
                 return r;
-        check_group(draft, NULL, settings_draft_settings(draft)->socket_group, errors);
-        check_alert_user(draft, uid, errors);
-        check_places(draft, errors, warnings);
-        for (size_t i = 0; (fleet = settings_draft_fleet(draft, i)); i++) {
-                check_user(draft, fleet, uid, errors, warnings);
-                check_group(draft, fleet, fleet->group, errors);
+        check_group(load, NULL, load->settings->socket_group);
+        check_alert_user(load);
+        check_places(load);
+        for (size_t i = 0; (fleet = settings_draft_fleet(load->draft, i)); i++) {
+                check_user(load, fleet);
+                check_group(load, fleet, fleet->group);
         }
-        return settings_errors_any(errors) ? -EINVAL : 0;
+        return settings_errors_any(load->errors) ? -EINVAL : 0;
 }
 
 int ini_load_for(const char *path, const struct settings_surroundings *surroundings, uid_t uid,
                  struct settings **ret, struct settings_errors *errors, struct settings_errors *warnings)
 {
+        struct load load = {
+                .is_root = surroundings->is_root, .uid = uid, .errors = errors, .warnings = warnings};
         _cleanup_settings_draft_ struct settings_draft *draft = NULL;
 
-        int r = settings_draft_new(surroundings, &draft);
-        if (r == 0)
-                r = load_draft(path, draft, uid, errors, warnings);
+        int r = settings_draft_new(surroundings, errors, &draft);
+        if (r == 0) {
+                load.draft = draft;
+                load.settings = settings_draft_settings(draft);
+                r = load_draft(&load, path);
+        }
         if (r == -ENOMEM)
                 errors->lost = true;
         settings_errors_sort(errors);

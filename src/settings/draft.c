@@ -27,6 +27,7 @@ struct draft_fleet {
 
 struct settings_draft {
         struct settings_surroundings surroundings;
+        struct settings_errors *errors;
         struct settings *settings; /* owned; complete after settings_draft_finish() */
         unsigned lines[SETTINGS_KEYS_MAX];
 
@@ -37,6 +38,11 @@ struct settings_draft {
         enum settings_scope scope; /* of the section being read */
         size_t fleet;              /* being read, where scope is SETTINGS_FLEET */
 };
+
+/* Each adds an error: by its line, or of a fleet by that of its key. */
+#define refuse(draft, line, ...) settings_errors_add((draft)->errors, line, __VA_ARGS__)
+#define refuse_fleet(draft, fleet, key, format, ...)                                                         \
+        refuse(draft, fleet_line(fleet, key), "fleet '%s': " format, (fleet)->settings->name, __VA_ARGS__)
 
 /* Appends a fleet without any value. name: NULL for the section [fleet]. */
 static int add_fleet(struct settings_draft *draft, const char *name, unsigned line)
@@ -54,7 +60,8 @@ static int add_fleet(struct settings_draft *draft, const char *name, unsigned li
         return 0;
 }
 
-int settings_draft_new(const struct settings_surroundings *surroundings, struct settings_draft **ret)
+int settings_draft_new(const struct settings_surroundings *surroundings, struct settings_errors *errors,
+                       struct settings_draft **ret)
 {
         _cleanup_settings_draft_ struct settings_draft *draft = calloc(1, sizeof(*draft));
 
@@ -63,6 +70,7 @@ int settings_draft_new(const struct settings_surroundings *surroundings, struct 
         if (!draft || !draft->settings)
                 return -ENOMEM;
         draft->surroundings = *surroundings;
+        draft->errors = errors;
         settings_values_clear(false, draft->settings);
         int r = add_fleet(draft, NULL, 0);
         if (r < 0)
@@ -83,20 +91,17 @@ struct settings_draft *settings_draft_free(struct settings_draft *draft)
         return NULL;
 }
 
-static int fleet_section(struct settings_draft *draft, const char *name, unsigned line,
-                         struct settings_errors *errors)
+static int fleet_section(struct settings_draft *draft, const char *name, unsigned line)
 {
         if (*name == '\0' || name[strspn(name, FLEET_NAME_LETTERS)] != '\0') {
-                settings_errors_add(
-                        errors, line,
-                        "[fleet:%s]: the name of a fleet must consist of letters, digits, '_', '.' and '-'",
-                        name);
+                refuse(draft, line,
+                       "[fleet:%s]: the name of a fleet must consist of letters, digits, '_', '.' and '-'",
+                       name);
                 return 0;
         }
         if (strlen(name) > FLEET_NAME_MAX) {
-                settings_errors_add(errors, line,
-                                    "[fleet:%s]: the name of a fleet must be at most %d letters long", name,
-                                    FLEET_NAME_MAX);
+                refuse(draft, line, "[fleet:%s]: the name of a fleet must be at most %d letters long", name,
+                       FLEET_NAME_MAX);
                 return 0;
         }
         draft->scope = SETTINGS_FLEET;
@@ -113,14 +118,13 @@ void settings_draft_begin_file(struct settings_draft *draft)
         draft->section = SECTION_NONE;
 }
 
-int settings_draft_section(struct settings_draft *draft, const char *name, unsigned line,
-                           struct settings_errors *errors)
+int settings_draft_section(struct settings_draft *draft, const char *name, unsigned line)
 {
         const char *near = "";
 
         draft->section = SECTION_REFUSED;
         if (strncasecmp(name, FLEET_PREFIX, strlen(FLEET_PREFIX)) == 0)
-                return fleet_section(draft, name + strlen(FLEET_PREFIX), line, errors);
+                return fleet_section(draft, name + strlen(FLEET_PREFIX), line);
 
         for (enum settings_scope scope = 0; scope < _SETTINGS_SCOPE_MAX; scope++) {
                 if (strcasecmp(name, settings_scope_name(scope)) == 0) {
@@ -133,11 +137,10 @@ int settings_draft_section(struct settings_draft *draft, const char *name, unsig
                         near = settings_scope_name(scope);
         }
         if (*near)
-                settings_errors_add(errors, line, "unknown section [%s], did you mean '[%s]'?", name, near);
+                refuse(draft, line, "unknown section [%s], did you mean '[%s]'?", name, near);
         else
-                settings_errors_add(
-                        errors, line,
-                        "unknown section [%s]: there are [sqmgr], [redis], [fleet] and [fleet:NAME]", name);
+                refuse(draft, line,
+                       "unknown section [%s]: there are [sqmgr], [redis], [fleet] and [fleet:NAME]", name);
         return 0;
 }
 
@@ -147,27 +150,24 @@ void settings_draft_refuse_section(struct settings_draft *draft)
 }
 
 /* Says that there is no such key, and where it is or what it is called. */
-static void unknown_key(const struct settings_draft *draft, const char *name, unsigned line,
-                        struct settings_errors *errors)
+static void unknown_key(const struct settings_draft *draft, const char *name, unsigned line)
 {
         const struct settings_key *near = settings_key_near(draft->scope, name);
         const char *section = settings_scope_name(draft->scope);
 
         for (enum settings_scope scope = 0; scope < _SETTINGS_SCOPE_MAX; scope++) {
                 if (settings_key_find(scope, name)) {
-                        settings_errors_add(errors, line,
-                                            "unknown key '%s' in section [%s]: it belongs in [%s]%s", name,
-                                            section, settings_scope_name(scope),
-                                            scope == SETTINGS_FLEET ? " or [fleet:NAME]" : "");
+                        refuse(draft, line, "unknown key '%s' in section [%s]: it belongs in [%s]%s", name,
+                               section, settings_scope_name(scope),
+                               scope == SETTINGS_FLEET ? " or [fleet:NAME]" : "");
                         return;
                 }
         }
         if (near)
-                settings_errors_add(errors, line, "unknown key '%s', did you mean '%s'?", name, near->name);
+                refuse(draft, line, "unknown key '%s', did you mean '%s'?", name, near->name);
         else
-                settings_errors_add(errors, line,
-                                    "unknown key '%s': section [%s] has none like it, see sqmgr.ini(5)", name,
-                                    section);
+                refuse(draft, line, "unknown key '%s': section [%s] has none like it, see sqmgr.ini(5)", name,
+                       section);
 }
 
 /* The default, where there is one, in the place of a value that is missing or bad. */
@@ -181,7 +181,7 @@ static int set_fallback(const struct settings_draft *draft, const struct setting
 }
 
 /* first: where it was given before. */
-static void given_twice(const char *name, unsigned first, unsigned line, struct settings_errors *errors)
+static void given_twice(const struct settings_draft *draft, const char *name, unsigned first, unsigned line)
 {
         char where[SETTINGS_PLACE_MAX];
 
@@ -190,53 +190,49 @@ static void given_twice(const char *name, unsigned first, unsigned line, struct 
         else if (first < SETTINGS_LINES_MAX)
                 snprintf(where, sizeof(where), "on line %u of the file that includes this one", first);
         else
-                (void)settings_errors_place(errors, first, "", where, sizeof(where));
-        settings_errors_add(errors, line, "'%s' is given twice in this section: first %s", name, where);
+                (void)settings_errors_place(draft->errors, first, "", where, sizeof(where));
+        refuse(draft, line, "'%s' is given twice in this section: first %s", name, where);
 }
 
-int settings_draft_set(struct settings_draft *draft, const char *name, const char *value, unsigned line,
-                       struct settings_errors *errors)
+int settings_draft_set(struct settings_draft *draft, const char *name, const char *value, unsigned line)
 {
         char why[SETTINGS_WHY_MAX];
 
         if (draft->section == SECTION_REFUSED)
                 return 0;
         if (draft->section == SECTION_NONE) {
-                settings_errors_add(
-                        errors, line,
-                        "'%s' stands before any section: put [sqmgr], [redis] or [fleet:NAME] above it",
-                        name);
+                refuse(draft, line,
+                       "'%s' stands before any section: put [sqmgr], [redis] or [fleet:NAME] above it", name);
                 return 0;
         }
         const struct settings_key *key = settings_key_find(draft->scope, name);
         if (!key) {
-                unknown_key(draft, name, line, errors);
+                unknown_key(draft, name, line);
                 return 0;
         }
         struct draft_fleet *fleet = draft->scope == SETTINGS_FLEET ? &draft->fleets[draft->fleet] : NULL;
         void *base = fleet ? (void *)fleet->settings : draft->settings;
         unsigned *first = &(fleet ? fleet->lines : draft->lines)[key - settings_keys];
         if (*first > 0) {
-                given_twice(key->name, *first, line, errors);
+                given_twice(draft, key->name, *first, line);
                 return 0;
         }
         *first = line;
         if (key->refusal) {
-                settings_errors_add(errors, line, "'%s': %s", key->name, key->refusal);
+                refuse(draft, line, "'%s': %s", key->name, key->refusal);
                 return 0;
         }
 
         int r = -EINVAL;
         if (*value == '\0')
-                settings_errors_add(errors, line, "'%s' is empty: give it a value, or leave the line out",
-                                    key->name);
+                refuse(draft, line, "'%s' is empty: give it a value, or leave the line out", key->name);
         else
                 r = settings_value_parse(key, value, &draft->surroundings, base, why);
         if (r == -EINVAL && *value != '\0') {
                 if (key->secret || key->type == SETTINGS_ENVIRONMENT)
-                        settings_errors_add(errors, line, "%s: %s", key->name, why);
+                        refuse(draft, line, "%s: %s", key->name, why);
                 else
-                        settings_errors_add(errors, line, "%s = %s: %s", key->name, value, why);
+                        refuse(draft, line, "%s = %s: %s", key->name, value, why);
         }
         return r == -EINVAL ? set_fallback(draft, key, base) : r;
 }
@@ -248,9 +244,13 @@ static unsigned fleet_line(const struct draft_fleet *fleet, const char *name)
         return line > 0 ? line : fleet->settings->line;
 }
 
-static unsigned draft_line(const struct settings_draft *draft, enum settings_scope scope, const char *name)
+/* Of [sqmgr] or [redis], which share no name. */
+static unsigned draft_line(const struct settings_draft *draft, const char *name)
 {
-        return draft->lines[settings_key_find(scope, name) - settings_keys];
+        const struct settings_key *key =
+                settings_key_find(SETTINGS_SQMGR, name) ?: settings_key_find(SETTINGS_REDIS, name);
+
+        return draft->lines[key - settings_keys];
 }
 
 /* In its own section, and not in [fleet]. */
@@ -312,8 +312,7 @@ static int inherit_fleet(const struct settings_draft *draft, struct draft_fleet 
 
 /* Keys that would do nothing with what the workers are. What is inherited from [fleet] is for other fleets.
  */
-static void check_framework(const struct settings_draft *draft, const struct draft_fleet *fleet,
-                            struct settings_errors *errors)
+static void check_framework(const struct settings_draft *draft, const struct draft_fleet *fleet)
 {
         const struct fleet_settings *s = fleet->settings;
         const struct {
@@ -341,133 +340,122 @@ static void check_framework(const struct settings_draft *draft, const struct dra
 
         for (size_t i = 0; i < ELEMENTSOF(keys); i++)
                 if (!keys[i].known && is_own(draft, fleet, keys[i].name))
-                        settings_errors_add(errors, fleet_line(fleet, keys[i].name),
-                                            "fleet '%s': '%s' is for %s only, and this is '%s'", s->name,
-                                            keys[i].name, keys[i].by, s->traits->name);
+                        refuse_fleet(draft, fleet, keys[i].name, "'%s' is for %s only, and this is '%s'",
+                                     keys[i].name, keys[i].by, s->traits->name);
 }
 
-static void check_counts(const struct draft_fleet *fleet, struct settings_errors *errors)
+static void check_counts(const struct settings_draft *draft, const struct draft_fleet *fleet)
 {
         const struct fleet_settings *s = fleet->settings;
-        unsigned line = fleet_line(fleet, "max_processes");
         unsigned most = MAX(s->active_process_count, s->active_process_max);
         const char *name = most > s->active_process_count ? "active_process_max" : "active_process_count";
 
         if (s->max_processes == 0)
                 return;
         if (s->restart_surge.value == 0 && s->max_processes < most)
-                settings_errors_add(errors, line, "fleet '%s': max_processes = %u must not be below %s = %u",
-                                    s->name, s->max_processes, name, most);
+                refuse_fleet(draft, fleet, "max_processes", "max_processes = %u must not be below %s = %u",
+                             s->max_processes, name, most);
         if (s->restart_surge.value > 0 && s->max_processes <= most)
-                settings_errors_add(
-                        errors, line,
-                        "fleet '%s': max_processes = %u must exceed %s = %u, since a "
-                        "replacement runs beside the worker it replaces; or set restart_surge = 0",
-                        s->name, s->max_processes, name, most);
+                refuse_fleet(draft, fleet, "max_processes",
+                             "max_processes = %u must exceed %s = %u, since a "
+                             "replacement runs beside the worker it replaces; or set restart_surge = 0",
+                             s->max_processes, name, most);
 }
 
 /* Of one whose count follows its queues. */
-static void check_scaling(const struct draft_fleet *fleet, struct settings_errors *errors)
+static void check_scaling(const struct settings_draft *draft, const struct draft_fleet *fleet)
 {
         const struct fleet_settings *s = fleet->settings;
-        unsigned line = fleet_line(fleet, "active_process_max");
 
         if (s->active_process_max == 0)
                 return;
         if (s->active_process_count == 0)
-                settings_errors_add(errors, line,
-                                    "fleet '%s': active_process_max = %u is given, and active_process_count "
-                                    "= 0: set that to the least that may run, 1 or more, or leave "
-                                    "active_process_max out",
-                                    s->name, s->active_process_max);
+                refuse_fleet(draft, fleet, "active_process_max",
+                             "active_process_max = %u is given, and active_process_count "
+                             "= 0: set that to the least that may run, 1 or more, or leave "
+                             "active_process_max out",
+                             s->active_process_max);
         else if (s->active_process_max < s->active_process_count)
-                settings_errors_add(errors, line,
-                                    "fleet '%s': active_process_max = %u must not be below "
-                                    "active_process_count = %u, which is the least that run",
-                                    s->name, s->active_process_max, s->active_process_count);
+                refuse_fleet(draft, fleet, "active_process_max",
+                             "active_process_max = %u must not be below "
+                             "active_process_count = %u, which is the least that run",
+                             s->active_process_max, s->active_process_count);
         if (!limits_any(s->latency_target, LIMITS_TARGET))
-                settings_errors_add(errors, fleet_line(fleet, "latency_target"),
-                                    "fleet '%s': latency_target = %s names no queue that could be looked "
-                                    "at: write a duration (30s), or leave active_process_max out",
-                                    s->name, s->latency_target);
+                refuse_fleet(draft, fleet, "latency_target",
+                             "latency_target = %s names no queue that could be looked "
+                             "at: write a duration (30s), or leave active_process_max out",
+                             s->latency_target);
 }
 
-static void check_pairs(const struct draft_fleet *fleet, struct settings_errors *errors)
+static void check_pairs(const struct settings_draft *draft, const struct draft_fleet *fleet)
 {
         const struct fleet_settings *s = fleet->settings;
         usec_t stop = fleet_settings_stop_usec(s);
         char a[FORMAT_MAX], b[FORMAT_MAX];
 
         if (s->memory_limit > 0 && s->memory_limit < s->memory_threshold)
-                settings_errors_add(errors, fleet_line(fleet, "memory_limit"),
-                                    "fleet '%s': memory_limit = %s must not be below memory_threshold = %s",
-                                    s->name, format_size_exact(s->memory_limit, a, sizeof(a)),
-                                    format_size_exact(s->memory_threshold, b, sizeof(b)));
+                refuse_fleet(draft, fleet, "memory_limit",
+                             "memory_limit = %s must not be below memory_threshold = %s",
+                             format_size_exact(s->memory_limit, a, sizeof(a)),
+                             format_size_exact(s->memory_threshold, b, sizeof(b)));
         if (s->stop_timeout < stop)
-                settings_errors_add(
-                        errors, fleet_line(fleet, "stop_timeout"),
-                        "fleet '%s': stop_timeout = %s must be at least %s, or workers are killed while "
-                        "%s still saves its jobs",
-                        s->name, format_duration_exact(s->stop_timeout, a, sizeof(a)),
-                        format_duration_exact(stop, b, sizeof(b)), s->traits->name);
+                refuse_fleet(draft, fleet, "stop_timeout",
+                             "stop_timeout = %s must be at least %s, or workers are killed while "
+                             "%s still saves its jobs",
+                             format_duration_exact(s->stop_timeout, a, sizeof(a)),
+                             format_duration_exact(stop, b, sizeof(b)), s->traits->name);
         if (s->backoff_max < s->backoff_min)
-                settings_errors_add(errors,
-                                    MAX(fleet_line(fleet, "backoff_max"), fleet_line(fleet, "backoff_min")),
-                                    "fleet '%s': backoff_max = %s must not be below backoff_min = %s",
-                                    s->name, format_duration_exact(s->backoff_max, a, sizeof(a)),
-                                    format_duration_exact(s->backoff_min, b, sizeof(b)));
+                refuse(draft, MAX(fleet_line(fleet, "backoff_max"), fleet_line(fleet, "backoff_min")),
+                       "fleet '%s': backoff_max = %s must not be below backoff_min = %s", s->name,
+                       format_duration_exact(s->backoff_max, a, sizeof(a)),
+                       format_duration_exact(s->backoff_min, b, sizeof(b)));
 }
 
-static void check_group(const struct settings_draft *draft, const struct draft_fleet *fleet,
-                        struct settings_errors *errors)
+static void check_group(const struct settings_draft *draft, const struct draft_fleet *fleet)
 {
         static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
         const struct fleet_settings *s = fleet->settings;
-        unsigned line = fleet_line(fleet, "rollout_group");
 
         if (!s->rollout_group)
                 return;
         size_t length = strlen(s->rollout_group);
         if (length > ROLLOUT_GROUP_MAX || strspn(s->rollout_group, allowed) != length)
-                settings_errors_add(errors, line,
-                                    "fleet '%s': rollout_group = %s: a name has at most %d letters, digits, "
-                                    "dots, hyphens and underscores",
-                                    s->name, s->rollout_group, ROLLOUT_GROUP_MAX);
+                refuse_fleet(draft, fleet, "rollout_group",
+                             "rollout_group = %s: a name has at most %d letters, digits, "
+                             "dots, hyphens and underscores",
+                             s->rollout_group, ROLLOUT_GROUP_MAX);
         for (const struct draft_fleet *other = &draft->fleets[1]; other < fleet; other++)
                 if (other->settings->rollout_group &&
                     strcmp(other->settings->rollout_group, s->rollout_group) == 0)
-                        settings_errors_add(errors, line,
-                                            "fleet '%s': rollout_group = %s is that of fleet '%s', too: give "
-                                            "each fleet a group of its own",
-                                            s->name, s->rollout_group, other->settings->name);
+                        refuse_fleet(draft, fleet, "rollout_group",
+                                     "rollout_group = %s is that of fleet '%s', too: give "
+                                     "each fleet a group of its own",
+                                     s->rollout_group, other->settings->name);
 }
 
-static void check_fleet(const struct settings_draft *draft, const struct draft_fleet *fleet,
-                        struct settings_errors *errors)
+static void check_fleet(const struct settings_draft *draft, const struct draft_fleet *fleet)
 {
         const struct fleet_settings *s = fleet->settings;
 
         for (size_t i = 0; i < settings_keys_n; i++) {
                 if (settings_keys[i].required && fleet->lines[i] == 0)
-                        settings_errors_add(errors, s->line, "fleet '%s' has no %s: add '%s = ...', %s",
-                                            s->name, settings_keys[i].name, settings_keys[i].name,
-                                            settings_keys[i].help);
+                        refuse(draft, s->line, "fleet '%s' has no %s: add '%s = ...', %s", s->name,
+                               settings_keys[i].name, settings_keys[i].name, settings_keys[i].help);
         }
         if (s->environment_file && s->environment_file[0] != '/' && !s->directory)
-                settings_errors_add(
-                        errors, fleet_line(fleet, "environment_file"),
-                        "fleet '%s': environment_file = %s must be an absolute path, or 'directory' be set, "
-                        "below which it is looked for",
-                        s->name, s->environment_file);
-        check_framework(draft, fleet, errors);
-        check_group(draft, fleet, errors);
-        check_counts(fleet, errors);
-        check_scaling(fleet, errors);
-        check_pairs(fleet, errors);
+                refuse_fleet(draft, fleet, "environment_file",
+                             "environment_file = %s must be an absolute path, or 'directory' be set, "
+                             "below which it is looked for",
+                             s->environment_file);
+        check_framework(draft, fleet);
+        check_group(draft, fleet);
+        check_counts(draft, fleet);
+        check_scaling(draft, fleet);
+        check_pairs(draft, fleet);
 }
 
 /* The url where none is given: that of the environment, or the default. */
-static int finish_url(const struct settings_draft *draft, struct settings_errors *errors)
+static int finish_url(const struct settings_draft *draft)
 {
         const struct settings_key *key = settings_key_find(SETTINGS_REDIS, "url");
         const char *outer = draft->surroundings.redis_url;
@@ -479,73 +467,68 @@ static int finish_url(const struct settings_draft *draft, struct settings_errors
         int r = settings_value_parse(key, outer, &draft->surroundings, draft->settings, why);
         if (r != -EINVAL)
                 return r;
-        settings_errors_add(errors, 0, "REDIS_URL in the environment: %s; or set url in section [redis]",
-                            why);
+        refuse(draft, 0, "REDIS_URL in the environment: %s; or set url in section [redis]", why);
         return set_fallback(draft, key, draft->settings);
 }
 
-static void check_sentinels(const struct settings_draft *draft, struct settings_errors *errors)
+static void check_sentinels(const struct settings_draft *draft)
 {
         const struct redis_settings *redis = &draft->settings->redis;
-        unsigned list = draft_line(draft, SETTINGS_REDIS, "sentinels");
-        unsigned name = draft_line(draft, SETTINGS_REDIS, "master_name");
-        unsigned password = draft_line(draft, SETTINGS_REDIS, "sentinel_password");
+        unsigned list = draft_line(draft, "sentinels");
+        unsigned name = draft_line(draft, "master_name");
+        unsigned password = draft_line(draft, "sentinel_password");
 
         if (list > 0 && name == 0)
-                settings_errors_add(errors, list,
-                                    "sentinels is given without master_name: add the name that they know the "
-                                    "master by");
+                refuse(draft, list,
+                       "sentinels is given without master_name: add the name that they know the "
+                       "master by");
         if (list == 0 && name > 0)
-                settings_errors_add(errors, name,
-                                    "master_name is given without sentinels: add them, or leave it out");
+                refuse(draft, name, "master_name is given without sentinels: add them, or leave it out");
         if (list == 0 && password > 0)
-                settings_errors_add(
-                        errors, password,
-                        "sentinel_password is given without sentinels: add them, or leave it out");
+                refuse(draft, password,
+                       "sentinel_password is given without sentinels: add them, or leave it out");
         if (list > 0 && strncmp(redis->url, "unix:", strlen("unix:")) == 0)
-                settings_errors_add(
-                        errors, list,
-                        "sentinels name a server that is reached over the network: url must not be "
-                        "a unix:// one");
+                refuse(draft, list,
+                       "sentinels name a server that is reached over the network: url must not be "
+                       "a unix:// one");
 }
 
-static void check_tls(const struct settings_draft *draft, struct settings_errors *errors)
+static void check_tls(const struct settings_draft *draft)
 {
         const struct redis_settings *redis = &draft->settings->redis;
-        unsigned cert = draft_line(draft, SETTINGS_REDIS, "tls_cert_file");
-        unsigned key = draft_line(draft, SETTINGS_REDIS, "tls_key_file");
+        unsigned cert = draft_line(draft, "tls_cert_file");
+        unsigned key = draft_line(draft, "tls_key_file");
 
         if ((redis->tls_cert_file || redis->tls_key_file) && (cert > 0) != (key > 0))
-                settings_errors_add(errors, MAX(cert, key),
-                                    "%s is given without %s: a certificate needs its key",
-                                    cert > 0 ? "tls_cert_file" : "tls_key_file",
-                                    cert > 0 ? "tls_key_file" : "tls_cert_file");
+                refuse(draft, MAX(cert, key), "%s is given without %s: a certificate needs its key",
+                       cert > 0 ? "tls_cert_file" : "tls_key_file",
+                       cert > 0 ? "tls_key_file" : "tls_cert_file");
 }
 
-static int finish_redis(const struct settings_draft *draft, struct settings_errors *errors)
+static int finish_redis(const struct settings_draft *draft)
 {
         struct redis_settings *redis = &draft->settings->redis;
-        unsigned file_line = draft_line(draft, SETTINGS_REDIS, "password_file");
-        unsigned password_line = draft_line(draft, SETTINGS_REDIS, "password");
+        unsigned file_line = draft_line(draft, "password_file");
+        unsigned password_line = draft_line(draft, "password");
 
         if (file_line > 0 && password_line > 0)
-                settings_errors_add(errors, MAX(file_line, password_line),
-                                    "password and password_file are both given: leave one of them out");
+                refuse(draft, MAX(file_line, password_line),
+                       "password and password_file are both given: leave one of them out");
         if (redis->username && file_line == 0 && password_line == 0)
-                settings_errors_add(errors, draft_line(draft, SETTINGS_REDIS, "username"),
-                                    "username is given without a password: add password or password_file");
-        int r = finish_url(draft, errors);
+                refuse(draft, draft_line(draft, "username"),
+                       "username is given without a password: add password or password_file");
+        int r = finish_url(draft);
         if (r == 0)
-                check_sentinels(draft, errors);
-        check_tls(draft, errors);
+                check_sentinels(draft);
+        check_tls(draft);
         return r;
 }
 
 /* A path of the socket that leaves no room for the default of this one was good before there was any. */
-static int finish_read_socket(const struct settings_draft *draft, struct settings_errors *errors)
+static int finish_read_socket(const struct settings_draft *draft)
 {
         struct settings *s = draft->settings;
-        unsigned line = draft_line(draft, SETTINGS_SQMGR, "read_socket");
+        unsigned line = draft_line(draft, "read_socket");
 
         if (!s->read_socket) {
                 s->read_socket = socket_path_read(s->socket);
@@ -556,44 +539,41 @@ static int finish_read_socket(const struct settings_draft *draft, struct setting
                 return s->read_socket ? 0 : -ENOMEM;
         }
         if (strlen(s->read_socket) > SOCKET_PATH_MAX)
-                settings_errors_add(errors, line,
-                                    "read_socket = %s: the path of the socket has at most %d bytes",
-                                    s->read_socket, SOCKET_PATH_MAX);
+                refuse(draft, line, "read_socket = %s: the path of the socket has at most %d bytes",
+                       s->read_socket, SOCKET_PATH_MAX);
         if (strcmp(s->read_socket, s->socket) == 0)
-                settings_errors_add(
-                        errors, line,
-                        "read_socket = %s: this is the control socket, name another path, or none",
-                        s->read_socket);
+                refuse(draft, line,
+                       "read_socket = %s: this is the control socket, name another path, or none",
+                       s->read_socket);
         return 0;
 }
 
-static int finish_paths(const struct settings_draft *draft, struct settings_errors *errors)
+static int finish_paths(const struct settings_draft *draft)
 {
         struct settings *s = draft->settings;
         const struct settings_surroundings *around = &draft->surroundings;
-        unsigned line = draft_line(draft, SETTINGS_SQMGR, "socket");
+        unsigned line = draft_line(draft, "socket");
 
         if (!s->socket && line == 0) {
                 const char *runtime = around->is_root ? SOCKET_PATH_SYSTEM_RUNTIME : around->runtime_dir;
                 if (socket_path_default(around->service_dir, runtime, &s->socket) < 0)
                         return -ENOMEM;
                 if (!s->socket)
-                        settings_errors_add(
-                                errors, 0,
-                                "socket is not set in section [sqmgr], and XDG_RUNTIME_DIR, below "
-                                "which it would be, is not set either: set one of them");
+                        refuse(draft, 0,
+                               "socket is not set in section [sqmgr], and XDG_RUNTIME_DIR, below "
+                               "which it would be, is not set either: set one of them");
         }
         if (!s->socket)
                 return 0;
         if (strlen(s->socket) > SOCKET_PATH_MAX)
-                settings_errors_add(errors, line, "socket = %s: the path of the socket has at most %d bytes",
-                                    s->socket, SOCKET_PATH_MAX);
+                refuse(draft, line, "socket = %s: the path of the socket has at most %d bytes", s->socket,
+                       SOCKET_PATH_MAX);
         if (!s->state_file && asprintf(&s->state_file, "%.*s/state",
                                        (int)(strrchr(s->socket, '/') - s->socket), s->socket) < 0) {
                 s->state_file = NULL;
                 return -ENOMEM;
         }
-        return finish_read_socket(draft, errors);
+        return finish_read_socket(draft);
 }
 
 /* Never as root without its own word. Whether there is such a user, the reader of the file finds out. */
@@ -607,7 +587,7 @@ static int finish_alert(const struct settings_draft *draft)
         return s->alert_user ? 0 : -ENOMEM;
 }
 
-static int finish_fleets(struct settings_draft *draft, struct settings_errors *errors)
+static int finish_fleets(struct settings_draft *draft)
 {
         struct settings *s = draft->settings;
 
@@ -618,15 +598,14 @@ static int finish_fleets(struct settings_draft *draft, struct settings_errors *e
                 int r = inherit_fleet(draft, &draft->fleets[i]);
                 if (r < 0)
                         return r;
-                check_fleet(draft, &draft->fleets[i], errors);
+                check_fleet(draft, &draft->fleets[i]);
         }
         if (draft->n_fleets == 1)
-                settings_errors_add(errors, 0,
-                                    "there is no fleet: add a section [fleet:NAME] with its command");
+                refuse(draft, 0, "there is no fleet: add a section [fleet:NAME] with its command");
         return 0;
 }
 
-int settings_draft_finish(struct settings_draft *draft, struct settings_errors *errors)
+int settings_draft_finish(struct settings_draft *draft)
 {
         int r = 0;
 
@@ -637,44 +616,29 @@ int settings_draft_finish(struct settings_draft *draft, struct settings_errors *
                         r = set_fallback(draft, key, draft->settings);
         }
         if (r == 0)
-                r = finish_redis(draft, errors);
+                r = finish_redis(draft);
         if (r == 0)
-                r = finish_paths(draft, errors);
+                r = finish_paths(draft);
         if (r == 0)
                 r = finish_alert(draft);
-        return r == 0 ? finish_fleets(draft, errors) : r;
+        return r == 0 ? finish_fleets(draft) : r;
 }
 
-const struct settings *settings_draft_settings(const struct settings_draft *draft)
+struct settings *settings_draft_settings(const struct settings_draft *draft)
 {
         return draft->settings;
 }
 
-bool settings_draft_is_root(const struct settings_draft *draft)
-{
-        return draft->surroundings.is_root;
-}
-
-const struct fleet_settings *settings_draft_fleet(const struct settings_draft *draft, size_t i)
+struct fleet_settings *settings_draft_fleet(const struct settings_draft *draft, size_t i)
 {
         return i + 1 < draft->n_fleets ? draft->fleets[i + 1].settings : NULL;
 }
 
-void settings_draft_set_password(struct settings_draft *draft, char *password)
-{
-        draft->settings->redis.password = password;
-}
-
-void settings_draft_set_rollout_key(struct settings_draft *draft, size_t i, char *key)
-{
-        draft->fleets[i + 1].settings->rollout_key = key;
-}
-
 unsigned settings_draft_line(const struct settings_draft *draft, const struct fleet_settings *fleet,
-                             enum settings_scope scope, const char *name)
+                             const char *name)
 {
         if (!fleet)
-                return draft_line(draft, scope, name);
+                return draft_line(draft, name);
         for (size_t i = 1; i < draft->n_fleets; i++) {
                 if (draft->fleets[i].settings == fleet)
                         return fleet_line(&draft->fleets[i], name);

@@ -12,10 +12,11 @@ struct settings_draft;
 struct settings_errors;
 struct settings_surroundings;
 
-/* What follows adds what is wrong to errors, by the line of the file (settings_line()), and returns 0 even
- * so; -ENOMEM alone ends the reading. */
+/* What follows adds what is wrong to errors, which must outlive the draft, by the line of the file
+ * (settings_line()), and returns 0 even so; -ENOMEM alone ends the reading. */
 
-int settings_draft_new(const struct settings_surroundings *surroundings, struct settings_draft **ret);
+int settings_draft_new(const struct settings_surroundings *surroundings, struct settings_errors *errors,
+                       struct settings_draft **ret);
 struct settings_draft *settings_draft_free(struct settings_draft *draft);
 
 static inline void settings_draft_free_pointer(struct settings_draft **draft)
@@ -28,37 +29,28 @@ static inline void settings_draft_free_pointer(struct settings_draft **draft)
 void settings_draft_begin_file(struct settings_draft *draft);
 
 /* The section called name begins; it may have begun before. The keys of a refused one are passed over. */
-int settings_draft_section(struct settings_draft *draft, const char *name, unsigned line,
-                           struct settings_errors *errors);
+int settings_draft_section(struct settings_draft *draft, const char *name, unsigned line);
 
 /* The section that begins cannot be named: as a refused one. */
 void settings_draft_refuse_section(struct settings_draft *draft);
 
 /* `key = value` stands in the section that was begun last. */
-int settings_draft_set(struct settings_draft *draft, const char *name, const char *value, unsigned line,
-                       struct settings_errors *errors);
+int settings_draft_set(struct settings_draft *draft, const char *name, const char *value, unsigned line);
 
 /* All has been read: fills in the defaults and makes the checks across keys. Once only. Bad values have been
  * replaced by defaults, so that what was read can be looked at whatever was wrong. */
-int settings_draft_finish(struct settings_draft *draft, struct settings_errors *errors);
+int settings_draft_finish(struct settings_draft *draft);
 
-/* What was read, after settings_draft_finish(). Its list of fleets is empty until it is taken. */
-const struct settings *settings_draft_settings(const struct settings_draft *draft);
-/* As the surroundings have it. */
-bool settings_draft_is_root(const struct settings_draft *draft);
-/* The fleets in the file's order, from 0; NULL behind the last. */
-const struct fleet_settings *settings_draft_fleet(const struct settings_draft *draft, size_t i);
-
-/* The password that password_file has, now the draft's to free; there is none yet. */
-void settings_draft_set_password(struct settings_draft *draft, char *password);
-
-/* The same of the i-th fleet: what its rollout_key_file has. */
-void settings_draft_set_rollout_key(struct settings_draft *draft, size_t i, char *key);
+/* What was read, after settings_draft_finish(): its password may be added. Its list of fleets is empty until
+ * it is taken. */
+struct settings *settings_draft_settings(const struct settings_draft *draft);
+/* The fleets in the file's order, from 0; NULL behind the last. The rollout_key of one may be added. */
+struct fleet_settings *settings_draft_fleet(const struct settings_draft *draft, size_t i);
 
 /* The line of a key in force for that fleet (NULL: of [sqmgr] or [redis]), else of the fleet's section; 0:
  * none. */
 unsigned settings_draft_line(const struct settings_draft *draft, const struct fleet_settings *fleet,
-                             enum settings_scope scope, const char *name);
+                             const char *name);
 
 /* The finished settings, from now on the caller's. */
 struct settings *settings_draft_take(struct settings_draft *draft);

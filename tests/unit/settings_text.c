@@ -16,20 +16,20 @@ struct settings *read_settings(const struct settings_surroundings *surroundings,
         unsigned line = 0;
         char *rest = copy;
 
-        ck_assert_int_eq(settings_draft_new(surroundings, &draft), 0);
+        ck_assert_int_eq(settings_draft_new(surroundings, &errors, &draft), 0);
         for (char *start; (start = strsep(&rest, "\n"));) {
                 line++;
                 size_t length = strlen(start);
                 char *equals = strchr(start, '=');
                 if (length > 1 && start[0] == '[') {
                         start[length - 1] = '\0';
-                        ck_assert_int_eq(settings_draft_section(draft, start + 1, line, &errors), 0);
+                        ck_assert_int_eq(settings_draft_section(draft, start + 1, line), 0);
                 } else if (equals) {
                         *equals = '\0';
-                        ck_assert_int_eq(settings_draft_set(draft, start, equals + 1, line, &errors), 0);
+                        ck_assert_int_eq(settings_draft_set(draft, start, equals + 1, line), 0);
                 }
         }
-        ck_assert_int_eq(settings_draft_finish(draft, &errors), 0);
+        ck_assert_int_eq(settings_draft_finish(draft), 0);
         if (!settings_errors_any(&errors)) {
                 *ret_errors = NULL;
                 return settings_draft_take(draft);

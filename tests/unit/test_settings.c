@@ -583,21 +583,21 @@ START_TEST(knows_the_lines_of_keys)
         _cleanup_settings_draft_ struct settings_draft *draft = NULL;
         struct fleet_settings stranger = {0};
 
-        ck_assert_int_eq(settings_draft_new(&root_surroundings, &draft), 0);
-        ck_assert_int_eq(settings_draft_section(draft, "fleet", 1, &errors), 0);
-        ck_assert_int_eq(settings_draft_set(draft, "user", "u", 2, &errors), 0);
-        ck_assert_int_eq(settings_draft_section(draft, "fleet:a", 3, &errors), 0);
-        ck_assert_int_eq(settings_draft_set(draft, "command", "run", 4, &errors), 0);
-        ck_assert_int_eq(settings_draft_section(draft, "redis", 5, &errors), 0);
-        ck_assert_int_eq(settings_draft_set(draft, "password_file", "/p", 6, &errors), 0);
-        ck_assert_int_eq(settings_draft_finish(draft, &errors), 0);
+        ck_assert_int_eq(settings_draft_new(&root_surroundings, &errors, &draft), 0);
+        ck_assert_int_eq(settings_draft_section(draft, "fleet", 1), 0);
+        ck_assert_int_eq(settings_draft_set(draft, "user", "u", 2), 0);
+        ck_assert_int_eq(settings_draft_section(draft, "fleet:a", 3), 0);
+        ck_assert_int_eq(settings_draft_set(draft, "command", "run", 4), 0);
+        ck_assert_int_eq(settings_draft_section(draft, "redis", 5), 0);
+        ck_assert_int_eq(settings_draft_set(draft, "password_file", "/p", 6), 0);
+        ck_assert_int_eq(settings_draft_finish(draft), 0);
         const struct fleet_settings *fleet = settings_draft_fleet(draft, 0);
-        ck_assert_uint_eq(settings_draft_line(draft, fleet, SETTINGS_FLEET, "user"), 2);
-        ck_assert_uint_eq(settings_draft_line(draft, fleet, SETTINGS_FLEET, "command"), 4);
-        ck_assert_uint_eq(settings_draft_line(draft, fleet, SETTINGS_FLEET, "group"), 3);
-        ck_assert_uint_eq(settings_draft_line(draft, NULL, SETTINGS_REDIS, "password_file"), 6);
-        ck_assert_uint_eq(settings_draft_line(draft, NULL, SETTINGS_REDIS, "url"), 0);
-        ck_assert_uint_eq(settings_draft_line(draft, &stranger, SETTINGS_FLEET, "user"), 0);
+        ck_assert_uint_eq(settings_draft_line(draft, fleet, "user"), 2);
+        ck_assert_uint_eq(settings_draft_line(draft, fleet, "command"), 4);
+        ck_assert_uint_eq(settings_draft_line(draft, fleet, "group"), 3);
+        ck_assert_uint_eq(settings_draft_line(draft, NULL, "password_file"), 6);
+        ck_assert_uint_eq(settings_draft_line(draft, NULL, "url"), 0);
+        ck_assert_uint_eq(settings_draft_line(draft, &stranger, "user"), 0);
 }
 END_TEST
 
@@ -714,15 +714,14 @@ static int use_settings(void)
         _cleanup_settings_draft_ struct settings_draft *draft = NULL;
         _cleanup_settings_ struct settings *settings = NULL, *merged = NULL;
 
-        int r = settings_draft_new(&surroundings, &draft);
+        int r = settings_draft_new(&surroundings, &errors, &draft);
         if (r == 0)
-                r = settings_draft_section(draft, "sqmgr", 1, &errors);
+                r = settings_draft_section(draft, "sqmgr", 1);
         for (unsigned i = 0; i < ELEMENTSOF(pairs) && r == 0; i++)
-                r = pairs[i][0][0] == '['
-                            ? settings_draft_section(draft, pairs[i][0] + 1, i + 2, &errors)
-                            : settings_draft_set(draft, pairs[i][0], pairs[i][1], i + 2, &errors);
+                r = pairs[i][0][0] == '[' ? settings_draft_section(draft, pairs[i][0] + 1, i + 2)
+                                          : settings_draft_set(draft, pairs[i][0], pairs[i][1], i + 2);
         if (r == 0)
-                r = settings_draft_finish(draft, &errors);
+                r = settings_draft_finish(draft);
         if (r < 0)
                 return r;
         if (settings_errors_any(&errors))
