@@ -27,51 +27,17 @@ static const struct {
         [true] = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
 };
 
-/* Finds our group in the text of /proc/self/cgroup: `0::/path`, or in version 1 `4:cpu,memory:/path`, which
- * goes first where both are mounted. Returns the path, up to the line's end, or NULL. */
-static const char *cgroup_find_path(const char *text, bool *ret_v1)
-{
-        const char *v2 = NULL;
-
-        for (const char *line = text; line; line = strchr(line, '\n')) {
-                line += *line == '\n';
-                const char *controllers = strchr(line, ':');
-                const char *path = controllers ? strchr(controllers + 1, ':') : NULL;
-                if (!path)
-                        break;
-
-                char names[256];
-                snprintf(names, sizeof(names), ",%.*s,", (int)(path - controllers - 1), controllers + 1);
-                if (strstr(names, ",memory,")) {
-                        *ret_v1 = true;
-                        return path + 1;
-                }
-                if (strncmp(line, "0::", 3) == 0)
-                        v2 = path + 1;
-        }
-        *ret_v1 = false;
-        return v2;
-}
-
 /* Opens the directories of our group and of those above it. One that is missing or closed to us sets no
  * limit. */
 static void host_open_levels(struct proc_host *host, const char *proc_root, const char *cgroup_root)
 {
-        char file[PATH_MAX], text[4096], path[PATH_MAX];
+        char group[4096], path[PATH_MAX];
 
-        snprintf(file, sizeof(file), "%s/self/cgroup", proc_root);
-        if (fd_read_file(AT_FDCWD, file, text, sizeof(text)) < 0)
+        /* Where both versions are mounted, the limits are those of version 1. */
+        host->v1 = procfile_cgroup(proc_root, "memory", group, sizeof(group)) == 0;
+        if (!host->v1 && procfile_cgroup(proc_root, NULL, group, sizeof(group)) < 0)
                 return;
-        const char *group = cgroup_find_path(text, &host->v1);
-        if (!group)
-                return;
-
-        int length = (int)strcspn(group, "\n");
-        /* Seen from within a cgroup namespace, a group outside of it is told as "/../..": not to be reached.
-         */
-        if (memmem(group, (size_t)length, "/..", 3))
-                length = 0;
-
+        int length = (int)strlen(group);
         while (host->n_levels < LEVELS_MAX) {
                 while (length > 0 && group[length - 1] == '/')
                         length--;
@@ -123,12 +89,12 @@ struct proc_host *proc_host_close(struct proc_host *host)
         return NULL;
 }
 
-/* Returns false where the file is missing or says "max". */
-static bool level_read_number(int dir_fd, const char *file, uint64_t *ret)
+/* key: "" for a file of one number. Returns false where the file is missing or says "max". */
+static bool level_read_number(int dir_fd, const char *file, const char *key, uint64_t *ret)
 {
-        char text[64];
+        _cleanup_close_ int fd = openat(dir_fd, file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
-        return fd_read_file(dir_fd, file, text, sizeof(text)) > 0 && procfile_number(text, "", 10, ret) == 0;
+        return fd >= 0 && procfile_read_number(fd, key, ret) == 0;
 }
 
 /* The lowest limit of all levels, and the least that one of them leaves, each held at `most`. */
@@ -140,15 +106,13 @@ static void host_read_limits(const struct proc_host *host, uint64_t most, uint64
         for (size_t i = 0; i < host->n_levels; i++) {
                 int fd = host->levels[i];
                 uint64_t limit, usage, cache = 0;
-                char text[8192];
 
-                if (!level_read_number(fd, cgroup_files[host->v1].limit, &limit))
+                if (!level_read_number(fd, cgroup_files[host->v1].limit, "", &limit))
                         continue;
                 lowest = MIN(lowest, limit);
-                if (!level_read_number(fd, cgroup_files[host->v1].usage, &usage))
+                if (!level_read_number(fd, cgroup_files[host->v1].usage, "", &usage))
                         continue;
-                if (fd_read_file(fd, "memory.stat", text, sizeof(text)) > 0)
-                        (void)procfile_number(text, cgroup_files[host->v1].cache, 10, &cache);
+                (void)level_read_number(fd, "memory.stat", cgroup_files[host->v1].cache, &cache);
                 usage -= MIN(usage, cache);
                 least = MIN(least, limit - MIN(limit, usage));
         }
@@ -156,51 +120,32 @@ static void host_read_limits(const struct proc_host *host, uint64_t most, uint64
         *ret_left = least;
 }
 
-static int host_read_meminfo(const struct proc_host *host, const char *key, uint64_t *ret_bytes)
+/* What that line of meminfo says, and the limits against it. */
+static int host_read(const struct proc_host *host, const char *key, uint64_t *ret_limit, uint64_t *ret_left)
 {
-        char text[8192];
         uint64_t kib;
+        int r = procfile_read_number(host->meminfo_fd, key, &kib);
 
-        ssize_t length = fd_read_start(host->meminfo_fd, text, sizeof(text));
-        if (length < 0)
-                return (int)length;
-        int r = procfile_number(text, key, 10, &kib);
-        if (r < 0)
-                return r;
-        *ret_bytes = kib * 1024;
-        return 0;
+        if (r == 0)
+                host_read_limits(host, kib * 1024, ret_limit, ret_left);
+        return r;
 }
 
 int proc_available_memory_bytes(const struct proc_host *host, uint64_t *ret_bytes)
 {
-        uint64_t available, limit, left;
+        uint64_t limit;
 
-        int r = host_read_meminfo(host, "MemAvailable:", &available);
-        if (r < 0)
-                return r;
-        host_read_limits(host, available, &limit, &left);
-        *ret_bytes = left;
-        return 0;
+        return host_read(host, "MemAvailable:", &limit, ret_bytes);
 }
 
 int proc_total_memory_bytes(const struct proc_host *host, uint64_t *ret_bytes)
 {
-        uint64_t total, limit, left;
+        uint64_t left;
 
-        int r = host_read_meminfo(host, "MemTotal:", &total);
-        if (r < 0)
-                return r;
-        host_read_limits(host, total, &limit, &left);
-        *ret_bytes = limit;
-        return 0;
+        return host_read(host, "MemTotal:", ret_bytes, &left);
 }
 
 int proc_oom_kills(const struct proc_host *host, uint64_t *ret)
 {
-        char text[16384];
-
-        if (host->vmstat_fd < 0)
-                return -ENODATA;
-        ssize_t length = fd_read_start(host->vmstat_fd, text, sizeof(text));
-        return length < 0 ? (int)length : procfile_number(text, "oom_kill ", 10, ret);
+        return host->vmstat_fd < 0 ? -ENODATA : procfile_read_number(host->vmstat_fd, "oom_kill ", ret);
 }

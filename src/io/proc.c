@@ -143,25 +143,21 @@ static ssize_t proc_read_file(const struct proc *proc, const char *name, char *t
         return fd_read_start(fd, text, size);
 }
 
-static int read_uid(const struct proc *proc, uid_t *ret)
+/* The number behind that key, in the file below /proc/PID. */
+static int proc_read_number(const struct proc *proc, const char *name, const char *key, int base,
+                            uint64_t *ret)
 {
         char text[8192];
-        uint64_t uid;
+        ssize_t length = proc_read_file(proc, name, text, sizeof(text));
 
-        ssize_t length = proc_read_file(proc, "status", text, sizeof(text));
-        if (length < 0)
-                return (int)length;
-        int r = procfile_number(text, "Uid:", 10, &uid);
-        if (r < 0)
-                return r;
-        *ret = (uid_t)uid;
-        return 0;
+        return length < 0 ? (int)length : procfile_number(text, key, base, ret);
 }
 
 /* The files of one that nobody may look into, as proc(5) has it, are root's, whoever runs it. */
 int proc_uid(const struct proc *proc, uid_t *ret)
 {
         struct stat status;
+        uint64_t uid;
 
         _cleanup_close_ int fd = proc_open_file(proc, "", O_PATH | O_DIRECTORY);
         if (fd < 0)
@@ -169,7 +165,12 @@ int proc_uid(const struct proc *proc, uid_t *ret)
         if (fstat(fd, &status) < 0)
                 return -errno;
         *ret = status.st_uid;
-        return status.st_uid == 0 ? read_uid(proc, ret) : 0;
+        if (status.st_uid != 0)
+                return 0;
+        int r = proc_read_number(proc, "status", "Uid:", 10, &uid);
+        if (r == 0)
+                *ret = (uid_t)uid;
+        return r;
 }
 
 /* Where its program is, or was before another took its place. */
@@ -278,37 +279,30 @@ int proc_rss_bytes(struct proc *proc, uint64_t *ret_bytes)
         return 0;
 }
 
-/* The sum of these over all that it has mapped, in bytes. */
-static int smaps_sum(const struct proc *proc, const char *const fields[static 2], uint64_t *ret_bytes)
-{
-        char text[4096];
-        uint64_t kib, sum = 0;
-
-        ssize_t length = proc_read_file(proc, "smaps_rollup", text, sizeof(text));
-        if (length < 0)
-                return (int)length;
-        for (size_t i = 0; i < 2 && fields[i]; i++) {
-                int r = procfile_number(text, fields[i], 10, &kib);
-                if (r < 0)
-                        return r;
-                sum += kib;
-        }
-        *ret_bytes = sum * 1024;
-        return 0;
-}
-
 int proc_pss_bytes(const struct proc *proc, uint64_t *ret_bytes)
 {
-        static const char *const fields[2] = {"Pss:"};
+        uint64_t kib;
+        int r = proc_read_number(proc, "smaps_rollup", "Pss:", 10, &kib);
 
-        return smaps_sum(proc, fields, ret_bytes);
+        if (r == 0)
+                *ret_bytes = kib * 1024;
+        return r;
 }
 
 int proc_private_bytes(const struct proc *proc, uint64_t *ret_bytes)
 {
-        static const char *const fields[2] = {"Private_Clean:", "Private_Dirty:"};
+        char text[4096];
+        uint64_t clean, dirty;
 
-        return smaps_sum(proc, fields, ret_bytes);
+        ssize_t length = proc_read_file(proc, "smaps_rollup", text, sizeof(text));
+        if (length < 0)
+                return (int)length;
+        int r = procfile_number(text, "Private_Clean:", 10, &clean);
+        if (r == 0)
+                r = procfile_number(text, "Private_Dirty:", 10, &dirty);
+        if (r == 0)
+                *ret_bytes = (clean + dirty) * 1024;
+        return r;
 }
 
 int proc_title(const struct proc *proc, char *title, size_t size)
@@ -362,18 +356,12 @@ int proc_count_threads(const struct proc *proc, bool (*match)(const char *comm, 
 
 int proc_catches_signal(const struct proc *proc, int signo)
 {
-        char text[8192];
         uint64_t caught;
 
         if (signo < 1 || signo > 64)
                 return -EINVAL;
-        ssize_t length = proc_read_file(proc, "status", text, sizeof(text));
-        if (length < 0)
-                return (int)length;
-        int r = procfile_number(text, "SigCgt:", 16, &caught);
-        if (r < 0)
-                return r;
-        return (caught >> (signo - 1)) & 1;
+        int r = proc_read_number(proc, "status", "SigCgt:", 16, &caught);
+        return r < 0 ? r : (int)((caught >> (signo - 1)) & 1);
 }
 
 int proc_sleeps(const struct proc *proc, bool *ret_asleep, uint64_t *ret_times)

@@ -2,6 +2,7 @@
 /* Pressure stall information; see the header. */
 #include "io/psi.h"
 #include "base/fd.h"
+#include "io/procfile.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,22 +21,6 @@ struct psi {
         bool triggers;
         char path[PATH_MAX];
 };
-
-/* Our group in the unified hierarchy: what stands behind `0::` in /proc/self/cgroup. Returns its length; 0:
- * none that could be told from all. */
-static size_t find_group(const char *text, const char **ret)
-{
-        for (const char *line = text; line; line = strchr(line, '\n')) {
-                line += *line == '\n';
-                if (strncmp(line, "0::/", strlen("0::/")) != 0)
-                        continue;
-                *ret = line + strlen("0::");
-                size_t length = strcspn(*ret, "\n");
-                /* One outside of our namespace is not to be reached. */
-                return length > 1 && !memmem(*ret, length, "/..", 3) ? length : 0;
-        }
-        return 0;
-}
 
 /* Nothing else is ever written to. */
 static bool is_kernels(int fd)
@@ -64,15 +49,14 @@ static int open_file(struct psi *psi, unsigned percent)
         return psi->fd < 0 ? -errno : 0;
 }
 
-static int open_below(struct psi *psi, const char *cgroup_root, const char *group, size_t length,
-                      unsigned percent)
+static int open_below(struct psi *psi, const char *cgroup_root, const char *group, unsigned percent)
 {
         /* In a mixed hierarchy the unified one stands in a folder of its own. */
         static const char *const places[] = {"", "/unified"};
 
         for (size_t i = 0; i < ELEMENTSOF(places); i++) {
-                int n = snprintf(psi->path, sizeof(psi->path), "%s%s%.*s/memory.pressure", cgroup_root,
-                                 places[i], (int)length, group);
+                int n = snprintf(psi->path, sizeof(psi->path), "%s%s%s/memory.pressure", cgroup_root,
+                                 places[i], group);
 
                 if (n > 0 && (size_t)n < sizeof(psi->path) && open_file(psi, percent) == 0)
                         return 0;
@@ -83,16 +67,12 @@ static int open_below(struct psi *psi, const char *cgroup_root, const char *grou
 /* A container may see its own group as the root, whatever it is told of its name. */
 static int open_group(struct psi *psi, const char *proc_root, const char *cgroup_root, unsigned percent)
 {
-        char file[PATH_MAX], text[4096];
-        const char *group = "";
-        size_t length = 0;
+        char group[4096];
 
-        if ((size_t)snprintf(file, sizeof(file), "%s/self/cgroup", proc_root) < sizeof(file) &&
-            fd_read_file(AT_FDCWD, file, text, sizeof(text)) >= 0)
-                length = find_group(text, &group);
-        if (length > 0 && open_below(psi, cgroup_root, group, length, percent) == 0)
+        if (procfile_cgroup(proc_root, NULL, group, sizeof(group)) == 0 && strlen(group) > 1 &&
+            open_below(psi, cgroup_root, group, percent) == 0)
                 return 0;
-        return open_below(psi, cgroup_root, "", 0, percent);
+        return open_below(psi, cgroup_root, "", percent);
 }
 
 int psi_open(const char *proc_root, const char *cgroup_root, unsigned percent, struct psi **ret)
