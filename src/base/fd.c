@@ -14,9 +14,7 @@ ssize_t fd_read_start(int fd, char *text, size_t size)
         size_t length = 0;
 
         while (length < size - 1) {
-                ssize_t n = pread(fd, text + length, size - 1 - length, (off_t)length);
-                if (n < 0 && errno == EINTR)
-                        continue;
+                ssize_t n = TEMP_FAILURE_RETRY(pread(fd, text + length, size - 1 - length, (off_t)length));
                 if (n < 0)
                         return -errno;
                 if (n == 0)
@@ -49,9 +47,7 @@ int fd_read_whole(int fd, size_t max_bytes, char **ret, size_t *ret_length)
                         text = larger;
                         allocated = wanted;
                 }
-                ssize_t n = read(fd, text + length, allocated - length - 1);
-                if (n < 0 && errno == EINTR)
-                        continue;
+                ssize_t n = TEMP_FAILURE_RETRY(read(fd, text + length, allocated - length - 1));
                 if (n < 0)
                         return -errno;
                 if (n == 0)
@@ -71,9 +67,7 @@ int fd_write_all(int fd, const void *data, size_t size)
         const char *rest = data;
 
         while (size > 0) {
-                ssize_t n = write(fd, rest, size);
-                if (n < 0 && errno == EINTR)
-                        continue;
+                ssize_t n = TEMP_FAILURE_RETRY(write(fd, rest, size));
                 if (n < 0)
                         return -errno;
                 rest += n;
@@ -90,7 +84,6 @@ int fd_send(int fd, const void *data, size_t size, int passed, int flags)
         } control = {0};
         struct iovec part = {.iov_base = (void *)data, .iov_len = size};
         struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
-        ssize_t n;
 
         if (passed >= 0) {
                 header.msg_control = &control;
@@ -101,10 +94,7 @@ int fd_send(int fd, const void *data, size_t size, int passed, int flags)
                 item->cmsg_len = CMSG_LEN(sizeof(int));
                 memcpy(CMSG_DATA(item), &passed, sizeof(int));
         }
-        do
-                n = sendmsg(fd, &header, flags | MSG_NOSIGNAL);
-        while (n < 0 && errno == EINTR);
-        return n < 0 ? -errno : 0;
+        return TEMP_FAILURE_RETRY(sendmsg(fd, &header, flags | MSG_NOSIGNAL)) < 0 ? -errno : 0;
 }
 
 int fd_open_standard(int flags)

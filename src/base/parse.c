@@ -44,20 +44,26 @@ static int parse_digits(const char **text, unsigned base, uint64_t *ret)
         return 0;
 }
 
-int parse_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t *ret)
+/* digits: those of the base. */
+static int parse_whole(const char *text, const char *digits, uint64_t min, uint64_t max, uint64_t *ret)
 {
         uint64_t value = 0;
 
         /* A number too long for us is still one: only digits make it out of bounds rather than malformed. */
-        if (text[strspn(text, "0123456789")] != '\0')
+        if (text[strspn(text, digits)] != '\0')
                 return -EINVAL;
-        int r = parse_digits(&text, 10, &value);
+        int r = parse_digits(&text, (unsigned)strlen(digits), &value);
         if (r < 0)
                 return r;
         if (value < min || value > max)
                 return -ERANGE;
         *ret = value;
         return 0;
+}
+
+int parse_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t *ret)
+{
+        return parse_whole(text, "0123456789", min, max, ret);
 }
 
 int parse_signed(const char *text, int64_t min, int64_t max, int64_t *ret)
@@ -77,17 +83,12 @@ int parse_signed(const char *text, int64_t min, int64_t max, int64_t *ret)
 
 int parse_mode(const char *text, mode_t max, mode_t *ret)
 {
-        uint64_t value = 0;
+        uint64_t value;
+        int r = parse_whole(text, "01234567", 0, max, &value);
 
-        if (text[strspn(text, "01234567")] != '\0')
-                return -EINVAL;
-        int r = parse_digits(&text, 8, &value);
-        if (r < 0)
-                return r;
-        if (value > max)
-                return -ERANGE;
-        *ret = (mode_t)value;
-        return 0;
+        if (r == 0)
+                *ret = (mode_t)value;
+        return r;
 }
 
 /* Reads the unit at *text, letters up to the next that is none, and moves it behind. */

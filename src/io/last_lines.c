@@ -90,10 +90,7 @@ int last_lines_of_log(int log_fd, uint64_t start_bytes, char *lines, size_t size
         /* A log that is shorter than it was has been cut off since by its rotation: all of it is new. */
         uint64_t start = end < start_bytes ? 0 : start_bytes;
         uint64_t from = end - start > sizeof(text) ? end - sizeof(text) : start;
-        ssize_t n;
-        do
-                n = pread(log_fd, text, (size_t)(end - from), (off_t)from);
-        while (n < 0 && errno == EINTR);
+        ssize_t n = TEMP_FAILURE_RETRY(pread(log_fd, text, (size_t)(end - from), (off_t)from));
         if (n < 0)
                 return -errno;
 

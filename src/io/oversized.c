@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The questions to one Redis whose replies were too large. */
 #include "io/oversized.h"
+#include "base/hash.h"
 #include <string.h>
-
-/* FNV-1a: another question with the same hash is easily made up, so it is the text that tells them apart. */
-static uint64_t hash_bytes(uint64_t hash, const char *bytes, size_t n)
-{
-        for (size_t i = 0; i < n; i++)
-                hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3;
-        return hash;
-}
 
 /* Every command to Redis is a question: printing this by a format cost a quarter of all that one costs. */
 static char *add_word(char *at, const char *end, const char *word)
@@ -21,12 +14,12 @@ static char *add_word(char *at, const char *end, const char *word)
 
 struct question question_of(int argc, const char *const argv[], const size_t argvlen[])
 {
-        struct question question = {.hash = 0xcbf29ce484222325};
+        struct question question = {.hash = HASH_INIT};
 
         for (int i = 0; i < argc; i++) {
                 size_t length = argvlen ? argvlen[i] : strlen(argv[i]);
 
-                question.hash = hash_bytes(question.hash, (const char *)&length, sizeof(length));
+                question.hash = hash_bytes(question.hash, &length, sizeof(length));
                 question.hash = hash_bytes(question.hash, argv[i], length);
         }
         /* The last byte stays NUL. */
@@ -58,6 +51,7 @@ void oversized_add(struct oversized *oversized, const struct question *question,
 
 bool oversized_has(const struct oversized *oversized, const struct question *question)
 {
+        /* Another question with the same hash is easily made up, so it is the text that tells them apart. */
         for (size_t i = 0; i < oversized->n; i++)
                 if (oversized->list[i].question.hash == question->hash &&
                     strcmp(oversized->list[i].question.text, question->text) == 0)

@@ -58,11 +58,8 @@ int template_socket_receive(int fd, struct template_message *ret)
         };
         struct ucred sender = {.uid = (uid_t)-1};
         bool strays = false;
-        ssize_t n;
 
-        do
-                n = recvmsg(fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-        while (n < 0 && errno == EINTR);
+        ssize_t n = TEMP_FAILURE_RETRY(recvmsg(fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC));
         if (n < 0)
                 return -errno;
         for (struct cmsghdr *item = CMSG_FIRSTHDR(&header); item; item = CMSG_NXTHDR(&header, item)) {

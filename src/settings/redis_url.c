@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the URL of a Redis; see the header for its forms. */
 #include "settings/redis_url.h"
+#include "base/parse.h"
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,6 @@
 static const char SCHEME_ERROR[] = "it must begin with redis://, rediss:// or unix://";
 static const char SENTINELS_ERROR[] =
         "must be 'host:port, host:port': names or addresses, IPv6 ones in [], and ports from 1 to 65535";
-static const char MEMORY_ERROR[] = "out of memory";
 
 void redis_url_clear(struct redis_url *url)
 {
@@ -28,25 +28,12 @@ void redis_url_clear(struct redis_url *url)
         *url = (struct redis_url){0};
 }
 
-static int hex_digit(char c)
-{
-        if (c >= '0' && c <= '9')
-                return c - '0';
-        if (c >= 'a' && c <= 'f')
-                return c - 'a' + 10;
-        if (c >= 'A' && c <= 'F')
-                return c - 'A' + 10;
-        return -1;
-}
-
 /* Undoes %XX in the len bytes at text. A NUL byte is refused: it would cut the value short unseen. */
 static int percent_decode(const char *text, size_t len, char **ret, const char **ret_error)
 {
         char *out = malloc(len + 1);
-        if (!out) {
-                *ret_error = MEMORY_ERROR;
+        if (!out)
                 return -ENOMEM;
-        }
 
         size_t n = 0;
         for (size_t i = 0; i < len; i++) {
@@ -54,14 +41,16 @@ static int percent_decode(const char *text, size_t len, char **ret, const char *
                         out[n++] = text[i];
                         continue;
                 }
-                int high = i + 2 < len ? hex_digit(text[i + 1]) : -1;
-                int low = i + 2 < len ? hex_digit(text[i + 2]) : -1;
-                if (high < 0 || low < 0 || (high == 0 && low == 0)) {
+                char digits[3] = "";
+                if (i + 2 < len)
+                        memcpy(digits, text + i + 1, 2);
+                out[n] = strspn(digits, URL_DIGITS "abcdefABCDEF") == 2 ? (char)strtoul(digits, NULL, 16)
+                                                                        : '\0';
+                if (out[n++] == '\0') {
                         free(out);
                         *ret_error = "a '%' must be followed by two hexadecimal digits, not both 0";
                         return -EINVAL;
                 }
-                out[n++] = (char)(high * 16 + low);
                 i += 2;
         }
         out[n] = '\0';
@@ -72,13 +61,12 @@ static int percent_decode(const char *text, size_t len, char **ret, const char *
 /* A decimal number and nothing else, at most max. */
 static bool parse_number(const char *text, size_t len, unsigned max, unsigned *ret)
 {
-        unsigned long long value = 0;
+        char digits[11] = "";
+        uint64_t value = 0;
 
-        if (len == 0 || len > 10 || strspn(text, URL_DIGITS) < len)
-                return false;
-        for (size_t i = 0; i < len; i++)
-                value = value * 10 + (unsigned)(text[i] - '0');
-        if (value > max)
+        if (len < sizeof(digits))
+                memcpy(digits, text, len);
+        if (parse_unsigned(digits, 0, max, &value) < 0)
                 return false;
         *ret = (unsigned)value;
         return true;
@@ -135,11 +123,7 @@ static int parse_host(const char *text, size_t len, struct redis_url *url, const
                 return -EINVAL;
         }
         url->host = strndup(host, host_len);
-        if (!url->host) {
-                *ret_error = MEMORY_ERROR;
-                return -ENOMEM;
-        }
-        return 0;
+        return url->host ? 0 : -ENOMEM;
 }
 
 /* `/path?db=N`, behind the authority of a unix URL. */
@@ -262,11 +246,9 @@ int redis_sentinels_parse(const char *text, struct redis_url **ret, size_t *ret_
                         len--;
 
                 struct redis_url *larger = reallocarray(list, n + 1, sizeof(*list));
-                if (!larger) {
-                        *ret_error = MEMORY_ERROR;
-                        r = -ENOMEM;
+                r = larger ? 0 : -ENOMEM;
+                if (r < 0)
                         break;
-                }
                 list = larger;
                 list[n] = (struct redis_url){.port = SENTINEL_PORT};
                 r = parse_host(text, len, &list[n], ret_error);

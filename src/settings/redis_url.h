@@ -15,14 +15,14 @@ struct redis_url {
 };
 
 /* Reads `redis://[[user]:password@]host[:port][/db]`, `rediss://...` or
- * `unix://[[user]:password@]/path[?db=N]`. Returns 0 with *ret, to be freed by redis_url_clear(); -EINVAL or
- * -ENOMEM with *ret_error, a constant sentence that never quotes the URL. ret_error may be NULL. */
+ * `unix://[[user]:password@]/path[?db=N]`. Returns 0 with *ret, to be freed by redis_url_clear(); -EINVAL
+ * with *ret_error, a constant sentence that never quotes the URL; or -ENOMEM. ret_error may be NULL. */
 int redis_url_parse(const char *url, struct redis_url *ret, const char **ret_error);
 void redis_url_clear(struct redis_url *url);
 
 /* Reads the addresses of Sentinels, `host[:port], host[:port]`, the port 26379 where none is given. Returns 0
- * with *ret, of which host and port are set, to be freed by redis_sentinels_free(); -EINVAL or -ENOMEM with
- * *ret_error as above. */
+ * with *ret, of which host and port are set, to be freed by redis_sentinels_free(); -EINVAL with *ret_error
+ * as above; or -ENOMEM. */
 int redis_sentinels_parse(const char *text, struct redis_url **ret, size_t *ret_n, const char **ret_error);
 void redis_sentinels_free(struct redis_url *list, size_t n);
 
