@@ -134,12 +134,10 @@ static void connection_lost(struct connection *connection, const char *format, .
         connection_leave(connection);
 }
 
-/* For what fails before the loop runs: connection_open() calls nobody back. */
-static void fail_soon(struct connection *connection, const char *why, int error)
+static void begin_phase(struct connection *connection, enum phase phase)
 {
-        snprintf(connection->failure, sizeof(connection->failure), "%s: %s", why, strerror(error));
-        connection->phase = PHASE_FAILED;
-        connection->deadline = 0;
+        connection->phase = phase;
+        connection->deadline = usec_add(clock_now(CLOCK_MONOTONIC), connection->connect_timeout);
         arm_timer(connection);
 }
 
@@ -192,10 +190,7 @@ static bool connect_next(struct connection *connection)
         context_close(connection);
         while (connection->next_address < connection->answer.n_addresses) {
                 if (context_open(connection, connection->answer.addresses[connection->next_address++]) == 0) {
-                        connection->phase = PHASE_CONNECTING;
-                        connection->deadline =
-                                usec_add(clock_now(CLOCK_MONOTONIC), connection->connect_timeout);
-                        arm_timer(connection);
+                        begin_phase(connection, PHASE_CONNECTING);
                         return true;
                 }
         }
@@ -232,8 +227,8 @@ static void on_resolved(const struct resolve_answer *answer, void *userdata)
         connection_leave(connection);
 }
 
-/* Returns 0 or -errno. */
-static int resolve_begin(struct connection *connection)
+/* Returns false where that fails at once: connection->failure says why. */
+static bool resolve_begin(struct connection *connection)
 {
         const char *host = connection->endpoint.host;
         int r = 0;
@@ -243,17 +238,18 @@ static int resolve_begin(struct connection *connection)
         snprintf(connection->resolved, sizeof(connection->resolved), "%s", host);
         if (!connection->resolve)
                 r = resolve_start(connection->event, host, on_resolved, connection, &connection->resolve);
-        if (r < 0)
-                return r;
-        connection->phase = PHASE_RESOLVING;
-        connection->deadline = usec_add(clock_now(CLOCK_MONOTONIC), connection->connect_timeout);
-        arm_timer(connection);
-        return 0;
+        if (r < 0) {
+                snprintf(connection->failure, sizeof(connection->failure), "cannot look up the host: %s",
+                         strerror(-r));
+                return false;
+        }
+        begin_phase(connection, PHASE_RESOLVING);
+        return true;
 }
 
 void connection_open(struct connection *connection, const struct endpoint *endpoint)
 {
-        int r;
+        bool begun;
 
         connection_close(connection);
         connection->endpoint = *endpoint;
@@ -263,20 +259,19 @@ void connection_open(struct connection *connection, const struct endpoint *endpo
         connection->answer_is_late = false;
         if (!known)
                 connection->answer = (struct resolve_answer){.n_addresses = 1};
-        if (!known && !endpoint->path) {
-                if (!resolve_is_numeric(endpoint->host)) {
-                        r = resolve_begin(connection);
-                        if (r < 0)
-                                fail_soon(connection, "cannot look up the host", -r);
-                        return;
-                }
-                snprintf(connection->answer.addresses[0], RESOLVE_ADDRESS_SIZE, "%s", endpoint->host);
+        if (!known && !endpoint->path && !resolve_is_numeric(endpoint->host)) {
+                begun = resolve_begin(connection);
+        } else {
+                if (!known && !endpoint->path)
+                        snprintf(connection->answer.addresses[0], RESOLVE_ADDRESS_SIZE, "%s", endpoint->host);
+                begun = connect_next(connection);
         }
-        if (!connect_next(connection)) {
-                connection->phase = PHASE_FAILED;
-                connection->deadline = 0;
-                arm_timer(connection);
-        }
+        if (begun)
+                return;
+        /* The owner is told from the loop: this function calls nobody back. */
+        connection->phase = PHASE_FAILED;
+        connection->deadline = 0;
+        arm_timer(connection);
 }
 
 void connection_close(struct connection *connection)

@@ -20,6 +20,13 @@ static void name_directory(int fd, char *where, size_t size)
         where[MAX(length, 0)] = '\0';
 }
 
+static char *directory_of(const char *path)
+{
+        const char *slash = strrchr(path, '/');
+
+        return slash ? strndup(path, MAX((size_t)(slash - path), (size_t)1)) : strdup(".");
+}
+
 static int judge(const struct stat *status, bool last)
 {
         if (status->st_uid != 0 && status->st_uid != geteuid())
@@ -34,15 +41,12 @@ static int judge(const struct stat *status, bool last)
 static int check_directories(const char *path, bool exists, char *where, size_t size)
 {
         static const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
-        _cleanup_free_ char *directory = strdup(path);
-        char *slash = directory ? strrchr(directory, '/') : NULL;
+        _cleanup_free_ char *directory = directory_of(path);
         struct stat status, above;
 
         if (!directory)
                 return -ENOMEM;
-        if (slash)
-                slash[slash == directory] = '\0';
-        _cleanup_close_ int fd = open(slash ? directory : ".", flags);
+        _cleanup_close_ int fd = open(directory, flags);
         if (fd < 0 || fstat(fd, &status) < 0)
                 return -errno;
         for (bool last = !exists;; last = false) {
@@ -121,14 +125,11 @@ static int check_links(const char *path, unsigned links, char *where, size_t siz
 
 int place_check(const char *path, char *where, size_t size)
 {
-        _cleanup_free_ char *directory = strdup(path);
-        char *slash = directory ? strrchr(directory, '/') : NULL;
+        _cleanup_free_ char *directory = directory_of(path);
 
         if (!directory)
                 return -ENOMEM;
-        if (slash)
-                slash[slash == directory] = '\0';
-        int r = check_links(slash ? directory : ".", LINKS_MAX, where, size);
+        int r = check_links(directory, LINKS_MAX, where, size);
         return r != PLACE_SAFE ? r : check_directories(path, false, where, size);
 }
 

@@ -288,17 +288,15 @@ static int ask_role(struct redis *redis)
 }
 
 /* Log-in, choice of the database and probe go out together. */
-static void login(struct redis *redis)
+static void on_up(_unused_ struct connection *connection, void *userdata)
 {
+        struct redis *redis = userdata;
         int r = 0;
 
         redis->phase = PHASE_LOGIN;
-        if (redis->password && redis->username) {
-                const char *argv[] = {"AUTH", redis->username, redis->password};
-                r = command_queue(redis, on_auth, NULL, ELEMENTSOF(argv), argv, NULL);
-        } else if (redis->password) {
-                const char *argv[] = {"AUTH", redis->password};
-                r = command_queue(redis, on_auth, NULL, ELEMENTSOF(argv), argv, NULL);
+        if (redis->password) {
+                const char *argv[] = {"AUTH", redis->username ?: redis->password, redis->password};
+                r = command_queue(redis, on_auth, NULL, redis->username ? 3 : 2, argv, NULL);
         }
         if (r == 0 && redis->sentinel)
                 r = ask_role(redis);
@@ -367,11 +365,6 @@ static void on_none(const char *why, void *userdata)
 }
 
 static const struct sentinel_ops sentinel_ops = {.on_master = on_master, .on_none = on_none};
-
-static void on_up(_unused_ struct connection *connection, void *userdata)
-{
-        login(userdata);
-}
 
 static void on_lost(_unused_ struct connection *connection, const char *why, void *userdata)
 {

@@ -58,6 +58,17 @@ static void explain(const char *said, char *error)
         snprintf(error, ERROR_MAX, "Redis refuses: " WITHHOLD_ANSWER "%.300s'", said);
 }
 
+/* Why there is no reply to read, in error where that is what Redis says; NULL: there is one. */
+static const char *refusal(const struct redisReply *reply, char *error)
+{
+        if (!reply)
+                return "the connection was lost";
+        if (reply->type != REDIS_REPLY_ERROR)
+                return NULL;
+        explain(reply->str, error);
+        return error;
+}
+
 static size_t take_words(const struct redisReply *reply, struct rollout_word *words)
 {
         for (size_t i = 0; i < reply->elements; i++) {
@@ -106,14 +117,11 @@ static void on_reply(struct redis *redis, const struct redisReply *reply, void *
                 return;
         _cleanup_call_ struct call *call = userdata;
         _cleanup_free_ struct rollout_word *words = NULL;
-        struct rollout_answer answer = {.error = "the connection was lost"};
         struct rollout_reply decoded;
         char error[ERROR_MAX];
+        struct rollout_answer answer = {.error = refusal(reply, error)};
 
-        if (reply && reply->type == REDIS_REPLY_ERROR) {
-                explain(reply->str, error);
-                answer.error = error;
-        } else if (reply) {
+        if (!answer.error) {
                 answer.error = "Redis answers what is not understood";
                 if (reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 &&
                     reply->elements <= ROLLOUT_REPLY_WORDS_MAX)
@@ -138,20 +146,17 @@ static struct rollout_word word_of(const struct redisReply *reply)
 static void on_glance(struct redis *redis _unused_, const struct redisReply *reply, void *userdata)
 {
         _cleanup_call_ struct call *call = userdata;
-        struct rollout_answer answer = {.error = "the connection was lost"};
         struct rollout_reply glance;
         char error[ERROR_MAX];
+        struct rollout_answer answer = {.error = refusal(reply, error)};
 
-        if (reply && reply->type == REDIS_REPLY_ERROR) {
-                explain(reply->str, error);
-                answer.error = error;
-        } else if (reply && reply->type == REDIS_REPLY_ARRAY && reply->elements == 3) {
+        if (!answer.error && reply->type == REDIS_REPLY_ARRAY && reply->elements == 3) {
                 const struct rollout_word words[] = {word_of(reply->element[0]), word_of(reply->element[1]),
                                                      word_of(reply->element[2])};
 
                 rollout_reply_glance(&words[0], &words[1], &words[2], &glance);
                 answer = (struct rollout_answer){.reply = &glance};
-        } else if (reply) {
+        } else if (!answer.error) {
                 answer.error = "Redis answers what is not understood";
         }
         call->callback(&answer, call->userdata);
