@@ -26,8 +26,8 @@ struct peering {
         char *group;
         struct asks *asks;
         char host[ROLLOUT_TEXT_MAX]; /* this one */
-        char **names;                /* owned: the hosts that are asked for */
-        size_t n_names;
+        char **keys;                 /* owned: of the hosts that are asked for */
+        size_t n_keys;
         bool known;
         bool reads, refused; /* this time */
         char error[256];     /* of the last reading, or of what was told since */
@@ -39,13 +39,12 @@ struct peering {
 
 enum { TAG_SHARE, TAG_MEMBERS, TAG_SHARES };
 
-static void names_clear(struct peering *peering)
+static void keys_clear(struct peering *peering)
 {
-        for (size_t i = 0; i < peering->n_names; i++)
-                free(peering->names[i]);
-        free(peering->names);
-        peering->names = NULL;
-        peering->n_names = 0;
+        for (size_t i = 0; i < peering->n_keys; i++)
+                free(peering->keys[i]);
+        free(TAKE_PTR(peering->keys));
+        peering->n_keys = 0;
 }
 
 struct peering *peering_free(struct peering *peering)
@@ -53,7 +52,7 @@ struct peering *peering_free(struct peering *peering)
         if (!peering)
                 return NULL;
         asks_free(peering->asks);
-        names_clear(peering);
+        keys_clear(peering);
         peers_clear(&peering->peers);
         free(peering->namespace);
         free(peering->group);
@@ -71,41 +70,32 @@ static int take_names(struct peering *peering, const redisReply *reply)
 {
         size_t most = MIN(reply->elements, (size_t)ROLLOUT_HOSTS_MAX);
 
-        names_clear(peering);
-        peering->names = calloc(most + 1, sizeof(*peering->names));
-        if (!peering->names)
+        keys_clear(peering);
+        peering->keys = calloc(most + 1, sizeof(*peering->keys));
+        if (!peering->keys)
                 return -ENOMEM;
         for (size_t i = 0; i < most; i++) {
                 if (!is_host(peering, reply->element[i]))
                         continue;
-                char *name = strdup(reply->element[i]->str);
+                char *key = rollout_key(peering->namespace, peering->group, THREADS, reply->element[i]->str);
 
-                if (!name)
+                if (!key)
                         return -ENOMEM;
-                peering->names[peering->n_names++] = name;
+                peering->keys[peering->n_keys++] = key;
         }
         return 0;
 }
 
-static int ask_shares(struct peering *peering)
+static void ask_shares(struct peering *peering)
 {
-        size_t n = peering->n_names, n_keys = 0;
-        char **argv = calloc(n + 1, sizeof(*argv));
-        int r = -ENOMEM;
+        const char **argv = calloc(peering->n_keys + 1, sizeof(*argv));
 
         if (!argv)
-                return -ENOMEM;
-        argv[0] = (char *)"MGET";
-        while (n_keys < n && (argv[n_keys + 1] = rollout_key(peering->namespace, peering->group, THREADS,
-                                                             peering->names[n_keys])))
-                n_keys++;
-        if (n_keys == n)
-                r = asks_add(peering->asks, peering->redis, TAG_SHARES, (int)n + 1, (const char *const *)argv,
-                             NULL);
-        for (size_t i = 0; i < n_keys; i++)
-                free(argv[i + 1]);
+                return;
+        argv[0] = "MGET";
+        memcpy(argv + 1, peering->keys, peering->n_keys * sizeof(*argv));
+        (void)asks_add(peering->asks, peering->redis, TAG_SHARES, (int)peering->n_keys + 1, argv, NULL);
         free(argv);
-        return r;
 }
 
 static void replace(struct peering *peering, struct peers *peers, usec_t now)
@@ -124,25 +114,27 @@ static void take_members(struct peering *peering, const redisReply *reply, usec_
 
         if (reply->type != REDIS_REPLY_ARRAY || take_names(peering, reply) < 0)
                 return;
-        peering->next_at = now + peering->n_names * MEMBER_USEC;
-        if (peering->n_names == 0)
+        peering->next_at = now + peering->n_keys * MEMBER_USEC;
+        if (peering->n_keys == 0)
                 replace(peering, &none, now);
         else
-                (void)ask_shares(peering);
+                ask_shares(peering);
 }
 
 /* What is missing, or of a wrong type, is told as nothing. */
 static void take_shares(struct peering *peering, const redisReply *reply, usec_t now)
 {
+        /* Which the keys begin with, before the names of the hosts. */
+        _cleanup_free_ char *prefix = rollout_key(peering->namespace, peering->group, THREADS, "");
         struct peers peers = {0};
 
-        if (reply->type != REDIS_REPLY_ARRAY || reply->elements != peering->n_names)
+        if (!prefix || reply->type != REDIS_REPLY_ARRAY || reply->elements != peering->n_keys)
                 return;
         for (size_t i = 0; i < reply->elements; i++) {
                 const redisReply *share = reply->element[i];
 
                 if (share->type == REDIS_REPLY_STRING &&
-                    peers_add(&peers, peering->names[i], share->str, share->len, now) < 0) {
+                    peers_add(&peers, peering->keys[i] + strlen(prefix), share->str, share->len, now) < 0) {
                         peers_clear(&peers);
                         return;
                 }
@@ -175,7 +167,7 @@ static void on_done(void *userdata)
 {
         struct peering *peering = userdata;
 
-        names_clear(peering);
+        keys_clear(peering);
         if (peering->reads && !peering->refused)
                 peering->error[0] = '\0';
 }

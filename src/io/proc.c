@@ -24,30 +24,31 @@ struct proc {
         uint64_t start_time;
 };
 
-struct stat_fields {
-        pid_t parent;
-        uint64_t start_time;
-};
-
 /* Reads "PID (comm) S PPID ...": comm may hold blanks and parentheses, so fields count from the last ')'. */
-static int pid_read_stat(pid_t pid, struct stat_fields *ret)
+static int parse_stat(const char *text, struct proc_place *ret)
+{
+        struct proc_place place = {0};
+        const char *begin = strchr(text, '('), *end = strrchr(text, ')');
+
+        if (!begin || !end || end < begin ||
+            sscanf(end + 1,
+                   " %c %d %d %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64,
+                   &place.state, &place.parent, &place.group, &place.session, &place.start_time) != 5)
+                return -EBADMSG;
+        snprintf(place.comm, sizeof(place.comm), "%.*s", (int)(end - begin - 1), begin + 1);
+        *ret = place;
+        return 0;
+}
+
+static int pid_read_stat(pid_t pid, struct proc_place *ret)
 {
         char path[64], text[1024];
-        struct stat_fields fields;
 
         snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
         ssize_t length = fd_read_file(AT_FDCWD, path, text, sizeof(text));
         if (length < 0)
                 return length == -ENOENT ? -ESRCH : (int)length;
-
-        const char *rest = strrchr(text, ')');
-        if (!rest || sscanf(rest + 1,
-                            " %*c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
-                            " %" SCNu64,
-                            &fields.parent, &fields.start_time) != 2)
-                return -EBADMSG;
-        *ret = fields;
-        return 0;
+        return parse_stat(text, ret);
 }
 
 /* Until the process has been waited for, its pid is not given to another. */
@@ -58,7 +59,7 @@ static int pidfd_check_held(int pidfd)
 
 int proc_open(pid_t pid, struct proc **ret)
 {
-        struct stat_fields fields;
+        struct proc_place place;
 
         if (pid <= 0)
                 return -EINVAL;
@@ -67,7 +68,7 @@ int proc_open(pid_t pid, struct proc **ret)
         if (pidfd < 0)
                 /* These two, by kernel version, say that pid is a thread: then no process has it. */
                 return errno == EINVAL || errno == ENOENT ? -ESRCH : -errno;
-        int r = pid_read_stat(pid, &fields);
+        int r = pid_read_stat(pid, &place);
         if (r < 0)
                 return r;
         r = pidfd_check_held(pidfd);
@@ -81,7 +82,7 @@ int proc_open(pid_t pid, struct proc **ret)
                 .pid = pid,
                 .pidfd = TAKE_FD(pidfd),
                 .statm_fd = -1,
-                .start_time = fields.start_time,
+                .start_time = place.start_time,
         };
         *ret = proc;
         return 0;
@@ -204,18 +205,9 @@ int proc_runs_same(const struct proc *proc, const struct proc *other)
 int proc_place(const struct proc *proc, struct proc_place *ret)
 {
         char text[1024];
-        struct proc_place place = {0};
-
         ssize_t length = proc_read_file(proc, "stat", text, sizeof(text));
-        if (length < 0)
-                return (int)length;
-        const char *begin = strchr(text, '('), *end = strrchr(text, ')');
-        if (!begin || !end || end < begin ||
-            sscanf(end + 1, " %c %d %d %d", &place.state, &place.parent, &place.group, &place.session) != 4)
-                return -EBADMSG;
-        snprintf(place.comm, sizeof(place.comm), "%.*s", (int)(end - begin - 1), begin + 1);
-        *ret = place;
-        return 0;
+
+        return length < 0 ? (int)length : parse_stat(text, ret);
 }
 
 ssize_t proc_environment(const struct proc *proc, char *text, size_t size)
@@ -387,14 +379,14 @@ int proc_has_ancestor(pid_t pid, pid_t ancestor_pid, uint64_t ancestor_start)
                 return -EINVAL;
 
         for (unsigned i = 0; i < ANCESTORS_MAX && pid > 0; i++) {
-                struct stat_fields fields;
+                struct proc_place place;
 
-                int r = pid_read_stat(pid, &fields);
+                int r = pid_read_stat(pid, &place);
                 if (r < 0)
                         return r;
                 if (pid == ancestor_pid)
-                        return fields.start_time == ancestor_start;
-                pid = fields.parent;
+                        return place.start_time == ancestor_start;
+                pid = place.parent;
         }
         return 0;
 }

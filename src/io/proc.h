@@ -41,6 +41,7 @@ struct proc_place {
         pid_t parent;
         pid_t group;
         pid_t session;
+        uint64_t start_time; /* as proc_start_time() */
         char comm[16];
 };
 int proc_place(const struct proc *proc, struct proc_place *ret);

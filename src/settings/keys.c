@@ -9,15 +9,14 @@
 #include <strings.h>
 #include <syslog.h>
 
-#define SQMGR(field)      .scope = SETTINGS_SQMGR, .name = #field, .offset = offsetof(struct settings, field)
-#define REDIS(field)      .scope = SETTINGS_REDIS, .name = #field, .offset = offsetof(struct settings, redis.field)
-#define FLEET_KEPT(field) FLEET_AS(field, field)
+#define SQMGR(field) .scope = SETTINGS_SQMGR, .name = #field, .offset = offsetof(struct settings, field)
+#define REDIS(field) .scope = SETTINGS_REDIS, .name = #field, .offset = offsetof(struct settings, redis.field)
 #define FLEET_AS(key, field)                                                                                 \
         .scope = SETTINGS_FLEET, .name = #key, .offset = offsetof(struct fleet_settings, field)
-/* Of a fleet, in force at once. */
-#define FLEET(field) FLEET_KEPT(field), .reload = SETTINGS_APPLIED
-/* What its workers are started with. */
-#define LAUNCH(field) FLEET_KEPT(field), .reload = SETTINGS_OUTDATES
+/* Of a fleet, by what a reload does: nothing; it is in force at once; its workers are started with it. */
+#define FLEET_KEPT(field) FLEET_AS(field, field)
+#define FLEET(field)      FLEET_AS(field, field), .reload = SETTINGS_APPLIED
+#define LAUNCH(field)     FLEET_AS(field, field), .reload = SETTINGS_OUTDATES
 
 #define MSEC(n)   ((int64_t)((n)*USEC_PER_MSEC))
 #define HOURS(n)  ((int64_t)((n)*USEC_PER_HOUR))
