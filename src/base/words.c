@@ -41,12 +41,10 @@ static int take_word(const char **line, char *word, const char **ret_error)
                 *word++ = *p;
         }
         if (quote) {
-                *ret_error =
-                        quote == '"'
-                                ? "a double quote is not closed: add the missing \", or write \\\" for the "
-                                  "character itself"
-                                : "a single quote is not closed: add the missing ', or write \\' for the "
-                                  "character itself";
+                *ret_error = quote == '"' ? "a double quote is not closed: add the missing \", or write \\\" "
+                                            "for the character itself"
+                                          : "a single quote is not closed: add the missing ', or write \\' "
+                                            "for the character itself";
                 return -EINVAL;
         }
         *word = '\0';

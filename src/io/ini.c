@@ -53,9 +53,8 @@ static bool refuse_comment(struct reader *reader, const char *value, const char 
                 unquoted |= blank && *p == ';' && !quote;
                 quoted |= blank && *p == ';' && quote;
                 if (blank && *p == '#' && !quote) {
-                        refuse(reader,
-                               "a '#' behind a blank begins no comment here, but would belong to the value: "
-                               "put the comment on a line of its own, or the '#' in quotes");
+                        refuse(reader, "a '#' behind a blank begins no comment here, but would belong to the "
+                                       "value: put the comment on a line of its own, or the '#' in quotes");
                         return true;
                 }
                 blank = isspace((unsigned char)*p);
@@ -143,9 +142,8 @@ static bool take_line(struct reader *reader, const char *start, const char *end)
                 return false;
         }
         if (text > start) {
-                refuse(reader,
-                       "the line is indented, and would continue the one above it: remove the blanks; a "
-                       "value must stand on one line");
+                refuse(reader, "the line is indented, and would continue the one above it: remove the "
+                               "blanks; a value must stand on one line");
                 if (*text == '[')
                         settings_draft_refuse_section(reader->draft);
                 return false;
@@ -252,6 +250,8 @@ static struct source source_of_key(const struct load *load, const struct fleet_s
         return source;
 }
 
+#define refuse_key(load, fleet, key, ...)                                                                    \
+        settings_errors_add((load)->errors, settings_draft_line((load)->draft, fleet, key), __VA_ARGS__)
 #define refuse_source(load, source, format, ...)                                                             \
         settings_errors_add((load)->errors, (source)->line, "%s" format, (source)->prefix, __VA_ARGS__)
 
@@ -262,11 +262,10 @@ static bool check_owner(const struct load *load, const struct stat *st, const st
 
         if (st->st_uid != 0) {
                 const struct passwd *owner = getpwuid(st->st_uid);
-                refuse_source(
-                        load, source,
-                        "it belongs to uid %u (%s), and as root sqmgr trusts only files of root's: chown "
-                        "it to root",
-                        (unsigned)st->st_uid, owner ? owner->pw_name : "of no user");
+                refuse_source(load, source,
+                              "it belongs to uid %u (%s), and as root sqmgr trusts only files of root's: "
+                              "chown it to root",
+                              (unsigned)st->st_uid, owner ? owner->pw_name : "of no user");
         }
         if ((st->st_mode & (S_IWGRP | S_IWOTH)) != 0)
                 refuse_source(load, source, "its mode %04o lets others than root write it: chmod it to %04o",
@@ -350,15 +349,14 @@ static int read_included(const struct load *load)
         if (outcome == GLOB_NOSPACE)
                 r = -ENOMEM;
         else if (outcome == GLOB_ABORTED)
-                settings_errors_add(
-                        load->errors, line,
-                        "include = %s: cannot read that directory, make it readable by the user that "
-                        "sqmgr runs as",
-                        pattern);
+                refuse_key(load, NULL, "include",
+                           "include = %s: cannot read that directory, make it readable by the user that "
+                           "sqmgr runs as",
+                           pattern);
         else if (found.gl_pathc > SETTINGS_FILES_MAX)
-                settings_errors_add(load->errors, line,
-                                    "include = %s: these are %zu files, and more than %d are not read",
-                                    pattern, (size_t)found.gl_pathc, SETTINGS_FILES_MAX);
+                refuse_key(load, NULL, "include",
+                           "include = %s: these are %zu files, and more than %d are not read", pattern,
+                           (size_t)found.gl_pathc, SETTINGS_FILES_MAX);
         else if (found.gl_pathc == 0)
                 settings_errors_add(load->warnings, line, "include = %s: there is no such file", pattern);
         for (unsigned i = 0; i < found.gl_pathc && found.gl_pathc <= SETTINGS_FILES_MAX && r == 0; i++) {
@@ -421,8 +419,7 @@ static int read_rollout_key(const struct load *load, struct fleet_settings *flee
         if (fleet->rollout_key && strlen(fleet->rollout_key) < ROLLOUT_KEY_MIN)
                 refuse_source(
                         load, &source,
-                        "its first line has fewer than %d bytes: make a key, as with 'openssl rand -hex "
-                        "32'",
+                        "its first line has fewer than %d bytes: make a key, as with 'openssl rand -hex 32'",
                         ROLLOUT_KEY_MIN);
         return r;
 }
@@ -466,8 +463,7 @@ static int check_tls(const struct load *load)
                 return r;
         for (size_t i = 0; i < ELEMENTSOF(files); i++)
                 if (strncmp(why, files[i].key, strlen(files[i].key)) == 0)
-                        settings_errors_add(load->errors,
-                                            settings_draft_line(load->draft, NULL, files[i].key), "%s", why);
+                        refuse_key(load, NULL, files[i].key, "%s", why);
         return 0;
 }
 
@@ -495,58 +491,53 @@ static void check_user(const struct load *load, const struct fleet_settings *fle
         errno = 0;
         const struct passwd *user = getpwnam(fleet->user);
         if (!user)
-                settings_errors_add(load->errors, line, "fleet '%s': user = %s: %s", fleet->name, fleet->user,
-                                    explain_unknown("there is no such user, create it or name another"));
+                refuse_key(load, fleet, "user", "fleet '%s': user = %s: %s", fleet->name, fleet->user,
+                           explain_unknown("there is no such user, create it or name another"));
         else if (!load->is_root && user->pw_uid != load->uid)
-                settings_errors_add(
-                        load->errors, line,
-                        "fleet '%s': user = %s: only root can start workers as another user, leave 'user' "
-                        "out or run sqmgr as root",
-                        fleet->name, fleet->user);
+                refuse_key(load, fleet, "user",
+                           "fleet '%s': user = %s: only root can start workers as another user, leave 'user' "
+                           "out or run sqmgr as root",
+                           fleet->name, fleet->user);
 }
 
 static void check_alert_user(const struct load *load)
 {
         const char *name = load->settings->alert_user;
-        unsigned line = settings_draft_line(load->draft, NULL, "alert_user");
 
         if (!name)
                 return;
         errno = 0;
         const struct passwd *user = getpwnam(name);
-        if (!user && line == 0)
-                settings_errors_add(load->errors, settings_draft_line(load->draft, NULL, "alert_command"),
-                                    "alert_command would run as user '%s': %s", name,
-                                    explain_unknown("there is no such user, create it or set alert_user"));
+        if (!user && settings_draft_line(load->draft, NULL, "alert_user") == 0)
+                refuse_key(load, NULL, "alert_command", "alert_command would run as user '%s': %s", name,
+                           explain_unknown("there is no such user, create it or set alert_user"));
         else if (!user)
-                settings_errors_add(load->errors, line, "alert_user = %s: %s", name,
-                                    explain_unknown("there is no such user, create it or name another"));
+                refuse_key(load, NULL, "alert_user", "alert_user = %s: %s", name,
+                           explain_unknown("there is no such user, create it or name another"));
         else if (!load->is_root && user->pw_uid != load->uid)
-                settings_errors_add(load->errors, line,
-                                    "alert_user = %s: only root can run alert_command as another user, leave "
-                                    "alert_user out or run sqmgr as root",
-                                    name);
+                refuse_key(load, NULL, "alert_user",
+                           "alert_user = %s: only root can run alert_command as another user, leave "
+                           "alert_user out or run sqmgr as root",
+                           name);
 }
 
 /* fleet: NULL for socket_group. */
 static void check_group(const struct load *load, const struct fleet_settings *fleet, const char *name)
 {
         const char *key = fleet ? "group" : "socket_group";
-        unsigned line = settings_draft_line(load->draft, fleet, key);
 
         if (!name)
                 return;
         errno = 0;
         const struct group *group = getgrnam(name);
         if (!group)
-                settings_errors_add(load->errors, line, "%s = %s: %s", key, name,
-                                    explain_unknown("there is no such group, create it or name another"));
+                refuse_key(load, fleet, key, "%s = %s: %s", key, name,
+                           explain_unknown("there is no such group, create it or name another"));
         else if (fleet && !load->is_root && group->gr_gid != getegid())
-                settings_errors_add(
-                        load->errors, line,
-                        "fleet '%s': group = %s: only root can start workers as another group, leave 'group' "
-                        "out or run sqmgr as root",
-                        fleet->name, name);
+                refuse_key(load, fleet, key,
+                           "fleet '%s': group = %s: only root can start workers as another group, leave "
+                           "'group' out or run sqmgr as root",
+                           fleet->name, name);
 }
 
 static bool is_beside(const char *path, const char *other)

@@ -259,8 +259,8 @@ static void on_auth(struct redis *redis, const redisReply *reply, _unused_ void 
                 attempt_failed(redis, "the server does not take AUTH with %s: check username in [redis]",
                                redis->username ? "a user name" : "a password alone");
         else
-                attempt_failed(redis, "the server refuses user or password: check username and password in "
-                                      "[redis]");
+                attempt_failed(redis,
+                               "the server refuses user or password: check username and password in [redis]");
 }
 
 /* A replica is not taken: what it holds may be old. */

@@ -357,8 +357,8 @@ static void check_counts(const struct settings_draft *draft, const struct draft_
                              s->max_processes, name, most);
         if (s->restart_surge.value > 0 && s->max_processes <= most)
                 refuse_fleet(draft, fleet, "max_processes",
-                             "max_processes = %u must exceed %s = %u, since a "
-                             "replacement runs beside the worker it replaces; or set restart_surge = 0",
+                             "max_processes = %u must exceed %s = %u, since a replacement runs beside the "
+                             "worker it replaces; or set restart_surge = 0",
                              s->max_processes, name, most);
 }
 
@@ -371,19 +371,18 @@ static void check_scaling(const struct settings_draft *draft, const struct draft
                 return;
         if (s->active_process_count == 0)
                 refuse_fleet(draft, fleet, "active_process_max",
-                             "active_process_max = %u is given, and active_process_count "
-                             "= 0: set that to the least that may run, 1 or more, or leave "
-                             "active_process_max out",
+                             "active_process_max = %u is given, and active_process_count = 0: set that to "
+                             "the least that may run, 1 or more, or leave active_process_max out",
                              s->active_process_max);
         else if (s->active_process_max < s->active_process_count)
                 refuse_fleet(draft, fleet, "active_process_max",
-                             "active_process_max = %u must not be below "
-                             "active_process_count = %u, which is the least that run",
+                             "active_process_max = %u must not be below active_process_count = %u, which is "
+                             "the least that run",
                              s->active_process_max, s->active_process_count);
         if (!limits_any(s->latency_target, LIMITS_TARGET))
                 refuse_fleet(draft, fleet, "latency_target",
-                             "latency_target = %s names no queue that could be looked "
-                             "at: write a duration (30s), or leave active_process_max out",
+                             "latency_target = %s names no queue that could be looked at: write a duration "
+                             "(30s), or leave active_process_max out",
                              s->latency_target);
 }
 
@@ -400,8 +399,8 @@ static void check_pairs(const struct settings_draft *draft, const struct draft_f
                              format_size_exact(s->memory_threshold, b, sizeof(b)));
         if (s->stop_timeout < stop)
                 refuse_fleet(draft, fleet, "stop_timeout",
-                             "stop_timeout = %s must be at least %s, or workers are killed while "
-                             "%s still saves its jobs",
+                             "stop_timeout = %s must be at least %s, or workers are killed while %s still "
+                             "saves its jobs",
                              format_duration_exact(s->stop_timeout, a, sizeof(a)),
                              format_duration_exact(stop, b, sizeof(b)), s->traits->name);
         if (s->backoff_max < s->backoff_min)
@@ -421,15 +420,15 @@ static void check_group(const struct settings_draft *draft, const struct draft_f
         size_t length = strlen(s->rollout_group);
         if (length > ROLLOUT_GROUP_MAX || strspn(s->rollout_group, allowed) != length)
                 refuse_fleet(draft, fleet, "rollout_group",
-                             "rollout_group = %s: a name has at most %d letters, digits, "
-                             "dots, hyphens and underscores",
+                             "rollout_group = %s: a name has at most %d letters, digits, dots, hyphens and "
+                             "underscores",
                              s->rollout_group, ROLLOUT_GROUP_MAX);
         for (const struct draft_fleet *other = &draft->fleets[1]; other < fleet; other++)
                 if (other->settings->rollout_group &&
                     strcmp(other->settings->rollout_group, s->rollout_group) == 0)
                         refuse_fleet(draft, fleet, "rollout_group",
-                                     "rollout_group = %s is that of fleet '%s', too: give "
-                                     "each fleet a group of its own",
+                                     "rollout_group = %s is that of fleet '%s', too: give each fleet a group "
+                                     "of its own",
                                      s->rollout_group, other->settings->name);
 }
 
@@ -444,8 +443,8 @@ static void check_fleet(const struct settings_draft *draft, const struct draft_f
         }
         if (s->environment_file && s->environment_file[0] != '/' && !s->directory)
                 refuse_fleet(draft, fleet, "environment_file",
-                             "environment_file = %s must be an absolute path, or 'directory' be set, "
-                             "below which it is looked for",
+                             "environment_file = %s must be an absolute path, or 'directory' be set, below "
+                             "which it is looked for",
                              s->environment_file);
         check_framework(draft, fleet);
         check_group(draft, fleet);
@@ -480,8 +479,7 @@ static void check_sentinels(const struct settings_draft *draft)
 
         if (list > 0 && name == 0)
                 refuse(draft, list,
-                       "sentinels is given without master_name: add the name that they know the "
-                       "master by");
+                       "sentinels is given without master_name: add the name that they know the master by");
         if (list == 0 && name > 0)
                 refuse(draft, name, "master_name is given without sentinels: add them, or leave it out");
         if (list == 0 && password > 0)
@@ -489,8 +487,8 @@ static void check_sentinels(const struct settings_draft *draft)
                        "sentinel_password is given without sentinels: add them, or leave it out");
         if (list > 0 && strncmp(redis->url, "unix:", strlen("unix:")) == 0)
                 refuse(draft, list,
-                       "sentinels name a server that is reached over the network: url must not be "
-                       "a unix:// one");
+                       "sentinels name a server that is reached over the network: url must not be a unix:// "
+                       "one");
 }
 
 static void check_tls(const struct settings_draft *draft)
@@ -560,8 +558,8 @@ static int finish_paths(const struct settings_draft *draft)
                         return -ENOMEM;
                 if (!s->socket)
                         refuse(draft, 0,
-                               "socket is not set in section [sqmgr], and XDG_RUNTIME_DIR, below "
-                               "which it would be, is not set either: set one of them");
+                               "socket is not set in section [sqmgr], and XDG_RUNTIME_DIR, below which it "
+                               "would be, is not set either: set one of them");
         }
         if (!s->socket)
                 return 0;
