@@ -57,21 +57,19 @@ static int refuse_open(int error, const char *path, char *why, size_t why_size)
 /* What state_unpack() returned, as the outcome of reading the file. */
 static int file_outcome(int r, const char *path, char *why, size_t why_size)
 {
-        switch (r) {
-        case STATE_READ:
-                return STATEFILE_READ;
-        case STATE_TRUNCATED:
-                snprintf(why, why_size, "'%s' is cut short", path);
-                return STATEFILE_TRUNCATED;
-        case STATE_NEWER:
-                snprintf(why, why_size, "'%s' was written by a later version of sqmgr", path);
-                return STATEFILE_NEWER;
-        case STATE_GARBLED:
-                snprintf(why, why_size, "'%s' is damaged, or no state of sqmgr's", path);
-                return STATEFILE_GARBLED;
-        default:
-                return r;
-        }
+        static const struct {
+                int outcome;
+                const char *what;
+        } outcomes[] = {
+                [STATE_TRUNCATED] = {STATEFILE_TRUNCATED, "is cut short"},
+                [STATE_GARBLED] = {STATEFILE_GARBLED, "is damaged, or no state of sqmgr's"},
+                [STATE_NEWER] = {STATEFILE_NEWER, "was written by a later version of sqmgr"},
+        };
+
+        if (r < 0 || r == STATE_READ)
+                return r < 0 ? r : STATEFILE_READ;
+        snprintf(why, why_size, "'%s' %s", path, outcomes[r].what);
+        return outcomes[r].outcome;
 }
 
 int statefile_read(const char *path, const char *boot_id, usec_t now, struct state **ret, char *why,

@@ -470,56 +470,41 @@ static int finish_url(const struct settings_draft *draft)
         return set_fallback(draft, key, draft->settings);
 }
 
-static void check_sentinels(const struct settings_draft *draft)
+static void check_redis(const struct settings_draft *draft)
 {
         const struct redis_settings *redis = &draft->settings->redis;
-        unsigned list = draft_line(draft, "sentinels");
-        unsigned name = draft_line(draft, "master_name");
-        unsigned password = draft_line(draft, "sentinel_password");
+        unsigned list = draft_line(draft, "sentinels"), master = draft_line(draft, "master_name");
+        unsigned list_password = draft_line(draft, "sentinel_password");
+        unsigned cert = draft_line(draft, "tls_cert_file"), key = draft_line(draft, "tls_key_file");
+        unsigned file = draft_line(draft, "password_file"), password = draft_line(draft, "password");
+        /* A value that was refused has its own error. */
+        bool any_tls = redis->tls_cert_file || redis->tls_key_file;
+        const struct {
+                bool is_wrong;
+                unsigned line;
+                const char *why;
+        } checks[] = {
+                {file > 0 && password > 0, MAX(file, password),
+                 "password and password_file are both given: leave one of them out"},
+                {redis->username && file == 0 && password == 0, draft_line(draft, "username"),
+                 "username is given without a password: add password or password_file"},
+                {list > 0 && master == 0, list,
+                 "sentinels is given without master_name: add the name that they know the master by"},
+                {list == 0 && master > 0, master,
+                 "master_name is given without sentinels: add them, or leave it out"},
+                {list == 0 && list_password > 0, list_password,
+                 "sentinel_password is given without sentinels: add them, or leave it out"},
+                {list > 0 && strncmp(redis->url, "unix:", strlen("unix:")) == 0, list,
+                 "sentinels name a server that is reached over the network: url must not be a unix:// one"},
+                {any_tls && cert > 0 && key == 0, cert,
+                 "tls_cert_file is given without tls_key_file: a certificate needs its key"},
+                {any_tls && cert == 0 && key > 0, key,
+                 "tls_key_file is given without tls_cert_file: a certificate needs its key"},
+        };
 
-        if (list > 0 && name == 0)
-                refuse(draft, list,
-                       "sentinels is given without master_name: add the name that they know the master by");
-        if (list == 0 && name > 0)
-                refuse(draft, name, "master_name is given without sentinels: add them, or leave it out");
-        if (list == 0 && password > 0)
-                refuse(draft, password,
-                       "sentinel_password is given without sentinels: add them, or leave it out");
-        if (list > 0 && strncmp(redis->url, "unix:", strlen("unix:")) == 0)
-                refuse(draft, list,
-                       "sentinels name a server that is reached over the network: url must not be a unix:// "
-                       "one");
-}
-
-static void check_tls(const struct settings_draft *draft)
-{
-        const struct redis_settings *redis = &draft->settings->redis;
-        unsigned cert = draft_line(draft, "tls_cert_file");
-        unsigned key = draft_line(draft, "tls_key_file");
-
-        if ((redis->tls_cert_file || redis->tls_key_file) && (cert > 0) != (key > 0))
-                refuse(draft, MAX(cert, key), "%s is given without %s: a certificate needs its key",
-                       cert > 0 ? "tls_cert_file" : "tls_key_file",
-                       cert > 0 ? "tls_key_file" : "tls_cert_file");
-}
-
-static int finish_redis(const struct settings_draft *draft)
-{
-        struct redis_settings *redis = &draft->settings->redis;
-        unsigned file_line = draft_line(draft, "password_file");
-        unsigned password_line = draft_line(draft, "password");
-
-        if (file_line > 0 && password_line > 0)
-                refuse(draft, MAX(file_line, password_line),
-                       "password and password_file are both given: leave one of them out");
-        if (redis->username && file_line == 0 && password_line == 0)
-                refuse(draft, draft_line(draft, "username"),
-                       "username is given without a password: add password or password_file");
-        int r = finish_url(draft);
-        if (r == 0)
-                check_sentinels(draft);
-        check_tls(draft);
-        return r;
+        for (size_t i = 0; i < ELEMENTSOF(checks); i++)
+                if (checks[i].is_wrong)
+                        refuse(draft, checks[i].line, "%s", checks[i].why);
 }
 
 /* A path of the socket that leaves no room for the default of this one was good before there was any. */
@@ -609,12 +594,14 @@ int settings_draft_finish(struct settings_draft *draft)
 
         for (size_t i = 0; i < settings_keys_n && r == 0; i++) {
                 const struct settings_key *key = &settings_keys[i];
-                /* The url has a second default, so that finish_redis() sees to it. */
+                /* The url has a second default, so that finish_url() sees to it. */
                 if (key->scope != SETTINGS_FLEET && key->type != SETTINGS_URL && draft->lines[i] == 0)
                         r = set_fallback(draft, key, draft->settings);
         }
         if (r == 0)
-                r = finish_redis(draft);
+                r = finish_url(draft);
+        if (r == 0)
+                check_redis(draft);
         if (r == 0)
                 r = finish_paths(draft);
         if (r == 0)
