@@ -17,7 +17,6 @@
 #define _cleanup_(f)         __attribute__((cleanup(f)))
 #define _printf_(fmt, first) __attribute__((format(printf, fmt, first)))
 #define _unused_             __attribute__((unused))
-#define _warn_unused_result_ __attribute__((warn_unused_result))
 
 static inline void free_pointer(void *p)
 {

@@ -17,8 +17,8 @@ struct launch_end {
         usec_t timeout;
 };
 
-/* A template is to be started, from which workers are forked. */
-/* Its command begins once "go" has come by the socket. */
+/* A template is to be started, from which workers are forked. Its command begins once "go" has come by the
+ * socket. */
 struct launch_template {
         int fd;             /* its socket; for the child alone */
         const char *script; /* the Ruby file that makes its command one; no blank in it */

@@ -23,4 +23,3 @@ void log_event(const struct event *event);
 #define log_error(...)   log_write(LOG_ERR, __VA_ARGS__)
 #define log_warning(...) log_write(LOG_WARNING, __VA_ARGS__)
 #define log_info(...)    log_write(LOG_INFO, __VA_ARGS__)
-#define log_debug(...)   log_write(LOG_DEBUG, __VA_ARGS__)

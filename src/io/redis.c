@@ -53,7 +53,7 @@ struct redis {
         char *url_text;
         char *username;
         char *password;
-        char *probe_key;
+        char *probe_key;           /* NULL: that of no name */
         struct tls *tls;           /* NULL: without */
         struct sentinel *sentinel; /* NULL: the URL names the server */
         char master[NI_MAXHOST];   /* that the Sentinels named */
@@ -307,7 +307,7 @@ static void on_up(_unused_ struct connection *connection, void *userdata)
                 r = command_queue(redis, on_select, NULL, ELEMENTSOF(argv), argv, NULL);
         }
         if (r == 0) {
-                const char *argv[] = {"EXISTS", redis->probe_key};
+                const char *argv[] = {"EXISTS", redis->probe_key ?: ""};
                 r = command_queue(redis, on_probe, NULL, ELEMENTSOF(argv), argv, NULL);
         }
         if (r < 0)
@@ -486,16 +486,6 @@ static int copy_credentials(struct redis *redis, const struct redis_settings *se
         return redis->password && (redis->username || !username || !*username) ? 0 : -ENOMEM;
 }
 
-/* `redis://MASTER-NAME/DB`: the server of the URL is not the one in use. */
-static char *sentinel_url(const struct redis_url *url, const char *master_name)
-{
-        char *text = NULL;
-
-        if (asprintf(&text, "redis%s://%s/%u", url->tls ? "s" : "", master_name, url->db) < 0)
-                return NULL;
-        return text;
-}
-
 int redis_new(sd_event *event, const char *url, const struct redis_settings *settings,
               redis_state_fn on_state, void *userdata, struct redis **ret)
 {
@@ -514,11 +504,13 @@ int redis_new(sd_event *event, const char *url, const struct redis_settings *set
         if (r >= 0)
                 r = copy_credentials(redis, settings);
         if (r >= 0) {
-                redis->url_text = by_sentinels ? sentinel_url(&redis->url, settings->master_name)
-                                               : redis_url_redact(url);
-                redis->probe_key = strdup("");
-                if (!redis->url_text || !redis->probe_key)
-                        r = -ENOMEM;
+                /* With Sentinels the server of the URL is not the one in use. */
+                if (!by_sentinels)
+                        redis->url_text = redis_url_redact(url);
+                else if (asprintf(&redis->url_text, "redis%s://%s/%u", redis->url.tls ? "s" : "",
+                                  settings->master_name, redis->url.db) < 0)
+                        redis->url_text = NULL;
+                r = redis->url_text ? 0 : -ENOMEM;
         }
         if (r >= 0)
                 r = sd_event_add_time(event, &redis->timer, CLOCK_MONOTONIC, 0, 1, on_timer, redis);
@@ -588,7 +580,7 @@ int redis_command(struct redis *redis, redis_reply_fn callback, void *userdata, 
                         return r;
         }
         /* What was probed may be asked, and its reply keeps the order. */
-        const char *const instead[] = {"EXISTS", redis->probe_key};
+        const char *const instead[] = {"EXISTS", redis->probe_key ?: ""};
         struct question question = question_of(argc, argv, argvlen);
         bool is_left_out = is_oversized(redis, &question);
         int r = is_left_out ? command_queue(redis, callback, userdata, ELEMENTSOF(instead), instead, NULL)
