@@ -5,6 +5,7 @@
 #include "frameworks/redis_command.h"
 #include "io/asks.h"
 #include "io/clock.h"
+#include "io/redis.h"
 #include "model/autoscale.h"
 #include <string.h>
 

@@ -5,6 +5,7 @@
 #include "frameworks/decode.h"
 #include "io/asks.h"
 #include "io/clock.h"
+#include "io/redis.h"
 #include <hiredis/hiredis.h>
 #include <limits.h>
 #include <string.h>

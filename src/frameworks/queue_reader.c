@@ -4,6 +4,7 @@
 #include "frameworks/redis_command.h"
 #include "io/asks.h"
 #include "io/clock.h"
+#include "io/redis.h"
 #include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>
