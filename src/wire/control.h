@@ -5,9 +5,9 @@
  * GetVersion only read; all but GetDiagnosis, which tells of commands and users and asks each Redis anew, are
  * answered on read_socket, too. Restart, Abort, Quiet, Stop, Start, Scale and Reload each record an order and
  * answer at once; RestartEverywhere, AbortEverywhere and ForgetHost once Redis has taken it; Reexec is
- * answered by the new image. Restart, Follow and GetRollouts called with `more` go on to answer each time
- * that something moved, until the rollouts of all their fleets have ended. A list of fleets that is null or
- * empty means all fleets; for GetRollouts, all that have a rollout_group.
+ * answered by the new image. Restart and Follow called with `more` go on to answer each time that something
+ * moved, until the rollouts of all their fleets have ended. A list of fleets that is null or empty means all
+ * fleets; for GetRollouts, all that have a rollout_group.
  */
 #pragma once
 
@@ -49,7 +49,7 @@ struct control_method {
         ROW(RestartEverywhere, restart_everywhere, CONTROL_OPERATE, false)                                   \
         ROW(AbortEverywhere, abort_everywhere, CONTROL_OPERATE, false)                                       \
         ROW(ForgetHost, forget_host, CONTROL_OPERATE, false)                                                 \
-        ROW(GetRollouts, get_rollouts, CONTROL_VIEW, true)                                                   \
+        ROW(GetRollouts, get_rollouts, CONTROL_VIEW, false)                                                  \
         ROW(GetEvents, get_events, CONTROL_VIEW, true)                                                       \
         ROW(GetJobs, get_jobs, CONTROL_VIEW, false)                                                          \
         ROW(GetMetrics, get_metrics, CONTROL_VIEW, false)                                                    \

@@ -7,26 +7,31 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Those who follow are told as often, where something has moved. */
-#define FOLLOW_USEC USEC_PER_SEC
+/* A view that is younger is shown as it is; a request that failed is repeated after the same time. */
+#define AGE_USEC USEC_PER_SEC
 
 /* An order that Redis has not answered yet. */
 struct order_call {
         struct call *call; /* NULL: whoever gave it has gone */
         char group[ROLLOUT_GROUP_MAX + 1];
-        enum { ORDER_CALL_BEGIN, ORDER_CALL_ABORT, ORDER_CALL_FORGET } what;
+        enum order_kind { ORDER_CALL_BEGIN, ORDER_CALL_ABORT, ORDER_CALL_FORGET } what;
 };
 
-/* One who asks what all hosts do. */
+/* A call of GetRollouts that waits for the answer of Redis. */
 struct rollout_call {
         struct control *control;
         struct call *call;
         char **fleets; /* owned */
         usec_t since;  /* what was shown before does not count */
-        bool more, drained;
-        char *told; /* what was last, but for what changes by itself; owned */
         struct rollout_call *next;
 };
+
+static void refuse_no_group(struct call *call, const struct fleet *fleet)
+{
+        handler_refuse(call,
+                       "fleet '%s' has no rollout_group: set one in its section on each host, and reload",
+                       fleet->settings->name);
+}
 
 /* The group of the fleet that is named, or NULL where the call was answered with an error. */
 static struct host_group *parse_group(struct control *control, struct call *call, json_t *parameters)
@@ -35,10 +40,7 @@ static struct host_group *parse_group(struct control *control, struct call *call
         struct host_group *group = fleet ? groups_find(control->host.groups, fleet) : NULL;
 
         if (fleet && !group)
-                handler_refuse(call,
-                               "fleet '%s' has no rollout_group: set one in its section on each host, and "
-                               "reload",
-                               fleet->settings->name);
+                refuse_no_group(call, fleet);
         return group;
 }
 
@@ -69,36 +71,38 @@ static void on_ordered(const struct group_outcome *outcome, void *userdata)
         server_reply(order->call, reply, false);
 }
 
-static struct order_call *order_call_new(const struct host_group *group, struct call *call)
+/* text: the release of a new rollout, or the host to forget. */
+static void give_order(struct control *control, struct call *call, json_t *parameters, enum order_kind what,
+                       const char *text)
 {
+        struct host_group *group = parse_group(control, call, parameters);
+        char by[ORDERER_TEXT_MAX], trouble[GROUP_ERROR_MAX];
+        int r;
+
+        if (!group)
+                return;
         struct order_call *order = calloc(1, sizeof(*order));
-
-        if (!order)
-                return NULL;
-        order->call = call;
-        snprintf(order->group, sizeof(order->group), "%s", group->name);
-        return order;
-}
-
-/* r: of the order that was given. */
-static void keep_order(struct order_call *order, struct host_group *group, int r)
-{
-        char trouble[GROUP_ERROR_MAX];
-
-        if (r >= 0) {
-                server_keep(order->call, on_order_cancelled, order);
+        if (!order) {
+                server_reply(call, NULL, false);
                 return;
         }
-        if (r == -ENOTCONN)
-                handler_refuse(order->call, "group '%s': %s", group->name, group_trouble(group, trouble));
+        order->call = call;
+        order->what = what;
+        snprintf(order->group, sizeof(order->group), "%s", group->name);
+        orderer_text(control->host.world->by, by);
+        if (what == ORDER_CALL_BEGIN)
+                r = group_begin(group, text, by, on_ordered, order);
+        else if (what == ORDER_CALL_ABORT)
+                r = group_abort(group, by, on_ordered, order);
         else
-                handler_refuse(order->call, "group '%s': %s", group->name, strerrordesc_np(-r));
+                r = group_forget(group, text, by, on_ordered, order);
+        if (r >= 0) {
+                server_keep(call, on_order_cancelled, order);
+                return;
+        }
+        handler_refuse(call, "group '%s': %s", group->name,
+                       r == -ENOTCONN ? group_trouble(group, trouble) : strerrordesc_np(-r));
         free(order);
-}
-
-static const char *orderer(const struct control *control, char text[static ORDERER_TEXT_MAX])
-{
-        return orderer_text(control->host.world->by, text);
 }
 
 /* Without a control character, which a seal could be led astray by. */
@@ -114,63 +118,30 @@ void handle_restart_everywhere(struct control *control, struct call *call, json_
 {
         json_t *release = json_object_get(parameters, "release");
         const char *text = json_string_value(release) ?: "";
-        char by[ORDERER_TEXT_MAX];
 
         if ((release && !json_is_null(release) && !json_is_string(release)) ||
             strlen(text) > ROLLOUT_TEXT_MAX || !is_line(text)) {
                 handler_refuse_parameter(call, "release");
                 return;
         }
-        if (handler_refuse_at_shutdown(control, call))
-                return;
-        struct host_group *group = parse_group(control, call, parameters);
-        if (!group)
-                return;
-        struct order_call *order = order_call_new(group, call);
-        if (!order) {
-                server_reply(call, NULL, false);
-                return;
-        }
-        order->what = ORDER_CALL_BEGIN;
-        keep_order(order, group, group_begin(group, text, orderer(control, by), on_ordered, order));
+        if (!handler_refuse_at_shutdown(control, call))
+                give_order(control, call, parameters, ORDER_CALL_BEGIN, text);
 }
 
 void handle_abort_everywhere(struct control *control, struct call *call, json_t *parameters,
                              usec_t now _unused_)
 {
-        struct host_group *group = parse_group(control, call, parameters);
-        char by[ORDERER_TEXT_MAX];
-
-        if (!group)
-                return;
-        struct order_call *order = order_call_new(group, call);
-        if (!order) {
-                server_reply(call, NULL, false);
-                return;
-        }
-        order->what = ORDER_CALL_ABORT;
-        keep_order(order, group, group_abort(group, orderer(control, by), on_ordered, order));
+        give_order(control, call, parameters, ORDER_CALL_ABORT, NULL);
 }
 
 void handle_forget_host(struct control *control, struct call *call, json_t *parameters, usec_t now _unused_)
 {
         const char *host = json_string_value(json_object_get(parameters, "host"));
-        char by[ORDERER_TEXT_MAX];
 
-        if (!host || host[0] == '\0' || strlen(host) > ROLLOUT_TEXT_MAX) {
+        if (!host || host[0] == '\0' || strlen(host) > ROLLOUT_TEXT_MAX)
                 handler_refuse_parameter(call, "host");
-                return;
-        }
-        struct host_group *group = parse_group(control, call, parameters);
-        if (!group)
-                return;
-        struct order_call *order = order_call_new(group, call);
-        if (!order) {
-                server_reply(call, NULL, false);
-                return;
-        }
-        order->what = ORDER_CALL_FORGET;
-        keep_order(order, group, group_forget(group, host, orderer(control, by), on_ordered, order));
+        else
+                give_order(control, call, parameters, ORDER_CALL_FORGET, host);
 }
 
 static double seconds(usec_t usec)
@@ -178,16 +149,14 @@ static double seconds(usec_t usec)
         return (double)(usec / USEC_PER_MSEC) / 1000.0;
 }
 
-/* times: also what changes by itself. */
-static json_t *render_host(const struct rollout_host *host, const char *here, bool times)
+static json_t *render_host(const struct rollout_host *host, const char *here)
 {
         bool rolls = host->turn == HOST_TURN_ROLLING;
         bool bad = host->turn == HOST_TURN_FAILED || host->turn == HOST_TURN_LOST;
 
         return json_pack("{s:o, s:s, s:f, s:f, s:o, s:b, s:o, s:b}", "host", varlink_text(host->name),
-                         "state", host_turn_name(host->turn), "seconds",
-                         times ? seconds(host->state_usec) : 0.0, "seen_seconds",
-                         times ? seconds(host->seen_usec) : 0.0, "progress",
+                         "state", host_turn_name(host->turn), "seconds", seconds(host->state_usec),
+                         "seen_seconds", seconds(host->seen_usec), "progress",
                          varlink_text(rolls ? host->text : ""), "drained",
                          (int)(host->turn == HOST_TURN_DONE && host->text[0] == '\0'), "error",
                          varlink_text(bad ? host->text : ""), "here", (int)(strcmp(host->name, here) == 0));
@@ -200,7 +169,7 @@ static int compare_hosts(const void *left, const void *right)
         return strcmp(a->name, b->name);
 }
 
-static json_t *render_hosts(const struct group_view *view, const char *here, bool times)
+static json_t *render_hosts(const struct group_view *view, const char *here)
 {
         _cleanup_json_ json_t *list = json_array();
 
@@ -208,7 +177,7 @@ static json_t *render_hosts(const struct group_view *view, const char *here, boo
                 qsort(view->hosts, view->n_hosts, sizeof(*view->hosts), compare_hosts);
         for (size_t i = 0; i < view->n_hosts; i++)
                 if (view->hosts[i].turn != HOST_TURN_NONE &&
-                    json_array_append_new(list, render_host(&view->hosts[i], here, times)) < 0)
+                    json_array_append_new(list, render_host(&view->hosts[i], here)) < 0)
                         return NULL;
         return TAKE_PTR(list);
 }
@@ -248,30 +217,29 @@ static struct rollout_reply epoch_of(const struct host_group *group, const struc
         return view->hosts ? view->epoch : epoch;
 }
 
-static json_t *render_group(const struct control *control, struct host_group *group, usec_t now, bool times)
+static json_t *render_group(const struct control *control, struct host_group *group, usec_t now)
 {
         const struct group_view *view = view_of(group, now);
         struct rollout_reply epoch = epoch_of(group, view);
         const char *here = links_host_name(&control->host.groups->keeper->crew->links);
         char trouble[GROUP_ERROR_MAX], waits_for[GROUP_ERROR_MAX] = "";
 
-        if (group_trouble(group, trouble)[0] == '\0' && times)
+        if (group_trouble(group, trouble)[0] == '\0')
                 rollout_group_pause_text(&group->fleet->group, now, waits_for, sizeof(waits_for));
         if (view->hosts)
                 epoch.age_usec += usec_sub(now, view->at);
-        usec_t left = epoch.state == EPOCH_RUNNING && times
+        usec_t left = epoch.state == EPOCH_RUNNING
                               ? rollout_reply_left_usec(&epoch, view->hosts, view->n_hosts)
                               : USEC_INFINITY;
         return json_pack("{s:o, s:o, s:I, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "fleet",
                          varlink_text(group->fleet->settings->name), "group", varlink_text(group->name),
                          "epoch", (json_int_t)epoch.number, "release", varlink_text(epoch.release), "state",
                          epoch_state_name(epoch.state), "error", varlink_text(epoch.error), "age_seconds",
-                         epoch.number > 0 && view->hosts && times ? json_real(seconds(epoch.age_usec))
-                                                                  : json_null(),
+                         epoch.number > 0 && view->hosts ? json_real(seconds(epoch.age_usec)) : json_null(),
                          "left_seconds", left != USEC_INFINITY ? json_real(seconds(left)) : json_null(),
                          "hosts_at_once", varlink_text(epoch.asked), "began_by", varlink_text(epoch.by),
                          "trouble", varlink_text(trouble), "waits_for", varlink_text(waits_for), "left",
-                         render_left(epoch.left), "hosts", render_hosts(view, here, times));
+                         render_left(epoch.left), "hosts", render_hosts(view, here));
 }
 
 /* That of a fleet by its name; NULL: it has none any more. */
@@ -282,14 +250,14 @@ static struct host_group *group_of(const struct control *control, const char *na
         return fleet ? groups_find(control->host.groups, fleet) : NULL;
 }
 
-static json_t *render(const struct rollout_call *asker, usec_t now, bool times)
+static json_t *render(const struct rollout_call *asker, usec_t now)
 {
         _cleanup_json_ json_t *list = json_array();
 
         for (char **name = asker->fleets; *name; name++) {
                 struct host_group *group = group_of(asker->control, *name);
 
-                if (group && json_array_append_new(list, render_group(asker->control, group, now, times)) < 0)
+                if (group && json_array_append_new(list, render_group(asker->control, group, now)) < 0)
                         return NULL;
         }
         return json_pack("{s:O}", "rollouts", list);
@@ -302,29 +270,6 @@ static bool is_known(const struct rollout_call *asker, usec_t now)
                 struct host_group *group = group_of(asker->control, *name);
 
                 if (group && group_redis(group, now) && group->view.at < asker->since)
-                        return false;
-        }
-        return true;
-}
-
-static bool has_drained(const struct group_view *view)
-{
-        for (size_t i = 0; i < view->n_hosts; i++)
-                if (view->hosts[i].turn == HOST_TURN_DONE && view->hosts[i].text[0] != '\0')
-                        return false;
-        return true;
-}
-
-/* Where Redis does not answer, nobody knows. */
-static bool has_ended(const struct rollout_call *asker, usec_t now)
-{
-        for (char **name = asker->fleets; *name; name++) {
-                struct host_group *group = group_of(asker->control, *name);
-
-                if (!group)
-                        continue;
-                if (!is_answered(group, now) || group->view.epoch.state == EPOCH_RUNNING ||
-                    (asker->drained && group->view.epoch.state == EPOCH_DONE && !has_drained(&group->view)))
                         return false;
         }
         return true;
@@ -343,7 +288,6 @@ static void ask(const struct rollout_call *asker, usec_t now)
 static void rollout_call_free(struct rollout_call *asker)
 {
         words_free(asker->fleets);
-        free(asker->told);
         free(asker);
 }
 
@@ -362,37 +306,13 @@ static void on_cancelled(struct call *call _unused_, void *userdata)
         rollout_call_free(userdata);
 }
 
-/* Ends the call with that; NULL: memory is short. */
-static void finish(struct rollout_call *asker, json_t *reply)
-{
-        unlink_call(asker);
-        server_reply(asker->call, reply, false);
-        rollout_call_free(asker);
-}
-
 static void answer(struct rollout_call *asker, usec_t now)
 {
         if (!is_known(asker, now))
                 return;
-        bool ended = !asker->more || has_ended(asker, now);
-        _cleanup_json_ json_t *still = render(asker, now, false);
-        char *text = still ? json_dumps(still, JSON_COMPACT) : NULL;
-        json_t *reply = text ? render(asker, now, true) : NULL;
-
-        if (ended || !reply) {
-                free(text);
-                finish(asker, reply);
-                return;
-        }
-        asker->since = usec_add(now, 1);
-        if (asker->told && strcmp(asker->told, text) == 0) {
-                free(text);
-                json_decref(reply);
-                return;
-        }
-        free(asker->told);
-        asker->told = text;
-        server_reply(asker->call, reply, true);
+        unlink_call(asker);
+        server_reply(asker->call, render(asker, now), false);
+        rollout_call_free(asker);
 }
 
 void rollouts_tick(struct control *control, usec_t now)
@@ -413,7 +333,7 @@ static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userd
         for (const struct rollout_call *asker = control->rollouts.first; asker; asker = asker->next)
                 ask(asker, now);
         if (control->rollouts.first) {
-                (void)sd_event_source_set_time_relative(source, FOLLOW_USEC);
+                (void)sd_event_source_set_time_relative(source, AGE_USEC);
                 (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
         }
         return 0;
@@ -425,8 +345,8 @@ static int arm_timer(struct control *control)
 
         if (!calls->timer)
                 return sd_event_add_time_relative(control->host.event, &calls->timer, CLOCK_MONOTONIC,
-                                                  FOLLOW_USEC, 0, on_timer, control);
-        int r = sd_event_source_set_time_relative(calls->timer, FOLLOW_USEC);
+                                                  AGE_USEC, 0, on_timer, control);
+        int r = sd_event_source_set_time_relative(calls->timer, AGE_USEC);
         return r < 0 ? r : sd_event_source_set_enabled(calls->timer, SD_EVENT_ONESHOT);
 }
 
@@ -454,10 +374,7 @@ static struct rollout_call *rollout_call_new(struct control *control, struct cal
                 } else if (list->all) {
                         continue;
                 } else {
-                        handler_refuse(call,
-                                       "fleet '%s' has no rollout_group: set one in its section on each "
-                                       "host, and reload",
-                                       name);
+                        refuse_no_group(call, list->fleets[i]);
                 }
                 rollout_call_free(asker);
                 return NULL;
@@ -468,18 +385,7 @@ static struct rollout_call *rollout_call_new(struct control *control, struct cal
 void handle_get_rollouts(struct control *control, struct call *call, json_t *parameters, usec_t now)
 {
         _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
-        json_t *wait = json_object_get(parameters, "wait");
-        const char *what = json_string_value(wait);
 
-        if (wait && !json_is_null(wait) &&
-            (!what || (strcmp(what, "replaced") != 0 && strcmp(what, "drained") != 0))) {
-                handler_refuse_parameter(call, "wait");
-                return;
-        }
-        if (what && !call_wants_more(call)) {
-                server_reply_error(call, VARLINK_EXPECTED_MORE, json_object());
-                return;
-        }
         if (!handler_parse_fleets(control, call, parameters, &list))
                 return;
         struct rollout_call *asker = rollout_call_new(control, call, &list);
@@ -487,9 +393,7 @@ void handle_get_rollouts(struct control *control, struct call *call, json_t *par
                 return;
         asker->control = control;
         asker->call = call;
-        asker->more = call_wants_more(call);
-        asker->drained = what && strcmp(what, "drained") == 0;
-        asker->since = usec_sub(now, FOLLOW_USEC);
+        asker->since = usec_sub(now, AGE_USEC);
         if (asker->fleets[0] && arm_timer(control) < 0) {
                 rollout_call_free(asker);
                 server_reply(call, NULL, false);
