@@ -8,6 +8,7 @@
 #include "ctl/reply.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
+#include "ctl/top_draw.h"
 #include "ctl/top_model.h"
 #include "ctl/usage.h"
 #include <fcntl.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The lines of `top`. No I/O, no clock. */
+#include "ctl/top_draw.h"
 #include "base/parse.h"
 #include "base/printable.h"
 #include "base/text.h"

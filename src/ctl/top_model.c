@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What the keys of `top` do, and which workers it shows in which order. No I/O, no clock. */
+/* The keys of `top`. No I/O, no clock. */
 #include "ctl/top_model.h"
 #include "base/printable.h"
-#include "ctl/render.h"
 #include "ctl/reply.h"
+#include "ctl/top_draw.h"
 #include "ctl/top_rows.h"
 #include <string.h>
 

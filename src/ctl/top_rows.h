@@ -2,7 +2,7 @@
 /* The workers that `top` shows, in their order. No I/O. */
 #pragma once
 
-#include "ctl/top_model.h"
+#include "ctl/top_state.h"
 
 struct top_rows {
         json_t **workers; /* borrowed */
