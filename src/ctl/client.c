@@ -22,9 +22,9 @@
 #include <time.h>
 
 #define READ_BYTES ((size_t)64 * 1024)
-/* For how long a connection that was lost is tried to be made again, and how often. */
-#define AGAIN_USEC      (30 * USEC_PER_SEC)
-#define AGAIN_STEP_USEC (250 * USEC_PER_MSEC)
+/* How long one try to make a lost connection again may take. */
+#define AGAIN_USEC_MIN (250 * USEC_PER_MSEC)
+#define AGAIN_USEC_MAX (30 * USEC_PER_SEC)
 
 usec_t client_now(void)
 {
@@ -147,10 +147,17 @@ static int connect_within(struct ctl *ctl, usec_t timeout)
         return 0;
 }
 
+/* Why a lost connection could not be made again is told by the caller. */
 static int client_connect(struct ctl *ctl)
 {
-        ctl->deadline = usec_add(client_now(), ctl->timeout);
-        int r = connect_within(ctl, ctl->timeout);
+        usec_t now = client_now(), again = MIN(usec_sub(ctl->again_until, now), AGAIN_USEC_MAX);
+
+        if (ctl->again_until == 0)
+                ctl->deadline = usec_add(now, ctl->timeout);
+        int r = connect_within(ctl, ctl->again_until == 0 ? ctl->timeout : MAX(again, AGAIN_USEC_MIN));
+        ctl->connect_error = -r;
+        if (r < 0 && ctl->again_until != 0)
+                return CTL_LOST;
         return r < 0 ? tell_connect_error(ctl, -r) : CTL_DONE;
 }
 
@@ -225,9 +232,10 @@ int client_detach(const struct ctl *ctl, const char *sentence)
 {
         sigset_t set;
 
-        if (isatty(STDERR_FILENO))
+        if (sentence && isatty(STDERR_FILENO))
                 fputc('\n', stderr); /* the line has a ^C in it */
-        say_error(CTL_DONE, "%s", sentence);
+        if (sentence)
+                say_error(CTL_DONE, "%s", sentence);
         fflush(stdout);
         sigemptyset(&set);
         sigaddset(&set, ctl->signal);
@@ -236,49 +244,7 @@ int client_detach(const struct ctl *ctl, const char *sentence)
         return 128 + ctl->signal;
 }
 
-static void tell_trying(const struct ctl *ctl, usec_t now)
-{
-        char span[FORMAT_MAX + 8] = "";
-
-        if (ctl->again_until != USEC_INFINITY) {
-                memcpy(span, " for ", 6);
-                format_duration(usec_sub(ctl->again_until, now), span + 5, FORMAT_MAX);
-        }
-        say_error(CTL_LOST, "the connection to sqmgr is lost%s: trying%s to connect again",
-                  ctl->follow ? "" : ", the restart goes on", span);
-}
-
-static int client_connect_again(struct ctl *ctl)
-{
-        usec_t now = client_now();
-        int r;
-
-        client_close(ctl);
-        if (ctl->again_until == 0) {
-                /* Who follows events has nothing else to do. */
-                ctl->again_until =
-                        ctl->follow ? ctl->deadline : MIN(usec_add(now, AGAIN_USEC), ctl->deadline);
-                tell_trying(ctl, now);
-        }
-        /* The first try comes late, too: one that lets in and hangs up at once must not spin us. */
-        do {
-                (void)client_wait(ctl, AGAIN_STEP_USEC);
-                if (ctl->signal != 0)
-                        return CTL_WOKEN;
-                now = client_now();
-                r = connect_within(ctl,
-                                   MAX(MIN(usec_sub(ctl->again_until, now), AGAIN_USEC), AGAIN_STEP_USEC));
-        } while (r < 0 && now < ctl->again_until);
-        if (r < 0)
-                return say_error(
-                        CTL_CONNECT, "cannot connect to '%s' again: %s%s", ctl->socket, strerrordesc_np(-r),
-                        ctl->follow ? ""
-                                    : "; the restart goes on when sqmgr is back, see 'sqmgrctl status' then");
-        return CTL_DONE;
-}
-
-static int send_call(struct ctl *ctl, const char *method, json_t *parameters, bool more,
-                     int (*connect_first)(struct ctl *ctl))
+int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool more)
 {
         _cleanup_free_ char *name = NULL, *text = NULL;
         size_t size = 0, sent = 0;
@@ -290,7 +256,7 @@ static int send_call(struct ctl *ctl, const char *method, json_t *parameters, bo
         }
         if (varlink_encode_call(name, parameters, more, &text, &size) < 0)
                 return say_error(CTL_USAGE, "an argument is not UTF-8 text");
-        int r = connect_first(ctl);
+        int r = client_connect(ctl);
         if (r != CTL_DONE)
                 return r;
         while (sent < size) {
@@ -305,16 +271,6 @@ static int send_call(struct ctl *ctl, const char *method, json_t *parameters, bo
                         break;
         }
         return CTL_DONE;
-}
-
-int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool more)
-{
-        return send_call(ctl, method, parameters, more, client_connect);
-}
-
-int client_send_again(struct ctl *ctl, const char *method, json_t *parameters, bool more)
-{
-        return send_call(ctl, method, parameters, more, client_connect_again);
 }
 
 int client_tell_lost(const struct ctl *ctl)
@@ -478,21 +434,6 @@ int client_call(struct ctl *ctl, const char *method, json_t *parameters, json_t 
         *ret = json_incref(reply.parameters);
         varlink_reply_free(&reply);
         return CTL_DONE;
-}
-
-int client_ask(struct ctl *ctl, const char *method, json_t *parameters, json_t **ret)
-{
-        json_t *reply = NULL;
-        int r = client_call(ctl, method, parameters, &reply);
-
-        if (r == CTL_DONE && ctl->json) {
-                reply_print_json(reply);
-                json_decref(reply);
-                reply = NULL;
-        }
-        if (r == CTL_DONE)
-                *ret = reply;
-        return r;
 }
 
 json_t *client_fleets(const struct ctl *ctl)

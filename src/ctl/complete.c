@@ -4,11 +4,11 @@
 #include "ctl/complete.h"
 #include "base/words.h"
 #include "ctl/client.h"
+#include "ctl/commands.h"
 #include "ctl/exit.h"
 #include "ctl/grouped.h"
 #include "ctl/reply.h"
 #include "ctl/say.h"
-#include "ctl/table.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -53,7 +53,7 @@ static int read_words(struct ctl *ctl, char **words, size_t n, struct typed *ret
                 } else if (strcmp(words[i], "--everywhere") == 0) {
                         ret->everywhere = true;
                 } else if (words[i][0] != '-' && !ret->command) {
-                        ret->command = table_find(words[i]);
+                        ret->command = commands_find(words[i]);
                         if (!ret->command)
                                 return -EINVAL;
                 } else if (words[i][0] != '-') {
@@ -132,7 +132,8 @@ static void offer_hosts(struct ctl *ctl, const struct typed *typed, const char *
         json_t *host;
         size_t i;
 
-        if (grouped_get(ctl, typed->arguments[1], &reply) != CTL_DONE)
+        if (client_call(ctl, "GetRollouts", json_pack("{s:[s]}", "fleets", typed->arguments[1]), &reply) !=
+            CTL_DONE)
                 return;
         json_array_foreach(json_object_get(grouped_only(reply), "hosts"), i,
                            host) if (words_is_plain(reply_string(host, "host")))
@@ -184,8 +185,8 @@ void complete(struct ctl *ctl, char **words, size_t n_words)
                 if (partial[0] == '-')
                         offer_options(&typed, partial);
                 else if (!typed.command)
-                        for (size_t i = 0; i < table_n_commands; i++)
-                                offer(table_commands[i].name, table_commands[i].help, partial);
+                        for (size_t i = 0; i < n_commands; i++)
+                                offer(commands[i].name, commands[i].help, partial);
                 else if (typed.n_arguments == 1 && strcmp(typed.command->name, "scale") == 0)
                         offer("auto", "its count follows its queues", partial);
                 else

@@ -29,6 +29,7 @@ struct ctl {
         int fd; /* -1: not connected */
         usec_t deadline;
         usec_t again_until; /* 0, or the connection was lost and is tried to be made again until then */
+        int connect_error;  /* errno of the last try, 0: it succeeded */
         struct varlink_input input;
         const char *newer; /* a parameter that an older sqmgr does not know, and the call can do without;
                               NULL: none */

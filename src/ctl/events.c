@@ -3,33 +3,46 @@
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/exit.h"
+#include "ctl/follow.h"
 #include "ctl/render.h"
 #include "ctl/reply.h"
+#include "ctl/say.h"
 #include "ctl/usage.h"
 #include <stdio.h>
 #include <string.h>
 
-/* An argument with a slash is a worker, of which there can be one. */
-static int call_parameters(const struct ctl *ctl, json_t **ret)
-{
-        bool worker = ctl->n_arguments > 0 && strchr(ctl->arguments[0], '/');
+struct events {
+        double last_at; /* of the last event that was printed */
+        bool again;     /* the connection was lost since */
+};
 
-        if (worker && ctl->n_arguments > 1)
-                return usage_error(ctl->command, "a worker is asked for alone");
-        *ret = worker ? json_pack("{s:s}", "worker", ctl->arguments[0])
-                      : json_pack("{s:o}", "fleets", client_fleets(ctl));
-        return CTL_DONE;
+/* An argument with a slash is a worker, of which there can be one. */
+static bool names_worker(const struct ctl *ctl)
+{
+        return ctl->n_arguments > 0 && strchr(ctl->arguments[0], '/');
 }
 
-/* Prints those that came after `after`; *last_at is the time of the last one that was printed. */
-static void print_events(const struct ctl *ctl, json_t *events, double after, double *last_at)
+static int send_call(struct follow *follow)
 {
-        struct view view = screen_view();
-        size_t i, first = 0, n = json_array_size(events);
-        json_t *event;
+        struct ctl *ctl = follow->ctl;
+        json_t *parameters = names_worker(ctl) ? json_pack("{s:s}", "worker", ctl->arguments[0])
+                                               : json_pack("{s:o}", "fleets", client_fleets(ctl));
 
-        if (ctl->lines < n && after == 0)
-                first = n - (size_t)ctl->lines;
+        return client_send(ctl, "GetEvents", parameters, ctl->follow);
+}
+
+/* The next sqmgr has none of those before; the same one would tell them again. */
+static int take_events(struct follow *follow, json_t *reply)
+{
+        struct events *printed = follow->userdata;
+        json_t *events = json_object_get(reply, "events"), *event;
+        struct view view = screen_view();
+        double after = printed->again ? printed->last_at : 0;
+        size_t i, first = 0, n = json_array_size(events);
+
+        printed->again = false;
+        if (follow->ctl->lines < n && after == 0)
+                first = n - (size_t)follow->ctl->lines;
         json_array_foreach(events, i, event)
         {
                 if (i < first)
@@ -38,42 +51,40 @@ static void print_events(const struct ctl *ctl, json_t *events, double after, do
 
                 if (at <= after)
                         continue;
-                *last_at = MAX(*last_at, at);
-                if (ctl->json)
+                printed->last_at = MAX(printed->last_at, at);
+                if (follow->ctl->json)
                         reply_print_json(event);
                 else
                         render_event(stdout, event, &view);
         }
         fflush(stdout);
+        return CTL_DONE;
+}
+
+static int fail(struct follow *follow, int code)
+{
+        struct ctl *ctl = follow->ctl;
+        struct events *printed = follow->userdata;
+
+        if (code != CTL_LOST)
+                return code;
+        if (!ctl->follow || ferror(stdout))
+                return client_tell_lost(ctl);
+        printed->again = true;
+        follow->until = ctl->deadline;
+        if (follow_away(follow) == CTL_DONE)
+                return CTL_DONE;
+        return say_error(CTL_CONNECT, "cannot connect to '%s' again: %s", ctl->socket,
+                         strerrordesc_np(ctl->connect_error));
 }
 
 int ctl_events(struct ctl *ctl)
 {
-        bool continues = true, again = false;
-        json_t *parameters = NULL;
-        double last_at = 0, first_at;
-        int r = call_parameters(ctl, &parameters);
+        struct events printed = {0};
+        struct follow follow = {
+                .ctl = ctl, .userdata = &printed, .send = send_call, .take = take_events, .fail = fail};
 
-        if (r == CTL_DONE)
-                r = client_send(ctl, "GetEvents", parameters, ctl->follow);
-        while (continues && r == CTL_DONE) {
-                struct varlink_reply reply;
-
-                r = client_receive(ctl, &reply);
-                if (r == CTL_LOST && ctl->follow && !ferror(stdout)) {
-                        (void)call_parameters(ctl, &parameters);
-                        r = client_send_again(ctl, "GetEvents", parameters, true);
-                        again = true;
-                        continue;
-                }
-                if (r != CTL_DONE)
-                        return r == CTL_LOST ? client_tell_lost(ctl) : r;
-                /* The next sqmgr has none of those before; the same one would tell them again. */
-                first_at = again ? last_at : 0;
-                again = false;
-                print_events(ctl, json_object_get(reply.parameters, "events"), first_at, &last_at);
-                continues = reply.continues;
-                varlink_reply_free(&reply);
-        }
-        return r;
+        if (names_worker(ctl) && ctl->n_arguments > 1)
+                return usage_error(ctl->command, "a worker is asked for alone");
+        return follow_run(&follow);
 }

@@ -13,13 +13,9 @@ json_t *grouped_only(json_t *reply)
         return json_array_get(json_object_get(reply, "rollouts"), 0);
 }
 
-int grouped_get(struct ctl *ctl, const char *fleet, json_t **ret)
+int grouped_send(struct ctl *ctl, const char *fleet)
 {
-        json_t *fleets = fleet ? json_pack("[s]", fleet) : json_null();
-
-        if (!fleets)
-                return say_error(CTL_USAGE, "an argument is not UTF-8 text");
-        return client_call(ctl, "GetRollouts", json_pack("{s:o}", "fleets", fleets), ret);
+        return client_send(ctl, "GetRollouts", json_pack("{s:[s]}", "fleets", fleet), false);
 }
 
 int grouped_tell_none(void)

@@ -9,7 +9,7 @@
 int grouped_find_fleet(struct ctl *ctl, char **ret);
 /* Tells that no fleet has a group. */
 int grouped_tell_none(void);
-/* GetRollouts of that fleet, NULL: of all that have a group. *ret is a new reference to the reply. */
-int grouped_get(struct ctl *ctl, const char *fleet, json_t **ret);
+/* Sends GetRollouts of that fleet. */
+int grouped_send(struct ctl *ctl, const char *fleet);
 /* Of a reply to that for one fleet. Returns NULL where it is none. */
 json_t *grouped_only(json_t *reply);

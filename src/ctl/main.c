@@ -6,10 +6,10 @@
 #include "base/words.h"
 #include "config.h"
 #include "ctl/client.h"
+#include "ctl/commands.h"
 #include "ctl/complete.h"
 #include "ctl/exit.h"
 #include "ctl/say.h"
-#include "ctl/table.h"
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -51,8 +51,8 @@ static void print_help(void)
              "Drives sqmgr, which supervises job workers. FLEET left out means all fleets.\n"
              "\n"
              "Commands:");
-        for (size_t i = 0; i < table_n_commands; i++)
-                print_command(&table_commands[i]);
+        for (size_t i = 0; i < n_commands; i++)
+                print_command(&commands[i]);
         puts("\n"
              "Options:");
         for (size_t i = 0; i < usage_n_options; i++)
@@ -81,8 +81,8 @@ static int tell_unknown_command(const char *name)
 {
         struct near near = {0};
 
-        for (size_t i = 0; i < table_n_commands; i++)
-                compare_words(&near, name, table_commands[i].name);
+        for (size_t i = 0; i < n_commands; i++)
+                compare_words(&near, name, commands[i].name);
         if (near.word)
                 return say_error(CTL_USAGE, "unknown command '%s', did you mean '%s'?", name, near.word);
         return say_error(CTL_USAGE, "unknown command '%s': 'sqmgrctl --help' lists them", name);
@@ -205,9 +205,9 @@ static int take_options(struct ctl *ctl, int argc, char **argv, struct given *gi
 
 static const char *command_with(unsigned option)
 {
-        for (size_t i = 0; i < table_n_commands; i++)
-                if (table_commands[i].options & option)
-                        return table_commands[i].name;
+        for (size_t i = 0; i < n_commands; i++)
+                if (commands[i].options & option)
+                        return commands[i].name;
         return "none";
 }
 
@@ -235,7 +235,7 @@ static int run(struct ctl *ctl, int argc, char **argv)
                 return r;
         if (optind >= argc)
                 return say_error(CTL_USAGE, "a command is missing: 'sqmgrctl --help' lists them");
-        ctl->command = table_find(argv[optind]);
+        ctl->command = commands_find(argv[optind]);
         if (!ctl->command && strcmp(argv[optind], "help") == 0) {
                 print_help();
                 return CTL_DONE;

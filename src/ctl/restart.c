@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* The command `restart`, and the progress of those that are waited for. */
+/* The command `restart`: shows what sqmgr sends of its progress. */
 #include "base/parse.h"
 #include "base/text.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/everywhere.h"
 #include "ctl/exit.h"
+#include "ctl/follow.h"
 #include "ctl/render.h"
 #include "ctl/reply.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
 #include "ctl/usage.h"
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+
+struct restart {
+        usec_t begun_at;
+        bool followed; /* the connection was lost, and another sqmgr may answer */
+};
 
 /* Has one of the events told how it ended? */
 static bool is_told(json_t *events, json_t *change)
@@ -48,17 +53,32 @@ static const char *plural(long long count)
         return count == 1 ? "" : "s";
 }
 
+/* "" where no old worker finishes its jobs. Returns text. */
+#define DRAINS_MAX 48
+static const char *drains_text(json_t *fleet, char text[static DRAINS_MAX])
+{
+        long long draining = reply_integer(fleet, "draining");
+
+        text[0] = '\0';
+        if (draining > 0)
+                snprintf(text, DRAINS_MAX, ", %lld draining", draining);
+        return text;
+}
+
 static void print_numbers(json_t *fleet)
 {
-        long long total = reply_integer(fleet, "total"), draining = reply_integer(fleet, "draining");
+        long long total = reply_integer(fleet, "total");
         const char *waits_for = reply_string(fleet, "waits_for");
-        char at[SAY_STAMP_MAX], drains[48] = "";
+        char at[SAY_STAMP_MAX], drains[DRAINS_MAX];
 
-        if (draining > 0)
-                snprintf(drains, sizeof(drains), ", %lld draining", draining);
         say_line("%s%s: %lld of %lld worker%s replaced%s%s%s", say_stamp(at), reply_string(fleet, "name"),
-                 reply_integer(fleet, "replaced"), total, plural(total), drains,
+                 reply_integer(fleet, "replaced"), total, plural(total), drains_text(fleet, drains),
                  waits_for[0] != '\0' ? "; " : "", waits_for);
+}
+
+static bool is_running(json_t *fleet)
+{
+        return strcmp(reply_string(fleet, "state"), "running") == 0;
 }
 
 /* The fleet of the same name in the reply before, or NULL. */
@@ -89,67 +109,57 @@ static void print_started(json_t *fleet, const char *at)
                  waits_for[0] != '\0' ? "; " : "", waits_for);
 }
 
-static bool is_same_generation(json_t *a, json_t *b)
+/* The progress itself is compared by sqmgr. That a restart has begun, or begun anew, is seen here: the reply
+ * before may be of another connection. Returns false where the fleet's restart is that of the reply before.
+ */
+static bool has_begun(json_t *fleet, json_t *old)
 {
-        return reply_integer(a, "generation") == reply_integer(b, "generation");
+        return !old || reply_integer(fleet, "generation") != reply_integer(old, "generation");
 }
 
-/* That a restart begins, or begins anew, is told in either view: the reply before may be of another
- * connection. */
-static void print_beginnings(json_t *reply, json_t *before)
+static void print_beginning(json_t *fleet, json_t *old)
 {
+        long long total = reply_integer(fleet, "total");
         char at[SAY_STAMP_MAX];
-        json_t *fleet;
+
+        screen_release();
+        if (!old)
+                print_started(fleet, say_stamp(at));
+        else
+                say_line("%s%s: starts over: restart to generation %lld, %lld worker%s to replace",
+                         say_stamp(at), reply_string(fleet, "name"), reply_integer(fleet, "generation"),
+                         total, plural(total));
+}
+
+/* live: only the beginnings, the rest is in the picture. */
+static void print_progress(json_t *reply, json_t *before, bool live)
+{
+        json_t *fleets = json_object_get(reply, "fleets"), *fleet, *change, *event;
+        json_t *events = json_object_get(reply, "events");
+        char at[SAY_STAMP_MAX];
         size_t i;
 
-        json_array_foreach(json_object_get(reply, "fleets"), i, fleet)
+        json_array_foreach(fleets, i, fleet)
         {
                 json_t *old = find_fleet(before, reply_string(fleet, "name"));
-                long long total = reply_integer(fleet, "total");
 
-                if (strcmp(reply_string(fleet, "state"), "running") != 0 ||
-                    (old && is_same_generation(fleet, old)))
-                        continue;
-                screen_release();
-                if (!old)
-                        print_started(fleet, say_stamp(at));
-                else
-                        say_line("%s%s: starts over: restart to generation %lld, %lld worker%s to replace",
-                                 say_stamp(at), reply_string(fleet, "name"),
-                                 reply_integer(fleet, "generation"), total, plural(total));
+                if (is_running(fleet) && has_begun(fleet, old))
+                        print_beginning(fleet, old);
         }
-}
-
-static void print_progress(json_t *reply, json_t *before)
-{
-        json_t *change, *fleet, *event, *events = json_object_get(reply, "events");
-        char at[SAY_STAMP_MAX];
-        size_t i;
-
+        if (live)
+                return;
         json_array_foreach(events, i, event) say_line("%s%s: %s", say_stamp(at), reply_string(event, "level"),
                                                       reply_string(event, "text"));
         json_array_foreach(json_object_get(reply, "changes"), i, change) print_change(change, events);
-        json_array_foreach(json_object_get(reply, "fleets"), i, fleet)
+        json_array_foreach(fleets, i, fleet)
         {
-                json_t *old = find_fleet(before, reply_string(fleet, "name"));
-
-                if (strcmp(reply_string(fleet, "state"), "running") != 0 || !old ||
-                    !is_same_generation(fleet, old))
-                        continue;
-                /* An older sqmgr does not tell. */
-                if (!json_is_false(json_object_get(fleet, "moved")))
+                /* An older sqmgr does not tell whether it moved. */
+                if (is_running(fleet) && !json_is_false(json_object_get(fleet, "moved")) &&
+                    !has_begun(fleet, find_fleet(before, reply_string(fleet, "name"))))
                         print_numbers(fleet);
         }
         fflush(stdout);
 }
-
-/* The live view of a terminal: of each fleet a bar, and its workers as `status` has them. It is painted with
- * each reply, and one comes each second. */
-struct live {
-        bool on;
-        usec_t begun_at;
-        json_t *reply; /* while it is painted */
-};
 
 /* The bar gives way to what stands beside it. */
 #define BAR_COLUMNS     30
@@ -158,14 +168,12 @@ struct live {
 static void render_bar(FILE *out, json_t *fleet, usec_t elapsed, const struct view *view)
 {
         long long total = reply_integer(fleet, "total"), replaced = reply_integer(fleet, "replaced");
-        long long draining = reply_integer(fleet, "draining");
-        char before[128], behind[128], drains[48] = "", span[FORMAT_MAX];
+        char before[128], behind[128], drains[DRAINS_MAX], span[FORMAT_MAX];
 
         snprintf(before, sizeof(before), "%s: generation %lld [", reply_string(fleet, "name"),
                  reply_integer(fleet, "generation"));
-        if (draining > 0)
-                snprintf(drains, sizeof(drains), ", %lld draining", draining);
-        snprintf(behind, sizeof(behind), "] %lld/%lld replaced%s, %s", replaced, total, drains,
+        snprintf(behind, sizeof(behind), "] %lld/%lld replaced%s, %s", replaced, total,
+                 drains_text(fleet, drains),
                  format_duration(elapsed - elapsed % USEC_PER_SEC, span, sizeof(span)));
         int room = view->columns - text_width(before) - text_width(behind);
         int columns = MAX(MIN(room, BAR_COLUMNS), BAR_COLUMNS_MIN);
@@ -176,15 +184,17 @@ static void render_bar(FILE *out, json_t *fleet, usec_t elapsed, const struct vi
         fprintf(out, "%s\n", behind);
 }
 
-static void live_draw(FILE *out, const struct view *view, void *userdata)
+/* Of each fleet a bar, and its workers as `status` shows them. */
+static void draw(FILE *out, const struct view *view, void *userdata)
 {
-        const struct live *live = userdata;
+        const struct follow *follow = userdata;
+        const struct restart *restart = follow->userdata;
         json_t *fleet;
         size_t i;
 
-        json_array_foreach(json_object_get(live->reply, "fleets"), i, fleet)
+        json_array_foreach(json_object_get(follow->reply, "fleets"), i, fleet)
         {
-                render_bar(out, fleet, usec_sub(client_now(), live->begun_at), view);
+                render_bar(out, fleet, usec_sub(client_now(), restart->begun_at), view);
                 if (reply_string(fleet, "waits_for")[0] != '\0') {
                         fputs("  ", out);
                         text_print_wrapped(out, reply_string(fleet, "waits_for"), 2, 2, view->columns);
@@ -192,20 +202,6 @@ static void live_draw(FILE *out, const struct view *view, void *userdata)
                 (void)render_workers(out, json_object_get(fleet, "workers"),
                                      reply_integer(fleet, "memory_threshold_bytes"), view);
         }
-}
-
-static void live_update(struct live *live, json_t *reply)
-{
-        if (!live->on || !reply)
-                return;
-        live->reply = reply;
-        screen_draw(live_draw, live);
-}
-
-static void live_end(struct live *live)
-{
-        screen_leave();
-        live->on = false;
 }
 
 static int tell_halt(json_t *fleet)
@@ -226,8 +222,8 @@ static int print_outcome(json_t *fleet, bool waited, bool drained)
 {
         const char *name = reply_string(fleet, "name"), *state = reply_string(fleet, "state");
         const char *error = reply_string(fleet, "error");
-        long long total = reply_integer(fleet, "total"), draining = reply_integer(fleet, "draining");
-        char drains[48] = "";
+        long long total = reply_integer(fleet, "total");
+        char drains[DRAINS_MAX];
 
         if (strcmp(state, "stopped") == 0) {
                 const char *ordered = reply_string(fleet, "state_text");
@@ -238,7 +234,7 @@ static int print_outcome(json_t *fleet, bool waited, bool drained)
                         "%s: stopped%s%s, so nothing was restarted: 'sqmgrctl start %s' brings it back", name,
                         ordered[0] != '\0' ? " " : "", ordered, name);
         }
-        if (strcmp(state, "running") == 0 && !waited) {
+        if (is_running(fleet) && !waited) {
                 print_started(fleet, "");
                 return CTL_DONE;
         }
@@ -246,20 +242,20 @@ static int print_outcome(json_t *fleet, bool waited, bool drained)
                 return tell_halt(fleet);
         if (strcmp(state, "aborted") == 0)
                 return say_error(CTL_FAILED, "%s: restart aborted: %s", name, error);
-        if (draining > 0)
-                snprintf(drains, sizeof(drains), ", %lld draining", draining);
         say_line("%s: restart done, generation %lld is in force: %lld worker%s replaced%s", name,
-                 reply_integer(fleet, "generation"), total, plural(total), drained ? " and gone" : drains);
+                 reply_integer(fleet, "generation"), total, plural(total),
+                 drained ? " and gone" : drains_text(fleet, drains));
         return CTL_DONE;
 }
 
-static int finish(struct ctl *ctl, json_t *reply)
+static int finish(struct follow *follow)
 {
+        const struct ctl *ctl = follow->ctl;
         int code = CTL_DONE;
         json_t *fleet;
         size_t i;
 
-        json_array_foreach(json_object_get(reply, "fleets"), i, fleet)
+        json_array_foreach(json_object_get(follow->reply, "fleets"), i, fleet)
         {
                 const char *state = reply_string(fleet, "state");
                 int r = CTL_DONE;
@@ -295,140 +291,118 @@ static int check_known(json_t *reply, json_t *before)
         return CTL_DONE;
 }
 
-/* What Restart and Follow are called with; takes over the reference to fleets. */
-static json_t *call_parameters(struct ctl *ctl, const struct live *live, json_t *fleets)
+/* A fleet that was stopped from the beginning has nothing to be followed. */
+static bool is_stopped(json_t *fleet)
+{
+        return strcmp(reply_string(fleet, "state"), "stopped") == 0;
+}
+
+/* The fleets to follow after a lost connection: those of the last reply. */
+static json_t *followed_fleets(json_t *last)
+{
+        json_t *names = json_array(), *fleet;
+        size_t i;
+
+        json_array_foreach(json_object_get(last, "fleets"), i, fleet)
+        {
+                if (!is_stopped(fleet))
+                        json_array_append(names, json_object_get(fleet, "name"));
+        }
+        return names;
+}
+
+static int send_call(struct follow *follow)
 {
         static const char *const waits[] = {
                 [CTL_WAIT_NONE] = NULL,
                 [CTL_WAIT_REPLACED] = "replaced",
                 [CTL_WAIT_DRAINED] = "drained",
         };
-        json_t *parameters = json_pack("{s:o, s:s?}", "fleets", fleets, "wait", waits[ctl->wait]);
+        struct ctl *ctl = follow->ctl;
+        json_t *parameters = json_pack("{s:o, s:s?}", "fleets",
+                                       follow->reply ? followed_fleets(follow->reply) : client_fleets(ctl),
+                                       "wait", waits[ctl->wait]);
 
-        ctl->newer = live->on ? "workers" : NULL;
-        if (live->on)
+        ctl->newer = follow->live ? "workers" : NULL;
+        if (follow->live)
                 json_object_set_new(parameters, "workers", json_true());
-        return parameters;
+        return client_send(ctl, follow->reply ? "Follow" : "Restart", parameters, ctl->wait != CTL_WAIT_NONE);
 }
 
-/* The connection was lost: goes on with the fleets of the last reply. One that was stopped when it began has
- * nothing to be followed; first: that is yet to be told. */
-static int follow(struct ctl *ctl, const struct live *live, json_t *last, bool first)
+static int take_reply(struct follow *follow, json_t *reply)
 {
-        _cleanup_json_ json_t *names = json_array();
+        if (follow->ctl->json)
+                reply_print_json(reply);
+        else if (follow->ctl->wait != CTL_WAIT_NONE)
+                print_progress(reply, follow->reply, follow->live);
+        int r = check_known(reply, follow->reply);
+        follow_keep(follow, reply);
+        return r;
+}
+
+/* The first loss: what has ended already is told now. */
+static void print_stopped(const struct follow *follow)
+{
         json_t *fleet;
         size_t i;
 
-        json_array_foreach(json_object_get(last, "fleets"), i, fleet)
+        json_array_foreach(json_object_get(follow->reply, "fleets"), i, fleet)
         {
-                if (strcmp(reply_string(fleet, "state"), "stopped") != 0)
-                        json_array_append(names, json_object_get(fleet, "name"));
-                else if (first && !ctl->json)
+                if (is_stopped(fleet) && !follow->ctl->json)
                         print_outcome(fleet, true, false);
         }
-        return client_send_again(ctl, "Follow", call_parameters(ctl, live, TAKE_PTR(names)), true);
 }
 
-static int call_restart(struct ctl *ctl, const struct live *live)
+static int fail(struct follow *follow, int code)
 {
-        return client_send(ctl, "Restart", call_parameters(ctl, live, client_fleets(ctl)),
-                           ctl->wait != CTL_WAIT_NONE);
-}
+        struct restart *restart = follow->userdata;
+        struct ctl *ctl = follow->ctl;
 
-/* An sqmgr that is older than we, as between an upgrade and its re-exec, tells no workers: what it tells is
- * shown line by line. It has not begun anything; where a restart was followed, CTL_LOST. */
-static int call_older(struct ctl *ctl, struct live *live, json_t *last)
-{
-        live_end(live);
-        client_close(ctl);
-        return last ? CTL_LOST : call_restart(ctl, live);
-}
-
-static int live_begin(struct live *live, struct ctl *ctl)
-{
-        static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
-
-        live->begun_at = client_now();
-        /* Elsewhere there is nothing to put in order at the others. */
-        int r = client_catch_signals(ctl, signals, live->on ? ELEMENTSOF(signals) : 1);
-        if (r == CTL_DONE && live->on)
-                screen_enter(false);
-        return r;
-}
-
-/* What the next reply says, and what became of it: *before is the reply before, and takes its place. */
-static int take_reply(struct ctl *ctl, struct live *live, struct varlink_reply *reply, json_t **before)
-{
-        if (ctl->json)
-                reply_print_json(reply->parameters);
-        else if (ctl->wait != CTL_WAIT_NONE) {
-                print_beginnings(reply->parameters, *before);
-                if (!live->on)
-                        print_progress(reply->parameters, *before);
+        /* An sqmgr that is older than we, as between an upgrade and its re-exec, tells no workers: what it
+         * tells is shown line by line. It has not begun anything. */
+        if (code == CTL_OLDER) {
+                follow->live = false;
+                screen_leave();
+                return CTL_DONE;
         }
-        int r = check_known(reply->parameters, *before);
-        json_decref(*before);
-        *before = json_incref(reply->parameters);
-        varlink_reply_free(reply);
-        return r;
-}
-
-/* Follows the restart to its end; *before is the last reply. */
-static int wait_for_end(struct ctl *ctl, struct live *live, json_t **before)
-{
-        bool continues = true, followed = false, lost = false;
-        struct varlink_reply reply;
-
-        while (continues) {
-                int r = lost ? follow(ctl, live, *before, !followed) : client_receive(ctl, &reply);
-
-                if (ctl->signal != 0)
-                        return CTL_WOKEN;
-                if (r == CTL_WOKEN) {
-                        live_update(live, *before);
-                        continue;
-                }
-                if (r == CTL_OLDER) {
-                        r = call_older(ctl, live, *before);
-                        if (r == CTL_DONE)
-                                continue;
-                }
-                if (r == CTL_LOST && !*before)
-                        return client_tell_lost(ctl);
-                if (r != CTL_DONE && r != CTL_LOST)
-                        /* A fleet that is gone from the settings meanwhile is no wrong usage. */
-                        return followed && r == CTL_USAGE ? CTL_FAILED : r;
-                followed = followed || lost;
-                if (lost || r == CTL_LOST) {
-                        lost = r == CTL_LOST;
-                        continue;
-                }
-                continues = reply.continues;
-                r = take_reply(ctl, live, &reply, before);
-                if (r != CTL_DONE)
-                        return r;
-                live_update(live, *before);
-        }
-        return CTL_DONE;
+        if (code == CTL_LOST && !follow->reply)
+                return client_tell_lost(ctl);
+        /* A fleet that is gone from the settings meanwhile is no wrong usage. */
+        if (code != CTL_LOST)
+                return restart->followed && code == CTL_USAGE ? CTL_FAILED : code;
+        if (!restart->followed)
+                print_stopped(follow);
+        restart->followed = true;
+        if (follow_away(follow) == CTL_DONE)
+                return CTL_DONE;
+        return say_error(CTL_CONNECT,
+                         "cannot connect to '%s' again: %s; the restart goes on when sqmgr is back, see "
+                         "'sqmgrctl status' then",
+                         ctl->socket, strerrordesc_np(ctl->connect_error));
 }
 
 static int restart_here(struct ctl *ctl)
 {
         bool wait = ctl->wait != CTL_WAIT_NONE;
-        struct live live = {.on = wait && !ctl->json && screen_is_there()};
-        _cleanup_json_ json_t *before = NULL;
-        int r = call_restart(ctl, &live);
+        struct restart restart = {.begun_at = client_now()};
+        struct follow follow = {.ctl = ctl,
+                                .userdata = &restart,
+                                .send = send_call,
+                                .take = take_reply,
+                                .fail = fail,
+                                .draw = draw,
+                                .end = finish,
+                                .what = "restart",
+                                .live = wait && !ctl->json && screen_is_there()};
+        int r = send_call(&follow);
 
-        if (r == CTL_DONE && wait)
-                r = live_begin(&live, ctl);
-        if (r == CTL_DONE)
-                r = wait_for_end(ctl, &live, &before);
-        live_end(&live);
-        if (ctl->signal != 0)
-                return client_detach(ctl,
-                                     "detached, the restart goes on: 'sqmgrctl status --watch' shows it, "
-                                     "'sqmgrctl abort' ends it");
-        return r != CTL_DONE ? r : finish(ctl, before);
+        if (r != CTL_DONE)
+                return r;
+        follow.until = ctl->deadline;
+        if (wait)
+                follow.detached = "detached, the restart goes on: 'sqmgrctl status --watch' shows it, "
+                                  "'sqmgrctl abort' ends it";
+        return follow_run(&follow);
 }
 
 int ctl_restart(struct ctl *ctl)

@@ -77,7 +77,7 @@ static int tell(const char *word, int code, const char *text, json_t *details)
         json_t *line;
         size_t i;
 
-        if (errors.text) {
+        if (errors.text && code != CTL_DONE) {
                 snprintf(errors.text, errors.size, "%s", text);
                 return code;
         }

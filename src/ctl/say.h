@@ -15,7 +15,8 @@ int say_error_as(const char *word, int code, const char *format, ...) _printf_(3
 void say_json(void);
 /* What sqmgr refuses, and further lines on it, a list of strings or NULL. Returns CTL_FAILED. */
 int say_refusal(const char *reason, json_t *details);
-/* From now on only the last error is kept, in text, which has size bytes; NULL: they are printed again. */
+/* From now on only the last error is kept, in text, which has size bytes; NULL: they are printed again. What
+ * has the code CTL_DONE is no error, and is printed. */
 void say_errors_to(char *text, size_t size);
 
 /* "12:34:56 ", the time of day, in text, which is returned. */

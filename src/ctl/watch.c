@@ -1,34 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Shows what sqmgr tells, once, or with --watch again and again: on a terminal in the place of what stood
- * there. */
+ * there. The command `status` does just that. */
 #include "ctl/watch.h"
 #include "base/text.h"
 #include "ctl/client.h"
+#include "ctl/commands.h"
 #include "ctl/exit.h"
+#include "ctl/follow.h"
+#include "ctl/render.h"
+#include "ctl/reply.h"
 #include "ctl/say.h"
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
-#define WATCH_USEC USEC_PER_SEC
-
-static int show(struct ctl *ctl, const struct watched *watched, json_t *reply)
-{
-        struct view view = screen_view();
-
-        return ctl->json ? watched->print_json(reply) : watched->render(stdout, reply, &view);
-}
-
-struct picture {
-        const struct watched *watched;
-        json_t *reply;
-        bool keys;       /* come to us */
-        char error[512]; /* "", or why reply is an old one */
-};
-
-static void draw_head(FILE *out, const struct view *view, const struct picture *picture)
+static void draw_head(FILE *out, const struct view *view, const struct follow *follow)
 {
         time_t now = time(NULL);
         struct tm local;
@@ -37,18 +22,19 @@ static void draw_head(FILE *out, const struct view *view, const struct picture *
         /* Where there is little room what is below matters more. */
         if (!view->brief && localtime_r(&now, &local) &&
             strftime(clock, sizeof(clock), "%H:%M:%S", &local) > 0)
-                fprintf(out, "%s, each second; %s quits\n", clock, picture->keys ? "q" : "Ctrl-C");
-        if (picture->error[0] == '\0')
+                fprintf(out, "%s, each second; %s quits\n", clock, isatty(STDIN_FILENO) ? "q" : "Ctrl-C");
+        if (follow->why[0] == '\0')
                 return;
         fputs(view->colour ? "\033[31m" : "", out);
-        text_print_wrapped(out, picture->error, 0, 2, view->columns);
+        text_print_wrapped(out, follow->why, 0, 2, view->columns);
         fprintf(out, "%sThis is how it was then; trying again, q ends this.\n\n",
                 view->colour ? "\033[0m" : "");
 }
 
 static void draw(FILE *out, const struct view *view, void *userdata)
 {
-        const struct picture *picture = userdata;
+        const struct follow *follow = userdata;
+        const struct watched *watched = follow->userdata;
         struct view below = *view;
         _cleanup_free_ char *head = NULL;
         size_t size;
@@ -56,86 +42,80 @@ static void draw(FILE *out, const struct view *view, void *userdata)
 
         if (!memory)
                 return;
-        draw_head(memory, view, picture);
+        draw_head(memory, view, follow);
         if (fclose(memory) != 0)
                 return;
         fputs(head, out);
         below.rows = MAX(view->rows - screen_count_lines(head), 1);
-        (void)picture->watched->render(out, picture->reply, &below);
+        (void)watched->render(out, follow->reply, &below);
 }
 
-/* Has `q` been pressed? */
-static bool take_keys(struct ctl *ctl)
+static int send_call(struct follow *follow)
 {
-        char keys[64];
-        struct pollfd poll_fd = {.fd = ctl->key_fd, .events = POLLIN};
+        const struct watched *watched = follow->userdata;
 
-        if (ctl->key_fd < 0 || poll(&poll_fd, 1, 0) <= 0)
-                return false;
-        ssize_t n = read(ctl->key_fd, keys, sizeof(keys));
-        if (n <= 0) {
-                ctl->key_fd = -1;
-                return false;
-        }
-        return memchr(keys, 'q', (size_t)n) || memchr(keys, 'Q', (size_t)n);
+        return client_send(follow->ctl, watched->method,
+                           json_pack("{s:o}", "fleets", client_fleets(follow->ctl)), false);
 }
 
-/* Paints it anew each second, an sqmgr that is away for a while notwithstanding. */
-static int watch_on_screen(struct ctl *ctl, const struct watched *watched, json_t *reply)
+/* A picture stays, with the reason why it is not newer. */
+static int fail(struct follow *follow, int code)
 {
-        static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
-        struct picture picture = {.watched = watched, .reply = reply};
-        int r = client_catch_signals(ctl, signals, ELEMENTSOF(signals));
+        return follow->live && follow->reply ? CTL_DONE : code;
+}
 
-        if (r != CTL_DONE)
-                return r;
-        ctl->key_fd = isatty(STDIN_FILENO) ? STDIN_FILENO : -1;
-        picture.keys = ctl->key_fd >= 0;
-        json_incref(reply);
-        screen_enter(true);
-        for (;;) {
-                json_t *newer = NULL;
+static int take_reply(struct follow *follow, json_t *reply)
+{
+        const struct watched *watched = follow->userdata;
+        const struct ctl *ctl = follow->ctl;
+        struct view view = screen_view();
+        int r = CTL_DONE;
 
-                screen_draw(draw, &picture);
-                (void)client_wait(ctl, WATCH_USEC);
-                if (ctl->signal != 0 || take_keys(ctl))
-                        break;
-                picture.error[0] = '\0';
-                say_errors_to(picture.error, sizeof(picture.error));
-                r = watched->get(ctl, &newer);
+        if (watched->check) {
+                if (follow->quiet)
+                        say_errors_to(follow->why, sizeof(follow->why));
+                r = watched->check(reply);
                 say_errors_to(NULL, 0);
-                if (r == CTL_DONE) {
-                        json_decref(picture.reply);
-                        picture.reply = newer;
-                }
         }
-        screen_leave();
-        json_decref(picture.reply);
-        /* It was asked to end. */
+        if (r != CTL_DONE)
+                return fail(follow, r);
+        if (follow->reply && !follow->live && !ctl->json)
+                putchar('\n');
+        follow_keep(follow, reply);
+        follow->quiet = follow->live;
+        if (!follow->live) {
+                r = ctl->json ? watched->print_json(reply) : watched->render(stdout, reply, &view);
+                fflush(stdout);
+        }
+        follow->ended = !ctl->watch || ferror(stdout);
+        return r;
+}
+
+int watch_show(struct ctl *ctl, struct watched watched)
+{
+        struct follow follow = {.ctl = ctl,
+                                .userdata = &watched,
+                                .send = send_call,
+                                .take = take_reply,
+                                .fail = fail,
+                                .draw = draw,
+                                .each_second = true,
+                                .live = ctl->watch && !ctl->json && screen_is_there(),
+                                .until = USEC_INFINITY};
+
+        follow.whole = follow.live;
+        return follow_run(&follow);
+}
+
+static int print_status(json_t *status)
+{
+        reply_print_json(status);
         return CTL_DONE;
 }
 
-int watch_show(struct ctl *ctl, const struct watched *watched)
+int ctl_status(struct ctl *ctl)
 {
-        _cleanup_json_ json_t *reply = NULL;
-        int r = watched->get(ctl, &reply);
-
-        if (r != CTL_DONE)
-                return r;
-        if (ctl->watch && !ctl->json && screen_is_there())
-                return watch_on_screen(ctl, watched, reply);
-        r = show(ctl, watched, reply);
-        while (ctl->watch && r == CTL_DONE && !ferror(stdout)) {
-                _cleanup_json_ json_t *newer = NULL;
-
-                fflush(stdout);
-                (void)client_wait(ctl, WATCH_USEC);
-                r = watched->get(ctl, &newer);
-                if (r != CTL_DONE)
-                        return r;
-                if (!ctl->json)
-                        putchar('\n');
-                r = show(ctl, watched, newer);
-        }
-        return r;
+        return watch_show(
+                ctl,
+                (struct watched){.method = "GetStatus", .render = render_status, .print_json = print_status});
 }

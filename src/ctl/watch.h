@@ -7,12 +7,12 @@
 #include "ctl/screen.h"
 
 struct watched {
-        /* Asks: *ret is a new reference to the reply. Returns CTL_DONE or an exit code. */
-        int (*get)(struct ctl *ctl, json_t **ret);
-        /* Shows a reply. Both return CTL_DONE or an exit code. */
+        const char *method; /* its one parameter: the fleets that the command line names */
+        /* Show a reply. Both return CTL_DONE or an exit code. */
         int (*render)(FILE *out, json_t *reply, const struct view *view);
         int (*print_json)(json_t *reply);
+        int (*check)(json_t *reply); /* Returns an exit code for a reply that is not to be shown; or NULL */
 };
 
 /* Returns an exit code. */
-int watch_show(struct ctl *ctl, const struct watched *watched);
+int watch_show(struct ctl *ctl, struct watched watched);

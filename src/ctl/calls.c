@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+/* The commands that are one call each: the method, its parameters, and what is shown of the reply. */
+#include "base/parse.h"
+#include "base/text.h"
+#include "ctl/client.h"
+#include "ctl/commands.h"
+#include "ctl/everywhere.h"
+#include "ctl/exit.h"
+#include "ctl/job_table.h"
+#include "ctl/reply.h"
+#include "ctl/say.h"
+#include "ctl/screen.h"
+#include "wire/ready.h"
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* In the output of `doctor` the text begins behind the level. */
+#define TEXT_INDENT 9
+
+struct call {
+        const char *command, *method;
+        json_t *(*parameters)(const struct ctl *ctl); /* NULL: the method has none */
+        void (*show)(const struct ctl *ctl, json_t *reply);
+        /* In place of show, where the exit code depends on the reply: with --json it prints nothing. */
+        int (*judge)(const struct ctl *ctl, json_t *reply);
+};
+
+static json_t *fleets_parameter(const struct ctl *ctl)
+{
+        return json_pack("{s:o}", "fleets", client_fleets(ctl));
+}
+
+static json_t *fleet_parameter(const struct ctl *ctl)
+{
+        return json_pack("{s:s}", "fleet", ctl->arguments[0]);
+}
+
+static void show_aborted(const struct ctl *ctl _unused_, json_t *reply)
+{
+        json_t *names = json_object_get(reply, "aborted"), *name;
+        json_t *acknowledged = json_object_get(reply, "acknowledged");
+        size_t i;
+
+        json_array_foreach(names, i, name)
+                say_line("%s: restart aborted, no further old worker is quieted", json_string_value(name));
+        json_array_foreach(acknowledged, i, name)
+                say_line("%s: the halted restart is acknowledged, its workers stay as they are",
+                         json_string_value(name));
+        if (json_array_size(names) == 0 && json_array_size(acknowledged) == 0)
+                say_line("no restart is in progress");
+}
+
+static json_t *quiet_parameters(const struct ctl *ctl)
+{
+        return json_pack("{s:s}", "target", ctl->arguments[0]);
+}
+
+static void show_quieted(const struct ctl *ctl, json_t *reply)
+{
+        const char *target = ctl->arguments[0];
+        bool exits = reply_is_true(reply, "exits");
+
+        if (reply_is_true(reply, "leaving"))
+                say_line("%s: is quiet or stopping already", target);
+        else if (strchr(target, '/'))
+                say_line("%s: %s and is replaced", target, exits ? "is told to exit" : "takes no new jobs");
+        else
+                say_line("%s: %s until 'sqmgrctl start %s' or a restart", target,
+                         exits ? "its workers are told to exit, and none is started" : "takes no new jobs",
+                         target);
+}
+
+static json_t *stop_parameters(const struct ctl *ctl)
+{
+        return json_pack("{s:s, s:b}", "fleet", ctl->arguments[0], "force", (int)ctl->force);
+}
+
+static void show_stopped(const struct ctl *ctl, json_t *reply _unused_)
+{
+        say_line("%s: %s", ctl->arguments[0],
+                 ctl->force ? "stops now, without waiting for its jobs"
+                            : "stops, each worker as its jobs are done");
+}
+
+static void show_started(const struct ctl *ctl, json_t *reply _unused_)
+{
+        say_line("%s: starts", ctl->arguments[0]);
+}
+
+static bool is_auto(const struct ctl *ctl)
+{
+        return strcmp(ctl->arguments[1], "auto") == 0;
+}
+
+/* ctl_scale() has parsed the same. */
+static uint64_t count_of(const struct ctl *ctl)
+{
+        uint64_t count = 0;
+
+        (void)parse_unsigned(ctl->arguments[1], 0, UINT32_MAX, &count);
+        return count;
+}
+
+/* An older sqmgr knows a count alone. */
+static json_t *scale_parameters(const struct ctl *ctl)
+{
+        const char *fleet = ctl->arguments[0];
+
+        return is_auto(ctl) ? json_pack("{s:s, s:b}", "fleet", fleet, "auto", 1)
+                            : json_pack("{s:s, s:I}", "fleet", fleet, "count", (json_int_t)count_of(ctl));
+}
+
+static void show_scaled(const struct ctl *ctl, json_t *reply _unused_)
+{
+        if (is_auto(ctl))
+                say_line("%s: its count follows its queues", ctl->arguments[0]);
+        else
+                say_line("%s: scales to %ju", ctl->arguments[0], (uintmax_t)count_of(ctl));
+}
+
+static void show_reloaded(const struct ctl *ctl _unused_, json_t *reply)
+{
+        json_t *changes = json_object_get(reply, "changes"), *line;
+        size_t i;
+
+        json_array_foreach(changes, i, line) say_line("%s", json_string_value(line));
+        if (json_array_size(changes) == 0)
+                say_line("reloaded, nothing changed");
+}
+
+static void show_reexec(const struct ctl *ctl _unused_, json_t *reply)
+{
+        say_line("sqmgr %s runs in its place (pid %lld)", reply_string(reply, "version"),
+                 reply_integer(reply, "pid"));
+}
+
+static json_t *forget_parameters(const struct ctl *ctl)
+{
+        return json_pack("{s:s, s:s}", "fleet", ctl->arguments[1], "host", ctl->arguments[2]);
+}
+
+static void show_forgotten(const struct ctl *ctl, json_t *reply _unused_)
+{
+        say_line("%s: %s is waited for no longer; when its sqmgr comes back it takes part again",
+                 ctl->arguments[1], ctl->arguments[2]);
+}
+
+static void show_metrics(const struct ctl *ctl _unused_, json_t *reply)
+{
+        fputs(reply_string(reply, "text"), stdout);
+}
+
+static void show_answer(const struct ctl *ctl _unused_, json_t *reply _unused_)
+{
+        say_line("sqmgr answers");
+}
+
+static void show_version(const struct ctl *ctl _unused_, json_t *reply)
+{
+        say_line("sqmgr %s", reply_string(reply, "version"));
+}
+
+static void print_finding(json_t *finding, const struct view *view)
+{
+        const char *level = reply_string(finding, "level"), *remedy = reply_string(finding, "remedy");
+        const char *begin = strcmp(level, "problem") == 0   ? "\033[31m"
+                            : strcmp(level, "warning") == 0 ? "\033[33m"
+                                                            : "\033[32m";
+
+        _cleanup_free_ char *text = NULL;
+        if (asprintf(&text, "%s: %s%s%s", reply_string(finding, "about"), reply_string(finding, "text"),
+                     remedy[0] == '\0'   ? ""
+                     : view->columns > 0 ? "\nremedy: "
+                                         : "; ",
+                     remedy) < 0)
+                text = NULL;
+        printf("%s%-*s%s", view->colour ? begin : "", TEXT_INDENT, level, view->colour ? "\033[0m" : "");
+        text_print_wrapped(stdout, text ?: reply_string(finding, "text"), TEXT_INDENT, TEXT_INDENT,
+                           view->columns);
+}
+
+static int judge_findings(const struct ctl *ctl, json_t *reply)
+{
+        struct view view = screen_view();
+        int r = CTL_DONE;
+        json_t *finding;
+        size_t i;
+
+        json_array_foreach(json_object_get(reply, "findings"), i, finding)
+        {
+                if (strcmp(reply_string(finding, "level"), "problem") == 0)
+                        r = CTL_FAILED;
+                if (!ctl->json)
+                        print_finding(finding, &view);
+        }
+        return r;
+}
+
+static int judge_jobs(const struct ctl *ctl, json_t *reply)
+{
+        json_t *jobs = json_object_get(reply, "jobs"), *errors = json_object_get(reply, "errors"), *error;
+        struct view view = screen_view();
+        int r = CTL_DONE;
+        size_t i;
+
+        if (ctl->json)
+                return json_array_size(errors) > 0 ? CTL_FAILED : CTL_DONE;
+        if (json_array_size(jobs) > 0 && job_table_print(stdout, jobs, time(NULL), &view) < 0)
+                r = say_error(CTL_FAILED, "there is too little memory");
+        if (json_array_size(jobs) == 0 && json_array_size(errors) == 0)
+                printf("no job is known to run\n");
+        json_array_foreach(errors, i, error) r = say_error(CTL_FAILED, "%s", json_string_value(error));
+        return r;
+}
+
+static const char *latency_text(json_t *queue, char text[FORMAT_MAX])
+{
+        json_t *seconds = json_object_get(queue, "latency_seconds");
+
+        if (!json_is_number(seconds))
+                return "?";
+        return format_duration((usec_t)(json_number_value(seconds) * (double)USEC_PER_SEC), text, FORMAT_MAX);
+}
+
+static bool was_read(json_t *redis)
+{
+        return !json_is_string(json_object_get(redis, "error"));
+}
+
+static void print_redis(json_t *redis)
+{
+        json_t *queues = json_object_get(redis, "queues"), *queue;
+        int width = (int)strlen("QUEUE");
+        size_t i;
+
+        if (!was_read(redis)) {
+                say_line("%s: cannot be read: %s", reply_string(redis, "url"), reply_string(redis, "error"));
+                return;
+        }
+        say_line("%s: %lld to be retried, %lld scheduled, %lld dead", reply_string(redis, "url"),
+                 reply_integer(redis, "retry"), reply_integer(redis, "schedule"),
+                 reply_integer(redis, "dead"));
+        if (json_array_size(queues) == 0) {
+                printf("  no queue yet\n");
+                return;
+        }
+        json_array_foreach(queues, i, queue) width = MAX(width, text_width(reply_string(queue, "name")));
+        printf("  %-*s  %9s  %9s\n", width, "QUEUE", "SIZE", "LATENCY");
+        json_array_foreach(queues, i, queue)
+        {
+                char latency[FORMAT_MAX];
+
+                fputs("  ", stdout);
+                text_print_cell(stdout, reply_string(queue, "name"), width);
+                printf("  %9lld  %9s%s\n", reply_integer(queue, "size"), latency_text(queue, latency),
+                       reply_is_true(queue, "paused") ? "  paused" : "");
+        }
+        if (reply_integer(redis, "queues_left_out") > 0)
+                printf("  %lld more are not read\n", reply_integer(redis, "queues_left_out"));
+}
+
+static int judge_queues(const struct ctl *ctl, json_t *reply)
+{
+        int r = CTL_DONE;
+        json_t *redis;
+        size_t i;
+
+        json_array_foreach(json_object_get(reply, "redis"), i, redis)
+        {
+                if (!ctl->json)
+                        print_redis(redis);
+                if (!was_read(redis))
+                        r = CTL_FAILED;
+        }
+        return r;
+}
+
+static const struct call calls[] = {
+        {"abort", "Abort", fleets_parameter, show_aborted, NULL},
+        {"doctor", "GetDiagnosis", NULL, NULL, judge_findings},
+        {"jobs", "GetJobs", fleets_parameter, NULL, judge_jobs},
+        {"metrics", "GetMetrics", NULL, show_metrics, NULL},
+        {"ping", "Ping", NULL, show_answer, NULL},
+        {"queues", "GetQueues", NULL, NULL, judge_queues},
+        {"quiet", "Quiet", quiet_parameters, show_quieted, NULL},
+        {"reexec", "Reexec", NULL, show_reexec, NULL},
+        {"reload", "Reload", NULL, show_reloaded, NULL},
+        {"rollout", "ForgetHost", forget_parameters, show_forgotten, NULL},
+        {"scale", "Scale", scale_parameters, show_scaled, NULL},
+        {"start", "Start", fleet_parameter, show_started, NULL},
+        {"stop", "Stop", stop_parameters, show_stopped, NULL},
+        {"version", "GetVersion", NULL, show_version, NULL},
+};
+
+int ctl_call(struct ctl *ctl)
+{
+        _cleanup_json_ json_t *reply = NULL;
+        const struct call *call = calls;
+
+        while (strcmp(call->command, ctl->command->name) != 0)
+                call++;
+        int r = client_call(ctl, call->method, call->parameters ? call->parameters(ctl) : json_object(),
+                            &reply);
+        if (r != CTL_DONE)
+                return r;
+        if (ctl->json)
+                reply_print_json(reply);
+        else if (call->show)
+                call->show(ctl, reply);
+        return call->judge ? call->judge(ctl, reply) : CTL_DONE;
+}
+
+int ctl_abort(struct ctl *ctl)
+{
+        return ctl->everywhere ? everywhere_abort(ctl) : ctl_call(ctl);
+}
+
+int ctl_scale(struct ctl *ctl)
+{
+        uint64_t count;
+
+        if (!is_auto(ctl) && parse_unsigned(ctl->arguments[1], 0, UINT32_MAX, &count) < 0)
+                return say_error(CTL_USAGE,
+                                 "'%s' is not a count of workers: a whole number is wanted, or auto",
+                                 ctl->arguments[1]);
+        return ctl_call(ctl);
+}
+
+static int tell_lacks(json_t *lacks)
+{
+        _cleanup_free_ char *text = NULL;
+        size_t size, i;
+        json_t *sentence;
+        FILE *out = open_memstream(&text, &size);
+
+        if (!out)
+                return say_error(CTL_FAILED, "there is too little memory");
+        json_array_foreach(lacks, i, sentence)
+                fprintf(out, "%s%s", i > 0 ? "; " : "", json_string_value(sentence));
+        if (fclose(out) != 0)
+                return say_error(CTL_FAILED, "there is too little memory");
+        return say_error_as("not-ready", CTL_FAILED, "not ready: %s", text);
+}
+
+static int ask_ready(struct ctl *ctl)
+{
+        _cleanup_json_ json_t *reply = NULL, *lacks = NULL;
+        int r = client_call(ctl, "GetStatus", json_object(), &reply);
+
+        if (r != CTL_DONE)
+                return r;
+        lacks = ready_lacks(reply);
+        if (!lacks)
+                return say_error(CTL_FAILED, "there is too little memory");
+        if (json_array_size(lacks) > 0)
+                return tell_lacks(lacks);
+        if (ctl->json) {
+                _cleanup_json_ json_t *ready = json_pack("{s:b}", "ready", 1);
+
+                reply_print_json(ready);
+        } else {
+                say_line("sqmgr is ready: each fleet that is to run has its workers");
+        }
+        return r;
+}
+
+int ctl_ping(struct ctl *ctl)
+{
+        return ctl->ready ? ask_ready(ctl) : ctl_call(ctl);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* Waits for the end of something in sqmgr. */
+#include "ctl/follow.h"
+#include "base/parse.h"
+#include "ctl/client.h"
+#include "ctl/exit.h"
+#include "ctl/say.h"
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+
+#define REPEAT_USEC USEC_PER_SEC
+/* A lost connection is tried for so long, and so often. */
+#define AWAY_USEC  (30 * USEC_PER_SEC)
+#define RETRY_USEC (250 * USEC_PER_MSEC)
+
+void follow_keep(struct follow *follow, json_t *reply)
+{
+        json_decref(follow->reply);
+        follow->reply = json_incref(reply);
+}
+
+int follow_away(struct follow *follow)
+{
+        struct ctl *ctl = follow->ctl;
+        char span[FORMAT_MAX + 8] = "";
+        usec_t now = client_now();
+
+        if (ctl->again_until == 0) {
+                ctl->again_until =
+                        follow->what ? MIN(usec_add(now, AWAY_USEC), follow->until) : follow->until;
+                if (ctl->again_until != USEC_INFINITY) {
+                        memcpy(span, " for ", 6);
+                        format_duration(usec_sub(ctl->again_until, now), span + 5, FORMAT_MAX);
+                }
+                say_error(CTL_LOST, "the connection to sqmgr is lost%s%s%s: trying%s to connect again",
+                          follow->what ? ", the " : "", follow->what ?: "", follow->what ? " goes on" : "",
+                          span);
+        }
+        /* The first try comes late, too: a peer that accepts and hangs up at once must not spin us. */
+        follow->next_at = usec_add(now, RETRY_USEC);
+        return now < ctl->again_until ? CTL_DONE : CTL_LOST;
+}
+
+static void paint(struct follow *follow)
+{
+        if (!follow->live || !follow->reply)
+                return;
+        if (!follow->painted)
+                screen_enter(follow->whole);
+        follow->painted = true;
+        screen_draw(follow->draw, follow);
+}
+
+/* Has `q` been pressed? */
+static bool take_keys(struct ctl *ctl)
+{
+        char keys[64];
+        struct pollfd poll_fd = {.fd = ctl->key_fd, .events = POLLIN};
+
+        if (ctl->key_fd < 0 || poll(&poll_fd, 1, 0) <= 0)
+                return false;
+        ssize_t n = read(ctl->key_fd, keys, sizeof(keys));
+        if (n <= 0) {
+                ctl->key_fd = -1;
+                return false;
+        }
+        return memchr(keys, 'q', (size_t)n) || memchr(keys, 'Q', (size_t)n);
+}
+
+/* Returns CTL_WOKEN where a signal or a key came first. */
+static int get_reply(struct follow *follow, struct varlink_reply *ret)
+{
+        struct ctl *ctl = follow->ctl;
+        usec_t now = client_now();
+        int r = CTL_DONE;
+
+        if (now < follow->next_at && client_wait(ctl, follow->next_at - now) != CTL_DONE)
+                return CTL_WOKEN;
+        if (follow->quiet) {
+                if (ctl->again_until == 0)
+                        follow->why[0] = '\0';
+                say_errors_to(follow->why, sizeof(follow->why));
+        }
+        if (ctl->fd < 0)
+                r = follow->send(follow);
+        if (r == CTL_DONE)
+                r = client_receive(ctl, ret);
+        if (r == CTL_LOST && follow->each_second && ctl->again_until == 0)
+                r = client_tell_lost(ctl);
+        say_errors_to(NULL, 0);
+        return r;
+}
+
+static int step(struct follow *follow)
+{
+        struct varlink_reply reply = {0};
+        struct ctl *ctl = follow->ctl;
+        int r = get_reply(follow, &reply);
+
+        follow->ended = take_keys(ctl) || ctl->signal != 0;
+        if (r == CTL_WOKEN || follow->ended) {
+                varlink_reply_free(&reply);
+                if (!follow->ended)
+                        paint(follow);
+                return CTL_DONE;
+        }
+        bool again = r != CTL_DONE || !reply.continues;
+        if (again) {
+                client_close(ctl);
+                follow->next_at =
+                        follow->each_second ? MIN(usec_add(client_now(), REPEAT_USEC), follow->until) : 0;
+        }
+        if (r != CTL_DONE) {
+                r = follow->fail(follow, r);
+                if (r == CTL_DONE && follow->whole)
+                        paint(follow);
+                return r;
+        }
+        follow->ended = again && !follow->each_second;
+        r = follow->take(follow, reply.parameters);
+        varlink_reply_free(&reply);
+        if (r == CTL_DONE)
+                paint(follow);
+        return r;
+}
+
+int follow_run(struct follow *follow)
+{
+        static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
+        struct ctl *ctl = follow->ctl;
+        int r = CTL_DONE;
+
+        /* Without a picture nothing has to be put in order at the others. */
+        if (follow->live || follow->detached)
+                r = client_catch_signals(ctl, signals, follow->live ? ELEMENTSOF(signals) : 1);
+        if (follow->whole && isatty(STDIN_FILENO))
+                ctl->key_fd = STDIN_FILENO;
+        paint(follow);
+        while (r == CTL_DONE && !follow->ended)
+                r = step(follow);
+        screen_leave();
+        if (ctl->signal != 0 && (follow->detached || !follow->reply))
+                r = client_detach(ctl, follow->detached);
+        else if (r == CTL_DONE && follow->end)
+                r = follow->end(follow);
+        json_decref(follow->reply);
+        return r;
+}
