@@ -4,10 +4,10 @@
 #include "base/text.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
-#include "ctl/everywhere.h"
 #include "ctl/exit.h"
 #include "ctl/job_table.h"
 #include "ctl/reply.h"
+#include "ctl/rollout.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
 #include "wire/ready.h"
@@ -313,7 +313,7 @@ int ctl_call(struct ctl *ctl)
 
 int ctl_abort(struct ctl *ctl)
 {
-        return ctl->everywhere ? everywhere_abort(ctl) : ctl_call(ctl);
+        return ctl->everywhere ? rollout_abort(ctl) : ctl_call(ctl);
 }
 
 int ctl_scale(struct ctl *ctl)

@@ -6,7 +6,6 @@
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/exit.h"
-#include "ctl/grouped.h"
 #include "ctl/reply.h"
 #include "ctl/say.h"
 #include <stdio.h>
@@ -135,7 +134,7 @@ static void offer_hosts(struct ctl *ctl, const struct typed *typed, const char *
         if (client_call(ctl, "GetRollouts", json_pack("{s:[s]}", "fleets", typed->arguments[1]), &reply) !=
             CTL_DONE)
                 return;
-        json_array_foreach(json_object_get(grouped_only(reply), "hosts"), i,
+        json_array_foreach(json_object_get(json_array_get(json_object_get(reply, "rollouts"), 0), "hosts"), i,
                            host) if (words_is_plain(reply_string(host, "host")))
                 offer(reply_string(host, "host"), reply_string(host, "state"), partial);
 }

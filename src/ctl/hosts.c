@@ -4,17 +4,11 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "ctl/exit.h"
+#include "ctl/render.h"
 #include "ctl/say.h"
 #include "wire/reply_hosts.h"
 #include <string.h>
 
-#define RED    "\033[31m"
-#define GREEN  "\033[32m"
-#define YELLOW "\033[33m"
-#define CYAN   "\033[36m"
-#define PLAIN  "\033[0m"
-
-#define INDENT 2
 /* Where less than this is left for it, the last column has lines of its own. */
 #define WHY_COLUMNS_MIN 24
 #define WHY_INDENT      6
@@ -31,8 +25,9 @@
 #define NAME_BYTES 640
 
 static const char *const colours[] = {
-        [REPLY_HOST_FAILED] = RED, [REPLY_HOST_LOST] = RED,   [REPLY_HOST_ROLLING] = CYAN,
-        [REPLY_HOST_WAITING] = "", [REPLY_HOST_DONE] = GREEN,
+        [REPLY_HOST_FAILED] = RENDER_RED,   [REPLY_HOST_LOST] = RENDER_RED,
+        [REPLY_HOST_ROLLING] = RENDER_CYAN, [REPLY_HOST_WAITING] = "",
+        [REPLY_HOST_DONE] = RENDER_GREEN,
 };
 static_assert(ELEMENTSOF(colours) == _REPLY_HOST_MAX, "a colour for each state");
 
@@ -76,16 +71,9 @@ static void fill_told(struct row *row, const json_t *rollout, const json_t *host
 }
 
 /* A word of a sentence, so that nothing breaks it. */
-static void write_bar(char *text, size_t size, double share, int columns)
+static const char *share_bar(char text[static RENDER_BAR_MAX], double share, int columns)
 {
-        int full = MIN((int)(share * columns), columns);
-        size_t at = 0;
-
-        text[at++] = '[';
-        for (int i = 0; i < columns && at + 2 < size; i++)
-                text[at++] = i < full ? '#' : '-';
-        text[at++] = ']';
-        text[at] = '\0';
+        return render_bar(text, MIN((int)(share * columns), columns), columns);
 }
 
 /* A name that fits, and in which what all have at their end is left out. */
@@ -102,7 +90,7 @@ static void fill_name(struct row *row, const char *domain, const json_t *host, c
 
 static void fill_row(struct row *row, const json_t *rollout, const json_t *host, const struct view *view)
 {
-        char why[REPLY_HOST_WHY_MAX], bar[BAR_COLUMNS_SMALL + 4];
+        char why[REPLY_HOST_WHY_MAX], bar[RENDER_BAR_MAX];
         unsigned n, of;
 
         row->state = reply_host_state(host);
@@ -110,8 +98,8 @@ static void fill_row(struct row *row, const json_t *rollout, const json_t *host,
         reply_host_why(rollout, host, why);
         if (row->state == REPLY_HOST_ROLLING && view->columns >= BAR_WIDE &&
             reply_host_progress(host, &n, &of)) {
-                write_bar(bar, sizeof(bar), (double)n / of, BAR_COLUMNS_SMALL);
-                snprintf(row->why, sizeof(row->why), "%s %s", bar, why);
+                snprintf(row->why, sizeof(row->why), "%s %s",
+                         share_bar(bar, (double)n / of, BAR_COLUMNS_SMALL), why);
         } else {
                 snprintf(row->why, sizeof(row->why), "%s", why);
         }
@@ -142,13 +130,13 @@ static void print_why(FILE *out, const char *why, int used, bool brief, const st
 
 static void print_row(FILE *out, const struct table *table, const struct row *row, const struct view *view)
 {
-        int end = INDENT + table->name_columns + 2 + table->told_columns + 2;
+        int end = RENDER_INDENT + table->name_columns + 2 + table->told_columns + 2;
         bool beside = view->columns == 0 || view->columns - end >= WHY_COLUMNS_MIN;
         const char *colour = view->colour ? colours[row->state] : "";
 
-        fprintf(out, "%*s", INDENT, "");
+        fprintf(out, "%*s", RENDER_INDENT, "");
         text_print_cell(out, row->name, table->name_columns);
-        fprintf(out, "  %s%s%s", colour, row->told, colour[0] != '\0' ? PLAIN : "");
+        fprintf(out, "  %s%s%s", colour, row->told, colour[0] != '\0' ? RENDER_PLAIN : "");
         if (row->why[0] == '\0' || (table->brief && view->columns <= end)) {
                 fputc('\n', out);
         } else if (beside || table->brief) {
@@ -200,8 +188,7 @@ static void print_left_out(FILE *out, const size_t *left_out, const struct view 
                          reply_host_state_name((enum reply_host_state)state));
                 between = ", ";
         }
-        fprintf(out, "%*s", INDENT, "");
-        text_print_wrapped(out, text, INDENT, INDENT, view->columns);
+        render_text(out, text, "", view);
 }
 
 static void print_rows(FILE *out, const struct table *table, const size_t *lines, const size_t *shares,
@@ -278,38 +265,31 @@ static int print_table(FILE *out, const json_t *rollout, size_t room, const stru
                 table.name_columns = MAX(table.name_columns, text_width(rows[i].name));
                 table.told_columns = MAX(table.told_columns, text_width(rows[i].told));
         }
-        fprintf(out, "%*s", INDENT, "");
+        fprintf(out, "%*s", RENDER_INDENT, "");
         text_print_cell(out, "HOST", table.name_columns);
         fputs("  STATE\n", out);
         fit(out, &table, lines, room > 1 ? room - 1 : 1, view);
         return CTL_DONE;
 }
 
-static void print_coloured(FILE *out, const char *colour, const char *text, const struct view *view)
-{
-        colour = view->colour ? colour : "";
-        fprintf(out, "%*s%s", INDENT, "", colour);
-        text_print_wrapped(out, text, INDENT, INDENT, view->columns);
-        fputs(colour[0] != '\0' ? PLAIN : "", out);
-}
-
 static void print_bar(FILE *out, const json_t *rollout, const struct view *view)
 {
         struct reply_hosts count = reply_hosts_count(rollout);
         int columns = view->columns == 0 || view->columns >= BAR_WIDE ? BAR_COLUMNS : BAR_COLUMNS_SMALL;
-        char bar[BAR_COLUMNS + 4], text[REPLY_HOSTS_MAX], percent[16];
+        char bar[RENDER_BAR_MAX], text[REPLY_HOSTS_MAX], percent[16];
 
         if (count.all == 0)
                 return;
-        write_bar(bar, sizeof(bar), count.share, columns);
+        share_bar(bar, count.share, columns);
         snprintf(percent, sizeof(percent), " %3d%%  ", (int)(count.share * 100));
-        fprintf(out, "%*s%s%s%s%s", INDENT, "",
+        fprintf(out, "%*s%s%s%s%s", RENDER_INDENT, "",
                 !view->colour                    ? ""
-                : reply_hosts_is_halted(rollout) ? RED
-                                                 : GREEN,
-                bar, view->colour ? PLAIN : "", percent);
+                : reply_hosts_is_halted(rollout) ? RENDER_RED
+                                                 : RENDER_GREEN,
+                bar, view->colour ? RENDER_PLAIN : "", percent);
         text_print_wrapped(out, reply_hosts_progress(rollout, text),
-                           INDENT + text_width(bar) + text_width(percent), INDENT, view->columns);
+                           RENDER_INDENT + text_width(bar) + text_width(percent), RENDER_INDENT,
+                           view->columns);
 }
 
 /* What can be done about what is wrong. */
@@ -326,7 +306,7 @@ static void print_remedies(FILE *out, const json_t *rollout, const struct view *
                          "%.256s is not heard of: it goes on when its sqmgr does; where it is gone for good, "
                          "'sqmgrctl rollout forget %.256s %.256s'",
                          host, fleet, words_is_plain(host) ? host : "HOST");
-                print_coloured(out, YELLOW, text, view);
+                render_text(out, text, RENDER_YELLOW, view);
         }
         if (!reply_hosts_is_halted(rollout))
                 return;
@@ -335,7 +315,7 @@ static void print_remedies(FILE *out, const json_t *rollout, const struct view *
                  "%.256s "
                  "--everywhere' ends it",
                  fleet, fleet);
-        print_coloured(out, "", text, view);
+        render_text(out, text, "", view);
 }
 
 static void print_head(FILE *out, const json_t *rollout, const struct view *view)
@@ -347,19 +327,16 @@ static void print_head(FILE *out, const json_t *rollout, const struct view *view
         reply_hosts_details(rollout, more);
         snprintf(text, sizeof(text), "%.256s: %s%s%s", reply_string(rollout, "fleet"),
                  reply_hosts_title(rollout, title), more[0] != '\0' ? ", " : "", more);
-        text_print_wrapped(out, text, 0, INDENT, view->columns);
+        text_print_wrapped(out, text, 0, RENDER_INDENT, view->columns);
         if (reply_hosts_is_begun(rollout))
                 print_bar(out, rollout, view);
-        if (error[0] != '\0')
-                print_coloured(out, RED, error, view);
+        render_text(out, error, RENDER_RED, view);
         if (trouble[0] != '\0') {
                 snprintf(text, sizeof(text), "this host: %.1200s", trouble);
-                print_coloured(out, YELLOW, text, view);
+                render_text(out, text, RENDER_YELLOW, view);
         }
-        if (waits_for[0] != '\0')
-                print_coloured(out, "", waits_for, view);
-        if (reply_hosts_left(rollout, more)[0] != '\0')
-                print_coloured(out, YELLOW, more, view);
+        render_text(out, waits_for, "", view);
+        render_text(out, reply_hosts_left(rollout, more), RENDER_YELLOW, view);
         print_remedies(out, rollout, view);
 }
 

@@ -146,21 +146,6 @@ static int take_option(struct ctl *ctl, int option, const char *word, struct giv
                 if (parse_unsigned(optarg, 0, INT32_MAX, &ctl->lines) == 0)
                         return CTL_DONE;
                 return say_error(CTL_USAGE, "'%s' is not a number of lines", optarg);
-        case 'f':
-                ctl->follow = true;
-                return CTL_DONE;
-        case USAGE_WATCH:
-                ctl->watch = true;
-                return CTL_DONE;
-        case USAGE_FORCE:
-                ctl->force = true;
-                return CTL_DONE;
-        case USAGE_READY:
-                ctl->ready = true;
-                return CTL_DONE;
-        case USAGE_EVERYWHERE:
-                ctl->everywhere = true;
-                return CTL_DONE;
         case USAGE_RELEASE:
                 ctl->release = optarg;
                 return CTL_DONE;
@@ -195,10 +180,13 @@ static int take_options(struct ctl *ctl, int argc, char **argv, struct given *gi
                                            usage_options[i].key};
         while (r == CTL_DONE && !given->answered &&
                (option = getopt_long(argc, argv, ":s:fn:hV", known, NULL)) != -1) {
-                for (size_t i = 0; i < usage_n_options; i++)
-                        if (usage_options[i].key == option)
-                                given->options |= usage_options[i].command;
-                r = take_option(ctl, option, argv[optind - 1], given);
+                const struct usage_option *row = usage_find(option);
+
+                given->options |= row ? row->command : 0;
+                if (row && row->flag > 0)
+                        *(bool *)((char *)ctl + row->flag) = true;
+                else
+                        r = take_option(ctl, option, argv[optind - 1], given);
         }
         return r;
 }

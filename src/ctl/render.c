@@ -27,16 +27,11 @@ struct row {
         const char *colours[_COLUMN_MAX]; /* NULL: none */
 };
 
-#define RED     "\033[31m"
-#define GREEN   "\033[32m"
-#define YELLOW  "\033[33m"
 #define MAGENTA "\033[35m"
-#define CYAN    "\033[36m"
 
 /* Where less than this is left for it, the last column has lines of its own. */
 #define WHY_COLUMNS_MIN 40
 #define WHY_INDENT      6
-#define TEXT_INDENT     2
 /* Where less than this is left beside the time of an event, further lines begin below that. */
 #define EVENT_COLUMNS_MIN 40
 
@@ -45,16 +40,14 @@ static const struct row header = {{"WORKER", "PID", "STATE", "GEN", "BUSY", "MEM
 
 static const char *state_colour(const char *state)
 {
-        if (strcmp(state, "active") == 0)
-                return GREEN;
-        if (strcmp(state, "starting") == 0)
-                return YELLOW;
-        if (strcmp(state, "quiet") == 0)
-                return CYAN;
-        if (strcmp(state, "stopping") == 0)
-                return MAGENTA;
-        if (strcmp(state, "hung") == 0)
-                return RED;
+        static const char *const colours[][2] = {
+                {"active", RENDER_GREEN}, {"starting", RENDER_YELLOW}, {"quiet", RENDER_CYAN},
+                {"stopping", MAGENTA},    {"hung", RENDER_RED},
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(colours); i++)
+                if (strcmp(state, colours[i][0]) == 0)
+                        return colours[i][1];
         return NULL;
 }
 
@@ -70,7 +63,7 @@ static void fill_memory(struct row *row, json_t *worker, long long threshold)
         }
         long long share = (long long)((double)bytes * 100 / (double)threshold);
         snprintf(cell, sizeof(row->cells[0]), "%s %3lld%%", size, share);
-        row->colours[COLUMN_MEMORY] = share >= 100 ? RED : share >= 90 ? YELLOW : NULL;
+        row->colours[COLUMN_MEMORY] = share >= 100 ? RENDER_RED : share >= 90 ? RENDER_YELLOW : NULL;
 }
 
 static void fill_row(struct row *row, json_t *worker, long long threshold)
@@ -120,7 +113,7 @@ static void render_cells(FILE *out, const struct row *row, const int *widths, bo
                 if (widths[i] == 0)
                         continue;
                 fprintf(out, "  %*s%s%s%s", right ? pad : 0, "", colour ? colour : "", cell,
-                        colour ? "\033[0m" : "");
+                        colour ? RENDER_PLAIN : "");
                 /* Nothing comes after the last one of a line. */
                 if (!right && (i < COLUMN_UPTIME || beside))
                         fprintf(out, "%*s", pad, "");
@@ -146,6 +139,14 @@ static void render_row(FILE *out, const struct row *row, const int *widths, bool
                 fprintf(out, "%*s", WHY_INDENT, "");
                 text_print_wrapped(out, why, WHY_INDENT, WHY_INDENT, view->columns);
         }
+}
+
+/* rows: the header, and n more. */
+static void measure(const struct row *rows, size_t n, int *widths)
+{
+        for (size_t i = 0; i <= n; i++)
+                for (int k = 0; k < _COLUMN_MAX; k++)
+                        widths[k] = MAX(widths[k], text_width(rows[i].cells[k]));
 }
 
 /* What can be missed most is left out first: its width is 0 then. */
@@ -180,6 +181,27 @@ static bool is_settled(json_t *worker)
         return strcmp(reply_worker_state(worker), "active") == 0 && reply_is_true(worker, "ready");
 }
 
+void render_text(FILE *out, const char *text, const char *colour, const struct view *view)
+{
+        if (text[0] == '\0')
+                return;
+        colour = view->colour ? colour : "";
+        fprintf(out, "%*s%s", RENDER_INDENT, "", colour);
+        text_print_wrapped(out, text, RENDER_INDENT, RENDER_INDENT, view->columns);
+        fputs(colour[0] != '\0' ? RENDER_PLAIN : "", out);
+}
+
+const char *render_bar(char text[static RENDER_BAR_MAX], int full, int columns)
+{
+        int n = MIN(columns, RENDER_BAR_MAX - 4);
+
+        text[0] = '[';
+        for (int i = 0; i < n; i++)
+                text[i + 1] = i < full ? '#' : '-';
+        memcpy(text + n + 1, "]", 2);
+        return text;
+}
+
 /* How many workers do their work, and how many of those are to be replaced. */
 static void render_settled(FILE *out, size_t n, size_t n_outdated, const struct view *view)
 {
@@ -189,8 +211,7 @@ static void render_settled(FILE *out, size_t n, size_t n_outdated, const struct 
                 snprintf(outdated, sizeof(outdated), ", %zu of them outdated", n_outdated);
         snprintf(text, sizeof(text), "%zu active and ready %s not shown%s", n, n == 1 ? "is" : "are",
                  outdated);
-        fprintf(out, "%*s", TEXT_INDENT, "");
-        text_print_wrapped(out, text, TEXT_INDENT, TEXT_INDENT, view->columns);
+        render_text(out, text, "", view);
 }
 
 int render_workers(FILE *out, json_t *workers, long long threshold, const struct view *view)
@@ -218,9 +239,7 @@ int render_workers(FILE *out, json_t *workers, long long threshold, const struct
                 render_settled(out, n_settled, n_outdated, view);
         if (n == 0)
                 return CTL_DONE;
-        for (i = 0; i <= n; i++)
-                for (int k = 0; k < _COLUMN_MAX; k++)
-                        widths[k] = MAX(widths[k], text_width(rows[i].cells[k]));
+        measure(rows, n, widths);
         shorten_ids(rows, n, widths, view);
         drop_columns(widths, view);
         for (i = 0; i <= n; i++)
@@ -238,9 +257,7 @@ int render_worker_lines(FILE *out, const struct render_lines *lines, const struc
         rows[0] = header;
         for (size_t i = 0; i < lines->n; i++)
                 fill_row(&rows[i + 1], lines->workers[i], lines->thresholds[i]);
-        for (size_t i = 0; i <= lines->n; i++)
-                for (int k = 0; k < _COLUMN_MAX; k++)
-                        widths[k] = MAX(widths[k], text_width(rows[i].cells[k]));
+        measure(rows, lines->n, widths);
         drop_columns(widths, view);
         for (size_t i = 0; i <= lines->n; i++) {
                 if (i > 0 && (i - 1 < lines->first || i - 1 >= lines->first + lines->n_shown))
@@ -250,7 +267,7 @@ int render_worker_lines(FILE *out, const struct render_lines *lines, const struc
                 fprintf(out, "%s%s", marked ? ">" : " ", marked && view->colour ? "\033[7m" : "");
                 struct view plain = {.columns = view->columns, .colour = view->colour && !marked};
                 render_cells(out, &rows[i], widths, true, &plain);
-                fprintf(out, "%s%s\n", rows[i].cells[COLUMN_WHY], marked && view->colour ? "\033[0m" : "");
+                fprintf(out, "%s%s\n", rows[i].cells[COLUMN_WHY], marked && view->colour ? RENDER_PLAIN : "");
         }
         return 0;
 }
@@ -297,11 +314,7 @@ char *render_fleet_summary(json_t *fleet)
 
 static void render_trouble(FILE *out, char *text, const char *colour, const struct view *view)
 {
-        reply_show_last_lines(text);
-        colour = view->colour ? colour : "";
-        fprintf(out, "%*s%s", TEXT_INDENT, "", colour);
-        text_print_wrapped(out, text, TEXT_INDENT, TEXT_INDENT, view->columns);
-        fputs(colour[0] != '\0' ? "\033[0m" : "", out);
+        render_text(out, reply_show_last_lines(text), colour, view);
 }
 
 /* What is wrong or is waited for, each of it beginning a line: it may be long. */
@@ -316,58 +329,35 @@ static void render_troubles(FILE *out, json_t *fleet, const struct view *view)
         /* Why it was aborted its operator knows. */
         if (error[0] != '\0' && strcmp(reply_string(rollout, "state"), "halted") == 0) {
                 snprintf(text, sizeof(text), "restart: %s", error);
-                render_trouble(out, text, RED, view);
+                render_trouble(out, text, RENDER_RED, view);
         }
         /* An older sqmgr has a count alone. */
         if (strcmp(crash_state, "failing") == 0 ||
             (crash_state[0] == '\0' && reply_integer(crash, "count") > 0)) {
                 snprintf(text, sizeof(text), "crash: %s",
                          reply_string(crash, crash_state[0] != '\0' ? "text" : "last"));
-                render_trouble(out, text, RED, view);
+                render_trouble(out, text, RENDER_RED, view);
         } else if (strcmp(crash_state, "recovering") == 0) {
                 snprintf(text, sizeof(text), "%s", reply_string(crash, "text"));
-                render_trouble(out, text, YELLOW, view);
+                render_trouble(out, text, RENDER_YELLOW, view);
         }
         /* That a start waits has been told. */
         if (waits_for[0] != '\0' && json_number_value(json_object_get(crash, "next_start_seconds")) <= 0) {
                 snprintf(text, sizeof(text), "%s", waits_for);
-                render_trouble(out, text, YELLOW, view);
+                render_trouble(out, text, RENDER_YELLOW, view);
         }
-}
-
-/* Whether its workers seem to leak. */
-static void render_growth(FILE *out, json_t *growth, const struct view *view)
-{
-        const char *text = reply_string(growth, "text");
-
-        if (text[0] == '\0')
-                return;
-        fprintf(out, "%*s", TEXT_INDENT, "");
-        text_print_wrapped(out, text, TEXT_INDENT, TEXT_INDENT, view->columns);
 }
 
 /* What workers are forked from, or why they are not. */
 static void render_template(FILE *out, json_t *template, const struct view *view)
 {
         char text[REPLY_TEMPLATE_MAX];
+        bool refused = reply_string(template, "refused")[0] != '\0';
 
         reply_template(template, text);
-        if (reply_string(template, "refused")[0] != '\0') {
-                render_trouble(out, text, YELLOW, view);
-        } else if (text[0] != '\0') {
-                fprintf(out, "%*s", TEXT_INDENT, "");
-                text_print_wrapped(out, text, TEXT_INDENT, TEXT_INDENT, view->columns);
-        }
-}
-
-static void render_scaling(FILE *out, json_t *scaling, const struct view *view)
-{
-        char text[REPLY_SCALING_MAX];
-
-        if (reply_scaling(scaling, text)[0] == '\0')
-                return;
-        fprintf(out, "%*s", TEXT_INDENT, "");
-        text_print_wrapped(out, text, TEXT_INDENT, TEXT_INDENT, view->columns);
+        if (refused)
+                reply_show_last_lines(text);
+        render_text(out, text, refused ? RENDER_YELLOW : "", view);
 }
 
 /* What ran in workers whose memory ran out. */
@@ -381,22 +371,23 @@ static void render_culprits(FILE *out, json_t *list, const struct view *view)
         {
                 snprintf(text, sizeof(text), "%s ago: %s", reply_seconds(culprits, "age_seconds", span),
                          reply_string(culprits, "text"));
-                fprintf(out, "%*s", TEXT_INDENT, "");
-                text_print_wrapped(out, text, TEXT_INDENT, WHY_INDENT, view->columns);
+                fprintf(out, "%*s", RENDER_INDENT, "");
+                text_print_wrapped(out, text, RENDER_INDENT, WHY_INDENT, view->columns);
         }
 }
 
 static int render_fleet(FILE *out, json_t *fleet, const struct view *view)
 {
         _cleanup_free_ char *summary = render_fleet_summary(fleet);
+        char scaling[REPLY_SCALING_MAX];
 
         if (!summary)
                 return say_error(CTL_FAILED, "there is too little memory");
-        text_print_wrapped(out, summary, 0, TEXT_INDENT, view->columns);
+        text_print_wrapped(out, summary, 0, RENDER_INDENT, view->columns);
         render_troubles(out, fleet, view);
-        render_growth(out, json_object_get(fleet, "growth"), view);
+        render_text(out, reply_string(json_object_get(fleet, "growth"), "text"), "", view);
         render_template(out, json_object_get(fleet, "template"), view);
-        render_scaling(out, json_object_get(fleet, "scaling"), view);
+        render_text(out, reply_scaling(json_object_get(fleet, "scaling"), scaling), "", view);
         int r = render_workers(out, json_object_get(fleet, "workers"),
                                reply_integer(fleet, "memory_threshold_bytes"), view);
         if (!view->brief)
@@ -427,18 +418,19 @@ static void render_sqmgr(FILE *out, json_t *status, const struct view *view)
                         n += snprintf(text + n, sizeof(text) - (size_t)n, " (%.1fms)",
                                       json_number_value(rtt));
         }
-        text_print_wrapped(out, text, 0, TEXT_INDENT, view->columns);
+        text_print_wrapped(out, text, 0, RENDER_INDENT, view->columns);
         const char *stopping = reply_string(json_object_get(status, "shutdown"), "text");
         if (stopping[0] != '\0') {
                 snprintf(text, sizeof(text), "stopping: %s", stopping);
-                render_trouble(out, text, YELLOW, view);
+                render_trouble(out, text, RENDER_YELLOW, view);
         }
         json_array_foreach(json_object_get(status, "redis"), i, redis)
         {
                 if (reply_redis_is_connected(redis))
                         continue;
                 reply_redis_away(redis, text);
-                render_trouble(out, text, strcmp(reply_string(redis, "state"), "down") == 0 ? RED : YELLOW,
+                render_trouble(out, text,
+                               strcmp(reply_string(redis, "state"), "down") == 0 ? RENDER_RED : RENDER_YELLOW,
                                view);
         }
 }
@@ -471,15 +463,15 @@ void render_event(FILE *out, json_t *event, const struct view *view)
         if (localtime_r(&at, &local))
                 strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S ", &local);
         if (view->colour && matters)
-                colour = strcmp(level, "error") == 0 ? RED : YELLOW;
+                colour = strcmp(level, "error") == 0 ? RENDER_RED : RENDER_YELLOW;
         if (asprintf(&text, "%s%s%s", matters ? level : "", matters ? ": " : "",
                      reply_string(event, "text")) < 0)
                 text = NULL;
         if (text && view->columns > 0)
                 reply_show_last_lines(text);
         int begin = (int)strlen(stamp),
-            indent = view->columns - begin < EVENT_COLUMNS_MIN ? TEXT_INDENT : begin;
+            indent = view->columns - begin < EVENT_COLUMNS_MIN ? RENDER_INDENT : begin;
         fprintf(out, "%s%s", stamp, colour);
         text_print_wrapped(out, text ?: reply_string(event, "text"), begin, indent, view->columns);
-        fputs(colour[0] != '\0' ? "\033[0m" : "", out);
+        fputs(colour[0] != '\0' ? RENDER_PLAIN : "", out);
 }

@@ -16,6 +16,19 @@ void render_event(FILE *out, json_t *event, const struct view *view);
 /* The summary of a fleet: to be freed; NULL where memory is short. */
 char *render_fleet_summary(json_t *fleet);
 
+/* A paragraph below a heading, indented; nothing where text is "". colour: an escape sequence, or "". */
+#define RENDER_INDENT 2
+void render_text(FILE *out, const char *text, const char *colour, const struct view *view);
+#define RENDER_RED    "\033[31m"
+#define RENDER_GREEN  "\033[32m"
+#define RENDER_YELLOW "\033[33m"
+#define RENDER_CYAN   "\033[36m"
+#define RENDER_PLAIN  "\033[0m"
+
+/* `[##--]`, with so many columns within the brackets, 30 at most, `full` of them filled. Returns text. */
+#define RENDER_BAR_MAX 34
+const char *render_bar(char text[static RENDER_BAR_MAX], int full, int columns);
+
 /* The same table with one line for each worker, which may be wider than the terminal. */
 struct render_lines {
         json_t *const *workers;

@@ -4,11 +4,11 @@
 #include "base/text.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
-#include "ctl/everywhere.h"
 #include "ctl/exit.h"
 #include "ctl/follow.h"
 #include "ctl/render.h"
 #include "ctl/reply.h"
+#include "ctl/rollout.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
 #include "ctl/usage.h"
@@ -165,23 +165,20 @@ static void print_progress(json_t *reply, json_t *before, bool live)
 #define BAR_COLUMNS     30
 #define BAR_COLUMNS_MIN 5
 
-static void render_bar(FILE *out, json_t *fleet, usec_t elapsed, const struct view *view)
+static void print_bar(FILE *out, json_t *fleet, usec_t elapsed, const struct view *view)
 {
         long long total = reply_integer(fleet, "total"), replaced = reply_integer(fleet, "replaced");
-        char before[128], behind[128], drains[DRAINS_MAX], span[FORMAT_MAX];
+        char before[128], behind[128], bar[RENDER_BAR_MAX], drains[DRAINS_MAX], span[FORMAT_MAX];
 
-        snprintf(before, sizeof(before), "%s: generation %lld [", reply_string(fleet, "name"),
+        snprintf(before, sizeof(before), "%s: generation %lld ", reply_string(fleet, "name"),
                  reply_integer(fleet, "generation"));
-        snprintf(behind, sizeof(behind), "] %lld/%lld replaced%s, %s", replaced, total,
+        snprintf(behind, sizeof(behind), " %lld/%lld replaced%s, %s", replaced, total,
                  drains_text(fleet, drains),
                  format_duration(elapsed - elapsed % USEC_PER_SEC, span, sizeof(span)));
-        int room = view->columns - text_width(before) - text_width(behind);
+        int room = view->columns - text_width(before) - text_width(behind) - 2;
         int columns = MAX(MIN(room, BAR_COLUMNS), BAR_COLUMNS_MIN);
         int full = total > 0 ? (int)(columns * MIN(replaced, total) / total) : columns;
-        fputs(before, out);
-        for (int i = 0; i < columns; i++)
-                fputc(i < full ? '#' : '-', out);
-        fprintf(out, "%s\n", behind);
+        fprintf(out, "%s%s%s\n", before, render_bar(bar, full, columns), behind);
 }
 
 /* Of each fleet a bar, and its workers as `status` shows them. */
@@ -194,11 +191,8 @@ static void draw(FILE *out, const struct view *view, void *userdata)
 
         json_array_foreach(json_object_get(follow->reply, "fleets"), i, fleet)
         {
-                render_bar(out, fleet, usec_sub(client_now(), restart->begun_at), view);
-                if (reply_string(fleet, "waits_for")[0] != '\0') {
-                        fputs("  ", out);
-                        text_print_wrapped(out, reply_string(fleet, "waits_for"), 2, 2, view->columns);
-                }
+                print_bar(out, fleet, usec_sub(client_now(), restart->begun_at), view);
+                render_text(out, reply_string(fleet, "waits_for"), "", view);
                 (void)render_workers(out, json_object_get(fleet, "workers"),
                                      reply_integer(fleet, "memory_threshold_bytes"), view);
         }
@@ -409,5 +403,5 @@ int ctl_restart(struct ctl *ctl)
 {
         if (ctl->release && !ctl->everywhere)
                 return usage_error(ctl->command, "--release goes with --everywhere");
-        return ctl->everywhere ? everywhere_restart(ctl) : restart_here(ctl);
+        return ctl->everywhere ? rollout_restart(ctl) : restart_here(ctl);
 }

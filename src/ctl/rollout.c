@@ -1,18 +1,467 @@
 /* SPDX-License-Identifier: MIT */
-/* The command `rollout`: how a restart over many hosts goes, and that a host is waited for no longer. */
+/* Rollouts over the hosts of a group: the command `rollout`, and restart and abort with --everywhere. The end
+ * of one is waited for by asking each second, of whichever sqmgr answers here then. */
+#include "ctl/rollout.h"
+#include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/exit.h"
-#include "ctl/grouped.h"
+#include "ctl/follow.h"
 #include "ctl/hosts.h"
 #include "ctl/reply.h"
 #include "ctl/say.h"
+#include "ctl/screen.h"
 #include "ctl/usage.h"
 #include "ctl/watch.h"
+#include "wire/reply_hosts.h"
+#include <stdio.h>
 #include <string.h>
+
+/* An answer is waited for no longer: the next one may come at once. */
+#define ANSWER_USEC (30 * USEC_PER_SEC)
+/* For how long a Redis that tells nothing of the rollout is awaited. */
+#define UNTOLD_USEC (5 * USEC_PER_MIN)
+/* So often an older rollout is told of before ours is lost: what is told may be a second old. */
+#define OLDER_MAX 4
+
+struct await {
+        struct follow follow; /* its reply is the last one that told of the rollout */
+        const char *fleet;
+        long long epoch;
+        usec_t timeout;
+        bool drained;       /* is what is waited for */
+        usec_t untold_from; /* 0: it is told of */
+        unsigned older;     /* how often in a row an older rollout was told of */
+        char trouble[512];  /* that was said last */
+        bool waits_told;    /* why this host begins no turn yet */
+};
+
+/* Of a reply for one fleet. Returns NULL where it is none. */
+static json_t *only_rollout(json_t *reply)
+{
+        return json_array_get(json_object_get(reply, "rollouts"), 0);
+}
+
+static json_t *rollout_of(const struct await *await)
+{
+        return only_rollout(await->follow.reply);
+}
+
+static json_t *by_name(const json_t *rollout)
+{
+        json_t *names = json_object(), *host;
+        size_t i;
+
+        json_array_foreach(json_object_get(rollout, "hosts"), i, host)
+                json_object_set(names, reply_string(host, "host"), host);
+        return names;
+}
+
+static void print_host(const json_t *rollout, const json_t *host, enum reply_host_state before)
+{
+        struct reply_hosts count = reply_hosts_count(rollout);
+        enum reply_host_state state = reply_host_state(host);
+        const char *name = reply_string(host, "host");
+        char at[SAY_STAMP_MAX], why[REPLY_HOST_WHY_MAX];
+
+        say_stamp(at);
+        reply_host_why(rollout, host, why);
+        switch (state) {
+        case REPLY_HOST_ROLLING:
+                say_line("%s%s: %s its turn", at, name,
+                         before == REPLY_HOST_LOST ? "goes on with" : "begins");
+                return;
+        case REPLY_HOST_DONE:
+                say_line("%s%s: done, %zu of %zu host%s%s%s", at, name, count.n[REPLY_HOST_DONE], count.all,
+                         count.all == 1 ? "" : "s", why[0] != '\0' ? "; " : "", why);
+                return;
+        case REPLY_HOST_FAILED:
+        case REPLY_HOST_LOST:
+                say_line("%s%s: %s%s%s", at, name, reply_host_state_name(state), why[0] != '\0' ? ": " : "",
+                         why);
+                return;
+        default:
+                say_line("%s%s: waits for its turn again", at, name);
+        }
+}
+
+/* before: the same host, NULL where it was not there. */
+static void print_change(const json_t *rollout, const json_t *host, const json_t *before)
+{
+        enum reply_host_state state = reply_host_state(host),
+                              old = before ? reply_host_state(before) : REPLY_HOST_WAITING;
+        const char *progress = reply_string(host, "progress");
+        char at[SAY_STAMP_MAX];
+
+        if (state != old)
+                print_host(rollout, host, old);
+        else if (state == REPLY_HOST_ROLLING && strcmp(progress, reply_string(before, "progress")) != 0)
+                say_line("%s%s: %s", say_stamp(at), reply_string(host, "host"), progress);
+}
+
+static void print_changes(const json_t *rollout, const json_t *last)
+{
+        _cleanup_json_ json_t *before = by_name(last);
+        const json_t *host;
+        size_t i;
+
+        json_array_foreach(json_object_get(rollout, "hosts"), i, host)
+                print_change(rollout, host, json_object_get(before, reply_string(host, "host")));
+}
+
+static void print_beginning(const struct await *await, const json_t *rollout, const json_t *last)
+{
+        char title[REPLY_HOSTS_MAX], more[REPLY_HOSTS_MAX], at[SAY_STAMP_MAX];
+        size_t n = json_array_size(json_object_get(rollout, "hosts"));
+
+        screen_release();
+        say_line("%s%s: %s%s, %zu host%s, %s", say_stamp(at), await->fleet, last ? "starts over: " : "",
+                 reply_hosts_title(rollout, title), n, n == 1 ? "" : "s", reply_hosts_details(rollout, more));
+}
+
+/* Why this host takes no part, once. */
+static void print_trouble(struct await *await, const char *trouble)
+{
+        if (trouble[0] != '\0' && strncmp(trouble, await->trouble, sizeof(await->trouble) - 1) != 0)
+                say_error(CTL_DONE, "%s", trouble);
+        snprintf(await->trouble, sizeof(await->trouble), "%s", trouble);
+}
+
+/* The time that it names passes: so once. */
+static void print_waiting(struct await *await, const char *waits_for)
+{
+        char at[SAY_STAMP_MAX];
+
+        if (waits_for[0] == '\0' || await->waits_told)
+                return;
+        say_line("%s%s: %s", say_stamp(at), await->fleet, waits_for);
+        await->waits_told = true;
+}
+
+/* A copy of what does not change as time passes. */
+static json_t *without_times(const json_t *rollout)
+{
+        json_t *copy = json_deep_copy(rollout), *host;
+        size_t i;
+
+        json_object_del(copy, "age_seconds");
+        json_object_del(copy, "left_seconds");
+        json_object_del(copy, "waits_for");
+        json_array_foreach(json_object_get(copy, "hosts"), i, host)
+        {
+                json_object_del(host, "seconds");
+                json_object_del(host, "seen_seconds");
+        }
+        return copy;
+}
+
+static void print_json_change(json_t *rollout, const json_t *last)
+{
+        _cleanup_json_ json_t *now = without_times(rollout), *before = last ? without_times(last) : NULL;
+
+        if (!last || !json_equal(now, before))
+                reply_print_json(rollout);
+}
+
+static void show(struct await *await, json_t *rollout)
+{
+        json_t *last = rollout_of(await);
+        bool begins = !last || reply_integer(last, "epoch") != reply_integer(rollout, "epoch");
+
+        if (await->follow.ctl->json) {
+                print_json_change(rollout, last);
+                return;
+        }
+        if (begins)
+                print_beginning(await, rollout, last);
+        if (!await->follow.live) {
+                print_changes(rollout, begins ? NULL : last);
+                print_waiting(await, reply_string(rollout, "waits_for"));
+        }
+        print_trouble(await, reply_string(rollout, "trouble"));
+        fflush(stdout);
+}
+
+static void draw(FILE *out, const struct view *view, void *userdata)
+{
+        const struct follow *follow = userdata;
+
+        (void)hosts_render(out, follow->reply, view);
+}
+
+static int give_up(const struct await *await, int code, const char *what, const char *why)
+{
+        return say_error(code, "%s: %s rollout %lld, which goes on: see 'sqmgrctl rollout %s' then: %s",
+                         await->fleet, what, await->epoch, await->fleet, why);
+}
+
+static int tell_timeout(const struct await *await)
+{
+        char span[FORMAT_MAX];
+
+        return say_error(CTL_TIMEOUT,
+                         "rollout %lld has not ended within %s; it goes on, see 'sqmgrctl rollout %s'",
+                         await->epoch, format_duration(await->timeout, span, sizeof(span)), await->fleet);
+}
+
+/* sqmgr answers, and cannot tell how the rollout goes: why. Returns CTL_DONE where that is waited for. */
+static int bear(struct await *await, const char *why)
+{
+        usec_t now = client_now();
+
+        if (await->untold_from == 0) {
+                await->untold_from = now;
+                print_trouble(await, why);
+        }
+        if (usec_sub(now, await->untold_from) >= UNTOLD_USEC)
+                return give_up(await, CTL_FAILED, "for 5min nothing has been told of", why);
+        return now >= await->follow.until ? tell_timeout(await) : CTL_DONE;
+}
+
+/* The rollout is not among what Redis has. Returns CTL_DONE where it may yet be told of. */
+static int miss(struct await *await, const json_t *rollout)
+{
+        const char *trouble = reply_string(rollout, "trouble");
+
+        if (trouble[0] != '\0')
+                return bear(await, trouble);
+        if (++await->older >= OLDER_MAX)
+                return say_error(
+                        CTL_FAILED,
+                        "%s: Redis has lost rollout %lld: run 'sqmgrctl restart %s --everywhere' again",
+                        await->fleet, await->epoch, await->fleet);
+        return client_now() >= await->follow.until ? tell_timeout(await) : CTL_DONE;
+}
+
+/* An sqmgr without Redis tells of no host, and of what it remembers alone. */
+static bool is_told(const struct await *await, const json_t *rollout)
+{
+        return reply_integer(rollout, "epoch") >= await->epoch &&
+               (json_array_size(json_object_get(rollout, "hosts")) > 0 ||
+                (reply_hosts_is_begun(rollout) && reply_string(rollout, "trouble")[0] == '\0'));
+}
+
+static bool is_ended(const struct await *await)
+{
+        const json_t *rollout = rollout_of(await);
+
+        if (!rollout || reply_hosts_is_running(rollout))
+                return false;
+        return strcmp(reply_string(rollout, "state"), "done") != 0 || !await->drained ||
+               reply_hosts_count(rollout).draining == 0;
+}
+
+static int tell_end(struct follow *follow)
+{
+        const struct await *await = follow->userdata;
+        const json_t *rollout = rollout_of(await);
+        const char *state = reply_string(rollout, "state"), *error = reply_string(rollout, "error");
+        struct reply_hosts count = reply_hosts_count(rollout);
+        char left[REPLY_HOSTS_MAX];
+
+        if (reply_hosts_is_halted(rollout))
+                return say_error(
+                        CTL_FAILED,
+                        "%s: rollout %lld has halted with %zu of %zu hosts done, the others keep their "
+                        "workers; mend what is wrong, then run 'sqmgrctl restart %s --everywhere' again: %s",
+                        await->fleet, await->epoch, count.n[REPLY_HOST_DONE], count.all, await->fleet, error);
+        if (strcmp(state, "done") != 0)
+                return say_error(CTL_FAILED, "%s: rollout %lld was ended with %zu of %zu hosts done%s%s",
+                                 await->fleet, await->epoch, count.n[REPLY_HOST_DONE], count.all,
+                                 error[0] != '\0' ? ": " : "", error);
+        if (await->follow.ctl->json)
+                return CTL_DONE;
+        say_line("%s: rollout %lld done: %zu host%s restarted%s", await->fleet, await->epoch,
+                 count.n[REPLY_HOST_DONE], count.n[REPLY_HOST_DONE] == 1 ? "" : "s",
+                 await->drained       ? ", their old workers are gone"
+                 : count.draining > 0 ? ", old workers still finish their jobs"
+                                      : "");
+        if (reply_hosts_left(rollout, left)[0] != '\0')
+                say_error(CTL_DONE, "%s: %s", await->fleet, left);
+        return CTL_DONE;
+}
+
+static int send_call(struct follow *follow)
+{
+        const struct await *await = follow->userdata;
+        struct ctl *ctl = follow->ctl;
+        usec_t now = client_now();
+
+        ctl->timeout = MIN(usec_sub(follow->until, now), ANSWER_USEC);
+        int r = client_send(ctl, "GetRollouts", json_pack("{s:[s]}", "fleets", await->fleet), false);
+        /* Also where the connection was lost: another sqmgr is asked. */
+        ctl->deadline = usec_add(now, ctl->timeout);
+        return r;
+}
+
+static int take_reply(struct follow *follow, json_t *reply)
+{
+        struct await *await = follow->userdata;
+        json_t *rollout = only_rollout(reply);
+
+        if (!is_told(await, rollout))
+                return miss(await, rollout);
+        await->untold_from = 0;
+        await->older = 0;
+        show(await, rollout);
+        await->epoch = reply_integer(rollout, "epoch");
+        follow_keep(follow, reply);
+        follow->ended = is_ended(await);
+        return !follow->ended && client_now() >= follow->until ? tell_timeout(await) : CTL_DONE;
+}
+
+static int fail(struct follow *follow, int code)
+{
+        struct await *await = follow->userdata;
+        bool late = client_now() >= follow->until;
+
+        if (late && code == CTL_TIMEOUT)
+                return tell_timeout(await);
+        if (code == CTL_CONNECT || code == CTL_TIMEOUT || code == CTL_LOST) {
+                await->untold_from = 0;
+                if (follow_away(follow) == CTL_DONE)
+                        return CTL_DONE;
+                return late ? tell_timeout(await)
+                            : give_up(await, CTL_CONNECT, "sqmgr does not come back to tell of", follow->why);
+        }
+        if (code == CTL_FAILED && follow->reply)
+                return bear(await, follow->why);
+        return say_error(code == CTL_USAGE && follow->reply ? CTL_FAILED : code, "%s", follow->why);
+}
+
+/* epoch: of the rollout that was begun. Returns CTL_DONE where all hosts are done, or an exit code. */
+static int await_rollout(struct ctl *ctl, const char *fleet, long long epoch)
+{
+        struct await await = {
+                .follow = {.ctl = ctl,
+                           .userdata = &await,
+                           .send = send_call,
+                           .take = take_reply,
+                           .fail = fail,
+                           .draw = draw,
+                           .end = tell_end,
+                           .what = "rollout",
+                           .detached = "detached, the rollout goes on: 'sqmgrctl rollout --watch' shows it, "
+                                       "'sqmgrctl abort --everywhere' ends it",
+                           .each_second = true,
+                           .quiet = true,
+                           .live = !ctl->json && screen_is_there(),
+                           .until = usec_add(client_now(), ctl->timeout)},
+                .fleet = fleet,
+                .epoch = epoch,
+                .timeout = ctl->timeout,
+                .drained = ctl->wait == CTL_WAIT_DRAINED};
+
+        return follow_run(&await.follow);
+}
+
+static int tell_none(void)
+{
+        return say_error(CTL_FAILED,
+                         "no fleet here has a 'rollout_group', which the hosts that are restarted together "
+                         "share: sqmgr-rollout(7) says how it is set");
+}
+
+/* The fleets of status that have a group. */
+static json_t *fleets_with_group(json_t *status)
+{
+        json_t *names = json_array(), *fleet;
+        size_t i;
+
+        json_array_foreach(json_object_get(status, "fleets"), i, fleet)
+        {
+                if (json_is_string(json_object_get(fleet, "rollout_group")))
+                        json_array_append(names, json_object_get(fleet, "name"));
+        }
+        return names;
+}
+
+/* The fleet that the command line names, or the only one with a rollout_group: *ret is to be freed. */
+static int find_fleet(struct ctl *ctl, char **ret)
+{
+        _cleanup_json_ json_t *status = NULL;
+        char text[REPLY_NAMES_MAX];
+
+        if (ctl->n_arguments > 1)
+                return usage_error(ctl->command, "one fleet is restarted everywhere at a time");
+        if (ctl->n_arguments == 1) {
+                *ret = strdup(ctl->arguments[0]);
+                return *ret ? CTL_DONE : say_error(CTL_FAILED, "there is too little memory");
+        }
+        int r = client_call(ctl, "GetStatus", json_pack("{s:n}", "fleets"), &status);
+        client_close(ctl);
+        if (r != CTL_DONE)
+                return r;
+        _cleanup_json_ json_t *names = fleets_with_group(status);
+        if (json_array_size(names) == 0)
+                return tell_none();
+        if (json_array_size(names) > 1)
+                return say_error(CTL_USAGE,
+                                 "name the fleet that is meant, of those with a 'rollout_group' %s",
+                                 reply_names(names, text));
+        *ret = strdup(json_string_value(json_array_get(names, 0)));
+        return *ret ? CTL_DONE : say_error(CTL_FAILED, "there is too little memory");
+}
+
+/* The order itself is answered at once, however long its end is waited for. */
+static int begin(struct ctl *ctl, const char *fleet, json_t **ret)
+{
+        enum ctl_wait wait = ctl->wait;
+        usec_t timeout = ctl->timeout;
+
+        ctl->wait = CTL_WAIT_NONE;
+        ctl->timeout = MIN(timeout, ANSWER_USEC);
+        int r = client_call(ctl, "RestartEverywhere",
+                            json_pack("{s:s, s:s?}", "fleet", fleet, "release", ctl->release), ret);
+        ctl->wait = wait;
+        ctl->timeout = timeout;
+        client_close(ctl);
+        return r;
+}
+
+int rollout_restart(struct ctl *ctl)
+{
+        _cleanup_free_ char *fleet = NULL;
+        _cleanup_json_ json_t *reply = NULL;
+        int r = find_fleet(ctl, &fleet);
+
+        if (r == CTL_DONE)
+                r = begin(ctl, fleet, &reply);
+        if (r != CTL_DONE)
+                return r;
+        if (ctl->wait != CTL_WAIT_NONE)
+                return await_rollout(ctl, fleet, reply_integer(reply, "epoch"));
+        if (ctl->json)
+                reply_print_json(reply);
+        else
+                say_line("%s: rollout %lld over the hosts of group '%s' has begun: 'sqmgrctl rollout %s "
+                         "--watch' "
+                         "shows it",
+                         fleet, reply_integer(reply, "epoch"), reply_string(reply, "group"), fleet);
+        return CTL_DONE;
+}
+
+int rollout_abort(struct ctl *ctl)
+{
+        _cleanup_free_ char *fleet = NULL;
+        _cleanup_json_ json_t *reply = NULL;
+        int r = find_fleet(ctl, &fleet);
+
+        if (r == CTL_DONE)
+                r = client_call(ctl, "AbortEverywhere", json_pack("{s:s}", "fleet", fleet), &reply);
+        if (r != CTL_DONE)
+                return r;
+        if (ctl->json)
+                reply_print_json(reply);
+        else if (reply_is_true(reply, "aborted"))
+                say_line("%s: the rollout is ended on all hosts, no further old worker is quieted", fleet);
+        else
+                say_line("%s: no rollout over many hosts is in progress", fleet);
+        return CTL_DONE;
+}
 
 static int check(json_t *reply)
 {
-        return json_array_size(json_object_get(reply, "rollouts")) > 0 ? CTL_DONE : grouped_tell_none();
+        return json_array_size(json_object_get(reply, "rollouts")) > 0 ? CTL_DONE : tell_none();
 }
 
 static int print_json(json_t *reply)

@@ -90,16 +90,6 @@ static int tell(const char *word, int code, const char *text, json_t *details)
         return code;
 }
 
-int say_error(int code, const char *format, ...)
-{
-        va_list arguments;
-
-        va_start(arguments, format);
-        _cleanup_free_ char *text = format_text(format, arguments);
-        va_end(arguments);
-        return tell(NULL, code, text ?: no_memory, NULL);
-}
-
 int say_error_as(const char *word, int code, const char *format, ...)
 {
         va_list arguments;

@@ -8,8 +8,8 @@
 /* Prints a sentence on standard output. */
 void say_line(const char *format, ...) _printf_(1, 2);
 /* Prints `sqmgrctl: ` and the sentence to stderr, or where say_errors_to() wants it. Returns code. */
-int say_error(int code, const char *format, ...) _printf_(2, 3);
-/* The same, where the code of an error as JSON is another than that of the exit code. */
+#define say_error(...) say_error_as(NULL, __VA_ARGS__)
+/* The same; word: the code of the error as JSON, NULL: that of the exit code. */
 int say_error_as(const char *word, int code, const char *format, ...) _printf_(3, 4);
 /* From now on errors, those that end a command, are printed as JSON on standard output, too. */
 void say_json(void);

@@ -2,9 +2,7 @@
 /* How the command line is written: what a command takes, and the options that there are. */
 #pragma once
 
-#include "base/macro.h"
-
-struct ctl;
+#include "ctl/ctl.h"
 
 /* The options that not every command has. */
 enum option_bit {
@@ -47,9 +45,12 @@ struct usage_option {
         const char *help;  /* for --help: may have several lines */
         const char *hint;  /* for completion */
         const char *value_hint; /* the same where the value stands there; NULL: it is not offered */
+        size_t flag;            /* where in struct ctl it sets a bool; 0: it does more than that */
 };
 extern const struct usage_option usage_options[];
 extern const size_t usage_n_options;
+/* The option of that key, or NULL. */
+const struct usage_option *usage_find(int key);
 
 /* Tells what is wrong with the command's arguments, and how it is used. Returns CTL_USAGE. */
 int usage_error(const struct command *command, const char *what);

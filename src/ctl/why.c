@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* The command `why`: the story of one worker, what happened to it and what it does now; or of a fleet. */
+/* The command `why`: the story of one worker, what happened to it and what it does now; or of a fleet as a
+ * whole, and why it has the count that it has. */
+#include "base/text.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/exit.h"
+#include "ctl/render.h"
 #include "ctl/reply.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
 #include "ctl/story.h"
-#include "ctl/why_fleet.h"
 #include <stdio.h>
 #include <string.h>
 
-static int get(struct ctl *ctl, json_t **ret_status, json_t **ret_events)
+static int print_json(json_t *json)
 {
-        int r = client_call(ctl, "GetEvents", json_object(), ret_events);
-
-        client_close(ctl);
-        return r == CTL_DONE ? client_call(ctl, "GetStatus", json_object(), ret_status) : r;
+        if (!json)
+                return say_error(CTL_FAILED, "there is too little memory");
+        reply_print_json(json);
+        json_decref(json);
+        return CTL_DONE;
 }
 
 static int tell_unknown(const struct story *story)
@@ -45,26 +48,61 @@ static int tell_unknown(const struct story *story)
                             reply_names(ids, names));
 }
 
-static int print_json(const struct story *story)
-{
-        _cleanup_json_ json_t *json =
-                json_pack("{s:O?, s:O}", "worker", story->worker, "events", story->events);
-
-        if (!json)
-                return say_error(CTL_FAILED, "there is too little memory");
-        reply_print_json(json);
-        return CTL_DONE;
-}
-
-static int tell(const struct ctl *ctl, const struct story *story)
+static int tell_worker(const struct ctl *ctl, const struct story *story)
 {
         struct view view = screen_view();
 
         if (!story->worker && story->n_own == 0)
                 return tell_unknown(story);
         if (ctl->json)
-                return print_json(story);
+                return print_json(json_pack("{s:O?, s:O}", "worker", story->worker, "events", story->events));
         story_print(stdout, story, &view);
+        return CTL_DONE;
+}
+
+/* Those of its workers have a story of their own. */
+static void print_events(json_t *events, const struct view *view)
+{
+        json_t *event;
+        size_t i;
+
+        json_array_foreach(events, i, event) if (reply_string(event, "worker")[0] == '\0')
+                render_event(stdout, event, view);
+}
+
+static void print_scaling(json_t *fleet, const struct view *view)
+{
+        json_t *scaling = json_object_get(fleet, "scaling"), *line;
+        char text[REPLY_SCALING_MAX];
+        size_t i;
+
+        if (!json_is_object(scaling)) {
+                text_print_wrapped(stdout,
+                                   "Its count does not follow its queues: active_process_max is not set", 0,
+                                   2, view->columns);
+                return;
+        }
+        reply_scaling(scaling, text);
+        text_print_wrapped(stdout, text, 0, 2, view->columns);
+        json_array_foreach(json_object_get(scaling, "arithmetic"), i, line)
+        {
+                fputs("  ", stdout);
+                text_print_wrapped(stdout, json_string_value(line) ?: "", 2, 4, view->columns);
+        }
+}
+
+static int tell_fleet(const struct ctl *ctl, json_t *fleet, json_t *events)
+{
+        struct view view = screen_view();
+
+        if (ctl->json)
+                return print_json(json_pack("{s:O, s:O}", "fleet", fleet, "events", events));
+        _cleanup_free_ char *summary = render_fleet_summary(fleet);
+        if (!summary)
+                return say_error(CTL_FAILED, "there is too little memory");
+        print_events(events, &view);
+        text_print_wrapped(stdout, summary, 0, 2, view.columns);
+        print_scaling(fleet, &view);
         return CTL_DONE;
 }
 
@@ -72,17 +110,24 @@ int ctl_why(struct ctl *ctl)
 {
         _cleanup_json_ json_t *status = NULL, *reply = NULL;
         const char *id = ctl->arguments[0];
+        bool worker = strchr(id, '/');
         struct story story;
 
-        if (!strchr(id, '/'))
-                return why_fleet(ctl);
-        int r = get(ctl, &status, &reply);
+        int r = client_call(ctl, "GetEvents", worker ? json_object() : json_pack("{s:[s]}", "fleets", id),
+                            &reply);
+        client_close(ctl);
+        if (r == CTL_DONE)
+                r = client_call(ctl, "GetStatus", worker ? json_object() : json_pack("{s:[s]}", "fleets", id),
+                                &status);
         if (r != CTL_DONE)
                 return r;
-        if (story_find(&story, id, status, json_object_get(reply, "events")) < 0)
+        json_t *events = json_object_get(reply, "events");
+        if (!worker)
+                return tell_fleet(ctl, json_array_get(json_object_get(status, "fleets"), 0), events);
+        if (story_find(&story, id, status, events) < 0)
                 r = say_error(CTL_FAILED, "there is too little memory");
         else
-                r = tell(ctl, &story);
+                r = tell_worker(ctl, &story);
         story_release(&story);
         return r;
 }

@@ -4,5 +4,5 @@
 
 #include "ctl/ctl.h"
 
-int everywhere_restart(struct ctl *ctl);
-int everywhere_abort(struct ctl *ctl);
+int rollout_restart(struct ctl *ctl);
+int rollout_abort(struct ctl *ctl);
