@@ -28,10 +28,18 @@ static void offer(const char *word, const char *help, const char *partial)
                 printf("%s%s%s\n", word, help[0] != '\0' ? "\t" : "", help);
 }
 
-static bool takes_value(const char *word)
+/* The option that the word is, where its value is the next word; else NULL. */
+static const struct usage_option *option_with_value(const char *word)
 {
-        return strcmp(word, "-s") == 0 || strcmp(word, "--socket") == 0 || strcmp(word, "--timeout") == 0 ||
-               strcmp(word, "-n") == 0 || strcmp(word, "--lines") == 0 || strcmp(word, "--release") == 0;
+        for (size_t i = 0; i < usage_n_options; i++) {
+                const struct usage_option *option = &usage_options[i];
+                bool letter = word[0] == '-' && word[1] == option->key && word[2] == '\0';
+
+                if (option->value[0] == ' ' &&
+                    (letter || (strncmp(word, "--", 2) == 0 && strcmp(word + 2, option->name) == 0)))
+                        return option;
+        }
+        return NULL;
 }
 
 static int read_words(struct ctl *ctl, char **words, size_t n, struct typed *ret)
@@ -42,9 +50,11 @@ static int read_words(struct ctl *ctl, char **words, size_t n, struct typed *ret
         for (size_t i = 0; i < n; i++) {
                 const char *socket = NULL;
 
-                if (takes_value(words[i])) {
+                const struct usage_option *option = option_with_value(words[i]);
+
+                if (option) {
                         ret->value = i + 1 == n;
-                        if (words[i][1] == 's' || words[i][2] == 's')
+                        if (option->key == 's')
                                 socket = words[i + 1];
                         i++;
                 } else if (strncmp(words[i], "--socket=", strlen("--socket=")) == 0) {

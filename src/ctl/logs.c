@@ -26,6 +26,7 @@ struct source {
         json_t *fleet;
         char **argv; /* the program that reads it, NULL-terminated */
         size_t n;
+        bool failed; /* memory is short */
 };
 
 static bool is_of_worker(const struct source *source)
@@ -33,83 +34,77 @@ static bool is_of_worker(const struct source *source)
         return source->name[source->fleet_length] != '\0';
 }
 
-static int add(struct source *source, const char *format, ...) _printf_(2, 3);
-static int add(struct source *source, const char *format, ...)
+static void add(struct source *source, const char *format, ...) _printf_(2, 3);
+static void add(struct source *source, const char *format, ...)
 {
         va_list arguments;
-        char **larger = reallocarray(source->argv, source->n + 2, sizeof(*larger)), *word;
+        char **larger = reallocarray(source->argv, source->n + 2, sizeof(*larger));
 
-        if (!larger)
-                return -ENOMEM;
+        if (!larger) {
+                source->failed = true;
+                return;
+        }
         source->argv = larger;
         va_start(arguments, format);
-        int length = vasprintf(&word, format, arguments);
+        if (vasprintf(&larger[source->n], format, arguments) >= 0)
+                source->n++;
+        else
+                source->failed = true;
         va_end(arguments);
-        source->argv[source->n] = length < 0 ? NULL : word;
-        source->argv[source->n + (length >= 0)] = NULL;
-        source->n += length >= 0;
-        return length < 0 ? -ENOMEM : 0;
+        larger[source->n] = NULL;
 }
 
-static int add_beginning(struct source *source, const char *program, const char *follow)
+static void add_beginning(struct source *source, const char *program, const char *follow)
 {
-        uint64_t lines = source->ctl->lines == UINT64_MAX ? LINES_SO_FAR : source->ctl->lines;
-        int r = add(source, "%s", program);
-
-        if (r == 0)
-                r = add(source, "--lines=%ju", (uintmax_t)lines);
-        if (r == 0 && source->ctl->follow)
-                r = add(source, "%s", follow);
-        return r;
+        add(source, "%s", program);
+        add(source, "--lines=%ju",
+            source->ctl->lines == UINT64_MAX ? (uintmax_t)LINES_SO_FAR : (uintmax_t)source->ctl->lines);
+        if (source->ctl->follow)
+                add(source, "%s", follow);
 }
 
 /* Each worker writes under a name of its own, one that is gone as well. */
-static int read_by_name(struct source *source)
+static void read_by_name(struct source *source)
 {
         long long places = reply_integer(source->fleet, "max_processes");
-        int r = add_beginning(source, "journalctl", "--follow");
 
-        if (r == 0)
-                r = add(source, "--no-pager");
-        if (r == 0 && is_of_worker(source))
-                return add(source, "--identifier=%s", source->name);
-        for (long long i = 1; i <= places && r == 0; i++)
-                r = add(source, "--identifier=%s/%lld", source->name, i);
-        return r;
+        add_beginning(source, "journalctl", "--follow");
+        add(source, "--no-pager");
+        if (is_of_worker(source)) {
+                add(source, "--identifier=%s", source->name);
+                return;
+        }
+        for (long long i = 1; i <= places && !source->failed; i++)
+                add(source, "--identifier=%s/%lld", source->name, i);
 }
 
-/* With `inherit` nothing but their processes tells the lines of workers apart. */
-static int read_by_pid(struct source *source)
+/* With `inherit` nothing but their processes tells the lines of workers apart. Returns false where there are
+ * none.
+ */
+static bool read_by_pid(struct source *source)
 {
-        int r = add_beginning(source, "journalctl", "--follow");
         size_t i, before;
         json_t *worker;
 
-        if (r == 0)
-                r = add(source, "--no-pager");
-        if (r == 0)
-                r = add(source, "--boot");
+        add_beginning(source, "journalctl", "--follow");
+        add(source, "--no-pager");
+        add(source, "--boot");
         before = source->n;
         json_array_foreach(json_object_get(source->fleet, "workers"), i, worker)
         {
-                if (r == 0 &&
-                    (!is_of_worker(source) || strcmp(reply_string(worker, "id"), source->name) == 0))
-                        r = add(source, "_PID=%lld", reply_integer(worker, "pid"));
+                if (!is_of_worker(source) || strcmp(reply_string(worker, "id"), source->name) == 0)
+                        add(source, "_PID=%lld", reply_integer(worker, "pid"));
         }
-        if (r < 0)
-                return r;
-        return source->n > before ? 0 : -ESRCH;
+        return source->failed || source->n > before;
 }
 
-static int read_file(struct source *source, const char *path)
+static void read_file(struct source *source, const char *path)
 {
-        int r = add_beginning(source, "tail", "--follow=name");
-
-        if (r == 0 && source->ctl->follow)
-                r = add(source, "--retry");
-        if (r == 0)
-                r = add(source, "--");
-        return r == 0 ? add(source, "%s", path) : r;
+        add_beginning(source, "tail", "--follow=name");
+        if (source->ctl->follow)
+                add(source, "--retry");
+        add(source, "--");
+        add(source, "%s", path);
 }
 
 static int run(char **argv)
@@ -154,7 +149,6 @@ static int show(struct source *source)
 {
         const char *log = reply_string(source->fleet, "log");
         bool inherited = strcmp(log, "inherit") == 0, in_file = log[0] == '/';
-        int r;
 
         if (log[0] == '\0')
                 return say_error(CTL_FAILED,
@@ -166,10 +160,13 @@ static int show(struct source *source)
                 (void)say_error(CTL_DONE,
                                 "log = inherit: workers write to where sqmgr does; of that, what is "
                                 "in the journal of those that live");
-        r = in_file ? read_file(source, log) : inherited ? read_by_pid(source) : read_by_name(source);
-        if (r == -ESRCH)
+        if (in_file)
+                read_file(source, log);
+        else if (!inherited)
+                read_by_name(source);
+        else if (!read_by_pid(source))
                 return say_error_as("unknown-worker", CTL_USAGE, "'%s' has no process", source->name);
-        if (r < 0)
+        if (source->failed)
                 return say_error(CTL_FAILED, "there is too little memory");
         return in_file ? run_cleaned(source->argv) : run(source->argv);
 }

@@ -256,7 +256,7 @@ int render_worker_lines(FILE *out, const struct render_lines *lines, const struc
                 return -ENOMEM;
         rows[0] = header;
         for (size_t i = 0; i < lines->n; i++)
-                fill_row(&rows[i + 1], lines->workers[i], lines->thresholds[i]);
+                fill_row(&rows[i + 1], lines->lines[i].worker, lines->lines[i].threshold);
         measure(rows, lines->n, widths);
         drop_columns(widths, view);
         for (size_t i = 0; i <= lines->n; i++) {

@@ -30,11 +30,17 @@ void render_text(FILE *out, const char *text, const char *colour, const struct v
 const char *render_bar(char text[static RENDER_BAR_MAX], int full, int columns);
 
 /* The same table with one line for each worker, which may be wider than the terminal. */
+struct render_line {
+        json_t *worker;
+        long long threshold; /* of its fleet */
+        /* For who sorts them: the least key comes first, among equals the least number. */
+        double key;
+        size_t number;
+};
 struct render_lines {
-        json_t *const *workers;
-        const long long *thresholds; /* of the fleet of each */
-        size_t n, first, n_shown;    /* the columns are as wide as all n need */
-        size_t marked;               /* SIZE_MAX: none is */
+        const struct render_line *lines;
+        size_t n, first, n_shown; /* the columns are as wide as all n need */
+        size_t marked;            /* SIZE_MAX: none is */
 };
 /* Returns 0, or -ENOMEM. */
 int render_worker_lines(FILE *out, const struct render_lines *lines, const struct view *view);

@@ -149,12 +149,8 @@ static void put_workers(struct page *page)
         }
         size_t marked = top_rows_find(&rows, page->top);
         size_t first = marked < n / 2 ? 0 : MIN(marked - n / 2, rows.n - MIN(n, rows.n));
-        const struct render_lines lines = {.workers = rows.workers,
-                                           .thresholds = rows.thresholds,
-                                           .n = rows.n,
-                                           .first = first,
-                                           .n_shown = n,
-                                           .marked = marked};
+        const struct render_lines lines = {
+                .lines = rows.lines, .n = rows.n, .first = first, .n_shown = n, .marked = marked};
         FILE *out = open_memstream(&text, &size);
         if (!out)
                 return;

@@ -86,7 +86,7 @@ static void choose(struct top *top, const struct top_rows *rows, size_t at)
         if (rows->n == 0)
                 return;
         top->at = MIN(at, rows->n - 1);
-        snprintf(top->chosen, sizeof(top->chosen), "%s", reply_string(rows->workers[top->at], "id"));
+        snprintf(top->chosen, sizeof(top->chosen), "%s", reply_string(rows->lines[top->at].worker, "id"));
 }
 
 static size_t step_of(int key, size_t page)

@@ -4,13 +4,6 @@
 #include "ctl/reply.h"
 #include <string.h>
 
-struct entry {
-        json_t *worker;
-        long long threshold;
-        size_t number; /* in sqmgr's own order, which holds among equals */
-        double key;    /* the least comes first */
-};
-
 /* Those that want to be looked at come first. */
 static double state_rank(json_t *worker)
 {
@@ -39,9 +32,9 @@ static double sort_key(json_t *worker, enum top_sort sort)
         }
 }
 
-static int compare_entries(const void *left, const void *right)
+static int compare_lines(const void *left, const void *right)
 {
-        const struct entry *a = left, *b = right;
+        const struct render_line *a = left, *b = right;
 
         if (a->key < b->key || a->key > b->key)
                 return a->key < b->key ? -1 : 1;
@@ -70,7 +63,7 @@ static size_t count_workers(json_t *status)
         return n;
 }
 
-static size_t fill(struct entry *entries, const struct top *top, json_t *status)
+static size_t fill(struct render_line *lines, const struct top *top, json_t *status)
 {
         json_t *fleet, *worker;
         size_t i, k, n = 0;
@@ -81,11 +74,11 @@ static size_t fill(struct entry *entries, const struct top *top, json_t *status)
                 {
                         if (!passes(worker, top->filter))
                                 continue;
-                        entries[n] =
-                                (struct entry){.worker = worker,
-                                               .threshold = reply_integer(fleet, "memory_threshold_bytes"),
-                                               .number = n,
-                                               .key = sort_key(worker, top->sort)};
+                        lines[n] = (struct render_line){
+                                .worker = worker,
+                                .threshold = reply_integer(fleet, "memory_threshold_bytes"),
+                                .number = n,
+                                .key = sort_key(worker, top->sort)};
                         n++;
                 }
         }
@@ -94,33 +87,24 @@ static size_t fill(struct entry *entries, const struct top *top, json_t *status)
 
 int top_rows_collect(struct top_rows *ret, const struct top *top, json_t *status)
 {
-        size_t n = count_workers(status);
-        _cleanup_free_ struct entry *entries = calloc(n + 1, sizeof(*entries));
-
-        *ret = (struct top_rows){.workers = calloc(n + 1, sizeof(json_t *)),
-                                 .thresholds = calloc(n + 1, sizeof(long long))};
-        if (!entries || !ret->workers || !ret->thresholds)
+        *ret = (struct top_rows){.lines = calloc(count_workers(status) + 1, sizeof(*ret->lines))};
+        if (!ret->lines)
                 return -ENOMEM;
-        ret->n = fill(entries, top, status);
-        qsort(entries, ret->n, sizeof(*entries), compare_entries);
-        for (size_t i = 0; i < ret->n; i++) {
-                ret->workers[i] = entries[i].worker;
-                ret->thresholds[i] = entries[i].threshold;
-        }
+        ret->n = fill(ret->lines, top, status);
+        qsort(ret->lines, ret->n, sizeof(*ret->lines), compare_lines);
         return 0;
 }
 
 void top_rows_release(struct top_rows *rows)
 {
-        free(rows->workers);
-        free(rows->thresholds);
+        free(rows->lines);
         *rows = (struct top_rows){0};
 }
 
 size_t top_rows_find(const struct top_rows *rows, const struct top *top)
 {
         for (size_t i = 0; i < rows->n; i++)
-                if (strcmp(reply_string(rows->workers[i], "id"), top->chosen) == 0)
+                if (strcmp(reply_string(rows->lines[i].worker, "id"), top->chosen) == 0)
                         return i;
         return rows->n > 0 ? MIN(top->at, rows->n - 1) : 0;
 }

@@ -2,11 +2,11 @@
 /* The workers that `top` shows, in their order. No I/O. */
 #pragma once
 
+#include "ctl/render.h"
 #include "ctl/top_state.h"
 
 struct top_rows {
-        json_t **workers; /* borrowed */
-        long long *thresholds;
+        struct render_line *lines; /* the workers are borrowed */
         size_t n;
 };
 

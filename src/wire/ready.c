@@ -1,26 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether all is up, for probes: judged by what GetStatus replies. */
 #include "wire/ready.h"
-
-static bool is_to_run(const json_t *fleet)
-{
-        const char *state = json_string_value(json_object_get(fleet, "state"));
-
-        return state && strcmp(state, "running") == 0;
-}
+#include "wire/reply.h"
+#include <string.h>
 
 static int add_fleet(json_t *lacks, const json_t *fleet)
 {
-        const char *name = json_string_value(json_object_get(fleet, "name"));
-        long long target = json_integer_value(json_object_get(fleet, "target"));
-        long long active = json_integer_value(json_object_get(fleet, "active"));
-        long long starting = json_integer_value(json_object_get(fleet, "starting"));
+        long long target = reply_integer(fleet, "target"), active = reply_integer(fleet, "active");
 
-        if (!is_to_run(fleet) || active >= target)
+        if (strcmp(reply_string(fleet, "state"), "running") != 0 || active >= target)
                 return 0;
         return json_array_append_new(
                 lacks, json_sprintf("fleet '%s' has %lld of %lld worker%s active, %lld starting",
-                                    name ? name : "", active, target, target == 1 ? "" : "s", starting));
+                                    reply_string(fleet, "name"), active, target, target == 1 ? "" : "s",
+                                    reply_integer(fleet, "starting")));
 }
 
 json_t *ready_lacks(const json_t *status)

@@ -92,34 +92,23 @@ int varlink_input_take(struct varlink_input *input, size_t max, const char **ret
         return 1;
 }
 
-/* The member must be of that type, or missing. Returns it as a borrowed reference, or NULL with *bad set
- * where it is of another type. */
-static json_t *member(json_t *object, const char *key, bool (*is_type)(const json_t *), bool *bad)
+#define TYPE_STRING  (1U << JSON_STRING)
+#define TYPE_OBJECT  (1U << JSON_OBJECT)
+#define TYPE_BOOLEAN (1U << JSON_TRUE | 1U << JSON_FALSE)
+
+/* The member must be of one of those types, or missing. Returns it as a borrowed reference, or NULL with *bad
+ * set where it is of another type. */
+static json_t *member(json_t *object, const char *key, unsigned types, bool *bad)
 {
         json_t *value = json_object_get(object, key);
 
         if (!value || json_is_null(value))
                 return NULL;
-        if (!is_type(value)) {
+        if (!(types & 1U << json_typeof(value))) {
                 *bad = true;
                 return NULL;
         }
         return value;
-}
-
-static bool is_string(const json_t *json)
-{
-        return json_is_string(json);
-}
-
-static bool is_object(const json_t *json)
-{
-        return json_is_object(json);
-}
-
-static bool is_boolean(const json_t *json)
-{
-        return json_is_boolean(json);
 }
 
 /* Loads one JSON object. Returns 0, -EBADMSG or -ENOMEM. */
@@ -152,11 +141,11 @@ int varlink_decode_call(const char *text, size_t size, struct varlink_call *ret)
 
         if (r < 0)
                 return r;
-        json_t *method = member(message, "method", is_string, &bad);
-        json_t *parameters = member(message, "parameters", is_object, &bad);
-        json_t *more = member(message, "more", is_boolean, &bad);
-        json_t *oneway = member(message, "oneway", is_boolean, &bad);
-        json_t *upgrade = member(message, "upgrade", is_boolean, &bad);
+        json_t *method = member(message, "method", TYPE_STRING, &bad);
+        json_t *parameters = member(message, "parameters", TYPE_OBJECT, &bad);
+        json_t *more = member(message, "more", TYPE_BOOLEAN, &bad);
+        json_t *oneway = member(message, "oneway", TYPE_BOOLEAN, &bad);
+        json_t *upgrade = member(message, "upgrade", TYPE_BOOLEAN, &bad);
         if (bad || !method)
                 return -EBADMSG;
 
@@ -177,8 +166,7 @@ int varlink_decode_call(const char *text, size_t size, struct varlink_call *ret)
 
 void varlink_call_free(struct varlink_call *call)
 {
-        free(call->method);
-        json_decref(call->parameters);
+        varlink_call_forget(call);
         *call = (struct varlink_call){0};
 }
 
@@ -198,9 +186,9 @@ int varlink_decode_reply(const char *text, size_t size, struct varlink_reply *re
 
         if (r < 0)
                 return r;
-        json_t *error = member(message, "error", is_string, &bad);
-        json_t *parameters = member(message, "parameters", is_object, &bad);
-        json_t *continues = member(message, "continues", is_boolean, &bad);
+        json_t *error = member(message, "error", TYPE_STRING, &bad);
+        json_t *parameters = member(message, "parameters", TYPE_OBJECT, &bad);
+        json_t *continues = member(message, "continues", TYPE_BOOLEAN, &bad);
         if (bad)
                 return -EBADMSG;
 

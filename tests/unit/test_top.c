@@ -109,7 +109,7 @@ static void order_is(const char *wanted)
 
         ck_assert_int_eq(top_rows_collect(&rows, &top, replies.status), 0);
         for (size_t i = 0; i < rows.n; i++) {
-                const char *id = json_string_value(json_object_get(rows.workers[i], "id"));
+                const char *id = json_string_value(json_object_get(rows.lines[i].worker, "id"));
 
                 snprintf(ids + strlen(ids), sizeof(ids) - strlen(ids), "%s%s", i > 0 ? " " : "", id);
         }

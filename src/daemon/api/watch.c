@@ -236,6 +236,7 @@ static json_t *render_fleet(const struct watched *watched, const struct fleet *f
                 watched->waits_for[0] != '\0' && fleet ? wait_code(fleet->waits_for) : NULL);
 }
 
+/* Returns 0, or -1 where memory is short. */
 static int add_change(json_t *changes, const char *name, const struct seen *seen, enum worker_state state,
                       enum reason reason)
 {
@@ -260,12 +261,22 @@ static struct seen see(const struct worker *worker)
         };
 }
 
-/* Adds to changes what became of the fleet's workers, and remembers them as they are. A worker whose main
- * process has gone, the one that beats living on, is the same still: its place and generation tell. */
+/* A worker whose main process has gone while the process that beats lives on is the same still: its place and
+ * generation tell. */
+static bool is_same(const struct seen *before, const struct seen *now)
+{
+        return before->generation == now->generation && now->state >= before->state &&
+               (before->pid_start == now->pid_start || before->told_pid == now->pid);
+}
+
+/* Adds to changes what became of the fleet's workers, and remembers them as they are. Both lists are in the
+ * order of their indices. */
 static int compare_workers(struct watched *watched, const struct fleet *fleet, json_t *changes)
 {
-        size_t n_workers = fleet ? fleet->n_workers : 0, n_seen = 0, old = 0;
+        size_t n_workers = fleet ? fleet->n_workers : 0, n_seen = 0;
+        const struct seen *before = watched->seen, *end = before + watched->n_seen;
         _cleanup_free_ struct seen *seen = calloc(n_workers + 1, sizeof(*seen));
+        int r = 0;
 
         if (!seen)
                 return -ENOMEM;
@@ -275,36 +286,23 @@ static int compare_workers(struct watched *watched, const struct fleet *fleet, j
                 if (worker->state == WORKER_GONE)
                         continue;
                 struct seen now = see(worker);
-                for (; old < watched->n_seen && watched->seen[old].index < now.index; old++)
-                        if (add_change(changes, watched->name, &watched->seen[old], WORKER_GONE,
-                                       REASON_NONE) < 0)
-                                return -ENOMEM;
-
-                bool known = old < watched->n_seen && watched->seen[old].index == now.index;
-                if (known && watched->seen[old].generation == now.generation &&
-                    now.state >= watched->seen[old].state &&
-                    (watched->seen[old].pid_start == now.pid_start ||
-                     watched->seen[old].told_pid == now.pid)) {
-                        if (watched->seen[old].state != now.state &&
-                            add_change(changes, watched->name, &now, now.state, worker->reason) < 0)
-                                return -ENOMEM;
-                        old++;
-                } else {
-                        if (known && add_change(changes, watched->name, &watched->seen[old++], WORKER_GONE,
-                                                REASON_NONE) < 0)
-                                return -ENOMEM;
-                        if (add_change(changes, watched->name, &now, now.state, worker->reason) < 0)
-                                return -ENOMEM;
-                }
+                for (; before < end && before->index < now.index; before++)
+                        r |= add_change(changes, watched->name, before, WORKER_GONE, REASON_NONE);
+                bool known = before < end && before->index == now.index;
+                bool same = known && is_same(before, &now);
+                if (known && !same)
+                        r |= add_change(changes, watched->name, before, WORKER_GONE, REASON_NONE);
+                if (!same || before->state != now.state)
+                        r |= add_change(changes, watched->name, &now, now.state, worker->reason);
+                before += known;
                 seen[n_seen++] = now;
         }
-        for (; old < watched->n_seen; old++)
-                if (add_change(changes, watched->name, &watched->seen[old], WORKER_GONE, REASON_NONE) < 0)
-                        return -ENOMEM;
+        for (; before < end; before++)
+                r |= add_change(changes, watched->name, before, WORKER_GONE, REASON_NONE);
         free(watched->seen);
         watched->seen = TAKE_PTR(seen);
         watched->n_seen = n_seen;
-        return 0;
+        return r < 0 ? -ENOMEM : 0;
 }
 
 enum update {
@@ -317,11 +315,10 @@ enum update {
  * ended, 0, or -ENOMEM. */
 static int watch_update(struct watch *watch, enum update update, usec_t now, json_t **ret_reply)
 {
-        _cleanup_json_ json_t *changes = json_array(), *none = json_array(), *fleets = json_array();
-        _cleanup_json_ json_t *events = json_array();
+        _cleanup_json_ json_t *changes = json_array(), *fleets = json_array(), *events = json_array();
         bool first = update == UPDATE_FIRST, due = update != UPDATE_MOVED, ended = true;
 
-        if (!changes || !none || !events)
+        if (!changes || !events)
                 return -ENOMEM;
         for (size_t i = 0; i < watch->n_fleets; i++) {
                 struct watched *watched = &watch->fleets[i];
@@ -333,6 +330,8 @@ static int watch_update(struct watch *watch, enum update update, usec_t now, jso
                     events_add_troubles(watch->list->events, watch->events_at, watched->name, events) < 0)
                         return -ENOMEM;
         }
+        if (first)
+                json_array_clear(changes);
         watch->events_at = events_end(watch->list->events);
         due = due || json_array_size(changes) > 0 || json_array_size(events) > 0;
         for (size_t i = 0; due && i < watch->n_fleets; i++) {
@@ -343,9 +342,9 @@ static int watch_update(struct watch *watch, enum update update, usec_t now, jso
                 if (json_array_append_new(fleets, render_fleet(watched, fleet, watch->workers, now)) < 0)
                         return -ENOMEM;
         }
-        *ret_reply = due ? json_pack("{s:O, s:O, s:O}", "fleets", fleets, "changes", first ? none : changes,
-                                     "events", events)
-                         : NULL;
+        *ret_reply =
+                due ? json_pack("{s:O, s:O, s:O}", "fleets", fleets, "changes", changes, "events", events)
+                    : NULL;
         return due && !*ret_reply ? -ENOMEM : ended;
 }
 
