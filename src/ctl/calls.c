@@ -6,11 +6,10 @@
 #include "ctl/commands.h"
 #include "ctl/exit.h"
 #include "ctl/job_table.h"
-#include "ctl/reply.h"
-#include "ctl/rollout.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
 #include "wire/ready.h"
+#include "wire/reply.h"
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -305,15 +304,10 @@ int ctl_call(struct ctl *ctl)
         if (r != CTL_DONE)
                 return r;
         if (ctl->json)
-                reply_print_json(reply);
+                say_print_json(reply);
         else if (call->show)
                 call->show(ctl, reply);
         return call->judge ? call->judge(ctl, reply) : CTL_DONE;
-}
-
-int ctl_abort(struct ctl *ctl)
-{
-        return ctl->everywhere ? rollout_abort(ctl) : ctl_call(ctl);
 }
 
 int ctl_scale(struct ctl *ctl)
@@ -358,7 +352,7 @@ static int ask_ready(struct ctl *ctl)
         if (ctl->json) {
                 _cleanup_json_ json_t *ready = json_pack("{s:b}", "ready", 1);
 
-                reply_print_json(ready);
+                say_print_json(ready);
         } else {
                 say_line("sqmgr is ready: each fleet that is to run has its workers");
         }

@@ -4,11 +4,11 @@
 #include "base/parse.h"
 #include "base/socket_path.h"
 #include "ctl/exit.h"
-#include "ctl/reply.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
 #include "ctl/usage.h"
 #include "wire/control.h"
+#include "wire/reply.h"
 #include <grp.h>
 #include <poll.h>
 #include <signal.h>
@@ -343,7 +343,7 @@ static int tell_unknown_fleet(const struct ctl *ctl, json_t *parameters)
         const char *name = reply_string(parameters, "name"), *slash = strrchr(name, '/');
         json_t *fleets = json_object_get(parameters, "fleets");
         bool restarts = strcmp(ctl->command->name, "restart") == 0;
-        char names[REPLY_NAMES_MAX];
+        char names[SAY_NAMES_MAX];
 
         if (restarts && (strcmp(name, "drained") == 0 || strcmp(name, "replaced") == 0))
                 return say_error_as("unknown-fleet", CTL_USAGE,
@@ -356,14 +356,14 @@ static int tell_unknown_fleet(const struct ctl *ctl, json_t *parameters)
                                                "'%s' is a worker, and '%s' wants a fleet", name,
                                                ctl->command->name);
         return say_error_as("unknown-fleet", CTL_USAGE, "unknown fleet '%s': %s", name,
-                            reply_names(fleets, names));
+                            say_names(fleets, names));
 }
 
 static int tell_error(const struct ctl *ctl, const struct varlink_reply *reply)
 {
         const char *error = reply->error;
         json_t *parameters = reply->parameters;
-        char names[REPLY_NAMES_MAX];
+        char names[SAY_NAMES_MAX];
 
         if (strcmp(error, CONTROL_REFUSED) == 0)
                 return say_refusal(reply_string(parameters, "reason"),
@@ -375,7 +375,7 @@ static int tell_error(const struct ctl *ctl, const struct varlink_reply *reply)
         if (strcmp(error, CONTROL_UNKNOWN_WORKER) == 0)
                 return say_error_as("unknown-worker", CTL_USAGE, "unknown worker '%s': %s",
                                     reply_string(parameters, "name"),
-                                    reply_names(json_object_get(parameters, "workers"), names));
+                                    say_names(json_object_get(parameters, "workers"), names));
         if (strcmp(error, VARLINK_INVALID_PARAMETER) == 0)
                 return say_error(CTL_USAGE,
                                  "sqmgr does not take the parameter '%s': is it of another version?",

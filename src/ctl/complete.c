@@ -6,8 +6,8 @@
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/exit.h"
-#include "ctl/reply.h"
 #include "ctl/say.h"
+#include "wire/reply.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include "ctl/exit.h"
 #include "ctl/follow.h"
 #include "ctl/render.h"
-#include "ctl/reply.h"
 #include "ctl/say.h"
 #include "ctl/usage.h"
 #include <stdio.h>
@@ -53,7 +52,7 @@ static int take_events(struct follow *follow, json_t *reply)
                         continue;
                 printed->last_at = MAX(printed->last_at, at);
                 if (follow->ctl->json)
-                        reply_print_json(event);
+                        say_print_json(event);
                 else
                         render_event(stdout, event, &view);
         }

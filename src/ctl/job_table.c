@@ -3,7 +3,7 @@
 #include "ctl/job_table.h"
 #include "base/parse.h"
 #include "base/text.h"
-#include "ctl/reply.h"
+#include "wire/reply.h"
 #include <string.h>
 
 static const struct {

@@ -5,9 +5,9 @@
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/exit.h"
-#include "ctl/reply.h"
 #include "ctl/say.h"
 #include "ctl/usage.h"
+#include "wire/reply.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

@@ -25,7 +25,7 @@ void render_text(FILE *out, const char *text, const char *colour, const struct v
 #define RENDER_CYAN   "\033[36m"
 #define RENDER_PLAIN  "\033[0m"
 
-/* A bar, `[##--]`: so many columns within the brackets, 30 at most, `full` of them filled. Returns text. */
+/* A bar in brackets, with so many columns within them, 30 at most, `full` of them filled. Returns text. */
 #define RENDER_BAR_MAX 34
 const char *render_bar(char text[static RENDER_BAR_MAX], int full, int columns);
 

@@ -6,12 +6,12 @@
 #include "ctl/commands.h"
 #include "ctl/exit.h"
 #include "ctl/follow.h"
+#include "ctl/group_rollout.h"
 #include "ctl/render.h"
-#include "ctl/reply.h"
-#include "ctl/rollout.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
 #include "ctl/usage.h"
+#include "wire/reply.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -208,7 +208,7 @@ static int tell_halt(json_t *fleet)
                 CTL_FAILED,
                 "%s: restart halted, %s; mend what is wrong, then run 'sqmgrctl restart %s' again: %s", name,
                 any_old ? "the old workers go on" : "there are no old workers to go on", name,
-                text ? reply_show_last_lines(text) : error);
+                text ? say_last_lines(text) : error);
 }
 
 /* Says how the restart of one fleet ended, or that it began. */
@@ -326,7 +326,7 @@ static int send_call(struct follow *follow)
 static int take_reply(struct follow *follow, json_t *reply)
 {
         if (follow->ctl->json)
-                reply_print_json(reply);
+                say_print_json(reply);
         else if (follow->ctl->wait != CTL_WAIT_NONE)
                 print_progress(reply, follow->reply, follow->live);
         int r = check_known(reply, follow->reply);
@@ -403,5 +403,5 @@ int ctl_restart(struct ctl *ctl)
 {
         if (ctl->release && !ctl->everywhere)
                 return usage_error(ctl->command, "--release goes with --everywhere");
-        return ctl->everywhere ? rollout_restart(ctl) : restart_here(ctl);
+        return ctl->everywhere ? group_rollout_restart(ctl) : restart_here(ctl);
 }

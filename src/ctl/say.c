@@ -3,8 +3,8 @@
 #include "ctl/say.h"
 #include "base/text.h"
 #include "ctl/exit.h"
-#include "ctl/reply.h"
 #include "ctl/screen.h"
+#include "wire/withhold.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,7 +68,7 @@ static void print_json(const char *word, int code, const char *text, json_t *det
                           "exit", code, "details", details ? json_incref(details) : json_array());
 
         if (error)
-                reply_print_json(error);
+                say_print_json(error);
         json_decref(error);
 }
 
@@ -113,4 +113,43 @@ const char *say_stamp(char text[static SAY_STAMP_MAX])
         if (!localtime_r(&now, &local) || strftime(text, SAY_STAMP_MAX, "%H:%M:%S ", &local) == 0)
                 text[0] = '\0';
         return text;
+}
+
+const char *say_names(json_t *names, char text[static SAY_NAMES_MAX])
+{
+        size_t i, n = json_array_size(names), length;
+        json_t *name;
+
+        snprintf(text, SAY_NAMES_MAX, "there %s", n > 1 ? "are " : n == 1 ? "is " : "is none");
+        json_array_foreach(names, i, name)
+        {
+                length = strlen(text);
+                if (length + json_string_length(name) > SAY_NAMES_MAX - sizeof(", '', ...")) {
+                        snprintf(text + length, SAY_NAMES_MAX - length, ", ...");
+                        break;
+                }
+                snprintf(text + length, SAY_NAMES_MAX - length, "%s'%s'", i > 0 ? ", " : "",
+                         json_string_value(name));
+        }
+        return text;
+}
+
+char *say_last_lines(char *text)
+{
+        char *at = strstr(text, WITHHOLD_LAST_LINES);
+
+        if (!at)
+                return text;
+        at += strlen(WITHHOLD_LAST_LINES);
+        at[-1] = '\n';
+        while ((at = strchr(at, WITHHOLD_LAST_LINES_BAR)))
+                *at = '\n';
+        return text;
+}
+
+void say_print_json(json_t *json)
+{
+        json_dumpf(json, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15));
+        putchar('\n');
+        fflush(stdout);
 }

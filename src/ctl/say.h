@@ -22,3 +22,14 @@ void say_errors_to(char *text, size_t size);
 /* "12:34:56 ", the time of day, in text, which is returned. */
 #define SAY_STAMP_MAX 16
 const char *say_stamp(char text[static SAY_STAMP_MAX]);
+
+/* The strings of a list as a phrase: there are 'a', 'b'. Returns text. */
+#define SAY_NAMES_MAX 512
+const char *say_names(json_t *names, char text[static SAY_NAMES_MAX]);
+
+/* A sentence with the worker's last lines that it quotes each on a line of its own, for a terminal: spoils
+ * text, and returns it. */
+char *say_last_lines(char *text);
+
+/* Prints one JSON object on a line of its own. */
+void say_print_json(json_t *json);

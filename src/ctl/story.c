@@ -4,7 +4,7 @@
 #include "base/parse.h"
 #include "base/text.h"
 #include "ctl/render.h"
-#include "ctl/reply.h"
+#include "wire/reply.h"
 #include <string.h>
 
 static bool is_own(const struct story *story, json_t *event)

@@ -5,7 +5,6 @@
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/exit.h"
-#include "ctl/reply.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
 #include "ctl/top_draw.h"
@@ -207,8 +206,6 @@ static void look(struct show *show)
                 show->status_at = client_now();
         if (r == CTL_DONE && show->top.opened)
                 r = look_at_worker(show);
-        if (r == CTL_LOST)
-                (void)client_tell_lost(show->ctl);
         say_errors_to(NULL, 0);
         if (r == CTL_WOKEN)
                 return;
@@ -230,8 +227,6 @@ static void order(struct show *show, enum top_do what)
         say_errors_to(error, sizeof(error));
         int r = what == TOP_QUIET ? ask(show, "Quiet", json_pack("{s:s}", "target", top->target), &reply)
                                   : ask(show, "Restart", json_pack("{s:[s]}", "fleets", top->target), &reply);
-        if (r == CTL_LOST)
-                (void)client_tell_lost(show->ctl);
         say_errors_to(NULL, 0);
         show->ctl->key_fd = key_fd;
         printable_replace(error, strlen(error), false);
@@ -327,8 +322,6 @@ int ctl_top(struct ctl *ctl)
         ctl->timeout = ANSWER_USEC;
         /* What is wrong from the beginning is told without the view. */
         int r = ask(&show, "GetStatus", json_object(), &show.replies.status);
-        if (r == CTL_LOST)
-                r = client_tell_lost(ctl);
         if (r != CTL_DONE)
                 return r;
         show.status_at = show.looked_at = client_now();

@@ -6,9 +6,9 @@
 #include "base/text.h"
 #include "ctl/job_table.h"
 #include "ctl/render.h"
-#include "ctl/reply.h"
 #include "ctl/story.h"
 #include "ctl/top_rows.h"
+#include "wire/reply.h"
 #include <stdarg.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The workers that `top` shows, in their order. No I/O. */
 #include "ctl/top_rows.h"
-#include "ctl/reply.h"
+#include "wire/reply.h"
 #include <string.h>
 
 /* Those that want to be looked at come first. */

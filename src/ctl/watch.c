@@ -8,7 +8,6 @@
 #include "ctl/exit.h"
 #include "ctl/follow.h"
 #include "ctl/render.h"
-#include "ctl/reply.h"
 #include "ctl/say.h"
 #include <stdio.h>
 #include <time.h>
@@ -109,7 +108,7 @@ int watch_show(struct ctl *ctl, struct watched watched)
 
 static int print_status(json_t *status)
 {
-        reply_print_json(status);
+        say_print_json(status);
         return CTL_DONE;
 }
 

@@ -6,10 +6,10 @@
 #include "ctl/commands.h"
 #include "ctl/exit.h"
 #include "ctl/render.h"
-#include "ctl/reply.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
 #include "ctl/story.h"
+#include "wire/reply.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static int print_json(json_t *json)
 {
         if (!json)
                 return say_error(CTL_FAILED, "there is too little memory");
-        reply_print_json(json);
+        say_print_json(json);
         json_decref(json);
         return CTL_DONE;
 }
@@ -27,7 +27,7 @@ static int tell_unknown(const struct story *story)
         _cleanup_json_ json_t *ids = json_array(), *fleets = json_array();
         size_t i, k, length = (size_t)(strrchr(story->id, '/') - story->id);
         json_t *fleet, *worker;
-        char names[REPLY_NAMES_MAX];
+        char names[SAY_NAMES_MAX];
         bool known = false;
 
         json_array_foreach(json_object_get(story->status, "fleets"), i, fleet)
@@ -43,9 +43,9 @@ static int tell_unknown(const struct story *story)
         }
         if (!known)
                 return say_error_as("unknown-fleet", CTL_USAGE, "unknown fleet '%.*s': %s", (int)length,
-                                    story->id, reply_names(fleets, names));
+                                    story->id, say_names(fleets, names));
         return say_error_as("unknown-worker", CTL_USAGE, "unknown worker '%s': %s", story->id,
-                            reply_names(ids, names));
+                            say_names(ids, names));
 }
 
 static int tell_worker(const struct ctl *ctl, const struct story *story)

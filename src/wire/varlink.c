@@ -55,19 +55,6 @@ void varlink_input_filled(struct varlink_input *input, size_t size)
         input->end += size;
 }
 
-int varlink_input_add(struct varlink_input *input, const void *data, size_t size)
-{
-        char *room;
-        int r = varlink_input_reserve(input, size, &room);
-
-        if (r < 0)
-                return r;
-        if (size > 0)
-                memcpy(room, data, size);
-        varlink_input_filled(input, size);
-        return 0;
-}
-
 int varlink_input_ready(struct varlink_input *input, size_t max)
 {
         const char *nul = NULL;

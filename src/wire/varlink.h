@@ -29,8 +29,6 @@ void varlink_input_free(struct varlink_input *input);
 int varlink_input_reserve(struct varlink_input *input, size_t size, char **ret);
 /* size bytes of those reserved were filled. */
 void varlink_input_filled(struct varlink_input *input, size_t size);
-/* Appends a copy of data. Returns 0 or -ENOMEM. */
-int varlink_input_add(struct varlink_input *input, const void *data, size_t size);
 
 /* Keeps no more room than what was not taken needs. */
 void varlink_input_trim(struct varlink_input *input);

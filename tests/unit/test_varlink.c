@@ -4,6 +4,15 @@
 #include "unit.h"
 #include "wire/varlink.h"
 
+static void add_input(struct varlink_input *input, const char *data, size_t size)
+{
+        char *room;
+
+        ck_assert_int_eq(varlink_input_reserve(input, size, &room), 0);
+        memcpy(room, data, size);
+        varlink_input_filled(input, size);
+}
+
 START_TEST(takes_messages_whatever_the_pieces)
 {
         static const char stream[] = "first\0\0second\0third";
@@ -17,9 +26,7 @@ START_TEST(takes_messages_whatever_the_pieces)
                         const char *text;
                         size_t size;
 
-                        ck_assert_int_eq(
-                                varlink_input_add(&input, stream + at, MIN(piece, sizeof(stream) - 1 - at)),
-                                0);
+                        add_input(&input, stream + at, MIN(piece, sizeof(stream) - 1 - at));
                         while (varlink_input_take(&input, 100, &text, &size) == 1) {
                                 ck_assert_uint_lt(found, ELEMENTSOF(wanted));
                                 ck_assert_str_eq(text, wanted[found]);
@@ -40,11 +47,11 @@ START_TEST(refuses_a_message_over_the_limit)
         const char *text;
         size_t size;
 
-        ck_assert_int_eq(varlink_input_add(&input, "12345", 6), 0);
+        add_input(&input, "12345", 6);
         ck_assert_int_eq(varlink_input_ready(&input, 5), 1);
         ck_assert_int_eq(varlink_input_take(&input, 4, &text, &size), -EMSGSIZE);
         ck_assert_int_eq(varlink_input_take(&input, 5, &text, &size), 1);
-        ck_assert_int_eq(varlink_input_add(&input, "12345", 5), 0);
+        add_input(&input, "12345", 5);
         ck_assert_int_eq(varlink_input_take(&input, 5, &text, &size), 0);
         ck_assert_int_eq(varlink_input_take(&input, 4, &text, &size), -EMSGSIZE);
         varlink_input_free(&input);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Rollouts over the hosts of a group: the command `rollout`, and restart and abort with --everywhere. The end
  * of one is waited for by asking each second, of whichever sqmgr answers here then. */
-#include "ctl/rollout.h"
+#include "ctl/group_rollout.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/exit.h"
 #include "ctl/follow.h"
 #include "ctl/hosts.h"
-#include "ctl/reply.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
 #include "ctl/usage.h"
@@ -159,7 +158,7 @@ static void print_json_change(json_t *rollout, const json_t *last)
         _cleanup_json_ json_t *now = without_times(rollout), *before = last ? without_times(last) : NULL;
 
         if (!last || !json_equal(now, before))
-                reply_print_json(rollout);
+                say_print_json(rollout);
 }
 
 static void show(struct await *await, json_t *rollout)
@@ -379,7 +378,7 @@ static json_t *fleets_with_group(json_t *status)
 static int find_fleet(struct ctl *ctl, char **ret)
 {
         _cleanup_json_ json_t *status = NULL;
-        char text[REPLY_NAMES_MAX];
+        char text[SAY_NAMES_MAX];
 
         if (ctl->n_arguments > 1)
                 return usage_error(ctl->command, "one fleet is restarted everywhere at a time");
@@ -397,7 +396,7 @@ static int find_fleet(struct ctl *ctl, char **ret)
         if (json_array_size(names) > 1)
                 return say_error(CTL_USAGE,
                                  "name the fleet that is meant, of those with a 'rollout_group' %s",
-                                 reply_names(names, text));
+                                 say_names(names, text));
         *ret = strdup(json_string_value(json_array_get(names, 0)));
         return *ret ? CTL_DONE : say_error(CTL_FAILED, "there is too little memory");
 }
@@ -418,7 +417,7 @@ static int begin(struct ctl *ctl, const char *fleet, json_t **ret)
         return r;
 }
 
-int rollout_restart(struct ctl *ctl)
+int group_rollout_restart(struct ctl *ctl)
 {
         _cleanup_free_ char *fleet = NULL;
         _cleanup_json_ json_t *reply = NULL;
@@ -431,7 +430,7 @@ int rollout_restart(struct ctl *ctl)
         if (ctl->wait != CTL_WAIT_NONE)
                 return await_rollout(ctl, fleet, reply_integer(reply, "epoch"));
         if (ctl->json)
-                reply_print_json(reply);
+                say_print_json(reply);
         else
                 say_line("%s: rollout %lld over the hosts of group '%s' has begun: 'sqmgrctl rollout %s "
                          "--watch' "
@@ -440,7 +439,7 @@ int rollout_restart(struct ctl *ctl)
         return CTL_DONE;
 }
 
-int rollout_abort(struct ctl *ctl)
+static int abort_everywhere(struct ctl *ctl)
 {
         _cleanup_free_ char *fleet = NULL;
         _cleanup_json_ json_t *reply = NULL;
@@ -451,12 +450,17 @@ int rollout_abort(struct ctl *ctl)
         if (r != CTL_DONE)
                 return r;
         if (ctl->json)
-                reply_print_json(reply);
+                say_print_json(reply);
         else if (reply_is_true(reply, "aborted"))
                 say_line("%s: the rollout is ended on all hosts, no further old worker is quieted", fleet);
         else
                 say_line("%s: no rollout over many hosts is in progress", fleet);
         return CTL_DONE;
+}
+
+int ctl_abort(struct ctl *ctl)
+{
+        return ctl->everywhere ? abort_everywhere(ctl) : ctl_call(ctl);
 }
 
 static int check(json_t *reply)
@@ -468,15 +472,15 @@ static int print_json(json_t *reply)
 {
         json_t *rollouts = json_object_get(reply, "rollouts"), *rollout;
         _cleanup_json_ json_t *names = json_array();
-        char text[REPLY_NAMES_MAX];
+        char text[SAY_NAMES_MAX];
         size_t i;
 
         json_array_foreach(rollouts, i, rollout) json_array_append(names, json_object_get(rollout, "fleet"));
         if (json_array_size(rollouts) > 1)
                 return say_error(CTL_USAGE,
                                  "with --json one fleet is told of, of those with a 'rollout_group' %s",
-                                 reply_names(names, text));
-        reply_print_json(json_array_get(rollouts, 0));
+                                 say_names(names, text));
+        say_print_json(json_array_get(rollouts, 0));
         return CTL_DONE;
 }
 
