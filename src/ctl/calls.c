@@ -17,7 +17,7 @@
 /* In the output of `doctor` the text begins behind the level. */
 #define TEXT_INDENT 9
 
-struct call {
+struct call_row {
         const char *command, *method;
         json_t *(*parameters)(const struct ctl *ctl); /* NULL: the method has none */
         void (*show)(const struct ctl *ctl, json_t *reply);
@@ -275,7 +275,7 @@ static int judge_queues(const struct ctl *ctl, json_t *reply)
         return r;
 }
 
-static const struct call calls[] = {
+static const struct call_row calls[] = {
         {"abort", "Abort", fleets_parameter, show_aborted, NULL},
         {"doctor", "GetDiagnosis", NULL, NULL, judge_findings},
         {"jobs", "GetJobs", fleets_parameter, NULL, judge_jobs},
@@ -295,7 +295,7 @@ static const struct call calls[] = {
 int ctl_call(struct ctl *ctl)
 {
         _cleanup_json_ json_t *reply = NULL;
-        const struct call *call = calls;
+        const struct call_row *call = calls;
 
         while (strcmp(call->command, ctl->command->name) != 0)
                 call++;

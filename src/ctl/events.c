@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct events {
+struct events_shown {
         double last_at; /* of the last event that was printed */
         bool again;     /* the connection was lost since */
 };
@@ -33,7 +33,7 @@ static int send_call(struct follow *follow)
 /* The next sqmgr has none of those before; the same one would tell them again. */
 static int take_events(struct follow *follow, json_t *reply)
 {
-        struct events *printed = follow->userdata;
+        struct events_shown *printed = follow->userdata;
         json_t *events = json_object_get(reply, "events"), *event;
         struct view view = screen_view();
         double after = printed->again ? printed->last_at : 0;
@@ -63,7 +63,7 @@ static int take_events(struct follow *follow, json_t *reply)
 static int fail(struct follow *follow, int code)
 {
         struct ctl *ctl = follow->ctl;
-        struct events *printed = follow->userdata;
+        struct events_shown *printed = follow->userdata;
 
         if (code != CTL_LOST)
                 return code;
@@ -79,7 +79,7 @@ static int fail(struct follow *follow, int code)
 
 int ctl_events(struct ctl *ctl)
 {
-        struct events printed = {0};
+        struct events_shown printed = {0};
         struct follow follow = {
                 .ctl = ctl, .userdata = &printed, .send = send_call, .take = take_events, .fail = fail};
 

@@ -496,8 +496,8 @@ int ctl_rollout(struct ctl *ctl)
                 return usage_error(ctl->command, "forget wants a fleet and a host");
         if (ctl->n_arguments > 1)
                 return usage_error(ctl->command, "there are too many arguments");
-        return watch_show(ctl, (struct watched){.method = "GetRollouts",
-                                                .render = hosts_render,
-                                                .print_json = print_json,
-                                                .check = check});
+        return watch_show(ctl, (struct watch_view){.method = "GetRollouts",
+                                                   .render = hosts_render,
+                                                   .print_json = print_json,
+                                                   .check = check});
 }

@@ -33,7 +33,7 @@ static void draw_head(FILE *out, const struct view *view, const struct follow *f
 static void draw(FILE *out, const struct view *view, void *userdata)
 {
         const struct follow *follow = userdata;
-        const struct watched *watched = follow->userdata;
+        const struct watch_view *watched = follow->userdata;
         struct view below = *view;
         _cleanup_free_ char *head = NULL;
         size_t size;
@@ -51,7 +51,7 @@ static void draw(FILE *out, const struct view *view, void *userdata)
 
 static int send_call(struct follow *follow)
 {
-        const struct watched *watched = follow->userdata;
+        const struct watch_view *watched = follow->userdata;
 
         return client_send(follow->ctl, watched->method,
                            json_pack("{s:o}", "fleets", client_fleets(follow->ctl)), false);
@@ -65,7 +65,7 @@ static int fail(struct follow *follow, int code)
 
 static int take_reply(struct follow *follow, json_t *reply)
 {
-        const struct watched *watched = follow->userdata;
+        const struct watch_view *watched = follow->userdata;
         const struct ctl *ctl = follow->ctl;
         struct view view = screen_view();
         int r = CTL_DONE;
@@ -90,7 +90,7 @@ static int take_reply(struct follow *follow, json_t *reply)
         return r;
 }
 
-int watch_show(struct ctl *ctl, struct watched watched)
+int watch_show(struct ctl *ctl, struct watch_view watched)
 {
         struct follow follow = {.ctl = ctl,
                                 .userdata = &watched,
@@ -114,7 +114,7 @@ static int print_status(json_t *status)
 
 int ctl_status(struct ctl *ctl)
 {
-        return watch_show(
-                ctl,
-                (struct watched){.method = "GetStatus", .render = render_status, .print_json = print_status});
+        return watch_show(ctl, (struct watch_view){.method = "GetStatus",
+                                                   .render = render_status,
+                                                   .print_json = print_status});
 }

@@ -6,7 +6,7 @@
 #include "ctl/ctl.h"
 #include "ctl/screen.h"
 
-struct watched {
+struct watch_view {
         const char *method; /* its one parameter: the fleets that the command line names */
         /* Show a reply. Both return CTL_DONE or an exit code. */
         int (*render)(FILE *out, json_t *reply, const struct view *view);
@@ -15,4 +15,4 @@ struct watched {
 };
 
 /* Returns an exit code. */
-int watch_show(struct ctl *ctl, struct watched watched);
+int watch_show(struct ctl *ctl, struct watch_view watched);
