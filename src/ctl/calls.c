@@ -21,7 +21,7 @@ struct call_row {
         const char *command, *method;
         json_t *(*parameters)(const struct ctl *ctl); /* NULL: the method has none */
         void (*show)(const struct ctl *ctl, json_t *reply);
-        /* In place of show, where the exit code depends on the reply: with --json it prints nothing. */
+        /* Instead of show, if the exit code depends on the reply. Prints nothing with --json. */
         int (*judge)(const struct ctl *ctl, json_t *reply);
 };
 

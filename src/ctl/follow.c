@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits for the end of something in sqmgr. */
+/* Waits until something in sqmgr has ended. */
 #include "ctl/follow.h"
 #include "base/parse.h"
 #include "ctl/client.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define REPEAT_USEC USEC_PER_SEC
-/* A lost connection is tried for so long, and so often. */
+/* How long reconnecting is tried, and the interval. */
 #define AWAY_USEC  (30 * USEC_PER_SEC)
 #define RETRY_USEC (250 * USEC_PER_MSEC)
 
@@ -37,7 +37,7 @@ int follow_away(struct follow *follow)
                           follow->what ? ", the " : "", follow->what ?: "", follow->what ? " goes on" : "",
                           span);
         }
-        /* The first try comes late, too: a peer that accepts and hangs up at once must not spin us. */
+        /* The first try is delayed, too: a peer that accepts and hangs up at once must not make us spin. */
         follow->next_at = usec_add(now, RETRY_USEC);
         return now < ctl->again_until ? CTL_DONE : CTL_LOST;
 }
@@ -131,7 +131,7 @@ int follow_run(struct follow *follow)
         struct ctl *ctl = follow->ctl;
         int r = CTL_DONE;
 
-        /* Without a picture nothing has to be put in order at the others. */
+        /* Only a picture has to be cleaned up after signals other than SIGINT. */
         if (follow->live || follow->detached)
                 r = client_catch_signals(ctl, signals, follow->live ? ELEMENTSOF(signals) : 1);
         if (follow->whole && isatty(STDIN_FILENO))

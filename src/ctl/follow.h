@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits for the end of something in sqmgr: one call that replies again and again, or the same call each
- * second. Each reply is shown, and a connection that is lost is made again. */
+/* Waits until something in sqmgr has ended, by one call with many replies or by the same call each second.
+ * Shows each reply, and reconnects after the connection was lost. */
 #pragma once
 
 #include "ctl/ctl.h"
@@ -11,33 +11,34 @@ struct follow {
         void *userdata;
         /* Sends the call by client_send(). */
         int (*send)(struct follow *follow);
-        /* Shows a reply; follow_keep() makes it the last one. Sets ended where nothing more is waited for. */
+        /* Shows a reply, keeps it by follow_keep(), and sets ended if the wait is over. */
         int (*take)(struct follow *follow, json_t *reply);
-        /* No reply came, code says why: CTL_LOST and CTL_OLDER were not told. CTL_DONE: the call is repeated.
-         */
+        /* Called instead of take() when no reply came. CTL_LOST and CTL_OLDER were not printed yet. Returns
+         * CTL_DONE to repeat the call. */
         int (*fail)(struct follow *follow, int code);
-        /* Paints the last reply, where live. userdata is the follow. */
+        /* If live: paints the last reply. userdata is the struct follow. */
         void (*draw)(FILE *out, const struct view *view, void *userdata);
-        int (*end)(struct follow *follow); /* tells how it has ended; NULL: there is nothing to tell */
-        const char *what;     /* "restart": what continues while the connection is lost; NULL: nothing */
-        const char *detached; /* the sentence for a signal that ends it; NULL: that is how it ends well */
-        bool each_second;     /* the call is repeated, else it replies until it has ended */
-        bool quiet;           /* errors are not told, but kept in why */
-        bool live, whole; /* the last reply is painted on the terminal; takes all of it, and `q` ends it */
+        int (*end)(struct follow *follow); /* prints the outcome; may be NULL */
+        const char *what;                  /* what continues without us, "restart"; NULL: nothing does */
+        const char *detached; /* printed when a signal ends the wait; NULL: a signal is the normal end */
+        bool each_second;     /* repeat the call; else one call has all replies */
+        bool quiet;           /* keep errors in why, print none */
+        bool live, whole;     /* paint the last reply; on the whole terminal, where `q` quits */
 
         bool ended, painted;
-        usec_t until;   /* a lost connection is not tried for longer, and the call not repeated later */
-        usec_t next_at; /* the call is not sent before */
-        json_t *reply;  /* the last one, owned; NULL: none came yet */
-        char why[512];  /* why there is no newer one, "": there is */
+        usec_t until;   /* deadline for reconnecting and for the next call */
+        usec_t next_at; /* earliest time of the next call */
+        json_t *reply;  /* the last reply, owned; may be NULL */
+        char why[512];  /* why reply is not current; "": it is */
 };
 
-/* Runs until it has ended. The call may have been sent before. Returns an exit code; what follow owns is
- * released. */
+/* Runs until the wait is over. The first call may have been sent already. Returns an exit code and releases
+ * the last reply. */
 int follow_run(struct follow *follow);
 
+/* Replaces the last reply by a new reference to reply. */
 void follow_keep(struct follow *follow, json_t *reply);
 
-/* For fail(): the connection is lost, which is told once. Returns CTL_DONE, or CTL_LOST where it was tried
- * for long enough. */
+/* Called by fail() for a lost connection: prints that once. Returns CTL_DONE while there is time to
+ * reconnect, then CTL_LOST. */
 int follow_away(struct follow *follow);

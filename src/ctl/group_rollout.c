@@ -202,7 +202,8 @@ static int tell_timeout(const struct await *await)
                          await->epoch, format_duration(await->timeout, span, sizeof(span)), await->fleet);
 }
 
-/* sqmgr answers, and cannot tell how the rollout goes: why. Returns CTL_DONE where that is waited for. */
+/* sqmgr answers but does not know the state of the rollout, because of why. Returns CTL_DONE to keep waiting.
+ */
 static int bear(struct await *await, const char *why)
 {
         usec_t now = client_now();
@@ -287,7 +288,7 @@ static int send_call(struct follow *follow)
 
         ctl->timeout = MIN(usec_sub(follow->until, now), ANSWER_USEC);
         int r = client_send(ctl, "GetRollouts", json_pack("{s:[s]}", "fleets", await->fleet), false);
-        /* Also where the connection was lost: another sqmgr is asked. */
+        /* The deadline is for this answer alone, also after a reconnect. */
         ctl->deadline = usec_add(now, ctl->timeout);
         return r;
 }

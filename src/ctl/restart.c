@@ -334,7 +334,7 @@ static int take_reply(struct follow *follow, json_t *reply)
         return r;
 }
 
-/* The first loss: what has ended already is told now. */
+/* Called at the first lost connection: these fleets are not followed. */
 static void print_stopped(const struct follow *follow)
 {
         json_t *fleet;

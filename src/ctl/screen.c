@@ -126,14 +126,6 @@ int screen_count_lines(const char *text)
         return n;
 }
 
-static bool fits(const char *text)
-{
-        int columns, rows;
-
-        measure(STDOUT_FILENO, &columns, &rows);
-        return screen_count_lines(text) < rows;
-}
-
 static void paint(const char *text)
 {
         int columns, rows, lines = screen_count_lines(text);
@@ -175,7 +167,7 @@ void screen_draw(void (*draw)(FILE *out, const struct view *view, void *userdata
                 draw(out, &view, userdata);
                 if (fclose(out) != 0)
                         return;
-                again = !view.brief && !fits(text);
+                again = !view.brief && screen_count_lines(text) >= view.rows;
                 if (!again)
                         paint(text);
                 view.brief = true;

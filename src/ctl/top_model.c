@@ -89,36 +89,34 @@ static void choose(struct top *top, const struct top_rows *rows, size_t at)
         snprintf(top->chosen, sizeof(top->chosen), "%s", reply_string(rows->lines[top->at].worker, "id"));
 }
 
-static size_t step_of(int key, size_t page)
+static const struct move {
+        int key;
+        bool down;
+        size_t lines; /* 0: half a screen; SIZE_MAX: to the end */
+} moves[] = {
+        {TOP_KEY_UP, false, 1},          {'k', false, 1},
+        {TOP_KEY_DOWN, true, 1},         {'j', true, 1},
+        {TOP_KEY_PAGE_UP, false, 0},     {TOP_KEY_PAGE_DOWN, true, 0},
+        {TOP_KEY_HOME, false, SIZE_MAX}, {TOP_KEY_END, true, SIZE_MAX},
+};
+
+/* NULL: the key moves nothing. */
+static const struct move *find_move(int key)
 {
-        switch (key) {
-        case TOP_KEY_PAGE_UP:
-        case TOP_KEY_PAGE_DOWN:
-                return page;
-        case TOP_KEY_HOME:
-        case TOP_KEY_END:
-                return SIZE_MAX;
-        default:
-                return 1;
-        }
+        for (size_t i = 0; i < ELEMENTSOF(moves); i++)
+                if (moves[i].key == key)
+                        return &moves[i];
+        return NULL;
 }
 
-/* at, moved as the key says, held at 0. */
-static size_t moved(size_t at, int key, size_t page)
+/* at, after the move, held at 0. */
+static size_t moved(size_t at, const struct move *move, const struct view *view)
 {
-        size_t step = step_of(key, page);
-        bool down = key == TOP_KEY_DOWN || key == TOP_KEY_PAGE_DOWN || key == TOP_KEY_END || key == 'j';
+        size_t step = move->lines > 0 ? move->lines : (size_t)view->rows / 2;
 
-        if (down)
+        if (move->down)
                 return at > SIZE_MAX - step ? SIZE_MAX : at + step;
         return at > step ? at - step : 0;
-}
-
-static bool is_move(int key)
-{
-        return key == TOP_KEY_UP || key == TOP_KEY_DOWN || key == TOP_KEY_PAGE_UP ||
-               key == TOP_KEY_PAGE_DOWN || key == TOP_KEY_HOME || key == TOP_KEY_END || key == 'j' ||
-               key == 'k';
 }
 
 static void press_in_filter(struct top *top, int key)
@@ -164,7 +162,8 @@ static void begin_tab(struct top *top)
 }
 
 /* Who is at the end stays there as more comes. */
-static void scroll(struct top *top, int key, const struct top_replies *replies, const struct view *view)
+static void scroll(struct top *top, const struct move *move, const struct top_replies *replies,
+                   const struct view *view)
 {
         _cleanup_free_ char *text = NULL;
         size_t size;
@@ -174,7 +173,7 @@ static void scroll(struct top *top, int key, const struct top_replies *replies, 
                 return;
         size_t last = top_draw(out, top, replies, view);
         (void)fclose(out);
-        size_t to = moved(MIN(top->scroll, last), key, (size_t)view->rows / 2);
+        size_t to = moved(MIN(top->scroll, last), move, view);
         top->scroll = to >= last && top->tab != TOP_JOBS ? TOP_SCROLL_END : MIN(to, last);
 }
 
@@ -248,6 +247,7 @@ static enum top_do press_plain(struct top *top, int key)
 enum top_do top_press(struct top *top, int key, const struct top_replies *replies, const struct view *view)
 {
         _cleanup_top_rows_ struct top_rows rows = {0};
+        const struct move *move = find_move(key);
         enum top_do todo = TOP_NOTHING;
 
         if (key == TOP_KEY_NONE || top_rows_collect(&rows, top, replies->status) < 0)
@@ -264,11 +264,11 @@ enum top_do top_press(struct top *top, int key, const struct top_replies *replie
                 todo = press_at_question(top, key);
         else if (top->typing)
                 press_in_filter(top, key);
-        else if (!is_move(key))
+        else if (!move)
                 todo = press_plain(top, key);
         else if (top->opened)
-                scroll(top, key, replies, view);
+                scroll(top, move, replies, view);
         else
-                choose(top, &rows, moved(top->at, key, (size_t)view->rows / 2));
+                choose(top, &rows, moved(top->at, move, view));
         return todo;
 }
