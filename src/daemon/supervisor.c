@@ -17,11 +17,11 @@
 #include "daemon/run/look.h"
 #include "daemon/run/pressure_watch.h"
 #include "daemon/run/rescue.h"
-#include "daemon/run/scaler.h"
 #include "daemon/run/status_files.h"
 #include "daemon/run/templates.h"
 #include "daemon/run/work_list.h"
 #include "daemon/service.h"
+#include "daemon/subsystems.h"
 #include "io/clock.h"
 #include "io/host.h"
 #include "io/log.h"
@@ -54,7 +54,7 @@ struct supervisor {
         struct reloader reloader; /* with the settings in force */
         struct keeper keeper;
         struct queue_reading queue_reading;
-        struct groups groups;
+        struct subsystems subsystems;
         struct pressure_watch pressure;
         struct alerts *alerts;
         struct ending ending;
@@ -127,8 +127,7 @@ static void look(struct supervisor *supervisor, usec_t now)
         if (due == PASS_LOOK_REGULAR && pass->n_regular % QUEUES_LOOK_EACH == 1)
                 queue_reading_look(&supervisor->queue_reading);
         if (due == PASS_LOOK_REGULAR) {
-                groups_look(&supervisor->groups, now);
-                scaler_look(&supervisor->crew.links, now);
+                subsystems_poll(&supervisor->subsystems, now);
                 pressure_watch_look(&supervisor->pressure);
         }
         if (due != PASS_LOOK_NONE)
@@ -150,11 +149,11 @@ static void plan(struct supervisor *supervisor)
         pressure_watch_apply(&supervisor->pressure);
         if (queue_reading_turn(&supervisor->queue_reading))
                 queue_calls_answer(&service->queue_calls, service->control, now);
-        scaler_turn(&supervisor->crew.links, now);
+        subsystems_observe(&supervisor->subsystems, now);
         work_lists_turn(world);
         if (pass_run(&supervisor->turn.pass, &ops, &clocks, supervisor) < 0)
                 log_error("memory is short: the plan is incomplete, and made again at the next look");
-        groups_turn(&supervisor->groups, now);
+        subsystems_tick(&supervisor->subsystems, now);
         tell_events(world, service->control, supervisor->alerts);
         forget_removed(supervisor);
         if (!supervisor->keeper.search)
@@ -276,7 +275,7 @@ struct supervisor *supervisor_free(struct supervisor *supervisor)
         ending_forget(&supervisor->ending);
         alerts_free(supervisor->alerts);
         adopt_free(supervisor->keeper.search);
-        groups_end(&supervisor->groups);
+        subsystems_end(&supervisor->subsystems);
         pressure_watch_close(&supervisor->pressure);
         end_crew(&supervisor->crew);
         turn_close(&supervisor->turn);
@@ -334,9 +333,8 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         links->found = hold_beat;
         keeper->crew = crew;
         supervisor->reloader.config_path = invocation->config_path;
-        supervisor->groups.keeper = keeper;
         supervisor->reloader.links = links;
-        supervisor->reloader.groups = &supervisor->groups;
+        supervisor->reloader.subsystems = &supervisor->subsystems;
         supervisor->queue_reading.links = links;
         supervisor->reexec.invocation = invocation;
         supervisor->reexec.crew = crew;
@@ -345,7 +343,6 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         supervisor->service.keeper = keeper;
         supervisor->service.reloader = &supervisor->reloader;
         supervisor->service.reexec = &supervisor->reexec;
-        supervisor->service.groups = &supervisor->groups;
         supervisor->service.queue_calls.reading = &supervisor->queue_reading;
         supervisor->service.queue_calls.diagnose = service_diagnose;
         supervisor->service.queue_calls.userdata = &supervisor->service;
@@ -421,7 +418,7 @@ static int begin_crew(struct supervisor *supervisor)
         links_join(&crew->links);
         r = adopt_begin(crew, &supervisor->keeper, settings, clock_now(CLOCK_MONOTONIC));
         if (r >= 0)
-                groups_join(&supervisor->groups);
+                subsystems_join(&supervisor->subsystems);
         return r;
 }
 
@@ -447,6 +444,9 @@ int supervisor_new(const struct invocation *invocation, struct settings *setting
             (r = world_new(settings, seed, &supervisor->world)) < 0)
                 return r;
         compose(supervisor, invocation);
+        if ((r = subsystems_begin(&supervisor->subsystems, subsystem_table, &supervisor->keeper)) < 0)
+                return r;
+        supervisor->service.groups = subsystems_find(&supervisor->subsystems, &rollout_hosts_subsystem);
         if ((r = open_crew(&supervisor->crew)) < 0 || (r = take_templates(&supervisor->crew, handover)) < 0 ||
             (r = add_signals(supervisor)) < 0 ||
             (r = turn_open(&supervisor->turn, supervisor->event, supervisor->world, on_turn, supervisor)) <

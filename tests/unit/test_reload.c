@@ -4,6 +4,7 @@
 #include "base/words.h"
 #include "crew.h"
 #include "daemon/life/reload.h"
+#include "daemon/run/group.h"
 #include "model/counts.h"
 #include "model/fleet.h"
 #include "model/world.h"
@@ -16,7 +17,8 @@ static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static char path[64], log_path[64];
 static struct reloader reloader;
 static struct keeper keeper;
-static struct groups groups;
+static struct subsystems subsystems;
+static const struct subsystem *const table[] = {&rollout_hosts_subsystem, NULL};
 static char **lines;
 
 static void setup(void)
@@ -28,9 +30,11 @@ static void setup(void)
         ck_assert_int_ge(sd_event_new(&event), 0);
         crew_start(event, BEFORE);
         keeper = (struct keeper){.crew = &crew};
-        groups = (struct groups){.keeper = &keeper};
-        reloader = (struct reloader){
-                .config_path = path, .settings = crew_settings, .links = &crew.links, .groups = &groups};
+        ck_assert_int_eq(subsystems_begin(&subsystems, table, &keeper), 0);
+        reloader = (struct reloader){.config_path = path,
+                                     .settings = crew_settings,
+                                     .links = &crew.links,
+                                     .subsystems = &subsystems};
         lines = NULL;
         while (sd_event_run(event, 0) > 0)
                 ;
@@ -39,7 +43,7 @@ static void setup(void)
 static void teardown(void)
 {
         words_free(lines);
-        groups_end(&groups);
+        subsystems_end(&subsystems);
         crew_settings = reloader.settings;
         crew_end();
         event = sd_event_unref(event);
@@ -53,14 +57,16 @@ START_TEST(a_fleet_joins_a_group_changes_it_and_leaves)
         char text[512];
 
         const struct fleet *web = world_fleet(crew_world, "web");
+        const struct groups *groups = subsystems_find(&subsystems, &rollout_hosts_subsystem);
         ck_assert_ptr_nonnull(web);
-        ck_assert_ptr_null(groups_find(&groups, web));
+        ck_assert_ptr_nonnull(groups);
+        ck_assert_ptr_null(groups_find(groups, web));
         for (unsigned i = 0; i < 2; i++) {
                 snprintf(text, sizeof(text), BEFORE "rollout_group=%s\n", i == 0 ? "g" : "h");
                 words_free(lines);
                 lines = NULL;
                 ck_assert_int_eq(reload(text), 0);
-                const struct host_group *group = groups_find(&groups, web);
+                const struct host_group *group = groups_find(groups, web);
                 ck_assert_ptr_nonnull(group);
                 ck_assert_str_eq(group->name, i == 0 ? "g" : "h");
                 ck_assert_ptr_null(group->next);
@@ -71,7 +77,7 @@ START_TEST(a_fleet_joins_a_group_changes_it_and_leaves)
         words_free(lines);
         lines = NULL;
         ck_assert_int_eq(reload(BEFORE), 0);
-        ck_assert_ptr_null(groups.first);
+        ck_assert_ptr_null(groups->first);
         ck_assert_uint_eq(web->group.number, 0);
 }
 END_TEST

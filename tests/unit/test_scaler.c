@@ -57,9 +57,9 @@ static bool is_answered(void)
 
 static void look(void)
 {
-        scaler_look(&crew.links, clock_now(CLOCK_MONOTONIC));
+        autoscaling_subsystem.poll(&crew.links, clock_now(CLOCK_MONOTONIC));
         run_until(is_answered());
-        scaler_turn(&crew.links, clock_now(CLOCK_MONOTONIC));
+        autoscaling_subsystem.observe(&crew.links, clock_now(CLOCK_MONOTONIC));
 }
 
 static long long calls(void)
@@ -80,8 +80,8 @@ START_TEST(a_fleet_that_does_not_scale_costs_no_command)
         run_until(is_up());
         long long before = calls();
         for (unsigned i = 0; i < 5; i++) {
-                scaler_look(&crew.links, clock_now(CLOCK_MONOTONIC));
-                scaler_turn(&crew.links, clock_now(CLOCK_MONOTONIC));
+                autoscaling_subsystem.poll(&crew.links, clock_now(CLOCK_MONOTONIC));
+                autoscaling_subsystem.observe(&crew.links, clock_now(CLOCK_MONOTONIC));
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         }
         /* The question before is one itself. */
@@ -177,7 +177,7 @@ START_TEST(nor_where_a_fleet_of_a_group_does_not_scale)
         run_until(is_up());
         long long before = calls();
         for (unsigned i = 0; i < 3; i++) {
-                scaler_look(&crew.links, clock_now(CLOCK_MONOTONIC));
+                autoscaling_subsystem.poll(&crew.links, clock_now(CLOCK_MONOTONIC));
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         }
         ck_assert_int_eq(calls(), before + 1);

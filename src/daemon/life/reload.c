@@ -148,7 +148,7 @@ static int reload(struct reloader *reloader, char ***ret_lines)
         reloader->settings = TAKE_PTR(merged);
         tell_scales(links->world, &lines);
         links_join(links);
-        groups_join(reloader->groups);
+        subsystems_join(reloader->subsystems);
         turn_changed(links->turn);
         log_set_level(reloader->settings->log_level);
         *ret_lines = lines_take(&lines);

@@ -3,13 +3,13 @@
 #pragma once
 
 #include "daemon/api/status.h"
-#include "daemon/run/group.h"
+#include "daemon/run/subsystem.h"
 
 struct reloader {
         const char *config_path;   /* not owned */
         struct settings *settings; /* those in force, of links' world; the reloader's owner frees them */
-        struct links *links;       /* not owned; nor are groups */
-        struct groups *groups;
+        struct links *links;       /* not owned; nor are the subsystems */
+        const struct subsystems *subsystems;
         struct status_settings age;
 };
 

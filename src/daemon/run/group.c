@@ -408,8 +408,10 @@ static void look(struct host_group *group, usec_t now)
         group->n_calls += rollout_call_glance(&caller, on_glance, group) == 0;
 }
 
-void groups_look(struct groups *groups, usec_t now)
+static void groups_poll(void *self, usec_t now)
 {
+        const struct groups *groups = self;
+
         for (struct host_group *group = groups->first; group; group = group->next)
                 look(group, now);
 }
@@ -476,8 +478,10 @@ static void turn(struct host_group *group, usec_t now)
         arm_renewal(group);
 }
 
-void groups_turn(struct groups *groups, usec_t now)
+static void groups_tick(void *self, usec_t now)
 {
+        const struct groups *groups = self;
+
         for (struct host_group *group = groups->first; group; group = group->next)
                 turn(group, now);
 }
@@ -574,8 +578,20 @@ static void name_instance(struct groups *groups)
         snprintf(groups->instance, sizeof(groups->instance), "%016llx", (unsigned long long)hash);
 }
 
-void groups_join(struct groups *groups)
+static int groups_begin(struct keeper *keeper, void **ret)
 {
+        struct groups *groups = calloc(1, sizeof(*groups));
+
+        if (!groups)
+                return -ENOMEM;
+        groups->keeper = keeper;
+        *ret = groups;
+        return 0;
+}
+
+static void groups_join(void *self)
+{
+        struct groups *groups = self;
         const struct world *world = groups->keeper->crew->world;
 
         for (struct host_group **at = &groups->first; *at;) {
@@ -602,12 +618,24 @@ void groups_join(struct groups *groups)
         }
 }
 
-void groups_end(struct groups *groups)
+static void groups_end(void *self)
 {
+        struct groups *groups = self;
+
         while (groups->first) {
                 struct host_group *group = groups->first;
 
                 groups->first = group->next;
                 detach(group);
         }
+        free(groups);
 }
+
+const struct subsystem rollout_hosts_subsystem = {
+        .name = "rollout-hosts",
+        .begin = groups_begin,
+        .join = groups_join,
+        .poll = groups_poll,
+        .tick = groups_tick,
+        .end = groups_end,
+};

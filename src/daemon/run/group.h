@@ -5,6 +5,7 @@
 
 #include "daemon/run/keep.h"
 #include "daemon/run/release.h"
+#include "daemon/run/subsystem.h"
 #include "io/rollout_call.h"
 #include "model/rollout_reply.h"
 
@@ -44,14 +45,8 @@ struct groups {
         struct host_group *first;
 };
 
-/* The settings in force may be others. */
-void groups_join(struct groups *groups);
-/* At each regular look. */
-void groups_look(struct groups *groups, usec_t now);
-/* After each pass, before its events are told. */
-void groups_turn(struct groups *groups, usec_t now);
-/* Before the connections end. */
-void groups_end(struct groups *groups);
+/* Its self is a struct groups. */
+extern const struct subsystem rollout_hosts_subsystem;
 
 /* That of the fleet; NULL: it has none. */
 struct host_group *groups_find(const struct groups *groups, const struct fleet *fleet);

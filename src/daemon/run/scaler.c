@@ -161,8 +161,10 @@ static void look_link(struct link *link, usec_t now)
         }
 }
 
-void scaler_look(struct links *links, usec_t now)
+static void scaler_poll(void *self, usec_t now)
 {
+        const struct links *links = self;
+
         for (size_t i = 0; i < links->n; i++)
                 if (links->list[i]->framework->queue_names && scales_on(links->list[i]))
                         look_link(links->list[i], now);
@@ -204,8 +206,9 @@ static bool observe(struct fleet *fleet, usec_t now)
         return autoscale_observe(fleet, &reading, now);
 }
 
-void scaler_turn(struct links *links, usec_t now)
+static void scaler_observe(void *self, usec_t now)
 {
+        const struct links *links = self;
         const struct world *world = links->world;
         bool changed = false;
 
@@ -223,3 +226,16 @@ void scaler_turn(struct links *links, usec_t now)
         if (changed)
                 turn_changed(links->turn);
 }
+
+static int scaler_begin(struct keeper *keeper, void **ret)
+{
+        *ret = &keeper->crew->links;
+        return 0;
+}
+
+const struct subsystem autoscaling_subsystem = {
+        .name = "autoscaling",
+        .begin = scaler_begin,
+        .poll = scaler_poll,
+        .observe = scaler_observe,
+};

@@ -3,9 +3,8 @@
  * such fleet nothing is asked. */
 #pragma once
 
-#include "daemon/run/links.h"
+#include "daemon/run/subsystem.h"
 
-/* With each regular look: begins a reading of each Redis whose fleets need one. */
-void scaler_look(struct links *links, usec_t now);
-/* Folds in what was answered since. Changes what the state holds where a count has changed. */
-void scaler_turn(struct links *links, usec_t now);
+/* poll() begins a reading of each Redis whose fleets need one. observe() folds in what was answered since,
+ * and changes what the state holds where a count has changed. Its self is the keeper's struct links. */
+extern const struct subsystem autoscaling_subsystem;

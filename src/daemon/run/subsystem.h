@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* An optional feature of the daemon, as the daemon calls it: rollouts over many hosts, autoscaling. The table
+ * of all of them is daemon/subsystems.c; the daemon knows of a feature what stands here, and no more. */
+#pragma once
+
+#include "daemon/run/keep.h"
+
+/* All functions but begin() may be NULL. They are called from the loop, never from within each other. `now`
+ * is CLOCK_MONOTONIC. Each costs next to nothing while no fleet uses the feature. */
+struct subsystem {
+        const char *name;
+        /* Once, before the control socket is opened and before workers are adopted. keeper lends the loop,
+         * the world and the connections (keeper->crew), and outlives the subsystem. Returns 0 with *ret,
+         * which the other functions are given and which is not NULL; or -errno. */
+        int (*begin)(struct keeper *keeper, void **ret);
+        /* Other settings apply, and fleets may have been added or removed: after the adoption of workers and
+         * after each reload. A fleet that is removed leaves the world only later. */
+        void (*join)(void *self);
+        /* At each regular poll of the workers. */
+        void (*poll)(void *self, usec_t now);
+        /* Before each pass: what was observed since is to be put into the model. */
+        void (*observe)(void *self, usec_t now);
+        /* After each pass, before its events are reported. */
+        void (*tick)(void *self, usec_t now);
+        /* Before the connections to Redis are closed. Frees self. */
+        void (*end)(void *self);
+};
+
+#define SUBSYSTEMS_MAX 8
+
+/* Those of one daemon. All zero before subsystems_begin(), and after subsystems_end(). */
+struct subsystems {
+        const struct subsystem *const *table; /* not owned */
+        size_t n;                             /* that have begun */
+        void *self[SUBSYSTEMS_MAX];
+};
+
+/* table: ends with NULL. Returns 0 or -errno; subsystems_end() is due in both cases. */
+int subsystems_begin(struct subsystems *subsystems, const struct subsystem *const table[],
+                     struct keeper *keeper);
+/* What begin() of that subsystem returned; NULL: it has not begun. */
+void *subsystems_find(const struct subsystems *subsystems, const struct subsystem *subsystem);
+void subsystems_join(const struct subsystems *subsystems);
+void subsystems_poll(const struct subsystems *subsystems, usec_t now);
+void subsystems_observe(const struct subsystems *subsystems, usec_t now);
+void subsystems_tick(const struct subsystems *subsystems, usec_t now);
+/* In the reverse order of the table. */
+void subsystems_end(struct subsystems *subsystems);

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* The optional features that this daemon has: one row for each. */
+#include "daemon/subsystems.h"
+#include "daemon/run/group.h"
+#include "daemon/run/scaler.h"
+
+const struct subsystem *const subsystem_table[] = {
+        &rollout_hosts_subsystem,
+        &autoscaling_subsystem,
+        NULL,
+};

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2034
+# The pure part of the source, which reads no clock and does no I/O: the only list of it, for check-core-pure,
+# check-layers and check-mutants.
+
+# Folders of src/ all of whose files are pure. A file of another folder is pure by its name, NAME_rules.c.
+pure_folders='wire settings model advice observe decide continuity'
+
+# Prints the pure files of the core that end in SUFFIX, c or o, relative to ROOT, each once. A mutant may change them.
+pure_core_files() { # ROOT SUFFIX
+        (
+                cd "$1" || return 1
+                for folder in $pure_folders; do
+                        compgen -G "src/$folder/*.$2"
+                done
+                find src -name "*_rules.$2"
+                compgen -G "src/frameworks/decode.$2"
+                compgen -G "src/frameworks/*/format.$2"
+        ) | LC_ALL=C sort -u
+}
