@@ -90,6 +90,18 @@ void record_write_text(struct record_writer *writer, const char *text)
                 memcpy(at, text, length);
 }
 
+size_t record_write_begin(struct record_writer *writer)
+{
+        record_write_number(writer, 0);
+        return writer->size;
+}
+
+void record_write_end(struct record_writer *writer, size_t begun)
+{
+        if (!writer->failed)
+                record_put_bytes(writer->bytes + begun - 8, 8, writer->size - begun);
+}
+
 static void write_flags(struct record_writer *writer, const struct record *flags, const char *base)
 {
         uint64_t bits = 0;
@@ -168,6 +180,12 @@ const char *record_read_text(struct record_reader *reader, size_t max, size_t *r
         }
         *ret_length = length;
         return text ?: "";
+}
+
+const uint8_t *record_read_bytes(struct record_reader *reader, size_t *ret_size)
+{
+        *ret_size = record_read_number(reader, 0, reader->left);
+        return read_space(reader, *ret_size);
 }
 
 static usec_t read_time(struct record_reader *reader)

@@ -16,12 +16,12 @@
 #define STATE_MAGIC   "sqmgr.st"
 #define STATE_VERSION 7
 /* All that there is is told by the first, too, while no worker was seen to grow and no place is left empty
- * for want of memory; by the second while no count follows its queues, either; by the third while no fleet
- * had a part in a restart of many hosts; by the fourth while none has to do with templates; by the fifth
+ * for want of memory; by the second while no count follows its queues, either; by the third while no
+ * optional feature keeps anything of a fleet; by the fourth while none has to do with templates; by the fifth
  * while no heartbeat stands elsewhere than the framework's do; and by the sixth while no worker has a flag
  * that came with the fifth: an older sqmgr can go on with that. */
 #define STATE_VERSION_SCALED    6
-#define STATE_VERSION_GROUPS    5
+#define STATE_VERSION_FEATURES  5
 #define STATE_VERSION_TEMPLATES 4
 #define STATE_VERSION_CHOSEN    3
 #define STATE_VERSION_PLACES    2
@@ -138,20 +138,6 @@ static const struct record_field preload_fields[] = {
         RECORD_FIELD(NUMBER, struct preload, template_bytes),
 };
 static const struct record preload_record = RECORD(preload_fields);
-
-static const struct record_field group_fields[] = {
-        RECORD_FIELD(STRING, struct state_fleet, rollout_group),
-        RECORD_FIELD(NUMBER, struct state_fleet, group.number),
-        RECORD_FIELD(ARRAY, struct state_fleet, group.id),
-        RECORD_RANGE(struct state_fleet, group.turn, 0, _HOST_TURN_MAX - 1),
-        RECORD_FIELD(NUMBER, struct state_fleet, group.begun),
-        RECORD_FIELD(NUMBER, struct state_fleet, group.trusted),
-        RECORD_FIELD(NUMBER, struct state_fleet, group.drain_told),
-        RECORD_FIELD(TIME, struct state_fleet, group.began_at),
-        RECORD_FIELD(TIME, struct state_fleet, group.done_at),
-        RECORD_FIELD(ARRAY, struct state_fleet, group.error),
-};
-static const struct record group_record = RECORD(group_fields);
 
 static const struct record_field grown_fields[] = {
         RECORD_FIELD(NUMBER, struct growth_past, generation),
@@ -381,12 +367,14 @@ static bool has_templates(const struct world *world)
         return false;
 }
 
-static bool has_groups(const struct world *world)
+static bool has_features(const struct state_source *source)
 {
-        for (size_t i = 0; i < world->n_fleets; i++)
-                if (world->fleets[i]->settings->rollout_group && world->fleets[i]->group.number > 0)
-                        return true;
-        return false;
+        struct record_writer writer = {.now = source->now};
+
+        for (size_t i = 0; source->features && i < source->world->n_fleets; i++)
+                source->features(&writer, source->world->fleets[i], source->features_userdata);
+        free(writer.bytes);
+        return writer.size > 0;
 }
 
 static bool has_pressed(const struct fleet *fleet)
@@ -407,25 +395,37 @@ static bool has_grown(const struct world *world)
 }
 
 /* Of each fleet, in their order. */
-static void pack_groups(struct record_writer *writer, const struct world *world)
+static void pack_features(struct record_writer *writer, const struct state_source *source)
 {
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                const struct fleet *fleet = world->fleets[i];
-                const struct state_fleet saved = {.rollout_group = fleet->settings->rollout_group,
-                                                  .group = fleet->group};
+        for (size_t i = 0; i < source->world->n_fleets; i++) {
+                const struct fleet *fleet = source->world->fleets[i];
 
-                if (!fleet->unknown)
-                        record_write(writer, &group_record, &saved);
+                if (fleet->unknown)
+                        continue;
+                size_t begun = record_write_begin(writer);
+                if (source->features)
+                        source->features(writer, fleet, source->features_userdata);
+                record_write_end(writer, begun);
         }
 }
 
-static int unpack_groups(struct record_reader *reader, struct state *state)
+static int unpack_features(struct record_reader *reader, struct state *state)
 {
-        int r = 0;
+        for (size_t i = 0; reader->left > 0 && i < state->n_fleets; i++) {
+                struct state_features *features = &state->fleets[i].features;
+                size_t size;
+                const uint8_t *bytes = record_read_bytes(reader, &size);
 
-        for (size_t i = 0; r == 0 && reader->left > 0 && i < state->n_fleets; i++)
-                r = record_read(reader, &group_record, &state->fleets[i]);
-        return r;
+                if (!bytes || size == 0)
+                        continue;
+                features->bytes = malloc(size);
+                if (!features->bytes)
+                        return -ENOMEM;
+                memcpy(features->bytes, bytes, size);
+                features->size = size;
+                features->now = reader->now;
+        }
+        return 0;
 }
 
 static bool has_chosen(const struct world *world)
@@ -540,14 +540,16 @@ static int unpack_growth(struct record_reader *reader, struct state *state)
         return r;
 }
 
-static uint64_t version_of(const struct world *world)
+static uint64_t version_of(const struct state_source *source)
 {
+        const struct world *world = source->world;
+
         if (has_grown(world))
                 return STATE_VERSION;
         if (has_scaled(world))
                 return STATE_VERSION_SCALED;
-        if (has_groups(world))
-                return STATE_VERSION_GROUPS;
+        if (has_features(source))
+                return STATE_VERSION_FEATURES;
         if (has_templates(world))
                 return STATE_VERSION_TEMPLATES;
         if (has_chosen(world))
@@ -609,13 +611,13 @@ int state_pack(const struct state_source *source, uint8_t **ret, size_t *ret_siz
                 if (!world->fleets[i]->unknown)
                         pack_fleet(&writer, source, world->fleets[i]);
         pack_dead(&writer, source->dead);
-        uint64_t version = version_of(world);
+        uint64_t version = version_of(source);
         if (version >= STATE_VERSION_CHOSEN)
                 pack_heartbeats(&writer, world);
         if (version >= STATE_VERSION_TEMPLATES)
                 pack_templates(&writer, world);
-        if (version >= STATE_VERSION_GROUPS)
-                pack_groups(&writer, world);
+        if (version >= STATE_VERSION_FEATURES)
+                pack_features(&writer, source);
         if (version >= STATE_VERSION_SCALED)
                 pack_scaled(&writer, world);
         if (version >= STATE_VERSION)
@@ -653,7 +655,7 @@ struct state *state_free(struct state *state)
                 for (size_t j = 0; j < fleet->n_workers; j++)
                         free(fleet->workers[j].identity);
                 free(fleet->workers);
-                free(fleet->rollout_group);
+                free(fleet->features.bytes);
                 free(fleet->redis_url);
                 free(fleet->name);
         }
@@ -713,7 +715,7 @@ int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t 
         unpack_heartbeats(&reader, state);
         r = unpack_templates(&reader, state);
         if (r >= 0)
-                r = unpack_groups(&reader, state);
+                r = unpack_features(&reader, state);
         if (r < 0)
                 return r;
         unpack_scaled(&reader, state);
@@ -751,9 +753,6 @@ void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, 
         memcpy(fleet->crash_last, saved->crash_last, sizeof(fleet->crash_last));
         fleet->random = saved->random;
         fleet->preload = saved->preload;
-        const char *group = fleet->settings->rollout_group;
-        if (group && saved->rollout_group && strcmp(group, saved->rollout_group) == 0)
-                fleet->group = rollout_group_continue(&saved->group);
         memcpy(fleet->growth.past, saved->grown, sizeof(fleet->growth.past));
         /* Until it is read to be over, which without a limit it never is. */
         if (was_pressed(saved) && fleet->world->settings->pressure_limit > 0) {

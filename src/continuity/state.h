@@ -8,8 +8,8 @@
 #include "model/fleet.h"
 
 struct world;
-
 struct plan;
+struct record_writer;
 
 /* More than that is never packed, and never read. */
 #define STATE_BYTES_MAX ((size_t)16 << 20)
@@ -35,6 +35,13 @@ struct underway {
         struct worker start; /* as it was, its pid 0 */
 };
 
+/* What optional features keep of a fleet, which only they understand. */
+struct state_features {
+        uint8_t *bytes; /* owned; NULL: nothing */
+        size_t size;
+        usec_t now; /* when the bytes were written, by our clock: that of a record_reader */
+};
+
 struct state_fleet {
         char *name;
         uint64_t generation;
@@ -53,8 +60,7 @@ struct state_fleet {
         char crash_last[CRASH_LAST_MAX];
         uint64_t random;
 
-        char *rollout_group; /* its name; "": none */
-        struct rollout_group group;
+        struct state_features features;
         unsigned places_left; /* see struct fleet */
         struct growth_past grown[GROWTH_PAST];
 
@@ -93,6 +99,9 @@ struct state_source {
         const char *boot_id;        /* of the boot of the machine on whose monotonic clock the times are */
         state_identity_fn identity; /* may be NULL */
         void *userdata;
+        /* Writes what optional features keep of a fleet, if anything. NULL: there are none. */
+        void (*features)(struct record_writer *writer, const struct fleet *fleet, void *userdata);
+        void *features_userdata;
         usec_t now;
 };
 

@@ -53,7 +53,7 @@ void service_diagnose(struct call *call, void *userdata)
 {
         const struct service *service = userdata;
 
-        doctor_request(service->keeper, &service->readers, service->groups, call);
+        doctor_request(service->keeper, &service->readers, call);
 }
 
 /* Of fleets whose counts follow queues these are read before. */
@@ -152,7 +152,7 @@ int service_start(struct service *service, const struct handover *handover)
                 .started_at = service->started_at,
                 .ticks = &crew->turn->pass.ticks,
                 .settings = &service->reloader->age,
-                .groups = service->groups,
+                .subsystems = &crew->subsystems,
                 .reload = on_control_reload,
                 .reexec = on_control_reexec,
                 .queues = on_control_queues,

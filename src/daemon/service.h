@@ -14,7 +14,6 @@ struct service {
         struct keeper *keeper; /* not owned; nor are reloader and reexec */
         struct reloader *reloader;
         struct reexec *reexec;
-        struct groups *groups;
         usec_t started_at;
         struct queue_calls queue_calls;
         struct jobs_calls jobs_calls;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The optional features that this daemon has: one row for each. */
 #include "daemon/subsystems.h"
-#include "daemon/run/group.h"
 #include "daemon/run/scaler.h"
+#include "rollout_hosts/rollout_hosts.h"
 
 const struct subsystem *const subsystem_table[] = {
         &rollout_hosts_subsystem,

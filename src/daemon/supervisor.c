@@ -10,7 +10,6 @@
 #include "daemon/run/after_exit.h"
 #include "daemon/run/execute.h"
 #include "daemon/run/exits.h"
-#include "daemon/run/group.h"
 #include "daemon/run/hold.h"
 #include "daemon/run/last_words.h"
 #include "daemon/run/local_beats.h"
@@ -54,7 +53,6 @@ struct supervisor {
         struct reloader reloader; /* with the settings in force */
         struct keeper keeper;
         struct queue_reading queue_reading;
-        struct subsystems subsystems;
         struct pressure_watch pressure;
         struct alerts *alerts;
         struct ending ending;
@@ -127,7 +125,7 @@ static void look(struct supervisor *supervisor, usec_t now)
         if (due == PASS_LOOK_REGULAR && pass->n_regular % QUEUES_LOOK_EACH == 1)
                 queue_reading_look(&supervisor->queue_reading);
         if (due == PASS_LOOK_REGULAR) {
-                subsystems_poll(&supervisor->subsystems, now);
+                subsystems_poll(&supervisor->crew.subsystems, now);
                 pressure_watch_look(&supervisor->pressure);
         }
         if (due != PASS_LOOK_NONE)
@@ -149,11 +147,11 @@ static void plan(struct supervisor *supervisor)
         pressure_watch_apply(&supervisor->pressure);
         if (queue_reading_turn(&supervisor->queue_reading))
                 queue_calls_answer(&service->queue_calls, service->control, now);
-        subsystems_observe(&supervisor->subsystems, now);
+        subsystems_observe(&supervisor->crew.subsystems, now);
         work_lists_turn(world);
         if (pass_run(&supervisor->turn.pass, &ops, &clocks, supervisor) < 0)
                 log_error("memory is short: the plan is incomplete, and made again at the next look");
-        subsystems_tick(&supervisor->subsystems, now);
+        subsystems_tick(&supervisor->crew.subsystems, now);
         tell_events(world, service->control, supervisor->alerts);
         forget_removed(supervisor);
         if (!supervisor->keeper.search)
@@ -275,7 +273,7 @@ struct supervisor *supervisor_free(struct supervisor *supervisor)
         ending_forget(&supervisor->ending);
         alerts_free(supervisor->alerts);
         adopt_free(supervisor->keeper.search);
-        subsystems_end(&supervisor->subsystems);
+        subsystems_end(&supervisor->crew.subsystems);
         pressure_watch_close(&supervisor->pressure);
         end_crew(&supervisor->crew);
         turn_close(&supervisor->turn);
@@ -334,7 +332,7 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         keeper->crew = crew;
         supervisor->reloader.config_path = invocation->config_path;
         supervisor->reloader.links = links;
-        supervisor->reloader.subsystems = &supervisor->subsystems;
+        supervisor->reloader.subsystems = &supervisor->crew.subsystems;
         supervisor->queue_reading.links = links;
         supervisor->reexec.invocation = invocation;
         supervisor->reexec.crew = crew;
@@ -416,10 +414,8 @@ static int begin_crew(struct supervisor *supervisor)
         if (r < 0)
                 return r;
         links_join(&crew->links);
-        r = adopt_begin(crew, &supervisor->keeper, settings, clock_now(CLOCK_MONOTONIC));
-        if (r >= 0)
-                subsystems_join(&supervisor->subsystems);
-        return r;
+        subsystems_join(&supervisor->crew.subsystems);
+        return adopt_begin(crew, &supervisor->keeper, settings, clock_now(CLOCK_MONOTONIC));
 }
 
 int supervisor_new(const struct invocation *invocation, struct settings *settings,
@@ -444,9 +440,8 @@ int supervisor_new(const struct invocation *invocation, struct settings *setting
             (r = world_new(settings, seed, &supervisor->world)) < 0)
                 return r;
         compose(supervisor, invocation);
-        if ((r = subsystems_begin(&supervisor->subsystems, subsystem_table, &supervisor->keeper)) < 0)
+        if ((r = subsystems_begin(&supervisor->crew.subsystems, subsystem_table, &supervisor->keeper)) < 0)
                 return r;
-        supervisor->service.groups = subsystems_find(&supervisor->subsystems, &rollout_hosts_subsystem);
         if ((r = open_crew(&supervisor->crew)) < 0 || (r = take_templates(&supervisor->crew, handover)) < 0 ||
             (r = add_signals(supervisor)) < 0 ||
             (r = turn_open(&supervisor->turn, supervisor->event, supervisor->world, on_turn, supervisor)) <

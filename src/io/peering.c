@@ -5,8 +5,8 @@
 #include "io/asks.h"
 #include "io/clock.h"
 #include "io/redis.h"
+#include "model/group_key.h"
 #include "model/peer.h"
-#include "model/rollout_script.h"
 #include "wire/withhold.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include "base/macro.h"
 #include "base/usec.h"
-#include "model/rollout_group.h"
+#include "model/rollout_state.h"
 #include "model/scaling.h"
 #include "model/template.h"
 #include "model/worker.h"
@@ -14,7 +14,8 @@
 #include <sys/types.h>
 
 struct world;
-struct link; /* the shell's: a connection to Redis */
+struct link;       /* the shell's: a connection to Redis */
+struct host_group; /* of rollout_hosts/ */
 
 /* Generations that grew, kept to compare with. */
 #define GROWTH_PAST 2
@@ -163,7 +164,6 @@ struct fleet {
         struct orderer scale_by;
         struct autoscale autoscale; /* while settings->active_process_max says so */
         struct rollout rollout;
-        struct rollout_group group; /* with rollout_group alone: its part in the restart of all hosts */
         struct backoff crash;
         char crash_last[CRASH_LAST_MAX]; /* how the last worker died; "" : none has */
         bool crash_last_apart;           /* crash_last was no short life: it is not of the row */
@@ -187,7 +187,9 @@ struct fleet {
         enum wait waits_for; /* the planner's verdict on starts */
         enum wait wait_told;
         struct fleet_totals totals;
-        struct link *link; /* the shell's connection to its Redis; NULL: none, or not yet */
+        struct link *link;        /* the shell's connection to its Redis; NULL: none, or not yet */
+        struct host_group *group; /* its part in rollouts over many hosts, not owned; NULL: none */
+        bool name_taken;          /* in its rollout_group, another machine has the name of this host */
 };
 
 /* Its count follows its queues, unless the operator has given one. */

@@ -50,7 +50,6 @@ static int make_fleets(const struct world *world, const struct settings *setting
                 }
                 fleet->settings = settings->fleets[i];
                 fleet->generation = 1;
-                fleet->group = rollout_group_new();
                 fleet->random = world->seed + (uint64_t)n;
                 list[n++] = fleet;
         }

@@ -3,7 +3,7 @@
  * to that Redis: a word on each line. */
 #include "base/printable.h"
 #include "fuzz.h"
-#include "model/rollout_group.h"
+#include "rollout_hosts/group_rules.h"
 
 #define NUMBER_MAX ((UINT64_C(1) << 53) - 1)
 #define SPAN_MAX   (366 * 24 * USEC_PER_HOUR)

@@ -11,6 +11,7 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_template.h"
+#include "rollout_hosts/group_rules.h"
 
 #define BOOT        "the-boot"
 #define NOW         (1000 * USEC_PER_SEC)
@@ -48,9 +49,24 @@ static struct state *unpack_payload(uint8_t version, const uint8_t *payload, siz
         return state;
 }
 
+/* What the rollouts over many hosts keep is of any origin, too. */
+static void continue_group(const struct state_features *features)
+{
+        struct record_reader reader = {.at = features->bytes, .left = features->size, .now = features->now};
+        struct record_writer writer = {.now = NOW};
+        struct rollout_group group;
+
+        if (!features->bytes || !rollout_group_unpack(&reader, "g", &group))
+                return;
+        rollout_group_pack(&group, "g", &writer);
+        fuzz_check(!writer.failed && (group.number == 0) == (writer.size == 0));
+        free(writer.bytes);
+}
+
 static void continue_fleet(struct fleet *fleet, const struct state_fleet *saved)
 {
         state_continue_fleet(fleet, saved, NOW);
+        continue_group(&saved->features);
         for (size_t i = 0; i < saved->n_templates; i++) {
                 const struct template *template = &saved->templates[i];
                 uint64_t main_start = template->generation % 3 == 1 ? 0 : template->pid_start;

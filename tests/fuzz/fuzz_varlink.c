@@ -108,9 +108,9 @@ static void make_world(void)
 {
         static const struct tick_totals ticks = {.n = 7};
         static const struct status_settings settings_age = {.refused = true};
-        static struct groups groups;
+        static const struct subsystems subsystems;
         struct control_host host = {
-                .groups = &groups,
+                .subsystems = &subsystems,
                 .version = "1",
                 .started_at = NOW,
                 .ticks = &ticks,

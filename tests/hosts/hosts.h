@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* A simulated group of hosts with one Redis: what each host decides and the script in Redis are the real ones
- * (model/rollout_group.h, model/rollout_script.h, which a Lua runs here), and so is the core that restarts
- * its workers (core.h); hosts, workers, the network, Redis' memory and its failovers are models driven by one
- * seed. */
+ * (rollout_hosts/group_rules.h, rollout_hosts/script_rules.h, which a Lua runs here), and so is the core that
+ * restarts its workers (core.h); hosts, workers, the network, Redis' memory and its failovers are models
+ * driven by one seed. */
 #pragma once
 
 #include "../sim/rng.h"
 #include "core.h"
-#include "model/rollout_group.h"
+#include "rollout_hosts/group_rules.h"
 
 #define STEP     (250 * USEC_PER_MSEC)
 #define BEGUN_AT (1000000 * USEC_PER_SEC)

@@ -2,7 +2,7 @@
 /* Three hosts take turns through one Redis, of which one failover undoes the last call, or which is emptied, or told to
  * forget a host; tests/check-spin runs it.
  *
- * It models src/model/rollout_script.c and rollout_group.c once more, in another language and from their description:
+ * It models src/rollout_hosts/script_rules.c and group_rules.c once more, in another language and from their description:
  * one host at a time, no failure allowed. Time is what it allows: a turn is lost only of a host that cannot reach Redis,
  * since all others renew theirs within a lease; and a lease is over once all that can reach Redis have asserted their
  * turns. A failover undoes one call at most that took a turn, since turns are a second apart. */

@@ -189,7 +189,8 @@ START_TEST(an_event_is_told_to_all_once)
         /* As itself: the user that root's is run as need not be there. */
         free(crew_settings->alert_user);
         crew_settings->alert_user = NULL;
-        const struct control_host host = {.world = crew_world, .event = event, .ticks = &ticks};
+        const struct control_host host = {
+                .world = crew_world, .event = event, .ticks = &ticks, .subsystems = &crew.subsystems};
         const struct alerts_options options = {
                 .event = event, .world = crew_world, .children = &crew.children, .nofile = crew.nofile};
         ck_assert_int_eq(control_new(&host, &control), 0);

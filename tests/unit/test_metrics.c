@@ -10,6 +10,8 @@
 #include "observe/culprits.h"
 #include "observe/observe.h"
 #include "observe/observe_world.h"
+#include "rollout_hosts/group.h"
+#include "rollout_hosts/rollout_hosts.h"
 #include "unit.h"
 #include "wire/withhold.h"
 #include <ctype.h>
@@ -52,6 +54,8 @@ static void expect_no_repetition(const char *text)
 
 static bool refused;
 
+static const struct subsystem *const table[] = {&rollout_hosts_subsystem, NULL};
+
 static char *render(void)
 {
         static char queue_name[] = "a\"b\nc", no_text[] = "b\xff", neither[] = "b\x01";
@@ -76,7 +80,8 @@ static char *render(void)
                                          .redis = redis,
                                          .n_redis = ELEMENTSOF(redis)};
         const struct tick_totals ticks = {.n = 3, .usec = 1500};
-        char *text = metrics_render(&info, &ticks, world, T0 + 2500 * USEC_PER_MSEC);
+        const struct subsystems subsystems = {.table = table, .n = 1};
+        char *text = metrics_render(&info, &ticks, world, &subsystems, T0 + 2500 * USEC_PER_MSEC);
 
         ck_assert_ptr_nonnull(text);
         return text;
@@ -98,17 +103,19 @@ START_TEST(of_a_group_it_tells_this_hosts_part_and_without_one_nothing)
 {
         struct fleet_settings with = *fleet->settings;
         const struct fleet_settings *without = fleet->settings;
+        struct host_group group = {.rule = {.number = 7,
+                                            .state = EPOCH_HALTED,
+                                            .turn = HOST_TURN_FAILED,
+                                            .trouble = ROLLOUT_TROUBLE_TAKEN}};
 
         _cleanup_free_ char *before = render();
         ck_assert_ptr_null(strstr(before, "sqmgr_group"));
         with.rollout_group = (char *)"g";
         fleet->settings = &with;
-        fleet->group.number = 7;
-        fleet->group.state = EPOCH_HALTED;
-        fleet->group.turn = HOST_TURN_FAILED;
-        fleet->group.trouble = ROLLOUT_TROUBLE_TAKEN;
+        fleet->group = &group;
         _cleanup_free_ char *text = render();
         fleet->settings = without;
+        fleet->group = NULL;
         assert_has(text, "sqmgr_group_epoch{fleet=\"default\",group=\"g\"} 7");
         assert_has(text, "sqmgr_group_state{fleet=\"default\",group=\"g\",state=\"halted\"} 1");
         assert_has(text, "sqmgr_group_state{fleet=\"default\",group=\"g\",state=\"running\"} 0");

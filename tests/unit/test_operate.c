@@ -90,9 +90,9 @@ static usec_t on_now(void *userdata _unused_)
 
 static void setup(void)
 {
-        static struct groups groups;
+        static const struct subsystems subsystems;
         struct control_host host = {
-                .groups = &groups,
+                .subsystems = &subsystems,
                 .version = "1.2.3",
                 .started_at = T0,
                 .ticks = &ticks,

@@ -5,6 +5,7 @@
 #include "advice/findings.h"
 #include "continuity/state.h"
 #include "daemon/api/metrics.h"
+#include "daemon/run/subsystem.h"
 #include "daemon/api/status.h"
 #include "decide/command.h"
 #include "frameworks/plain/plain.h"
@@ -416,8 +417,9 @@ static char *metrics(void)
         const struct status_settings age = {.loaded_at = 1};
         const struct status_info info = {.version = "1", .settings = &age, .world = t.world};
         const struct tick_totals ticks = {0};
+        const struct subsystems none = {0};
 
-        return metrics_render(&info, &ticks, t.world, t.now);
+        return metrics_render(&info, &ticks, t.world, &none, t.now);
 }
 
 START_TEST(what_it_does_not_tell_is_shown_as_unknown)

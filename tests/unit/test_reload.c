@@ -4,10 +4,11 @@
 #include "base/words.h"
 #include "crew.h"
 #include "daemon/life/reload.h"
-#include "daemon/run/group.h"
 #include "model/counts.h"
 #include "model/fleet.h"
 #include "model/world.h"
+#include "rollout_hosts/group.h"
+#include "rollout_hosts/rollout_hosts.h"
 #include <unistd.h>
 
 #define BEFORE CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=1\n"
@@ -17,7 +18,6 @@ static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static char path[64], log_path[64];
 static struct reloader reloader;
 static struct keeper keeper;
-static struct subsystems subsystems;
 static const struct subsystem *const table[] = {&rollout_hosts_subsystem, NULL};
 static char **lines;
 
@@ -30,11 +30,11 @@ static void setup(void)
         ck_assert_int_ge(sd_event_new(&event), 0);
         crew_start(event, BEFORE);
         keeper = (struct keeper){.crew = &crew};
-        ck_assert_int_eq(subsystems_begin(&subsystems, table, &keeper), 0);
+        ck_assert_int_eq(subsystems_begin(&crew.subsystems, table, &keeper), 0);
         reloader = (struct reloader){.config_path = path,
                                      .settings = crew_settings,
                                      .links = &crew.links,
-                                     .subsystems = &subsystems};
+                                     .subsystems = &crew.subsystems};
         lines = NULL;
         while (sd_event_run(event, 0) > 0)
                 ;
@@ -43,7 +43,7 @@ static void setup(void)
 static void teardown(void)
 {
         words_free(lines);
-        subsystems_end(&subsystems);
+        subsystems_end(&crew.subsystems);
         crew_settings = reloader.settings;
         crew_end();
         event = sd_event_unref(event);
@@ -57,28 +57,28 @@ START_TEST(a_fleet_joins_a_group_changes_it_and_leaves)
         char text[512];
 
         const struct fleet *web = world_fleet(crew_world, "web");
-        const struct groups *groups = subsystems_find(&subsystems, &rollout_hosts_subsystem);
+        const struct groups *groups = subsystems_find(&crew.subsystems, &rollout_hosts_subsystem);
         ck_assert_ptr_nonnull(web);
         ck_assert_ptr_nonnull(groups);
-        ck_assert_ptr_null(groups_find(groups, web));
+        ck_assert_ptr_null(web->group);
         for (unsigned i = 0; i < 2; i++) {
                 snprintf(text, sizeof(text), BEFORE "rollout_group=%s\n", i == 0 ? "g" : "h");
                 words_free(lines);
                 lines = NULL;
                 ck_assert_int_eq(reload(text), 0);
-                const struct host_group *group = groups_find(groups, web);
+                struct host_group *group = web->group;
                 ck_assert_ptr_nonnull(group);
                 ck_assert_str_eq(group->name, i == 0 ? "g" : "h");
                 ck_assert_ptr_null(group->next);
                 /* What it knows is of this group. */
-                ck_assert_uint_eq(web->group.number, 0);
-                world_fleet(crew_world, "web")->group.number = 7;
+                ck_assert_uint_eq(group->rule.number, 0);
+                group->rule.number = 7;
         }
         words_free(lines);
         lines = NULL;
         ck_assert_int_eq(reload(BEFORE), 0);
         ck_assert_ptr_null(groups->first);
-        ck_assert_uint_eq(web->group.number, 0);
+        ck_assert_ptr_null(web->group);
 }
 END_TEST
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of the calls of the script by which hosts agree (io/rollout_call.h), with a real redis-server: what
- * goes wrong between here and there, and the glance without the script. */
+/* Tests of the calls of the script by which hosts agree (rollout_hosts/call.h), with a real redis-server:
+ * what goes wrong between here and there, and the glance without the script. */
 /* promises: P5 */
-#include "io/rollout_call.h"
-#include "model/rollout_reply.h"
 #include "redis_server.h"
+#include "rollout_hosts/call.h"
+#include "rollout_hosts/reply_rules.h"
 #include <config.h>
 
 #define KEY "sqmgr:rollout:g"

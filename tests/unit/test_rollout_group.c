@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of what a host does in a rollout over many (model/rollout_group.h). */
+/* Tests of what a host does in a rollout over many (rollout_hosts/group_rules.h). */
 /* promises: P5 P8 */
-#include "model/rollout_group.h"
+#include "continuity/record.h"
+#include "rollout_hosts/group_rules.h"
 #include "unit.h"
 
 #define SECOND USEC_PER_SEC
@@ -468,8 +469,18 @@ END_TEST
 START_TEST(another_sqmgr_goes_on_with_what_it_knew_and_asks_anew)
 {
         take_turn();
-        const struct rollout_group next = rollout_group_continue(&group);
+        struct record_writer writer = {.now = now};
+        struct rollout_group next;
 
+        rollout_group_pack(&group, "g", &writer);
+        ck_assert(!writer.failed);
+        struct record_reader reader = {.at = writer.bytes, .left = writer.size, .now = now};
+        ck_assert(!rollout_group_unpack(&reader, "another group", &next));
+        reader = (struct record_reader){.at = writer.bytes, .left = writer.size - 1, .now = now};
+        ck_assert(!rollout_group_unpack(&reader, "g", &next));
+        reader = (struct record_reader){.at = writer.bytes, .left = writer.size, .now = now};
+        ck_assert(rollout_group_unpack(&reader, "g", &next));
+        free(writer.bytes);
         ck_assert_uint_eq(next.number, 1);
         ck_assert_str_eq(next.id, "one");
         ck_assert_int_eq(next.turn, HOST_TURN_ROLLING);
@@ -478,6 +489,15 @@ START_TEST(another_sqmgr_goes_on_with_what_it_knew_and_asks_anew)
         ck_assert_uint_eq(next.asked_at, 0);
         ck_assert_int_eq(next.mine, HOST_TURN_NONE);
         ck_assert_int_eq(next.state, EPOCH_NONE);
+}
+END_TEST
+
+START_TEST(a_host_that_knows_of_no_epoch_keeps_nothing)
+{
+        struct record_writer writer = {.now = now};
+
+        rollout_group_pack(&group, "g", &writer);
+        ck_assert_ptr_null(writer.bytes);
 }
 END_TEST
 
@@ -497,6 +517,7 @@ int main(void)
         tcase_add_test(cases, why_it_takes_no_part_is_a_sentence);
         tcase_add_test(cases, why_it_begins_no_turn_yet_is_a_sentence);
         tcase_add_test(cases, another_sqmgr_goes_on_with_what_it_knew_and_asks_anew);
+        tcase_add_test(cases, a_host_that_knows_of_no_epoch_keeps_nothing);
         tcase_add_test(cases, restarts_once_in_its_turn_and_says_so);
         tcase_add_test(cases, says_that_it_is_done_again_once_it_has_drained);
         tcase_add_test(cases, what_its_own_restart_was_before_the_turn_tells_nothing);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of decoding what the script of a rollout answers (model/rollout_reply.h). */
-#include "model/rollout_reply.h"
+/* Tests of decoding what the script of a rollout answers (rollout_hosts/reply_rules.h). */
+#include "rollout_hosts/reply_rules.h"
 #include "unit.h"
 
 static struct rollout_word words[_ROLLOUT_REPLY_MAX + 10];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of the script by which hosts agree whose turn it is (model/rollout_script.h), as it is called
- * (io/rollout_call.h), with a real redis-server. */
+/* Tests of the script by which hosts agree whose turn it is (rollout_hosts/script_rules.h), as it is called
+ * (rollout_hosts/call.h), with a real redis-server. */
 /* promises: P8 */
-#include "io/rollout_call.h"
-#include "model/rollout_reply.h"
 #include "redis_server.h"
+#include "rollout_hosts/call.h"
+#include "rollout_hosts/reply_rules.h"
 
 #define KEY "sqmgr:rollout:g"
 

@@ -242,7 +242,7 @@ START_TEST(where_another_machine_has_its_name_nothing_is_told_in_that)
         start(SCALES GROUP);
         run_until(is_up());
         serve("default\0", 9);
-        web()->group.trouble = ROLLOUT_TROUBLE_TAKEN;
+        web()->name_taken = true;
         PUT_SHARE("there", "1 8 4 17 0\0default\0");
         look_until(web()->autoscale.hosts == 2);
         redisReply *reply = server_ask("EXISTS sqmgr:rollout:g:threads:%s", crew.links.host_name);

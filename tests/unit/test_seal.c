@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of seals (io/seal.h), with the test cases of RFC 4231. */
-#include "io/seal.h"
+/* Tests of seals (rollout_hosts/seal.h), with the test cases of RFC 4231. */
+#include "rollout_hosts/seal.h"
 #include "unit.h"
 #include <config.h>
 

@@ -13,6 +13,7 @@
  * over, and one without a group. 6: the first with counts that follow their queues: a fleet of 2 that has
  * just been scaled to 3, and one that is not scaled. 7: the first
  * that knows of memory pressure: a fleet of three, one of which has left for it. */
+#include "continuity/record.h"
 #include "continuity/state.h"
 #include "frameworks/native/native.h"
 #include "frameworks/sidekiq/format.h"
@@ -20,6 +21,7 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_template.h"
+#include "rollout_hosts/group_rules.h"
 #include "unit.h"
 
 #define FLEETS_MAX 8
@@ -314,8 +316,6 @@ static struct fleet_settings settings_of(const struct state_fleet *saved)
                 .redis_url = saved->redis_url[0] != '\0' ? saved->redis_url : NULL,
                 .active_process_count = saved->scale_for,
                 .active_process_max = saved->scaled > 0 ? saved->scaled + 1 : 0,
-                .rollout_group =
-                        saved->rollout_group && saved->rollout_group[0] != '\0' ? saved->rollout_group : NULL,
         };
 }
 
@@ -341,16 +341,37 @@ START_TEST(the_turn_in_a_restart_of_many_hosts_is_kept)
         read_it(5, kept[5].boot, kept[5].packed_at);
         const struct state_fleet *saved = saved_fleet("default");
 
-        ck_assert_str_eq(saved->rollout_group, "g");
-        ck_assert_uint_eq(saved->group.number, 1);
-        ck_assert_uint_eq(strlen(saved->group.id), 32);
-        ck_assert_int_eq(saved->group.turn, HOST_TURN_DONE);
-        ck_assert(saved->group.begun && saved->group.trusted);
-        ck_assert_uint_gt(saved->group.began_at, 0);
-        ck_assert_uint_gt(saved->group.done_at, saved->group.began_at);
-        ck_assert_str_eq(saved_fleet("alone")->rollout_group, "");
+        struct record_reader reader = {
+                .at = saved->features.bytes, .left = saved->features.size, .now = saved->features.now};
+        size_t length;
+        ck_assert_int_eq(strncmp(record_read_text(&reader, RECORD_TEXT_MAX, &length), "rollout-hosts", 13),
+                         0);
+        struct record_reader part = {.now = reader.now};
+        part.at = record_read_bytes(&reader, &part.left);
+        ck_assert_uint_eq(reader.left, 0);
+        struct rollout_group group;
+        ck_assert(rollout_group_unpack(&part, "g", &group));
+        ck_assert_uint_eq(group.number, 1);
+        ck_assert_uint_eq(strlen(group.id), 32);
+        ck_assert_int_eq(group.turn, HOST_TURN_DONE);
+        ck_assert(group.begun && group.trusted);
+        ck_assert_uint_gt(group.began_at, 0);
+        ck_assert_uint_gt(group.done_at, group.began_at);
+        ck_assert_ptr_null(saved_fleet("alone")->features.bytes);
 }
 END_TEST
+
+/* As the features that have read them would. */
+static void write_features(struct record_writer *writer, const struct fleet *fleet, void *userdata _unused_)
+{
+        const struct state_features *features = &saved_fleet(fleet->settings->name)->features;
+
+        if (features->size == 0)
+                return;
+        uint8_t *at = record_write_space(writer, features->size);
+        ck_assert_ptr_nonnull(at);
+        memcpy(at, features->bytes, features->size);
+}
 
 START_TEST(a_world_that_goes_on_from_it_saves_the_same)
 {
@@ -370,6 +391,8 @@ START_TEST(a_world_that_goes_on_from_it_saves_the_same)
         for (size_t i = 0; i < state->n_fleets; i++)
                 go_on(world_fleet(world, state->fleets[i].name), &state->fleets[i], file->packed_at);
         const struct state_source source = {.world = world,
+                                            .features = write_features,
+                                            .features_userdata = state,
                                             .dead = state->dead,
                                             .boot_id = file->boot,
                                             .identity = identity_of,

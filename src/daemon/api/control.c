@@ -2,6 +2,7 @@
 /* Has each call of the control interface carried out by its handler, and tells those who wait. */
 #include "daemon/api/control.h"
 #include "daemon/api/handler.h"
+#include "daemon/run/subsystem.h"
 #include "io/users.h"
 #include "model/world.h"
 #include <malloc.h>
@@ -30,8 +31,7 @@ struct control *control_free(struct control *control)
 {
         if (!control)
                 return NULL;
-        assert(!control->watches.first && !control->rollouts.first);
-        sd_event_source_disable_unref(control->rollouts.timer);
+        assert(!control->watches.first);
         events_free(control->events);
         free(control->status);
         free(control);
@@ -97,5 +97,5 @@ void control_tick(struct control *control, usec_t now)
                 (void)malloc_trim(0);
         }
         watch_tick(&control->watches, now);
-        rollouts_tick(control, now);
+        subsystems_answer(control->host.subsystems, now);
 }

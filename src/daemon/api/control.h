@@ -6,9 +6,10 @@
 #include "daemon/api/metrics.h"
 #include "daemon/api/server.h"
 #include "daemon/api/status.h"
-#include "daemon/run/group_orders.h"
+#include "daemon/run/crew.h"
 
 struct fleet;
+struct subsystems;
 struct tick_totals;
 
 /* What the daemon lends. Everything must outlive the control. */
@@ -19,7 +20,7 @@ struct control_host {
         usec_t started_at; /* monotonic */
         const struct tick_totals *ticks;
         const struct status_settings *settings;
-        struct groups *groups;
+        const struct subsystems *subsystems;
 
         /* Reads the configuration again. 0: *ret_lines says what changed; 1: refused, *ret_lines says why; a
          * line each, NULL-terminated, list and lines to be freed by the caller. -errno: *ret_lines is

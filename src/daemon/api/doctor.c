@@ -29,7 +29,6 @@ struct answers {
 struct diagnosis {
         const struct keeper *keeper;
         struct doctor_readers readers;
-        const struct groups *groups;
         struct call *call;
         struct asks *asks;
         struct answers *answers;
@@ -196,12 +195,8 @@ static void finish(void *userdata)
         }
         doctor_machine(findings, &machine, world, clock_now(CLOCK_MONOTONIC));
         for (size_t i = 0; i < world->n_fleets; i++) {
-                const struct host_group *group = groups_find(diagnosis->groups, world->fleets[i]);
-                char trouble[GROUP_ERROR_MAX];
-
                 findings->lost |= diagnose_fleet(findings, &machine, world->fleets[i]) < 0;
-                if (group)
-                        doctor_group(findings, world->fleets[i], group_trouble(group, trouble));
+                subsystems_diagnose(&diagnosis->keeper->crew->subsystems, world->fleets[i], findings);
         }
         server_reply(diagnosis->call, render(findings), false);
         diagnosis_free(diagnosis);
@@ -326,8 +321,7 @@ static void on_cancelled(struct call *call _unused_, void *userdata)
         diagnosis_free(userdata);
 }
 
-void doctor_request(const struct keeper *keeper, const struct doctor_readers *readers,
-                    const struct groups *groups, struct call *call)
+void doctor_request(const struct keeper *keeper, const struct doctor_readers *readers, struct call *call)
 {
         static const struct asks_ops ops = {.reply = on_reply, .done = finish};
         const struct links *links = &keeper->crew->links;
@@ -343,12 +337,12 @@ void doctor_request(const struct keeper *keeper, const struct doctor_readers *re
         }
         diagnosis->keeper = keeper;
         diagnosis->readers = *readers;
-        diagnosis->groups = groups;
         diagnosis->call = call;
         diagnosis->n_answers = links->n;
-        for (const struct host_group *group = groups->first; group; group = group->next)
-                for (size_t i = 0; i < links->n; i++)
-                        diagnosis->answers[i].has_group |= links->list[i] == group->fleet->link;
+        for (size_t i = 0; i < links->world->n_fleets; i++)
+                for (size_t j = 0; j < links->n; j++)
+                        diagnosis->answers[j].has_group |= links->world->fleets[i]->group &&
+                                                           links->world->fleets[i]->link == links->list[j];
         diagnose_queues(diagnosis, links);
         for (size_t i = 0; i < links->n; i++)
                 ask_redis(diagnosis, i, links->list[i]->redis);

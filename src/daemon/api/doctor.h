@@ -3,7 +3,7 @@
 #pragma once
 
 #include "daemon/api/server.h"
-#include "daemon/run/group.h"
+#include "daemon/run/keep.h"
 
 /* Who may look by read_socket: as struct doctor_machine has it. */
 struct doctor_readers {
@@ -12,5 +12,4 @@ struct doctor_readers {
 };
 
 /* Answers the call once the surroundings have been checked. keeper must outlive the connections to Redis. */
-void doctor_request(const struct keeper *keeper, const struct doctor_readers *readers,
-                    const struct groups *groups, struct call *call);
+void doctor_request(const struct keeper *keeper, const struct doctor_readers *readers, struct call *call);

@@ -8,17 +8,10 @@
 #include "daemon/api/watch.h"
 #include "wire/control.h"
 
-/* Those who ask what all hosts do, until that is known or has ended. */
-struct rollout_calls {
-        struct rollout_call *first;
-        sd_event_source *timer; /* NULL: nobody has asked so far */
-};
-
 struct control {
         struct control_host host;
         struct watch_list watches;
         struct events *events;
-        struct rollout_calls rollouts;
         char *status; /* the reply to GetStatus for all fleets, or NULL */
         size_t status_size;
         uint64_t status_serial;
@@ -29,9 +22,6 @@ struct control {
         void handle_##name(struct control *control, struct call *call, json_t *parameters, usec_t now);
 CONTROL_METHODS(HANDLER_DECLARE)
 #undef HANDLER_DECLARE
-
-/* Answers those who wait for what has been shown since. */
-void rollouts_tick(struct control *control, usec_t now);
 
 /* The model has been changed by a command. */
 void handler_changed(struct control *control);

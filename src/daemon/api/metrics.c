@@ -3,6 +3,7 @@
 #include "daemon/api/metrics.h"
 #include "advice/growth.h"
 #include "base/printable.h"
+#include "daemon/run/subsystem.h"
 #include "decide/pass.h"
 #include "model/autoscale.h"
 #include "model/counts.h"
@@ -20,12 +21,19 @@
 struct metrics {
         FILE *out;
         const struct world *world;
+        const struct subsystems *subsystems;
         const struct fleet_counts *counts; /* of each fleet */
         usec_t now;
 };
 
-/* What the samples that follow are of. */
-static void family(const struct metrics *metrics, const char *name, const char *type, const char *help)
+#define SAMPLE METRICS_SAMPLE
+
+const struct world *metrics_world(const struct metrics *metrics)
+{
+        return metrics->world;
+}
+
+void metrics_family(const struct metrics *metrics, const char *name, const char *type, const char *help)
 {
         fprintf(metrics->out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
@@ -50,11 +58,7 @@ static void put_label(FILE *out, const char *name, const char *text)
         fputc('"', out);
 }
 
-/* Behind the value the labels, each a name and a value, and NULL. */
-#define SAMPLE(metrics, name, value, ...) put_sample(metrics, name, value, (const char *const[]){__VA_ARGS__})
-
-static void put_sample(const struct metrics *metrics, const char *name, double value,
-                       const char *const *labels)
+void metrics_sample(const struct metrics *metrics, const char *name, double value, const char *const *labels)
 {
         const char *separator = "{";
 
@@ -75,29 +79,32 @@ static double seconds(usec_t usec)
 static void put_self(const struct metrics *metrics, const struct status_info *info,
                      const struct tick_totals *ticks)
 {
-        family(metrics, "sqmgr_info", "gauge", "The version that runs.");
+        metrics_family(metrics, "sqmgr_info", "gauge", "The version that runs.");
         SAMPLE(metrics, "sqmgr_info", 1, "version", info->version, NULL);
-        family(metrics, "sqmgr_uptime_seconds", "gauge", "Time since sqmgr started; counters began then.");
+        metrics_family(metrics, "sqmgr_uptime_seconds", "gauge",
+                       "Time since sqmgr started; counters began then.");
         SAMPLE(metrics, "sqmgr_uptime_seconds", seconds(usec_sub(metrics->now, info->started_at)), NULL);
-        family(metrics, "sqmgr_tick_duration_seconds", "summary",
-               "How long a pass of observing, planning and executing takes.");
+        metrics_family(metrics, "sqmgr_tick_duration_seconds", "summary",
+                       "How long a pass of observing, planning and executing takes.");
         SAMPLE(metrics, "sqmgr_tick_duration_seconds_sum", seconds(ticks->usec), NULL);
         SAMPLE(metrics, "sqmgr_tick_duration_seconds_count", (double)ticks->n, NULL);
-        family(metrics, "sqmgr_config_last_reload_successful", "gauge",
-               "1 where the settings that were read last are in force.");
+        metrics_family(metrics, "sqmgr_config_last_reload_successful", "gauge",
+                       "1 where the settings that were read last are in force.");
         SAMPLE(metrics, "sqmgr_config_last_reload_successful", !info->settings->refused, NULL);
-        family(metrics, "sqmgr_config_last_reload_success_timestamp_seconds", "gauge",
-               "When the settings in force were read, since 1970.");
+        metrics_family(metrics, "sqmgr_config_last_reload_success_timestamp_seconds", "gauge",
+                       "When the settings in force were read, since 1970.");
         SAMPLE(metrics, "sqmgr_config_last_reload_success_timestamp_seconds",
                seconds(info->settings->loaded_at), NULL);
         if (metrics->world->settings->pressure_limit > 0) {
-                family(metrics, "sqmgr_memory_pressure", "gauge",
-                       "1 while memory is short by pressure_limit; only where there is such a limit.");
+                metrics_family(
+                        metrics, "sqmgr_memory_pressure", "gauge",
+                        "1 while memory is short by pressure_limit; only where there is such a limit.");
                 SAMPLE(metrics, "sqmgr_memory_pressure", relief_holds(metrics->world), NULL);
         }
         if (metrics->world->available_bytes == 0)
                 return;
-        family(metrics, "sqmgr_available_memory_bytes", "gauge", "Memory available to further processes.");
+        metrics_family(metrics, "sqmgr_available_memory_bytes", "gauge",
+                       "Memory available to further processes.");
         SAMPLE(metrics, "sqmgr_available_memory_bytes", (double)metrics->world->available_bytes, NULL);
 }
 
@@ -120,12 +127,12 @@ static bool all_up(const struct status_info *info, const char *url)
 
 static void put_redis(const struct metrics *metrics, const struct status_info *info)
 {
-        family(metrics, "sqmgr_redis_up", "gauge", "Whether the connection to this Redis is up.");
+        metrics_family(metrics, "sqmgr_redis_up", "gauge", "Whether the connection to this Redis is up.");
         for (size_t i = 0; i < info->n_redis; i++)
                 if (!is_repeated(info, i))
                         SAMPLE(metrics, "sqmgr_redis_up", all_up(info, info->redis[i].url), "url",
                                info->redis[i].url, NULL);
-        family(metrics, "sqmgr_redis_round_trip_seconds", "gauge", "How long its last answer took.");
+        metrics_family(metrics, "sqmgr_redis_round_trip_seconds", "gauge", "How long its last answer took.");
         for (size_t i = 0; i < info->n_redis; i++)
                 if (info->redis[i].rtt_ms >= 0 && !is_repeated(info, i))
                         SAMPLE(metrics, "sqmgr_redis_round_trip_seconds", info->redis[i].rtt_ms / 1000, "url",
@@ -165,19 +172,20 @@ static void put_queues(const struct metrics *metrics, const struct status_info *
 {
         const struct queues *queues;
 
-        family(metrics, "sqmgr_queue_jobs", "gauge", "Jobs that wait in the queue.");
+        metrics_family(metrics, "sqmgr_queue_jobs", "gauge", "Jobs that wait in the queue.");
         for (size_t i = 0; i < info->n_redis; i++)
                 for (size_t j = 0; (queues = queues_of(info, i)) && j < queues->n; j++)
                         put_queue(metrics, "sqmgr_queue_jobs", (double)queues->list[j].size,
                                   info->redis[i].url, &queues->list[j]);
-        family(metrics, "sqmgr_queue_latency_seconds", "gauge", "How long its oldest job has waited.");
+        metrics_family(metrics, "sqmgr_queue_latency_seconds", "gauge",
+                       "How long its oldest job has waited.");
         for (size_t i = 0; i < info->n_redis; i++)
                 for (size_t j = 0; (queues = queues_of(info, i)) && j < queues->n; j++)
                         if (queues->list[j].latency_known)
                                 put_queue(metrics, "sqmgr_queue_latency_seconds",
                                           seconds(queues->list[j].latency), info->redis[i].url,
                                           &queues->list[j]);
-        family(metrics, "sqmgr_set_jobs", "gauge", "Jobs that are to be retried, scheduled or dead.");
+        metrics_family(metrics, "sqmgr_set_jobs", "gauge", "Jobs that are to be retried, scheduled or dead.");
         for (size_t i = 0; i < info->n_redis; i++) {
                 queues = queues_of(info, i);
                 if (!queues)
@@ -196,7 +204,7 @@ static void put_fleets(const struct metrics *metrics, const char *name, const ch
                        double (*value)(const struct fleet *fleet, const struct fleet_counts *counts,
                                        usec_t now))
 {
-        family(metrics, name, "gauge", help);
+        metrics_family(metrics, name, "gauge", help);
         for (size_t i = 0; i < metrics->world->n_fleets; i++) {
                 const struct fleet *fleet = metrics->world->fleets[i];
                 double number = value(fleet, &metrics->counts[i], metrics->now);
@@ -336,7 +344,7 @@ static double value_short_lives(const struct fleet *fleet, const struct fleet_co
 /* One of the names holds: it has the value 1, the others 0. */
 static void put_orders(const struct metrics *metrics)
 {
-        family(metrics, "sqmgr_fleet_state", "gauge", "1 for the state that the fleet is to be in.");
+        metrics_family(metrics, "sqmgr_fleet_state", "gauge", "1 for the state that the fleet is to be in.");
         for (size_t i = 0; i < metrics->world->n_fleets; i++)
                 for (enum fleet_order order = 0; order < _FLEET_ORDER_MAX; order++)
                         SAMPLE(metrics, "sqmgr_fleet_state", fleet_order(metrics->world->fleets[i]) == order,
@@ -346,7 +354,8 @@ static void put_orders(const struct metrics *metrics)
 
 static void put_rollouts(const struct metrics *metrics)
 {
-        family(metrics, "sqmgr_rollout_state", "gauge", "1 for the state of the fleet's last rollout.");
+        metrics_family(metrics, "sqmgr_rollout_state", "gauge",
+                       "1 for the state of the fleet's last rollout.");
         for (size_t i = 0; i < metrics->world->n_fleets; i++)
                 for (enum rollout_state state = 0; state < _ROLLOUT_STATE_MAX; state++)
                         SAMPLE(metrics, "sqmgr_rollout_state",
@@ -355,86 +364,9 @@ static void put_rollouts(const struct metrics *metrics)
                                NULL);
 }
 
-static double value_turn(const struct rollout_group *rule, unsigned i)
-{
-        return rule->turn == (enum host_turn)i;
-}
-
-static double value_epoch_state(const struct rollout_group *rule, unsigned i)
-{
-        return rule->state == (enum epoch_state)i;
-}
-
-static const char *turn_name(unsigned i)
-{
-        return host_turn_name((enum host_turn)i);
-}
-
-static const char *epoch_name(unsigned i)
-{
-        return epoch_state_name((enum epoch_state)i);
-}
-
-static void put_group_states(const struct metrics *metrics, const char *name, const char *help, unsigned n,
-                             double (*value)(const struct rollout_group *rule, unsigned i),
-                             const char *(*state)(unsigned i))
-{
-        family(metrics, name, "gauge", help);
-        for (size_t i = 0; i < metrics->world->n_fleets; i++) {
-                const struct fleet *fleet = metrics->world->fleets[i];
-
-                for (unsigned j = 0; fleet->settings->rollout_group && j < n; j++)
-                        SAMPLE(metrics, name, value(&fleet->group, j), "fleet", fleet->settings->name,
-                               "group", fleet->settings->rollout_group, "state", state(j), NULL);
-        }
-}
-
-static double value_epoch(const struct rollout_group *rule)
-{
-        return (double)rule->number;
-}
-
-static double value_trouble(const struct rollout_group *rule)
-{
-        return rule->refused || rule->trouble != ROLLOUT_TROUBLE_NONE;
-}
-
-static void put_group(const struct metrics *metrics, const char *name, const char *help,
-                      double (*value)(const struct rollout_group *rule))
-{
-        family(metrics, name, "gauge", help);
-        for (size_t i = 0; i < metrics->world->n_fleets; i++) {
-                const struct fleet *fleet = metrics->world->fleets[i];
-
-                if (fleet->settings->rollout_group)
-                        SAMPLE(metrics, name, value(&fleet->group), "fleet", fleet->settings->name, "group",
-                               fleet->settings->rollout_group, NULL);
-        }
-}
-
-/* Of fleets that are restarted with other hosts; without any there is nothing to tell. */
-static void put_groups(const struct metrics *metrics)
-{
-        bool any = false;
-
-        for (size_t i = 0; i < metrics->world->n_fleets; i++)
-                if (metrics->world->fleets[i]->settings->rollout_group)
-                        any = true;
-        if (!any)
-                return;
-        put_group(metrics, "sqmgr_group_epoch",
-                  "Number of the last restart of all hosts of the fleet's group that this host knows.",
-                  value_epoch);
-        put_group_states(metrics, "sqmgr_group_state", "1 for the state of that restart.", _EPOCH_STATE_MAX,
-                         value_epoch_state, epoch_name);
-        put_group_states(metrics, "sqmgr_group_turn", "1 for the state of this host's turn in it.",
-                         _HOST_TURN_MAX, value_turn, turn_name);
-        put_group(metrics, "sqmgr_group_trouble", "1 where this host takes no part in it.", value_trouble);
-}
-
 static void put_states(const struct metrics *metrics)
 {
-        family(metrics, "sqmgr_workers", "gauge", "Workers by state.");
+        metrics_family(metrics, "sqmgr_workers", "gauge", "Workers by state.");
         for (size_t i = 0; i < metrics->world->n_fleets; i++) {
                 const struct fleet_counts *counts = &metrics->counts[i];
                 const unsigned numbers[] = {
@@ -458,7 +390,7 @@ static void put_states(const struct metrics *metrics)
 static void put_workers(const struct metrics *metrics, const char *name, const char *help,
                         double (*value)(const struct worker *worker, usec_t now))
 {
-        family(metrics, name, "gauge", help);
+        metrics_family(metrics, name, "gauge", help);
         for (size_t i = 0; i < metrics->world->n_fleets; i++) {
                 const struct fleet *fleet = metrics->world->fleets[i];
 
@@ -504,7 +436,7 @@ static double value_beat_age(const struct worker *worker, usec_t now)
 /* Those of each fleet, by reason. */
 static void put_by_reason(const struct metrics *metrics, const char *name, const char *help, size_t offset)
 {
-        family(metrics, name, "counter", help);
+        metrics_family(metrics, name, "counter", help);
         for (size_t i = 0; i < metrics->world->n_fleets; i++) {
                 const struct fleet *fleet = metrics->world->fleets[i];
                 const uint64_t *totals =
@@ -518,9 +450,10 @@ static void put_by_reason(const struct metrics *metrics, const char *name, const
 
 static void put_cut_off(const struct metrics *metrics)
 {
-        family(metrics, "sqmgr_jobs_cut_off_total", "counter",
-               "Jobs that ran in workers as these were told to exit, by the setting or the order that did "
-               "so.");
+        metrics_family(
+                metrics, "sqmgr_jobs_cut_off_total", "counter",
+                "Jobs that ran in workers as these were told to exit, by the setting or the order that did "
+                "so.");
         for (size_t i = 0; i < metrics->world->n_fleets; i++) {
                 const struct fleet *fleet = metrics->world->fleets[i];
 
@@ -536,9 +469,10 @@ static void put_culprits(const struct metrics *metrics)
 {
         const struct world *world = metrics->world;
 
-        family(metrics, "sqmgr_culprits_total", "counter",
-               "How often a worker was running jobs of this class as its memory ran out, and of which kind "
-               "that was.");
+        metrics_family(
+                metrics, "sqmgr_culprits_total", "counter",
+                "How often a worker was running jobs of this class as its memory ran out, and of which kind "
+                "that was.");
         for (size_t i = 0; i < world->n_fleets; i++) {
                 const struct fleet_totals *totals = &world->fleets[i]->totals;
 
@@ -551,8 +485,8 @@ static void put_culprits(const struct metrics *metrics)
                                                totals->culprits[k].name, "cause", culprits_cause_name(cause),
                                                NULL);
         }
-        family(metrics, "sqmgr_culprits_other_total", "counter",
-               "How often that was so of classes that have no number of their own.");
+        metrics_family(metrics, "sqmgr_culprits_other_total", "counter",
+                       "How often that was so of classes that have no number of their own.");
         for (size_t i = 0; i < world->n_fleets; i++)
                 for (enum culprits_cause cause = 0; cause < _CULPRITS_CAUSE_MAX; cause++)
                         SAMPLE(metrics, "sqmgr_culprits_other_total",
@@ -562,7 +496,7 @@ static void put_culprits(const struct metrics *metrics)
 
 static void put_fleet_info(const struct metrics *metrics)
 {
-        family(metrics, "sqmgr_fleet_info", "gauge", "What the fleet's workers speak.");
+        metrics_family(metrics, "sqmgr_fleet_info", "gauge", "What the fleet's workers speak.");
         for (size_t i = 0; i < metrics->world->n_fleets; i++)
                 SAMPLE(metrics, "sqmgr_fleet_info", 1, "fleet", metrics->world->fleets[i]->settings->name,
                        "framework", metrics->world->fleets[i]->settings->traits->name, NULL);
@@ -625,7 +559,7 @@ static void put_templates(const struct metrics *metrics)
         for (size_t i = 0; i < world->n_fleets; i++)
                 any |= world->fleets[i]->settings->preload != 0;
         for (size_t k = 0; any && k < ELEMENTSOF(numbers); k++) {
-                family(metrics, numbers[k].name, numbers[k].type, numbers[k].help);
+                metrics_family(metrics, numbers[k].name, numbers[k].type, numbers[k].help);
                 for (size_t i = 0; i < world->n_fleets; i++)
                         if (world->fleets[i]->settings->preload)
                                 SAMPLE(metrics, numbers[k].name, numbers[k].value(world->fleets[i]), "fleet",
@@ -658,7 +592,8 @@ static void put_events(const struct metrics *metrics)
 {
         const struct world *world = metrics->world;
 
-        family(metrics, "sqmgr_events_total", "counter", "Events by kind, as 'sqmgrctl events' tells them.");
+        metrics_family(metrics, "sqmgr_events_total", "counter",
+                       "Events by kind, as 'sqmgrctl events' tells them.");
         for (enum event_kind kind = 0; kind < _EVENT_MAX; kind++)
                 if (world->event_totals[kind] > 0)
                         SAMPLE(metrics, "sqmgr_events_total", (double)world->event_totals[kind], "event",
@@ -730,7 +665,7 @@ static void put_all(const struct metrics *metrics, const struct status_info *inf
         put_fleet_info(metrics);
         put_orders(metrics);
         put_rollouts(metrics);
-        put_groups(metrics);
+        subsystems_metrics(metrics->subsystems, metrics);
         put_states(metrics);
         put_workers(metrics, "sqmgr_worker_memory_bytes", "Memory that the worker holds.", value_memory);
         put_workers(metrics, "sqmgr_worker_busy_threads", "Jobs that the worker runs.", value_busy);
@@ -751,7 +686,7 @@ static void put_all(const struct metrics *metrics, const struct status_info *inf
 }
 
 char *metrics_render(const struct status_info *info, const struct tick_totals *ticks,
-                     const struct world *world, usec_t now)
+                     const struct world *world, const struct subsystems *subsystems, usec_t now)
 {
         _cleanup_free_ struct fleet_counts *counts = calloc(world->n_fleets + 1, sizeof(*counts));
         char *text = NULL;
@@ -761,8 +696,11 @@ char *metrics_render(const struct status_info *info, const struct tick_totals *t
                 return NULL;
         for (size_t i = 0; i < world->n_fleets; i++)
                 counts[i] = fleet_count(world->fleets[i], now);
-        struct metrics metrics = {
-                .out = open_memstream(&text, &size), .world = world, .counts = counts, .now = now};
+        struct metrics metrics = {.out = open_memstream(&text, &size),
+                                  .world = world,
+                                  .subsystems = subsystems,
+                                  .counts = counts,
+                                  .now = now};
         if (!metrics.out)
                 return NULL;
         put_all(&metrics, info, ticks);

@@ -99,7 +99,7 @@ json_t *control_metrics(const struct control *control)
         struct status_redis redis[REDIS_MAX];
         struct status_info info = status_info(control, redis);
         _cleanup_free_ char *text =
-                metrics_render(&info, host->ticks, host->world, host->now(host->userdata));
+                metrics_render(&info, host->ticks, host->world, host->subsystems, host->now(host->userdata));
 
         return text ? json_pack("{s:s}", "text", text) : NULL;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "daemon/api/status.h"
+#include "daemon/run/links.h"
 #include "daemon/run/subsystem.h"
 
 struct reloader {

@@ -131,6 +131,7 @@ static int continue_fleet(struct search *search, struct fleet *fleet, const stru
 {
         int r = adoption_continue_fleet(search->adoption, fleet, saved, now);
 
+        subsystems_unpack(&search->crew->subsystems, fleet, &saved->features);
         if (r >= 0)
                 r = templates_adopt(search->crew, fleet, saved);
         for (size_t i = 0; r >= 0 && i < saved->n_workers; i++)

@@ -5,6 +5,7 @@
 
 #include "daemon/run/children.h"
 #include "daemon/run/links.h"
+#include "daemon/run/subsystem.h"
 #include "daemon/run/turn.h"
 #include <sys/resource.h>
 
@@ -20,10 +21,11 @@ struct crew {
         struct turn *turn;
         struct world *world;
         struct links links;
-        struct beats *local;      /* of fleets that have no link, since they need no Redis */
-        char *status_parent;      /* of the directories that heartbeats are written to; owned */
-        bool status_untidy;       /* some of them may be those of fleets without workers */
-        struct children children; /* those that are no workers */
+        struct subsystems subsystems; /* the optional features */
+        struct beats *local;          /* of fleets that have no link, since they need no Redis */
+        char *status_parent;          /* of the directories that heartbeats are written to; owned */
+        bool status_untidy;           /* some of them may be those of fleets without workers */
+        struct children children;     /* those that are no workers */
         struct proc_host *host;
         struct pressure_watch *pressure; /* not owned */
         struct rlimit nofile;            /* before sqmgr raised its own */

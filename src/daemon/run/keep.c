@@ -35,6 +35,8 @@ bool keeper_save(struct keeper *keeper, const struct plan *starting, usec_t now)
                 .boot_id = keeper->boot_id,
                 .identity = identity_of,
                 .userdata = hosts,
+                .features = subsystems_pack,
+                .features_userdata = &keeper->crew->subsystems,
                 .now = now,
         };
         int r = state_pack(&source, &bytes, &size);

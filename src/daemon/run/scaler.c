@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Has the queues read of each fleet whose count follows them. */
 #include "daemon/run/scaler.h"
+#include "daemon/run/keep.h"
 #include "daemon/run/process.h"
 #include "daemon/run/sharing.h"
 #include "frameworks/heartbeat_format.h"

@@ -108,7 +108,7 @@ static void look(struct link *link, struct fleet *fleet, usec_t now)
         tell_error(link, sharing);
         autoscale_share(fleet, count_idle_here(fleet, now), &share);
         /* Under a name that another machine has, it would speak for that. */
-        bool is_other = fleet->group.trouble == ROLLOUT_TROUBLE_TAKEN;
+        bool is_other = fleet->name_taken;
         peering_look(sharing->peering, links_host_name(link->links), is_other ? NULL : &share,
                      (unsigned)MAX((usec_t)LAST_SECONDS, 3 * interval / USEC_PER_SEC), now);
 }

@@ -3,7 +3,16 @@
  * of all of them is daemon/subsystems.c; the daemon knows of a feature what stands here, and no more. */
 #pragma once
 
-#include "daemon/run/keep.h"
+#include "base/usec.h"
+#include <stddef.h>
+
+struct findings;
+struct fleet;
+struct keeper;
+struct metrics;
+struct record_reader;
+struct record_writer;
+struct state_features;
 
 /* All functions but begin() may be NULL. They are called from the loop, never from within each other. `now`
  * is CLOCK_MONOTONIC. Each costs next to nothing while no fleet uses the feature. */
@@ -13,8 +22,8 @@ struct subsystem {
          * the world and the connections (keeper->crew), and outlives the subsystem. Returns 0 with *ret,
          * which the other functions are given and which is not NULL; or -errno. */
         int (*begin)(struct keeper *keeper, void **ret);
-        /* Other settings apply, and fleets may have been added or removed: after the adoption of workers and
-         * after each reload. A fleet that is removed leaves the world only later. */
+        /* Other settings apply, and fleets may have been added or removed: before the adoption of workers,
+         * and after each reload. A fleet that is removed leaves the world only later. */
         void (*join)(void *self);
         /* At each regular poll of the workers. */
         void (*poll)(void *self, usec_t now);
@@ -22,8 +31,19 @@ struct subsystem {
         void (*observe)(void *self, usec_t now);
         /* After each pass, before its events are reported. */
         void (*tick)(void *self, usec_t now);
-        /* Before the connections to Redis are closed. Frees self. */
+        /* After each pass, once its events are reported: answers control calls that wait. */
+        void (*answer)(void *self, usec_t now);
+        /* Writes samples of its own for GetMetrics; see daemon/api/metrics.h. */
+        void (*metrics)(const void *self, const struct metrics *metrics);
+        /* Adds findings on one fleet for GetDiagnosis; see advice/findings.h. */
+        void (*diagnose)(const void *self, const struct fleet *fleet, struct findings *findings);
+        /* Before the connections to Redis are closed, with no control call left. Frees self. */
         void (*end)(void *self);
+        /* Writes what a later sqmgr has to know of the fleet, if there is anything. */
+        void (*pack)(const void *self, const struct fleet *fleet, struct record_writer *writer);
+        /* The fleet continues where it was: reads what pack() has written, which may be of another version of
+         * sqmgr. */
+        void (*unpack)(void *self, struct fleet *fleet, struct record_reader *reader);
 };
 
 #define SUBSYSTEMS_MAX 8
@@ -44,5 +64,14 @@ void subsystems_join(const struct subsystems *subsystems);
 void subsystems_poll(const struct subsystems *subsystems, usec_t now);
 void subsystems_observe(const struct subsystems *subsystems, usec_t now);
 void subsystems_tick(const struct subsystems *subsystems, usec_t now);
+void subsystems_answer(const struct subsystems *subsystems, usec_t now);
+void subsystems_metrics(const struct subsystems *subsystems, const struct metrics *metrics);
+void subsystems_diagnose(const struct subsystems *subsystems, const struct fleet *fleet,
+                         struct findings *findings);
+/* What a later sqmgr has to know of the fleet; as state_source takes it, userdata is the subsystems. */
+void subsystems_pack(struct record_writer *writer, const struct fleet *fleet, void *userdata);
+/* The fleet continues with that. Parts of subsystems that this sqmgr does not have are passed over. */
+void subsystems_unpack(const struct subsystems *subsystems, struct fleet *fleet,
+                       const struct state_features *features);
 /* In the reverse order of the table. */
 void subsystems_end(struct subsystems *subsystems);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What this host does in a rollout over many hosts; see the header. */
-#include "model/rollout_group.h"
+#include "rollout_hosts/group_rules.h"
 #include "base/parse.h"
+#include "continuity/record.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -27,22 +28,43 @@ struct rollout_group rollout_group_new(void)
         return (struct rollout_group){.turn = HOST_TURN_WAITING, .mine = HOST_TURN_NONE};
 }
 
-struct rollout_group rollout_group_continue(const struct rollout_group *before)
-{
-        struct rollout_group group = {
-                .number = before->number,
-                .turn = before->turn,
-                .begun = before->begun,
-                .trusted = before->trusted,
-                .began_at = before->began_at,
-                .done_at = before->done_at,
-                .drain_told = before->drain_told,
-                .mine = HOST_TURN_NONE,
-        };
+struct saved_group {
+        char *name; /* of the group */
+        struct rollout_group group;
+};
 
-        memcpy(group.id, before->id, sizeof(group.id));
-        memcpy(group.error, before->error, sizeof(group.error));
-        return group;
+static const struct record_field saved_fields[] = {
+        RECORD_FIELD(STRING, struct saved_group, name),
+        RECORD_FIELD(NUMBER, struct saved_group, group.number),
+        RECORD_FIELD(ARRAY, struct saved_group, group.id),
+        RECORD_RANGE(struct saved_group, group.turn, 0, _HOST_TURN_MAX - 1),
+        RECORD_FIELD(NUMBER, struct saved_group, group.begun),
+        RECORD_FIELD(NUMBER, struct saved_group, group.trusted),
+        RECORD_FIELD(NUMBER, struct saved_group, group.drain_told),
+        RECORD_FIELD(TIME, struct saved_group, group.began_at),
+        RECORD_FIELD(TIME, struct saved_group, group.done_at),
+        RECORD_FIELD(ARRAY, struct saved_group, group.error),
+};
+static const struct record saved_record = RECORD(saved_fields);
+
+void rollout_group_pack(const struct rollout_group *group, const char *name, struct record_writer *writer)
+{
+        const struct saved_group saved = {.name = (char *)name, .group = *group};
+
+        if (group->number > 0)
+                record_write(writer, &saved_record, &saved);
+}
+
+bool rollout_group_unpack(struct record_reader *reader, const char *name, struct rollout_group *ret)
+{
+        struct saved_group saved = {.group = rollout_group_new()};
+
+        int r = record_read(reader, &saved_record, &saved);
+        bool is_it = r == 0 && !reader->wrong && reader->left == 0 && strcmp(saved.name, name) == 0;
+        if (is_it)
+                *ret = saved.group;
+        free(saved.name);
+        return is_it;
 }
 
 const char *rollout_group_trouble_text(const struct rollout_group *group, const struct rollout_reply *reply,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What is ordered of a group on this host; see the header. */
-#include "daemon/run/group_orders.h"
+#include "rollout_hosts/group_orders.h"
 #include "io/clock.h"
-#include "io/seal.h"
 #include "model/fleet.h"
 #include "model/world.h"
+#include "rollout_hosts/seal.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -125,7 +125,7 @@ static int send_begin(struct order *order, const struct rollout_reply *there)
                 return -ENOTCONN;
         if (getrandom(random, sizeof(random), 0) != sizeof(random))
                 return -EAGAIN;
-        epoch->number = rollout_group_next(&group->fleet->group, there);
+        epoch->number = rollout_group_next(&group->rule, there);
         snprintf(epoch->id, sizeof(epoch->id), "%016llx%016llx", (unsigned long long)random[0],
                  (unsigned long long)random[1]);
         int r = seal(group, "begin", epoch, epoch->mac);

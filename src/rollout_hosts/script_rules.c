@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The script by which hosts agree whose turn it is; see the header, which says what its keys hold. */
-#include "model/rollout_script.h"
-#include <stdbool.h>
-#include <stdio.h>
+#include "rollout_hosts/script_rules.h"
 
 const char *const rollout_script_suffixes[ROLLOUT_SCRIPT_KEYS] = {"", ":hosts", ":seen", ":states", ":turns"};
 
@@ -242,14 +240,3 @@ const char rollout_script[] =
         "end\n"
         "return reply('ok')\n";
 /* clang-format on */
-
-char *rollout_key(const char *namespace, const char *group, const char *suffix, const char *host)
-{
-        bool bare = !namespace || namespace[0] == '\0';
-        char *key;
-
-        return asprintf(&key, "%s%s" ROLLOUT_PREFIX "%s%s%s", bare ? "" : namespace, bare ? "" : ":", group,
-                        suffix, host) < 0
-                       ? NULL
-                       : key;
-}

@@ -5,7 +5,7 @@
 
 #include "base/macro.h"
 #include "base/usec.h"
-#include "model/rollout_script.h"
+#include "rollout_hosts/script_rules.h"
 
 enum rollout_verdict {
         ROLLOUT_VERDICT_OK,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Decodes what the script of a rollout over many hosts answers; see the header. */
-#include "model/rollout_reply.h"
+#include "rollout_hosts/reply_rules.h"
 #include "base/parse.h"
 #include "base/printable.h"
 #include <stdio.h>

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "daemon/run/group.h"
+#include "rollout_hosts/group.h"
 
 /* error: a sentence; NULL: it is done. ended: of an abort, there was something to end. Called once for each
  * order, never from within it. */

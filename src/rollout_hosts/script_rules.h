@@ -26,6 +26,8 @@
  * a second apart: what is undone is one of them at most. */
 #pragma once
 
+#include "model/group_key.h"
+
 /* Lua 5.1, with what Redis 4 and later lend to it. */
 extern const char rollout_script[];
 
@@ -33,13 +35,6 @@ extern const char rollout_script[];
 #define ROLLOUT_SCRIPT_KEYS 5
 extern const char *const rollout_script_suffixes[ROLLOUT_SCRIPT_KEYS];
 
-#define ROLLOUT_PREFIX "sqmgr:rollout:"
-/* The key of a group with that suffix, and of one host of it where that has one; else host is "". namespace:
- * NULL or "" for none. Returns it, to be freed; NULL: memory is short. */
-char *rollout_key(const char *namespace, const char *group, const char *suffix, const char *host);
-
-#define ROLLOUT_HOSTS_MAX     1024
-#define ROLLOUT_TEXT_MAX      256         /* bytes of each name and sentence there */
 #define ROLLOUT_LEASE_SECONDS 30          /* a turn that was not renewed for so long is lost */
 #define ROLLOUT_RENEW_SECONDS 10          /* how often it is */
 #define ROLLOUT_IDLE_SECONDS  60          /* how often a host says that it is there while nothing is rolled */

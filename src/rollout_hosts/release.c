@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Looks whether the code of a release has arrived; see the header. */
-#include "daemon/run/release.h"
+#include "rollout_hosts/release.h"
 #include "base/fd.h"
 #include "io/clock.h"
 #include "io/launch.h"

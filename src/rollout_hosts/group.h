@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The part of this host in the restarts of all hosts of a group: asks the script in Redis when that is due,
- * and does what model/rollout_group.h decides. Of fleets without rollout_group nothing is asked. */
+ * and does what rollout_hosts/group_rules.h decides. Of fleets without rollout_group nothing is asked. */
 #pragma once
 
 #include "daemon/run/keep.h"
-#include "daemon/run/release.h"
-#include "daemon/run/subsystem.h"
-#include "io/rollout_call.h"
-#include "model/rollout_reply.h"
+#include "rollout_hosts/call.h"
+#include "rollout_hosts/group_rules.h"
+#include "rollout_hosts/release.h"
 
 struct fleet;
 
@@ -21,11 +20,12 @@ struct group_view {
         usec_t at; /* 0: nothing was shown yet */
 };
 
-/* One fleet with its group. */
+/* One fleet with its group: fleet->group. */
 struct host_group {
         struct groups *groups;
-        struct fleet *fleet;                /* NULL: it has left the group */
-        char *name;                         /* owned */
+        struct fleet *fleet; /* NULL: it has left the group */
+        char *name;          /* owned */
+        struct rollout_group rule;
         struct rollout_reply last;          /* to the last word that was said */
         char error[GROUP_ERROR_MAX];        /* why Redis does not answer it; "": it does */
         char trouble_told[GROUP_ERROR_MAX]; /* by an event */
@@ -39,17 +39,28 @@ struct host_group {
         struct host_group *next;
 };
 
+/* The calls of GetRollouts that wait; see rollouts.c. */
+struct rollout_calls {
+        struct rollout_call *first;
+        sd_event_source *timer; /* NULL: there was none so far */
+};
+
 struct groups {
         struct keeper *keeper; /* not owned */
         char instance[17];     /* of this boot of the machine, the container and the sqmgr in it */
         struct host_group *first;
+        struct rollout_calls calls;
 };
 
-/* Its self is a struct groups. */
-extern const struct subsystem rollout_hosts_subsystem;
+/* As struct subsystem has them; self is a struct groups. */
+int groups_begin(struct keeper *keeper, void **ret);
+void groups_join(void *self);
+void groups_poll(void *self, usec_t now);
+void groups_tick(void *self, usec_t now);
+void groups_end(void *self);
+void groups_pack(const void *self, const struct fleet *fleet, struct record_writer *writer);
+void groups_unpack(void *self, struct fleet *fleet, struct record_reader *reader);
 
-/* That of the fleet; NULL: it has none. */
-struct host_group *groups_find(const struct groups *groups, const struct fleet *fleet);
 /* Why this host takes no part, or cannot tell; "": neither. Returns text. */
 const char *group_trouble(const struct host_group *group, char text[static GROUP_ERROR_MAX]);
 

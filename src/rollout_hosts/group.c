@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The part of this host in the restarts of all hosts of a group; see the header. */
-#include "daemon/run/group.h"
+#include "rollout_hosts/group.h"
 #include "base/hash.h"
 #include "decide/command.h"
 #include "io/clock.h"
 #include "io/log.h"
-#include "io/seal.h"
 #include "model/counts.h"
 #include "model/describe.h"
 #include "model/rollout.h"
 #include "model/world.h"
+#include "rollout_hosts/seal.h"
 #include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>
@@ -39,8 +39,8 @@ struct rollout_caller group_caller(const struct host_group *group, struct redis 
                 .group = group->name,
                 .host = links_host_name(&crew->links),
                 .instance = group->groups->instance,
-                .number = group->fleet->group.number,
-                .id = group->fleet->group.id,
+                .number = group->rule.number,
+                .id = group->rule.id,
         };
 }
 
@@ -52,7 +52,7 @@ struct redis *group_redis(struct host_group *group, usec_t now)
                 return NULL;
         uint64_t connection = redis_connection_count(link->redis);
         if (connection != group->connection)
-                rollout_group_observe_connection(&group->fleet->group, now);
+                rollout_group_observe_connection(&group->rule, now);
         group->connection = connection;
         return link->redis;
 }
@@ -90,7 +90,7 @@ const char *group_trouble(const struct host_group *group, char text[static GROUP
         else if (group->error[0] != '\0')
                 memcpy(text, group->error, GROUP_ERROR_MAX);
         else
-                rollout_group_trouble_text(&group->fleet->group, &group->last,
+                rollout_group_trouble_text(&group->rule, &group->last,
                                            links_host_name(&crew_of(group)->links), text, GROUP_ERROR_MAX);
         return text;
 }
@@ -120,7 +120,7 @@ static void tell_trouble(struct host_group *group)
 static void tell_epoch(const struct host_group *group, const struct rollout_group *before)
 {
         const struct fleet *fleet = group->fleet;
-        const struct rollout_group *rule = &fleet->group;
+        const struct rollout_group *rule = &group->rule;
         const struct rollout_reply *reply = &group->last;
         const char *name = fleet->settings->name;
         unsigned long long number = rule->number;
@@ -162,15 +162,15 @@ static void tell_failure(const struct host_group *group)
 
         world_event(fleet->world, EVENT_GROUP_TURN_FAILED, fleet, NULL,
                     "fleet '%s': the turn of this host in epoch %llu of group '%s' has failed: %s",
-                    fleet->settings->name, (unsigned long long)fleet->group.number, group->name,
-                    fleet->group.error);
+                    fleet->settings->name, (unsigned long long)group->rule.number, group->name,
+                    group->rule.error);
 }
 
 static void fail_turn(struct host_group *group, const char *why)
 {
         struct fleet *fleet = group->fleet;
 
-        rollout_group_observe_failure(&fleet->group, why);
+        rollout_group_observe_failure(&group->rule, why);
         rollout_abort(fleet, why);
         tell_failure(group);
         turn_changed(crew_of(group)->turn);
@@ -182,22 +182,21 @@ static void restart(struct host_group *group, usec_t now)
         struct fleet *fleet = group->fleet;
         struct orderer by = {.known = false};
 
-        snprintf(by.name, sizeof(by.name), "epoch %llu of its group",
-                 (unsigned long long)fleet->group.number);
+        snprintf(by.name, sizeof(by.name), "epoch %llu of its group", (unsigned long long)group->rule.number);
         fleet->world->by = &by;
         enum command_outcome outcome = command_restart(fleet->world, fleet, now);
         fleet->world->by = NULL;
-        rollout_group_observe_begun(&fleet->group, now);
+        rollout_group_observe_begun(&group->rule, now);
         /* Of a fleet that is stopped nothing old is left to run. */
         if (outcome == COMMAND_STOPPED)
-                rollout_group_observe_fleet(&fleet->group, ROLLOUT_DONE, "", now);
+                rollout_group_observe_fleet(&group->rule, ROLLOUT_DONE, "", now);
         turn_changed(crew_of(group)->turn);
 }
 
 static void on_release(const char *error, void *userdata)
 {
         struct host_group *group = userdata;
-        const struct rollout_group *rule = &group->fleet->group;
+        const struct rollout_group *rule = &group->rule;
         usec_t now = now_is();
 
         group->check = NULL;
@@ -222,7 +221,7 @@ static void begin_turn(struct host_group *group, usec_t now)
                 return;
         world_event(fleet->world, EVENT_GROUP_TURN, fleet, NULL,
                     "fleet '%s': it is the turn of this host in epoch %llu of group '%s', begun on %s",
-                    fleet->settings->name, (unsigned long long)fleet->group.number, group->name,
+                    fleet->settings->name, (unsigned long long)group->rule.number, group->name,
                     group->last.by);
         if (release[0] == '\0') {
                 restart(group, now);
@@ -243,13 +242,13 @@ static void act(struct host_group *group, enum rollout_act what, usec_t now)
         if (what != ROLLOUT_ACT_ABORT)
                 return;
         group->check = release_check_cancel(group->check);
-        rollout_abort(fleet, fleet->group.error);
+        rollout_abort(fleet, group->rule.error);
         tell_failure(group);
 }
 
 static void arm_renewal(struct host_group *group)
 {
-        const struct rollout_group *rule = &group->fleet->group;
+        const struct rollout_group *rule = &group->rule;
         bool rolls = rule->turn == HOST_TURN_ROLLING;
 
         if (rolls)
@@ -261,9 +260,10 @@ static void arm_renewal(struct host_group *group)
 static void followed(struct host_group *group, const struct rollout_group *before, enum rollout_act what,
                      usec_t now)
 {
-        const struct rollout_group *rule = &group->fleet->group;
+        const struct rollout_group *rule = &group->rule;
         bool adopted = rule->number != before->number || strcmp(rule->id, before->id) != 0;
 
+        group->fleet->name_taken = rule->trouble == ROLLOUT_TROUBLE_TAKEN;
         tell_epoch(group, before);
         tell_trouble(group);
         /* It looks for the release of the epoch before. */
@@ -281,7 +281,7 @@ static void followed(struct host_group *group, const struct rollout_group *befor
 
 void group_observe_ordered(struct host_group *group, const struct rollout_reply *reply, usec_t now)
 {
-        struct rollout_group *rule = &group->fleet->group;
+        struct rollout_group *rule = &group->rule;
         const struct rollout_group before = *rule;
 
         group->last = *reply;
@@ -316,7 +316,7 @@ static void on_said(const struct rollout_answer *answer, void *userdata)
 
         if (!group_answered(group))
                 return;
-        struct rollout_group *rule = &group->fleet->group;
+        struct rollout_group *rule = &group->rule;
         const struct rollout_group before = *rule;
 
         group->asked = false;
@@ -340,7 +340,7 @@ static void progress(const struct host_group *group, usec_t now, char *text, siz
         const struct fleet *fleet = group->fleet;
         char waits[ROLLOUT_TEXT_MAX - 48];
 
-        if (!fleet->group.begun) {
+        if (!group->rule.begun) {
                 snprintf(text, size, "%s", group->check ? "looks for the release" : "begins");
                 return;
         }
@@ -353,7 +353,7 @@ static void progress(const struct host_group *group, usec_t now, char *text, siz
 void group_ask(struct host_group *group, usec_t now)
 {
         struct redis *redis = group_redis(group, now);
-        struct rollout_group *rule = &group->fleet->group;
+        struct rollout_group *rule = &group->rule;
         char text[ROLLOUT_TEXT_MAX + 1] = "";
 
         group->again = group->asked;
@@ -383,17 +383,17 @@ static void on_glance(const struct rollout_answer *answer, void *userdata)
                 return;
         if (!reply) {
                 snprintf(group->error, sizeof(group->error), "%s", answer->error);
-                group->fleet->group.refused = true;
+                group->rule.refused = true;
                 tell_trouble(group);
                 turn_arm(crew_of(group)->turn);
-        } else if (rollout_group_is_due(&group->fleet->group, reply->number, reply->id, reply->state, now)) {
+        } else if (rollout_group_is_due(&group->rule, reply->number, reply->id, reply->state, now)) {
                 group_ask(group, now);
         }
 }
 
 static void look(struct host_group *group, usec_t now)
 {
-        const struct rollout_group *rule = &group->fleet->group;
+        const struct rollout_group *rule = &group->rule;
         struct redis *redis = group_redis(group, now);
 
         if (group->view.hosts && !group->shows && now >= usec_add(group->view.at, VIEW_USEC))
@@ -408,7 +408,7 @@ static void look(struct host_group *group, usec_t now)
         group->n_calls += rollout_call_glance(&caller, on_glance, group) == 0;
 }
 
-static void groups_poll(void *self, usec_t now)
+void groups_poll(void *self, usec_t now)
 {
         const struct groups *groups = self;
 
@@ -422,7 +422,7 @@ static int on_renewal(sd_event_source *source, uint64_t usec _unused_, void *use
         const struct host_group *group = userdata;
         usec_t now = now_is();
 
-        if (group->fleet->group.turn == HOST_TURN_ROLLING) {
+        if (group->rule.turn == HOST_TURN_ROLLING) {
                 (void)sd_event_source_set_time(source, usec_add(now, RENEW_USEC));
                 (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
         }
@@ -446,14 +446,14 @@ static void look_for_trouble(struct host_group *group, usec_t now)
                         continue;
                 snprintf(why, sizeof(why), "%s", event->text);
                 withhold_end(why);
-                rollout_group_observe_trouble(&group->fleet->group, why, now);
+                rollout_group_observe_trouble(&group->rule, why, now);
         }
 }
 
 static void turn(struct host_group *group, usec_t now)
 {
         struct fleet *fleet = group->fleet;
-        struct rollout_group *rule = &fleet->group;
+        struct rollout_group *rule = &group->rule;
         enum host_turn before = rule->turn;
         char error[sizeof(fleet->rollout.error)];
 
@@ -478,20 +478,12 @@ static void turn(struct host_group *group, usec_t now)
         arm_renewal(group);
 }
 
-static void groups_tick(void *self, usec_t now)
+void groups_tick(void *self, usec_t now)
 {
         const struct groups *groups = self;
 
         for (struct host_group *group = groups->first; group; group = group->next)
                 turn(group, now);
-}
-
-struct host_group *groups_find(const struct groups *groups, const struct fleet *fleet)
-{
-        for (struct host_group *group = groups->first; group; group = group->next)
-                if (group->fleet == fleet)
-                        return group;
-        return NULL;
 }
 
 static void on_left(const struct rollout_answer *answer _unused_, void *userdata)
@@ -504,7 +496,7 @@ static void say_that_it_leaves(struct host_group *group)
 {
         struct redis *redis = group_redis(group, now_is());
 
-        if (!redis || group->fleet->group.number == 0)
+        if (!redis || group->rule.number == 0)
                 return;
         const struct rollout_caller caller = group_caller(group, redis);
         group->n_calls += rollout_call_forget(&caller, caller.host, on_left, group) == 0;
@@ -514,6 +506,8 @@ static void detach(struct host_group *group)
 {
         group->check = release_check_cancel(group->check);
         group->renewal = sd_event_source_disable_unref(group->renewal);
+        group->fleet->group = NULL;
+        group->fleet->name_taken = false;
         group->fleet = NULL;
         if (group->n_calls == 0)
                 group_free(group);
@@ -521,11 +515,8 @@ static void detach(struct host_group *group)
 
 static void leave(struct host_group *group)
 {
-        struct fleet *fleet = group->fleet;
-
-        log_info("fleet '%s': this host leaves group '%s'", fleet->settings->name, group->name);
+        log_info("fleet '%s': this host leaves group '%s'", group->fleet->settings->name, group->name);
         say_that_it_leaves(group);
-        fleet->group = rollout_group_new();
         detach(group);
 }
 
@@ -551,7 +542,9 @@ static int join(struct groups *groups, struct fleet *fleet)
                 return r;
         }
         group->groups = groups;
+        group->rule = rollout_group_new();
         group->fleet = fleet;
+        fleet->group = group;
         arm_renewal(group);
         group->next = groups->first;
         groups->first = group;
@@ -578,7 +571,7 @@ static void name_instance(struct groups *groups)
         snprintf(groups->instance, sizeof(groups->instance), "%016llx", (unsigned long long)hash);
 }
 
-static int groups_begin(struct keeper *keeper, void **ret)
+int groups_begin(struct keeper *keeper, void **ret)
 {
         struct groups *groups = calloc(1, sizeof(*groups));
 
@@ -589,7 +582,7 @@ static int groups_begin(struct keeper *keeper, void **ret)
         return 0;
 }
 
-static void groups_join(void *self)
+void groups_join(void *self)
 {
         struct groups *groups = self;
         const struct world *world = groups->keeper->crew->world;
@@ -607,7 +600,7 @@ static void groups_join(void *self)
         for (size_t i = 0; i < world->n_fleets; i++) {
                 struct fleet *fleet = world->fleets[i];
 
-                if (!fleet->settings->rollout_group || fleet->settings->removed || groups_find(groups, fleet))
+                if (!fleet->settings->rollout_group || fleet->settings->removed || fleet->group)
                         continue;
                 if (groups->instance[0] == '\0')
                         name_instance(groups);
@@ -618,7 +611,7 @@ static void groups_join(void *self)
         }
 }
 
-static void groups_end(void *self)
+void groups_end(void *self)
 {
         struct groups *groups = self;
 
@@ -628,14 +621,19 @@ static void groups_end(void *self)
                 groups->first = group->next;
                 detach(group);
         }
+        assert(!groups->calls.first);
+        sd_event_source_disable_unref(groups->calls.timer);
         free(groups);
 }
 
-const struct subsystem rollout_hosts_subsystem = {
-        .name = "rollout-hosts",
-        .begin = groups_begin,
-        .join = groups_join,
-        .poll = groups_poll,
-        .tick = groups_tick,
-        .end = groups_end,
-};
+void groups_pack(const void *self _unused_, const struct fleet *fleet, struct record_writer *writer)
+{
+        if (fleet->group)
+                rollout_group_pack(&fleet->group->rule, fleet->group->name, writer);
+}
+
+void groups_unpack(void *self _unused_, struct fleet *fleet, struct record_reader *reader)
+{
+        if (fleet->group && rollout_group_unpack(reader, fleet->group->name, &fleet->group->rule))
+                arm_renewal(fleet->group);
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of the script by which hosts agree in Redis whose turn it is (model/rollout_script.h). */
+/* Calls of the script by which hosts agree in Redis whose turn it is (rollout_hosts/script_rules.h). */
 #pragma once
 
 #include <stddef.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Handles RestartEverywhere, AbortEverywhere, ForgetHost and GetRollouts. */
+#include "rollout_hosts/rollouts.h"
 #include "base/words.h"
 #include "daemon/api/handler.h"
 #include "model/names.h"
 #include "model/world.h"
+#include "rollout_hosts/group_orders.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -20,6 +22,7 @@ struct order_call {
 /* A call of GetRollouts that waits for the answer of Redis. */
 struct rollout_call {
         struct control *control;
+        struct groups *groups; /* NULL: of no fleet */
         struct call *call;
         char **fleets; /* owned */
         usec_t since;  /* what was shown before does not count */
@@ -37,7 +40,7 @@ static void refuse_no_group(struct call *call, const struct fleet *fleet)
 static struct host_group *parse_group(struct control *control, struct call *call, json_t *parameters)
 {
         const struct fleet *fleet = handler_parse_fleet(control, call, parameters);
-        struct host_group *group = fleet ? groups_find(control->host.groups, fleet) : NULL;
+        struct host_group *group = fleet ? fleet->group : NULL;
 
         if (fleet && !group)
                 refuse_no_group(call, fleet);
@@ -211,21 +214,21 @@ static const struct group_view *view_of(struct host_group *group, usec_t now)
 /* The epoch that is shown; where none is, the one that this host knows. */
 static struct rollout_reply epoch_of(const struct host_group *group, const struct group_view *view)
 {
-        const struct rollout_group *rule = &group->fleet->group;
+        const struct rollout_group *rule = &group->rule;
         struct rollout_reply epoch = {.number = rule->number, .state = rule->state};
 
         return view->hosts ? view->epoch : epoch;
 }
 
-static json_t *render_group(const struct control *control, struct host_group *group, usec_t now)
+static json_t *render_group(struct host_group *group, usec_t now)
 {
         const struct group_view *view = view_of(group, now);
         struct rollout_reply epoch = epoch_of(group, view);
-        const char *here = links_host_name(&control->host.groups->keeper->crew->links);
+        const char *here = links_host_name(&group->groups->keeper->crew->links);
         char trouble[GROUP_ERROR_MAX], waits_for[GROUP_ERROR_MAX] = "";
 
         if (group_trouble(group, trouble)[0] == '\0')
-                rollout_group_pause_text(&group->fleet->group, now, waits_for, sizeof(waits_for));
+                rollout_group_pause_text(&group->rule, now, waits_for, sizeof(waits_for));
         if (view->hosts)
                 epoch.age_usec += usec_sub(now, view->at);
         usec_t left = epoch.state == EPOCH_RUNNING
@@ -247,7 +250,7 @@ static struct host_group *group_of(const struct control *control, const char *na
 {
         const struct fleet *fleet = world_fleet(control->host.world, name);
 
-        return fleet ? groups_find(control->host.groups, fleet) : NULL;
+        return fleet ? fleet->group : NULL;
 }
 
 static json_t *render(const struct rollout_call *asker, usec_t now)
@@ -257,7 +260,7 @@ static json_t *render(const struct rollout_call *asker, usec_t now)
         for (char **name = asker->fleets; *name; name++) {
                 struct host_group *group = group_of(asker->control, *name);
 
-                if (group && json_array_append_new(list, render_group(asker->control, group, now)) < 0)
+                if (group && json_array_append_new(list, render_group(group, now)) < 0)
                         return NULL;
         }
         return json_pack("{s:O}", "rollouts", list);
@@ -293,7 +296,7 @@ static void rollout_call_free(struct rollout_call *asker)
 
 static void unlink_call(struct rollout_call *asker)
 {
-        struct rollout_call **at = &asker->control->rollouts.first;
+        struct rollout_call **at = &asker->groups->calls.first;
 
         while (*at != asker)
                 at = &(*at)->next;
@@ -310,16 +313,18 @@ static void answer(struct rollout_call *asker, usec_t now)
 {
         if (!is_known(asker, now))
                 return;
-        unlink_call(asker);
+        if (asker->groups)
+                unlink_call(asker);
         server_reply(asker->call, render(asker, now), false);
         rollout_call_free(asker);
 }
 
-void rollouts_tick(struct control *control, usec_t now)
+void rollouts_answer(void *self, usec_t now)
 {
+        const struct groups *groups = self;
         struct rollout_call *next;
 
-        for (struct rollout_call *asker = control->rollouts.first; asker; asker = next) {
+        for (struct rollout_call *asker = groups->calls.first; asker; asker = next) {
                 next = asker->next;
                 answer(asker, now);
         }
@@ -327,33 +332,31 @@ void rollouts_tick(struct control *control, usec_t now)
 
 static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userdata)
 {
-        const struct control *control = userdata;
-        usec_t now = control->host.now(control->host.userdata);
+        const struct groups *groups = userdata;
 
-        for (const struct rollout_call *asker = control->rollouts.first; asker; asker = asker->next)
-                ask(asker, now);
-        if (control->rollouts.first) {
+        for (const struct rollout_call *asker = groups->calls.first; asker; asker = asker->next)
+                ask(asker, asker->control->host.now(asker->control->host.userdata));
+        if (groups->calls.first) {
                 (void)sd_event_source_set_time_relative(source, AGE_USEC);
                 (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
         }
         return 0;
 }
 
-static int arm_timer(struct control *control)
+static int arm_timer(struct groups *groups)
 {
-        struct rollout_calls *calls = &control->rollouts;
+        struct rollout_calls *calls = &groups->calls;
 
         if (!calls->timer)
-                return sd_event_add_time_relative(control->host.event, &calls->timer, CLOCK_MONOTONIC,
-                                                  AGE_USEC, 0, on_timer, control);
+                return sd_event_add_time_relative(groups->keeper->crew->event, &calls->timer, CLOCK_MONOTONIC,
+                                                  AGE_USEC, 0, on_timer, groups);
         int r = sd_event_source_set_time_relative(calls->timer, AGE_USEC);
         return r < 0 ? r : sd_event_source_set_enabled(calls->timer, SD_EVENT_ONESHOT);
 }
 
 /* Those with a group, of the fleets that are named. Returns NULL where the call was answered with an error.
  */
-static struct rollout_call *rollout_call_new(struct control *control, struct call *call,
-                                             const struct handler_fleets *list)
+static struct rollout_call *rollout_call_new(struct call *call, const struct handler_fleets *list)
 {
         struct rollout_call *asker = calloc(1, sizeof(*asker));
         size_t n = 0;
@@ -366,7 +369,8 @@ static struct rollout_call *rollout_call_new(struct control *control, struct cal
         for (size_t i = 0; i < list->n_fleets; i++) {
                 const char *name = list->fleets[i]->settings->name;
 
-                if (groups_find(control->host.groups, list->fleets[i])) {
+                if (list->fleets[i]->group) {
+                        asker->groups = list->fleets[i]->group->groups;
                         asker->fleets[n] = strdup(name);
                         if (asker->fleets[n++])
                                 continue;
@@ -388,20 +392,22 @@ void handle_get_rollouts(struct control *control, struct call *call, json_t *par
 
         if (!handler_parse_fleets(control, call, parameters, &list))
                 return;
-        struct rollout_call *asker = rollout_call_new(control, call, &list);
+        struct rollout_call *asker = rollout_call_new(call, &list);
         if (!asker)
                 return;
         asker->control = control;
         asker->call = call;
         asker->since = usec_sub(now, AGE_USEC);
-        if (asker->fleets[0] && arm_timer(control) < 0) {
+        if (asker->groups && arm_timer(asker->groups) < 0) {
                 rollout_call_free(asker);
                 server_reply(call, NULL, false);
                 return;
         }
-        asker->next = control->rollouts.first;
-        control->rollouts.first = asker;
-        server_keep(call, on_cancelled, asker);
+        if (asker->groups) {
+                asker->next = asker->groups->calls.first;
+                asker->groups->calls.first = asker;
+                server_keep(call, on_cancelled, asker);
+        }
         ask(asker, now);
         answer(asker, now);
 }

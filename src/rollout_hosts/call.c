@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls of the script by which hosts agree whose turn it is; see the header. */
-#include "io/rollout_call.h"
+#include "rollout_hosts/call.h"
 #include "base/macro.h"
 #include "io/redis.h"
-#include "io/seal.h"
-#include "model/rollout_reply.h"
-#include "model/rollout_script.h"
+#include "rollout_hosts/reply_rules.h"
+#include "rollout_hosts/script_rules.h"
+#include "rollout_hosts/seal.h"
 #include "wire/withhold.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>

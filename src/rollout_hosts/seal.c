@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A seal over a text; see the header. */
-#include "io/seal.h"
+#include "rollout_hosts/seal.h"
 #include <config.h> /* not the one beside this file */
 #include <stdio.h>
 #include <string.h>

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+/* The control calls of rollouts over many hosts; their handlers are declared by daemon/api/handler.h. */
+#pragma once
+
+#include "base/usec.h"
+
+/* After each pass: answers the calls that wait. self is the struct groups. */
+void rollouts_answer(void *self, usec_t now);
