@@ -95,7 +95,8 @@ static void clone(struct group_sim *sim, const struct host *host)
                 return;
         other->clone = true;
         other->clock_usec = host->clock_usec;
-        other->group = other->saved = host->group;
+        other->group = host->group;
+        host_pack(sim, other);
         other->acted_number = host->acted_number;
         other->acted_at = host->acted_at;
         other->excused = true;
@@ -154,7 +155,7 @@ static void order(struct group_sim *sim, struct host *host)
 /* With its state. */
 static void forget(struct host *host)
 {
-        host->saved = rollout_group_new();
+        host->saved_size = 0;
         host->acted_number = host->acted_at = 0;
 }
 

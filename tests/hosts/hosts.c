@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What each host of the group does, with what must hold by what the simulated world knows. */
 #include "hosts.h"
+#include "continuity/record.h"
 #include "model/names.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -193,11 +194,24 @@ static void execute(struct group_sim *sim, struct host *host)
                            flight->reply.error[0] != '\0' ? ": " : "", flight->reply.error);
 }
 
+void host_pack(const struct group_sim *sim, struct host *host)
+{
+        struct record_writer writer = {.now = host_now(sim, host)};
+
+        rollout_group_pack(&host->group, "group", &writer);
+        assert(!writer.failed && writer.size <= sizeof(host->saved));
+        host->saved_size = writer.size;
+        host->saved_at = writer.now;
+        if (writer.size > 0)
+                memcpy(host->saved, writer.bytes, writer.size);
+        free(writer.bytes);
+}
+
 /* What it knows of the group stands in the file that its workers stand in. */
-static void save(struct host *host)
+static void save(const struct group_sim *sim, struct host *host)
 {
         if (core_save(host->core))
-                host->saved = host->group;
+                host_pack(sim, host);
         (void)core_was_saved(host->core);
 }
 
@@ -206,7 +220,7 @@ static void carry_out(struct group_sim *sim, struct host *host, enum rollout_act
         struct rollout_group *group = &host->group;
         usec_t now = host_now(sim, host);
 
-        save(host);
+        save(sim, host);
         if (act == ROLLOUT_ACT_ABORT) {
                 group_tell(sim, "%s: aborts its restart", host->name);
                 if (host_restarts(host))
@@ -237,7 +251,7 @@ static void carry_out(struct group_sim *sim, struct host *host, enum rollout_act
         host->restarts = true;
         core_restart(host->core, sim->faults && rng_chance(&sim->rng, 60));
         rollout_group_observe_begun(group, now);
-        save(host);
+        save(sim, host);
 }
 
 void host_call(struct group_sim *sim, struct host *host, int what, const char *const extra[])
@@ -315,7 +329,7 @@ static void observe_restart(struct group_sim *sim, struct host *host)
         rollout_group_observe_fleet(&host->group, state, error, host_now(sim, host));
         if (host->group.turn == before)
                 return;
-        save(host);
+        save(sim, host);
 }
 
 static void look(struct group_sim *sim, struct host *host)
@@ -363,12 +377,10 @@ void host_boot(struct group_sim *sim, struct host *host, bool state_lost)
         host->up = true;
         host->connected = false;
         host->flight.under_way = false;
-        host->group = state_lost ? rollout_group_new() : host->saved;
-        /* Of what an earlier life knew of Redis nothing is kept. */
-        host->group.mine = HOST_TURN_NONE;
-        host->group.state = EPOCH_NONE;
-        host->group.said = ROLLOUT_SAYS_SEE;
-        host->group.asked_at = 0;
+        struct record_reader reader = {.at = host->saved, .left = host->saved_size, .now = host->saved_at};
+        host->group = rollout_group_new();
+        if (!state_lost && host->saved_size > 0)
+                (void)rollout_group_unpack(&reader, "group", &host->group);
         host->look_at = sim->now + rng_range(&sim->rng, 0, LOOK_USEC);
         core_begin(host->core);
         if (state_lost) {
@@ -385,7 +397,7 @@ static void run_core(struct group_sim *sim, struct host *host)
         if (core_broken(host->core))
                 group_violate(sim, "%s: %s", host->name, core_broken(host->core));
         if (core_was_saved(host->core) && host->up)
-                host->saved = host->group;
+                host_pack(sim, host);
         enum rollout_state state = core_rollout(host->core, &error);
         if (!host->restarts || state == ROLLOUT_RUNNING)
                 return;
@@ -435,7 +447,7 @@ struct host *group_add_host(struct group_sim *sim, const char *name)
         *host = (struct host){.exists = true, .group = rollout_group_new()};
         snprintf(host->instance, sizeof(host->instance), "i%zu", sim->n_hosts++);
         snprintf(host->name, sizeof(host->name), "%s", name);
-        host->saved = host->group;
+        host_pack(sim, host);
         host->core = core_new(sim->seed * 64 + sim->cores++, sim->now, sim->verbose ? name : NULL);
         host->clock_usec = (int64_t)rng_range(&sim->rng, 0, 100000) * 1000000;
         host_boot(sim, host, false);

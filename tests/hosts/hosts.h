@@ -76,8 +76,10 @@ struct flight {
 struct host {
         char name[16], instance[16];
         struct rollout_group group; /* in memory */
-        struct rollout_group saved; /* in the state file */
-        bool exists, up, gone;      /* gone for good, as a machine */
+        uint8_t saved[1024];        /* in the state file: what was packed of it */
+        size_t saved_size;
+        usec_t saved_at;       /* by its clock */
+        bool exists, up, gone; /* gone for good, as a machine */
         bool partitioned, clone;
         usec_t frozen_until, up_at, look_at;
         usec_t able_at;      /* since when it has been able to ask Redis; 0: it is not */
@@ -127,6 +129,8 @@ struct host *group_add_host(struct group_sim *sim, const char *name);
 /* Redis does not know any more of those that restart and have no place there. Returns how many they are. */
 unsigned group_excuse(struct group_sim *sim);
 /* Its sqmgr begins again. */
+/* What it knows of the group, into its state file. */
+void host_pack(const struct group_sim *sim, struct host *host);
 void host_boot(struct group_sim *sim, struct host *host, bool state_lost);
 void host_step(struct group_sim *sim, struct host *host);
 bool host_reaches(const struct group_sim *sim, const struct host *host);
