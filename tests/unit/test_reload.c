@@ -57,7 +57,7 @@ START_TEST(a_fleet_joins_a_group_changes_it_and_leaves)
         char text[512];
 
         const struct fleet *web = world_fleet(crew_world, "web");
-        const struct groups *groups = subsystems_find(&crew.subsystems, &rollout_hosts_subsystem);
+        const struct groups *groups = crew.subsystems.self[0];
         ck_assert_ptr_nonnull(web);
         ck_assert_ptr_nonnull(groups);
         ck_assert_ptr_null(web->group);

@@ -18,62 +18,46 @@ int subsystems_begin(struct subsystems *subsystems, const struct subsystem *cons
         return 0;
 }
 
-void *subsystems_find(const struct subsystems *subsystems, const struct subsystem *subsystem)
-{
-        for (size_t i = 0; i < subsystems->n; i++)
-                if (subsystems->table[i] == subsystem)
-                        return subsystems->self[i];
-        return NULL;
-}
+/* Each subsystem that has that function; behind it what it is given besides its self. */
+#define CALL_EACH(subsystems, function, ...)                                                                 \
+        for (size_t i = 0; i < (subsystems)->n; i++)                                                         \
+                if ((subsystems)->table[i]->function)                                                        \
+        (subsystems)->table[i]->function((subsystems)->self[i], ##__VA_ARGS__)
 
 void subsystems_join(const struct subsystems *subsystems)
 {
-        for (size_t i = 0; i < subsystems->n; i++)
-                if (subsystems->table[i]->join)
-                        subsystems->table[i]->join(subsystems->self[i]);
+        CALL_EACH(subsystems, join);
 }
 
 void subsystems_poll(const struct subsystems *subsystems, usec_t now)
 {
-        for (size_t i = 0; i < subsystems->n; i++)
-                if (subsystems->table[i]->poll)
-                        subsystems->table[i]->poll(subsystems->self[i], now);
+        CALL_EACH(subsystems, poll, now);
 }
 
 void subsystems_observe(const struct subsystems *subsystems, usec_t now)
 {
-        for (size_t i = 0; i < subsystems->n; i++)
-                if (subsystems->table[i]->observe)
-                        subsystems->table[i]->observe(subsystems->self[i], now);
+        CALL_EACH(subsystems, observe, now);
 }
 
 void subsystems_tick(const struct subsystems *subsystems, usec_t now)
 {
-        for (size_t i = 0; i < subsystems->n; i++)
-                if (subsystems->table[i]->tick)
-                        subsystems->table[i]->tick(subsystems->self[i], now);
+        CALL_EACH(subsystems, tick, now);
 }
 
 void subsystems_answer(const struct subsystems *subsystems, usec_t now)
 {
-        for (size_t i = 0; i < subsystems->n; i++)
-                if (subsystems->table[i]->answer)
-                        subsystems->table[i]->answer(subsystems->self[i], now);
+        CALL_EACH(subsystems, answer, now);
 }
 
 void subsystems_metrics(const struct subsystems *subsystems, const struct metrics *metrics)
 {
-        for (size_t i = 0; i < subsystems->n; i++)
-                if (subsystems->table[i]->metrics)
-                        subsystems->table[i]->metrics(subsystems->self[i], metrics);
+        CALL_EACH(subsystems, metrics, metrics);
 }
 
 void subsystems_diagnose(const struct subsystems *subsystems, const struct fleet *fleet,
                          struct findings *findings)
 {
-        for (size_t i = 0; i < subsystems->n; i++)
-                if (subsystems->table[i]->diagnose)
-                        subsystems->table[i]->diagnose(subsystems->self[i], fleet, findings);
+        CALL_EACH(subsystems, diagnose, fleet, findings);
 }
 
 void subsystems_pack(struct record_writer *writer, const struct fleet *fleet, void *userdata)

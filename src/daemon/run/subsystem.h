@@ -58,8 +58,6 @@ struct subsystems {
 /* table: ends with NULL. Returns 0 or -errno; subsystems_end() is due in both cases. */
 int subsystems_begin(struct subsystems *subsystems, const struct subsystem *const table[],
                      struct keeper *keeper);
-/* What begin() of that subsystem returned; NULL: it has not begun. */
-void *subsystems_find(const struct subsystems *subsystems, const struct subsystem *subsystem);
 void subsystems_join(const struct subsystems *subsystems);
 void subsystems_poll(const struct subsystems *subsystems, usec_t now);
 void subsystems_observe(const struct subsystems *subsystems, usec_t now);
