@@ -3,7 +3,6 @@
 #include "advice/findings.h"
 #include "base/parse.h"
 #include "base/printable.h"
-#include "model/autoscale.h"
 #include "model/counts.h"
 #include "model/crash.h"
 #include "model/describe.h"
@@ -15,10 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whoever has just begun takes from it by then. */
-#define UNSERVED_USEC USEC_PER_MIN
-/* So many queues are told of. */
-#define UNSERVED_MAX 10
 /* A doubt of the time is told of for so long. */
 #define DOUBT_USEC USEC_PER_HOUR
 
@@ -42,8 +37,8 @@ void findings_clear(struct findings *findings)
         *findings = (struct findings){0};
 }
 
-static _printf_(5, 6) void add(struct findings *findings, enum finding_level level, const char *about,
-                               const char *remedy, const char *format, ...)
+void findings_add(struct findings *findings, enum finding_level level, const char *about, const char *remedy,
+                  const char *format, ...)
 {
         struct finding *list = reallocarray(findings->list, findings->n + 1, sizeof(*list));
         va_list arguments;
@@ -93,21 +88,23 @@ static void check_eviction(struct findings *findings, const char *about, const c
 
         info_value(info, "maxmemory_policy", policy, sizeof(policy));
         if (policy[0] == '\0')
-                add(findings, FINDING_WARNING, about, "see its maxmemory-policy: noeviction is right",
-                    "it does not tell whether it may throw jobs away");
+                findings_add(findings, FINDING_WARNING, about,
+                             "see its maxmemory-policy: noeviction is right",
+                             "it does not tell whether it may throw jobs away");
         else if (strcmp(policy, "noeviction") != 0)
-                add(findings, limited ? FINDING_PROBLEM : FINDING_WARNING, about,
-                    "set maxmemory-policy to noeviction",
-                    "its maxmemory-policy is %s: it %s throw jobs away when its memory is full", policy,
-                    limited ? "may" : "would, once maxmemory is set,");
+                findings_add(findings, limited ? FINDING_PROBLEM : FINDING_WARNING, about,
+                             "set maxmemory-policy to noeviction",
+                             "its maxmemory-policy is %s: it %s throw jobs away when its memory is full",
+                             policy, limited ? "may" : "would, once maxmemory is set,");
         else
-                add(findings, FINDING_OK, about, NULL, "it throws nothing away (noeviction)");
+                findings_add(findings, FINDING_OK, about, NULL, "it throws nothing away (noeviction)");
         info_value(info, "evicted_keys", evicted, sizeof(evicted));
         if (strtoull(evicted, NULL, 10) > 0)
-                add(findings, FINDING_PROBLEM, about,
-                    "give the jobs a Redis of their own, and a cache another one",
-                    "it has thrown away %s keys since it started: it is shared with a cache, or too small",
-                    evicted);
+                findings_add(findings, FINDING_PROBLEM, about,
+                             "give the jobs a Redis of their own, and a cache another one",
+                             "it has thrown away %s keys since it started: it is shared with a cache, or too "
+                             "small",
+                             evicted);
 }
 
 static void check_persistence(struct findings *findings, const struct doctor_redis *redis, const char *about)
@@ -116,19 +113,21 @@ static void check_persistence(struct findings *findings, const struct doctor_red
 
         info_value(redis->info, "rdb_last_bgsave_status", saved, sizeof(saved));
         if (strcmp(saved, "err") == 0)
-                add(findings, FINDING_PROBLEM, about, "see its log, and whether its disk is full",
-                    "its last snapshot failed: it may refuse to take jobs");
+                findings_add(findings, FINDING_PROBLEM, about, "see its log, and whether its disk is full",
+                             "its last snapshot failed: it may refuse to take jobs");
         if (strcmp(info_value(redis->info, "aof_enabled", aof, sizeof(aof)), "1") == 0)
-                add(findings, FINDING_OK, about, NULL, "it writes all to disk (appendonly)");
+                findings_add(findings, FINDING_OK, about, NULL, "it writes all to disk (appendonly)");
         else if (!redis->save)
-                add(findings, FINDING_WARNING, about, "see its settings 'appendonly' and 'save' yourself",
-                    "whether it writes anything to disk is not known, since it refuses CONFIG: %s",
-                    redis->config_error);
+                findings_add(findings, FINDING_WARNING, about,
+                             "see its settings 'appendonly' and 'save' yourself",
+                             "whether it writes anything to disk is not known, since it refuses CONFIG: %s",
+                             redis->config_error);
         else if (redis->save[0] == '\0')
-                add(findings, FINDING_PROBLEM, about, "set appendonly to yes",
-                    "it writes nothing to disk: all jobs are lost when it restarts");
+                findings_add(findings, FINDING_PROBLEM, about, "set appendonly to yes",
+                             "it writes nothing to disk: all jobs are lost when it restarts");
         else
-                add(findings, FINDING_OK, about, NULL, "it writes snapshots to disk (save %s)", redis->save);
+                findings_add(findings, FINDING_OK, about, NULL, "it writes snapshots to disk (save %s)",
+                             redis->save);
 }
 
 /* What the restarts of many hosts stand on. */
@@ -139,15 +138,18 @@ static void check_group(struct findings *findings, const struct doctor_redis *re
         info_value(redis->info, "cluster_enabled", cluster, sizeof(cluster));
         info_value(redis->info, "connected_slaves", replicas, sizeof(replicas));
         if (strcmp(cluster, "1") == 0)
-                add(findings, FINDING_PROBLEM, about, "use a Redis without it, with Sentinels for a failover",
-                    "restarts of many hosts (rollout_group) do not work on Redis Cluster");
+                findings_add(findings, FINDING_PROBLEM, about,
+                             "use a Redis without it, with Sentinels for a failover",
+                             "restarts of many hosts (rollout_group) do not work on Redis Cluster");
         else if (strtoul(replicas, NULL, 10) > 0 && redis->min_replicas &&
                  strcmp(redis->min_replicas, "0") == 0)
-                add(findings, FINDING_WARNING, about,
-                    "set min-replicas-to-write to 1, where losing jobs at a failover is worse than taking "
-                    "none while no replica is there",
-                    "a master that is cut off from its replicas goes on to take writes, which a failover "
-                    "undoes: of jobs, and of one turn in a restart of many hosts");
+                findings_add(
+                        findings, FINDING_WARNING, about,
+                        "set min-replicas-to-write to 1, where losing jobs at a failover is worse than "
+                        "taking "
+                        "none while no replica is there",
+                        "a master that is cut off from its replicas goes on to take writes, which a failover "
+                        "undoes: of jobs, and of one turn in a restart of many hosts");
 }
 
 void doctor_redis(struct findings *findings, const struct doctor_redis *redis)
@@ -156,19 +158,23 @@ void doctor_redis(struct findings *findings, const struct doctor_redis *redis)
 
         snprintf(about, sizeof(about), "Redis %s", redis->url);
         if (redis->left_out)
-                add(findings, FINDING_PROBLEM, about, "see what stands in that key, and who may write to it",
-                    "the reply to '%s' was too large%s: it is left out for some minutes, for the connection "
-                    "was "
-                    "lost by it",
-                    redis->left_out, redis->n_left_out > 1 ? ", and more of them" : "");
+                findings_add(findings, FINDING_PROBLEM, about,
+                             "see what stands in that key, and who may write to it",
+                             "the reply to '%s' was too large%s: it is left out for some minutes, for the "
+                             "connection "
+                             "was "
+                             "lost by it",
+                             redis->left_out, redis->n_left_out > 1 ? ", and more of them" : "");
         if (redis->error) {
-                add(findings, FINDING_PROBLEM, about, "see whether it runs, and the section [redis]",
-                    "it cannot be asked: %s", redis->error);
+                findings_add(findings, FINDING_PROBLEM, about, "see whether it runs, and the section [redis]",
+                             "it cannot be asked: %s", redis->error);
                 return;
         }
         if (!redis->info) {
-                add(findings, FINDING_WARNING, about, "allow INFO to this user, or see its settings yourself",
-                    "nothing is known of its settings, since it refuses INFO: %s", redis->info_error);
+                findings_add(findings, FINDING_WARNING, about,
+                             "allow INFO to this user, or see its settings yourself",
+                             "nothing is known of its settings, since it refuses INFO: %s",
+                             redis->info_error);
                 return;
         }
         check_eviction(findings, about, redis->info);
@@ -184,11 +190,11 @@ void doctor_group(struct findings *findings, const struct fleet *fleet, const ch
 
         snprintf(about, sizeof(about), "fleet '%s'", fleet->settings->name);
         if (trouble[0] != '\0')
-                add(findings, FINDING_PROBLEM, about, "see sqmgr-rollout(7)",
-                    "this host takes no part in restarts of group '%s': %s", group, trouble);
+                findings_add(findings, FINDING_PROBLEM, about, "see sqmgr-rollout(7)",
+                             "this host takes no part in restarts of group '%s': %s", group, trouble);
         else
-                add(findings, FINDING_OK, about, NULL, "this host takes part in restarts of group '%s'",
-                    group);
+                findings_add(findings, FINDING_OK, about, NULL,
+                             "this host takes part in restarts of group '%s'", group);
 }
 
 /* Who sees how things stand without a right to change them. */
@@ -199,75 +205,20 @@ static void check_readers(struct findings *findings, const struct doctor_machine
         const char *path = settings_read_socket(settings);
 
         if (!path)
-                add(findings, FINDING_OK, about, NULL, "there is none");
+                findings_add(findings, FINDING_OK, about, NULL, "there is none");
         else if (!machine->has_readers)
-                add(findings, FINDING_PROBLEM, about,
-                    "mend what the log says of read_socket, and restart sqmgr itself, its workers live on",
-                    "'%s' could not be opened: nobody can look there", path);
+                findings_add(findings, FINDING_PROBLEM, about,
+                             "mend what the log says of read_socket, and restart sqmgr itself, its workers "
+                             "live on",
+                             "'%s' could not be opened: nobody can look there", path);
         else if (machine->readers)
-                add(findings, FINDING_OK, about, NULL,
-                    "members of the group '%s' may look on '%s', and give no order", machine->readers, path);
+                findings_add(findings, FINDING_OK, about, NULL,
+                             "members of the group '%s' may look on '%s', and give no order",
+                             machine->readers, path);
         else
-                add(findings, FINDING_OK, about, NULL,
-                    "root and sqmgr's own user alone may look on '%s', and give no order there", path);
-}
-
-/* Which queues its workers take from is known, and all of them are. */
-static bool tells_served(const struct fleet *fleet)
-{
-        size_t n = 0;
-
-        for (const char *name = fleet->autoscale.served; name && *name != '\0'; name += strlen(name) + 1)
-                n++;
-        return fleet->autoscale.served ? n < AUTOSCALE_QUEUES_MAX : fleet_target(fleet) == 0;
-}
-
-static bool is_served(const struct doctor_queues *facts, const char *queue)
-{
-        for (size_t i = 0; i < facts->world->n_fleets; i++) {
-                const struct fleet *fleet = facts->world->fleets[i];
-
-                if (fleet->link == facts->link &&
-                    (!tells_served(fleet) || autoscale_list_has(fleet->autoscale.served, queue)))
-                        return true;
-        }
-        return facts->others_serve(queue, facts->userdata);
-}
-
-static void check_unserved(struct findings *findings, const struct queue *queue)
-{
-        char name[80], age[FORMAT_MAX];
-
-        snprintf(name, sizeof(name), "%.79s", queue->name);
-        printable_replace(name, strlen(name), false);
-        add(findings, FINDING_WARNING, "queues", "have workers take from it (-q), or see who puts jobs there",
-            "%llu job%s wait%s in queue '%s', the oldest for %s, and no worker takes from it",
-            (unsigned long long)queue->size, queue->size == 1 ? "" : "s", queue->size == 1 ? "s" : "", name,
-            format_duration(queue->latency, age, sizeof(age)));
-}
-
-/* Else nobody looks at what the fleets serve. */
-static bool follows_queues(const struct doctor_queues *facts)
-{
-        for (size_t i = 0; i < facts->world->n_fleets; i++)
-                if (facts->world->fleets[i]->link == facts->link && fleet_scales(facts->world->fleets[i]))
-                        return true;
-        return false;
-}
-
-void doctor_queues(struct findings *findings, const struct doctor_queues *facts)
-{
-        size_t told = 0;
-
-        for (size_t i = 0; follows_queues(facts) && i < facts->queues->n && told < UNSERVED_MAX; i++) {
-                const struct queue *queue = &facts->queues->list[i];
-
-                if (queue->paused || queue->size == 0 || !queue->latency_known ||
-                    queue->latency < UNSERVED_USEC || is_served(facts, queue->name))
-                        continue;
-                check_unserved(findings, queue);
-                told++;
-        }
+                findings_add(findings, FINDING_OK, about, NULL,
+                             "root and sqmgr's own user alone may look on '%s', and give no order there",
+                             path);
 }
 
 static void check_pressure(struct findings *findings, const struct doctor_machine *machine,
@@ -279,17 +230,18 @@ static void check_pressure(struct findings *findings, const struct doctor_machin
         if (world->settings->pressure_limit == 0)
                 return;
         if (!machine->pressure)
-                add(findings, FINDING_PROBLEM, about,
-                    "start the kernel with psi=1, or take pressure_limit out",
-                    "this kernel does not tell of it: pressure_limit has no effect");
+                findings_add(findings, FINDING_PROBLEM, about,
+                             "start the kernel with psi=1, or take pressure_limit out",
+                             "this kernel does not tell of it: pressure_limit has no effect");
         else if (relief_holds(world))
-                add(findings, FINDING_PROBLEM, about,
-                    "see in 'sqmgrctl status' what the workers hold: run fewer, or give the machine more "
-                    "memory",
-                    "%s", relief_text(world, text));
+                findings_add(
+                        findings, FINDING_PROBLEM, about,
+                        "see in 'sqmgrctl status' what the workers hold: run fewer, or give the machine more "
+                        "memory",
+                        "%s", relief_text(world, text));
         else
-                add(findings, FINDING_OK, about, NULL, "it is below pressure_limit %u%%, by '%s'",
-                    world->settings->pressure_limit, machine->pressure);
+                findings_add(findings, FINDING_OK, about, NULL, "it is below pressure_limit %u%%, by '%s'",
+                             world->settings->pressure_limit, machine->pressure);
 }
 
 void doctor_machine(struct findings *findings, const struct doctor_machine *machine,
@@ -300,31 +252,34 @@ void doctor_machine(struct findings *findings, const struct doctor_machine *mach
         char span[FORMAT_MAX];
 
         if (machine->has_redis && machine->overcommit == 0)
-                add(findings, FINDING_WARNING, about,
-                    "run 'sysctl vm.overcommit_memory=1', and set it in /etc/sysctl.d",
-                    "vm.overcommit_memory is 0: Redis may be unable to save while memory is short");
+                findings_add(findings, FINDING_WARNING, about,
+                             "run 'sysctl vm.overcommit_memory=1', and set it in /etc/sysctl.d",
+                             "vm.overcommit_memory is 0: Redis may be unable to save while memory is short");
         else if (machine->has_redis && machine->overcommit > 0)
-                add(findings, FINDING_OK, about, NULL, "vm.overcommit_memory is %d", machine->overcommit);
+                findings_add(findings, FINDING_OK, about, NULL, "vm.overcommit_memory is %d",
+                             machine->overcommit);
         if (machine->renamed) {
                 snprintf(remedy, sizeof(remedy), "unset %s for sqmgr and its workers",
                          machine->renamed->host_variable);
-                add(findings, FINDING_WARNING, about, remedy,
-                    "%s is in the environment: %s beats under that name, and cannot be matched",
-                    machine->renamed->host_variable, machine->renamed->title);
+                findings_add(findings, FINDING_WARNING, about, remedy,
+                             "%s is in the environment: %s beats under that name, and cannot be matched",
+                             machine->renamed->host_variable, machine->renamed->title);
         }
         if (world->doubt.since != 0 && usec_sub(now, world->doubt.since) < DOUBT_USEC)
-                add(findings, FINDING_WARNING, about,
-                    "see 'sqmgrctl events', and the machine's load and clock", "the time was in doubt %s ago",
-                    format_duration(usec_sub(now, world->doubt.since), span, sizeof(span)));
+                findings_add(findings, FINDING_WARNING, about,
+                             "see 'sqmgrctl events', and the machine's load and clock",
+                             "the time was in doubt %s ago",
+                             format_duration(usec_sub(now, world->doubt.since), span, sizeof(span)));
         else
-                add(findings, FINDING_OK, about, NULL, "the clocks agree");
+                findings_add(findings, FINDING_OK, about, NULL, "the clocks agree");
         if (machine->save_error != 0)
-                add(findings, FINDING_PROBLEM, state,
-                    "make its folder writable, and see whether its disk is full",
-                    "'%s' cannot be written: %s", world->settings->state_file,
-                    strerrordesc_np(machine->save_error));
+                findings_add(findings, FINDING_PROBLEM, state,
+                             "make its folder writable, and see whether its disk is full",
+                             "'%s' cannot be written: %s", world->settings->state_file,
+                             strerrordesc_np(machine->save_error));
         else
-                add(findings, FINDING_OK, state, NULL, "'%s' is written", world->settings->state_file);
+                findings_add(findings, FINDING_OK, state, NULL, "'%s' is written",
+                             world->settings->state_file);
         check_pressure(findings, machine, world);
         check_readers(findings, machine, world->settings);
 }
@@ -339,9 +294,10 @@ static void check_environment(struct findings *findings, const struct fleet_sett
         for (char **entry = settings->environment_list; name && entry && *entry; entry++)
                 if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') {
                         snprintf(remedy, sizeof(remedy), "take %s out of 'environment'", name);
-                        add(findings, FINDING_WARNING, about, remedy,
-                            "%s is in its environment: %s beats under that name, and cannot be matched", name,
-                            settings->traits->title);
+                        findings_add(
+                                findings, FINDING_WARNING, about, remedy,
+                                "%s is in its environment: %s beats under that name, and cannot be matched",
+                                name, settings->traits->title);
                 }
 }
 
@@ -354,31 +310,32 @@ static void check_settings(struct findings *findings, const struct doctor_machin
         char a[FORMAT_MAX], b[FORMAT_MAX], remedy[256];
 
         if (machine->is_root && !settings->user)
-                add(findings, FINDING_WARNING, about, "set 'user' to the application's",
-                    "its workers run as root");
+                findings_add(findings, FINDING_WARNING, about, "set 'user' to the application's",
+                             "its workers run as root");
         if (traits->untried)
-                add(findings, FINDING_WARNING, about,
-                    "try a restart under load, and one worker's death, before you rely on it",
-                    "framework '%s' is untried: the tests of this version run a stand-in for %s",
-                    traits->name, traits->title);
+                findings_add(findings, FINDING_WARNING, about,
+                             "try a restart under load, and one worker's death, before you rely on it",
+                             "framework '%s' is untried: the tests of this version run a stand-in for %s",
+                             traits->name, traits->title);
         usec_t timeout = 0;
         for (size_t i = 0; i < fleet->n_workers; i++)
                 timeout = MAX(timeout, fleet->workers[i]->process.shutdown_usec);
         if (timeout > 0 && settings->stop_timeout < timeout + SETTINGS_STOP_MARGIN_USEC) {
                 snprintf(remedy, sizeof(remedy), "set stop_timeout to at least 5s more than %s's own timeout",
                          traits->title);
-                add(findings, FINDING_PROBLEM, about, remedy,
-                    "stop_timeout is %s, but its %s takes up to %llus (%s) to put its jobs back: it would be "
-                    "killed meanwhile",
-                    format_duration(settings->stop_timeout, a, sizeof(a)), traits->title,
-                    (unsigned long long)(timeout / USEC_PER_SEC), traits->shutdown_option);
+                findings_add(findings, FINDING_PROBLEM, about, remedy,
+                             "stop_timeout is %s, but its %s takes up to %llus (%s) to put its jobs back: it "
+                             "would be "
+                             "killed meanwhile",
+                             format_duration(settings->stop_timeout, a, sizeof(a)), traits->title,
+                             (unsigned long long)(timeout / USEC_PER_SEC), traits->shutdown_option);
         }
         if (machine->memory_bytes > 0 && settings->memory_threshold > machine->memory_bytes / places)
-                add(findings, FINDING_WARNING, about,
-                    "lower memory_threshold or max_processes, or add memory",
-                    "memory_threshold %s x max_processes %llu is above the machine's memory of %s",
-                    format_size(settings->memory_threshold, a, sizeof(a)), (unsigned long long)places,
-                    format_size(machine->memory_bytes, b, sizeof(b)));
+                findings_add(findings, FINDING_WARNING, about,
+                             "lower memory_threshold or max_processes, or add memory",
+                             "memory_threshold %s x max_processes %llu is above the machine's memory of %s",
+                             format_size(settings->memory_threshold, a, sizeof(a)),
+                             (unsigned long long)places, format_size(machine->memory_bytes, b, sizeof(b)));
         check_environment(findings, settings, about);
 }
 
@@ -390,38 +347,40 @@ static void check_worker(struct findings *findings, const struct doctor_worker *
         char remedy[256];
 
         if (facts->other_namespace && fleet_settings_write_beats(worker->fleet->settings))
-                add(findings, FINDING_PROBLEM, about, "start it in the same pid namespace as sqmgr",
-                    "it runs in a pid namespace of its own: its heartbeats cannot be matched");
+                findings_add(findings, FINDING_PROBLEM, about, "start it in the same pid namespace as sqmgr",
+                             "it runs in a pid namespace of its own: its heartbeats cannot be matched");
         else if (worker->heartbeat.ambiguous)
-                add(findings, FINDING_PROBLEM, about,
-                    "give each machine and container a host name of its own",
-                    worker->heartbeat.seen
-                            ? "its process title denies what its heartbeat says: that may be another's"
-                            : "several processes beat under its host name and pid: which is its own "
-                              "cannot be told");
+                findings_add(
+                        findings, FINDING_PROBLEM, about,
+                        "give each machine and container a host name of its own",
+                        worker->heartbeat.seen
+                                ? "its process title denies what its heartbeat says: that may be another's"
+                                : "several processes beat under its host name and pid: which is its own "
+                                  "cannot be told");
         else if (worker->process.booted && !worker->heartbeat.seen)
-                add(findings, FINDING_PROBLEM, about,
-                    "compare redis_url, namespace and host name with what the application uses",
-                    "it has booted, but its heartbeat is not to be found");
+                findings_add(findings, FINDING_PROBLEM, about,
+                             "compare redis_url, namespace and host name with what the application uses",
+                             "it has booted, but its heartbeat is not to be found");
         else if (worker->heartbeat.fault != BEAT_FAULT_NONE &&
                  (!worker->heartbeat.seen || worker->heartbeat.stale_told))
-                add(findings, FINDING_PROBLEM, about,
-                    "see sqmgr-heartbeat(7) for how it must be written, and by whom",
-                    "its heartbeat does not count: %s", beat_fault_text(worker->heartbeat.fault));
+                findings_add(findings, FINDING_PROBLEM, about,
+                             "see sqmgr-heartbeat(7) for how it must be written, and by whom",
+                             "its heartbeat does not count: %s", beat_fault_text(worker->heartbeat.fault));
         else if (worker->orders.succeeded || worker->evidence.several_told)
-                add(findings, FINDING_WARNING, about,
-                    "let its command start one, in the foreground, and leave it to sqmgr to start it again",
-                    "a worker is one %s: its command has started another one, which takes jobs, too",
-                    traits->title);
+                findings_add(findings, FINDING_WARNING, about,
+                             "let its command start one, in the foreground, and leave it to sqmgr to start "
+                             "it again",
+                             "a worker is one %s: its command has started another one, which takes jobs, too",
+                             traits->title);
         else if (worker->heartbeat.stale_told)
-                add(findings, FINDING_WARNING, about, "see its log: it may hang",
-                    "its heartbeat has stopped");
+                findings_add(findings, FINDING_WARNING, about, "see its log: it may hang",
+                             "its heartbeat has stopped");
         if (facts->version[0] != '\0' && strtoul(facts->version, NULL, 10) < traits->oldest_version) {
                 snprintf(remedy, sizeof(remedy), "upgrade to %s %u or newer", traits->title,
                          traits->oldest_version);
-                add(findings, FINDING_PROBLEM, about, remedy,
-                    "it is %s %s, which does not know the signal that quiets it", traits->title,
-                    facts->version);
+                findings_add(findings, FINDING_PROBLEM, about, remedy,
+                             "it is %s %s, which does not know the signal that quiets it", traits->title,
+                             facts->version);
         }
 }
 
@@ -434,9 +393,10 @@ static void check_order(struct findings *findings, const struct fleet *fleet, co
                 return;
         fleet_ordered_text(fleet, now, ordered);
         snprintf(remedy, sizeof(remedy), "run 'sqmgrctl start %s'", fleet->settings->name);
-        add(findings, FINDING_WARNING, about, remedy, "%s%s%s: it %s",
-            fleet->order == ORDER_STOP ? "stopped" : "quieted", ordered[0] != '\0' ? " " : "", ordered,
-            fleet_settings_write_beats(fleet->settings) ? "takes no jobs" : "starts no worker");
+        findings_add(findings, FINDING_WARNING, about, remedy, "%s%s%s: it %s",
+                     fleet->order == ORDER_STOP ? "stopped" : "quieted", ordered[0] != '\0' ? " " : "",
+                     ordered,
+                     fleet_settings_write_beats(fleet->settings) ? "takes no jobs" : "starts no worker");
 }
 
 /* Where the file is right again, or wrong, somebody must say so. */
@@ -450,25 +410,27 @@ static void check_scale(struct findings *findings, const struct fleet *fleet, co
         if (fleet_scales(fleet)) {
                 snprintf(remedy, sizeof(remedy), "run 'sqmgrctl scale %s auto' once that is no longer wanted",
                          fleet->settings->name);
-                add(findings, FINDING_WARNING, about, remedy,
-                    "its count does not follow its queues: %s, to %u", fleet_scaled_text(fleet, now, scaled),
-                    fleet_count_in_force(fleet));
+                findings_add(findings, FINDING_WARNING, about, remedy,
+                             "its count does not follow its queues: %s, to %u",
+                             fleet_scaled_text(fleet, now, scaled), fleet_count_in_force(fleet));
                 return;
         }
         snprintf(remedy, sizeof(remedy), "set active_process_count to %u, or run 'sqmgrctl scale %s %u'",
                  fleet_count_in_force(fleet), fleet->settings->name, count);
-        add(findings, FINDING_WARNING, about, remedy,
-            "active_process_count is %u, but the count in force is %u: %s", count,
-            fleet_count_in_force(fleet), fleet_scaled_text(fleet, now, scaled));
+        findings_add(findings, FINDING_WARNING, about, remedy,
+                     "active_process_count is %u, but the count in force is %u: %s", count,
+                     fleet_count_in_force(fleet), fleet_scaled_text(fleet, now, scaled));
 }
 
-static void check_scaling(struct findings *findings, const struct fleet *fleet, const char *about, usec_t now)
+static void check_features(struct findings *findings, const struct doctor_machine *machine,
+                           const struct fleet *fleet, const char *about, usec_t now)
 {
-        char text[AUTOSCALE_TEXT_MAX];
+        char text[DOCTOR_TROUBLE_MAX];
         const char *remedy;
 
-        for (size_t i = 0; autoscale_trouble(fleet, i, now, text, &remedy); i++)
-                add(findings, FINDING_WARNING, about, remedy, "%s", text);
+        for (size_t i = 0;
+             machine->trouble && machine->trouble(fleet, i, now, text, &remedy, machine->userdata); i++)
+                findings_add(findings, FINDING_WARNING, about, remedy, "%s", text);
 }
 
 static void check_preload(struct findings *findings, const struct fleet *fleet, const char *about)
@@ -478,13 +440,14 @@ static void check_preload(struct findings *findings, const struct fleet *fleet, 
         if (!fleet->settings->preload || fleet_target(fleet) == 0)
                 return;
         if (refused[0] != '\0')
-                add(findings, FINDING_WARNING, about,
-                    "mend that and run 'sqmgrctl restart', or set preload = no: see sqmgr.ini(5)",
-                    "preload: its workers boot separately: %s", refused);
+                findings_add(findings, FINDING_WARNING, about,
+                             "mend that and run 'sqmgrctl restart', or set preload = no: see sqmgr.ini(5)",
+                             "preload: its workers boot separately: %s", refused);
         else if (fleet_target(fleet) == 1)
-                add(findings, FINDING_WARNING, about,
-                    "set preload = no, unless a quick replacement is worth that",
-                    "preload: its one worker shares with nobody, and the template costs memory besides it");
+                findings_add(findings, FINDING_WARNING, about,
+                             "set preload = no, unless a quick replacement is worth that",
+                             "preload: its one worker shares with nobody, and the template costs memory "
+                             "besides it");
 }
 
 static void check_lives(struct findings *findings, const struct fleet *fleet, usec_t now, const char *about)
@@ -498,16 +461,18 @@ static void check_lives(struct findings *findings, const struct fleet *fleet, us
                          "run "
                          "'sqmgrctl abort %s'",
                          fleet->settings->name, fleet->settings->name);
-                add(findings, FINDING_PROBLEM, about, remedy, "its restart halted: %s", fleet->rollout.error);
+                findings_add(findings, FINDING_PROBLEM, about, remedy, "its restart halted: %s",
+                             fleet->rollout.error);
         }
         /* One that is quieted or stopped starts none, and a restart would not bring a stopped one back. */
         if (fleet_order(fleet) != ORDER_RUN || fleet->crash.count < FLEET_CRASH_LOOP)
                 return;
         fleet_crash_text(fleet, now, text, sizeof(text));
         if (state == CRASH_FAILING)
-                add(findings, FINDING_PROBLEM, about, "mend that, then run 'sqmgrctl restart'", "%s", text);
+                findings_add(findings, FINDING_PROBLEM, about, "mend that, then run 'sqmgrctl restart'", "%s",
+                             text);
         else if (state == CRASH_RECOVERING)
-                add(findings, FINDING_WARNING, about, "see to what it died of", "%s", text);
+                findings_add(findings, FINDING_WARNING, about, "see to what it died of", "%s", text);
 }
 
 void doctor_fleet(struct findings *findings, const struct doctor_machine *machine, const struct fleet *fleet,
@@ -519,13 +484,13 @@ void doctor_fleet(struct findings *findings, const struct doctor_machine *machin
         snprintf(about, sizeof(about), "fleet '%s'", fleet->settings->name);
         check_order(findings, fleet, about, now);
         check_scale(findings, fleet, about, now);
-        check_scaling(findings, fleet, about, now);
+        check_features(findings, machine, fleet, about, now);
         check_settings(findings, machine, fleet, about);
         check_lives(findings, fleet, now, about);
         check_preload(findings, fleet, about);
         for (size_t i = 0; i < n_workers; i++)
                 check_worker(findings, &workers[i]);
         if (findings->n == before)
-                add(findings, FINDING_OK, about, NULL, "its settings and %zu worker%s", n_workers,
-                    n_workers == 1 ? "" : "s");
+                findings_add(findings, FINDING_OK, about, NULL, "its settings and %zu worker%s", n_workers,
+                             n_workers == 1 ? "" : "s");
 }

@@ -26,6 +26,9 @@ struct findings {
         bool lost; /* memory was short for some */
 };
 void findings_clear(struct findings *findings);
+/* remedy: NULL where all is well. */
+void findings_add(struct findings *findings, enum finding_level level, const char *about, const char *remedy,
+                  const char *format, ...) _printf_(5, 6);
 
 /* "ok", "warning", "problem". */
 const char *finding_level_name(enum finding_level level);
@@ -45,17 +48,7 @@ struct doctor_redis {
 };
 void doctor_redis(struct findings *findings, const struct doctor_redis *redis);
 
-/* What was read of the queues of one Redis of which fleets' counts follow queues. */
-struct doctor_queues {
-        const struct world *world;
-        const struct link *link; /* theirs */
-        const struct queues *queues;
-        /* Takes a process from it that is of none of our fleets? True, too, where that is not known. */
-        bool (*others_serve)(const char *queue, void *userdata);
-        void *userdata;
-};
-/* Tells of jobs that wait where nobody takes them. */
-void doctor_queues(struct findings *findings, const struct doctor_queues *facts);
+#define DOCTOR_TROUBLE_MAX 480
 
 struct doctor_machine {
         bool is_root;
@@ -69,6 +62,11 @@ struct doctor_machine {
                 *pressure;   /* the file that tells of memory pressure; NULL: none can be read, or is to be */
         bool has_readers;    /* whoever may only look can connect to read_socket */
         const char *readers; /* the group whose members may; NULL: root and our own user alone may */
+        /* Finds the i-th trouble of an optional feature of a fleet: one sentence, with a remedy. Returns
+         * false where there are no more. NULL: there are no such features. */
+        bool (*trouble)(const struct fleet *fleet, size_t i, usec_t now, char text[static DOCTOR_TROUBLE_MAX],
+                        const char **ret_remedy, const void *userdata);
+        const void *userdata;
 };
 void doctor_machine(struct findings *findings, const struct doctor_machine *machine,
                     const struct world *world, usec_t now);

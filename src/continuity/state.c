@@ -442,7 +442,7 @@ static bool has_chosen(const struct world *world)
 static bool has_scaled(const struct world *world)
 {
         for (size_t i = 0; i < world->n_fleets; i++)
-                if (fleet_scales(world->fleets[i]) && world->fleets[i]->autoscale.count > 0)
+                if (fleet_scales(world->fleets[i]) && world->fleets[i]->automatic_count > 0)
                         return true;
         return false;
 }
@@ -480,7 +480,7 @@ static void pack_scaled(struct record_writer *writer, const struct world *world)
         for (size_t i = 0; i < world->n_fleets; i++)
                 if (!world->fleets[i]->unknown)
                         record_write_number(writer, fleet_scales(world->fleets[i])
-                                                            ? world->fleets[i]->autoscale.count
+                                                            ? world->fleets[i]->automatic_count
                                                             : 0);
 }
 
@@ -746,7 +746,7 @@ void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, 
         fleet->order = saved->order;
         fleet->force = saved->force;
         fleet->scale = saved->scale_for == fleet->settings->active_process_count ? saved->scale : 0;
-        fleet->autoscale.count = fleet_scales(fleet) ? saved->scaled : 0;
+        fleet->automatic_count = fleet_scales(fleet) ? saved->scaled : 0;
         fleet->rollout = saved->rollout;
         fleet->crash = saved->crash;
         fleet->churn = saved->churn;

@@ -115,7 +115,7 @@ enum command_outcome command_scale_auto(struct world *world, struct fleet *fleet
                 return COMMAND_REMOVED;
         if (!fleet_scales(fleet))
                 return COMMAND_FIXED;
-        fleet->autoscale.count = fleet_count_in_force(fleet);
+        fleet->automatic_count = fleet_count_in_force(fleet);
         fleet->scale = 0;
         world_event(world, EVENT_ORDER, fleet, NULL, "fleet '%s': its count follows its queues again, by %s",
                     fleet->settings->name, orderer_text(world->by, who));

@@ -14,7 +14,7 @@ unsigned fleet_count_in_force(const struct fleet *fleet)
                 return MIN(fleet->scale, fleet_max_processes(fleet));
         if (!fleet_scales(fleet))
                 return settings->active_process_count;
-        return MIN(MAX(fleet->autoscale.count, settings->active_process_count), settings->active_process_max);
+        return MIN(MAX(fleet->automatic_count, settings->active_process_count), settings->active_process_max);
 }
 
 unsigned fleet_max_processes(const struct fleet *fleet)

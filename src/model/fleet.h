@@ -7,7 +7,6 @@
 #include "base/macro.h"
 #include "base/usec.h"
 #include "model/rollout_state.h"
-#include "model/scaling.h"
 #include "model/template.h"
 #include "model/worker.h"
 #include "settings/settings.h"
@@ -110,40 +109,7 @@ struct fleet_totals {
         uint64_t scaled_up, scaled_down; /* how often scaling has changed the count */
 };
 
-/* How a service time was learnt. */
-enum autoscale_source {
-        AUTOSCALE_BY_NOTHING,
-        AUTOSCALE_BY_METRICS, /* the framework's own, by class */
-        AUTOSCALE_BY_COUNT,   /* of all jobs that were done, in a Redis that only this fleet serves */
-        _AUTOSCALE_SOURCE_MAX,
-};
-
-struct queues;
-
-/* Of one Redis, of all its fleets; those with a target come first, and no more are looked at. */
-#define AUTOSCALE_QUEUES_MAX 64
-
-/* How the count of a fleet follows its queues; see model/autoscale.h. */
-struct autoscale {
-        unsigned count; /* in force by it; 0: none was chosen yet, which is the least */
-        usec_t read_at; /* the last verdict; 0: none */
-        char *served;   /* owned: the queues from which its workers take, see autoscale_list_has(); NULL: not
-                         * known */
-        struct queues *queues; /* owned, as last read: those of them that are looked at; NULL: they could not
-                                * be, or were not yet */
-        unsigned concurrency;  /* of one worker, when one last told; 0: none has */
-        usec_t boot;           /* how long the newest worker took until it took jobs; 0: not known */
-        struct scaling rule;
-        struct scaling_verdict verdict; /* the last one */
-        enum autoscale_source source;   /* of its service time */
-        double busy, threads;           /* of it, and of the fleets and hosts that scale with it */
-        double others_idle;
-        unsigned others; /* processes of nobody here that serve these queues */
-        unsigned fleets; /* of this sqmgr that scale by these queues, itself included */
-        unsigned hosts;  /* the same of hosts of its group */
-        bool bounded_by_memory;
-        bool queues_left_out; /* there are more than AUTOSCALE_QUEUES_MAX */
-};
+struct autoscale;
 
 struct fleet {
         struct world *world;                   /* that it belongs to */
@@ -162,7 +128,8 @@ struct fleet {
         unsigned scale;  /* the operator's count; 0: the configured one */
         usec_t scale_at; /* when that was given; 0: not to us */
         struct orderer scale_by;
-        struct autoscale autoscale; /* while settings->active_process_max says so */
+        unsigned automatic_count;    /* as autoscaling chose it; 0: it chose none, which is the least */
+        struct autoscale *autoscale; /* what autoscaling knows of it, owned there; NULL: nothing */
         struct rollout rollout;
         struct backoff crash;
         char crash_last[CRASH_LAST_MAX]; /* how the last worker died; "" : none has */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Makes, changes and frees the fleets of a world; see the header. */
 #include "model/fleets.h"
-#include "model/autoscale.h"
 #include "model/fleet.h"
 #include "model/preload.h"
 #include "model/rollout.h"
@@ -12,7 +11,6 @@ static void fleet_free(struct fleet *fleet)
         for (size_t i = 0; i < fleet->n_workers; i++)
                 free(fleet->workers[i]);
         free(fleet->workers);
-        autoscale_forget(fleet);
         free(fleet);
 }
 
@@ -79,7 +77,7 @@ static void reload_fleet(struct fleet *fleet, const struct fleet_settings *new, 
                 fleet->scale = 0;
         fleet->settings = new;
         if (!fleet_scales(fleet))
-                autoscale_forget(fleet);
+                fleet->automatic_count = 0;
         if (new->removed && !old->removed) {
                 rollout_abort(fleet, "the fleet is no longer configured");
                 world_event(fleet->world, EVENT_ORDER, fleet, NULL,

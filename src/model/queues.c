@@ -141,3 +141,11 @@ bool queue_watch_wanted(const struct redis_settings *settings)
         return limits_any(settings->queue_warn_size, LIMITS_COUNT) ||
                limits_any(settings->queue_warn_latency, LIMITS_DURATION);
 }
+
+bool queue_names_have(const char *list, const char *name)
+{
+        for (; list && *list != '\0'; list += strlen(list) + 1)
+                if (strcmp(list, name) == 0)
+                        return true;
+        return false;
+}

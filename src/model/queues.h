@@ -45,3 +45,6 @@ int queue_watch_judge(struct queue_watch *watch, const struct queues *queues,
 
 /* Is there any limit? */
 bool queue_watch_wanted(const struct redis_settings *settings);
+
+/* Does a list have this name? list: names, each ended by a NUL, the last by two; NULL: it has none. */
+bool queue_names_have(const char *list, const char *name);

@@ -312,7 +312,7 @@ static void reload(struct sim *sim, unsigned number, unsigned in_force)
                 abort();
         sim->shell.pass.unsaved = true;
         /* Of one that is removed nothing is remembered. */
-        model->count = fleet->autoscale.count;
+        model->count = fleet->automatic_count;
         if (fleet->generation != generation)
                 model->reloaded_generation = fleet->generation;
 }

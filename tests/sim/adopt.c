@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How sqmgr begins and ends: the state file, adoption, and death at any step. */
+#include "autoscaling/autoscale_rules.h"
 #include "continuity/adoption.h"
 #include "continuity/state.h"
 #include "model/fleets.h"
@@ -50,7 +51,7 @@ bool shell_save(struct sim *sim, const struct plan *starting)
                 sim->fleets[i].written_order = fleet->order;
                 sim->fleets[i].written_rollout = fleet->rollout.state;
                 sim->fleets[i].written_count = fleet->scale;
-                sim->fleets[i].written_scaled = fleet->autoscale.count;
+                sim->fleets[i].written_scaled = fleet->automatic_count;
                 sim->fleets[i].written_hash = fleet->settings->launch_hash;
                 sim->fleets[i].written_for = fleet->settings->active_process_count;
         }
@@ -75,6 +76,8 @@ void shell_die(struct sim *sim)
         }
         shell->adoption = adoption_free(shell->adoption);
         shell->search_at = USEC_INFINITY;
+        for (size_t i = 0; shell->world && i < shell->world->n_fleets; i++)
+                autoscale_forget(shell->world->fleets[i]);
         shell->world = world_free(shell->world);
         shell->running = shell->dying = false;
         shell->kill_in = shell->kill_forking = -1;

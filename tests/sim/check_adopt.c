@@ -80,7 +80,7 @@ uint64_t check_digest(const struct sim *sim)
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 const struct fleet *fleet = sim->shell.world->fleets[i];
                 const uint64_t orders[] = {fleet->generation, fleet->order,         fleet->force,
-                                           fleet->scale,      fleet->rollout.state, fleet->autoscale.count};
+                                           fleet->scale,      fleet->rollout.state, fleet->automatic_count};
 
                 hash = digest(hash, orders, ELEMENTSOF(orders));
                 hash = digest_templates(hash, fleet);
@@ -151,7 +151,7 @@ void check_continued(struct sim *sim)
                 if (fleet->generation != model->written_generation + reloaded ||
                     fleet->order != model->written_order || fleet->rollout.state != rollout ||
                     fleet->scale != (lapsed ? 0 : model->written_count) ||
-                    fleet->autoscale.count != (fleet_scales(fleet) ? model->written_scaled : 0))
+                    fleet->automatic_count != (fleet_scales(fleet) ? model->written_scaled : 0))
                         violate(sim, "P4", "fleet '%s' does not go on as it was written",
                                 fleet->settings->name);
         }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Makes a world and its schedule from a seed, or from bytes. */
+#include "autoscaling/autoscale_rules.h"
 #include "continuity/adoption.h"
 #include "model/fleets.h"
+#include "model/world.h"
 #include "sim.h"
 #include <stdio.h>
 
@@ -238,6 +240,8 @@ void sim_open(struct sim *sim, const struct origin *origin)
 void sim_close(struct sim *sim)
 {
         sim->shell.adoption = adoption_free(sim->shell.adoption);
+        for (size_t i = 0; sim->shell.world && i < sim->shell.world->n_fleets; i++)
+                autoscale_forget(sim->shell.world->fleets[i]);
         sim->shell.world = world_free(sim->shell.world);
         pass_end(&sim->shell.pass);
         free(sim->shell.state);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Queues that some fleets' counts follow: what waits there is chance, and what becomes of the counts is
  * judged. */
-#include "model/autoscale.h"
+#include "autoscaling/autoscale_rules.h"
 #include "model/queues.h"
 #include "model/world.h"
 #include "sim.h"
@@ -34,7 +34,7 @@ void scaling_open(struct sim *sim)
 void scaling_started(struct sim *sim)
 {
         for (unsigned i = 0; i < sim->n_fleets; i++)
-                sim->fleets[i].count = sim->shell.world->fleets[i]->autoscale.count;
+                sim->fleets[i].count = sim->shell.world->fleets[i]->automatic_count;
 }
 
 unsigned scaling_count(const struct sim *sim, unsigned number)
@@ -105,7 +105,7 @@ void scaling_look(struct sim *sim, unsigned number)
         /* Once all has settled it is to stay so; whoever runs jobs then may come to need fewer threads. */
         if (!fleet_scales(fleet) || sim->settled_at != 0)
                 return;
-        if (!fleet->autoscale.served) {
+        if (!autoscale_of(fleet)->served) {
                 char *names = calloc(1, sizeof("default") + 1);
 
                 if (!names)
@@ -118,10 +118,10 @@ void scaling_look(struct sim *sim, unsigned number)
         unsigned before = scaling_count(sim, number), leaving = leaves_for_scaling(fleet);
         if (autoscale_observe(fleet, &reading, sim->now)) {
                 tell(sim, "fleet '%s': %u -> %u workers", fleet->settings->name, before,
-                     fleet->autoscale.count);
+                     fleet->automatic_count);
                 sim->shell.pass.unsaved = true;
         }
-        sim->shell.pass.unsaved |= fleet->autoscale.count != model->count;
-        model->count = fleet->autoscale.count;
+        sim->shell.pass.unsaved |= fleet->automatic_count != model->count;
+        model->count = fleet->automatic_count;
         judge(sim, number, before, leaving);
 }

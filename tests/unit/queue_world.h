@@ -5,7 +5,7 @@
 #pragma once
 
 #include "../sim/rng.h"
-#include "model/scaling.h"
+#include "autoscaling/scaling_rules.h"
 #include <stdio.h>
 #include <string.h>
 

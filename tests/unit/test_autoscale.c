@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of how the count of a fleet follows its queues (model/autoscale.h), in the simulated world, whose
- * every action is checked against the promises. */
+/* Tests of how the count of a fleet follows its queues (autoscaling/autoscale_rules.h), in the simulated
+ * world, whose every action is checked against the promises. */
 /* promises: P1 P2 */
 #include "advice/findings.h"
+#include "autoscaling/autoscale_rules.h"
+#include "autoscaling/scaling_peer_rules.h"
+#include "autoscaling/trouble_rules.h"
 #include "decide/command.h"
 #include "frameworks/sidekiq/format.h"
-#include "model/autoscale.h"
 #include "model/fleet.h"
-#include "model/peer.h"
 #include "model/queues.h"
 #include "model/world.h"
 #include "world.h"
@@ -85,7 +86,7 @@ static void begin(void)
 START_TEST(without_active_process_max_the_count_is_the_configured_one)
 {
         t.fleet_settings.active_process_max = 0;
-        t.fleet->autoscale.count = 7;
+        t.fleet->automatic_count = 7;
         ck_assert(!fleet_scales(t.fleet));
         ck_assert_uint_eq(fleet_count_in_force(t.fleet), 2);
         ck_assert_uint_eq(fleet_max_processes(t.fleet), 6);
@@ -155,12 +156,12 @@ END_TEST
 START_TEST(what_took_longer_than_boots_may_is_no_boot)
 {
         begin();
-        usec_t boot = t.fleet->autoscale.boot;
+        usec_t boot = autoscale_of(t.fleet)->boot;
 
         for (size_t i = 0; i < t.fleet->n_workers; i++)
                 t.fleet->workers[i]->active_at = t.fleet->workers[i]->spawned_at + USEC_PER_HOUR;
         (void)look(0, 0);
-        ck_assert_uint_eq(t.fleet->autoscale.boot, boot);
+        ck_assert_uint_eq(autoscale_of(t.fleet)->boot, boot);
 }
 END_TEST
 
@@ -181,7 +182,7 @@ START_TEST(a_boot_that_is_not_known_is_not_told)
                 line_of("a worker runs"),
                 "a job takes 1s, by the metrics of Sidekiq; a worker runs 5 at once, and takes 3s to boot");
         /* All were adopted, and nobody saw them boot. */
-        t.fleet->autoscale.boot = 0;
+        t.fleet->autoscale->boot = 0;
         for (size_t i = 0; i < t.fleet->n_workers; i++)
                 t.fleet->workers[i]->active_at = t.fleet->workers[i]->spawned_at + USEC_PER_HOUR;
         (void)look(0, 0);
@@ -200,10 +201,10 @@ START_TEST(of_a_fleet_that_is_to_take_no_jobs_nothing_old_is_told)
         look_for(40, 20000, 60);
         ck_assert(autoscale_trouble(t.fleet, 0, t.now, text, &remedy));
         ck_assert_ptr_nonnull(strstr(text, "threads are needed"));
-        ck_assert_uint_ne(t.fleet->autoscale.read_at, 0);
+        ck_assert_uint_ne(autoscale_of(t.fleet)->read_at, 0);
         ck_assert_int_eq(command_quiet_fleet(t.world, t.fleet, t.now), COMMAND_DONE);
         (void)look(0, 0);
-        ck_assert_uint_eq(t.fleet->autoscale.read_at, 0);
+        ck_assert_uint_eq(autoscale_of(t.fleet)->read_at, 0);
         ck_assert(!autoscale_trouble(t.fleet, 0, t.now, text, &remedy));
         ck_assert_str_eq(autoscale_text(t.fleet, text), "its workers are to take no jobs: the count is kept");
 }
@@ -392,20 +393,20 @@ START_TEST(of_a_need_that_two_fleets_follow_each_takes_its_share)
         struct fleet *second = second_fleet(&settings);
         (void)look(400, 1);
         alone = autoscale_wanted(t.fleet);
-        ck_assert_uint_eq(t.fleet->autoscale.fleets, 1);
-        t.fleet->autoscale.count = 2;
+        ck_assert_uint_eq(autoscale_of(t.fleet)->fleets, 1);
+        t.fleet->automatic_count = 2;
         SERVE(second, "default\0mail");
         (void)look(400, 1);
         shared = autoscale_wanted(t.fleet);
-        ck_assert_uint_eq(t.fleet->autoscale.fleets, 2);
-        ck_assert_double_eq_tol(t.fleet->autoscale.threads, 20, 0.001);
+        ck_assert_uint_eq(autoscale_of(t.fleet)->fleets, 2);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->threads, 20, 0.001);
         ck_assert_uint_lt(shared, alone);
         /* One that is held does not follow it, and what it has idle is subtracted. */
         second->rollout.state = ROLLOUT_HALTED;
-        t.fleet->autoscale.count = 2;
+        t.fleet->automatic_count = 2;
         (void)look(400, 1);
-        ck_assert_uint_eq(t.fleet->autoscale.fleets, 1);
-        ck_assert_double_eq_tol(t.fleet->autoscale.others_idle, 10, 0.001);
+        ck_assert_uint_eq(autoscale_of(t.fleet)->fleets, 1);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->others_idle, 10, 0.001);
 }
 END_TEST
 
@@ -428,14 +429,15 @@ static void look_beside(const struct peer_share *share, uint64_t size)
         }
         for (size_t i = 0; i < t.fleet->n_workers; i++)
                 t.fleet->workers[i]->heartbeat.concurrency = 5;
-        t.fleet->autoscale.count = 2;
+        t.fleet->automatic_count = 2;
         (void)autoscale_observe(t.fleet, &reading, t.now);
         peers_clear(&peers);
 }
 
 START_TEST(of_a_need_that_two_hosts_follow_each_takes_its_share)
 {
-        const struct scaling_verdict *verdict = &t.fleet->autoscale.verdict;
+        ck_assert_int_eq(autoscale_attach(t.fleet), 0);
+        const struct scaling_verdict *verdict = &autoscale_of(t.fleet)->verdict;
         struct peer_share share = {
                 .weight = 300, .busy = 3, .threads = 20, .idle = 7, .queues = "mail\0default\0"};
         char text[AUTOSCALE_TEXT_MAX];
@@ -445,12 +447,12 @@ START_TEST(of_a_need_that_two_hosts_follow_each_takes_its_share)
         look_beside(NULL, 400);
         double alone = verdict->need;
         ck_assert_double_gt(alone, 10);
-        ck_assert_uint_eq(t.fleet->autoscale.hosts, 1);
+        ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 1);
         look_beside(&share, 400);
-        ck_assert_uint_eq(t.fleet->autoscale.hosts, 2);
-        ck_assert_double_eq_tol(t.fleet->autoscale.busy, 3, 0.001);
-        ck_assert_double_eq_tol(t.fleet->autoscale.threads, 30, 0.001);
-        ck_assert_double_eq_tol(t.fleet->autoscale.others_idle, 7, 0.001);
+        ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 2);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->busy, 3, 0.001);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->threads, 30, 0.001);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->others_idle, 7, 0.001);
         ck_assert_double_lt(verdict->need, alone / 3.5);
         ck_assert(autoscale_line(t.fleet, 1, text));
         ck_assert_str_eq(text,
@@ -458,7 +460,7 @@ START_TEST(of_a_need_that_two_hosts_follow_each_takes_its_share)
                          "others are idle");
         /* Silent, it takes no share any more. */
         look_beside(NULL, 400);
-        ck_assert_uint_eq(t.fleet->autoscale.hosts, 1);
+        ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 1);
         ck_assert_double_gt(verdict->need, 0.9 * alone);
 }
 END_TEST
@@ -472,16 +474,16 @@ START_TEST(of_a_host_that_does_not_scale_by_all_of_them_what_is_idle_is_subtract
 
         begin();
         look_beside(&held, 0);
-        ck_assert_uint_eq(t.fleet->autoscale.hosts, 1);
-        ck_assert_double_eq_tol(t.fleet->autoscale.others_idle, 23, 0.001);
-        ck_assert_double_eq_tol(t.fleet->autoscale.threads, 10, 0.001);
+        ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 1);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->others_idle, 23, 0.001);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->threads, 10, 0.001);
         look_beside(&other, 0);
-        ck_assert_double_eq_tol(t.fleet->autoscale.others_idle, 0, 0.001);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->others_idle, 0, 0.001);
         look_beside(&untold, 0);
-        ck_assert_uint_eq(t.fleet->autoscale.hosts, 1);
-        ck_assert_double_eq_tol(t.fleet->autoscale.others_idle, 0, 0.001);
+        ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 1);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->others_idle, 0, 0.001);
         look_beside(&some, 0);
-        ck_assert_uint_eq(t.fleet->autoscale.hosts, 2);
+        ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 2);
         struct queues *queues = one_queue("default", 0, 0);
         ck_assert_ptr_nonnull(queues_add(queues, "mail", 4));
         struct peers peers = {0};
@@ -490,8 +492,8 @@ START_TEST(of_a_host_that_does_not_scale_by_all_of_them_what_is_idle_is_subtract
         struct autoscale_reading reading = {.queues = queues, .peers = &peers};
         SERVE(t.fleet, "default\0mail");
         (void)autoscale_observe(t.fleet, &reading, t.now);
-        ck_assert_uint_eq(t.fleet->autoscale.hosts, 1);
-        ck_assert_double_eq_tol(t.fleet->autoscale.others_idle, 18, 0.001);
+        ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 1);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->others_idle, 18, 0.001);
         peers_clear(&peers);
 }
 END_TEST
@@ -579,16 +581,16 @@ START_TEST(a_count_of_all_jobs_done_tells_only_where_one_fleet_serves_the_redis)
         begin();
         reading.queues = one_queue("default", 0, 0);
         (void)autoscale_observe(t.fleet, &reading, t.now);
-        ck_assert_int_eq(t.fleet->autoscale.source, AUTOSCALE_BY_COUNT);
+        ck_assert_int_eq(autoscale_of(t.fleet)->source, AUTOSCALE_BY_COUNT);
         reading.queues = one_queue("default", 0, 0);
         reading.others_any = true;
         (void)autoscale_observe(t.fleet, &reading, t.now);
-        ck_assert_int_eq(t.fleet->autoscale.source, AUTOSCALE_BY_NOTHING);
+        ck_assert_int_eq(autoscale_of(t.fleet)->source, AUTOSCALE_BY_NOTHING);
         reading.queues = one_queue("default", 0, 0);
         reading.others_any = false;
         (void)second_fleet(&settings);
         (void)autoscale_observe(t.fleet, &reading, t.now);
-        ck_assert_int_eq(t.fleet->autoscale.source, AUTOSCALE_BY_NOTHING);
+        ck_assert_int_eq(autoscale_of(t.fleet)->source, AUTOSCALE_BY_NOTHING);
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of what hosts that scale by the same queues tell each other (model/peer.h). */
-#include "model/peer.h"
+/* Tests of what hosts that scale by the same queues tell each other (autoscaling/scaling_peer_rules.h). */
+#include "autoscaling/scaling_peer_rules.h"
 #include "unit.h"
 
 static const struct peer_share full = {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of how hosts tell each other what they take of a need (io/peering.h), with a real redis-server. */
+/* Tests of how hosts tell each other what they take of a need (autoscaling/scaling_exchange.h), with a real
+ * redis-server. */
+#include "autoscaling/scaling_exchange.h"
+#include "autoscaling/scaling_peer_rules.h"
 #include "io/clock.h"
-#include "io/peering.h"
-#include "model/peer.h"
 #include "redis_server.h"
 
 #define KEY "sqmgr:rollout:g"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of what is read where a count follows its queues (daemon/run/scaler.h), with a real redis-server. */
+/* Tests of what is read where a count follows its queues (autoscaling/scaler.h), with a real redis-server. */
+#include "autoscaling/autoscale_rules.h"
+#include "autoscaling/foreign_consumers.h"
+#include "autoscaling/scaler.h"
+#include "autoscaling/trouble_rules.h"
 #include "crew.h"
-#include "daemon/run/scaler.h"
-#include "model/autoscale.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "redis_server.h"
@@ -52,14 +54,14 @@ static bool is_up(void)
 
 static bool is_answered(void)
 {
-        return web()->link->demand_answered;
+        return scaled_link_of(web()->link)->answered;
 }
 
 static void look(void)
 {
-        autoscaling_subsystem.poll(&crew.links, clock_now(CLOCK_MONOTONIC));
+        scaler_poll(&crew.links, clock_now(CLOCK_MONOTONIC));
         run_until(is_answered());
-        autoscaling_subsystem.observe(&crew.links, clock_now(CLOCK_MONOTONIC));
+        scaler_observe(&crew.links, clock_now(CLOCK_MONOTONIC));
 }
 
 static long long calls(void)
@@ -80,13 +82,13 @@ START_TEST(a_fleet_that_does_not_scale_costs_no_command)
         run_until(is_up());
         long long before = calls();
         for (unsigned i = 0; i < 5; i++) {
-                autoscaling_subsystem.poll(&crew.links, clock_now(CLOCK_MONOTONIC));
-                autoscaling_subsystem.observe(&crew.links, clock_now(CLOCK_MONOTONIC));
+                scaler_poll(&crew.links, clock_now(CLOCK_MONOTONIC));
+                scaler_observe(&crew.links, clock_now(CLOCK_MONOTONIC));
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         }
         /* The question before is one itself. */
         ck_assert_int_eq(calls(), before + 1);
-        ck_assert_ptr_null(web()->link->demand);
+        ck_assert_ptr_null(scaled_link_of(web()->link));
 }
 END_TEST
 
@@ -99,8 +101,8 @@ static bool is_counted(void)
 {
         struct foreign_count count;
 
-        return foreign_consumers_count(web()->link->foreign, "default\0", clock_now(CLOCK_MONOTONIC), is_none,
-                                       NULL, &count);
+        return foreign_consumers_count(scaled_link_of(web()->link)->foreign, "default\0",
+                                       clock_now(CLOCK_MONOTONIC), is_none, NULL, &count);
 }
 
 START_TEST(what_waits_and_who_else_serves_is_read)
@@ -124,7 +126,7 @@ START_TEST(what_waits_and_who_else_serves_is_read)
         run_until(is_up());
         serve("default\0low\0", 13);
         look();
-        queues = web()->autoscale.queues;
+        queues = autoscale_of(web())->queues;
         ck_assert_ptr_nonnull(queues);
         ck_assert_uint_eq(queues->n, 2);
         ck_assert_str_eq(queues->list[0].name, "default");
@@ -132,16 +134,16 @@ START_TEST(what_waits_and_who_else_serves_is_read)
         ck_assert(queues->list[0].latency_known && !queues->list[0].paused);
         ck_assert_uint_ge(queues->list[0].latency, 100 * USEC_PER_SEC);
         ck_assert(queues->list[1].paused);
-        ck_assert(web()->link->demanded.done_known);
-        ck_assert_uint_eq(web()->link->demanded.done, 17);
+        ck_assert(scaled_link_of(web()->link)->demanded.done_known);
+        ck_assert_uint_eq(scaled_link_of(web()->link)->demanded.done, 17);
         run_until(is_counted());
-        ck_assert(foreign_consumers_count(web()->link->foreign, "default\0", clock_now(CLOCK_MONOTONIC),
-                                          is_none, NULL, &count));
+        ck_assert(foreign_consumers_count(scaled_link_of(web()->link)->foreign, "default\0",
+                                          clock_now(CLOCK_MONOTONIC), is_none, NULL, &count));
         ck_assert(count.any);
         ck_assert_uint_eq(count.serving, 1);
         ck_assert_double_eq_tol(count.idle, 3, 0.001);
         look();
-        ck_assert_uint_eq(web()->autoscale.others, 1);
+        ck_assert_uint_eq(autoscale_of(web())->others, 1);
 }
 END_TEST
 
@@ -160,7 +162,7 @@ START_TEST(without_a_group_no_key_of_one_is_asked_for)
         serve("default\0", 9);
         for (unsigned i = 0; i < 3; i++)
                 look();
-        ck_assert_ptr_null(web()->link->sharing);
+        ck_assert_ptr_null(scaled_link_of(web()->link)->sharing);
         redisReply *reply = server_ask("INFO commandstats");
         ck_assert_ptr_nonnull(reply);
         ck_assert_ptr_nonnull(strstr(reply->str, "cmdstat_llen"));
@@ -177,7 +179,7 @@ START_TEST(nor_where_a_fleet_of_a_group_does_not_scale)
         run_until(is_up());
         long long before = calls();
         for (unsigned i = 0; i < 3; i++) {
-                autoscaling_subsystem.poll(&crew.links, clock_now(CLOCK_MONOTONIC));
+                scaler_poll(&crew.links, clock_now(CLOCK_MONOTONIC));
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         }
         ck_assert_int_eq(calls(), before + 1);
@@ -216,18 +218,18 @@ START_TEST(hosts_of_a_group_share_and_their_processes_count_once)
         put_process(crew.links.host_name, 4, 8, "default");
         run_until(is_up());
         serve("default\0low\0", 13);
-        look_until(web()->autoscale.others == 4);
-        ck_assert_double_eq_tol(web()->autoscale.others_idle, 10 + 3 + 5 + 6, 0.001);
+        look_until(autoscale_of(web())->others == 4);
+        ck_assert_double_eq_tol(autoscale_of(web())->others_idle, 10 + 3 + 5 + 6, 0.001);
         PUT_SHARE("there", "1 8 2 12 0\0default\0");
-        look_until(web()->autoscale.others == 3);
+        look_until(autoscale_of(web())->others == 3);
         /* It does not scale by all of them: so its idle threads count, once. */
-        ck_assert_uint_eq(web()->autoscale.hosts, 1);
-        ck_assert_double_eq_tol(web()->autoscale.others_idle, 10 + 3 + 5 + 6, 0.001);
+        ck_assert_uint_eq(autoscale_of(web())->hosts, 1);
+        ck_assert_double_eq_tol(autoscale_of(web())->others_idle, 10 + 3 + 5 + 6, 0.001);
         PUT_SHARE("there", "1 8 4 17 0\0default\0low\0");
-        look_until(web()->autoscale.hosts == 2);
-        ck_assert_uint_eq(web()->autoscale.others, 2);
-        ck_assert_double_eq_tol(web()->autoscale.others_idle, 5 + 6, 0.001);
-        ck_assert_double_eq_tol(web()->autoscale.busy, 4, 0.001);
+        look_until(autoscale_of(web())->hosts == 2);
+        ck_assert_uint_eq(autoscale_of(web())->others, 2);
+        ck_assert_double_eq_tol(autoscale_of(web())->others_idle, 5 + 6, 0.001);
+        ck_assert_double_eq_tol(autoscale_of(web())->busy, 4, 0.001);
         /* There is no worker of ours; what is of nobody here this host tells the others. */
         redisReply *reply = server_ask("GET sqmgr:rollout:g:threads:%s", crew.links.host_name);
         ck_assert_ptr_nonnull(reply);
@@ -244,7 +246,7 @@ START_TEST(where_another_machine_has_its_name_nothing_is_told_in_that)
         serve("default\0", 9);
         web()->name_taken = true;
         PUT_SHARE("there", "1 8 4 17 0\0default\0");
-        look_until(web()->autoscale.hosts == 2);
+        look_until(autoscale_of(web())->hosts == 2);
         redisReply *reply = server_ask("EXISTS sqmgr:rollout:g:threads:%s", crew.links.host_name);
         ck_assert_ptr_nonnull(reply);
         ck_assert_int_eq(reply->integer, 0);
@@ -264,10 +266,10 @@ START_TEST(of_many_queues_those_with_a_target_are_read)
         run_until(is_up());
         serve(names, used);
         look();
-        ck_assert_ptr_nonnull(web()->autoscale.queues);
-        ck_assert_uint_eq(web()->autoscale.queues->n, 64);
-        ck_assert_str_eq(web()->autoscale.queues->list[0].name, "q89");
-        ck_assert(!web()->autoscale.queues_left_out);
+        ck_assert_ptr_nonnull(autoscale_of(web())->queues);
+        ck_assert_uint_eq(autoscale_of(web())->queues->n, 64);
+        ck_assert_str_eq(autoscale_of(web())->queues->list[0].name, "q89");
+        ck_assert(!autoscale_of(web())->queues_left_out);
 }
 END_TEST
 
@@ -284,7 +286,7 @@ START_TEST(that_some_of_too_many_queues_are_left_out_is_told)
         run_until(is_up());
         serve(names, used);
         look();
-        ck_assert_uint_eq(web()->autoscale.queues->n, 64);
+        ck_assert_uint_eq(autoscale_of(web())->queues->n, 64);
         ck_assert(autoscale_trouble(web(), 0, clock_now(CLOCK_MONOTONIC), text, &remedy));
         ck_assert_str_eq(text, "its workers take from more queues than are looked at, 64 of one Redis: what "
                                "waits in the others is not seen");
@@ -314,7 +316,8 @@ START_TEST(sidekiqs_own_metrics_tell_what_a_job_takes)
         run_until(is_up());
         serve("default\0", 9);
         look();
-        ck_assert_uint_eq(queue_reader_service(web()->link->demand, "default\0"), 3 * USEC_PER_SEC);
+        ck_assert_uint_eq(queue_reader_service(scaled_link_of(web()->link)->demand, "default\0"),
+                          3 * USEC_PER_SEC);
 }
 END_TEST
 
@@ -327,10 +330,10 @@ START_TEST(what_is_no_list_or_no_job_hides_nothing)
         run_until(is_up());
         serve("default\0mail\0", 14);
         look();
-        ck_assert_uint_eq(web()->autoscale.queues->list[0].size, 0);
-        ck_assert_uint_eq(web()->autoscale.queues->list[1].size, 1);
-        ck_assert(!web()->autoscale.queues->list[1].latency_known);
-        ck_assert(!web()->link->demanded.done_known);
+        ck_assert_uint_eq(autoscale_of(web())->queues->list[0].size, 0);
+        ck_assert_uint_eq(autoscale_of(web())->queues->list[1].size, 1);
+        ck_assert(!autoscale_of(web())->queues->list[1].latency_known);
+        ck_assert(!scaled_link_of(web()->link)->demanded.done_known);
 }
 END_TEST
 
@@ -342,11 +345,11 @@ START_TEST(while_redis_is_away_nothing_is_known)
         run_until(is_up());
         serve("default\0", 9);
         look();
-        ck_assert_ptr_nonnull(web()->autoscale.queues);
+        ck_assert_ptr_nonnull(autoscale_of(web())->queues);
         server_kill();
         run_until(!is_up());
         look();
-        ck_assert_ptr_null(web()->autoscale.queues);
+        ck_assert_ptr_null(autoscale_of(web())->queues);
         ck_assert_str_eq(autoscale_text(web(), text), "its queues cannot be read: the count is kept");
 }
 END_TEST

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How many workers the queues ask for, reading by reading. Whether that keeps targets is
  * test_scaling_worlds'. */
-#include "model/scaling.h"
+#include "autoscaling/scaling_rules.h"
 #include "unit.h"
 
 #define BEGIN USEC_PER_HOUR

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The simulated world. */
 #include "world.h"
+#include "autoscaling/autoscale_rules.h"
 #include "decide/relief.h"
 #include "frameworks/sidekiq/format.h"
 #include "model/describe.h"
@@ -68,6 +69,8 @@ void test_world_close(struct test_world *t)
                         free(t->world->fleets[i]->templates[j].process);
         }
         pass_end(&t->pass);
+        for (size_t i = 0; i < t->world->n_fleets; i++)
+                autoscale_forget(t->world->fleets[i]);
         t->world = world_free(t->world);
 }
 

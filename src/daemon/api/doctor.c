@@ -3,6 +3,7 @@
 #include "daemon/api/doctor.h"
 #include "advice/findings.h"
 #include "base/fd.h"
+#include "daemon/run/links.h"
 #include "daemon/run/pressure_watch.h"
 #include "daemon/run/process.h"
 #include "daemon/run/signs.h"
@@ -102,6 +103,8 @@ static struct doctor_machine machine_of(const struct diagnosis *diagnosis)
                 .save_error = -keeper->error,
                 .pressure = pressure_watch_path(crew->pressure),
                 .has_readers = diagnosis->readers.may_connect,
+                .trouble = subsystems_trouble,
+                .userdata = &crew->subsystems,
                 .readers = diagnosis->readers.group,
         };
 
@@ -278,44 +281,6 @@ static void ask_redis(struct diagnosis *diagnosis, size_t i, struct redis *redis
                                                   : "it is not connected yet");
 }
 
-struct served_by_others {
-        const struct link *link;
-        usec_t now;
-};
-
-static bool others_serve(const char *queue, void *userdata)
-{
-        const struct served_by_others *others = userdata;
-        const struct link *link = others->link;
-        struct foreign_count count = {0};
-        char names[512] = "";
-
-        /* Two NULs end the list. */
-        if (strlen(queue) > sizeof(names) - 2)
-                return true;
-        snprintf(names, sizeof(names) - 1, "%s", queue);
-        return !foreign_consumers_count(link->foreign, names, others->now, NULL, NULL, &count) ||
-               count.serving > 0;
-}
-
-/* Of those Redis of which fleets' counts follow queues. */
-static void diagnose_queues(struct diagnosis *diagnosis, const struct links *links)
-{
-        for (size_t i = 0; i < links->n; i++) {
-                const struct link *link = links->list[i];
-                struct served_by_others others = {link, clock_now(CLOCK_MONOTONIC)};
-
-                if (link->queues && link->foreign)
-                        doctor_queues(&diagnosis->findings, &(struct doctor_queues){
-                                                                    .world = links->world,
-                                                                    .link = link,
-                                                                    .queues = link->queues,
-                                                                    .others_serve = others_serve,
-                                                                    .userdata = &others,
-                                                            });
-        }
-}
-
 static void on_cancelled(struct call *call _unused_, void *userdata)
 {
         diagnosis_free(userdata);
@@ -343,7 +308,9 @@ void doctor_request(const struct keeper *keeper, const struct doctor_readers *re
                 for (size_t j = 0; j < links->n; j++)
                         diagnosis->answers[j].has_group |= links->world->fleets[i]->group &&
                                                            links->world->fleets[i]->link == links->list[j];
-        diagnose_queues(diagnosis, links);
+        for (size_t i = 0; i < links->n; i++)
+                subsystems_diagnose_link(&keeper->crew->subsystems, links->list[i], &diagnosis->findings,
+                                         clock_now(CLOCK_MONOTONIC));
         for (size_t i = 0; i < links->n; i++)
                 ask_redis(diagnosis, i, links->list[i]->redis);
         if (asks_pending(diagnosis->asks) > 0)

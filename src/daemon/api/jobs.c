@@ -3,6 +3,7 @@
  * until all are in. Who asks for the same meanwhile has the same answer. */
 #include "daemon/api/jobs.h"
 #include "daemon/run/process.h"
+#include "frameworks/framework.h"
 #include "frameworks/redis_works.h"
 #include "model/names.h"
 #include "model/world.h"

@@ -5,7 +5,6 @@
 #include "base/printable.h"
 #include "daemon/run/subsystem.h"
 #include "decide/pass.h"
-#include "model/autoscale.h"
 #include "model/counts.h"
 #include "model/idle_proof.h"
 #include "model/names.h"
@@ -224,46 +223,6 @@ static double value_configured(const struct fleet *fleet, const struct fleet_cou
                                usec_t now _unused_)
 {
         return fleet->settings->active_process_count;
-}
-
-/* Those of one whose count does not follow its queues are left out. */
-static double value_scaling_max(const struct fleet *fleet, const struct fleet_counts *counts _unused_,
-                                usec_t now _unused_)
-{
-        return fleet_scales(fleet) ? (double)fleet->settings->active_process_max : -1;
-}
-
-static double value_scaling_wanted(const struct fleet *fleet, const struct fleet_counts *counts _unused_,
-                                   usec_t now _unused_)
-{
-        return fleet_scales(fleet) ? (double)autoscale_wanted(fleet) : -1;
-}
-
-static double value_scaling_automatic(const struct fleet *fleet, const struct fleet_counts *counts _unused_,
-                                      usec_t now _unused_)
-{
-        return fleet_scales(fleet) ? (double)(fleet->scale == 0) : -1;
-}
-
-static bool has_verdict(const struct fleet *fleet)
-{
-        return fleet_scales(fleet) && fleet->autoscale.read_at != 0 &&
-               fleet->autoscale.verdict.cause != SCALING_HELD;
-}
-
-static double value_scaling_need(const struct fleet *fleet, const struct fleet_counts *counts _unused_,
-                                 usec_t now _unused_)
-{
-        return has_verdict(fleet) ? fleet->autoscale.verdict.need : -1;
-}
-
-static double value_scaling_oldest(const struct fleet *fleet, const struct fleet_counts *counts _unused_,
-                                   usec_t now _unused_)
-{
-        const struct scaling_verdict *verdict = &fleet->autoscale.verdict;
-
-        return has_verdict(fleet) && verdict->target > 0 ? seconds(verdict->age) / seconds(verdict->target)
-                                                         : -1;
 }
 
 static double value_threshold(const struct fleet *fleet, const struct fleet_counts *counts _unused_,
@@ -605,26 +564,6 @@ static void put_events(const struct metrics *metrics)
                                NULL);
 }
 
-static void put_scaling(const struct metrics *metrics)
-{
-        put_fleets(metrics, "sqmgr_fleet_scaling_max_workers",
-                   "How many workers the settings allow; only where the count follows the queues, as for the "
-                   "other metrics of scaling.",
-                   value_scaling_max);
-        put_fleets(metrics, "sqmgr_fleet_scaling_wanted_workers", "How many workers the queues ask for.",
-                   value_scaling_wanted);
-        put_fleets(metrics, "sqmgr_fleet_scaling_automatic",
-                   "1 where that is in force, 0 where a count of the operator's is.",
-                   value_scaling_automatic);
-        put_fleets(metrics, "sqmgr_fleet_scaling_need_threads",
-                   "How many threads are needed for what runs and waits; only where that is known.",
-                   value_scaling_need);
-        put_fleets(metrics, "sqmgr_fleet_scaling_oldest_ratio",
-                   "For which part of its target the oldest job waits, of the queue where that is the "
-                   "greatest; only where that is known.",
-                   value_scaling_oldest);
-}
-
 static void put_all(const struct metrics *metrics, const struct status_info *info,
                     const struct tick_totals *ticks)
 {
@@ -638,7 +577,6 @@ static void put_all(const struct metrics *metrics, const struct status_info *inf
                    "How many workers the settings say should take jobs, whatever 'sqmgrctl scale' has made "
                    "of it.",
                    value_configured);
-        put_scaling(metrics);
         put_fleets(metrics, "sqmgr_fleet_memory_threshold_bytes",
                    "Memory beyond which a worker is replaced; only where there is such a limit.",
                    value_threshold);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers what waits in each Redis. */
 #include "daemon/api/queue_calls.h"
+#include "frameworks/framework.h"
 #include "wire/varlink.h"
 #include <stdio.h>
 

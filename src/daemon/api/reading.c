@@ -19,6 +19,7 @@ static struct status_info status_info(const struct control *control, struct stat
                 .started_at = host->started_at,
                 .realtime = clock_now(CLOCK_REALTIME),
                 .world = host->world,
+                .subsystems = host->subsystems,
                 .redis = redis,
                 .n_redis = host->redis(host->userdata, redis, REDIS_MAX),
         };

@@ -2,7 +2,7 @@
 /* Renders the model as the status object that programs read. */
 #include "daemon/api/status.h"
 #include "advice/growth.h"
-#include "daemon/api/status_scaling.h"
+#include "daemon/run/subsystem.h"
 #include "frameworks/table.h"
 #include "model/counts.h"
 #include "model/crash.h"
@@ -248,8 +248,7 @@ static json_t *render_fleet(const struct fleet *fleet, const struct status_info 
                 threshold > 0 ? json_integer((json_int_t)threshold) : json_null(), "culprits",
                 render_culprits(fleet, now), "template", render_template(fleet), "waits_for_code",
                 waits_for[0] != '\0' ? wait_code(fleet->waits_for) : NULL, "rollout_group",
-                fleet->settings->rollout_group, "scaling", status_scaling(fleet), "growth",
-                render_growth(fleet));
+                fleet->settings->rollout_group, "scaling", json_null(), "growth", render_growth(fleet));
 }
 
 static json_t *render_redis(const struct status_info *info)
@@ -288,9 +287,13 @@ json_t *status_render(const struct status_info *info, struct fleet *const *fleet
 {
         _cleanup_json_ json_t *list = json_array();
 
-        for (size_t i = 0; i < n_fleets; i++)
-                if (json_array_append_new(list, render_fleet(fleets[i], info, now)) < 0)
+        for (size_t i = 0; i < n_fleets; i++) {
+                json_t *entry = render_fleet(fleets[i], info, now);
+
+                if (json_array_append_new(list, entry) < 0 ||
+                    subsystems_status(info->subsystems, fleets[i], entry) < 0)
                         return NULL;
+        }
         return json_pack("{s:s, s:I, s:f, s:o, s:o, s:O}", "version", info->version, "pid",
                          (json_int_t)info->pid, "uptime_seconds", seconds(usec_sub(now, info->started_at)),
                          "shutdown", render_shutdown(info->world, now), "redis", render_redis(info), "fleets",

@@ -8,6 +8,7 @@
 struct fleet;
 struct orderer;
 struct queues;
+struct subsystems;
 struct world;
 
 /* One connection to Redis. */
@@ -33,6 +34,7 @@ struct status_info {
         usec_t realtime;   /* now, since 1970 */
         const struct status_settings *settings;
         const struct world *world;
+        const struct subsystems *subsystems; /* NULL: none */
         const struct status_redis *redis;
         size_t n_redis;
 };

@@ -6,7 +6,6 @@
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
-#include "io/peering.h"
 #include "io/proc.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
@@ -162,27 +161,17 @@ static struct link *find_link(const struct links *links, const struct framework 
         return NULL;
 }
 
-struct sharing *sharing_free(struct sharing *sharing)
-{
-        while (sharing) {
-                struct sharing *next = sharing->next;
-
-                peering_free(sharing->peering);
-                free(sharing);
-                sharing = next;
-        }
-        return NULL;
-}
-
 static struct link *free_link(struct link *link)
 {
         if (!link)
                 return NULL;
         queue_reader_free(link->queue_reader);
-        queue_reader_free(link->demand);
-        foreign_consumers_free(link->foreign);
-        link->sharing = sharing_free(link->sharing);
-        queues_free(link->demanded.queues);
+        while (link->users) {
+                struct link_user *user = link->users;
+
+                link->users = user->next;
+                user->end(user);
+        }
         queues_free(link->queues);
         queue_watch_clear(&link->queue_watch);
         beats_free(link->beats);
@@ -191,6 +180,15 @@ static struct link *free_link(struct link *link)
         free(link->server_text);
         free(link);
         return NULL;
+}
+
+struct link_user *link_find_user(const struct link *link, void (*end)(struct link_user *user))
+{
+        struct link_user *user = link->users;
+
+        while (user && user->end != end)
+                user = user->next;
+        return user;
 }
 
 int link_open_queues(struct link *link, queues_reading_fn callback, struct queue_reader **ret)

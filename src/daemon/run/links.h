@@ -4,7 +4,6 @@
 
 #include "daemon/run/turn.h"
 #include "frameworks/beats.h"
-#include "frameworks/foreign_consumers.h"
 #include "frameworks/queue_reader.h"
 #include "io/redis.h"
 #include "model/queues.h"
@@ -13,12 +12,11 @@ struct fleet;
 struct worker;
 struct world;
 
-/* What one fleet shares with other hosts; see sharing.h. */
-struct sharing {
-        const struct fleet *fleet; /* which may be gone: only compared */
-        struct peering *peering;   /* owned */
-        bool error_told;
-        struct sharing *next;
+/* What an optional feature keeps of one link, as the first member of a struct of its own. end() is called
+ * before the connection is closed, and frees it. */
+struct link_user {
+        void (*end)(struct link_user *user);
+        struct link_user *next;
 };
 
 /* One Redis as one framework uses it, with the fleets whose heartbeats are there: their link. */
@@ -35,12 +33,7 @@ struct link {
         bool queues_error_told; /* while Redis answers, and limits wait for it */
         struct queue_watch queue_watch;
 
-        struct queue_reader *demand; /* NULL: no count follows its queues; see scaler.h, as for those below */
-        struct foreign_consumers *foreign;
-        struct sharing *sharing;        /* owned; NULL: no fleet shares a need with other hosts */
-        struct queues_reading demanded; /* what was read last, until that is folded in; without its error */
-        bool demand_answered;
-        bool demand_error_told;
+        struct link_user *users; /* owned */
 };
 
 struct links {
@@ -62,7 +55,7 @@ void links_join(struct links *links);
 const char *links_host_name(struct links *links);
 /* Makes *ret, where that is NULL, a reader of its queues. Returns 0 or -ENOMEM. */
 int link_open_queues(struct link *link, queues_reading_fn callback, struct queue_reader **ret);
-/* Returns NULL. */
-struct sharing *sharing_free(struct sharing *sharing);
+/* What a feature keeps of the link, known by its end(); NULL: nothing. */
+struct link_user *link_find_user(const struct link *link, void (*end)(struct link_user *user));
 /* Once no process of a worker is held any more. */
 void links_end(struct links *links);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Has the queues of each Redis read, and compared with their limits. */
 #include "daemon/run/queue_reading.h"
+#include "frameworks/framework.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "model/world.h"

@@ -3,12 +3,15 @@
  * of all of them is daemon/subsystems.c; the daemon knows of a feature what stands here, and no more. */
 #pragma once
 
+#include "advice/findings.h"
 #include "base/usec.h"
+#include "wire/json.h"
+#include <stdbool.h>
 #include <stddef.h>
 
-struct findings;
 struct fleet;
 struct keeper;
+struct link;
 struct metrics;
 struct record_reader;
 struct record_writer;
@@ -37,6 +40,15 @@ struct subsystem {
         void (*metrics)(const void *self, const struct metrics *metrics);
         /* Adds findings on one fleet for GetDiagnosis; see advice/findings.h. */
         void (*diagnose)(const void *self, const struct fleet *fleet, struct findings *findings);
+        /* Finds the i-th trouble of a fleet: one sentence, with a remedy. Returns false where there are no
+         * more. */
+        bool (*trouble)(const struct fleet *fleet, size_t i, usec_t now, char text[static DOCTOR_TROUBLE_MAX],
+                        const char **ret_remedy);
+        /* Adds findings on one Redis, whose queues were read, for GetDiagnosis. */
+        void (*diagnose_link)(const void *self, const struct link *link, struct findings *findings,
+                              usec_t now);
+        /* Sets members of the status of a fleet, which are null until then. Returns 0 or -ENOMEM. */
+        int (*status)(const void *self, const struct fleet *fleet, json_t *object);
         /* Before the connections to Redis are closed, with no control call left. Frees self. */
         void (*end)(void *self);
         /* Writes what a later sqmgr has to know of the fleet, if there is anything. */
@@ -66,6 +78,13 @@ void subsystems_answer(const struct subsystems *subsystems, usec_t now);
 void subsystems_metrics(const struct subsystems *subsystems, const struct metrics *metrics);
 void subsystems_diagnose(const struct subsystems *subsystems, const struct fleet *fleet,
                          struct findings *findings);
+/* The i-th trouble of all of them; as struct doctor_machine takes it, userdata is the subsystems. */
+bool subsystems_trouble(const struct fleet *fleet, size_t i, usec_t now, char text[static DOCTOR_TROUBLE_MAX],
+                        const char **ret_remedy, const void *userdata);
+void subsystems_diagnose_link(const struct subsystems *subsystems, const struct link *link,
+                              struct findings *findings, usec_t now);
+/* subsystems: NULL for none. Returns 0 or -ENOMEM. */
+int subsystems_status(const struct subsystems *subsystems, const struct fleet *fleet, json_t *object);
 /* What a later sqmgr has to know of the fleet; as state_source takes it, userdata is the subsystems. */
 void subsystems_pack(struct record_writer *writer, const struct fleet *fleet, void *userdata);
 /* The fleet continues with that. Parts of subsystems that this sqmgr does not have are passed over. */

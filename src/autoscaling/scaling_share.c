@@ -1,25 +1,47 @@
 /* SPDX-License-Identifier: MIT */
 /* The share that each host of a group takes of what its queues need; see the header. */
-#include "daemon/run/sharing.h"
+#include "autoscaling/scaling_share.h"
+#include "autoscaling/autoscale_rules.h"
+#include "autoscaling/foreign_consumers.h"
+#include "autoscaling/scaler.h"
+#include "autoscaling/scaling_exchange.h"
+#include "autoscaling/scaling_peer_rules.h"
+#include "daemon/run/links.h"
 #include "io/log.h"
-#include "io/peering.h"
-#include "model/autoscale.h"
 #include "model/fleet.h"
-#include "model/peer.h"
 #include "model/world.h"
 #include <string.h>
 
 /* Who is silent for that long, or three looks, takes no share. */
 #define LAST_SECONDS 60
 
+/* What one fleet shares with other hosts. */
+struct sharing {
+        const struct fleet *fleet; /* which may be gone: only compared */
+        struct peering *peering;   /* owned */
+        bool error_told;
+        struct sharing *next;
+};
+
+void sharing_free(struct sharing *sharing)
+{
+        while (sharing) {
+                struct sharing *next = sharing->next;
+
+                peering_free(sharing->peering);
+                free(sharing);
+                sharing = next;
+        }
+}
+
 static bool shares(const struct fleet *fleet, const struct link *link)
 {
         return fleet->link == link && fleet_scales(fleet) && fleet->settings->rollout_group;
 }
 
-static struct sharing *find(const struct link *link, const struct fleet *fleet)
+static struct sharing *find(const struct scaled_link *scaled, const struct fleet *fleet)
 {
-        struct sharing *sharing = link->sharing;
+        struct sharing *sharing = scaled->sharing;
 
         while (sharing && sharing->fleet != fleet)
                 sharing = sharing->next;
@@ -37,12 +59,12 @@ static bool is_needed(const struct link *link, const struct sharing *sharing)
         return false;
 }
 
-static void end_unneeded(struct link *link)
+static void end_unneeded(struct scaled_link *scaled)
 {
-        for (struct sharing **at = &link->sharing; *at;) {
+        for (struct sharing **at = &scaled->sharing; *at;) {
                 struct sharing *sharing = *at;
 
-                if (is_needed(link, sharing)) {
+                if (is_needed(scaled->link, sharing)) {
                         at = &sharing->next;
                         continue;
                 }
@@ -52,8 +74,9 @@ static void end_unneeded(struct link *link)
         }
 }
 
-static struct sharing *begin(struct link *link, const struct fleet *fleet)
+static struct sharing *begin(struct scaled_link *scaled, const struct fleet *fleet)
 {
+        const struct link *link = scaled->link;
         struct sharing *sharing = calloc(1, sizeof(*sharing));
 
         if (!sharing || peering_new(link->redis, link->links->world->settings->redis.namespace,
@@ -62,8 +85,8 @@ static struct sharing *begin(struct link *link, const struct fleet *fleet)
                 return NULL;
         }
         sharing->fleet = fleet;
-        sharing->next = link->sharing;
-        link->sharing = sharing;
+        sharing->next = scaled->sharing;
+        scaled->sharing = sharing;
         return sharing;
 }
 
@@ -73,14 +96,13 @@ static bool is_elsewhere(const char *host, const char *queues _unused_, void *us
 }
 
 /* Of each process of this host that serves its queues the others know by what it tells: of nobody's, too. */
-static double count_idle_here(const struct fleet *fleet, usec_t now)
+static double count_idle_here(const struct scaled_link *scaled, const struct fleet *fleet, usec_t now)
 {
-        const struct link *link = fleet->link;
         struct foreign_count count = {0};
 
-        if (link->foreign)
-                (void)foreign_consumers_count(link->foreign, fleet->autoscale.served, now, is_elsewhere,
-                                              (void *)links_host_name(link->links), &count);
+        if (scaled->foreign)
+                (void)foreign_consumers_count(scaled->foreign, autoscale_of(fleet)->served, now, is_elsewhere,
+                                              (void *)links_host_name(scaled->link->links), &count);
         return count.idle;
 }
 
@@ -97,30 +119,31 @@ static void tell_error(const struct link *link, struct sharing *sharing)
         sharing->error_told = error[0] != '\0';
 }
 
-static void look(struct link *link, struct fleet *fleet, usec_t now)
+static void look(struct scaled_link *scaled, struct fleet *fleet, usec_t now)
 {
+        const struct link *link = scaled->link;
         const usec_t interval = link->links->world->settings->check_interval;
-        struct sharing *sharing = find(link, fleet) ?: begin(link, fleet);
+        struct sharing *sharing = find(scaled, fleet) ?: begin(scaled, fleet);
         struct peer_share share;
 
         if (!sharing)
                 return;
         tell_error(link, sharing);
-        autoscale_share(fleet, count_idle_here(fleet, now), &share);
+        autoscale_share(fleet, count_idle_here(scaled, fleet, now), &share);
         /* Under a name that another machine has, it would speak for that. */
         bool is_other = fleet->name_taken;
         peering_look(sharing->peering, links_host_name(link->links), is_other ? NULL : &share,
                      (unsigned)MAX((usec_t)LAST_SECONDS, 3 * interval / USEC_PER_SEC), now);
 }
 
-void sharing_look(struct link *link, usec_t now)
+void sharing_look(struct scaled_link *scaled, usec_t now)
 {
-        const struct world *world = link->links->world;
+        const struct world *world = scaled->link->links->world;
 
-        end_unneeded(link);
+        end_unneeded(scaled);
         for (size_t i = 0; i < world->n_fleets; i++)
-                if (shares(world->fleets[i], link))
-                        look(link, world->fleets[i], now);
+                if (shares(world->fleets[i], scaled->link))
+                        look(scaled, world->fleets[i], now);
 }
 
 /* It is among the threads that its host tells of. */
@@ -129,22 +152,22 @@ static bool is_told(const char *host, const char *queues, void *userdata)
         const struct peer *peer = userdata ? peers_find(userdata, host) : NULL;
 
         for (; peer && *queues != '\0'; queues += strlen(queues) + 1)
-                if (autoscale_list_has(peer->share.queues, queues))
+                if (queue_names_have(peer->share.queues, queues))
                         return true;
         return false;
 }
 
-void sharing_take(const struct fleet *fleet, struct autoscale_reading *reading, usec_t now)
+void sharing_take(const struct scaled_link *scaled, const struct fleet *fleet,
+                  struct autoscale_reading *reading, usec_t now)
 {
-        const struct link *link = fleet->link;
-        const struct sharing *sharing = find(link, fleet);
+        const struct sharing *sharing = find(scaled, fleet);
         struct foreign_count count = {0};
 
         reading->peers_unread = sharing && !peering_is_known(sharing->peering);
         reading->peers = sharing ? peering_peers(sharing->peering) : NULL;
-        if (link->foreign)
-                reading->others_known = foreign_consumers_count(link->foreign, fleet->autoscale.served, now,
-                                                                is_told, (void *)reading->peers, &count);
+        if (scaled->foreign)
+                reading->others_known = foreign_consumers_count(scaled->foreign, autoscale_of(fleet)->served,
+                                                                now, is_told, (void *)reading->peers, &count);
         reading->others_any = count.any;
         reading->others = count.serving;
         reading->others_idle = count.idle;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Counts the processes of one Redis that are no workers of this host's; see the header. */
-#include "frameworks/foreign_consumers.h"
+#include "autoscaling/foreign_consumers.h"
 #include "frameworks/identity_scan.h"
 #include "frameworks/redis_command.h"
 #include "io/asks.h"
 #include "io/clock.h"
 #include "io/redis.h"
-#include "model/autoscale.h"
+#include "model/queues.h"
 #include <string.h>
 
 /* So many are read of each count: of more, the others are taken for like these. */
@@ -215,7 +215,7 @@ void foreign_consumers_look(struct foreign_consumers *consumers, usec_t now)
 static bool serves(const char *queues, const char *names)
 {
         for (; names && *names != '\0'; names += strlen(names) + 1)
-                if (autoscale_list_has(queues, names))
+                if (queue_names_have(queues, names))
                         return true;
         return false;
 }

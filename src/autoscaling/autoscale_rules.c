@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Puts the count in force that a fleet's queues ask for; see the header. */
-#include "model/autoscale.h"
+#include "autoscaling/autoscale_rules.h"
+#include "autoscaling/scaling_peer_rules.h"
 #include "base/parse.h"
 #include "base/printable.h"
 #include "model/counts.h"
 #include "model/fleet.h"
 #include "model/memory.h"
-#include "model/peer.h"
 #include "model/queues.h"
 #include "model/world.h"
 #include "settings/limits.h"
@@ -27,25 +27,38 @@ static struct scaling_limits limits_of(const struct fleet *fleet)
                                        settings->scale_down_after};
 }
 
+const struct autoscale *autoscale_of(const struct fleet *fleet)
+{
+        static const struct autoscale nothing;
+
+        return fleet->autoscale ?: &nothing;
+}
+
+int autoscale_attach(struct fleet *fleet)
+{
+        if (!fleet->autoscale)
+                fleet->autoscale = calloc(1, sizeof(*fleet->autoscale));
+        return fleet->autoscale ? 0 : -ENOMEM;
+}
+
 void autoscale_forget(struct fleet *fleet)
 {
-        queues_free(fleet->autoscale.queues);
-        free(fleet->autoscale.served);
-        fleet->autoscale = (struct autoscale){0};
+        if (!fleet->autoscale)
+                return;
+        queues_free(fleet->autoscale->queues);
+        free(fleet->autoscale->served);
+        free(fleet->autoscale);
+        fleet->autoscale = NULL;
 }
 
 void autoscale_serves(struct fleet *fleet, char *names)
 {
-        free(fleet->autoscale.served);
-        fleet->autoscale.served = names;
-}
-
-bool autoscale_list_has(const char *list, const char *name)
-{
-        for (; list && *list != '\0'; list += strlen(list) + 1)
-                if (strcmp(list, name) == 0)
-                        return true;
-        return false;
+        if (autoscale_attach(fleet) < 0) {
+                free(names);
+                return;
+        }
+        free(fleet->autoscale->served);
+        fleet->autoscale->served = names;
 }
 
 usec_t autoscale_target(const struct fleet *fleet, const char *queue)
@@ -68,30 +81,30 @@ static enum scaling_hold hold_of(const struct fleet *fleet)
 /* Among these names is every queue that is looked at for fleet. */
 static bool has_all(const struct fleet *fleet, const char *names)
 {
-        const struct queues *queues = fleet->autoscale.queues;
+        const struct queues *queues = autoscale_of(fleet)->queues;
 
         if (!queues)
                 return false;
         for (size_t i = 0; i < queues->n; i++)
                 if (autoscale_target(fleet, queues->list[i].name) > 0 &&
-                    !autoscale_list_has(names, queues->list[i].name))
+                    !queue_names_have(names, queues->list[i].name))
                         return false;
         return true;
 }
 
 static bool has_any(const struct fleet *fleet, const char *names)
 {
-        const struct queues *queues = fleet->autoscale.queues;
+        const struct queues *queues = autoscale_of(fleet)->queues;
 
         for (size_t i = 0; queues && i < queues->n; i++)
-                if (autoscale_list_has(names, queues->list[i].name))
+                if (queue_names_have(names, queues->list[i].name))
                         return true;
         return false;
 }
 
 static bool serves_any(const struct fleet *fleet, const struct fleet *other)
 {
-        return other->link == fleet->link && has_any(fleet, other->autoscale.served);
+        return other->link == fleet->link && has_any(fleet, autoscale_of(other)->served);
 }
 
 /* One that is held, or whose count is the operator's, does not follow any need. */
@@ -104,7 +117,7 @@ static bool follows(const struct fleet *fleet)
 static bool scales_with(const struct fleet *fleet, const struct fleet *other)
 {
         return other == fleet ||
-               (other->link == fleet->link && follows(other) && has_all(fleet, other->autoscale.served));
+               (other->link == fleet->link && follows(other) && has_all(fleet, autoscale_of(other)->served));
 }
 
 /* Of one fleet. */
@@ -130,7 +143,7 @@ static struct threads count_threads(const struct fleet *fleet)
 /* The workers of the fleet itself. */
 static void count_workers(struct fleet *fleet, struct scaling_reading *reading)
 {
-        struct autoscale *autoscale = &fleet->autoscale;
+        struct autoscale *autoscale = fleet->autoscale;
         usec_t newest = 0;
 
         for (size_t i = 0; i < fleet->n_workers; i++) {
@@ -208,7 +221,7 @@ void autoscale_share(const struct fleet *fleet, double idle, struct peer_share *
         const struct world *world = fleet->world;
         unsigned found = (unsigned)MIN(MAX(idle, 0.0), (double)PEER_THREADS_MAX);
 
-        *ret = (struct peer_share){.idle = found, .queues = fleet->autoscale.served ?: ""};
+        *ret = (struct peer_share){.idle = found, .queues = autoscale_of(fleet)->served ?: ""};
         for (size_t i = 0; i < world->n_fleets; i++) {
                 const struct fleet *other = world->fleets[i];
                 struct threads threads = count_threads(other);
@@ -238,7 +251,7 @@ static unsigned fleets_beside(const struct fleet *fleet, bool scaling)
 /* Returns whether any of them has kept a job waiting. */
 static bool take_queues(const struct fleet *fleet, struct scaling_queue *list)
 {
-        const struct queues *queues = fleet->autoscale.queues;
+        const struct queues *queues = autoscale_of(fleet)->queues;
         bool waits = false;
 
         for (size_t i = 0; i < queues->n; i++) {
@@ -291,13 +304,12 @@ static unsigned fit(const struct fleet *fleet, unsigned count, unsigned wanted, 
 /* Returns whether the count in force is another one than before. */
 static bool put(struct fleet *fleet, unsigned count)
 {
-        struct autoscale *autoscale = &fleet->autoscale;
         unsigned before = fleet_count_in_force(fleet);
         char because[AUTOSCALE_TEXT_MAX];
 
         if (!is_automatic(fleet))
                 return false;
-        autoscale->count = count;
+        fleet->automatic_count = count;
         if (count == before)
                 return false;
         fleet->totals.scaled_up += count > before;
@@ -309,7 +321,7 @@ static bool put(struct fleet *fleet, unsigned count)
 
 static bool judge(struct fleet *fleet, struct scaling_reading *reading, usec_t now)
 {
-        struct autoscale *autoscale = &fleet->autoscale;
+        struct autoscale *autoscale = fleet->autoscale;
         const struct scaling_limits limits = limits_of(fleet);
 
         autoscale->busy = reading->busy;
@@ -326,11 +338,15 @@ static bool judge(struct fleet *fleet, struct scaling_reading *reading, usec_t n
 
 bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec_t now)
 {
-        struct autoscale *autoscale = &fleet->autoscale;
         const struct scaling_limits limits = limits_of(fleet);
         struct scaling_queue *list = NULL;
         unsigned count = fleet_count_in_force(fleet);
 
+        if (autoscale_attach(fleet) < 0) {
+                read->queues = queues_free(read->queues);
+                return false;
+        }
+        struct autoscale *autoscale = fleet->autoscale;
         queues_free(autoscale->queues);
         autoscale->queues = TAKE_PTR(read->queues);
         autoscale->others = read->others;
@@ -374,14 +390,14 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
 
 unsigned autoscale_wanted(const struct fleet *fleet)
 {
-        const struct autoscale *autoscale = &fleet->autoscale;
+        const struct autoscale *autoscale = autoscale_of(fleet);
 
         return autoscale->read_at != 0 ? autoscale->verdict.wanted : fleet_count_in_force(fleet);
 }
 
 const char *autoscale_text(const struct fleet *fleet, char text[static AUTOSCALE_TEXT_MAX])
 {
-        const struct autoscale *autoscale = &fleet->autoscale;
+        const struct autoscale *autoscale = autoscale_of(fleet);
         const struct scaling_limits limits = limits_of(fleet);
         char because[SCALING_TEXT_MAX] = "its queues have not been read yet", order[80] = "";
 
@@ -464,7 +480,7 @@ static void service_line(const struct autoscale *autoscale, char *text)
 
 static void need_line(const struct fleet *fleet, char *text)
 {
-        const struct scaling_verdict *verdict = &fleet->autoscale.verdict;
+        const struct scaling_verdict *verdict = &autoscale_of(fleet)->verdict;
         char span[FORMAT_MAX];
 
         snprintf(text, AUTOSCALE_TEXT_MAX,
@@ -478,7 +494,7 @@ static void need_line(const struct fleet *fleet, char *text)
 
 bool autoscale_line(const struct fleet *fleet, size_t i, char text[static AUTOSCALE_TEXT_MAX])
 {
-        const struct autoscale *autoscale = &fleet->autoscale;
+        const struct autoscale *autoscale = autoscale_of(fleet);
         size_t n = autoscale->queues ? MIN(autoscale->queues->n, (size_t)LINES_QUEUES) : 0;
 
         if (autoscale->read_at == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What hosts that scale by the same queues tell each other; see the header. */
-#include "model/peer.h"
+#include "autoscaling/scaling_peer_rules.h"
 #include "base/parse.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Tells the other hosts of a group what this one takes of the need of their queues; see the header. */
-#include "io/peering.h"
+#include "autoscaling/scaling_exchange.h"
+#include "autoscaling/scaling_peer_rules.h"
 #include "base/printable.h"
 #include "io/asks.h"
 #include "io/clock.h"
 #include "io/redis.h"
-#include "model/group_key.h"
-#include "model/peer.h"
+#include "rollout_hosts/script_rules.h"
 #include "wire/withhold.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How many workers a fleet needs for its queues; see the header. */
-#include "model/scaling.h"
+#include "autoscaling/scaling_rules.h"
 #include "base/parse.h"
 #include <stdio.h>
 

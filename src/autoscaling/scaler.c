@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Has the queues read of each fleet whose count follows them. */
-#include "daemon/run/scaler.h"
+#include "autoscaling/scaler.h"
+#include "autoscaling/autoscale_rules.h"
+#include "autoscaling/foreign_consumers.h"
+#include "autoscaling/scaling_share.h"
 #include "daemon/run/keep.h"
+#include "daemon/run/links.h"
 #include "daemon/run/process.h"
-#include "daemon/run/sharing.h"
 #include "frameworks/heartbeat_format.h"
 #include "io/clock.h"
 #include "io/log.h"
-#include "model/autoscale.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include <string.h>
@@ -25,7 +27,7 @@ static bool names_add(struct names *names, const char *name)
 {
         size_t length = strlen(name) + 1;
 
-        if (autoscale_list_has(names->text, name))
+        if (queue_names_have(names->text, name))
                 return true;
         if (names->n == AUTOSCALE_QUEUES_MAX || names->used + length >= sizeof(names->text))
                 return false;
@@ -94,18 +96,35 @@ static bool is_ours(const char *identity, size_t len, void *userdata)
         return false;
 }
 
+static void end_scaled_link(struct link_user *user)
+{
+        struct scaled_link *scaled = (struct scaled_link *)user;
+
+        queue_reader_free(scaled->demand);
+        foreign_consumers_free(scaled->foreign);
+        sharing_free(scaled->sharing);
+        queues_free(scaled->demanded.queues);
+        free(scaled);
+}
+
+struct scaled_link *scaled_link_of(const struct link *link)
+{
+        return (struct scaled_link *)link_find_user(link, end_scaled_link);
+}
+
 static void on_demand(struct queues_reading *reading, void *userdata)
 {
-        struct link *link = userdata;
+        const struct link *link = userdata;
+        struct scaled_link *scaled = scaled_link_of(link);
 
-        queues_free(link->demanded.queues);
-        link->demanded = *reading;
+        queues_free(scaled->demanded.queues);
+        scaled->demanded = *reading;
         reading->queues = NULL;
-        link->demand_answered = true;
-        if (reading->error && !link->demand_error_told)
+        scaled->answered = true;
+        if (reading->error && !scaled->error_told)
                 log_warning("Redis %s: the queues that counts of workers follow cannot be read: %s",
                             redis_url_text(link->redis), reading->error);
-        link->demand_error_told = reading->error;
+        scaled->error_told = reading->error;
         turn_arm(link->links->turn);
 }
 
@@ -119,22 +138,40 @@ static bool scales_on(const struct link *link)
         return false;
 }
 
-static int open_demand(struct link *link)
+/* NULL: memory is short. */
+static struct scaled_link *join_link(struct link *link)
 {
-        int r = link_open_queues(link, on_demand, &link->demand);
+        struct scaled_link *scaled = scaled_link_of(link);
 
-        if (r >= 0 && !link->foreign)
+        if (scaled)
+                return scaled;
+        scaled = calloc(1, sizeof(*scaled));
+        if (!scaled)
+                return NULL;
+        scaled->user = (struct link_user){.end = end_scaled_link, .next = link->users};
+        scaled->link = link;
+        link->users = &scaled->user;
+        return scaled;
+}
+
+static int open_demand(struct scaled_link *scaled)
+{
+        struct link *link = scaled->link;
+        int r = link_open_queues(link, on_demand, &scaled->demand);
+
+        if (r >= 0 && !scaled->foreign)
                 r = foreign_consumers_new(link->framework, link->redis,
                                           link->links->world->settings->redis.namespace, is_ours, link,
-                                          &link->foreign);
+                                          &scaled->foreign);
         return r;
 }
 
-static void look_link(struct link *link, usec_t now)
+static void poll_link(struct scaled_link *scaled, usec_t now)
 {
+        struct link *link = scaled->link;
         const struct world *world = link->links->world;
         struct names names = {0};
-        int r = open_demand(link);
+        int r = open_demand(scaled);
 
         for (size_t i = 0; i < world->n_fleets; i++) {
                 struct fleet *fleet = world->fleets[i];
@@ -142,33 +179,40 @@ static void look_link(struct link *link, usec_t now)
                 if (fleet->link != link)
                         continue;
                 bool all = look_served(fleet);
-                if (fleet_scales(fleet))
-                        fleet->autoscale.queues_left_out =
-                                !names_add_list(&names, fleet->autoscale.served, fleet) || !all;
+                if (fleet->autoscale)
+                        fleet->autoscale->queues_left_out =
+                                !names_add_list(&names, fleet->autoscale->served, fleet) || !all;
         }
         /* The others are but shown: they take no place from these. */
         for (size_t i = 0; i < world->n_fleets; i++)
                 if (world->fleets[i]->link == link && fleet_scales(world->fleets[i]))
-                        names_add_list(&names, world->fleets[i]->autoscale.served, NULL);
-        sharing_look(link, now);
+                        names_add_list(&names, autoscale_of(world->fleets[i])->served, NULL);
+        sharing_look(scaled, now);
         if (r >= 0) {
-                foreign_consumers_look(link->foreign, now);
-                r = queue_reader_read(link->demand, names.text, clock_now(CLOCK_REALTIME));
+                foreign_consumers_look(scaled->foreign, now);
+                r = queue_reader_read(scaled->demand, names.text, clock_now(CLOCK_REALTIME));
         }
         if (r < 0 && r != -EBUSY) {
-                link->demanded.queues = queues_free(link->demanded.queues);
-                link->demand_answered = true;
+                scaled->demanded.queues = queues_free(scaled->demanded.queues);
+                scaled->answered = true;
                 turn_arm(link->links->turn);
         }
 }
 
-static void scaler_poll(void *self, usec_t now)
+void scaler_poll(void *self, usec_t now)
 {
         const struct links *links = self;
 
-        for (size_t i = 0; i < links->n; i++)
-                if (links->list[i]->framework->queue_names && scales_on(links->list[i]))
-                        look_link(links->list[i], now);
+        for (size_t i = 0; i < links->n; i++) {
+                struct link *link = links->list[i];
+
+                if (!link->framework->queue_names || !scales_on(link))
+                        continue;
+                struct scaled_link *scaled = join_link(link);
+
+                if (scaled)
+                        poll_link(scaled, now);
+        }
 }
 
 /* Those that the fleet serves. NULL: they could not be read, or memory is short. */
@@ -179,7 +223,7 @@ static struct queues *pick(const struct queues *read, const char *served)
         for (size_t i = 0; picked && i < read->n; i++) {
                 const struct queue *from = &read->list[i];
 
-                if (!autoscale_list_has(served, from->name))
+                if (!queue_names_have(served, from->name))
                         continue;
                 struct queue *queue = queues_add(picked, from->name, strlen(from->name));
 
@@ -192,51 +236,62 @@ static struct queues *pick(const struct queues *read, const char *served)
         return picked;
 }
 
-static bool observe(struct fleet *fleet, usec_t now)
+static bool observe(const struct scaled_link *scaled, struct fleet *fleet, usec_t now)
 {
-        const struct link *link = fleet->link;
+        const char *served = autoscale_of(fleet)->served;
         struct autoscale_reading reading = {
-                .queues = pick(link->demanded.queues, fleet->autoscale.served),
-                .done_known = link->demanded.done_known,
-                .done = link->demanded.done,
+                .queues = pick(scaled->demanded.queues, served),
+                .done_known = scaled->demanded.done_known,
+                .done = scaled->demanded.done,
         };
 
-        if (link->demand)
-                reading.service = queue_reader_service(link->demand, fleet->autoscale.served);
-        sharing_take(fleet, &reading, now);
+        if (scaled->demand)
+                reading.service = queue_reader_service(scaled->demand, served);
+        sharing_take(scaled, fleet, &reading, now);
         return autoscale_observe(fleet, &reading, now);
 }
 
-static void scaler_observe(void *self, usec_t now)
+void scaler_observe(void *self, usec_t now)
 {
         const struct links *links = self;
         const struct world *world = links->world;
         bool changed = false;
 
         for (size_t i = 0; i < links->n; i++) {
-                struct link *link = links->list[i];
+                struct scaled_link *scaled = scaled_link_of(links->list[i]);
 
-                if (!link->demand_answered)
+                if (!scaled || !scaled->answered)
                         continue;
-                link->demand_answered = false;
+                scaled->answered = false;
                 for (size_t j = 0; j < world->n_fleets; j++)
-                        if (world->fleets[j]->link == link && fleet_scales(world->fleets[j]))
-                                changed |= observe(world->fleets[j], now);
-                link->demanded.queues = queues_free(link->demanded.queues);
+                        if (world->fleets[j]->link == scaled->link && fleet_scales(world->fleets[j]))
+                                changed |= observe(scaled, world->fleets[j], now);
+                scaled->demanded.queues = queues_free(scaled->demanded.queues);
         }
         if (changed)
                 turn_changed(links->turn);
 }
 
-static int scaler_begin(struct keeper *keeper, void **ret)
+/* Nothing is kept of a fleet whose count is fixed. */
+void scaler_join(void *self)
+{
+        const struct links *links = self;
+
+        for (size_t i = 0; i < links->world->n_fleets; i++)
+                if (!fleet_scales(links->world->fleets[i]))
+                        autoscale_forget(links->world->fleets[i]);
+}
+
+void scaler_end(void *self)
+{
+        const struct links *links = self;
+
+        for (size_t i = 0; i < links->world->n_fleets; i++)
+                autoscale_forget(links->world->fleets[i]);
+}
+
+int scaler_begin(struct keeper *keeper, void **ret)
 {
         *ret = &keeper->crew->links;
         return 0;
 }
-
-const struct subsystem autoscaling_subsystem = {
-        .name = "autoscaling",
-        .begin = scaler_begin,
-        .poll = scaler_poll,
-        .observe = scaler_observe,
-};

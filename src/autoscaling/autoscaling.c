@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Autoscaling, as the daemon calls it. */
+#include "autoscaling/autoscaling.h"
+#include "autoscaling/scaler.h"
+#include "autoscaling/scaling_report.h"
+#include "autoscaling/trouble_rules.h"
+#include "daemon/run/subsystem.h"
+
+const struct subsystem autoscaling_subsystem = {
+        .name = "autoscaling",
+        .begin = scaler_begin,
+        .join = scaler_join,
+        .poll = scaler_poll,
+        .observe = scaler_observe,
+        .metrics = scaling_metrics,
+        .trouble = autoscale_trouble,
+        .diagnose_link = scaling_diagnose_link,
+        .status = scaling_status,
+        .end = scaler_end,
+};

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* What status, metrics and doctor show of autoscaling; see the header. */
+#include "autoscaling/scaling_report.h"
+#include "autoscaling/autoscale_rules.h"
+#include "autoscaling/foreign_consumers.h"
+#include "autoscaling/scaler.h"
+#include "autoscaling/trouble_rules.h"
+#include "daemon/api/metrics.h"
+#include "daemon/run/links.h"
+#include "model/fleet.h"
+#include "model/world.h"
+#include <stdio.h>
+#include <string.h>
+
+static json_t *arithmetic(const struct fleet *fleet)
+{
+        _cleanup_json_ json_t *lines = json_array();
+        char text[AUTOSCALE_TEXT_MAX];
+
+        for (size_t i = 0; autoscale_line(fleet, i, text); i++)
+                if (json_array_append_new(lines, varlink_text(text)) < 0)
+                        return NULL;
+        return TAKE_PTR(lines);
+}
+
+int scaling_status(const void *self _unused_, const struct fleet *fleet, json_t *object)
+{
+        const struct fleet_settings *settings = fleet->settings;
+        char because[AUTOSCALE_TEXT_MAX];
+
+        if (!fleet_scales(fleet))
+                return 0;
+        json_t *scaling = json_pack(
+                "{s:I, s:I, s:I, s:b, s:o, s:o}", "min", (json_int_t)settings->active_process_count, "max",
+                (json_int_t)settings->active_process_max, "wanted", (json_int_t)autoscale_wanted(fleet),
+                "automatic", (int)(fleet->scale == 0), "because",
+                varlink_text(autoscale_text(fleet, because)), "arithmetic", arithmetic(fleet));
+        return json_object_set_new(object, "scaling", scaling) < 0 ? -ENOMEM : 0;
+}
+
+/* Below 0: this fleet has no such sample. */
+static double value_max(const struct fleet *fleet)
+{
+        return fleet->settings->active_process_max;
+}
+
+static double value_wanted(const struct fleet *fleet)
+{
+        return autoscale_wanted(fleet);
+}
+
+static double value_automatic(const struct fleet *fleet)
+{
+        return fleet->scale == 0;
+}
+
+static bool has_verdict(const struct fleet *fleet)
+{
+        return autoscale_of(fleet)->read_at != 0 && autoscale_of(fleet)->verdict.cause != SCALING_HELD;
+}
+
+static double value_need(const struct fleet *fleet)
+{
+        return has_verdict(fleet) ? autoscale_of(fleet)->verdict.need : -1;
+}
+
+static double value_oldest(const struct fleet *fleet)
+{
+        const struct scaling_verdict *verdict = &autoscale_of(fleet)->verdict;
+
+        return has_verdict(fleet) && verdict->target > 0 ? (double)verdict->age / (double)verdict->target
+                                                         : -1;
+}
+
+void scaling_metrics(const void *self _unused_, const struct metrics *metrics)
+{
+        static const struct {
+                const char *name, *help;
+                double (*value)(const struct fleet *fleet);
+        } families[] = {
+                {"sqmgr_fleet_scaling_max_workers",
+                 "How many workers the settings allow; only where the count follows the queues, as for the "
+                 "other metrics of scaling.",
+                 value_max},
+                {"sqmgr_fleet_scaling_wanted_workers", "How many workers the queues ask for.", value_wanted},
+                {"sqmgr_fleet_scaling_automatic",
+                 "1 where that is in force, 0 where a count of the operator's is.", value_automatic},
+                {"sqmgr_fleet_scaling_need_threads",
+                 "How many threads are needed for what runs and waits; only where that is known.",
+                 value_need},
+                {"sqmgr_fleet_scaling_oldest_ratio",
+                 "For which part of its target the oldest job waits, of the queue where that is the "
+                 "greatest; only where that is known.",
+                 value_oldest},
+        };
+        const struct world *world = metrics_world(metrics);
+
+        for (size_t i = 0; i < ELEMENTSOF(families); i++) {
+                metrics_family(metrics, families[i].name, "gauge", families[i].help);
+                for (size_t j = 0; j < world->n_fleets; j++) {
+                        const struct fleet *fleet = world->fleets[j];
+                        double value = fleet_scales(fleet) ? families[i].value(fleet) : -1;
+
+                        if (value >= 0)
+                                METRICS_SAMPLE(metrics, families[i].name, value, "fleet",
+                                               fleet->settings->name, NULL);
+                }
+        }
+}
+
+struct served_by_others {
+        const struct foreign_consumers *foreign;
+        usec_t now;
+};
+
+static bool others_serve(const char *queue, void *userdata)
+{
+        const struct served_by_others *others = userdata;
+        struct foreign_count count = {0};
+        char names[512] = "";
+
+        /* Two NULs end the list. */
+        if (strlen(queue) > sizeof(names) - 2)
+                return true;
+        snprintf(names, sizeof(names) - 1, "%s", queue);
+        return !foreign_consumers_count(others->foreign, names, others->now, NULL, NULL, &count) ||
+               count.serving > 0;
+}
+
+void scaling_diagnose_link(const void *self _unused_, const struct link *link, struct findings *findings,
+                           usec_t now)
+{
+        const struct scaled_link *scaled = scaled_link_of(link);
+        struct served_by_others others = {scaled ? scaled->foreign : NULL, now};
+
+        if (link->queues && others.foreign)
+                doctor_queues(findings, &(struct doctor_queues){
+                                                .world = link->links->world,
+                                                .link = link,
+                                                .queues = link->queues,
+                                                .others_serve = others_serve,
+                                                .userdata = &others,
+                                        });
+}

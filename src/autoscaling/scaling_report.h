@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* What status, metrics and doctor show of autoscaling: functions of its struct subsystem, see there. */
+#pragma once
+
+#include "base/usec.h"
+#include "wire/json.h"
+
+struct findings;
+struct fleet;
+struct link;
+struct metrics;
+
+int scaling_status(const void *self, const struct fleet *fleet, json_t *object);
+void scaling_metrics(const void *self, const struct metrics *metrics);
+void scaling_diagnose_link(const void *self, const struct link *link, struct findings *findings, usec_t now);
