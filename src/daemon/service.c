@@ -14,11 +14,11 @@
 /* Its members may look, by read_socket: of sysusers.d. */
 #define READERS "sqmgr-read"
 
-static int on_control_reload(void *userdata, char ***ret_lines)
+static int on_control_reload(void *userdata, const struct orderer *by, char ***ret_lines)
 {
         const struct service *service = userdata;
 
-        return reload_settings(service->reloader, ret_lines);
+        return reload_settings(service->reloader, by, ret_lines);
 }
 
 static void on_control_reexec(void *userdata, struct call *call)

@@ -39,7 +39,7 @@ static struct control *control;
 static struct call *kept;
 static uint64_t serial;
 
-static int on_reload(void *userdata _unused_, char ***ret_lines)
+static int on_reload(void *userdata _unused_, const struct orderer *by _unused_, char ***ret_lines)
 {
         *ret_lines = calloc(1, sizeof(**ret_lines));
         return *ret_lines ? 0 : -ENOMEM;

@@ -39,7 +39,7 @@ static unsigned n_changed, n_redis_asked;
 static int reload_result;
 static const struct tick_totals ticks = {.n = 7};
 
-static int on_reload(void *userdata _unused_, char ***ret_lines)
+static int on_reload(void *userdata _unused_, const struct orderer *by _unused_, char ***ret_lines)
 {
         char **lines = NULL;
 
@@ -600,7 +600,7 @@ START_TEST(a_restart_during_another_tells_whose_place_it_takes)
 
         ck_assert(json_is_null(json_object_get(told, "superseded")));
         varlink_reply_free(&reply);
-        rollout_abort(mail, "a test");
+        rollout_abort(mail, "a test", NULL);
         reply = client_call(event, &client, CONTROL("Restart", "{}"));
         told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
         ck_assert_int_eq(json_integer_value(json_object_get(told, "superseded")), 2);
@@ -613,7 +613,7 @@ END_TEST
 
 START_TEST(following_starts_nothing_and_goes_on_to_the_same_end)
 {
-        command_restart(world, web, clock_usec);
+        command_restart(web, NULL, clock_usec);
         struct varlink_reply reply =
                 client_call(event, &client, FOLLOW("{\"fleets\":[\"web\"],\"wait\":\"drained\"}"));
 

@@ -2,7 +2,6 @@
 /* Has each call of the control interface carried out by its handler, and tells those who wait. */
 #include "daemon/api/control.h"
 #include "daemon/api/handler.h"
-#include "io/users.h"
 #include "model/world.h"
 #include <malloc.h>
 #include <string.h>
@@ -65,21 +64,15 @@ void control_handle(struct call *call, const struct control_method *method, json
 {
         struct control *control = userdata;
         const char *unknown = unknown_parameter(method, parameters);
-        struct orderer by = {.known = true, .uid = call_uid(call)};
 
         if (unknown) {
                 handler_refuse_parameter(call, unknown);
                 return;
         }
-        if (method->access > CONTROL_READ) {
-                users_name(by.uid, by.name, sizeof(by.name));
-                control->host.world->by = &by;
-        }
         for (size_t i = 0; i < ELEMENTSOF(handlers); i++)
                 if (strcmp(handlers[i].method, method->name) == 0)
                         handlers[i].handle(control, call, parameters,
                                            control->host.now(control->host.userdata));
-        control->host.world->by = NULL;
 }
 
 void control_event(struct control *control, const struct event *event, usec_t realtime)

@@ -9,6 +9,7 @@
 #include "daemon/run/group_orders.h"
 
 struct fleet;
+struct orderer;
 struct tick_totals;
 
 /* What the daemon lends. Everything must outlive the control. */
@@ -24,7 +25,7 @@ struct control_host {
         /* Reads the configuration again. 0: *ret_lines says what changed; 1: refused, *ret_lines says why; a
          * line each, NULL-terminated, list and lines to be freed by the caller. -errno: *ret_lines is
          * untouched. */
-        int (*reload)(void *userdata, char ***ret_lines);
+        int (*reload)(void *userdata, const struct orderer *by, char ***ret_lines);
         /* Has the installed program take the place of this one, which answers the call. */
         void (*reexec)(void *userdata, struct call *call);
         /* Answers the call once the queues have been read. */

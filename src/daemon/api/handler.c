@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the handlers of calls have in common: what they are called with, and refusals. */
 #include "daemon/api/handler.h"
+#include "io/users.h"
 #include "model/names.h"
 #include "model/world.h"
 #include <stdio.h>
@@ -11,6 +12,14 @@ void handler_changed(struct control *control)
         free(control->status);
         control->status = NULL;
         control->host.changed(control->host.userdata);
+}
+
+struct orderer handler_orderer(const struct call *call)
+{
+        struct orderer by = {.known = true, .uid = call_uid(call)};
+
+        users_name(by.uid, by.name, sizeof(by.name));
+        return by;
 }
 
 void handler_refuse_parameter(struct call *call, const char *name)

@@ -36,6 +36,9 @@ void rollouts_tick(struct control *control, usec_t now);
 /* The model has been changed by a command. */
 void handler_changed(struct control *control);
 
+/* Who called, for the commands. */
+struct orderer handler_orderer(const struct call *call);
+
 /* Each answers the call with an error. */
 void handler_refuse_parameter(struct call *call, const char *name);
 void handler_refuse(struct call *call, const char *format, ...) _printf_(2, 3);

@@ -14,8 +14,9 @@ static void refuse_removed(struct call *call, const struct fleet *fleet)
 
 void handle_quiet(struct control *control, struct call *call, json_t *parameters, usec_t now)
 {
-        struct world *world = control->host.world;
+        const struct world *world = control->host.world;
         json_t *target = json_object_get(parameters, "target");
+        const struct orderer by = handler_orderer(call);
         enum command_outcome outcome;
 
         if (!json_is_string(target)) {
@@ -29,7 +30,7 @@ void handle_quiet(struct control *control, struct call *call, json_t *parameters
                 handler_refuse_unknown(control, call, name);
                 return;
         }
-        outcome = fleet ? command_quiet_fleet(world, fleet, now) : command_quiet_worker(world, worker, now);
+        outcome = fleet ? command_quiet_fleet(fleet, &by, now) : command_quiet_worker(worker, &by, now);
         handler_changed(control);
         bool exits = fleet ? fleet->settings->traits->quiet_is_stop : worker_quiet_is_stop(worker);
         server_reply(
@@ -41,6 +42,7 @@ void handle_quiet(struct control *control, struct call *call, json_t *parameters
 void handle_stop(struct control *control, struct call *call, json_t *parameters, usec_t now)
 {
         json_t *force = json_object_get(parameters, "force");
+        const struct orderer by = handler_orderer(call);
 
         if (force && !json_is_null(force) && !json_is_boolean(force)) {
                 handler_refuse_parameter(call, "force");
@@ -49,18 +51,19 @@ void handle_stop(struct control *control, struct call *call, json_t *parameters,
         struct fleet *fleet = handler_parse_fleet(control, call, parameters);
         if (!fleet)
                 return;
-        command_stop(control->host.world, fleet, json_is_true(force), now);
+        command_stop(fleet, json_is_true(force), &by, now);
         handler_changed(control);
         server_reply(call, json_object(), false);
 }
 
 void handle_start(struct control *control, struct call *call, json_t *parameters, usec_t now)
 {
+        const struct orderer by = handler_orderer(call);
         struct fleet *fleet = handler_parse_fleet(control, call, parameters);
 
         if (!fleet || handler_refuse_at_shutdown(control, call))
                 return;
-        if (command_start(control->host.world, fleet, now) == COMMAND_REMOVED) {
+        if (command_start(fleet, &by, now) == COMMAND_REMOVED) {
                 refuse_removed(call, fleet);
                 return;
         }
@@ -72,6 +75,7 @@ void handle_scale(struct control *control, struct call *call, json_t *parameters
 {
         json_t *json = json_object_get(parameters, "count"), *automatic = json_object_get(parameters, "auto");
         json_int_t count = json_integer_value(json);
+        const struct orderer by = handler_orderer(call);
 
         if (automatic && !json_is_null(automatic) && !json_is_boolean(automatic)) {
                 handler_refuse_parameter(call, "auto");
@@ -86,9 +90,9 @@ void handle_scale(struct control *control, struct call *call, json_t *parameters
                 return;
         enum command_outcome outcome = COMMAND_RANGE;
         if (json_is_true(automatic))
-                outcome = command_scale_auto(control->host.world, fleet, now);
+                outcome = command_scale_auto(fleet, &by, now);
         else if (count >= 0 && count <= UINT32_MAX)
-                outcome = command_scale(control->host.world, fleet, (unsigned)count, now);
+                outcome = command_scale(fleet, (unsigned)count, &by, now);
         if (outcome == COMMAND_REMOVED) {
                 refuse_removed(call, fleet);
                 return;

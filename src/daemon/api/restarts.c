@@ -38,6 +38,7 @@ void handle_restart(struct control *control, struct call *call, json_t *paramete
 {
         _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
         _cleanup_free_ struct watch_order *orders = NULL;
+        const struct orderer by = handler_orderer(call);
         struct watch_request request;
 
         if (!parse_watch(call, parameters, &request) || handler_refuse_at_shutdown(control, call) ||
@@ -53,7 +54,7 @@ void handle_restart(struct control *control, struct call *call, json_t *paramete
 
                 if (fleet->rollout.state == ROLLOUT_RUNNING)
                         orders[i].superseded = fleet->generation;
-                orders[i].refused = command_restart(control->host.world, fleet, now) == COMMAND_STOPPED;
+                orders[i].refused = command_restart(fleet, &by, now) == COMMAND_STOPPED;
         }
         handler_changed(control);
         request.fleets = list.fleets;
@@ -79,6 +80,7 @@ void handle_abort(struct control *control, struct call *call, json_t *parameters
 {
         _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
         _cleanup_json_ json_t *aborted = json_array(), *acknowledged = json_array();
+        const struct orderer by = handler_orderer(call);
         bool failed = false;
 
         if (!handler_parse_fleets(control, call, parameters, &list))
@@ -90,7 +92,7 @@ void handle_abort(struct control *control, struct call *call, json_t *parameters
                 if (state == ROLLOUT_RUNNING || state == ROLLOUT_HALTED)
                         failed |= json_array_append_new(state == ROLLOUT_RUNNING ? aborted : acknowledged,
                                                         varlink_text(fleet->settings->name)) < 0;
-                command_abort(control->host.world, fleet, now);
+                command_abort(fleet, &by, now);
         }
         handler_changed(control);
         server_reply(call,

@@ -76,6 +76,7 @@ static void give_order(struct control *control, struct call *call, json_t *param
                        const char *text)
 {
         struct host_group *group = parse_group(control, call, parameters);
+        const struct orderer orderer = handler_orderer(call);
         char by[ORDERER_TEXT_MAX], trouble[GROUP_ERROR_MAX];
         int r;
 
@@ -89,7 +90,7 @@ static void give_order(struct control *control, struct call *call, json_t *param
         order->call = call;
         order->what = what;
         snprintf(order->group, sizeof(order->group), "%s", group->name);
-        orderer_text(control->host.world->by, by);
+        orderer_text(&orderer, by);
         if (what == ORDER_CALL_BEGIN)
                 r = group_begin(group, text, by, on_ordered, order);
         else if (what == ORDER_CALL_ABORT)

@@ -171,7 +171,7 @@ static void fail_turn(struct host_group *group, const char *why)
         struct fleet *fleet = group->fleet;
 
         rollout_group_observe_failure(&fleet->group, why);
-        rollout_abort(fleet, why);
+        rollout_abort(fleet, why, NULL);
         tell_failure(group);
         turn_changed(crew_of(group)->turn);
 }
@@ -184,9 +184,7 @@ static void restart(struct host_group *group, usec_t now)
 
         snprintf(by.name, sizeof(by.name), "epoch %llu of its group",
                  (unsigned long long)fleet->group.number);
-        fleet->world->by = &by;
-        enum command_outcome outcome = command_restart(fleet->world, fleet, now);
-        fleet->world->by = NULL;
+        enum command_outcome outcome = command_restart(fleet, &by, now);
         rollout_group_observe_begun(&fleet->group, now);
         /* Of a fleet that is stopped nothing old is left to run. */
         if (outcome == COMMAND_STOPPED)
@@ -243,7 +241,7 @@ static void act(struct host_group *group, enum rollout_act what, usec_t now)
         if (what != ROLLOUT_ACT_ABORT)
                 return;
         group->check = release_check_cancel(group->check);
-        rollout_abort(fleet, fleet->group.error);
+        rollout_abort(fleet, fleet->group.error, NULL);
         tell_failure(group);
 }
 
