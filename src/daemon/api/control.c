@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Has each call of the control interface carried out by its handler, and tells those who wait. */
 #include "daemon/api/control.h"
-#include "daemon/api/handler.h"
-#include "model/world.h"
+#include "io/clock.h"
 #include <malloc.h>
 #include <string.h>
 
@@ -13,8 +12,11 @@ int control_new(const struct control_host *host, struct control **ret)
         if (!control)
                 return -ENOMEM;
         control->host = *host;
-        control->watches = (struct watch_list){
-                .world = host->world, .event = host->event, .now = host->now, .userdata = host->userdata};
+        control->watches = (struct watch_list){.world = host->world, .event = host->event};
+        control->queue_calls = (struct queue_calls){.reading = host->queue_reading,
+                                                    .metrics = handler_metrics,
+                                                    .diagnose = handler_diagnose,
+                                                    .userdata = control};
         int r = events_new(&control->events);
         if (r < 0) {
                 free(control);
@@ -32,14 +34,10 @@ struct control *control_free(struct control *control)
         assert(!control->watches.first && !control->rollouts.first);
         sd_event_source_disable_unref(control->rollouts.timer);
         events_free(control->events);
+        queue_calls_forget(&control->queue_calls, USEC_INFINITY);
         free(control->status);
         free(control);
         return NULL;
-}
-
-json_t *control_reexec_reply(const struct control *control)
-{
-        return json_pack("{s:s, s:I}", "version", control->host.version, "pid", (json_int_t)getpid());
 }
 
 #define ROW(method, name, ...) {#method, handle_##name},
@@ -71,13 +69,7 @@ void control_handle(struct call *call, const struct control_method *method, json
         }
         for (size_t i = 0; i < ELEMENTSOF(handlers); i++)
                 if (strcmp(handlers[i].method, method->name) == 0)
-                        handlers[i].handle(control, call, parameters,
-                                           control->host.now(control->host.userdata));
-}
-
-void control_event(struct control *control, const struct event *event, usec_t realtime)
-{
-        events_add(control->events, event, realtime);
+                        handlers[i].handle(control, call, parameters, clock_now(CLOCK_MONOTONIC));
 }
 
 void control_tick(struct control *control, usec_t now)
@@ -91,4 +83,5 @@ void control_tick(struct control *control, usec_t now)
         }
         watch_tick(&control->watches, now);
         rollouts_tick(control, now);
+        queue_calls_forget(&control->queue_calls, now);
 }

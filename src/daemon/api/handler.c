@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the handlers of calls have in common: what they are called with, and refusals. */
 #include "daemon/api/handler.h"
+#include "io/clock.h"
 #include "io/users.h"
 #include "model/names.h"
 #include "model/world.h"
@@ -11,7 +12,8 @@ void handler_changed(struct control *control)
 {
         free(control->status);
         control->status = NULL;
-        control->host.changed(control->host.userdata);
+        turn_changed(control->host.keeper->crew->turn);
+        keeper_save_now(control->host.keeper, clock_now(CLOCK_MONOTONIC));
 }
 
 struct orderer handler_orderer(const struct call *call)

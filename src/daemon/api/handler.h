@@ -3,10 +3,35 @@
  * or keeps the call before it returns. */
 #pragma once
 
-#include "daemon/api/control.h"
+#include "daemon/api/doctor.h"
 #include "daemon/api/events.h"
+#include "daemon/api/jobs.h"
+#include "daemon/api/queue_calls.h"
+#include "daemon/api/status.h"
 #include "daemon/api/watch.h"
+#include "daemon/run/group_orders.h"
 #include "wire/control.h"
+
+struct orderer;
+struct reexec;   /* life/reexec.h, and so on below: that layer stands above this one */
+struct reloader; /* life/reload.h */
+
+/* What the daemon lends. Everything must outlive the control. */
+struct control_host {
+        struct world *world;
+        sd_event *event;
+        struct keeper *keeper;
+        struct groups *groups;
+        struct queue_reading *queue_reading;
+        const struct doctor_readers *readers;
+        const struct status_settings *settings;
+        const char *version;
+        usec_t started_at; /* monotonic */
+        struct reloader *reloader;
+        int (*reload)(struct reloader *reloader, const struct orderer *by, char ***ret_lines);
+        struct reexec *reexec;
+        void (*reexec_request)(struct reexec *reexec, struct call *call);
+};
 
 /* Those who ask what all hosts do, until that is known or has ended. */
 struct rollout_calls {
@@ -19,6 +44,8 @@ struct control {
         struct watch_list watches;
         struct events *events;
         struct rollout_calls rollouts;
+        struct queue_calls queue_calls;
+        struct jobs_calls jobs_calls;
         char *status; /* the reply to GetStatus for all fleets, or NULL */
         size_t status_size;
         uint64_t status_serial;
@@ -33,7 +60,14 @@ CONTROL_METHODS(HANDLER_DECLARE)
 /* Answers those who wait for what has been shown since. */
 void rollouts_tick(struct control *control, usec_t now);
 
-/* The model has been changed by a command. */
+/* For those who wait for the queues, which have been read; userdata is the control. What answers GetMetrics,
+ * to be released, NULL: memory is short; and the checks of the surroundings, which answer the call, or keep
+ * it. */
+json_t *handler_metrics(void *userdata);
+void handler_diagnose(struct call *call, void *userdata);
+
+/* The model has been changed by a command: plans soon, and writes the state before the reply. Who was told
+ * that an order is recorded finds it again. */
 void handler_changed(struct control *control);
 
 /* Who called, for the commands. */

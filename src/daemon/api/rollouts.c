@@ -2,6 +2,7 @@
 /* Handles RestartEverywhere, AbortEverywhere, ForgetHost and GetRollouts. */
 #include "base/words.h"
 #include "daemon/api/handler.h"
+#include "io/clock.h"
 #include "model/names.h"
 #include "model/world.h"
 #include <stdio.h>
@@ -329,7 +330,7 @@ void rollouts_tick(struct control *control, usec_t now)
 static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userdata)
 {
         const struct control *control = userdata;
-        usec_t now = control->host.now(control->host.userdata);
+        usec_t now = clock_now(CLOCK_MONOTONIC);
 
         for (const struct rollout_call *asker = control->rollouts.first; asker; asker = asker->next)
                 ask(asker, now);

@@ -26,7 +26,7 @@ void handle_reload(struct control *control, struct call *call, json_t *parameter
 {
         const struct orderer by = handler_orderer(call);
         char **lines = NULL;
-        int r = control->host.reload(control->host.userdata, &by, &lines);
+        int r = control->host.reload(control->host.reloader, &by, &lines);
 
         if (r < 0) {
                 handler_refuse(call, "cannot read the configuration again, the old one stays in force: %s",
@@ -53,7 +53,7 @@ void handle_reexec(struct control *control, struct call *call, json_t *parameter
 
         event_by(&by, world_event(control->host.world, EVENT_ORDER, NULL, NULL, "re-exec asked for by %s",
                                   orderer_text(&by, who)));
-        control->host.reexec(control->host.userdata, call);
+        control->host.reexec_request(control->host.reexec, call);
 }
 
 void handle_ping(struct control *control _unused_, struct call *call, json_t *parameters _unused_,

@@ -2,6 +2,7 @@
 /* Follows restarts for those who wait for them: tells what moved, and when they have ended. */
 #include "daemon/api/watch.h"
 #include "daemon/api/status.h"
+#include "io/clock.h"
 #include "model/counts.h"
 #include "model/describe.h"
 #include "model/names.h"
@@ -366,10 +367,9 @@ static void watch_tell(struct watch *watch, enum update update, usec_t now)
 static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userdata)
 {
         struct watch *watch = userdata;
-        const struct watch_list *list = watch->list;
 
         (void)sd_event_source_set_time_relative(source, WORKERS_USEC);
-        watch_tell(watch, UPDATE_WORKERS, list->now(list->userdata));
+        watch_tell(watch, UPDATE_WORKERS, clock_now(CLOCK_MONOTONIC));
         return 0;
 }
 
