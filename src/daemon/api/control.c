@@ -3,7 +3,6 @@
 #include "daemon/api/control.h"
 #include "io/clock.h"
 #include <malloc.h>
-#include <string.h>
 
 int control_new(const struct control_host *host, struct control **ret)
 {
@@ -40,11 +39,10 @@ struct control *control_free(struct control *control)
         return NULL;
 }
 
-#define ROW(method, name, ...) {#method, handle_##name},
-static const struct {
-        const char *method;
-        void (*handle)(struct control *control, struct call *call, json_t *parameters, usec_t now);
-} handlers[] = {CONTROL_METHODS(ROW)};
+/* In the order of control_methods, which is made of the same list. */
+#define ROW(method, name, ...) handle_##name,
+static void (*const handlers[])(struct control *control, struct call *call, json_t *parameters,
+                                usec_t now) = {CONTROL_METHODS(ROW)};
 #undef ROW
 
 /* A parameter that the method does not have: a misspelt one must not be passed over. Returns it, or NULL. */
@@ -63,13 +61,10 @@ void control_handle(struct call *call, const struct control_method *method, json
         struct control *control = userdata;
         const char *unknown = unknown_parameter(method, parameters);
 
-        if (unknown) {
+        if (unknown)
                 handler_refuse_parameter(call, unknown);
-                return;
-        }
-        for (size_t i = 0; i < ELEMENTSOF(handlers); i++)
-                if (strcmp(handlers[i].method, method->name) == 0)
-                        handlers[i].handle(control, call, parameters, clock_now(CLOCK_MONOTONIC));
+        else
+                handlers[method - control_methods](control, call, parameters, clock_now(CLOCK_MONOTONIC));
 }
 
 void control_tick(struct control *control, usec_t now)

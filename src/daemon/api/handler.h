@@ -69,9 +69,16 @@ void handler_diagnose(struct call *call, void *userdata);
 /* The model has been changed by a command: plans soon, and writes the state before the reply. Who was told
  * that an order is recorded finds it again. */
 void handler_changed(struct control *control);
+/* The same, and answers the call with nothing but that. */
+void handler_done(struct control *control, struct call *call);
 
 /* Who called, for the commands. */
 struct orderer handler_orderer(const struct call *call);
+
+/* A parameter that may be left out, or null: *ret is false then, or NULL. Both return false where the call
+ * was answered with an error. */
+bool handler_parse_flag(struct call *call, json_t *parameters, const char *name, bool *ret);
+bool handler_parse_text(struct call *call, json_t *parameters, const char *name, const char **ret);
 
 /* Each answers the call with an error. */
 void handler_refuse_parameter(struct call *call, const char *name);

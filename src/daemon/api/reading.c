@@ -83,13 +83,11 @@ void handle_get_status(struct control *control, struct call *call, json_t *param
 void handle_get_events(struct control *control, struct call *call, json_t *parameters, usec_t now _unused_)
 {
         _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
-        json_t *worker = json_object_get(parameters, "worker"), *after = json_object_get(parameters, "after");
-        const char *id = json_string_value(worker);
+        const json_t *after = json_object_get(parameters, "after");
+        const char *id;
 
-        if (worker && !json_is_null(worker) && !id) {
-                handler_refuse_parameter(call, "worker");
+        if (!handler_parse_text(call, parameters, "worker", &id))
                 return;
-        }
         if (after && !json_is_null(after) && !json_is_number(after)) {
                 handler_refuse_parameter(call, "after");
                 return;

@@ -10,18 +10,17 @@
  */
 static bool parse_watch(struct call *call, json_t *parameters, struct watch_request *ret)
 {
-        json_t *wait = json_object_get(parameters, "wait"), *workers = json_object_get(parameters, "workers");
-        const char *what = json_string_value(wait);
+        const char *what;
+        bool workers;
 
-        if (wait && !json_is_null(wait) &&
-            (!what || (strcmp(what, "replaced") != 0 && strcmp(what, "drained") != 0))) {
+        if (!handler_parse_text(call, parameters, "wait", &what))
+                return false;
+        if (what && strcmp(what, "replaced") != 0 && strcmp(what, "drained") != 0) {
                 handler_refuse_parameter(call, "wait");
                 return false;
         }
-        if (workers && !json_is_null(workers) && !json_is_boolean(workers)) {
-                handler_refuse_parameter(call, "workers");
+        if (!handler_parse_flag(call, parameters, "workers", &workers))
                 return false;
-        }
         if (what && !call_wants_more(call)) {
                 server_reply_error(call, VARLINK_EXPECTED_MORE, json_object());
                 return false;
@@ -29,7 +28,7 @@ static bool parse_watch(struct call *call, json_t *parameters, struct watch_requ
         *ret = (struct watch_request){
                 .wait = call_wants_more(call),
                 .drained = what && strcmp(what, "drained") == 0,
-                .workers = json_is_true(workers),
+                .workers = workers,
         };
         return true;
 }

@@ -118,16 +118,14 @@ static bool is_line(const char *text)
 void handle_restart_everywhere(struct control *control, struct call *call, json_t *parameters,
                                usec_t now _unused_)
 {
-        json_t *release = json_object_get(parameters, "release");
-        const char *text = json_string_value(release) ?: "";
+        const char *release;
 
-        if ((release && !json_is_null(release) && !json_is_string(release)) ||
-            strlen(text) > ROLLOUT_TEXT_MAX || !is_line(text)) {
-                handler_refuse_parameter(call, "release");
+        if (!handler_parse_text(call, parameters, "release", &release))
                 return;
-        }
-        if (!handler_refuse_at_shutdown(control, call))
-                give_order(control, call, parameters, ORDER_CALL_BEGIN, text);
+        if (release && (strlen(release) > ROLLOUT_TEXT_MAX || !is_line(release)))
+                handler_refuse_parameter(call, "release");
+        else if (!handler_refuse_at_shutdown(control, call))
+                give_order(control, call, parameters, ORDER_CALL_BEGIN, release ?: "");
 }
 
 void handle_abort_everywhere(struct control *control, struct call *call, json_t *parameters,
