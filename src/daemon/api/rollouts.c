@@ -291,26 +291,19 @@ static void rollout_call_free(struct rollout_call *asker)
         free(asker);
 }
 
-static void unlink_call(struct rollout_call *asker)
-{
-        struct rollout_call **at = &asker->control->rollouts.first;
-
-        while (*at != asker)
-                at = &(*at)->next;
-        *at = asker->next;
-}
-
 static void on_cancelled(struct call *call _unused_, void *userdata)
 {
-        unlink_call(userdata);
-        rollout_call_free(userdata);
+        struct rollout_call *asker = userdata;
+
+        LIST_REMOVE(asker->control->rollouts.first, asker);
+        rollout_call_free(asker);
 }
 
 static void answer(struct rollout_call *asker, usec_t now)
 {
         if (!is_known(asker, now))
                 return;
-        unlink_call(asker);
+        LIST_REMOVE(asker->control->rollouts.first, asker);
         server_reply(asker->call, render(asker, now), false);
         rollout_call_free(asker);
 }

@@ -73,19 +73,12 @@ static void watch_free_pointer(struct watch **watch)
         watch_free(*watch);
 }
 
-static void watch_unlink(struct watch *watch)
-{
-        struct watch **link = &watch->list->first;
-
-        while (*link != watch)
-                link = &(*link)->next;
-        *link = watch->next;
-}
-
 static void on_cancelled(struct call *call _unused_, void *userdata)
 {
-        watch_unlink(userdata);
-        watch_free(userdata);
+        struct watch *watch = userdata;
+
+        LIST_REMOVE(watch->list->first, watch);
+        watch_free(watch);
 }
 
 static struct watch *watch_new(struct watch_list *list, struct call *call,
@@ -359,7 +352,7 @@ static void watch_tell(struct watch *watch, enum update update, usec_t now)
                 server_reply(watch->call, reply, true);
         } else if (r != 0) {
                 server_reply(watch->call, reply, false);
-                watch_unlink(watch);
+                LIST_REMOVE(watch->list->first, watch);
                 watch_free(watch);
         }
 }
