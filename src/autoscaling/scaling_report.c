@@ -72,7 +72,7 @@ static double value_oldest(const struct fleet *fleet)
                                                          : -1;
 }
 
-void scaling_metrics(const void *self _unused_, const struct metrics *metrics)
+void scaling_metrics(const void *self _unused_, struct metrics *metrics)
 {
         static const struct {
                 const char *name, *help;

@@ -11,5 +11,5 @@ struct link;
 struct metrics;
 
 int scaling_status(const void *self, const struct fleet *fleet, json_t *object);
-void scaling_metrics(const void *self, const struct metrics *metrics);
+void scaling_metrics(const void *self, struct metrics *metrics);
 void scaling_diagnose_link(const void *self, const struct link *link, struct findings *findings, usec_t now);

@@ -41,6 +41,16 @@ static inline void close_pointer(int *fd)
 }
 #define _cleanup_close_ _cleanup_(close_pointer)
 
+/* Takes item, if it is there, out of a list that begins with `first` and is linked by `next`. */
+#define LIST_REMOVE(first, item)                                                                             \
+        do {                                                                                                 \
+                __typeof__(item) *_link = &(first);                                                          \
+                while (*_link && *_link != (item))                                                           \
+                        _link = &(*_link)->next;                                                             \
+                if (*_link)                                                                                  \
+                        *_link = (item)->next;                                                               \
+        } while (0)
+
 #define TAKE_PTR(p)                                                                                          \
         ({                                                                                                   \
                 __typeof__(p) _taken = (p);                                                                  \

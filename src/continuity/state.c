@@ -763,7 +763,7 @@ void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, 
         }
         fleet->continued = true;
         if (fleet->settings->removed)
-                rollout_abort(fleet, "the fleet is no longer configured");
+                rollout_abort(fleet, "the fleet is no longer configured", NULL);
         else if (saved->launch_hash != fleet->settings->launch_hash)
                 rollout_outdate(fleet, now);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The control socket's view of the daemon. */
+/* Opens the control socket and the read socket, and lends their handlers what they need. */
 #include "daemon/service.h"
 #include "config.h"
 #include "daemon/api/listen.h"
-#include "io/clock.h"
 #include "io/log.h"
 #include "io/place.h"
 #include "io/users.h"
@@ -13,107 +12,6 @@
 
 /* Its members may look, by read_socket: of sysusers.d. */
 #define READERS "sqmgr-read"
-
-static int on_control_reload(void *userdata, char ***ret_lines)
-{
-        const struct service *service = userdata;
-
-        return reload_settings(service->reloader, ret_lines);
-}
-
-static void on_control_reexec(void *userdata, struct call *call)
-{
-        const struct service *service = userdata;
-
-        reexec_request(service->reexec, call);
-}
-
-static void on_control_queues(void *userdata, struct call *call)
-{
-        struct service *service = userdata;
-
-        queue_calls_add(&service->queue_calls, call, QUEUE_QUESTION_QUEUES, clock_now(CLOCK_MONOTONIC));
-}
-
-static void on_control_metrics(void *userdata, struct call *call)
-{
-        struct service *service = userdata;
-
-        queue_calls_add(&service->queue_calls, call, QUEUE_QUESTION_METRICS, clock_now(CLOCK_MONOTONIC));
-}
-
-static void on_control_jobs(void *userdata, struct call *call, struct fleet *const *fleets, size_t n_fleets)
-{
-        struct service *service = userdata;
-
-        jobs_calls_add(&service->jobs_calls, call, fleets, n_fleets, clock_now(CLOCK_MONOTONIC));
-}
-
-void service_diagnose(struct call *call, void *userdata)
-{
-        const struct service *service = userdata;
-
-        doctor_request(service->keeper, &service->readers, call);
-}
-
-/* Of fleets whose counts follow queues these are read before. */
-static void on_control_doctor(void *userdata, struct call *call)
-{
-        struct service *service = userdata;
-        const struct world *world = service->keeper->crew->world;
-        bool scales = false;
-
-        for (size_t i = 0; i < world->n_fleets; i++)
-                scales |= fleet_scales(world->fleets[i]);
-        if (scales)
-                queue_calls_add(&service->queue_calls, call, QUEUE_QUESTION_DOCTOR,
-                                clock_now(CLOCK_MONOTONIC));
-        else
-                service_diagnose(call, service);
-}
-
-static size_t on_control_redis(void *userdata, struct status_redis *entries, size_t max)
-{
-        const struct service *service = userdata;
-        const struct links *links = &service->keeper->crew->links;
-        size_t n = MIN(max, links->n);
-
-        for (size_t i = 0; i < n; i++) {
-                const struct redis *redis = links->list[i]->redis;
-                usec_t rtt_usec = redis_rtt_usec(redis);
-
-                entries[i] = (struct status_redis){
-                        .url = redis_url_text(redis),
-                        .server = redis_server_text(redis),
-                        .state = redis_state_name(redis_state(redis)),
-                        .error = redis_error(redis),
-                        .queues = links->list[i]->queues,
-                        .rtt_ms = rtt_usec == 0 ? -1 : (double)rtt_usec / (double)USEC_PER_MSEC,
-                };
-        }
-        return n;
-}
-
-static uint64_t on_control_serial(void *userdata)
-{
-        const struct service *service = userdata;
-
-        return service->keeper->crew->turn->pass.serial;
-}
-
-static void on_control_changed(void *userdata)
-{
-        const struct service *service = userdata;
-
-        turn_changed(service->keeper->crew->turn);
-        /* Before the reply: who was told that an order is recorded finds it again. */
-        keeper_save_now(service->keeper, clock_now(CLOCK_MONOTONIC));
-}
-
-static usec_t on_control_now(void *userdata _unused_)
-{
-        return clock_now(CLOCK_MONOTONIC);
-}
 
 /* Workers are not left alone because nobody can look at them: what goes wrong is told. */
 static void open_view(struct service *service, int inherited)
@@ -145,25 +43,19 @@ int service_start(struct service *service, const struct handover *handover)
 {
         const struct crew *crew = service->keeper->crew;
         const struct settings *settings = crew->world->settings;
-        struct control_host host = {
+        const struct control_host host = {
                 .world = crew->world,
                 .event = crew->event,
+                .keeper = service->keeper,
+                .queue_reading = service->queue_reading,
+                .readers = &service->readers,
+                .settings = &service->reloader->age,
                 .version = PACKAGE_VERSION,
                 .started_at = service->started_at,
-                .ticks = &crew->turn->pass.ticks,
-                .settings = &service->reloader->age,
-                .subsystems = &crew->subsystems,
-                .reload = on_control_reload,
-                .reexec = on_control_reexec,
-                .queues = on_control_queues,
-                .metrics = on_control_metrics,
-                .jobs = on_control_jobs,
-                .doctor = on_control_doctor,
-                .redis = on_control_redis,
-                .serial = on_control_serial,
-                .changed = on_control_changed,
-                .now = on_control_now,
-                .userdata = service,
+                .reloader = service->reloader,
+                .reload = reload_settings,
+                .reexec = service->reexec,
+                .reexec_request = reexec_request,
         };
         struct server_options options = {
                 .path = settings->socket,
@@ -208,14 +100,14 @@ void service_continue(struct service *service, const struct handover *handover)
         for (size_t i = 0; i < handover->n_idle; i++)
                 server_continue(service->server, handover->idle[i], NULL);
         for (size_t i = 0; i < handover->n_callers; i++)
-                server_continue(service->server, handover->callers[i],
-                                control_reexec_reply(service->control));
+                server_continue(
+                        service->server, handover->callers[i],
+                        json_pack("{s:s, s:I}", "version", PACKAGE_VERSION, "pid", (json_int_t)getpid()));
 }
 
 void service_end(struct service *service)
 {
         service->server = server_free(service->server);
         service->control = control_free(service->control);
-        queue_calls_forget(&service->queue_calls, USEC_INFINITY);
         service->state_lock_fd = close_fd(service->state_lock_fd);
 }

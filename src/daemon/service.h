@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* The control socket's view of the daemon. */
+/* Opens the control socket and the read socket, and lends their handlers what they need. */
 #pragma once
 
-#include "daemon/api/doctor.h"
+#include "daemon/api/control.h"
 #include "daemon/api/handover.h"
-#include "daemon/api/jobs.h"
-#include "daemon/api/queue_calls.h"
 #include "daemon/life/reexec.h"
 #include "daemon/life/reload.h"
-#include "daemon/run/keep.h"
 
 struct service {
-        struct keeper *keeper; /* not owned; nor are reloader and reexec */
+        struct keeper *keeper; /* not owned; nor are those down to queue_reading */
         struct reloader *reloader;
         struct reexec *reexec;
+        struct queue_reading *queue_reading;
         usec_t started_at;
-        struct queue_calls queue_calls;
-        struct jobs_calls jobs_calls;
         struct control *control;
         struct server *server;
         struct doctor_readers readers;
@@ -28,6 +24,4 @@ struct service {
 int service_start(struct service *service, const struct handover *handover);
 /* Once the workers are adopted: goes on with the connections of the image before. */
 void service_continue(struct service *service, const struct handover *handover);
-/* For queue_calls: userdata is the service. */
-void service_diagnose(struct call *call, void *userdata);
 void service_end(struct service *service);

@@ -136,7 +136,7 @@ static void plan(struct supervisor *supervisor)
 {
         static const struct pass_ops ops = {.save = on_save, .execute = on_action, .release = process_free};
         struct world *world = supervisor->world;
-        struct service *service = &supervisor->service;
+        struct control *control = supervisor->service.control;
         const struct pass_clocks clocks = {
                 .monotonic = clock_now(CLOCK_MONOTONIC),
                 .boottime = clock_now(CLOCK_BOOTTIME),
@@ -146,18 +146,17 @@ static void plan(struct supervisor *supervisor)
 
         pressure_watch_apply(&supervisor->pressure);
         if (queue_reading_turn(&supervisor->queue_reading))
-                queue_calls_answer(&service->queue_calls, service->control, now);
+                queue_calls_answer(&control->queue_calls, now);
         subsystems_observe(&supervisor->crew.subsystems, now);
         work_lists_turn(world);
         if (pass_run(&supervisor->turn.pass, &ops, &clocks, supervisor) < 0)
                 log_error("memory is short: the plan is incomplete, and made again at the next look");
         subsystems_tick(&supervisor->crew.subsystems, now);
-        tell_events(world, service->control, supervisor->alerts);
+        tell_events(world, control->events, supervisor->alerts);
         forget_removed(supervisor);
         if (!supervisor->keeper.search)
                 status_files_tidy(&supervisor->crew);
-        control_tick(service->control, now);
-        queue_calls_forget(&service->queue_calls, now);
+        control_tick(control, now);
         tell_systemd(&supervisor->tell, world, now);
         if (world->shutting_down && !anything_lives(world) && !rescues_hold_the_end(&supervisor->crew, now) &&
             (world->shutdown_now || !after_exits_run(&supervisor->crew)))
@@ -341,9 +340,7 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         supervisor->service.keeper = keeper;
         supervisor->service.reloader = &supervisor->reloader;
         supervisor->service.reexec = &supervisor->reexec;
-        supervisor->service.queue_calls.reading = &supervisor->queue_reading;
-        supervisor->service.queue_calls.diagnose = service_diagnose;
-        supervisor->service.queue_calls.userdata = &supervisor->service;
+        supervisor->service.queue_reading = &supervisor->queue_reading;
 }
 
 /* As it was installed; of one that was not, as it stands among its sources. NULL: memory is short. */

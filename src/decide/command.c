@@ -8,90 +8,91 @@
 #include "model/world.h"
 #include <stdio.h>
 
-static void put_order(struct world *world, struct fleet *fleet, enum fleet_order order, usec_t now)
+static void put_order(struct fleet *fleet, enum fleet_order order, const struct orderer *by, usec_t now)
 {
         fleet->order = order;
         fleet->order_at = now;
-        fleet->order_by = world->by ? *world->by : (struct orderer){0};
+        fleet->order_by = by ? *by : (struct orderer){0};
 }
 
-enum command_outcome command_restart(struct world *world, struct fleet *fleet, usec_t now)
+enum command_outcome command_restart(struct fleet *fleet, const struct orderer *by, usec_t now)
 {
         if (fleet_order(fleet) == ORDER_STOP)
                 return COMMAND_STOPPED;
-        put_order(world, fleet, ORDER_RUN, now);
-        rollout_start(fleet, now);
+        put_order(fleet, ORDER_RUN, by, now);
+        rollout_start(fleet, by, now);
         return COMMAND_DONE;
 }
 
-enum command_outcome command_abort(struct world *world, struct fleet *fleet, usec_t now _unused_)
+enum command_outcome command_abort(struct fleet *fleet, const struct orderer *by, usec_t now _unused_)
 {
         char who[ORDERER_TEXT_MAX], why[ORDERER_TEXT_MAX + 32];
 
-        snprintf(why, sizeof(why), "%s asked for it", orderer_text(world->by, who));
-        rollout_abort(fleet, why);
-        rollout_acknowledge(fleet, who);
+        snprintf(why, sizeof(why), "%s asked for it", orderer_text(by, who));
+        rollout_abort(fleet, why, by);
+        rollout_acknowledge(fleet, by);
         return COMMAND_DONE;
 }
 
-static void order_fleet(struct world *world, struct fleet *fleet, enum fleet_order order, const char *what,
-                        usec_t now)
+static void order_fleet(struct fleet *fleet, enum fleet_order order, const char *what,
+                        const struct orderer *by, usec_t now)
 {
         char who[ORDERER_TEXT_MAX];
 
-        orderer_text(world->by, who);
+        orderer_text(by, who);
         if (order != ORDER_RUN)
-                rollout_abort(fleet,
-                              order == ORDER_QUIET ? "the fleet was quieted" : "the fleet was stopped");
+                rollout_abort(fleet, order == ORDER_QUIET ? "the fleet was quieted" : "the fleet was stopped",
+                              by);
         /* Of its workers none will be left. */
         if (order == ORDER_STOP)
-                rollout_acknowledge(fleet, who);
+                rollout_acknowledge(fleet, by);
         /* Who stopped it first is who did. */
         if (fleet->order != order)
-                put_order(world, fleet, order, now);
+                put_order(fleet, order, by, now);
         fleet->force = false;
-        world_event(world, EVENT_ORDER, fleet, NULL, "fleet '%s': %s by %s", fleet->settings->name, what,
-                    who);
+        event_by(by, world_event(fleet->world, EVENT_ORDER, fleet, NULL, "fleet '%s': %s by %s",
+                                 fleet->settings->name, what, who));
 }
 
-enum command_outcome command_quiet_fleet(struct world *world, struct fleet *fleet, usec_t now)
+enum command_outcome command_quiet_fleet(struct fleet *fleet, const struct orderer *by, usec_t now)
 {
         /* Else the restart that ends the quiet of a deployment would bring it back. */
         if (fleet_order(fleet) == ORDER_STOP)
                 return COMMAND_LEAVING;
-        order_fleet(world, fleet, ORDER_QUIET, "quieted", now);
+        order_fleet(fleet, ORDER_QUIET, "quieted", by, now);
         return COMMAND_DONE;
 }
 
-enum command_outcome command_quiet_worker(struct world *world, struct worker *worker, usec_t now _unused_)
+enum command_outcome command_quiet_worker(struct worker *worker, const struct orderer *by,
+                                          usec_t now _unused_)
 {
         char who[ORDERER_TEXT_MAX];
 
         if (worker->state > WORKER_ACTIVE)
                 return COMMAND_LEAVING;
         worker->orders.quiet = true;
-        world_event(world, EVENT_ORDER, worker->fleet, worker, "%s: quieted by %s", WORKER_ID(worker),
-                    orderer_text(world->by, who));
+        event_by(by, world_event(worker->fleet->world, EVENT_ORDER, worker->fleet, worker,
+                                 "%s: quieted by %s", WORKER_ID(worker), orderer_text(by, who)));
         return COMMAND_DONE;
 }
 
-enum command_outcome command_stop(struct world *world, struct fleet *fleet, bool force, usec_t now)
+enum command_outcome command_stop(struct fleet *fleet, bool force, const struct orderer *by, usec_t now)
 {
-        order_fleet(world, fleet, ORDER_STOP, force ? "stopped at once" : "stopped", now);
+        order_fleet(fleet, ORDER_STOP, force ? "stopped at once" : "stopped", by, now);
         fleet->force = force;
         return COMMAND_DONE;
 }
 
-enum command_outcome command_start(struct world *world, struct fleet *fleet, usec_t now)
+enum command_outcome command_start(struct fleet *fleet, const struct orderer *by, usec_t now)
 {
         if (fleet->settings->removed)
                 return COMMAND_REMOVED;
         backoff_reset(&fleet->crash);
-        order_fleet(world, fleet, ORDER_RUN, "started", now);
+        order_fleet(fleet, ORDER_RUN, "started", by, now);
         return COMMAND_DONE;
 }
 
-enum command_outcome command_scale(struct world *world, struct fleet *fleet, unsigned count, usec_t now)
+enum command_outcome command_scale(struct fleet *fleet, unsigned count, const struct orderer *by, usec_t now)
 {
         char who[ORDERER_TEXT_MAX];
 
@@ -101,13 +102,13 @@ enum command_outcome command_scale(struct world *world, struct fleet *fleet, uns
                 return COMMAND_RANGE;
         fleet->scale = count;
         fleet->scale_at = now;
-        fleet->scale_by = world->by ? *world->by : (struct orderer){0};
-        world_event(world, EVENT_ORDER, fleet, NULL, "fleet '%s': scaled to %u by %s", fleet->settings->name,
-                    count, orderer_text(world->by, who));
+        fleet->scale_by = by ? *by : (struct orderer){0};
+        event_by(by, world_event(fleet->world, EVENT_ORDER, fleet, NULL, "fleet '%s': scaled to %u by %s",
+                                 fleet->settings->name, count, orderer_text(by, who)));
         return COMMAND_DONE;
 }
 
-enum command_outcome command_scale_auto(struct world *world, struct fleet *fleet, usec_t now _unused_)
+enum command_outcome command_scale_auto(struct fleet *fleet, const struct orderer *by, usec_t now _unused_)
 {
         char who[ORDERER_TEXT_MAX];
 
@@ -117,8 +118,9 @@ enum command_outcome command_scale_auto(struct world *world, struct fleet *fleet
                 return COMMAND_FIXED;
         fleet->automatic_count = fleet_count_in_force(fleet);
         fleet->scale = 0;
-        world_event(world, EVENT_ORDER, fleet, NULL, "fleet '%s': its count follows its queues again, by %s",
-                    fleet->settings->name, orderer_text(world->by, who));
+        event_by(by, world_event(fleet->world, EVENT_ORDER, fleet, NULL,
+                                 "fleet '%s': its count follows its queues again, by %s",
+                                 fleet->settings->name, orderer_text(by, who)));
         return COMMAND_DONE;
 }
 

@@ -7,6 +7,7 @@
 #include "base/usec.h"
 
 struct fleet;
+struct orderer;
 struct worker;
 struct world;
 
@@ -20,15 +21,16 @@ enum command_outcome {
         COMMAND_FIXED,   /* scale: its count does not follow its queues */
 };
 
-enum command_outcome command_restart(struct world *world, struct fleet *fleet, usec_t now);
-enum command_outcome command_abort(struct world *world, struct fleet *fleet, usec_t now);
-enum command_outcome command_quiet_fleet(struct world *world, struct fleet *fleet, usec_t now);
-enum command_outcome command_quiet_worker(struct world *world, struct worker *worker, usec_t now);
-enum command_outcome command_stop(struct world *world, struct fleet *fleet, bool force, usec_t now);
-enum command_outcome command_start(struct world *world, struct fleet *fleet, usec_t now);
-enum command_outcome command_scale(struct world *world, struct fleet *fleet, unsigned count, usec_t now);
+/* by: who orders, as events and the status show it; NULL: not known. */
+enum command_outcome command_restart(struct fleet *fleet, const struct orderer *by, usec_t now);
+enum command_outcome command_abort(struct fleet *fleet, const struct orderer *by, usec_t now);
+enum command_outcome command_quiet_fleet(struct fleet *fleet, const struct orderer *by, usec_t now);
+enum command_outcome command_quiet_worker(struct worker *worker, const struct orderer *by, usec_t now);
+enum command_outcome command_stop(struct fleet *fleet, bool force, const struct orderer *by, usec_t now);
+enum command_outcome command_start(struct fleet *fleet, const struct orderer *by, usec_t now);
+enum command_outcome command_scale(struct fleet *fleet, unsigned count, const struct orderer *by, usec_t now);
 /* Gives the count back to scaling, which goes on from the one in force. */
-enum command_outcome command_scale_auto(struct world *world, struct fleet *fleet, usec_t now);
+enum command_outcome command_scale_auto(struct fleet *fleet, const struct orderer *by, usec_t now);
 
 /* sqmgr itself is to end: drains all fleets, and at shutdown_timeout stops the rest. Asked again: stops all
  * now. */

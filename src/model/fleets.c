@@ -61,14 +61,15 @@ int world_new(const struct settings *settings, uint64_t seed, struct world **ret
         if (!world)
                 return -ENOMEM;
         world->seed = seed;
-        int r = world_reload(world, settings, 0);
+        int r = world_reload(world, settings, NULL, 0);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(world);
         return 0;
 }
 
-static void reload_fleet(struct fleet *fleet, const struct fleet_settings *new, usec_t now)
+static void reload_fleet(struct fleet *fleet, const struct fleet_settings *new, const struct orderer *by,
+                         usec_t now)
 {
         const struct fleet_settings *old = fleet->settings;
 
@@ -79,18 +80,19 @@ static void reload_fleet(struct fleet *fleet, const struct fleet_settings *new, 
         if (!fleet_scales(fleet))
                 fleet->automatic_count = 0;
         if (new->removed && !old->removed) {
-                rollout_abort(fleet, "the fleet is no longer configured");
-                world_event(fleet->world, EVENT_ORDER, fleet, NULL,
-                            "fleet '%s': no longer configured, its workers are drained", new->name);
+                rollout_abort(fleet, "the fleet is no longer configured", by);
+                event_by(by,
+                         world_event(fleet->world, EVENT_ORDER, fleet, NULL,
+                                     "fleet '%s': no longer configured, its workers are drained", new->name));
         } else if (old->removed && !new->removed) {
-                world_event(fleet->world, EVENT_ORDER, fleet, NULL, "fleet '%s': configured again",
-                            new->name);
+                event_by(by, world_event(fleet->world, EVENT_ORDER, fleet, NULL,
+                                         "fleet '%s': configured again", new->name));
         }
         if (new->launch_hash != old->launch_hash)
                 rollout_outdate(fleet, now);
 }
 
-int world_reload(struct world *world, const struct settings *settings, usec_t now)
+int world_reload(struct world *world, const struct settings *settings, const struct orderer *by, usec_t now)
 {
         struct fleet **fleets = calloc(settings->n_fleets + 1, sizeof(struct fleet *));
         size_t n = 0;
@@ -109,7 +111,7 @@ int world_reload(struct world *world, const struct settings *settings, usec_t no
 
                 assert(new);
                 fleets[n] = world->fleets[n];
-                reload_fleet(fleets[n], new, now);
+                reload_fleet(fleets[n], new, by, now);
         }
         for (; n_new > 0; n_new--) {
                 fleets[n]->world = world;

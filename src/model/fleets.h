@@ -5,6 +5,7 @@
 #include "base/macro.h"
 #include "base/usec.h"
 
+struct orderer;
 struct settings;
 struct world;
 
@@ -16,8 +17,8 @@ struct world *world_free(struct world *world);
 
 /* Puts other settings in force, which have all fleets that there are (settings_merge()): those that are
  * missing are added, those that are removed drain. Workers that would be started otherwise now are outdated.
- * Returns 0, or -ENOMEM: then nothing is changed. */
-int world_reload(struct world *world, const struct settings *settings, usec_t now);
+ * by: who ordered it; NULL: not known. Returns 0, or -ENOMEM: then nothing is changed. */
+int world_reload(struct world *world, const struct settings *settings, const struct orderer *by, usec_t now);
 
 /* Forgets the removed fleets that have no workers and no templates. No event may tell of them any more. */
 void world_forget_removed(struct world *world);

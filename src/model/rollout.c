@@ -14,7 +14,7 @@
 
 #define ROLLOUT_FAILURES_MAX 3
 
-void rollout_start(struct fleet *fleet, usec_t now)
+void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now)
 {
         char who[ORDERER_TEXT_MAX];
 
@@ -28,11 +28,11 @@ void rollout_start(struct fleet *fleet, usec_t now)
         backoff_reset(&fleet->crash);
         backoff_reset(&fleet->churn);
         fleet->preload.failures = 0;
-        world_event(fleet->world, EVENT_ROLLOUT_STARTED, fleet, NULL,
-                    "fleet '%s': restart to generation %llu by %s, %u worker%s to replace",
-                    fleet->settings->name, (unsigned long long)fleet->generation,
-                    orderer_text(fleet->world->by, who), fleet->rollout.total,
-                    fleet->rollout.total == 1 ? "" : "s");
+        event_by(by, world_event(fleet->world, EVENT_ROLLOUT_STARTED, fleet, NULL,
+                                 "fleet '%s': restart to generation %llu by %s, %u worker%s to replace",
+                                 fleet->settings->name, (unsigned long long)fleet->generation,
+                                 orderer_text(by, who), fleet->rollout.total,
+                                 fleet->rollout.total == 1 ? "" : "s"));
 }
 
 void rollout_outdate(struct fleet *fleet, usec_t now)
@@ -46,28 +46,31 @@ void rollout_outdate(struct fleet *fleet, usec_t now)
         rollout_observe_progress(fleet, now);
 }
 
-void rollout_abort(struct fleet *fleet, const char *why)
+void rollout_abort(struct fleet *fleet, const char *why, const struct orderer *by)
 {
         if (fleet->rollout.state != ROLLOUT_RUNNING)
                 return;
         fleet->rollout.state = ROLLOUT_ABORTED;
         snprintf(fleet->rollout.error, sizeof(fleet->rollout.error), "%s", why);
-        world_event(fleet->world, EVENT_ROLLOUT_ABORTED, fleet, NULL, "fleet '%s': restart aborted, %s",
-                    fleet->settings->name, why);
+        event_by(by, world_event(fleet->world, EVENT_ROLLOUT_ABORTED, fleet, NULL,
+                                 "fleet '%s': restart aborted, %s", fleet->settings->name, why));
 }
 
-void rollout_acknowledge(struct fleet *fleet, const char *by)
+void rollout_acknowledge(struct fleet *fleet, const struct orderer *by)
 {
         struct rollout *rollout = &fleet->rollout;
+        char who[ORDERER_TEXT_MAX];
 
         if (rollout->state != ROLLOUT_HALTED)
                 return;
         rollout->state = ROLLOUT_ABORTED;
         rollout->lines_token = 0;
-        snprintf(rollout->error, sizeof(rollout->error), "it had halted, and %s acknowledged that", by);
+        snprintf(rollout->error, sizeof(rollout->error), "it had halted, and %s acknowledged that",
+                 orderer_text(by, who));
         backoff_reset(&fleet->crash);
-        world_event(fleet->world, EVENT_ORDER, fleet, NULL, "fleet '%s': halted restart acknowledged by %s",
-                    fleet->settings->name, by);
+        event_by(by,
+                 world_event(fleet->world, EVENT_ORDER, fleet, NULL,
+                             "fleet '%s': halted restart acknowledged by %s", fleet->settings->name, who));
 }
 
 static void rollout_halt(struct fleet *fleet, usec_t now)

@@ -6,16 +6,18 @@
 #include "base/usec.h"
 
 struct fleet;
+struct orderer;
 
-/* Starts over with a new generation: every worker there is becomes outdated. */
-void rollout_start(struct fleet *fleet, usec_t now);
+/* Starts over with a new generation: every worker there is becomes outdated. by, here and below: who ordered
+ * it; NULL: nobody, or not known. */
+void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now);
 /* Workers would be started otherwise now: all there are become outdated, and a restart that runs replaces
  * them, too. */
 void rollout_outdate(struct fleet *fleet, usec_t now);
 /* Ends it, if one runs: no further old worker is quieted. */
-void rollout_abort(struct fleet *fleet, const char *why);
+void rollout_abort(struct fleet *fleet, const char *why, const struct orderer *by);
 /* Where it halted: that is known, and done with. Its workers stay as they are, old and new. */
-void rollout_acknowledge(struct fleet *fleet, const char *by);
+void rollout_acknowledge(struct fleet *fleet, const struct orderer *by);
 
 /* Something moved: rollout_timeout counts from now. */
 void rollout_observe_progress(struct fleet *fleet, usec_t now);

@@ -23,21 +23,21 @@ static void count_event(struct world *world, enum event_kind kind, const struct 
                         world->fleets[i]->totals.events[kind]++;
 }
 
-void world_event(struct world *world, enum event_kind kind, const struct fleet *fleet,
-                 const struct worker *worker, const char *format, ...)
+struct event *world_event(struct world *world, enum event_kind kind, const struct fleet *fleet,
+                          const struct worker *worker, const char *format, ...)
 {
         char text[EVENT_TEXT_MAX], *copy;
         va_list arguments;
 
         count_event(world, kind, fleet);
         if (world->n_events >= EVENTS_MAX)
-                return;
+                return NULL;
         if (world->n_events == world->events_allocated) {
                 size_t allocated = MAX((size_t)16, 2 * world->events_allocated);
                 struct event *events = realloc(world->events, allocated * sizeof(*events));
 
                 if (!events)
-                        return;
+                        return NULL;
                 world->events = events;
                 world->events_allocated = allocated;
         }
@@ -46,7 +46,7 @@ void world_event(struct world *world, enum event_kind kind, const struct fleet *
         va_end(arguments);
         copy = strdup(text);
         if (!copy)
-                return;
+                return NULL;
         struct event *event = &world->events[world->n_events++];
         *event = (struct event){
                 .kind = kind,
@@ -54,14 +54,13 @@ void world_event(struct world *world, enum event_kind kind, const struct fleet *
                 .generation = fleet ? fleet->generation : 0,
                 .text = copy,
         };
-        if (world->by)
-                event->by = *world->by;
         if (worker) {
                 event->generation = worker->generation;
                 event->index = worker->index;
                 event->pid = worker_pid(worker);
                 event->reason = worker->reason;
         }
+        return event;
 }
 
 void world_events_clear(struct world *world)

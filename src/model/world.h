@@ -34,8 +34,6 @@ struct world {
         struct pressure pressure;                 /* zeroes without pressure_limit */
         struct pressure_reading pressure_reading; /* the last */
 
-        const struct orderer *by; /* whose order is carried out now, borrowed; NULL: nobody's */
-
         bool shutting_down;
         bool shutdown_now; /* asked twice */
         usec_t shutdown_at;
@@ -52,11 +50,18 @@ struct fleet *world_fleet(const struct world *world, const char *name);
 /* The worker of id "FLEET/INDEX", or NULL. */
 struct worker *world_worker(const struct world *world, const char *id);
 
-/* Appends an event; worker may be NULL, and fleet too. Lost where memory is short: an event is never worth a
- * worker. */
-void world_event(struct world *world, enum event_kind kind, const struct fleet *fleet,
-                 const struct worker *worker, const char *format, ...) _printf_(5, 6);
+/* Appends an event; worker may be NULL, and fleet too. Returns the event, which stays in place
+ * until the next one, or NULL where memory is short and it is lost: an event is never worth a worker. */
+struct event *world_event(struct world *world, enum event_kind kind, const struct fleet *fleet,
+                          const struct worker *worker, const char *format, ...) _printf_(5, 6);
 
+/* The event is one of an order, or follows from an order at once. event: NULL where it was lost. by: who gave
+ * the order; NULL: not known. */
+static inline void event_by(const struct orderer *by, struct event *event)
+{
+        if (event && by)
+                event->by = *by;
+}
 void world_events_clear(struct world *world);
 
 /* Memory is so short that no worker beyond the count is started, and none in the place of one that left for

@@ -171,7 +171,7 @@ static void fail_turn(struct host_group *group, const char *why)
         struct fleet *fleet = group->fleet;
 
         rollout_group_observe_failure(&group->rule, why);
-        rollout_abort(fleet, why);
+        rollout_abort(fleet, why, NULL);
         tell_failure(group);
         turn_changed(crew_of(group)->turn);
 }
@@ -183,9 +183,7 @@ static void restart(struct host_group *group, usec_t now)
         struct orderer by = {.known = false};
 
         snprintf(by.name, sizeof(by.name), "epoch %llu of its group", (unsigned long long)group->rule.number);
-        fleet->world->by = &by;
-        enum command_outcome outcome = command_restart(fleet->world, fleet, now);
-        fleet->world->by = NULL;
+        enum command_outcome outcome = command_restart(fleet, &by, now);
         rollout_group_observe_begun(&group->rule, now);
         /* Of a fleet that is stopped nothing old is left to run. */
         if (outcome == COMMAND_STOPPED)
@@ -242,7 +240,7 @@ static void act(struct host_group *group, enum rollout_act what, usec_t now)
         if (what != ROLLOUT_ACT_ABORT)
                 return;
         group->check = release_check_cancel(group->check);
-        rollout_abort(fleet, group->rule.error);
+        rollout_abort(fleet, group->rule.error, NULL);
         tell_failure(group);
 }
 

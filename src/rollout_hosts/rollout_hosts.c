@@ -36,7 +36,7 @@ static const char *epoch_name(unsigned i)
         return epoch_state_name((enum epoch_state)i);
 }
 
-static void put_group_states(const struct metrics *metrics, const char *name, const char *help, unsigned n,
+static void put_group_states(struct metrics *metrics, const char *name, const char *help, unsigned n,
                              double (*value)(const struct rollout_group *rule, unsigned i),
                              const char *(*state)(unsigned i))
 {
@@ -63,7 +63,7 @@ static double value_trouble(const struct rollout_group *rule)
         return rule->refused || rule->trouble != ROLLOUT_TROUBLE_NONE;
 }
 
-static void put_group(const struct metrics *metrics, const char *name, const char *help,
+static void put_group(struct metrics *metrics, const char *name, const char *help,
                       double (*value)(const struct rollout_group *rule))
 {
         const struct world *world = metrics_world(metrics);
@@ -79,7 +79,7 @@ static void put_group(const struct metrics *metrics, const char *name, const cha
 }
 
 /* Of fleets that are restarted with other hosts; without any there is nothing to report. */
-static void put_groups(const void *self _unused_, const struct metrics *metrics)
+static void put_groups(const void *self _unused_, struct metrics *metrics)
 {
         const struct world *world = metrics_world(metrics);
         bool any = false;

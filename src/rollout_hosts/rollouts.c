@@ -3,6 +3,7 @@
 #include "rollout_hosts/rollouts.h"
 #include "base/words.h"
 #include "daemon/api/handler.h"
+#include "io/clock.h"
 #include "model/names.h"
 #include "model/world.h"
 #include "rollout_hosts/group_orders.h"
@@ -79,6 +80,7 @@ static void give_order(struct control *control, struct call *call, json_t *param
                        const char *text)
 {
         struct host_group *group = parse_group(control, call, parameters);
+        const struct orderer orderer = handler_orderer(call);
         char by[ORDERER_TEXT_MAX], trouble[GROUP_ERROR_MAX];
         int r;
 
@@ -92,7 +94,7 @@ static void give_order(struct control *control, struct call *call, json_t *param
         order->call = call;
         order->what = what;
         snprintf(order->group, sizeof(order->group), "%s", group->name);
-        orderer_text(control->host.world->by, by);
+        orderer_text(&orderer, by);
         if (what == ORDER_CALL_BEGIN)
                 r = group_begin(group, text, by, on_ordered, order);
         else if (what == ORDER_CALL_ABORT)
@@ -119,16 +121,14 @@ static bool is_line(const char *text)
 void handle_restart_everywhere(struct control *control, struct call *call, json_t *parameters,
                                usec_t now _unused_)
 {
-        json_t *release = json_object_get(parameters, "release");
-        const char *text = json_string_value(release) ?: "";
+        const char *release;
 
-        if ((release && !json_is_null(release) && !json_is_string(release)) ||
-            strlen(text) > ROLLOUT_TEXT_MAX || !is_line(text)) {
-                handler_refuse_parameter(call, "release");
+        if (!handler_parse_text(call, parameters, "release", &release))
                 return;
-        }
-        if (!handler_refuse_at_shutdown(control, call))
-                give_order(control, call, parameters, ORDER_CALL_BEGIN, text);
+        if (release && (strlen(release) > ROLLOUT_TEXT_MAX || !is_line(release)))
+                handler_refuse_parameter(call, "release");
+        else if (!handler_refuse_at_shutdown(control, call))
+                give_order(control, call, parameters, ORDER_CALL_BEGIN, release ?: "");
 }
 
 void handle_abort_everywhere(struct control *control, struct call *call, json_t *parameters,
@@ -294,19 +294,12 @@ static void rollout_call_free(struct rollout_call *asker)
         free(asker);
 }
 
-static void unlink_call(struct rollout_call *asker)
-{
-        struct rollout_call **at = &asker->groups->calls.first;
-
-        while (*at != asker)
-                at = &(*at)->next;
-        *at = asker->next;
-}
-
 static void on_cancelled(struct call *call _unused_, void *userdata)
 {
-        unlink_call(userdata);
-        rollout_call_free(userdata);
+        struct rollout_call *asker = userdata;
+
+        LIST_REMOVE(asker->groups->calls.first, asker);
+        rollout_call_free(asker);
 }
 
 static void answer(struct rollout_call *asker, usec_t now)
@@ -314,7 +307,7 @@ static void answer(struct rollout_call *asker, usec_t now)
         if (!is_known(asker, now))
                 return;
         if (asker->groups)
-                unlink_call(asker);
+                LIST_REMOVE(asker->groups->calls.first, asker);
         server_reply(asker->call, render(asker, now), false);
         rollout_call_free(asker);
 }
@@ -333,9 +326,10 @@ void rollouts_answer(void *self, usec_t now)
 static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userdata)
 {
         const struct groups *groups = userdata;
+        usec_t now = clock_now(CLOCK_MONOTONIC);
 
         for (const struct rollout_call *asker = groups->calls.first; asker; asker = asker->next)
-                ask(asker, asker->control->host.now(asker->control->host.userdata));
+                ask(asker, now);
         if (groups->calls.first) {
                 (void)sd_event_source_set_time_relative(source, AGE_USEC);
                 (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);

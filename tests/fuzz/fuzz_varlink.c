@@ -37,12 +37,19 @@ static sd_event *event;
 static struct world *world;
 static struct control *control;
 static struct call *kept;
-static uint64_t serial;
+static struct turn loop_turn;
+static struct crew crew = {.turn = &loop_turn};
+static struct keeper crew_keeper = {.crew = &crew};
 
-static int on_reload(void *userdata _unused_, char ***ret_lines)
+static int on_reload(struct reloader *reloader _unused_, const struct orderer *by _unused_, char ***ret_lines)
 {
         *ret_lines = calloc(1, sizeof(**ret_lines));
         return *ret_lines ? 0 : -ENOMEM;
+}
+
+static void on_reexec(struct reexec *reexec _unused_, struct call *call)
+{
+        server_reply(call, json_object(), false);
 }
 
 static void on_cancelled(struct call *call, void *userdata _unused_)
@@ -52,7 +59,10 @@ static void on_cancelled(struct call *call, void *userdata _unused_)
 }
 
 /* One is kept, until its client leaves or the next one asks. */
-static void on_jobs(void *userdata _unused_, struct call *call, struct fleet *const *fleets, size_t n_fleets)
+void __wrap_jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *const *fleets,
+                           size_t n_fleets, usec_t now);
+void __wrap_jobs_calls_add(struct jobs_calls *list _unused_, struct call *call, struct fleet *const *fleets,
+                           size_t n_fleets, usec_t now _unused_)
 {
         fuzz_check(n_fleets > 0 && fleets[0]);
         if (kept) {
@@ -65,32 +75,31 @@ static void on_jobs(void *userdata _unused_, struct call *call, struct fleet *co
         kept = call;
 }
 
-static void on_question(void *userdata _unused_, struct call *call)
+void __wrap_queue_calls_add(struct queue_calls *calls, struct call *call, enum queue_question question,
+                            usec_t now);
+void __wrap_queue_calls_add(struct queue_calls *calls, struct call *call, enum queue_question question,
+                            usec_t now _unused_)
+{
+        server_reply(call,
+                     question == QUEUE_QUESTION_METRICS ? calls->metrics(calls->userdata) : json_object(),
+                     false);
+}
+
+void __wrap_doctor_request(const struct keeper *keeper, const struct doctor_readers *readers,
+                           struct call *call);
+void __wrap_doctor_request(const struct keeper *keeper _unused_,
+                           const struct doctor_readers *readers _unused_, struct call *call)
 {
         server_reply(call, json_object(), false);
 }
 
-static void on_metrics(void *userdata _unused_, struct call *call)
+void __wrap_keeper_save_now(struct keeper *keeper, usec_t now);
+void __wrap_keeper_save_now(struct keeper *keeper _unused_, usec_t now _unused_)
 {
-        server_reply(call, control_metrics(control), false);
 }
 
-static size_t on_redis(void *userdata _unused_, struct status_redis *entries _unused_, size_t max _unused_)
-{
-        return 0;
-}
-
-static uint64_t on_serial(void *userdata _unused_)
-{
-        return serial;
-}
-
-static void on_changed(void *userdata _unused_)
-{
-        serial++;
-}
-
-static usec_t on_now(void *userdata _unused_)
+usec_t __wrap_clock_now(clockid_t clock);
+usec_t __wrap_clock_now(clockid_t clock _unused_)
 {
         return NOW;
 }
@@ -106,25 +115,14 @@ static void make_folder(void)
 
 static void make_world(void)
 {
-        static const struct tick_totals ticks = {.n = 7};
         static const struct status_settings settings_age = {.refused = true};
-        static const struct subsystems subsystems;
         struct control_host host = {
-                .subsystems = &subsystems,
                 .version = "1",
                 .started_at = NOW,
-                .ticks = &ticks,
+                .keeper = &crew_keeper,
                 .settings = &settings_age,
                 .reload = on_reload,
-                .reexec = on_question,
-                .queues = on_question,
-                .metrics = on_metrics,
-                .jobs = on_jobs,
-                .doctor = on_question,
-                .redis = on_redis,
-                .serial = on_serial,
-                .changed = on_changed,
-                .now = on_now,
+                .reexec_request = on_reexec,
         };
 
         for (size_t i = 0; i < ELEMENTSOF(fleet_settings); i++)
@@ -231,14 +229,14 @@ static void talk(struct client clients[static CLIENTS], struct input *input)
                 const uint8_t *change = memchr(input->at, CHANGE, input->left);
                 size_t n = MIN(wanted, change ? (size_t)(change - input->at) : input->left);
 
-                uint64_t before = serial;
+                uint64_t before = loop_turn.pass.serial;
                 if (n > 0)
                         (void)send(clients[at].fd, input->at, n, MSG_DONTWAIT | MSG_NOSIGNAL);
                 input->at += n;
                 input->left -= n;
                 (void)client_turn(&clients[at]);
                 /* Who may only look changes nothing. */
-                fuzz_check(at != VIEWER || serial == before);
+                fuzz_check(at != VIEWER || loop_turn.pass.serial == before);
                 if (input->at == change) {
                         (void)input_byte(input);
                         at = (at + 1) % CLIENTS;

@@ -250,7 +250,7 @@ static void operate(struct sim *sim, const struct act *act)
 
         switch (act->kind) {
         case ACT_RESTART:
-                outcome = command_restart(world, fleet, sim->now);
+                outcome = command_restart(fleet, NULL, sim->now);
                 check_command(sim, fleet,
                               outcome == COMMAND_STOPPED
                                       ? fleet_order(fleet) == ORDER_STOP && fleet->generation == generation
@@ -259,11 +259,11 @@ static void operate(struct sim *sim, const struct act *act)
                               "restart");
                 break;
         case ACT_ABORT:
-                command_abort(world, fleet, sim->now);
+                command_abort(fleet, NULL, sim->now);
                 check_command(sim, fleet, fleet->rollout.state != ROLLOUT_RUNNING, "abort");
                 break;
         case ACT_QUIET_FLEET:
-                outcome = command_quiet_fleet(world, fleet, sim->now);
+                outcome = command_quiet_fleet(fleet, NULL, sim->now);
                 check_command(sim, fleet,
                               outcome == COMMAND_LEAVING ? fleet_order(fleet) == ORDER_STOP
                                                          : fleet->order == ORDER_QUIET,
@@ -271,22 +271,22 @@ static void operate(struct sim *sim, const struct act *act)
                 break;
         case ACT_QUIET_WORKER:
                 if (fleet->n_workers > 0)
-                        command_quiet_worker(world, fleet->workers[act->b % fleet->n_workers], sim->now);
+                        command_quiet_worker(fleet->workers[act->b % fleet->n_workers], NULL, sim->now);
                 break;
         case ACT_STOP:
         case ACT_STOP_FORCE:
-                command_stop(world, fleet, act->kind == ACT_STOP_FORCE, sim->now);
+                command_stop(fleet, act->kind == ACT_STOP_FORCE, NULL, sim->now);
                 check_command(sim, fleet, fleet->order == ORDER_STOP, "stop");
                 break;
         case ACT_START:
-                outcome = command_start(world, fleet, sim->now);
+                outcome = command_start(fleet, NULL, sim->now);
                 check_command(sim, fleet,
                               outcome == COMMAND_REMOVED ? fleet->settings->removed
                                                          : fleet->order == ORDER_RUN,
                               "start");
                 break;
         default:
-                outcome = command_scale(world, fleet, (unsigned)(act->b % 7), sim->now);
+                outcome = command_scale(fleet, (unsigned)(act->b % 7), NULL, sim->now);
                 if (outcome == COMMAND_REMOVED)
                         break;
                 check_command(sim, fleet,
@@ -308,7 +308,7 @@ static void reload(struct sim *sim, unsigned number, unsigned in_force)
                 return;
         const struct fleet *fleet = sim->shell.world->fleets[number];
         uint64_t generation = fleet->generation;
-        if (world_reload(sim->shell.world, &sim->shell.settings, sim->now) < 0)
+        if (world_reload(sim->shell.world, &sim->shell.settings, NULL, sim->now) < 0)
                 abort();
         sim->shell.pass.unsaved = true;
         /* Of one that is removed nothing is remembered. */
@@ -401,11 +401,11 @@ void act_calm(struct sim *sim)
                 reload(sim, i, 0);
                 /* Scaled up to max_processes, a fleet has no place to replace anybody. */
                 if (fleet_count_in_force(fleet) >= fleet_max_processes(fleet))
-                        command_scale(shell->world, fleet, fleet->settings->active_process_count, sim->now);
+                        command_scale(fleet, fleet->settings->active_process_count, NULL, sim->now);
                 if (fleet->order != ORDER_RUN && rng_chance(&sim->rng, 700))
-                        command_start(shell->world, fleet, sim->now);
+                        command_start(fleet, NULL, sim->now);
                 if (rng_chance(&sim->rng, 500))
-                        command_restart(shell->world, fleet, sim->now);
+                        command_restart(fleet, NULL, sim->now);
         }
         shell->wake_at = sim->now + 1;
 }

@@ -140,7 +140,7 @@ START_TEST(one_of_several_that_beat_under_its_name_gets_no_signal)
         ck_assert_uint_eq(test_events(&t, EVENT_BOOT_TIMEOUT), 0);
         observe_booted(worker, true, t.now);
         ck_assert_uint_eq(test_events(&t, EVENT_ELSEWHERE), 0);
-        command_quiet_fleet(t.world, t.fleet, t.now);
+        command_quiet_fleet(t.fleet, NULL, t.now);
         ck_assert(!plans(ACTION_QUIET, worker) && !plans(ACTION_STOP, worker));
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "its beat cannot be told from another's: give each machine and container a host "

@@ -202,7 +202,7 @@ START_TEST(of_a_fleet_that_is_to_take_no_jobs_nothing_old_is_told)
         ck_assert(autoscale_trouble(t.fleet, 0, t.now, text, &remedy));
         ck_assert_ptr_nonnull(strstr(text, "threads are needed"));
         ck_assert_uint_ne(autoscale_of(t.fleet)->read_at, 0);
-        ck_assert_int_eq(command_quiet_fleet(t.world, t.fleet, t.now), COMMAND_DONE);
+        ck_assert_int_eq(command_quiet_fleet(t.fleet, NULL, t.now), COMMAND_DONE);
         (void)look(0, 0);
         ck_assert_uint_eq(autoscale_of(t.fleet)->read_at, 0);
         ck_assert(!autoscale_trouble(t.fleet, 0, t.now, text, &remedy));
@@ -230,13 +230,13 @@ START_TEST(a_restart_and_a_redis_that_is_away_keep_the_count)
         char text[AUTOSCALE_TEXT_MAX];
 
         begin();
-        command_restart(t.world, t.fleet, t.now);
+        command_restart(t.fleet, NULL, t.now);
         ck_assert(!look(2000, 20));
         ck_assert_str_eq(autoscale_text(t.fleet, text), "a restart is under way: the count is kept");
         t.fleet->rollout.state = ROLLOUT_HALTED;
         ck_assert(!look(2000, 20));
         ck_assert_str_eq(autoscale_text(t.fleet, text), "its restart has halted: the count is kept");
-        command_abort(t.world, t.fleet, t.now);
+        command_abort(t.fleet, NULL, t.now);
         ck_assert(!autoscale_observe(t.fleet, &away, t.now));
         ck_assert_str_eq(autoscale_text(t.fleet, text), "its queues cannot be read: the count is kept");
         ck_assert(!autoscale_line(t.fleet, 0, text));
@@ -249,7 +249,7 @@ START_TEST(the_operators_count_goes_before_it_until_it_is_given_back)
         char text[AUTOSCALE_TEXT_MAX];
 
         begin();
-        ck_assert_int_eq(command_scale(t.world, t.fleet, 10, t.now), COMMAND_DONE);
+        ck_assert_int_eq(command_scale(t.fleet, 10, NULL, t.now), COMMAND_DONE);
         ck_assert_uint_eq(fleet_count_in_force(t.fleet), 10);
         ck_assert(fleet_is_scaled(t.fleet));
         test_tick(&t, 1);
@@ -258,11 +258,11 @@ START_TEST(the_operators_count_goes_before_it_until_it_is_given_back)
         ck_assert_uint_eq(autoscale_wanted(t.fleet), 8);
         autoscale_text(t.fleet, text);
         ck_assert_msg(strncmp(text, "'sqmgrctl scale' keeps it at 10; else: ", 39) == 0, "%s", text);
-        ck_assert_int_eq(command_scale_auto(t.world, t.fleet, t.now), COMMAND_DONE);
+        ck_assert_int_eq(command_scale_auto(t.fleet, NULL, t.now), COMMAND_DONE);
         ck_assert_uint_eq(fleet_count_in_force(t.fleet), 8);
         ck_assert(!fleet_is_scaled(t.fleet));
         t.fleet_settings.active_process_max = 0;
-        ck_assert_int_eq(command_scale_auto(t.world, t.fleet, t.now), COMMAND_FIXED);
+        ck_assert_int_eq(command_scale_auto(t.fleet, NULL, t.now), COMMAND_FIXED);
 }
 END_TEST
 
@@ -273,14 +273,14 @@ START_TEST(no_more_are_wanted_than_memory_is_there_for)
         t.world->available_bytes = (uint64_t)500 << 20;
         ck_assert(look(2000, 3));
         ck_assert_uint_eq(fleet_count_in_force(t.fleet), 4);
-        command_scale(t.world, t.fleet, 2, t.now);
-        command_scale_auto(t.world, t.fleet, t.now);
+        command_scale(t.fleet, 2, NULL, t.now);
+        command_scale_auto(t.fleet, NULL, t.now);
         t.world->available_bytes = (uint64_t)300 << 20;
         ck_assert(look(2000, 3));
         ck_assert_uint_eq(fleet_count_in_force(t.fleet), 3);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_SCALED), "; memory is too short for more"));
-        command_scale(t.world, t.fleet, 2, t.now);
-        command_scale_auto(t.world, t.fleet, t.now);
+        command_scale(t.fleet, 2, NULL, t.now);
+        command_scale_auto(t.fleet, NULL, t.now);
         t.world->available_bytes = (uint64_t)100 << 20;
         ck_assert(!look(2000, 3));
 }
@@ -292,11 +292,11 @@ START_TEST(a_fleet_that_is_quieted_neither_grows_nor_shrinks)
 
         begin();
         look_for(20, 2000, 3);
-        command_quiet_fleet(t.world, t.fleet, t.now);
+        command_quiet_fleet(t.fleet, NULL, t.now);
         look_for(200, 0, 0);
         ck_assert_uint_eq(fleet_count_in_force(t.fleet), 8);
         ck_assert_str_eq(autoscale_text(t.fleet, text), "its workers are to take no jobs: the count is kept");
-        command_start(t.world, t.fleet, t.now);
+        command_start(t.fleet, NULL, t.now);
         look_for(5, 0, 0);
         ck_assert_uint_eq(fleet_count_in_force(t.fleet), 8);
 }
@@ -563,7 +563,7 @@ START_TEST(a_host_tells_of_those_that_follow_the_need_and_of_what_it_has_idle)
         ck_assert_uint_eq(share.busy, 0);
         ck_assert_uint_eq(share.idle, 9);
         /* Its own count is the operator's: what it has idle is idle. */
-        ck_assert_int_eq(command_scale(t.world, t.fleet, 2, t.now), COMMAND_DONE);
+        ck_assert_int_eq(command_scale(t.fleet, 2, NULL, t.now), COMMAND_DONE);
         autoscale_share(t.fleet, 0, &share);
         ck_assert_uint_eq(share.weight, 0);
         ck_assert_uint_eq(share.threads, 0);

@@ -25,14 +25,14 @@ static void teardown(void)
 
 START_TEST(a_quieted_fleet_drains_and_is_not_refilled_until_start)
 {
-        command_quiet_fleet(t.world, t.fleet, t.now);
+        command_quiet_fleet(t.fleet, NULL, t.now);
         test_tick(&t, 1);
         ck_assert_uint_eq(t.quiets, 2);
         test_run(&t, 60);
         ck_assert_uint_eq(test_counts(&t).live, 0);
         ck_assert_uint_eq(t.starts, 2);
         ck_assert_str_eq(fleet_order_name(t.fleet->order), "quiet");
-        command_start(t.world, t.fleet, t.now);
+        command_start(t.fleet, NULL, t.now);
         test_tick(&t, 1);
         ck_assert_uint_eq(t.starts, 4);
 }
@@ -40,9 +40,9 @@ END_TEST
 
 START_TEST(restart_brings_a_quieted_fleet_back)
 {
-        command_quiet_fleet(t.world, t.fleet, t.now);
+        command_quiet_fleet(t.fleet, NULL, t.now);
         test_run(&t, 60);
-        ck_assert_int_eq(command_restart(t.world, t.fleet, t.now), COMMAND_DONE);
+        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_DONE);
         test_run(&t, 20);
         ck_assert_uint_eq(test_counts(&t).ready, 2);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
@@ -52,10 +52,10 @@ END_TEST
 
 START_TEST(restart_leaves_a_stopped_fleet_stopped)
 {
-        command_stop(t.world, t.fleet, false, t.now);
+        command_stop(t.fleet, false, NULL, t.now);
         test_run(&t, 60);
         ck_assert_uint_eq(test_counts(&t).live, 0);
-        ck_assert_int_eq(command_restart(t.world, t.fleet, t.now), COMMAND_STOPPED);
+        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_STOPPED);
         test_run(&t, 60);
         ck_assert_uint_eq(test_counts(&t).live, 0);
         ck_assert_uint_eq(t.fleet->generation, 1);
@@ -80,25 +80,22 @@ START_TEST(each_order_says_by_whom)
         static const struct orderer deploy = {.known = true, .uid = 1001, .name = "deploy"},
                                     unnamed = {.known = true, .uid = 70000};
 
-        t.world->by = &deploy;
-        command_restart(t.world, t.fleet, t.now);
+        command_restart(t.fleet, &deploy, t.now);
         expect_told(&deploy,
                     "fleet 'default': restart to generation 2 by deploy (uid 1001), 2 workers to replace");
-        command_abort(t.world, t.fleet, t.now);
+        command_abort(t.fleet, &deploy, t.now);
         expect_told(&deploy, "fleet 'default': restart aborted, deploy (uid 1001) asked for it");
-        command_scale(t.world, t.fleet, 3, t.now);
+        command_scale(t.fleet, 3, &deploy, t.now);
         expect_told(&deploy, "fleet 'default': scaled to 3 by deploy (uid 1001)");
-        command_quiet_worker(t.world, test_worker(&t, 1), t.now);
+        command_quiet_worker(test_worker(&t, 1), &deploy, t.now);
         expect_told(&deploy, "default/1: quieted by deploy (uid 1001)");
-        command_quiet_fleet(t.world, t.fleet, t.now);
+        command_quiet_fleet(t.fleet, &deploy, t.now);
         expect_told(&deploy, "fleet 'default': quieted by deploy (uid 1001)");
-        t.world->by = &unnamed;
-        command_stop(t.world, t.fleet, false, t.now);
+        command_stop(t.fleet, false, &unnamed, t.now);
         expect_told(&unnamed, "fleet 'default': stopped by uid 70000");
-        command_stop(t.world, t.fleet, true, t.now);
+        command_stop(t.fleet, true, &unnamed, t.now);
         expect_told(&unnamed, "fleet 'default': stopped at once by uid 70000");
-        t.world->by = NULL;
-        command_start(t.world, t.fleet, t.now);
+        command_start(t.fleet, NULL, t.now);
         expect_told(NULL, "fleet 'default': started by the operator");
 }
 END_TEST
@@ -107,10 +104,10 @@ START_TEST(stop_waits_for_jobs_and_force_does_not)
 {
         test_process(test_worker(&t, 1))->busy = 1;
         test_run(&t, 6);
-        command_stop(t.world, t.fleet, false, t.now);
+        command_stop(t.fleet, false, NULL, t.now);
         test_run(&t, 600);
         ck_assert_uint_eq(t.stops, 1);
-        command_stop(t.world, t.fleet, true, t.now);
+        command_stop(t.fleet, true, NULL, t.now);
         test_tick(&t, 1);
         ck_assert_uint_eq(t.stops, 2);
 }
@@ -120,7 +117,7 @@ START_TEST(force_ends_the_booting_and_the_unseen_too)
 {
         test_redis(&t, false);
         test_spawn(&t);
-        command_stop(t.world, t.fleet, true, t.now);
+        command_stop(t.fleet, true, NULL, t.now);
         test_tick(&t, 1);
         ck_assert_uint_eq(t.stops, 3);
         test_run(&t, 1);
@@ -130,8 +127,8 @@ END_TEST
 
 START_TEST(start_takes_force_back)
 {
-        command_stop(t.world, t.fleet, true, t.now);
-        command_start(t.world, t.fleet, t.now);
+        command_stop(t.fleet, true, NULL, t.now);
+        command_start(t.fleet, NULL, t.now);
         test_run(&t, 10);
         ck_assert_uint_eq(t.stops, 0);
         ck_assert_uint_eq(test_counts(&t).active, 2);
@@ -140,24 +137,24 @@ END_TEST
 
 START_TEST(a_stopped_fleet_stays_so_through_a_deployment)
 {
-        ck_assert_int_eq(command_quiet_fleet(t.world, t.fleet, t.now), COMMAND_DONE);
-        command_stop(t.world, t.fleet, true, t.now);
-        ck_assert_int_eq(command_quiet_fleet(t.world, t.fleet, t.now), COMMAND_LEAVING);
+        ck_assert_int_eq(command_quiet_fleet(t.fleet, NULL, t.now), COMMAND_DONE);
+        command_stop(t.fleet, true, NULL, t.now);
+        ck_assert_int_eq(command_quiet_fleet(t.fleet, NULL, t.now), COMMAND_LEAVING);
         ck_assert(t.fleet->force);
-        ck_assert_int_eq(command_restart(t.world, t.fleet, t.now), COMMAND_STOPPED);
-        command_start(t.world, t.fleet, t.now);
-        ck_assert_int_eq(command_quiet_fleet(t.world, t.fleet, t.now), COMMAND_DONE);
+        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_STOPPED);
+        command_start(t.fleet, NULL, t.now);
+        ck_assert_int_eq(command_quiet_fleet(t.fleet, NULL, t.now), COMMAND_DONE);
 }
 END_TEST
 
 START_TEST(quiet_and_stop_abort_a_rollout)
 {
-        command_restart(t.world, t.fleet, t.now);
-        command_quiet_fleet(t.world, t.fleet, t.now);
+        command_restart(t.fleet, NULL, t.now);
+        command_quiet_fleet(t.fleet, NULL, t.now);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_ABORTED);
         ck_assert_str_eq(t.fleet->rollout.error, "the fleet was quieted");
-        command_restart(t.world, t.fleet, t.now);
-        command_stop(t.world, t.fleet, false, t.now);
+        command_restart(t.fleet, NULL, t.now);
+        command_stop(t.fleet, false, NULL, t.now);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_ABORTED);
 }
 END_TEST
@@ -165,16 +162,16 @@ END_TEST
 START_TEST(abort_and_stop_acknowledge_a_restart_that_has_halted)
 {
         for (unsigned i = 0; i < 2; i++) {
-                command_start(t.world, t.fleet, t.now);
+                command_start(t.fleet, NULL, t.now);
                 t.fleet->rollout =
                         (struct rollout){.state = ROLLOUT_HALTED, .lines_token = 5, .error = "it failed"};
                 t.fleet->crash.count = 3;
-                command_quiet_fleet(t.world, t.fleet, t.now);
+                command_quiet_fleet(t.fleet, NULL, t.now);
                 ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_HALTED);
                 if (i == 0)
-                        command_abort(t.world, t.fleet, t.now);
+                        command_abort(t.fleet, NULL, t.now);
                 else
-                        command_stop(t.world, t.fleet, false, t.now);
+                        command_stop(t.fleet, false, NULL, t.now);
                 ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_ABORTED);
                 ck_assert_str_eq(t.fleet->rollout.error, "it had halted, and the operator acknowledged that");
                 ck_assert_uint_eq(t.fleet->crash.count, 0);
@@ -187,26 +184,26 @@ END_TEST
 
 START_TEST(a_quieted_worker_is_refilled)
 {
-        ck_assert_int_eq(command_quiet_worker(t.world, test_worker(&t, 2), t.now), COMMAND_DONE);
+        ck_assert_int_eq(command_quiet_worker(test_worker(&t, 2), NULL, t.now), COMMAND_DONE);
         test_run(&t, 2);
         ck_assert_int_eq(test_worker(&t, 2)->state, WORKER_QUIET);
         ck_assert_int_eq(test_worker(&t, 2)->reason, REASON_OPERATOR);
         ck_assert_uint_eq(t.starts, 3);
-        ck_assert_int_eq(command_quiet_worker(t.world, test_worker(&t, 2), t.now), COMMAND_LEAVING);
+        ck_assert_int_eq(command_quiet_worker(test_worker(&t, 2), NULL, t.now), COMMAND_LEAVING);
 }
 END_TEST
 
 START_TEST(scale_takes_1_to_max_processes)
 {
         t.fleet_settings.max_processes = 5;
-        ck_assert_int_eq(command_scale(t.world, t.fleet, 0, t.now), COMMAND_RANGE);
-        ck_assert_int_eq(command_scale(t.world, t.fleet, 6, t.now), COMMAND_RANGE);
+        ck_assert_int_eq(command_scale(t.fleet, 0, NULL, t.now), COMMAND_RANGE);
+        ck_assert_int_eq(command_scale(t.fleet, 6, NULL, t.now), COMMAND_RANGE);
         ck_assert_uint_eq(fleet_count_in_force(t.fleet), 2);
-        ck_assert_int_eq(command_scale(t.world, t.fleet, 5, t.now), COMMAND_DONE);
+        ck_assert_int_eq(command_scale(t.fleet, 5, NULL, t.now), COMMAND_DONE);
         test_tick(&t, 1);
         test_settle(&t);
         ck_assert_uint_eq(test_counts(&t).ready, 5);
-        ck_assert_int_eq(command_scale(t.world, t.fleet, 1, t.now), COMMAND_DONE);
+        ck_assert_int_eq(command_scale(t.fleet, 1, NULL, t.now), COMMAND_DONE);
         test_run(&t, 60);
         ck_assert_uint_eq(test_counts(&t).live, 1);
 }
@@ -215,10 +212,10 @@ END_TEST
 START_TEST(max_processes_is_three_times_the_configured_count_whatever_is_in_force)
 {
         ck_assert_uint_eq(fleet_max_processes(t.fleet), 6);
-        ck_assert_int_eq(command_scale(t.world, t.fleet, 7, t.now), COMMAND_RANGE);
-        ck_assert_int_eq(command_scale(t.world, t.fleet, 4, t.now), COMMAND_DONE);
+        ck_assert_int_eq(command_scale(t.fleet, 7, NULL, t.now), COMMAND_RANGE);
+        ck_assert_int_eq(command_scale(t.fleet, 4, NULL, t.now), COMMAND_DONE);
         ck_assert_uint_eq(fleet_max_processes(t.fleet), 6);
-        ck_assert_int_eq(command_scale(t.world, t.fleet, 7, t.now), COMMAND_RANGE);
+        ck_assert_int_eq(command_scale(t.fleet, 7, NULL, t.now), COMMAND_RANGE);
         /* Given by an older sqmgr, whose maximum followed it. */
         t.fleet->scale = 9;
         ck_assert_uint_eq(fleet_count_in_force(t.fleet), 6);
@@ -231,15 +228,13 @@ START_TEST(that_another_count_is_in_force_is_told_with_who_asked_for_it)
         char text[FLEET_SCALED_MAX];
 
         ck_assert_str_eq(fleet_scaled_text(t.fleet, t.now, text), "");
-        t.world->by = &deploy;
-        command_scale(t.world, t.fleet, 3, t.now);
-        t.world->by = NULL;
+        command_scale(t.fleet, 3, &deploy, t.now);
         ck_assert_str_eq(fleet_scaled_text(t.fleet, t.now + 250 * USEC_PER_SEC, text),
                          "scaled 4min 10s ago by deploy (uid 1001)");
         /* A state does not tell. */
         t.fleet->scale_at = 0;
         ck_assert_str_eq(fleet_scaled_text(t.fleet, t.now, text), "scaled");
-        command_scale(t.world, t.fleet, 2, t.now);
+        command_scale(t.fleet, 2, NULL, t.now);
         ck_assert(!fleet_is_scaled(t.fleet));
         ck_assert_str_eq(fleet_scaled_text(t.fleet, t.now, text), "");
 }
@@ -247,9 +242,9 @@ END_TEST
 
 START_TEST(a_fleet_scaled_down_can_be_scaled_back)
 {
-        ck_assert_int_eq(command_scale(t.world, t.fleet, 1, t.now), COMMAND_DONE);
+        ck_assert_int_eq(command_scale(t.fleet, 1, NULL, t.now), COMMAND_DONE);
         ck_assert_uint_eq(fleet_max_processes(t.fleet), 6);
-        ck_assert_int_eq(command_scale(t.world, t.fleet, 6, t.now), COMMAND_DONE);
+        ck_assert_int_eq(command_scale(t.fleet, 6, NULL, t.now), COMMAND_DONE);
         ck_assert_uint_eq(fleet_count_in_force(t.fleet), 6);
 }
 END_TEST
@@ -285,14 +280,14 @@ START_TEST(a_restart_of_a_fleet_that_is_off_is_done_at_once)
         test_settle(&t);
         test_process(test_worker(&t, 1))->busy = 1;
         configure_count(0);
-        ck_assert_int_eq(command_restart(t.world, t.fleet, t.now), COMMAND_DONE);
+        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_DONE);
         test_run(&t, 30);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
         ck_assert_uint_eq(t.starts, 2);
         test_process(test_worker(&t, 1))->busy = 0;
         test_run(&t, 60);
         ck_assert_uint_eq(test_counts(&t).live, 0);
-        ck_assert_int_eq(command_restart(t.world, t.fleet, t.now), COMMAND_DONE);
+        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_DONE);
         test_tick(&t, 1);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
         ck_assert_uint_eq(t.starts, 2);
@@ -305,15 +300,15 @@ START_TEST(a_fleet_that_is_off_is_scaled_up_and_back)
         test_run(&t, 90);
         ck_assert_uint_eq(test_counts(&t).live, 0);
         unsigned before = t.starts;
-        ck_assert_int_eq(command_scale(t.world, t.fleet, 2, t.now), COMMAND_DONE);
+        ck_assert_int_eq(command_scale(t.fleet, 2, NULL, t.now), COMMAND_DONE);
         test_tick(&t, 1);
         test_settle(&t);
         ck_assert_uint_eq(test_counts(&t).ready, 2);
-        ck_assert_int_eq(command_restart(t.world, t.fleet, t.now), COMMAND_DONE);
+        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_DONE);
         test_run(&t, 90);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
         ck_assert_uint_eq(t.starts, before + 4);
-        ck_assert_int_eq(command_scale(t.world, t.fleet, 0, t.now), COMMAND_DONE);
+        ck_assert_int_eq(command_scale(t.fleet, 0, NULL, t.now), COMMAND_DONE);
         test_run(&t, 60);
         ck_assert_uint_eq(test_counts(&t).live, 0);
 }
@@ -325,7 +320,7 @@ START_TEST(force_kills_without_redis_too)
         t.newborn.deaf = true;
         test_process(test_worker(&t, 1))->deaf = true;
         test_redis(&t, false);
-        ck_assert_int_eq(command_stop(t.world, t.fleet, true, t.now), COMMAND_DONE);
+        ck_assert_int_eq(command_stop(t.fleet, true, NULL, t.now), COMMAND_DONE);
         test_run(&t, 59);
         ck_assert_uint_eq(t.kills, 0);
         test_run(&t, 3);
@@ -391,7 +386,7 @@ static void reload(void)
         reloaded = t.settings;
         reloaded.fleets = list;
         reloaded.n_fleets = second.name ? 2 : 1;
-        ck_assert_int_eq(world_reload(t.world, &reloaded, t.now), 0);
+        ck_assert_int_eq(world_reload(t.world, &reloaded, NULL, t.now), 0);
         ck_assert_ptr_eq(t.world->settings, &reloaded);
         ck_assert_ptr_eq(t.fleet->settings, &changed);
 }
@@ -406,7 +401,7 @@ static void setup_reload(void)
 START_TEST(reload_applies_what_ends_nobody_at_once)
 {
         changed.active_process_count = 3;
-        command_scale(t.world, t.fleet, 4, t.now);
+        command_scale(t.fleet, 4, NULL, t.now);
         reload();
         ck_assert_uint_eq(fleet_target(t.fleet), 3);
         ck_assert_uint_eq(t.fleet->generation, 1);
@@ -428,7 +423,7 @@ START_TEST(reload_marks_workers_outdated_and_leaves_them)
         test_exit(&t, test_worker(&t, 1), 1);
         test_run(&t, 60);
         ck_assert_uint_eq(test_counts(&t).outdated, 1);
-        command_restart(t.world, t.fleet, t.now);
+        command_restart(t.fleet, NULL, t.now);
         test_run(&t, 120);
         ck_assert_uint_eq(test_counts(&t).outdated, 0);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
@@ -437,7 +432,7 @@ END_TEST
 
 START_TEST(reload_during_a_restart_is_rolled_out_with_it)
 {
-        command_restart(t.world, t.fleet, t.now);
+        command_restart(t.fleet, NULL, t.now);
         test_run(&t, 3);
         changed.launch_hash++;
         reload();
@@ -453,7 +448,7 @@ START_TEST(a_removed_fleet_drains_and_is_forgotten)
 {
         struct worker *busy = test_worker(&t, 1);
 
-        command_restart(t.world, t.fleet, t.now);
+        command_restart(t.fleet, NULL, t.now);
         test_process(busy)->busy = 1;
         changed.removed = true;
         reload();
@@ -462,9 +457,9 @@ START_TEST(a_removed_fleet_drains_and_is_forgotten)
         ck_assert_str_eq(fleet_order_name(fleet_order(t.fleet)), "stopped");
         test_run(&t, 60);
         ck_assert_uint_eq(test_counts(&t).live, 1);
-        ck_assert_int_eq(command_restart(t.world, t.fleet, t.now), COMMAND_STOPPED);
-        ck_assert_int_eq(command_start(t.world, t.fleet, t.now), COMMAND_REMOVED);
-        ck_assert_int_eq(command_scale(t.world, t.fleet, 1, t.now), COMMAND_REMOVED);
+        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_STOPPED);
+        ck_assert_int_eq(command_start(t.fleet, NULL, t.now), COMMAND_REMOVED);
+        ck_assert_int_eq(command_scale(t.fleet, 1, NULL, t.now), COMMAND_REMOVED);
         world_forget_removed(t.world);
         ck_assert_uint_eq(t.world->n_fleets, 1);
         test_process(busy)->busy = 0;
@@ -490,7 +485,7 @@ START_TEST(a_removed_fleet_can_come_back)
         struct settings settings = reloaded;
         settings.fleets = again_list;
         changed.removed = true;
-        ck_assert_int_eq(world_reload(t.world, &settings, t.now), 0);
+        ck_assert_int_eq(world_reload(t.world, &settings, NULL, t.now), 0);
         ck_assert_uint_eq(test_events(&t, EVENT_ORDER), 2);
         test_run(&t, 60);
         ck_assert_uint_eq(test_counts(&t).ready, 2);

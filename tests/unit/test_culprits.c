@@ -214,7 +214,7 @@ START_TEST(the_last_ones_are_kept_the_newest_first_and_outlive_a_reload)
         beat(1, MIB(100));
         for (unsigned i = 0; i < CULPRITS_KEPT + 2; i++, class[0]++)
                 (void)told(CULPRITS_MEMORY, class);
-        ck_assert_int_eq(world_reload(t.world, &t.settings, t.now), 0);
+        ck_assert_int_eq(world_reload(t.world, &t.settings, NULL, t.now), 0);
         for (unsigned i = 0; i < CULPRITS_KEPT; i++)
                 ck_assert_int_eq(t.fleet->culprits[i].classes.list[0].name[0],
                                  'A' + CULPRITS_KEPT + 1 - (int)i);

@@ -28,7 +28,7 @@ static struct worker *drain_with_jobs(bool read)
         struct worker *worker = test_worker(&t, 1);
         test_process(worker)->busy = 2;
         test_run(&t, 6);
-        command_quiet_worker(t.world, worker, t.now);
+        command_quiet_worker(worker, NULL, t.now);
         test_run(&t, 10);
         if (read)
                 observe_jobs(worker, &list, 0, t.now);
@@ -93,7 +93,7 @@ START_TEST(by_force_jobs_are_cut_off_as_ordered)
 {
         drain_with_jobs(false);
         t.urgent = true;
-        command_stop(t.world, t.fleet, true, t.now);
+        command_stop(t.fleet, true, NULL, t.now);
         test_tick(&t, 1);
         ck_assert_ptr_nonnull(
                 strstr(test_event_text(&t, EVENT_DRAIN_CUT), " is cut off as ordered with 2 running jobs"));

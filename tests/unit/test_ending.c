@@ -180,8 +180,7 @@ END_TEST
 START_TEST(an_event_is_told_to_all_once)
 {
         char path[64], text[256], log[1024];
-        struct tick_totals ticks = {0};
-        struct control *control;
+        struct events *events;
         struct alerts *alerts;
 
         snprintf(text, sizeof(text), "alert_command=/bin/sh -c 'echo \"$SQMGR_EVENT\" >>%s/alert'\n", dir);
@@ -189,19 +188,17 @@ START_TEST(an_event_is_told_to_all_once)
         /* As itself: the user that root's is run as need not be there. */
         free(crew_settings->alert_user);
         crew_settings->alert_user = NULL;
-        const struct control_host host = {
-                .world = crew_world, .event = event, .ticks = &ticks, .subsystems = &crew.subsystems};
         const struct alerts_options options = {
                 .event = event, .world = crew_world, .children = &crew.children, .nofile = crew.nofile};
-        ck_assert_int_eq(control_new(&host, &control), 0);
+        ck_assert_int_eq(events_new(&events), 0);
         ck_assert_int_eq(alerts_new(&options, &alerts), 0);
         world_event(crew_world, EVENT_CRASH_LOOP, crew_world->fleets[0], NULL, "it broke");
 
         snprintf(path, sizeof(path), "%s/log", dir);
         int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600), stderr_fd = dup(STDERR_FILENO);
         ck_assert_int_ge(dup2(fd, STDERR_FILENO), 0);
-        tell_events(crew_world, control, alerts);
-        tell_events(crew_world, control, alerts);
+        tell_events(crew_world, events, alerts);
+        tell_events(crew_world, events, alerts);
         ck_assert_int_ge(dup2(stderr_fd, STDERR_FILENO), 0);
         ssize_t n = pread(fd, log, sizeof(log) - 1, 0);
         ck_assert_int_gt(n, 0);
@@ -215,7 +212,7 @@ START_TEST(an_event_is_told_to_all_once)
         while (access(path, F_OK) < 0)
                 ck_assert_int_ge(sd_event_run(event, 20 * USEC_PER_MSEC), 0);
         alerts_free(alerts);
-        control_free(control);
+        events_free(events);
         close_fd(fd);
         close_fd(stderr_fd);
 }

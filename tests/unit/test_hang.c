@@ -124,7 +124,7 @@ START_TEST(a_quiet_one_that_hangs_is_told_of_and_kept)
         test_settle(&t);
         struct worker *worker = test_worker(&t, 1);
         test_process(worker)->busy = 1;
-        command_quiet_worker(t.world, worker, t.now);
+        command_quiet_worker(worker, NULL, t.now);
         test_run(&t, 30);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         hang(1);
@@ -222,7 +222,7 @@ START_TEST(a_restart_does_not_wait_for_one_that_hangs)
         test_settle(&t);
         struct worker *worker = hang(1);
         test_run(&t, 400);
-        command_restart(t.world, t.fleet, t.now);
+        command_restart(t.fleet, NULL, t.now);
         test_run(&t, 120);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_ROLLOUT_DONE), "1 of the old hangs"));

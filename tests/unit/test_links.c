@@ -96,7 +96,7 @@ START_TEST(a_fleet_that_comes_later_is_told_that_its_server_is_there)
         settings = read_good(text);
         ck_assert_int_eq(links_make(&crew.links, settings), 0);
         ck_assert_uint_eq(crew.links.n, 1);
-        ck_assert_int_eq(world_reload(crew_world, settings, clock_now(CLOCK_MONOTONIC)), 0);
+        ck_assert_int_eq(world_reload(crew_world, settings, NULL, clock_now(CLOCK_MONOTONIC)), 0);
         settings_free(crew_settings);
         crew_settings = settings;
         links_join(&crew.links);

@@ -223,7 +223,7 @@ START_TEST(where_none_is_to_be_started_no_start_is_named)
 {
         test_settle(&t);
         t.newborn.die_usec = 100 * USEC_PER_MSEC;
-        command_restart(t.world, t.fleet, t.now);
+        command_restart(t.fleet, NULL, t.now);
         while (t.fleet->rollout.state == ROLLOUT_RUNNING)
                 test_tick(&t, 1);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_HALTED);
@@ -253,7 +253,7 @@ START_TEST(a_crash_loop_is_told_once_until_it_is_over)
                 const char *text = test_event_text(&t, EVENT_CRASH_LOOP);
                 ck_assert_msg(strstr(text, "fleet 'default' is in a crash loop: "), "%s", text);
                 ck_assert_msg(strstr(text, "; the last: default/1 (pid "), "%s", text);
-                command_start(t.world, t.fleet, t.now);
+                command_start(t.fleet, NULL, t.now);
         }
 }
 END_TEST
@@ -271,7 +271,7 @@ START_TEST(no_crash_loop_is_told_of_for_want_of_redis_nor_after_a_halt)
         t.newborn.die_usec = USEC_INFINITY;
         test_run(&t, 120);
         t.newborn.die_usec = 100 * USEC_PER_MSEC;
-        command_restart(t.world, t.fleet, t.now);
+        command_restart(t.fleet, NULL, t.now);
         test_run(&t, 600);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_HALTED);
         ck_assert_uint_ge(t.fleet->crash.count, 3);
@@ -301,7 +301,7 @@ END_TEST
 START_TEST(after_a_short_trial_an_end_delays_the_next_start_and_is_no_failure_of_the_release)
 {
         t.fleet_settings.ready_after = 0;
-        command_restart(t.world, t.fleet, t.now);
+        command_restart(t.fleet, NULL, t.now);
         struct worker *worker = test_spawn(&t);
         test_beat(&t, worker, 100, 0, false);
         t.now += USEC_PER_SEC;
@@ -433,10 +433,10 @@ END_TEST
 START_TEST(restart_and_start_reset_the_backoff)
 {
         fail_once();
-        command_restart(t.world, t.fleet, t.now);
+        command_restart(t.fleet, NULL, t.now);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
         fail_once();
-        command_start(t.world, t.fleet, t.now);
+        command_start(t.fleet, NULL, t.now);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
 }
 END_TEST

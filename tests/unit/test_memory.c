@@ -68,7 +68,7 @@ START_TEST(a_restart_starts_as_many_as_there_is_memory_for)
 {
         settle();
         available(337);
-        command_restart(t.world, t.fleet, t.now);
+        command_restart(t.fleet, NULL, t.now);
         ck_assert_uint_eq(planned_starts(), 2);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_MEMORY);
         ck_assert_str_eq(test_fleet_waits_for(&t),
@@ -102,7 +102,7 @@ START_TEST(a_restart_that_waits_for_memory_does_not_halt)
 {
         settle();
         available(100);
-        command_restart(t.world, t.fleet, t.now);
+        command_restart(t.fleet, NULL, t.now);
         test_run(&t, 1200);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_RUNNING);
         ck_assert_uint_eq(test_counts(&t).live, 4);
@@ -130,13 +130,13 @@ START_TEST(one_beside_workers_that_drain_is_an_extra_one)
         for (unsigned i = 1; i <= 4; i++)
                 test_process(test_worker(&t, i))->busy = 1;
         test_run(&t, 6);
-        command_quiet_worker(t.world, test_worker(&t, 1), t.now);
+        command_quiet_worker(test_worker(&t, 1), NULL, t.now);
         test_run(&t, 60);
         ck_assert_uint_eq(test_counts(&t).live, 4);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_MEMORY);
         /* But never is nobody left. */
         for (unsigned i = 2; i <= 4; i++)
-                command_quiet_worker(t.world, test_worker(&t, i), t.now);
+                command_quiet_worker(test_worker(&t, i), NULL, t.now);
         test_run(&t, 60);
         ck_assert_uint_eq(test_counts(&t).quiet, 4);
         ck_assert_uint_eq(test_counts(&t).active, 1);
@@ -238,7 +238,7 @@ START_TEST(the_fleets_of_a_host_share_its_memory)
                 observe_beat_process(worker, worker->process.pid, 1, t.now);
                 observe_heartbeat(worker, &beat, t.now);
                 observe_memory(worker, 149 * MB, now);
-                command_restart(world, fleet, now);
+                command_restart(fleet, NULL, now);
         }
         observe_available_memory(world, 337 * MB);
         ck_assert_int_eq(plan_make(&plan, world, now), 0);
@@ -328,7 +328,7 @@ START_TEST(a_restart_that_waits_for_memory_to_load_does_not_halt)
                 observe_own_memory(test_worker(&t, i), 5 * MB);
         available(100);
         ck_assert(!memory_lacks(t.fleet, t.now));
-        command_restart(t.world, t.fleet, t.now);
+        command_restart(t.fleet, NULL, t.now);
         test_run(&t, 1200);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_RUNNING);
         ck_assert_uint_eq(t.loads, 1);

@@ -539,7 +539,7 @@ START_TEST(a_wrapper_whose_process_dies_late_does_not_fail_a_release)
 {
         struct worker *worker = test_spawn_ready(&t);
 
-        command_restart(t.world, t.fleet, t.now);
+        command_restart(t.fleet, NULL, t.now);
         worker->generation = t.fleet->generation;
         t.now += USEC_PER_HOUR;
         test_beat(&t, worker, 4000, 0, false);
@@ -589,7 +589,7 @@ START_TEST(a_refused_signal_is_told_once_and_changes_no_state)
 {
         struct worker *worker = test_spawn_ready(&t);
 
-        command_quiet_worker(t.world, worker, t.now);
+        command_quiet_worker(worker, NULL, t.now);
         t.quiet_error = ENOTSUP;
         for (unsigned i = 0; i < 3; i++) {
                 test_plan(&t);

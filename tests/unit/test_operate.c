@@ -34,12 +34,13 @@ static struct control *control;
 static struct server *server;
 static struct client client;
 static usec_t clock_usec;
-static uint64_t serial;
-static unsigned n_changed, n_redis_asked;
+static unsigned n_changed, n_rendered;
 static int reload_result;
-static const struct tick_totals ticks = {.n = 7};
+static struct turn turn;
+static struct crew crew = {.turn = &turn};
+static struct keeper keeper = {.crew = &crew};
 
-static int on_reload(void *userdata _unused_, char ***ret_lines)
+static int on_reload(struct reloader *reloader _unused_, const struct orderer *by _unused_, char ***ret_lines)
 {
         char **lines = NULL;
 
@@ -52,7 +53,10 @@ static int on_reload(void *userdata _unused_, char ***ret_lines)
         return reload_result;
 }
 
-static void on_jobs(void *userdata _unused_, struct call *call, struct fleet *const *fleets, size_t n_fleets)
+void __wrap_jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *const *fleets,
+                           size_t n_fleets, usec_t now);
+void __wrap_jobs_calls_add(struct jobs_calls *list _unused_, struct call *call, struct fleet *const *fleets,
+                           size_t n_fleets, usec_t now _unused_)
 {
         server_reply(
                 call,
@@ -60,50 +64,51 @@ static void on_jobs(void *userdata _unused_, struct call *call, struct fleet *co
                 false);
 }
 
-static size_t on_redis(void *userdata _unused_, struct status_redis *entries _unused_, size_t max _unused_)
+json_t *__real_status_render(const struct status_info *info, struct fleet *const *fleets, size_t n_fleets,
+                             usec_t now);
+json_t *__wrap_status_render(const struct status_info *info, struct fleet *const *fleets, size_t n_fleets,
+                             usec_t now);
+json_t *__wrap_status_render(const struct status_info *info, struct fleet *const *fleets, size_t n_fleets,
+                             usec_t now)
 {
-        n_redis_asked++;
-        return 0;
+        n_rendered++;
+        return __real_status_render(info, fleets, n_fleets, now);
 }
 
-static uint64_t on_serial(void *userdata _unused_)
+/* At once: there is no Redis to wait for. */
+void __wrap_queue_calls_add(struct queue_calls *calls, struct call *call, enum queue_question question,
+                            usec_t now);
+void __wrap_queue_calls_add(struct queue_calls *calls, struct call *call, enum queue_question question,
+                            usec_t now _unused_)
 {
-        return serial;
+        ck_assert_int_eq(question, QUEUE_QUESTION_METRICS);
+        server_reply(call, calls->metrics(calls->userdata), false);
 }
 
-static void on_metrics(void *userdata _unused_, struct call *call)
+void __wrap_keeper_save_now(struct keeper *unsaved, usec_t now);
+void __wrap_keeper_save_now(struct keeper *unsaved, usec_t now)
 {
-        server_reply(call, control_metrics(control), false);
-}
-
-static void on_changed(void *userdata _unused_)
-{
+        ck_assert_ptr_eq(unsaved, &keeper);
+        ck_assert_uint_eq(now, clock_usec);
         n_changed++;
 }
 
-static const struct status_settings settings_age = {.loaded_at = 1700000000 * USEC_PER_SEC};
-
-static usec_t on_now(void *userdata _unused_)
+usec_t __wrap_clock_now(clockid_t clock);
+usec_t __wrap_clock_now(clockid_t clock _unused_)
 {
         return clock_usec;
 }
 
+static const struct status_settings settings_age = {.loaded_at = 1700000000 * USEC_PER_SEC};
+
 static void setup(void)
 {
-        static const struct subsystems subsystems;
         struct control_host host = {
-                .subsystems = &subsystems,
                 .version = "1.2.3",
                 .started_at = T0,
-                .ticks = &ticks,
                 .settings = &settings_age,
+                .keeper = &keeper,
                 .reload = on_reload,
-                .metrics = on_metrics,
-                .jobs = on_jobs,
-                .redis = on_redis,
-                .serial = on_serial,
-                .changed = on_changed,
-                .now = on_now,
         };
         char path[64], error[256];
 
@@ -117,7 +122,8 @@ static void setup(void)
                         .rollout_timeout = USEC_PER_HOUR,
                 };
         clock_usec = T0;
-        n_changed = n_redis_asked = 0;
+        turn = (struct turn){.pass = {.ticks = {.n = 7}}};
+        n_changed = n_rendered = 0;
         reload_result = 0;
         strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
         ck_assert_ptr_nonnull(mkdtemp(dir));
@@ -277,10 +283,10 @@ START_TEST(status_is_rendered_once_for_each_state_of_the_model)
 {
         for (int i = 0; i < 3; i++)
                 client_expect(event, &client, CONTROL("GetStatus", "{}"), NULL);
-        ck_assert_uint_eq(n_redis_asked, 1);
-        serial++;
+        ck_assert_uint_eq(n_rendered, 1);
+        turn.pass.serial++;
         client_expect(event, &client, CONTROL("GetStatus", "{}"), NULL);
-        ck_assert_uint_eq(n_redis_asked, 2);
+        ck_assert_uint_eq(n_rendered, 2);
         client_expect(event, &client, CONTROL("Quiet", "{\"target\":\"web\"}"), NULL);
         struct varlink_reply reply = client_call(event, &client, CONTROL("GetStatus", "{\"fleets\":[]}"));
         json_t *told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
@@ -332,7 +338,7 @@ static void expect_fleet(struct varlink_reply *reply, size_t index, const char *
 static void tell_events(void)
 {
         for (size_t i = 0; i < world->n_events; i++)
-                control_event(control, &world->events[i], 1700000000 * USEC_PER_SEC);
+                events_add(control->events, &world->events[i], 1700000000 * USEC_PER_SEC);
         world_events_clear(world);
 }
 
@@ -401,7 +407,7 @@ END_TEST
 static void tell_event_at(const char *text, double at)
 {
         world_event(world, EVENT_TIME_DOUBT, NULL, NULL, "%s", text);
-        control_event(control, &world->events[0], (usec_t)(at * (double)USEC_PER_SEC));
+        events_add(control->events, &world->events[0], (usec_t)(at * (double)USEC_PER_SEC));
         world_events_clear(world);
 }
 
@@ -600,7 +606,7 @@ START_TEST(a_restart_during_another_tells_whose_place_it_takes)
 
         ck_assert(json_is_null(json_object_get(told, "superseded")));
         varlink_reply_free(&reply);
-        rollout_abort(mail, "a test");
+        rollout_abort(mail, "a test", NULL);
         reply = client_call(event, &client, CONTROL("Restart", "{}"));
         told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
         ck_assert_int_eq(json_integer_value(json_object_get(told, "superseded")), 2);
@@ -613,7 +619,7 @@ END_TEST
 
 START_TEST(following_starts_nothing_and_goes_on_to_the_same_end)
 {
-        command_restart(world, web, clock_usec);
+        command_restart(web, NULL, clock_usec);
         struct varlink_reply reply =
                 client_call(event, &client, FOLLOW("{\"fleets\":[\"web\"],\"wait\":\"drained\"}"));
 

@@ -66,7 +66,7 @@ START_TEST(an_action_that_fails_is_not_tried_again_in_the_same_pass)
 {
         test_settle(&t);
         t.quiet_error = EPERM;
-        command_quiet_fleet(t.world, t.fleet, t.now);
+        command_quiet_fleet(t.fleet, NULL, t.now);
         unsigned quiets = t.quiets;
         test_tick(&t, 1);
         ck_assert_uint_eq(t.quiets, quiets + 2);

@@ -5,8 +5,8 @@
 #include "advice/findings.h"
 #include "continuity/state.h"
 #include "daemon/api/metrics.h"
-#include "daemon/run/subsystem.h"
 #include "daemon/api/status.h"
+#include "daemon/run/subsystem.h"
 #include "decide/command.h"
 #include "frameworks/plain/plain.h"
 #include "model/describe.h"
@@ -177,7 +177,7 @@ static void tell(void)
 {
         enum action_signal signal;
 
-        command_quiet_worker(t.world, worker, t.now);
+        command_quiet_worker(worker, NULL, t.now);
         ck_assert_int_eq(done(&signal), ACTION_QUIET);
         ck_assert_int_eq(signal, ACTION_SIGNAL_STOP);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
@@ -317,7 +317,7 @@ START_TEST(a_release_that_dies_young_halts_its_restart)
 {
         t.newborn.boot_usec = 0;
         t.newborn.die_usec = 2 * USEC_PER_SEC;
-        ck_assert_int_eq(command_restart(t.world, t.fleet, t.now), COMMAND_DONE);
+        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_DONE);
         test_run(&t, 60);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_HALTED);
         ck_assert_uint_eq(t.quiets, 0);
@@ -390,7 +390,7 @@ START_TEST(one_that_would_die_of_being_quieted_is_told_to_exit)
         enum action_signal signal;
 
         t.fleet_settings.traits = &may_catch;
-        command_quiet_worker(t.world, worker, t.now);
+        command_quiet_worker(worker, NULL, t.now);
         test_plan(&t);
         ck_assert_uint_eq(test_planned(&t, ACTION_QUIET, worker), 1);
         ck_assert_int_eq(action_signal(&t.pass.plan.actions[0]), ACTION_SIGNAL_QUIET);

@@ -199,7 +199,7 @@ START_TEST(a_drain_lasts_as_long_as_its_jobs)
         struct worker *worker = test_worker(&t, 1);
         test_process(worker)->busy = 1;
         test_run(&t, 6);
-        command_quiet_worker(t.world, worker, t.now);
+        command_quiet_worker(worker, NULL, t.now);
         test_run(&t, 7200);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_uint_eq(t.stops, 0);
@@ -217,7 +217,7 @@ START_TEST(drain_timeout_ends_a_drain)
         struct worker *worker = test_worker(&t, 1);
         test_process(worker)->busy = 1;
         test_run(&t, 6);
-        command_quiet_worker(t.world, worker, t.now);
+        command_quiet_worker(worker, NULL, t.now);
         test_run(&t, 300);
         ck_assert_uint_eq(t.stops, 0);
         test_run(&t, 2);
@@ -230,7 +230,7 @@ START_TEST(drain_timeout_waits_for_redis_and_a_fresh_beat)
         t.fleet_settings.drain_timeout = 5 * USEC_PER_MIN;
         test_settle(&t);
         test_process(test_worker(&t, 1))->busy = 1;
-        command_quiet_worker(t.world, test_worker(&t, 1), t.now);
+        command_quiet_worker(test_worker(&t, 1), NULL, t.now);
         test_run(&t, 10);
         test_redis(&t, false);
         test_run(&t, 600);
@@ -248,7 +248,7 @@ START_TEST(kills_only_what_ignored_its_stop_for_stop_timeout)
         t.newborn.deaf = true;
         test_settle(&t);
         struct worker *worker = test_worker(&t, 1);
-        command_quiet_worker(t.world, worker, t.now);
+        command_quiet_worker(worker, NULL, t.now);
         while (t.stops == 0)
                 test_tick(&t, 1);
         ck_assert_int_eq(worker->state, WORKER_STOPPING);
@@ -269,7 +269,7 @@ START_TEST(never_kills_with_redis_away)
 {
         t.newborn.deaf = true;
         test_settle(&t);
-        command_quiet_worker(t.world, test_worker(&t, 1), t.now);
+        command_quiet_worker(test_worker(&t, 1), NULL, t.now);
         while (t.stops == 0)
                 test_tick(&t, 1);
         test_redis(&t, false);
@@ -289,7 +289,7 @@ START_TEST(a_native_thread_holds_a_drain_for_two_beats_only)
         t.newborn.native_thread = true;
         test_settle(&t);
         ck_assert(test_worker(&t, 1)->evidence.threads_witness);
-        command_quiet_worker(t.world, test_worker(&t, 1), t.now);
+        command_quiet_worker(test_worker(&t, 1), NULL, t.now);
         test_run(&t, 14);
         ck_assert_uint_eq(t.stops, 0);
         test_run(&t, 16);
@@ -357,7 +357,7 @@ START_TEST(a_worker_that_beats_elsewhere_keeps_its_place_and_gets_no_signal)
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "beats elsewhere: check redis_url, namespace, host name");
         ck_assert_uint_eq(test_events(&t, EVENT_ELSEWHERE), 2);
-        command_quiet_fleet(t.world, t.fleet, t.now);
+        command_quiet_fleet(t.fleet, NULL, t.now);
         test_run(&t, 5);
         ck_assert_uint_eq(t.stops + t.quiets, 0);
         ck_assert_str_eq(test_waits_for(&t, worker),
@@ -370,7 +370,7 @@ START_TEST(a_worker_that_has_not_beaten_is_quieted_at_its_first_beat)
         t.newborn.boot_usec = 30 * USEC_PER_SEC;
         test_tick(&t, 1);
         struct worker *worker = test_worker(&t, 1);
-        command_quiet_worker(t.world, worker, t.now);
+        command_quiet_worker(worker, NULL, t.now);
         test_run(&t, 29);
         ck_assert_uint_eq(t.quiets, 0);
         ck_assert_int_eq(worker->state, WORKER_STARTING);
@@ -388,7 +388,7 @@ START_TEST(nothing_is_quieted_with_redis_away)
 {
         test_settle(&t);
         test_redis(&t, false);
-        command_quiet_fleet(t.world, t.fleet, t.now);
+        command_quiet_fleet(t.fleet, NULL, t.now);
         test_run(&t, 600);
         ck_assert_uint_eq(t.quiets, 0);
         test_redis(&t, true);
@@ -404,7 +404,7 @@ START_TEST(a_stale_worker_is_kept_and_not_counted_as_ready)
         test_process(stale)->hung = true;
         test_run(&t, 60);
         ck_assert_uint_eq(test_counts(&t).ready, 1);
-        command_restart(t.world, t.fleet, t.now);
+        command_restart(t.fleet, NULL, t.now);
         test_run(&t, 120);
         ck_assert_int_eq(stale->state, WORKER_ACTIVE);
         ck_assert(!test_process(stale)->quiet);
@@ -417,7 +417,7 @@ START_TEST(a_suspend_a_step_or_a_stall_defers_quieting)
         for (unsigned i = 0; i < 3; i++) {
                 test_settle(&t);
                 unsigned quiets = t.quiets;
-                command_quiet_worker(t.world, t.fleet->workers[0], t.now);
+                command_quiet_worker(t.fleet->workers[0], NULL, t.now);
                 t.suspended_usec += i == 0 ? USEC_PER_HOUR : 0;
                 t.stepped_usec -= i == 1 ? (int64_t)USEC_PER_HOUR : 0;
                 test_tick(&t, i == 2 ? 30 : 1);
@@ -451,7 +451,7 @@ START_TEST(drains_that_hold_every_place_are_named)
         for (unsigned i = 1; i <= 2; i++)
                 test_process(test_worker(&t, i))->busy = 1;
         test_run(&t, 6);
-        command_restart(t.world, t.fleet, t.now);
+        command_restart(t.fleet, NULL, t.now);
         test_run(&t, 120);
         ck_assert_uint_eq(test_counts(&t).live, 3);
         ck_assert_uint_eq(t.quiets, 1);
@@ -494,7 +494,7 @@ START_TEST(a_restart_that_has_one_place_beyond_the_count_is_no_trouble)
 {
         t.fleet_settings.max_processes = 3;
         test_settle(&t);
-        command_restart(t.world, t.fleet, t.now);
+        command_restart(t.fleet, NULL, t.now);
         test_run(&t, 240);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
         ck_assert_uint_eq(test_events(&t, EVENT_PLACES_HELD), 0);
@@ -505,7 +505,7 @@ START_TEST(places_taken_by_no_drain_are_shown)
 {
         t.fleet_settings.max_processes = 2;
         test_settle(&t);
-        command_restart(t.world, t.fleet, t.now);
+        command_restart(t.fleet, NULL, t.now);
         test_tick(&t, 1);
         ck_assert_str_eq(test_fleet_waits_for(&t),
                          "waits for one of its processes to end: 2 of 2 (max_processes) are alive");
@@ -517,10 +517,10 @@ END_TEST
 START_TEST(of_surplus_the_oldest_leaves_first)
 {
         test_settle(&t);
-        command_scale(t.world, t.fleet, 4, t.now);
+        command_scale(t.fleet, 4, NULL, t.now);
         test_tick(&t, 1);
         test_settle(&t);
-        command_scale(t.world, t.fleet, 3, t.now);
+        command_scale(t.fleet, 3, NULL, t.now);
         test_tick(&t, 1);
         ck_assert_int_eq(test_worker(&t, 1)->state, WORKER_QUIET);
         ck_assert_int_eq(test_worker(&t, 1)->reason, REASON_SCALE);
@@ -531,10 +531,10 @@ END_TEST
 START_TEST(of_surplus_those_not_yet_beaten_leave_first)
 {
         test_settle(&t);
-        command_scale(t.world, t.fleet, 3, t.now);
+        command_scale(t.fleet, 3, NULL, t.now);
         test_tick(&t, 1);
         ck_assert_int_eq(test_worker(&t, 3)->state, WORKER_STARTING);
-        command_scale(t.world, t.fleet, 2, t.now);
+        command_scale(t.fleet, 2, NULL, t.now);
         test_run(&t, 5);
         ck_assert_int_eq(test_worker(&t, 3)->state, WORKER_QUIET);
         ck_assert_uint_eq(t.quiets, 1);
@@ -545,11 +545,11 @@ START_TEST(of_surplus_one_over_memory_leaves_first)
 {
         test_settle(&t);
         t.fleet_settings.memory_threshold = (uint64_t)500 << 20;
-        command_scale(t.world, t.fleet, 3, t.now);
+        command_scale(t.fleet, 3, NULL, t.now);
         test_tick(&t, 1);
         test_settle(&t);
         test_worker(&t, 3)->memory.over_threshold = true;
-        command_scale(t.world, t.fleet, 2, t.now);
+        command_scale(t.fleet, 2, NULL, t.now);
         test_run(&t, 2);
         ck_assert_uint_eq(t.quiets, 1);
         ck_assert_int_eq(test_worker(&t, 3)->state, WORKER_QUIET);

@@ -67,7 +67,7 @@ static void befall_worker(struct test_world *t, struct worker *worker)
                 process->native_thread = true;
                 break;
         default:
-                command_quiet_worker(t->world, worker, t->now);
+                command_quiet_worker(worker, NULL, t->now);
                 break;
         }
 }
@@ -76,23 +76,23 @@ static void order(struct test_world *t)
 {
         switch (pick(9)) {
         case 0:
-                command_quiet_fleet(t->world, t->fleet, t->now);
+                command_quiet_fleet(t->fleet, NULL, t->now);
                 break;
         case 1:
-                command_stop(t->world, t->fleet, pick(4) == 0, t->now);
+                command_stop(t->fleet, pick(4) == 0, NULL, t->now);
                 break;
         case 2:
         case 3:
-                command_start(t->world, t->fleet, t->now);
+                command_start(t->fleet, NULL, t->now);
                 break;
         case 4:
-                command_abort(t->world, t->fleet, t->now);
+                command_abort(t->fleet, NULL, t->now);
                 break;
         case 5:
-                command_scale(t->world, t->fleet, 1 + pick(6), t->now);
+                command_scale(t->fleet, 1 + pick(6), NULL, t->now);
                 break;
         default:
-                command_restart(t->world, t->fleet, t->now);
+                command_restart(t->fleet, NULL, t->now);
                 break;
         }
 }
@@ -164,8 +164,8 @@ static void recover(struct test_world *t)
                 process->busy = 0;
         }
         t->fleet_settings.boot_timeout = 30 * USEC_PER_SEC;
-        command_start(t->world, t->fleet, t->now);
-        command_restart(t->world, t->fleet, t->now);
+        command_start(t->fleet, NULL, t->now);
+        command_restart(t->fleet, NULL, t->now);
         for (unsigned i = 0; i < 400; i++) {
                 struct fleet_counts counts = test_counts(t);
                 unsigned target = fleet_target(t->fleet);

@@ -100,7 +100,7 @@ START_TEST(who_has_died_is_replaced_but_nothing_beyond_the_count)
         test_exit(&t, test_worker(&t, 1), 1);
         press(20);
         ck_assert_uint_eq(t.starts, starts + 1);
-        (void)command_restart(t.world, t.fleet, t.now);
+        (void)command_restart(t.fleet, NULL, t.now);
         press(60);
         ck_assert_uint_eq(t.starts, starts + 1);
         ck_assert_ptr_nonnull(strstr(test_fleet_waits_for(&t), "waits for memory: 32% of the time"));
@@ -169,7 +169,7 @@ START_TEST(those_that_drain_are_counted_with_the_others)
         settle();
         for (unsigned i = 1; i <= 3; i++)
                 work(test_worker(&t, i));
-        (void)command_restart(t.world, t.fleet, t.now);
+        (void)command_restart(t.fleet, NULL, t.now);
         test_run(&t, 120);
         ck_assert_uint_eq(test_counts(&t).active, 3);
         ck_assert_uint_eq(test_counts(&t).live, 6);

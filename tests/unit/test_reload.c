@@ -86,7 +86,7 @@ static int reload(const char *text)
 {
         unit_write_file(dir, "ini", text);
         crew_turn.pass.unsaved = false;
-        return reload_settings(&reloader, &lines);
+        return reload_settings(&reloader, NULL, &lines);
 }
 
 START_TEST(what_changed_is_told_and_in_force)
@@ -168,7 +168,7 @@ START_TEST(a_file_that_is_not_there_is_refused)
 {
         const struct settings *before = reloader.settings;
 
-        ck_assert_int_eq(reload_settings(&reloader, &lines), 1);
+        ck_assert_int_eq(reload_settings(&reloader, NULL, &lines), 1);
         ck_assert_ptr_nonnull(strstr(lines[0], "No such file"));
         ck_assert_ptr_eq(reloader.settings, before);
 }

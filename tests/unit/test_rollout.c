@@ -30,7 +30,7 @@ static enum rollout_state state(void)
 
 static void restart(void)
 {
-        ck_assert_int_eq(command_restart(t.world, t.fleet, t.now), COMMAND_DONE);
+        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_DONE);
         ck_assert_int_eq(state(), ROLLOUT_RUNNING);
 }
 
@@ -270,7 +270,7 @@ START_TEST(a_halt_says_whether_old_workers_go_on)
                 test_tick(&t, 1);
         ck_assert_ptr_nonnull(
                 strstr(test_event_text(&t, EVENT_ROLLOUT_HALTED), "halted, the old workers go on: 3 new"));
-        command_quiet_fleet(t.world, t.fleet, t.now);
+        command_quiet_fleet(t.fleet, NULL, t.now);
         test_run(&t, 60);
         restart();
         for (unsigned i = 0; i < 300 && state() == ROLLOUT_RUNNING; i++)
@@ -419,7 +419,7 @@ START_TEST(an_abort_ends_it_and_the_new_ones_leave_first)
         test_settle(&t);
         restart();
         test_run(&t, 8);
-        command_abort(t.world, t.fleet, t.now);
+        command_abort(t.fleet, NULL, t.now);
         ck_assert_int_eq(state(), ROLLOUT_ABORTED);
         test_run(&t, 120);
         for (unsigned i = 1; i <= 4; i++) {
@@ -427,7 +427,7 @@ START_TEST(an_abort_ends_it_and_the_new_ones_leave_first)
                 ck_assert_uint_eq(test_worker(&t, i)->generation, 1);
         }
         ck_assert_uint_eq(test_counts(&t).live, 4);
-        command_abort(t.world, t.fleet, t.now);
+        command_abort(t.fleet, NULL, t.now);
         ck_assert_uint_eq(test_events(&t, EVENT_ROLLOUT_ABORTED), 1);
 }
 END_TEST

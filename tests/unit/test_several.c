@@ -99,7 +99,7 @@ START_TEST(by_force_too_what_is_started_next_is_told_before_it_is_killed)
 
         traits.quiet_is_stop = _i > 1;
         t.fleet_settings.traits = &traits;
-        command_stop(t.world, t.fleet, true, t.now);
+        command_stop(t.fleet, true, NULL, t.now);
         observe_beat_process(worker, 0, 0, t.now);
         observe_beat_process(worker, 556, 2, t.now);
         test_beat(&t, worker, 500, 1, false);
@@ -118,7 +118,7 @@ START_TEST(by_force_none_is_told_again_with_its_group)
 {
         struct worker *worker = test_spawn(&t);
 
-        command_stop(t.world, t.fleet, true, t.now);
+        command_stop(t.fleet, true, NULL, t.now);
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
         observe_beat_process(worker, worker->process.pid, worker->process.start, t.now);
         for (unsigned i = 0; i < 2 * WORKER_LOUD_BEATS; i++) {

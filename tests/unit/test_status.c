@@ -238,8 +238,7 @@ START_TEST(tells_who_asked_for_another_count)
 {
         struct orderer deploy = {.known = true, .uid = 1001, .name = "deploy"};
 
-        world->by = &deploy;
-        command_scale(world, fleet, 4, T0 + USEC_PER_SEC);
+        command_scale(fleet, 4, &deploy, T0 + USEC_PER_SEC);
         json_t *status = render(T0 + 61 * USEC_PER_SEC);
         ck_assert_int_eq(json_integer_value(at(status, "fleets/0/configured")), 2);
         ck_assert_int_eq(json_integer_value(at(status, "fleets/0/target")), 4);

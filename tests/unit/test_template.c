@@ -148,7 +148,7 @@ START_TEST(one_that_cannot_be_forked_is_refused_for_its_generation)
         ck_assert_uint_eq(test_forked(&t), 0);
 
         t.newborn_template.unsafe = NULL;
-        command_restart(t.world, t.fleet, t.now);
+        command_restart(t.fleet, NULL, t.now);
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
         test_run(&t, 60);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
@@ -163,7 +163,7 @@ START_TEST(one_that_cannot_be_forked_is_forked_for_no_other_generation)
         struct template *template = fleet_template(t.fleet);
 
         template_observe_ready(template, template->pid, template->pid_start, "it cannot be", t.now);
-        command_restart(t.world, t.fleet, t.now);
+        command_restart(t.fleet, NULL, t.now);
         ck_assert_ptr_null(fleet_template_to_fork(t.fleet, true));
         test_plan(&t);
         ck_assert_uint_eq(test_planned(&t, ACTION_TEMPLATE_END, NULL), 1);
@@ -353,8 +353,8 @@ static void outdate(void)
 
 static void restart_and_abort(void)
 {
-        command_restart(t.world, t.fleet, t.now);
-        command_abort(t.world, t.fleet, t.now);
+        command_restart(t.fleet, NULL, t.now);
+        command_abort(t.fleet, NULL, t.now);
 }
 
 static void (*const renewals[])(void) = {outdate, restart_and_abort};

@@ -139,12 +139,12 @@ END_TEST
 
 static void order_quiet(void)
 {
-        command_quiet_fleet(t.world, t.fleet, t.now);
+        command_quiet_fleet(t.fleet, NULL, t.now);
 }
 
 static void order_stop(void)
 {
-        command_stop(t.world, t.fleet, false, t.now);
+        command_stop(t.fleet, false, NULL, t.now);
 }
 
 static void order_shutdown(void)
@@ -188,7 +188,7 @@ START_TEST(one_that_loads_ends_as_well_and_another_is_loaded_later)
         order_stop();
         test_run(&t, 2);
         ck_assert_uint_eq(test_templates(&t), 0);
-        command_start(t.world, t.fleet, t.now);
+        command_start(t.fleet, NULL, t.now);
         test_settle(&t);
         ck_assert_uint_eq(t.loads, 2);
         ck_assert_uint_eq(test_forked(&t), 3);
@@ -252,7 +252,7 @@ START_TEST(a_removed_fleet_is_not_forgotten_before_its_template)
         test_tick(&t, 1);
         removed.removed = true;
         settings.fleets = list;
-        ck_assert_int_eq(world_reload(t.world, &settings, t.now), 0);
+        ck_assert_int_eq(world_reload(t.world, &settings, NULL, t.now), 0);
         ck_assert_uint_eq(t.fleet->n_workers, 0);
         world_forget_removed(t.world);
         ck_assert_uint_eq(t.world->n_fleets, 1);

@@ -32,7 +32,7 @@ static enum rollout_state state(void)
 
 static void restart(void)
 {
-        ck_assert_int_eq(command_restart(t.world, t.fleet, t.now), COMMAND_DONE);
+        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_DONE);
         ck_assert_int_eq(state(), ROLLOUT_RUNNING);
 }
 
@@ -422,7 +422,7 @@ START_TEST(a_reload_that_outdates_takes_the_new_settings_for_new_workers_alone)
 
         changed.launch_hash++;
         settings.fleets = list;
-        ck_assert_int_eq(world_reload(t.world, &settings, t.now), 0);
+        ck_assert_int_eq(world_reload(t.world, &settings, NULL, t.now), 0);
         ck_assert_uint_eq(t.fleet->generation, 2);
         test_run(&t, 60);
         ck_assert_uint_eq(test_templates(&t), 1);
@@ -440,7 +440,7 @@ START_TEST(after_an_abort_with_nobody_of_the_old_code_left_it_ends)
 {
         restart();
         test_run(&t, 8);
-        command_abort(t.world, t.fleet, t.now);
+        command_abort(t.fleet, NULL, t.now);
         test_tick(&t, 1);
         ck_assert_int_eq(test_template(&t, 1)->state, TEMPLATE_READY);
         for (unsigned index = 1; index <= 3; index++)
@@ -458,7 +458,7 @@ START_TEST(after_an_abort_the_old_code_is_fallen_back_on_while_there_is_any)
         restart();
         test_run(&t, 12);
         ck_assert_uint_eq(of_generation(2), 3);
-        command_abort(t.world, t.fleet, t.now);
+        command_abort(t.fleet, NULL, t.now);
         t.newborn.boot_usec = 3 * USEC_PER_SEC;
         test_run(&t, 300);
         ck_assert_uint_eq(of_generation(1), 3);

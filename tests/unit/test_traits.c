@@ -80,7 +80,7 @@ static void expect(enum action_kind kind, enum action_signal signal)
 
 static void quiet(void)
 {
-        command_quiet_worker(t.world, worker, t.now);
+        command_quiet_worker(worker, NULL, t.now);
         test_plan(&t);
         test_execute(&t);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
@@ -88,7 +88,7 @@ static void quiet(void)
 
 START_TEST(to_quiet_one_is_to_stop_it)
 {
-        command_quiet_worker(t.world, worker, t.now);
+        command_quiet_worker(worker, NULL, t.now);
         expect(ACTION_QUIET, ACTION_SIGNAL_STOP);
         t.fleet_settings.traits = &beats_alone;
         expect(ACTION_QUIET, ACTION_SIGNAL_QUIET);
@@ -108,7 +108,7 @@ static void quiet_in_vain(void)
 START_TEST(one_that_may_be_taking_a_job_is_tried_again_but_not_for_ever)
 {
         t.fleet_settings.traits = &quiet_at_rest;
-        command_quiet_worker(t.world, worker, t.now);
+        command_quiet_worker(worker, NULL, t.now);
         ck_assert_uint_eq(worker_looks(worker, true, t.now), 0);
         for (unsigned i = 0; i < 10; i++) {
                 ck_assert(worker_awaits_rest(worker, t.now));
@@ -130,7 +130,7 @@ END_TEST
 START_TEST(one_that_was_to_leave_once_is_waited_for_anew)
 {
         t.fleet_settings.traits = &quiet_at_rest;
-        command_quiet_worker(t.world, worker, t.now);
+        command_quiet_worker(worker, NULL, t.now);
         quiet_in_vain();
         worker->orders.quiet = false;
         for (unsigned i = 0; i < 20; i++)
@@ -175,7 +175,7 @@ START_TEST(somebody_else_may_have_told_it)
         beat(1, true);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_int_eq(worker->reason, REASON_EXTERNAL);
-        command_quiet_worker(t.world, worker, t.now);
+        command_quiet_worker(worker, NULL, t.now);
         beat(0, true);
         beat(0, true);
         ck_assert_ptr_null(planned());
@@ -203,7 +203,7 @@ END_TEST
 START_TEST(by_force_it_ends_without_a_second_signal)
 {
         beat(1, false);
-        command_stop(t.world, t.fleet, true, t.now);
+        command_stop(t.fleet, true, NULL, t.now);
         expect(ACTION_STOP, ACTION_SIGNAL_STOP);
         t.fleet->force = false;
         quiet();

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Has each call of the control interface carried out by its handler, and tells those who wait. */
 #include "daemon/api/control.h"
-#include "daemon/api/handler.h"
 #include "daemon/run/subsystem.h"
-#include "io/users.h"
-#include "model/world.h"
+#include "io/clock.h"
 #include <malloc.h>
-#include <string.h>
 
 int control_new(const struct control_host *host, struct control **ret)
 {
@@ -15,8 +12,11 @@ int control_new(const struct control_host *host, struct control **ret)
         if (!control)
                 return -ENOMEM;
         control->host = *host;
-        control->watches = (struct watch_list){
-                .world = host->world, .event = host->event, .now = host->now, .userdata = host->userdata};
+        control->watches = (struct watch_list){.world = host->world, .event = host->event};
+        control->queue_calls = (struct queue_calls){.reading = host->queue_reading,
+                                                    .metrics = handler_metrics,
+                                                    .diagnose = handler_diagnose,
+                                                    .userdata = control};
         int r = events_new(&control->events);
         if (r < 0) {
                 free(control);
@@ -33,21 +33,16 @@ struct control *control_free(struct control *control)
                 return NULL;
         assert(!control->watches.first);
         events_free(control->events);
+        queue_calls_forget(&control->queue_calls, USEC_INFINITY);
         free(control->status);
         free(control);
         return NULL;
 }
 
-json_t *control_reexec_reply(const struct control *control)
-{
-        return json_pack("{s:s, s:I}", "version", control->host.version, "pid", (json_int_t)getpid());
-}
-
-#define ROW(method, name, ...) {#method, handle_##name},
-static const struct {
-        const char *method;
-        void (*handle)(struct control *control, struct call *call, json_t *parameters, usec_t now);
-} handlers[] = {CONTROL_METHODS(ROW)};
+/* In the order of control_methods, which is made of the same list. */
+#define ROW(method, name, ...) handle_##name,
+static void (*const handlers[])(struct control *control, struct call *call, json_t *parameters,
+                                usec_t now) = {CONTROL_METHODS(ROW)};
 #undef ROW
 
 /* A parameter that the method does not have: a misspelt one must not be passed over. Returns it, or NULL. */
@@ -65,26 +60,11 @@ void control_handle(struct call *call, const struct control_method *method, json
 {
         struct control *control = userdata;
         const char *unknown = unknown_parameter(method, parameters);
-        struct orderer by = {.known = true, .uid = call_uid(call)};
 
-        if (unknown) {
+        if (unknown)
                 handler_refuse_parameter(call, unknown);
-                return;
-        }
-        if (method->access > CONTROL_READ) {
-                users_name(by.uid, by.name, sizeof(by.name));
-                control->host.world->by = &by;
-        }
-        for (size_t i = 0; i < ELEMENTSOF(handlers); i++)
-                if (strcmp(handlers[i].method, method->name) == 0)
-                        handlers[i].handle(control, call, parameters,
-                                           control->host.now(control->host.userdata));
-        control->host.world->by = NULL;
-}
-
-void control_event(struct control *control, const struct event *event, usec_t realtime)
-{
-        events_add(control->events, event, realtime);
+        else
+                handlers[method - control_methods](control, call, parameters, clock_now(CLOCK_MONOTONIC));
 }
 
 void control_tick(struct control *control, usec_t now)
@@ -97,5 +77,6 @@ void control_tick(struct control *control, usec_t now)
                 (void)malloc_trim(0);
         }
         watch_tick(&control->watches, now);
-        subsystems_answer(control->host.subsystems, now);
+        subsystems_answer(&control->host.keeper->crew->subsystems, now);
+        queue_calls_forget(&control->queue_calls, now);
 }

@@ -18,12 +18,21 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* As of struct doctor_redis. */
+enum text {
+        TEXT_URL,
+        TEXT_ERROR,
+        TEXT_INFO,
+        TEXT_INFO_ERROR,
+        TEXT_SAVE,
+        TEXT_CONFIG_ERROR,
+        TEXT_MIN_REPLICAS,
+        TEXTS,
+};
+
 /* What one Redis answered. */
 struct answers {
-        char *url;
-        char *error, *info, *info_error, *save, *config_error, *left_out,
-                *min_replicas; /* as of struct doctor_redis */
-        size_t n_left_out;
+        char *texts[TEXTS]; /* owned; NULL: none */
         bool has_group;
 };
 
@@ -39,21 +48,20 @@ struct diagnosis {
 
 /* What each Redis is asked; the tag says which answers it is for, too. */
 enum question { QUESTION_INFO, QUESTION_SAVE, QUESTION_REPLICAS, QUESTIONS };
+static const struct {
+        int argc;
+        const char *argv[3];
+} questions[] = {
+        [QUESTION_INFO] = {1, {"INFO"}},
+        [QUESTION_SAVE] = {3, {"CONFIG", "GET", "save"}},
+        [QUESTION_REPLICAS] = {3, {"CONFIG", "GET", "min-replicas-to-write"}},
+};
 
 static void diagnosis_free(struct diagnosis *diagnosis)
 {
-        for (size_t i = 0; i < diagnosis->n_answers; i++) {
-                struct answers *answers = &diagnosis->answers[i];
-
-                free(answers->url);
-                free(answers->error);
-                free(answers->info);
-                free(answers->info_error);
-                free(answers->save);
-                free(answers->config_error);
-                free(answers->left_out);
-                free(answers->min_replicas);
-        }
+        for (size_t i = 0; i < diagnosis->n_answers; i++)
+                for (enum text text = 0; text < TEXTS; text++)
+                        free(diagnosis->answers[i].texts[text]);
         free(diagnosis->answers);
         findings_clear(&diagnosis->findings);
         asks_free(diagnosis->asks);
@@ -183,17 +191,17 @@ static void finish(void *userdata)
         struct findings *findings = &diagnosis->findings;
 
         for (size_t i = 0; i < diagnosis->n_answers; i++) {
-                const struct answers *answers = &diagnosis->answers[i];
+                char *const *texts = diagnosis->answers[i].texts;
 
                 doctor_redis(findings, &(struct doctor_redis){
-                                               .url = answers->url,
-                                               .error = answers->error,
-                                               .info = answers->info,
-                                               .info_error = answers->info_error,
-                                               .save = answers->save,
-                                               .config_error = answers->config_error,
-                                               .has_group = answers->has_group,
-                                               .min_replicas = answers->min_replicas,
+                                               .url = texts[TEXT_URL],
+                                               .error = texts[TEXT_ERROR],
+                                               .info = texts[TEXT_INFO],
+                                               .info_error = texts[TEXT_INFO_ERROR],
+                                               .save = texts[TEXT_SAVE],
+                                               .config_error = texts[TEXT_CONFIG_ERROR],
+                                               .has_group = diagnosis->answers[i].has_group,
+                                               .min_replicas = texts[TEXT_MIN_REPLICAS],
                                        });
         }
         doctor_machine(findings, &machine, world, clock_now(CLOCK_MONOTONIC));
@@ -206,79 +214,57 @@ static void finish(void *userdata)
 }
 
 /* Replaces a text of an answer, which may come twice where a connection ends. */
-static void set(char **text, const char *value)
+static void set(struct answers *answers, enum text text, const char *value)
 {
-        free(*text);
-        *text = strdup(value);
+        free(answers->texts[text]);
+        answers->texts[text] = strdup(value);
 }
 
-static void on_info(struct answers *answers, const redisReply *reply)
+/* What CONFIG GET answers of one setting; NULL: an error, or an older Redis has it by another name. */
+static const char *setting_of(const redisReply *reply)
 {
-        if (reply->type == REDIS_REPLY_STRING)
-                set(&answers->info, reply->str);
-        else
-                set(&answers->info_error, reply->type == REDIS_REPLY_ERROR ? reply->str : "no text");
-}
-
-static void on_save(struct answers *answers, const redisReply *reply)
-{
-        if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
-            reply->element[1]->type == REDIS_REPLY_STRING)
-                set(&answers->save, reply->element[1]->str);
-        else
-                set(&answers->config_error,
-                    reply->type == REDIS_REPLY_ERROR ? reply->str : "it has no such setting");
-}
-
-/* An older Redis has it by another name, and one that refuses CONFIG has said so. */
-static void on_replicas(struct answers *answers, const redisReply *reply)
-{
-        if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
-            reply->element[1]->type == REDIS_REPLY_STRING)
-                set(&answers->min_replicas, reply->element[1]->str);
+        return reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
+                               reply->element[1]->type == REDIS_REPLY_STRING
+                       ? reply->element[1]->str
+                       : NULL;
 }
 
 static void on_reply(const redisReply *reply, size_t tag, void *userdata)
 {
         const struct diagnosis *diagnosis = userdata;
         struct answers *answers = &diagnosis->answers[tag / QUESTIONS];
+        const char *error = reply && reply->type == REDIS_REPLY_ERROR ? reply->str : NULL;
 
         if (!reply)
-                set(&answers->error, "it went away or did not answer in time");
+                set(answers, TEXT_ERROR, "it went away or did not answer in time");
+        else if (tag % QUESTIONS == QUESTION_INFO && reply->type == REDIS_REPLY_STRING)
+                set(answers, TEXT_INFO, reply->str);
         else if (tag % QUESTIONS == QUESTION_INFO)
-                on_info(answers, reply);
+                set(answers, TEXT_INFO_ERROR, error ?: "no text");
+        else if (setting_of(reply))
+                set(answers, tag % QUESTIONS == QUESTION_SAVE ? TEXT_SAVE : TEXT_MIN_REPLICAS,
+                    setting_of(reply));
+        /* One that refuses CONFIG has said so of the first setting. */
         else if (tag % QUESTIONS == QUESTION_SAVE)
-                on_save(answers, reply);
-        else
-                on_replicas(answers, reply);
+                set(answers, TEXT_CONFIG_ERROR, error ?: "it has no such setting");
 }
 
 static void ask_redis(struct diagnosis *diagnosis, size_t i, struct redis *redis)
 {
-        static const char *const info[] = {"INFO"}, *const save[] = {"CONFIG", "GET", "save"},
-                                 *const replicas[] = {"CONFIG", "GET", "min-replicas-to-write"};
         struct answers *answers = &diagnosis->answers[i];
         const char *error = redis_error(redis);
-
-        set(&answers->url, redis_url_text(redis));
-        if (redis_left_out(redis, 0))
-                set(&answers->left_out, redis_left_out(redis, 0));
-        while (redis_left_out(redis, answers->n_left_out))
-                answers->n_left_out++;
         int r = redis_state(redis) == REDIS_STATE_CONNECTED ? 0 : -ENOTCONN;
-        if (r == 0)
-                r = asks_add(diagnosis->asks, redis, i * QUESTIONS + QUESTION_INFO, ELEMENTSOF(info), info,
-                             NULL);
-        if (r == 0)
-                r = asks_add(diagnosis->asks, redis, i * QUESTIONS + QUESTION_SAVE, ELEMENTSOF(save), save,
-                             NULL);
-        if (r == 0 && answers->has_group)
-                r = asks_add(diagnosis->asks, redis, i * QUESTIONS + QUESTION_REPLICAS, ELEMENTSOF(replicas),
-                             replicas, NULL);
+
+        set(answers, TEXT_URL, redis_url_text(redis));
+        for (enum question q = 0; q < QUESTIONS && r == 0; q++)
+                if (q != QUESTION_REPLICAS || answers->has_group)
+                        r = asks_add(diagnosis->asks, redis, i * QUESTIONS + q, questions[q].argc,
+                                     questions[q].argv, NULL);
         if (r < 0)
-                set(&answers->error, r == -ENOMEM ? "memory is short"
-                                     : error      ? error
-                                                  : "it is not connected yet");
+                set(answers, TEXT_ERROR,
+                    r == -ENOMEM ? "memory is short"
+                    : error      ? error
+                                 : "it is not connected yet");
 }
 
 static void on_cancelled(struct call *call _unused_, void *userdata)

@@ -58,19 +58,12 @@ static void follower_free_pointer(struct follower **follower)
         follower_free(*follower);
 }
 
-static void follower_unlink(struct follower *follower)
-{
-        struct follower **link = &follower->events->first;
-
-        while (*link != follower)
-                link = &(*link)->next;
-        *link = follower->next;
-}
-
 static void on_cancelled(struct call *call _unused_, void *userdata)
 {
-        follower_unlink(userdata);
-        follower_free(userdata);
+        struct follower *follower = userdata;
+
+        LIST_REMOVE(follower->events->first, follower);
+        follower_free(follower);
 }
 
 int events_new(struct events **ret)
@@ -298,7 +291,7 @@ void events_tick(struct events *events)
                 json_t *reply = render_news(follower, &any);
                 if (!reply) {
                         server_reply(follower->call, NULL, false);
-                        follower_unlink(follower);
+                        LIST_REMOVE(follower->events->first, follower);
                         follower_free(follower);
                 } else if (any) {
                         server_reply(follower->call, reply, true);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What the handlers of calls have in common: what they are called with, and refusals. */
 #include "daemon/api/handler.h"
+#include "io/clock.h"
+#include "io/users.h"
 #include "model/names.h"
 #include "model/world.h"
 #include <stdio.h>
@@ -10,7 +12,22 @@ void handler_changed(struct control *control)
 {
         free(control->status);
         control->status = NULL;
-        control->host.changed(control->host.userdata);
+        turn_changed(control->host.keeper->crew->turn);
+        keeper_save_now(control->host.keeper, clock_now(CLOCK_MONOTONIC));
+}
+
+void handler_done(struct control *control, struct call *call)
+{
+        handler_changed(control);
+        server_reply(call, json_object(), false);
+}
+
+struct orderer handler_orderer(const struct call *call)
+{
+        struct orderer by = {.known = true, .uid = call_uid(call)};
+
+        users_name(by.uid, by.name, sizeof(by.name));
+        return by;
 }
 
 void handler_refuse_parameter(struct call *call, const char *name)
@@ -72,6 +89,28 @@ void handler_refuse_unknown(struct control *control, struct call *call, const ch
                 refuse_worker(call, name, fleet);
         else
                 refuse_fleet(control, call, fleet_name ? fleet_name : name);
+}
+
+bool handler_parse_flag(struct call *call, json_t *parameters, const char *name, bool *ret)
+{
+        const json_t *value = json_object_get(parameters, name);
+
+        *ret = json_is_true(value);
+        if (!value || json_is_null(value) || json_is_boolean(value))
+                return true;
+        handler_refuse_parameter(call, name);
+        return false;
+}
+
+bool handler_parse_text(struct call *call, json_t *parameters, const char *name, const char **ret)
+{
+        const json_t *value = json_object_get(parameters, name);
+
+        *ret = json_string_value(value);
+        if (!value || json_is_null(value) || *ret)
+                return true;
+        handler_refuse_parameter(call, name);
+        return false;
 }
 
 void handler_fleets_free(struct handler_fleets *list)

@@ -3,15 +3,40 @@
  * or keeps the call before it returns. */
 #pragma once
 
-#include "daemon/api/control.h"
+#include "daemon/api/doctor.h"
 #include "daemon/api/events.h"
+#include "daemon/api/jobs.h"
+#include "daemon/api/queue_calls.h"
+#include "daemon/api/status.h"
 #include "daemon/api/watch.h"
 #include "wire/control.h"
+
+struct orderer;
+struct reexec;   /* life/reexec.h, and so on below: that layer stands above this one */
+struct reloader; /* life/reload.h */
+
+/* What the daemon lends. Everything must outlive the control. */
+struct control_host {
+        struct world *world;
+        sd_event *event;
+        struct keeper *keeper;
+        struct queue_reading *queue_reading;
+        const struct doctor_readers *readers;
+        const struct status_settings *settings;
+        const char *version;
+        usec_t started_at; /* monotonic */
+        struct reloader *reloader;
+        int (*reload)(struct reloader *reloader, const struct orderer *by, char ***ret_lines);
+        struct reexec *reexec;
+        void (*reexec_request)(struct reexec *reexec, struct call *call);
+};
 
 struct control {
         struct control_host host;
         struct watch_list watches;
         struct events *events;
+        struct queue_calls queue_calls;
+        struct jobs_calls jobs_calls;
         char *status; /* the reply to GetStatus for all fleets, or NULL */
         size_t status_size;
         uint64_t status_serial;
@@ -23,8 +48,25 @@ struct control {
 CONTROL_METHODS(HANDLER_DECLARE)
 #undef HANDLER_DECLARE
 
-/* The model has been changed by a command. */
+/* For those who wait for the queues, which have been read; userdata is the control. What answers GetMetrics,
+ * to be released, NULL: memory is short; and the checks of the surroundings, which answer the call, or keep
+ * it. */
+json_t *handler_metrics(void *userdata);
+void handler_diagnose(struct call *call, void *userdata);
+
+/* The model has been changed by a command: plans soon, and writes the state before the reply. Who was told
+ * that an order is recorded finds it again. */
 void handler_changed(struct control *control);
+/* The same, and answers the call with nothing but that. */
+void handler_done(struct control *control, struct call *call);
+
+/* Who called, for the commands. */
+struct orderer handler_orderer(const struct call *call);
+
+/* A parameter that may be left out, or null: *ret is false then, or NULL. Both return false where the call
+ * was answered with an error. */
+bool handler_parse_flag(struct call *call, json_t *parameters, const char *name, bool *ret);
+bool handler_parse_text(struct call *call, json_t *parameters, const char *name, const char **ret);
 
 /* Each answers the call with an error. */
 void handler_refuse_parameter(struct call *call, const char *name);

@@ -51,12 +51,7 @@ struct query {
 
 static void query_free(struct query *query)
 {
-        struct query **link = &query->list->first;
-
-        while (*link && *link != query)
-                link = &(*link)->next;
-        if (*link)
-                *link = query->next;
+        LIST_REMOVE(query->list->first, query);
         assert(query->n_calls == 0);
         for (size_t i = 0; i < query->n_readings; i++) {
                 struct reading *reading = &query->readings[i];

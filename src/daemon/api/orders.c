@@ -6,16 +6,33 @@
 #include "model/worker_facts.h"
 #include "model/world.h"
 
-static void refuse_removed(struct call *call, const struct fleet *fleet)
+/* Answers the call by what became of the order; count: that to which the fleet was to be scaled. */
+static void answer(struct control *control, struct call *call, const struct fleet *fleet,
+                   enum command_outcome outcome, json_int_t count)
 {
-        handler_refuse(call, "fleet '%s' is no longer configured: its workers are drained",
-                       fleet->settings->name);
+        const char *name = fleet->settings->name;
+
+        if (outcome == COMMAND_REMOVED)
+                handler_refuse(call, "fleet '%s' is no longer configured: its workers are drained", name);
+        else if (outcome == COMMAND_FIXED)
+                handler_refuse(call,
+                               "fleet '%s' has no active_process_max: its count does not follow its queues; "
+                               "set that, or name a count",
+                               name);
+        else if (outcome == COMMAND_RANGE)
+                handler_refuse(call,
+                               "fleet '%s' cannot be scaled to %lld: the count must be from %u to %u "
+                               "(max_processes)",
+                               name, (long long)count, fleet_scale_min(fleet), fleet_max_processes(fleet));
+        else
+                handler_done(control, call);
 }
 
 void handle_quiet(struct control *control, struct call *call, json_t *parameters, usec_t now)
 {
-        struct world *world = control->host.world;
+        const struct world *world = control->host.world;
         json_t *target = json_object_get(parameters, "target");
+        const struct orderer by = handler_orderer(call);
         enum command_outcome outcome;
 
         if (!json_is_string(target)) {
@@ -29,7 +46,7 @@ void handle_quiet(struct control *control, struct call *call, json_t *parameters
                 handler_refuse_unknown(control, call, name);
                 return;
         }
-        outcome = fleet ? command_quiet_fleet(world, fleet, now) : command_quiet_worker(world, worker, now);
+        outcome = fleet ? command_quiet_fleet(fleet, &by, now) : command_quiet_worker(worker, &by, now);
         handler_changed(control);
         bool exits = fleet ? fleet->settings->traits->quiet_is_stop : worker_quiet_is_stop(worker);
         server_reply(
@@ -40,74 +57,46 @@ void handle_quiet(struct control *control, struct call *call, json_t *parameters
 
 void handle_stop(struct control *control, struct call *call, json_t *parameters, usec_t now)
 {
-        json_t *force = json_object_get(parameters, "force");
+        const struct orderer by = handler_orderer(call);
+        bool force;
 
-        if (force && !json_is_null(force) && !json_is_boolean(force)) {
-                handler_refuse_parameter(call, "force");
+        if (!handler_parse_flag(call, parameters, "force", &force))
                 return;
-        }
         struct fleet *fleet = handler_parse_fleet(control, call, parameters);
         if (!fleet)
                 return;
-        command_stop(control->host.world, fleet, json_is_true(force), now);
-        handler_changed(control);
-        server_reply(call, json_object(), false);
+        answer(control, call, fleet, command_stop(fleet, force, &by, now), 0);
 }
 
 void handle_start(struct control *control, struct call *call, json_t *parameters, usec_t now)
 {
+        const struct orderer by = handler_orderer(call);
         struct fleet *fleet = handler_parse_fleet(control, call, parameters);
 
-        if (!fleet || handler_refuse_at_shutdown(control, call))
-                return;
-        if (command_start(control->host.world, fleet, now) == COMMAND_REMOVED) {
-                refuse_removed(call, fleet);
-                return;
-        }
-        handler_changed(control);
-        server_reply(call, json_object(), false);
+        if (fleet && !handler_refuse_at_shutdown(control, call))
+                answer(control, call, fleet, command_start(fleet, &by, now), 0);
 }
 
 void handle_scale(struct control *control, struct call *call, json_t *parameters, usec_t now)
 {
-        json_t *json = json_object_get(parameters, "count"), *automatic = json_object_get(parameters, "auto");
+        const json_t *json = json_object_get(parameters, "count");
         json_int_t count = json_integer_value(json);
+        const struct orderer by = handler_orderer(call);
+        enum command_outcome outcome = COMMAND_RANGE;
+        bool automatic;
 
-        if (automatic && !json_is_null(automatic) && !json_is_boolean(automatic)) {
-                handler_refuse_parameter(call, "auto");
+        if (!handler_parse_flag(call, parameters, "auto", &automatic))
                 return;
-        }
-        if (!json_is_true(automatic) && !json_is_integer(json)) {
+        if (!automatic && !json_is_integer(json)) {
                 handler_refuse_parameter(call, "count");
                 return;
         }
         struct fleet *fleet = handler_parse_fleet(control, call, parameters);
         if (!fleet || handler_refuse_at_shutdown(control, call))
                 return;
-        enum command_outcome outcome = COMMAND_RANGE;
-        if (json_is_true(automatic))
-                outcome = command_scale_auto(control->host.world, fleet, now);
+        if (automatic)
+                outcome = command_scale_auto(fleet, &by, now);
         else if (count >= 0 && count <= UINT32_MAX)
-                outcome = command_scale(control->host.world, fleet, (unsigned)count, now);
-        if (outcome == COMMAND_REMOVED) {
-                refuse_removed(call, fleet);
-                return;
-        }
-        if (outcome == COMMAND_FIXED) {
-                handler_refuse(call,
-                               "fleet '%s' has no active_process_max: its count does not follow its queues; "
-                               "set that, or name a count",
-                               fleet->settings->name);
-                return;
-        }
-        if (outcome == COMMAND_RANGE) {
-                handler_refuse(call,
-                               "fleet '%s' cannot be scaled to %lld: the count must be from %u to %u "
-                               "(max_processes)",
-                               fleet->settings->name, (long long)count, fleet_scale_min(fleet),
-                               fleet_max_processes(fleet));
-                return;
-        }
-        handler_changed(control);
-        server_reply(call, json_object(), false);
+                outcome = command_scale(fleet, (unsigned)count, &by, now);
+        answer(control, call, fleet, outcome, count);
 }

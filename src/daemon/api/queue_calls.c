@@ -75,15 +75,14 @@ static void forget(struct queue_calls *calls, enum queue_question question)
         calls->answers[question].text = NULL;
 }
 
-static void encode(struct queue_calls *calls, struct control *control, enum queue_question question,
-                   usec_t now)
+static void encode(struct queue_calls *calls, enum queue_question question, usec_t now)
 {
         char *text;
         size_t size;
 
         forget(calls, question);
         int r = question == QUEUE_QUESTION_METRICS
-                        ? varlink_encode_reply(control_metrics(control), false, &text, &size)
+                        ? varlink_encode_reply(calls->metrics(calls->userdata), false, &text, &size)
                         : encode_queues(calls->reading->links, &text, &size);
 
         if (r < 0)
@@ -103,7 +102,7 @@ static void answer(struct queue_calls *calls, struct call *call, enum queue_ques
                 server_reply(call, NULL, false);
 }
 
-void queue_calls_answer(struct queue_calls *calls, struct control *control, usec_t now)
+void queue_calls_answer(struct queue_calls *calls, usec_t now)
 {
         bool encoded[_QUEUE_QUESTION_MAX] = {false};
 
@@ -116,7 +115,7 @@ void queue_calls_answer(struct queue_calls *calls, struct control *control, usec
                         continue;
                 }
                 if (!encoded[question])
-                        encode(calls, control, question, now);
+                        encode(calls, question, now);
                 encoded[question] = true;
                 answer(calls, call, question);
         }

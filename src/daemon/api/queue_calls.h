@@ -2,7 +2,7 @@
 /* Answers what waits in each Redis: those who ask wait for one reading together. */
 #pragma once
 
-#include "daemon/api/control.h"
+#include "daemon/api/server.h"
 #include "daemon/run/queue_reading.h"
 
 enum queue_question {
@@ -14,7 +14,9 @@ enum queue_question {
 
 struct queue_calls {
         struct queue_reading *reading; /* not owned */
-        /* They have been read: answers the call, or keeps it. */
+        /* They have been read. What answers those who ask for the metrics, to be released, NULL: memory is
+         * short; and what answers the call of who asks for a diagnosis, or keeps it. */
+        json_t *(*metrics)(void *userdata);
         void (*diagnose)(struct call *call, void *userdata);
         void *userdata;
         struct {
@@ -35,6 +37,6 @@ struct queue_calls {
  * was read within the last second. */
 void queue_calls_add(struct queue_calls *calls, struct call *call, enum queue_question question, usec_t now);
 /* They have been read: answers all. */
-void queue_calls_answer(struct queue_calls *calls, struct control *control, usec_t now);
+void queue_calls_answer(struct queue_calls *calls, usec_t now);
 /* Forgets answers that have grown old; USEC_INFINITY: all. */
 void queue_calls_forget(struct queue_calls *calls, usec_t now);

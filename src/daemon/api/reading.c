@@ -1,17 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /* Handles the calls that only read: GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues and GetDiagnosis. */
 #include "daemon/api/handler.h"
+#include "daemon/api/metrics.h"
 #include "io/clock.h"
+#include "io/redis.h"
+#include "model/fleet.h"
 #include "model/world.h"
 
 #define REDIS_MAX 64
 /* How old a rendered status may grow while nothing changes: its ages go on. */
 #define STATUS_KEEP_USEC (50 * USEC_PER_MSEC)
 
+/* redis: of status_info.redis. What it names stays valid until the loop's next turn. */
 static struct status_info status_info(const struct control *control, struct status_redis redis[REDIS_MAX])
 {
         const struct control_host *host = &control->host;
+        const struct links *links = &host->keeper->crew->links;
+        size_t n = MIN((size_t)REDIS_MAX, links->n);
 
+        for (size_t i = 0; i < n; i++) {
+                const struct redis *link = links->list[i]->redis;
+                usec_t rtt_usec = redis_rtt_usec(link);
+
+                redis[i] = (struct status_redis){
+                        .url = redis_url_text(link),
+                        .server = redis_server_text(link),
+                        .state = redis_state_name(redis_state(link)),
+                        .error = redis_error(link),
+                        .queues = links->list[i]->queues,
+                        .rtt_ms = rtt_usec == 0 ? -1 : (double)rtt_usec / (double)USEC_PER_MSEC,
+                };
+        }
         return (struct status_info){
                 .version = host->version,
                 .settings = host->settings,
@@ -19,9 +38,9 @@ static struct status_info status_info(const struct control *control, struct stat
                 .started_at = host->started_at,
                 .realtime = clock_now(CLOCK_REALTIME),
                 .world = host->world,
-                .subsystems = host->subsystems,
+                .subsystems = &host->keeper->crew->subsystems,
                 .redis = redis,
-                .n_redis = host->redis(host->userdata, redis, REDIS_MAX),
+                .n_redis = n,
         };
 }
 
@@ -36,7 +55,7 @@ static json_t *render_status(struct control *control, const struct handler_fleet
 void handle_get_status(struct control *control, struct call *call, json_t *parameters, usec_t now)
 {
         _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
-        uint64_t serial = control->host.serial(control->host.userdata);
+        uint64_t serial = control->host.keeper->crew->turn->pass.serial;
 
         if (!handler_parse_fleets(control, call, parameters, &list))
                 return;
@@ -65,13 +84,11 @@ void handle_get_status(struct control *control, struct call *call, json_t *param
 void handle_get_events(struct control *control, struct call *call, json_t *parameters, usec_t now _unused_)
 {
         _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
-        json_t *worker = json_object_get(parameters, "worker"), *after = json_object_get(parameters, "after");
-        const char *id = json_string_value(worker);
+        const json_t *after = json_object_get(parameters, "after");
+        const char *id;
 
-        if (worker && !json_is_null(worker) && !id) {
-                handler_refuse_parameter(call, "worker");
+        if (!handler_parse_text(call, parameters, "worker", &id))
                 return;
-        }
         if (after && !json_is_null(after) && !json_is_number(after)) {
                 handler_refuse_parameter(call, "after");
                 return;
@@ -94,39 +111,54 @@ void handle_get_events(struct control *control, struct call *call, json_t *param
                      });
 }
 
-json_t *control_metrics(const struct control *control)
+json_t *handler_metrics(void *userdata)
 {
+        const struct control *control = userdata;
         const struct control_host *host = &control->host;
         struct status_redis redis[REDIS_MAX];
         struct status_info info = status_info(control, redis);
         _cleanup_free_ char *text =
-                metrics_render(&info, host->ticks, host->world, host->subsystems, host->now(host->userdata));
+                metrics_render(&info, &host->keeper->crew->turn->pass.ticks, host->world,
+                               &host->keeper->crew->subsystems, clock_now(CLOCK_MONOTONIC));
 
         return text ? json_pack("{s:s}", "text", text) : NULL;
 }
 
-void handle_get_metrics(struct control *control, struct call *call, json_t *parameters _unused_,
-                        usec_t now _unused_)
+void handler_diagnose(struct call *call, void *userdata)
 {
-        control->host.metrics(control->host.userdata, call);
+        const struct control *control = userdata;
+
+        doctor_request(control->host.keeper, control->host.readers, call);
 }
 
-void handle_get_queues(struct control *control, struct call *call, json_t *parameters _unused_,
-                       usec_t now _unused_)
+void handle_get_metrics(struct control *control, struct call *call, json_t *parameters _unused_, usec_t now)
 {
-        control->host.queues(control->host.userdata, call);
+        queue_calls_add(&control->queue_calls, call, QUEUE_QUESTION_METRICS, now);
 }
 
-void handle_get_jobs(struct control *control, struct call *call, json_t *parameters, usec_t now _unused_)
+void handle_get_queues(struct control *control, struct call *call, json_t *parameters _unused_, usec_t now)
+{
+        queue_calls_add(&control->queue_calls, call, QUEUE_QUESTION_QUEUES, now);
+}
+
+void handle_get_jobs(struct control *control, struct call *call, json_t *parameters, usec_t now)
 {
         _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
 
         if (handler_parse_fleets(control, call, parameters, &list))
-                control->host.jobs(control->host.userdata, call, list.fleets, list.n_fleets);
+                jobs_calls_add(&control->jobs_calls, call, list.fleets, list.n_fleets, now);
 }
 
-void handle_get_diagnosis(struct control *control, struct call *call, json_t *parameters _unused_,
-                          usec_t now _unused_)
+/* Of fleets whose counts follow queues these are read before. */
+void handle_get_diagnosis(struct control *control, struct call *call, json_t *parameters _unused_, usec_t now)
 {
-        control->host.doctor(control->host.userdata, call);
+        const struct world *world = control->host.world;
+        bool scales = false;
+
+        for (size_t i = 0; i < world->n_fleets; i++)
+                scales |= fleet_scales(world->fleets[i]);
+        if (scales)
+                queue_calls_add(&control->queue_calls, call, QUEUE_QUESTION_DOCTOR, now);
+        else
+                handler_diagnose(call, control);
 }

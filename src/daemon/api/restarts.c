@@ -10,18 +10,17 @@
  */
 static bool parse_watch(struct call *call, json_t *parameters, struct watch_request *ret)
 {
-        json_t *wait = json_object_get(parameters, "wait"), *workers = json_object_get(parameters, "workers");
-        const char *what = json_string_value(wait);
+        const char *what;
+        bool workers;
 
-        if (wait && !json_is_null(wait) &&
-            (!what || (strcmp(what, "replaced") != 0 && strcmp(what, "drained") != 0))) {
+        if (!handler_parse_text(call, parameters, "wait", &what))
+                return false;
+        if (what && strcmp(what, "replaced") != 0 && strcmp(what, "drained") != 0) {
                 handler_refuse_parameter(call, "wait");
                 return false;
         }
-        if (workers && !json_is_null(workers) && !json_is_boolean(workers)) {
-                handler_refuse_parameter(call, "workers");
+        if (!handler_parse_flag(call, parameters, "workers", &workers))
                 return false;
-        }
         if (what && !call_wants_more(call)) {
                 server_reply_error(call, VARLINK_EXPECTED_MORE, json_object());
                 return false;
@@ -29,7 +28,7 @@ static bool parse_watch(struct call *call, json_t *parameters, struct watch_requ
         *ret = (struct watch_request){
                 .wait = call_wants_more(call),
                 .drained = what && strcmp(what, "drained") == 0,
-                .workers = json_is_true(workers),
+                .workers = workers,
         };
         return true;
 }
@@ -38,6 +37,7 @@ void handle_restart(struct control *control, struct call *call, json_t *paramete
 {
         _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
         _cleanup_free_ struct watch_order *orders = NULL;
+        const struct orderer by = handler_orderer(call);
         struct watch_request request;
 
         if (!parse_watch(call, parameters, &request) || handler_refuse_at_shutdown(control, call) ||
@@ -53,7 +53,7 @@ void handle_restart(struct control *control, struct call *call, json_t *paramete
 
                 if (fleet->rollout.state == ROLLOUT_RUNNING)
                         orders[i].superseded = fleet->generation;
-                orders[i].refused = command_restart(control->host.world, fleet, now) == COMMAND_STOPPED;
+                orders[i].refused = command_restart(fleet, &by, now) == COMMAND_STOPPED;
         }
         handler_changed(control);
         request.fleets = list.fleets;
@@ -79,6 +79,7 @@ void handle_abort(struct control *control, struct call *call, json_t *parameters
 {
         _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
         _cleanup_json_ json_t *aborted = json_array(), *acknowledged = json_array();
+        const struct orderer by = handler_orderer(call);
         bool failed = false;
 
         if (!handler_parse_fleets(control, call, parameters, &list))
@@ -90,7 +91,7 @@ void handle_abort(struct control *control, struct call *call, json_t *parameters
                 if (state == ROLLOUT_RUNNING || state == ROLLOUT_HALTED)
                         failed |= json_array_append_new(state == ROLLOUT_RUNNING ? aborted : acknowledged,
                                                         varlink_text(fleet->settings->name)) < 0;
-                command_abort(control->host.world, fleet, now);
+                command_abort(fleet, &by, now);
         }
         handler_changed(control);
         server_reply(call,

@@ -107,11 +107,7 @@ static void call_end(struct call *call)
 
 static struct connection *connection_free(struct connection *connection)
 {
-        struct connection **link = &connection->server->connections;
-
-        while (*link != connection)
-                link = &(*link)->next;
-        *link = connection->next;
+        LIST_REMOVE(connection->server->connections, connection);
         if (connection->call.open && connection->call.cancelled)
                 connection->call.cancelled(&connection->call, connection->call.userdata);
         call_end(&connection->call);

@@ -24,8 +24,9 @@ static json_t *take_lines(char **lines)
 void handle_reload(struct control *control, struct call *call, json_t *parameters _unused_,
                    usec_t now _unused_)
 {
+        const struct orderer by = handler_orderer(call);
         char **lines = NULL;
-        int r = control->host.reload(control->host.userdata, &lines);
+        int r = control->host.reload(control->host.reloader, &by, &lines);
 
         if (r < 0) {
                 handler_refuse(call, "cannot read the configuration again, the old one stays in force: %s",
@@ -47,11 +48,12 @@ void handle_reload(struct control *control, struct call *call, json_t *parameter
 void handle_reexec(struct control *control, struct call *call, json_t *parameters _unused_,
                    usec_t now _unused_)
 {
-        struct world *world = control->host.world;
+        const struct orderer by = handler_orderer(call);
         char who[ORDERER_TEXT_MAX];
 
-        world_event(world, EVENT_ORDER, NULL, NULL, "re-exec asked for by %s", orderer_text(world->by, who));
-        control->host.reexec(control->host.userdata, call);
+        event_by(&by, world_event(control->host.world, EVENT_ORDER, NULL, NULL, "re-exec asked for by %s",
+                                  orderer_text(&by, who)));
+        control->host.reexec_request(control->host.reexec, call);
 }
 
 void handle_ping(struct control *control _unused_, struct call *call, json_t *parameters _unused_,

@@ -2,6 +2,7 @@
 /* Follows restarts for those who wait for them: tells what moved, and when they have ended. */
 #include "daemon/api/watch.h"
 #include "daemon/api/status.h"
+#include "io/clock.h"
 #include "model/counts.h"
 #include "model/describe.h"
 #include "model/names.h"
@@ -72,19 +73,12 @@ static void watch_free_pointer(struct watch **watch)
         watch_free(*watch);
 }
 
-static void watch_unlink(struct watch *watch)
-{
-        struct watch **link = &watch->list->first;
-
-        while (*link != watch)
-                link = &(*link)->next;
-        *link = watch->next;
-}
-
 static void on_cancelled(struct call *call _unused_, void *userdata)
 {
-        watch_unlink(userdata);
-        watch_free(userdata);
+        struct watch *watch = userdata;
+
+        LIST_REMOVE(watch->list->first, watch);
+        watch_free(watch);
 }
 
 static struct watch *watch_new(struct watch_list *list, struct call *call,
@@ -358,7 +352,7 @@ static void watch_tell(struct watch *watch, enum update update, usec_t now)
                 server_reply(watch->call, reply, true);
         } else if (r != 0) {
                 server_reply(watch->call, reply, false);
-                watch_unlink(watch);
+                LIST_REMOVE(watch->list->first, watch);
                 watch_free(watch);
         }
 }
@@ -366,10 +360,9 @@ static void watch_tell(struct watch *watch, enum update update, usec_t now)
 static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userdata)
 {
         struct watch *watch = userdata;
-        const struct watch_list *list = watch->list;
 
         (void)sd_event_source_set_time_relative(source, WORKERS_USEC);
-        watch_tell(watch, UPDATE_WORKERS, list->now(list->userdata));
+        watch_tell(watch, UPDATE_WORKERS, clock_now(CLOCK_MONOTONIC));
         return 0;
 }
 

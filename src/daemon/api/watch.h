@@ -15,8 +15,6 @@ struct watch_list {
         const struct world *world;
         const struct events *events;
         sd_event *event;
-        usec_t (*now)(void *userdata); /* monotonic */
-        void *userdata;
 };
 
 struct watch_order {

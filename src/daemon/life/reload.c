@@ -113,7 +113,7 @@ static void tell_scales(const struct world *world, struct lines *lines)
         }
 }
 
-static int reload(struct reloader *reloader, char ***ret_lines)
+static int reload(struct reloader *reloader, const struct orderer *by, char ***ret_lines)
 {
         _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
         _cleanup_settings_ struct settings *read = NULL, *merged = NULL;
@@ -137,13 +137,14 @@ static int reload(struct reloader *reloader, char ***ret_lines)
         if (r >= 0)
                 r = links_make(links, merged);
         if (r >= 0)
-                r = world_reload(links->world, merged, clock_now(CLOCK_MONOTONIC));
+                r = world_reload(links->world, merged, by, clock_now(CLOCK_MONOTONIC));
         if (r < 0)
                 return r;
 
         /* From here on nothing can fail. */
-        world_event(links->world, EVENT_ORDER, NULL, NULL, "configuration read again by %s, %zu change%s",
-                    orderer_text(links->world->by, who), lines.n, lines.n == 1 ? "" : "s");
+        event_by(by, world_event(links->world, EVENT_ORDER, NULL, NULL,
+                                 "configuration read again by %s, %zu change%s", orderer_text(by, who),
+                                 lines.n, lines.n == 1 ? "" : "s"));
         settings_free(reloader->settings);
         reloader->settings = TAKE_PTR(merged);
         tell_scales(links->world, &lines);
@@ -155,9 +156,9 @@ static int reload(struct reloader *reloader, char ***ret_lines)
         return 0;
 }
 
-int reload_settings(struct reloader *reloader, char ***ret_lines)
+int reload_settings(struct reloader *reloader, const struct orderer *by, char ***ret_lines)
 {
-        int r = reload(reloader, ret_lines);
+        int r = reload(reloader, by, ret_lines);
 
         reloader->age.refused = r != 0;
         if (r == 0)
@@ -168,7 +169,7 @@ int reload_settings(struct reloader *reloader, char ***ret_lines)
 void reload_by_signal(struct reloader *reloader)
 {
         char **lines = NULL;
-        int r = reload_settings(reloader, &lines);
+        int r = reload_settings(reloader, NULL, &lines);
 
         if (r < 0)
                 log_error("cannot reload: %s, the old settings stay in force", strerror(-r));

@@ -14,8 +14,9 @@ struct reloader {
         struct status_settings age;
 };
 
-/* 0: *ret_lines says what changed; 1: refused, *ret_lines says why, and nothing changed; a line each,
- * NULL-terminated, list and lines to be freed by the caller. -errno: *ret_lines is untouched. */
-int reload_settings(struct reloader *reloader, char ***ret_lines);
+/* by: who ordered it; NULL: not known. Returns 0: *ret_lines says what changed; 1: refused, *ret_lines says
+ * why, and nothing changed; a line each, NULL-terminated, list and lines to be freed by the caller. -errno:
+ * *ret_lines is untouched. */
+int reload_settings(struct reloader *reloader, const struct orderer *by, char ***ret_lines);
 /* The same, told by the log. */
 void reload_by_signal(struct reloader *reloader);

@@ -13,13 +13,13 @@
 
 #define STOP_EXTEND_USEC (60 * USEC_PER_SEC)
 
-void tell_events(struct world *world, struct control *control, struct alerts *alerts)
+void tell_events(struct world *world, struct events *events, struct alerts *alerts)
 {
         usec_t realtime = clock_now(CLOCK_REALTIME);
 
         for (size_t i = 0; i < world->n_events; i++) {
                 log_event(&world->events[i]);
-                control_event(control, &world->events[i], realtime);
+                events_add(events, &world->events[i], realtime);
                 alerts_event(alerts, &world->events[i], realtime);
         }
         world_events_clear(world);

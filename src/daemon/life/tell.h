@@ -3,7 +3,7 @@
  * status to systemd. */
 #pragma once
 
-#include "daemon/api/control.h"
+#include "daemon/api/events.h"
 #include "daemon/life/alerts.h"
 
 /* What systemd was told. */
@@ -21,4 +21,4 @@ void tell_systemd(struct tell *tell, const struct world *world, usec_t now);
 usec_t tell_wake_at(const struct tell *tell, usec_t now);
 
 /* Tells of the events, and clears them. */
-void tell_events(struct world *world, struct control *control, struct alerts *alerts);
+void tell_events(struct world *world, struct events *events, struct alerts *alerts);

@@ -116,7 +116,7 @@ static int add_removed(struct crew *crew, struct settings *settings, const struc
                 return -ENOMEM;
         int r = links_make(&crew->links, settings);
         if (r >= 0)
-                r = world_reload(crew->world, settings, now);
+                r = world_reload(crew->world, settings, NULL, now);
         if (r < 0)
                 return r;
         links_join(&crew->links);

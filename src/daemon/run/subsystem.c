@@ -49,7 +49,7 @@ void subsystems_answer(const struct subsystems *subsystems, usec_t now)
         CALL_EACH(subsystems, answer, now);
 }
 
-void subsystems_metrics(const struct subsystems *subsystems, const struct metrics *metrics)
+void subsystems_metrics(const struct subsystems *subsystems, struct metrics *metrics)
 {
         CALL_EACH(subsystems, metrics, metrics);
 }

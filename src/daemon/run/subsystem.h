@@ -37,7 +37,7 @@ struct subsystem {
         /* After each pass, once its events are reported: answers control calls that wait. */
         void (*answer)(void *self, usec_t now);
         /* Writes samples of its own for GetMetrics; see daemon/api/metrics.h. */
-        void (*metrics)(const void *self, const struct metrics *metrics);
+        void (*metrics)(const void *self, struct metrics *metrics);
         /* Adds findings on one fleet for GetDiagnosis; see advice/findings.h. */
         void (*diagnose)(const void *self, const struct fleet *fleet, struct findings *findings);
         /* Finds the i-th trouble of a fleet: one sentence, with a remedy. Returns false where there are no
@@ -75,7 +75,7 @@ void subsystems_poll(const struct subsystems *subsystems, usec_t now);
 void subsystems_observe(const struct subsystems *subsystems, usec_t now);
 void subsystems_tick(const struct subsystems *subsystems, usec_t now);
 void subsystems_answer(const struct subsystems *subsystems, usec_t now);
-void subsystems_metrics(const struct subsystems *subsystems, const struct metrics *metrics);
+void subsystems_metrics(const struct subsystems *subsystems, struct metrics *metrics);
 void subsystems_diagnose(const struct subsystems *subsystems, const struct fleet *fleet,
                          struct findings *findings);
 /* The i-th trouble of all of them; as struct doctor_machine takes it, userdata is the subsystems. */
