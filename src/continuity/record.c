@@ -80,6 +80,20 @@ void record_write_number(struct record_writer *writer, uint64_t value)
                 record_put_bytes(at, NUMBER_BYTES, value);
 }
 
+size_t record_write_later(struct record_writer *writer)
+{
+        size_t place = writer->size;
+
+        record_write_number(writer, 0);
+        return place;
+}
+
+void record_fill_number(struct record_writer *writer, size_t place, uint64_t value)
+{
+        if (!writer->failed)
+                record_put_bytes(writer->bytes + place, NUMBER_BYTES, value);
+}
+
 void record_write_text(struct record_writer *writer, const char *text)
 {
         size_t length = strnlen(text ?: "", RECORD_TEXT_MAX);
@@ -88,18 +102,6 @@ void record_write_text(struct record_writer *writer, const char *text)
         uint8_t *at = record_write_space(writer, length);
         if (at && length > 0)
                 memcpy(at, text, length);
-}
-
-size_t record_write_begin(struct record_writer *writer)
-{
-        record_write_number(writer, 0);
-        return writer->size;
-}
-
-void record_write_end(struct record_writer *writer, size_t begun)
-{
-        if (!writer->failed)
-                record_put_bytes(writer->bytes + begun - 8, 8, writer->size - begun);
 }
 
 static void write_flags(struct record_writer *writer, const struct record *flags, const char *base)
@@ -182,10 +184,12 @@ const char *record_read_text(struct record_reader *reader, size_t max, size_t *r
         return text ?: "";
 }
 
-const uint8_t *record_read_bytes(struct record_reader *reader, size_t *ret_size)
+struct record_reader record_read_inner(struct record_reader *reader)
 {
-        *ret_size = record_read_number(reader, 0, reader->left);
-        return read_space(reader, *ret_size);
+        size_t size = record_read_number(reader, 0, SIZE_MAX);
+        const uint8_t *at = read_space(reader, size);
+
+        return (struct record_reader){.at = at, .left = at ? size : 0, .now = reader->now, .wrong = !at};
 }
 
 static usec_t read_time(struct record_reader *reader)

@@ -80,10 +80,10 @@ uint64_t record_get_bytes(const uint8_t *at, size_t size);
 /* Room for so many bytes, or NULL. */
 uint8_t *record_write_space(struct record_writer *writer, size_t size);
 void record_write_number(struct record_writer *writer, uint64_t value);
+/* Leaves space for a number that is known later: returns its place, for record_fill_number(). */
+size_t record_write_later(struct record_writer *writer);
+void record_fill_number(struct record_writer *writer, size_t place, uint64_t value);
 void record_write_text(struct record_writer *writer, const char *text);
-/* Bytes that only their reader understands, which are written in between: their number stands before them. */
-size_t record_write_begin(struct record_writer *writer);
-void record_write_end(struct record_writer *writer, size_t begun);
 /* What base points to, which the record describes. */
 void record_write(struct record_writer *writer, const struct record *record, const void *base);
 
@@ -91,8 +91,8 @@ void record_write(struct record_writer *writer, const struct record *record, con
 uint64_t record_read_number(struct record_reader *reader, uint64_t min, uint64_t max);
 /* Not terminated; its length in *ret_length. More than max bytes are wrong, and so is a NUL. */
 const char *record_read_text(struct record_reader *reader, size_t max, size_t *ret_length);
-/* Such bytes, of which there are *ret_size; NULL where they are wrong. */
-const uint8_t *record_read_bytes(struct record_reader *reader, size_t *ret_size);
+/* A reader of the bytes that follow their number: the outer one is behind them then. */
+struct record_reader record_read_inner(struct record_reader *reader);
 /* Into what base points to, which is zero so far. Returns 0, even where the bytes are wrong; or -ENOMEM. In
  * both cases the strings so far are the caller's to free. */
 int record_read(struct record_reader *reader, const struct record *record, void *base);

@@ -402,10 +402,10 @@ static void pack_features(struct record_writer *writer, const struct state_sourc
 
                 if (fleet->unknown)
                         continue;
-                size_t begun = record_write_begin(writer);
+                size_t size_at = record_write_later(writer), begin = writer->size;
                 if (source->features)
                         source->features(writer, fleet, source->features_userdata);
-                record_write_end(writer, begun);
+                record_fill_number(writer, size_at, writer->size - begin);
         }
 }
 
@@ -413,17 +413,16 @@ static int unpack_features(struct record_reader *reader, struct state *state)
 {
         for (size_t i = 0; reader->left > 0 && i < state->n_fleets; i++) {
                 struct state_features *features = &state->fleets[i].features;
-                size_t size;
-                const uint8_t *bytes = record_read_bytes(reader, &size);
+                struct record_reader inner = record_read_inner(reader);
 
-                if (!bytes || size == 0)
+                if (inner.left == 0)
                         continue;
-                features->bytes = malloc(size);
+                features->bytes = malloc(inner.left);
                 if (!features->bytes)
                         return -ENOMEM;
-                memcpy(features->bytes, bytes, size);
-                features->size = size;
-                features->now = reader->now;
+                memcpy(features->bytes, inner.at, inner.left);
+                features->size = inner.left;
+                features->now = inner.now;
         }
         return 0;
 }

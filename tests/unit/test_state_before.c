@@ -346,8 +346,7 @@ START_TEST(the_turn_in_a_restart_of_many_hosts_is_kept)
         size_t length;
         ck_assert_int_eq(strncmp(record_read_text(&reader, RECORD_TEXT_MAX, &length), "rollout-hosts", 13),
                          0);
-        struct record_reader part = {.now = reader.now};
-        part.at = record_read_bytes(&reader, &part.left);
+        struct record_reader part = record_read_inner(&reader);
         ck_assert_uint_eq(reader.left, 0);
         struct rollout_group group;
         ck_assert(rollout_group_unpack(&part, "g", &group));

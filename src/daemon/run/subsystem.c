@@ -108,12 +108,11 @@ void subsystems_pack(struct record_writer *writer, const struct fleet *fleet, vo
                 if (!subsystems->table[i]->pack)
                         continue;
                 record_write_text(writer, subsystems->table[i]->name);
-                size_t begun = record_write_begin(writer);
+                size_t size_at = record_write_later(writer), begin = writer->size;
                 subsystems->table[i]->pack(subsystems->self[i], fleet, writer);
-                if (writer->size == begun)
+                record_fill_number(writer, size_at, writer->size - begin);
+                if (writer->size == begin)
                         writer->size = before;
-                else
-                        record_write_end(writer, begun);
         }
 }
 
@@ -125,10 +124,9 @@ void subsystems_unpack(const struct subsystems *subsystems, struct fleet *fleet,
         while (reader.left > 0 && !reader.wrong) {
                 size_t length;
                 const char *name = record_read_text(&reader, RECORD_TEXT_MAX, &length);
-                struct record_reader part = {.now = features->now};
+                struct record_reader part = record_read_inner(&reader);
 
-                part.at = record_read_bytes(&reader, &part.left);
-                for (size_t i = 0; part.at && i < subsystems->n; i++)
+                for (size_t i = 0; !part.wrong && i < subsystems->n; i++)
                         if (subsystems->table[i]->unpack && strlen(subsystems->table[i]->name) == length &&
                             memcmp(subsystems->table[i]->name, name, length) == 0)
                                 subsystems->table[i]->unpack(subsystems->self[i], fleet, &part);
