@@ -327,13 +327,10 @@ static int tell_permission(json_t *parameters)
 static bool is_among(json_t *names, const char *name, size_t length)
 {
         json_t *each;
-        size_t i;
 
-        json_array_foreach(names, i, each)
-        {
+        json_foreach(each, names)
                 if (json_string_length(each) == length && strncmp(json_string_value(each), name, length) == 0)
                         return true;
-        }
         return false;
 }
 

@@ -216,7 +216,7 @@ static void render_settled(FILE *out, size_t n, size_t n_outdated, const struct 
 
 int render_workers(FILE *out, json_t *workers, long long threshold, const struct view *view)
 {
-        size_t n = 0, n_settled = 0, n_outdated = 0, i;
+        size_t n = 0, n_settled = 0, n_outdated = 0;
         int widths[_COLUMN_MAX] = {0};
         json_t *worker;
 
@@ -226,8 +226,7 @@ int render_workers(FILE *out, json_t *workers, long long threshold, const struct
         if (!rows)
                 return say_error(CTL_FAILED, "there is too little memory");
         rows[0] = header;
-        json_array_foreach(workers, i, worker)
-        {
+        json_foreach(worker, workers) {
                 if (view->brief && is_settled(worker)) {
                         n_settled++;
                         n_outdated += reply_is_true(worker, "outdated");
@@ -242,7 +241,7 @@ int render_workers(FILE *out, json_t *workers, long long threshold, const struct
         measure(rows, n, widths);
         shorten_ids(rows, n, widths, view);
         drop_columns(widths, view);
-        for (i = 0; i <= n; i++)
+        for (size_t i = 0; i <= n; i++)
                 render_row(out, &rows[i], widths, i == 0, view);
         return CTL_DONE;
 }
@@ -365,10 +364,8 @@ static void render_culprits(FILE *out, json_t *list, const struct view *view)
 {
         json_t *culprits;
         char span[FORMAT_MAX], text[1280];
-        size_t i;
 
-        json_array_foreach(list, i, culprits)
-        {
+        json_foreach(culprits, list) {
                 snprintf(text, sizeof(text), "%s ago: %s", reply_seconds(culprits, "age_seconds", span),
                          reply_string(culprits, "text"));
                 fprintf(out, "%*s", RENDER_INDENT, "");
@@ -399,12 +396,10 @@ static void render_sqmgr(FILE *out, json_t *status, const struct view *view)
 {
         json_t *redis;
         char span[FORMAT_MAX], text[1024];
-        size_t i;
         int n = snprintf(text, sizeof(text), "sqmgr %s, pid %lld, up %s", reply_string(status, "version"),
                          reply_integer(status, "pid"), reply_seconds(status, "uptime_seconds", span));
 
-        json_array_foreach(json_object_get(status, "redis"), i, redis)
-        {
+        json_foreach_in(redis, status, "redis") {
                 json_t *rtt = json_object_get(redis, "rtt_ms");
                 const char *server = reply_string(redis, "server");
 
@@ -424,8 +419,7 @@ static void render_sqmgr(FILE *out, json_t *status, const struct view *view)
                 snprintf(text, sizeof(text), "stopping: %s", stopping);
                 render_trouble(out, text, RENDER_YELLOW, view);
         }
-        json_array_foreach(json_object_get(status, "redis"), i, redis)
-        {
+        json_foreach_in(redis, status, "redis") {
                 if (reply_redis_is_connected(redis))
                         continue;
                 reply_redis_away(redis, text);
@@ -438,11 +432,9 @@ static void render_sqmgr(FILE *out, json_t *status, const struct view *view)
 int render_status(FILE *out, json_t *status, const struct view *view)
 {
         json_t *fleet;
-        size_t i;
 
         render_sqmgr(out, status, view);
-        json_array_foreach(json_object_get(status, "fleets"), i, fleet)
-        {
+        json_foreach_in(fleet, status, "fleets") {
                 fputc('\n', out);
                 int r = render_fleet(out, fleet, view);
                 if (r != CTL_DONE)

@@ -24,15 +24,12 @@ struct restart {
 static bool is_told(json_t *events, json_t *change)
 {
         json_t *event;
-        size_t i;
 
-        json_array_foreach(events, i, event)
-        {
+        json_foreach(event, events)
                 if (strcmp(reply_string(event, "event"), "crashed") == 0 &&
                     strcmp(reply_string(event, "worker"), reply_string(change, "id")) == 0 &&
                     reply_integer(event, "pid") == reply_integer(change, "pid"))
                         return true;
-        }
         return false;
 }
 
@@ -85,13 +82,10 @@ static bool is_running(json_t *fleet)
 static json_t *find_fleet(json_t *reply, const char *name)
 {
         json_t *fleet;
-        size_t i;
 
-        json_array_foreach(json_object_get(reply, "fleets"), i, fleet)
-        {
+        json_foreach_in(fleet, reply, "fleets")
                 if (strcmp(reply_string(fleet, "name"), name) == 0)
                         return fleet;
-        }
         return NULL;
 }
 
@@ -137,10 +131,8 @@ static void print_progress(json_t *reply, json_t *before, bool live)
         json_t *fleets = json_object_get(reply, "fleets"), *fleet, *change, *event;
         json_t *events = json_object_get(reply, "events");
         char at[SAY_STAMP_MAX];
-        size_t i;
 
-        json_array_foreach(fleets, i, fleet)
-        {
+        json_foreach(fleet, fleets) {
                 json_t *old = find_fleet(before, reply_string(fleet, "name"));
 
                 if (is_running(fleet) && has_begun(fleet, old))
@@ -148,11 +140,12 @@ static void print_progress(json_t *reply, json_t *before, bool live)
         }
         if (live)
                 return;
-        json_array_foreach(events, i, event) say_line("%s%s: %s", say_stamp(at), reply_string(event, "level"),
-                                                      reply_string(event, "text"));
-        json_array_foreach(json_object_get(reply, "changes"), i, change) print_change(change, events);
-        json_array_foreach(fleets, i, fleet)
-        {
+        json_foreach(event, events)
+                say_line("%s%s: %s", say_stamp(at), reply_string(event, "level"),
+                         reply_string(event, "text"));
+        json_foreach_in(change, reply, "changes")
+                print_change(change, events);
+        json_foreach(fleet, fleets) {
                 /* An older sqmgr does not tell whether it moved. */
                 if (is_running(fleet) && !json_is_false(json_object_get(fleet, "moved")) &&
                     !has_begun(fleet, find_fleet(before, reply_string(fleet, "name"))))
@@ -187,10 +180,8 @@ static void draw(FILE *out, const struct view *view, void *userdata)
         const struct follow *follow = userdata;
         const struct restart *restart = follow->userdata;
         json_t *fleet;
-        size_t i;
 
-        json_array_foreach(json_object_get(follow->reply, "fleets"), i, fleet)
-        {
+        json_foreach_in(fleet, follow->reply, "fleets") {
                 print_bar(out, fleet, usec_sub(client_now(), restart->begun_at), view);
                 render_text(out, reply_string(fleet, "waits_for"), "", view);
                 (void)render_workers(out, json_object_get(fleet, "workers"),
@@ -247,10 +238,8 @@ static int finish(struct follow *follow)
         const struct ctl *ctl = follow->ctl;
         int code = CTL_DONE;
         json_t *fleet;
-        size_t i;
 
-        json_array_foreach(json_object_get(follow->reply, "fleets"), i, fleet)
-        {
+        json_foreach_in(fleet, follow->reply, "fleets") {
                 const char *state = reply_string(fleet, "state");
                 int r = CTL_DONE;
 
@@ -267,10 +256,8 @@ static int finish(struct follow *follow)
 static int check_known(json_t *reply, json_t *before)
 {
         json_t *fleet;
-        size_t i;
 
-        json_array_foreach(json_object_get(reply, "fleets"), i, fleet)
-        {
+        json_foreach_in(fleet, reply, "fleets") {
                 json_t *old = find_fleet(before, reply_string(fleet, "name"));
 
                 if (!old || (strcmp(reply_string(fleet, "state"), "none") != 0 &&
@@ -295,13 +282,10 @@ static bool is_stopped(json_t *fleet)
 static json_t *followed_fleets(json_t *last)
 {
         json_t *names = json_array(), *fleet;
-        size_t i;
 
-        json_array_foreach(json_object_get(last, "fleets"), i, fleet)
-        {
+        json_foreach_in(fleet, last, "fleets")
                 if (!is_stopped(fleet))
                         json_array_append(names, json_object_get(fleet, "name"));
-        }
         return names;
 }
 
@@ -338,13 +322,10 @@ static int take_reply(struct follow *follow, json_t *reply)
 static void print_stopped(const struct follow *follow)
 {
         json_t *fleet;
-        size_t i;
 
-        json_array_foreach(json_object_get(follow->reply, "fleets"), i, fleet)
-        {
+        json_foreach_in(fleet, follow->reply, "fleets")
                 if (is_stopped(fleet) && !follow->ctl->json)
                         print_outcome(fleet, true, false);
-        }
 }
 
 static int fail(struct follow *follow, int code)

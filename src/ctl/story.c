@@ -76,12 +76,9 @@ static int collect_events(struct story *story, json_t *events)
 static void find_worker(struct story *story)
 {
         json_t *fleet, *worker;
-        size_t i, k;
 
-        json_array_foreach(json_object_get(story->status, "fleets"), i, fleet)
-        {
-                json_array_foreach(json_object_get(fleet, "workers"), k, worker)
-                {
+        json_foreach_in(fleet, story->status, "fleets") {
+                json_foreach_in(worker, fleet, "workers") {
                         if (strcmp(reply_string(worker, "id"), story->id) != 0)
                                 continue;
                         story->fleet = fleet;
@@ -192,10 +189,10 @@ static void print_beginning(FILE *out, const struct story *story, const struct v
 void story_print(FILE *out, const struct story *story, const struct view *view)
 {
         json_t *event;
-        size_t i;
 
         print_beginning(out, story, view);
-        json_array_foreach(story->events, i, event) render_event(out, event, view);
+        json_foreach(event, story->events)
+                render_event(out, event, view);
         if (story->worker) {
                 print_state(out, story, view);
                 print_evidence(out, story, view);

@@ -82,12 +82,13 @@ static void put_head(struct page *page)
         const struct top_replies *replies = page->replies;
         json_t *redis = json_object_get(replies->status, "redis"), *one;
         char clock[16] = "", span[FORMAT_MAX], away[48] = "";
-        size_t i, n_away = 0;
+        size_t n_away = 0;
         struct tm local;
 
         if (localtime_r(&replies->now, &local))
                 (void)strftime(clock, sizeof(clock), "%H:%M:%S", &local);
-        json_array_foreach(redis, i, one) n_away += !reply_redis_is_connected(one);
+        json_foreach(one, redis)
+                n_away += !reply_redis_is_connected(one);
         if (n_away > 0)
                 snprintf(away, sizeof(away), ", %zu Redis away", n_away);
         if (!replies->status)
@@ -162,11 +163,10 @@ static void put_workers(struct page *page)
 static json_t *jobs_of(const struct page *page)
 {
         json_t *mine = json_array(), *job;
-        size_t i;
 
-        json_array_foreach(json_object_get(page->replies->jobs, "jobs"), i,
-                           job) if (strcmp(reply_string(job, "worker"), page->top->chosen) == 0)(void)
-                json_array_append(mine, job);
+        json_foreach_in(job, page->replies->jobs, "jobs")
+                if (strcmp(reply_string(job, "worker"), page->top->chosen) == 0)
+                        (void)json_array_append(mine, job);
         return mine;
 }
 
@@ -174,7 +174,6 @@ static void print_jobs(FILE *out, const struct page *page)
 {
         _cleanup_json_ json_t *jobs = jobs_of(page);
         json_t *error;
-        size_t i;
 
         if (!page->replies->jobs)
                 return;
@@ -182,7 +181,7 @@ static void print_jobs(FILE *out, const struct page *page)
                 (void)job_table_print(out, jobs, page->replies->now, page->view);
         else
                 fputs("no job is known to run there\n", out);
-        json_array_foreach(json_object_get(page->replies->jobs, "errors"), i, error)
+        json_foreach_in(error, page->replies->jobs, "errors")
                 text_print_wrapped(out, json_string_value(error), 0, 2, page->view->columns);
 }
 

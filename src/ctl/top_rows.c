@@ -56,22 +56,20 @@ static bool passes(json_t *worker, const char *filter)
 static size_t count_workers(json_t *status)
 {
         json_t *fleet;
-        size_t i, n = 0;
+        size_t n = 0;
 
-        json_array_foreach(json_object_get(status, "fleets"), i, fleet) n +=
-                json_array_size(json_object_get(fleet, "workers"));
+        json_foreach_in(fleet, status, "fleets")
+                n += json_array_size(json_object_get(fleet, "workers"));
         return n;
 }
 
 static size_t fill(struct render_line *lines, const struct top *top, json_t *status)
 {
         json_t *fleet, *worker;
-        size_t i, k, n = 0;
+        size_t n = 0;
 
-        json_array_foreach(json_object_get(status, "fleets"), i, fleet)
-        {
-                json_array_foreach(json_object_get(fleet, "workers"), k, worker)
-                {
+        json_foreach_in(fleet, status, "fleets") {
+                json_foreach_in(worker, fleet, "workers") {
                         if (!passes(worker, top->filter))
                                 continue;
                         lines[n] = (struct render_line){

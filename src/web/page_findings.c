@@ -200,10 +200,8 @@ static void find_workers(const struct search *search, const json_t *fleet)
         const json_t *first = NULL, *worker;
         unsigned n = 0, hung = 0;
         const char *name = reply_string(fleet, "name");
-        size_t i;
 
-        json_array_foreach(json_object_get(fleet, "workers"), i, worker)
-        {
+        json_foreach_in(worker, fleet, "workers") {
                 if (!page_worker_needs_look(worker))
                         continue;
                 if (!first || (hung == 0 && reply_is_true(worker, "hung")))
@@ -388,7 +386,6 @@ static void find_in_instance(const struct search *search, const json_t *instance
 {
         const json_t *status = json_object_get(instance, "status"), *entry;
         const char *stopping = reply_string(json_object_get(status, "shutdown"), "text");
-        size_t i;
 
         /* Of one that is away all else is of then: it is shown below, and marked so. */
         if (!page_is_heard(instance)) {
@@ -398,28 +395,20 @@ static void find_in_instance(const struct search *search, const json_t *instance
         if (stopping[0] != '\0')
                 tell(search, &(struct finding){.level = PAGE_LOOK, .text = stopping}, NULL,
                      "sqmgr is stopping");
-        json_array_foreach(json_object_get(status, "redis"), i, entry)
-        {
+        json_foreach_in(entry, status, "redis")
                 find_in_redis(search, entry);
-        }
-        json_array_foreach(json_object_get(status, "fleets"), i, entry)
-        {
+        json_foreach_in(entry, status, "fleets")
                 find_in_fleet(search, entry);
-        }
-        json_array_foreach(json_object_get(instance, "rollouts"), i, entry)
-        {
+        json_foreach_in(entry, instance, "rollouts")
                 find_in_rollout(search, entry);
-        }
 }
 
 void page_findings(const struct page *page, page_found found, void *userdata)
 {
         struct search search = {.page = page, .found = found, .userdata = userdata};
         const json_t *instance;
-        size_t i;
 
-        json_array_foreach(page->instances, i, instance)
-        {
+        json_foreach(instance, page->instances) {
                 search.socket = reply_string(instance, "socket");
                 find_in_instance(&search, instance);
         }

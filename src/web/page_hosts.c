@@ -116,10 +116,9 @@ static void put_rollout(FILE *out, const json_t *rollout, const char *socket)
 void page_hosts(FILE *out, const struct page *page)
 {
         const json_t *instance, *rollout;
-        size_t i, k, n = 0;
+        size_t n = 0;
 
-        page_foreach_entry(page, "rollouts", i, instance, k, rollout)
-        {
+        page_foreach_entry(page, "rollouts", instance, rollout) {
                 if (n++ == 0)
                         page_section(out, "hosts", "Many hosts");
                 put_rollout(out, rollout, reply_string(instance, "socket"));

@@ -114,11 +114,10 @@ void page_moving(FILE *out, const struct page *page)
 {
         const json_t *instance, *fleet;
         bool any = false;
-        size_t i, k, n = 0;
+        size_t n = 0;
 
         page_section(out, "moving", "Moving");
-        page_foreach_fleet(page, i, instance, k, fleet)
-        {
+        page_foreach_fleet(page, instance, fleet) {
                 const char *socket = reply_string(instance, "socket");
 
                 if (has_story(fleet))

@@ -69,11 +69,10 @@ static void put_redis(FILE *out, const json_t *redis, const json_t *instance, bo
 void page_queues(FILE *out, const struct page *page)
 {
         const json_t *instance, *redis;
-        size_t i, k, n = 0;
+        size_t n = 0;
 
         page_section(out, "queues", "Queues");
-        page_foreach_entry(page, "queues", i, instance, k, redis)
-        {
+        page_foreach_entry(page, "queues", instance, redis) {
                 put_redis(out, redis, instance, json_array_size(page->instances) > 1);
                 n++;
         }

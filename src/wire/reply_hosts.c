@@ -117,10 +117,8 @@ struct reply_hosts reply_hosts_count(const json_t *rollout)
         const json_t *host;
         double done = 0;
         unsigned n, of;
-        size_t i;
 
-        json_array_foreach(json_object_get(rollout, "hosts"), i, host)
-        {
+        json_foreach_in(host, rollout, "hosts") {
                 enum reply_host_state state = reply_host_state(host);
 
                 count.all++;
@@ -286,10 +284,8 @@ const char *reply_hosts_left(const json_t *rollout, char text[static REPLY_HOSTS
 const json_t *reply_hosts_missing(const json_t *rollout)
 {
         const json_t *host, *silent = NULL;
-        size_t i;
 
-        json_array_foreach(json_object_get(rollout, "hosts"), i, host)
-        {
+        json_foreach_in(host, rollout, "hosts") {
                 enum reply_host_state state = reply_host_state(host);
 
                 if (state == REPLY_HOST_LOST)
