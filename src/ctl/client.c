@@ -3,10 +3,10 @@
 #include "ctl/client.h"
 #include "base/parse.h"
 #include "base/socket_path.h"
+#include "ctl/commands.h"
 #include "ctl/exit.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
-#include "ctl/usage.h"
 #include "wire/control.h"
 #include "wire/reply.h"
 #include <grp.h>

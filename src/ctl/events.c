@@ -6,7 +6,6 @@
 #include "ctl/follow.h"
 #include "ctl/render.h"
 #include "ctl/say.h"
-#include "ctl/usage.h"
 #include <stdio.h>
 #include <string.h>
 

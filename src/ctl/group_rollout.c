@@ -9,7 +9,6 @@
 #include "ctl/hosts.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
-#include "ctl/usage.h"
 #include "ctl/watch.h"
 #include "wire/reply_hosts.h"
 #include <stdio.h>

@@ -6,7 +6,6 @@
 #include "ctl/commands.h"
 #include "ctl/exit.h"
 #include "ctl/say.h"
-#include "ctl/usage.h"
 #include "wire/reply.h"
 #include <errno.h>
 #include <fcntl.h>

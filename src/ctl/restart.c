@@ -10,7 +10,6 @@
 #include "ctl/render.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
-#include "ctl/usage.h"
 #include "wire/reply.h"
 #include <stdio.h>
 #include <string.h>

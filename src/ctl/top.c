@@ -9,7 +9,6 @@
 #include "ctl/screen.h"
 #include "ctl/top_draw.h"
 #include "ctl/top_model.h"
-#include "ctl/usage.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>

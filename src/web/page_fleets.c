@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Fleets and their workers: those that need someone, or come or go, are seen at once; the rest is folded. */
-#include "web/page_fleets.h"
 #include "web/html.h"
 #include "web/page_findings.h"
+#include "web/page_sections.h"
 #include <string.h>
 
 /* More of a fleet's workers are never seen unfolded. */

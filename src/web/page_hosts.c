@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Rollouts over many hosts: how far each is, and its hosts. Those that need someone or roll are seen at once.
  */
-#include "web/page_hosts.h"
 #include "web/html.h"
+#include "web/page_sections.h"
 #include "wire/reply_hosts.h"
 
 /* Up to so many hosts each has its row. */

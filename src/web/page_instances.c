@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Who told all this: each sqmgr, and the Redis servers that it asks. */
-#include "web/page_instances.h"
 #include "web/html.h"
+#include "web/page_sections.h"
 
 static void put_redis(FILE *out, const json_t *redis)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is moving: restarts with their stories, and which workers come and go without one. */
-#include "web/page_moving.h"
 #include "web/html.h"
+#include "web/page_sections.h"
 #include <string.h>
 
 /* Of a restart with many workers the last steps are what is asked for. */

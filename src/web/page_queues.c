@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What waits in each Redis. */
-#include "web/page_queues.h"
 #include "web/html.h"
+#include "web/page_sections.h"
 
 /* More are folded. */
 #define SEEN_MAX 12
