@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The commands that are one call each: the method, its parameters, and what is shown of the reply. */
+#include "base/memstream.h"
 #include "base/parse.h"
 #include "base/text.h"
 #include "ctl/client.h"
@@ -185,7 +186,7 @@ static int judge_findings(const struct ctl *ctl, json_t *reply)
         json_t *finding;
 
         json_foreach_in(finding, reply, "findings") {
-                if (strcmp(reply_string(finding, "level"), "problem") == 0)
+                if (reply_is(finding, "level", "problem"))
                         r = CTL_FAILED;
                 if (!ctl->json)
                         print_finding(finding, &view);
@@ -318,15 +319,14 @@ int ctl_scale(struct ctl *ctl)
 static int tell_lacks(json_t *lacks)
 {
         _cleanup_free_ char *text = NULL;
-        size_t size, i;
+        size_t size;
         json_t *sentence;
         FILE *out = open_memstream(&text, &size);
 
-        if (!out)
-                return say_error(CTL_FAILED, "there is too little memory");
-        json_array_foreach(lacks, i, sentence)
-                fprintf(out, "%s%s", i > 0 ? "; " : "", json_string_value(sentence));
-        if (fclose(out) != 0)
+        json_foreach(sentence, out ? lacks : NULL)
+                fprintf(out, "%s%s", sentence == json_array_get(lacks, 0) ? "" : "; ",
+                        json_string_value(sentence));
+        if (memstream_close(out, &text) < 0)
                 return say_error(CTL_FAILED, "there is too little memory");
         return say_error_as("not-ready", CTL_FAILED, "not ready: %s", text);
 }

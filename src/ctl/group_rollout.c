@@ -241,7 +241,7 @@ static bool is_ended(const struct await *await)
 
         if (!rollout || reply_hosts_is_running(rollout))
                 return false;
-        return strcmp(reply_string(rollout, "state"), "done") != 0 || !await->drained ||
+        return !reply_is(rollout, "state", "done") || !await->drained ||
                reply_hosts_count(rollout).draining == 0;
 }
 

@@ -90,7 +90,7 @@ static bool read_by_pid(struct source *source)
         add(source, "--boot");
         before = source->n;
         json_foreach_in(worker, source->fleet, "workers")
-                if (!is_of_worker(source) || strcmp(reply_string(worker, "id"), source->name) == 0)
+                if (!is_of_worker(source) || reply_is(worker, "id", source->name))
                         add(source, "_PID=%lld", reply_integer(worker, "pid"));
         return source->failed || source->n > before;
 }

@@ -326,7 +326,7 @@ static void render_troubles(FILE *out, json_t *fleet, const struct view *view)
         char text[4096];
 
         /* Why it was aborted its operator knows. */
-        if (error[0] != '\0' && strcmp(reply_string(rollout, "state"), "halted") == 0) {
+        if (error[0] != '\0' && reply_is(rollout, "state", "halted")) {
                 snprintf(text, sizeof(text), "restart: %s", error);
                 render_trouble(out, text, RENDER_RED, view);
         }
@@ -405,7 +405,7 @@ static void render_sqmgr(FILE *out, json_t *status, const struct view *view)
 
                 if (n < 0 || (size_t)n >= sizeof(text) / 2)
                         break;
-                if (!reply_redis_is_connected(redis))
+                if (!reply_is(redis, "state", "connected"))
                         continue;
                 n += snprintf(text + n, sizeof(text) - (size_t)n, "; redis %s connected%s%s",
                               reply_string(redis, "url"), server[0] != '\0' ? " to " : "", server);
@@ -420,11 +420,10 @@ static void render_sqmgr(FILE *out, json_t *status, const struct view *view)
                 render_trouble(out, text, RENDER_YELLOW, view);
         }
         json_foreach_in(redis, status, "redis") {
-                if (reply_redis_is_connected(redis))
+                if (reply_is(redis, "state", "connected"))
                         continue;
                 reply_redis_away(redis, text);
-                render_trouble(out, text,
-                               strcmp(reply_string(redis, "state"), "down") == 0 ? RENDER_RED : RENDER_YELLOW,
+                render_trouble(out, text, reply_is(redis, "state", "down") ? RENDER_RED : RENDER_YELLOW,
                                view);
         }
 }

@@ -25,8 +25,8 @@ static bool is_told(json_t *events, json_t *change)
         json_t *event;
 
         json_foreach(event, events)
-                if (strcmp(reply_string(event, "event"), "crashed") == 0 &&
-                    strcmp(reply_string(event, "worker"), reply_string(change, "id")) == 0 &&
+                if (reply_is(event, "event", "crashed") &&
+                    reply_is(event, "worker", reply_string(change, "id")) &&
                     reply_integer(event, "pid") == reply_integer(change, "pid"))
                         return true;
         return false;
@@ -72,18 +72,13 @@ static void print_numbers(json_t *fleet)
                  waits_for[0] != '\0' ? "; " : "", waits_for);
 }
 
-static bool is_running(json_t *fleet)
-{
-        return strcmp(reply_string(fleet, "state"), "running") == 0;
-}
-
 /* The fleet of the same name in the reply before, or NULL. */
 static json_t *find_fleet(json_t *reply, const char *name)
 {
         json_t *fleet;
 
         json_foreach_in(fleet, reply, "fleets")
-                if (strcmp(reply_string(fleet, "name"), name) == 0)
+                if (reply_is(fleet, "name", name))
                         return fleet;
         return NULL;
 }
@@ -134,7 +129,7 @@ static void print_progress(json_t *reply, json_t *before, bool live)
         json_foreach(fleet, fleets) {
                 json_t *old = find_fleet(before, reply_string(fleet, "name"));
 
-                if (is_running(fleet) && has_begun(fleet, old))
+                if (reply_is(fleet, "state", "running") && has_begun(fleet, old))
                         print_beginning(fleet, old);
         }
         if (live)
@@ -146,7 +141,7 @@ static void print_progress(json_t *reply, json_t *before, bool live)
                 print_change(change, events);
         json_foreach(fleet, fleets) {
                 /* An older sqmgr does not tell whether it moved. */
-                if (is_running(fleet) && !json_is_false(json_object_get(fleet, "moved")) &&
+                if (reply_is(fleet, "state", "running") && !json_is_false(json_object_get(fleet, "moved")) &&
                     !has_begun(fleet, find_fleet(before, reply_string(fleet, "name"))))
                         print_numbers(fleet);
         }
@@ -218,7 +213,7 @@ static int print_outcome(json_t *fleet, bool waited, bool drained)
                         "%s: stopped%s%s, so nothing was restarted: 'sqmgrctl start %s' brings it back", name,
                         ordered[0] != '\0' ? " " : "", ordered, name);
         }
-        if (is_running(fleet) && !waited) {
+        if (reply_is(fleet, "state", "running") && !waited) {
                 print_started(fleet, "");
                 return CTL_DONE;
         }
@@ -259,7 +254,7 @@ static int check_known(json_t *reply, json_t *before)
         json_foreach_in(fleet, reply, "fleets") {
                 json_t *old = find_fleet(before, reply_string(fleet, "name"));
 
-                if (!old || (strcmp(reply_string(fleet, "state"), "none") != 0 &&
+                if (!old || (!reply_is(fleet, "state", "none") &&
                              reply_integer(fleet, "generation") >= reply_integer(old, "generation")))
                         continue;
                 return say_error(
@@ -271,19 +266,14 @@ static int check_known(json_t *reply, json_t *before)
         return CTL_DONE;
 }
 
-/* A fleet that was stopped from the beginning has nothing to be followed. */
-static bool is_stopped(json_t *fleet)
-{
-        return strcmp(reply_string(fleet, "state"), "stopped") == 0;
-}
-
-/* The fleets to follow after a lost connection: those of the last reply. */
+/* The fleets to follow after a lost connection: those of the last reply. A fleet that
+ * was stopped from the beginning has nothing to follow. */
 static json_t *followed_fleets(json_t *last)
 {
         json_t *names = json_array(), *fleet;
 
         json_foreach_in(fleet, last, "fleets")
-                if (!is_stopped(fleet))
+                if (!reply_is(fleet, "state", "stopped"))
                         json_array_append(names, json_object_get(fleet, "name"));
         return names;
 }
@@ -323,7 +313,7 @@ static void print_stopped(const struct follow *follow)
         json_t *fleet;
 
         json_foreach_in(fleet, follow->reply, "fleets")
-                if (is_stopped(fleet) && !follow->ctl->json)
+                if (reply_is(fleet, "state", "stopped") && !follow->ctl->json)
                         print_outcome(fleet, true, false);
 }
 

@@ -102,7 +102,7 @@ void top_rows_release(struct top_rows *rows)
 size_t top_rows_find(const struct top_rows *rows, const struct top *top)
 {
         for (size_t i = 0; i < rows->n; i++)
-                if (strcmp(reply_string(rows->lines[i].worker, "id"), top->chosen) == 0)
+                if (reply_is(rows->lines[i].worker, "id", top->chosen))
                         return i;
         return rows->n > 0 ? MIN(top->at, rows->n - 1) : 0;
 }

@@ -23,8 +23,7 @@ static bool has_story(const json_t *fleet)
 
 static bool event_is_of(const json_t *event, const char *socket, const char *fleet)
 {
-        return strcmp(reply_string(event, "socket"), socket) == 0 &&
-               strcmp(reply_string(event, "fleet"), fleet) == 0;
+        return reply_is(event, "socket", socket) && reply_is(event, "fleet", fleet);
 }
 
 static void put_step(FILE *out, const json_t *event, const struct page *page)
@@ -46,7 +45,7 @@ static void put_story(FILE *out, const struct page *page, const char *socket, co
         {
                 if (!event_is_of(event, socket, fleet))
                         continue;
-                if (strcmp(reply_string(event, "event"), "rollout-started") == 0) {
+                if (reply_is(event, "event", "rollout-started")) {
                         begin = event;
                         break;
                 }

@@ -135,7 +135,7 @@ static void add_fleet(struct sum *sum, const json_t *fleet)
         sum->fleets++;
         sum->active += page_integer(fleet, "active");
         sum->target += page_integer(fleet, "target");
-        sum->restarts += strcmp(reply_string(json_object_get(fleet, "rollout"), "state"), "running") == 0;
+        sum->restarts += reply_is(json_object_get(fleet, "rollout"), "state", "running");
         json_foreach_in(worker, fleet, "workers")
                 sum->busy += page_integer(worker, "busy");
 }

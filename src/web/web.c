@@ -380,12 +380,8 @@ int web_new(struct web **ret, sd_event *event, const struct web_options *options
         for (size_t i = 0; i < ELEMENTSOF(web->streams); i++)
                 web->streams[i].wake = http_wake;
         int r = make(web, options);
-        if (r < 0) {
-                web_free(web);
-                return r;
-        }
-        *ret = web;
-        return 0;
+        *ret = r < 0 ? web_free(web) : web;
+        return r;
 }
 
 struct web *web_free(struct web *web)

@@ -30,24 +30,19 @@ const char *reply_host_state_name(enum reply_host_state state)
         return names[state];
 }
 
-static bool state_is(const json_t *rollout, const char *state)
-{
-        return strcmp(reply_string(rollout, "state"), state) == 0;
-}
-
 bool reply_hosts_is_begun(const json_t *rollout)
 {
-        return reply_integer(rollout, "epoch") > 0 && !state_is(rollout, "none");
+        return reply_integer(rollout, "epoch") > 0 && !reply_is(rollout, "state", "none");
 }
 
 bool reply_hosts_is_running(const json_t *rollout)
 {
-        return state_is(rollout, "running");
+        return reply_is(rollout, "state", "running");
 }
 
 bool reply_hosts_is_halted(const json_t *rollout)
 {
-        return state_is(rollout, "halted");
+        return reply_is(rollout, "state", "halted");
 }
 
 bool reply_host_is_silent(const json_t *host)
@@ -105,7 +100,7 @@ const char *reply_host_why(const json_t *rollout, const json_t *host, char text[
                         return silence(host, text);
                 if (reply_hosts_is_running(rollout))
                         snprintf(text, REPLY_HOST_WHY_MAX, "for its turn");
-                else if (state_is(rollout, "aborted"))
+                else if (reply_is(rollout, "state", "aborted"))
                         snprintf(text, REPLY_HOST_WHY_MAX, "was not reached");
                 return text;
         }
