@@ -6,7 +6,7 @@
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/exit.h"
-#include "ctl/job_table.h"
+#include "ctl/render.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
 #include "wire/ready.h"

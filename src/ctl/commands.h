@@ -72,6 +72,13 @@ int ctl_scale(struct ctl *ctl);
 int ctl_status(struct ctl *ctl);
 int ctl_top(struct ctl *ctl);
 int ctl_why(struct ctl *ctl);
+/* Carries out restart --everywhere. Returns an exit code. */
+int group_rollout_restart(struct ctl *ctl);
 
 /* Tells what is wrong with the command's arguments, and how it is used. Returns CTL_USAGE. */
 int usage_error(const struct command *command, const char *what);
+
+/* Answers the shells' completion (contrib/completion): prints what may stand in the place of the last word,
+ * one a line: WORD, and often a tab and a word of help.
+ */
+void complete(struct ctl *ctl, char **words, size_t n_words);

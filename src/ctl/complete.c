@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers the shells' completion (contrib/completion): what may stand in the place of the last word. Nothing
  * goes to stderr, and what takes long is left out: somebody is typing. */
-#include "ctl/complete.h"
 #include "base/words.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Rollouts over the hosts of a group: the command `rollout`, and restart and abort with --everywhere. The end
  * of one is waited for by asking each second, of whichever sqmgr answers here then. */
-#include "ctl/group_rollout.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/exit.h"
 #include "ctl/follow.h"
-#include "ctl/hosts.h"
+#include "ctl/render.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
 #include "ctl/watch.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Shows rollouts over many hosts: how far each is, and a line for each host. No I/O, no clock. */
-#include "ctl/hosts.h"
 #include "base/memstream.h"
 #include "base/text.h"
 #include "base/words.h"

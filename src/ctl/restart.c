@@ -6,7 +6,6 @@
 #include "ctl/commands.h"
 #include "ctl/exit.h"
 #include "ctl/follow.h"
-#include "ctl/group_rollout.h"
 #include "ctl/render.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"

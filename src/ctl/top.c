@@ -7,7 +7,6 @@
 #include "ctl/exit.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
-#include "ctl/top_draw.h"
 #include "ctl/top_model.h"
 #include <fcntl.h>
 #include <poll.h>

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The lines of `top`. No I/O, no clock. */
-#include "ctl/top_draw.h"
 #include "base/memstream.h"
 #include "base/parse.h"
 #include "base/printable.h"
 #include "base/text.h"
-#include "ctl/job_table.h"
 #include "ctl/render.h"
 #include "ctl/story.h"
-#include "ctl/top_rows.h"
+#include "ctl/top_model.h"
 #include "wire/reply.h"
 #include <stdarg.h>
 #include <string.h>

@@ -2,8 +2,6 @@
 /* The keys of `top`. No I/O, no clock. */
 #include "ctl/top_model.h"
 #include "base/printable.h"
-#include "ctl/top_draw.h"
-#include "ctl/top_rows.h"
 #include "wire/reply.h"
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The workers that `top` shows, in their order. No I/O. */
-#include "ctl/top_rows.h"
+#include "ctl/top_model.h"
 #include "wire/reply.h"
 #include <string.h>
 

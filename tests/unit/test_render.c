@@ -3,7 +3,6 @@
  * made anew by a run with RENEW_GOLDEN=1. Colours stand there as {31}. */
 #include "base/text.h"
 #include "ctl/exit.h"
-#include "ctl/hosts.h"
 #include "ctl/render.h"
 #include "unit.h"
 
