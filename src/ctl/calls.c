@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
-#include "ctl/exit.h"
 #include "ctl/render.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"

@@ -5,7 +5,6 @@
 #include "base/parse.h"
 #include "base/socket_path.h"
 #include "ctl/commands.h"
-#include "ctl/exit.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
 #include "wire/control.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of commands and of options. */
 #include "ctl/commands.h"
-#include "ctl/exit.h"
 #include "ctl/say.h"
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  * of one is waited for by asking each second, of whichever sqmgr answers here then. */
 #include "ctl/client.h"
 #include "ctl/commands.h"
-#include "ctl/exit.h"
 #include "ctl/follow.h"
 #include "ctl/render.h"
 #include "ctl/say.h"

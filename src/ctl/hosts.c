@@ -3,7 +3,6 @@
 #include "base/memstream.h"
 #include "base/text.h"
 #include "base/words.h"
-#include "ctl/exit.h"
 #include "ctl/render.h"
 #include "ctl/say.h"
 #include "wire/reply_hosts.h"

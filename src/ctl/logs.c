@@ -4,7 +4,6 @@
 #include "base/printable.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
-#include "ctl/exit.h"
 #include "ctl/say.h"
 #include "wire/reply.h"
 #include <errno.h>

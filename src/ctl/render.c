@@ -3,9 +3,7 @@
 #include "ctl/render.h"
 #include "base/parse.h"
 #include "base/text.h"
-#include "ctl/exit.h"
 #include "ctl/say.h"
-#include "wire/control.h"
 #include "wire/reply.h"
 #include <string.h>
 #include <time.h>

@@ -2,7 +2,6 @@
 /* Sentences for people, on a terminal broken between words. */
 #include "ctl/say.h"
 #include "base/text.h"
-#include "ctl/exit.h"
 #include "ctl/screen.h"
 #include "wire/json.h"
 #include "wire/withhold.h"

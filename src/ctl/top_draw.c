@@ -2,7 +2,6 @@
 /* The lines of `top`. No I/O, no clock. */
 #include "base/memstream.h"
 #include "base/parse.h"
-#include "base/printable.h"
 #include "base/text.h"
 #include "ctl/render.h"
 #include "ctl/story.h"

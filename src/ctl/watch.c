@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
-#include "ctl/exit.h"
 #include "ctl/follow.h"
 #include "ctl/render.h"
 #include "ctl/say.h"

@@ -3,7 +3,6 @@
 #include "web/http.h"
 #include "web/listen.h"
 #include "web/loop.h"
-#include "web/say.h"
 #include <microhttpd.h>
 #include <stdio.h>
 #include <string.h>

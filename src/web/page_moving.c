@@ -39,10 +39,9 @@ static void put_step(FILE *out, const json_t *event, const struct page *page)
 static void put_story(FILE *out, const struct page *page, const char *socket, const char *fleet)
 {
         const json_t *event, *begin = NULL, *steps[STORY_MAX];
-        size_t i, n = 0;
+        size_t n = 0;
 
-        json_array_foreach(page->events, i, event)
-        {
+        json_foreach(event, page->events) {
                 if (!event_is_of(event, socket, fleet))
                         continue;
                 if (reply_is(event, "event", "rollout-started")) {
@@ -60,7 +59,7 @@ static void put_story(FILE *out, const struct page *page, const char *socket, co
                 put_step(out, begin, page);
         if (n > STORY_MAX)
                 html_print(out, "<li class=\"skipped\">%zu more, see Events</li>", n - STORY_MAX);
-        for (i = MIN(n, STORY_MAX); i > 0; i--)
+        for (size_t i = MIN(n, STORY_MAX); i > 0; i--)
                 put_step(out, steps[i - 1], page);
         fputs("</ol>", out);
 }

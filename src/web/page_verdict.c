@@ -3,7 +3,6 @@
 #include "web/page_verdict.h"
 #include "web/html.h"
 #include "web/page_findings.h"
-#include <string.h>
 
 /* More would hide the first of them. */
 #define SHOWN_MAX 12

@@ -2,7 +2,6 @@
 /* Whether all is up, for probes: judged by what GetStatus replies. */
 #include "wire/ready.h"
 #include "wire/reply.h"
-#include <string.h>
 
 static int add_fleet(json_t *lacks, const json_t *fleet)
 {
