@@ -7,6 +7,8 @@
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <sys/vfs.h>
 
 ssize_t fd_read_start(int fd, char *text, size_t size)
@@ -95,6 +97,27 @@ int fd_send(int fd, const void *data, size_t size, int passed, int flags)
                 memcpy(CMSG_DATA(item), &passed, sizeof(int));
         }
         return TEMP_FAILURE_RETRY(sendmsg(fd, &header, flags | MSG_NOSIGNAL)) < 0 ? -errno : 0;
+}
+
+int fd_connect(const char *path, int flags, usec_t send_timeout)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        struct timeval limit = {.tv_sec = (time_t)(send_timeout / USEC_PER_SEC),
+                                .tv_usec = (suseconds_t)(send_timeout % USEC_PER_SEC)};
+
+        if (strlen(path) >= sizeof(address.sun_path))
+                return -ENAMETOOLONG;
+        memcpy(address.sun_path, path, strlen(path) + 1);
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+        if (fd < 0)
+                return -errno;
+        /* A limit of 0 would be none. */
+        limit.tv_usec += send_timeout == 0;
+        if (send_timeout != USEC_INFINITY)
+                (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+        if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+                return -errno;
+        return TAKE_FD(fd);
 }
 
 int fd_open_standard(int flags)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/macro.h"
+#include "base/usec.h"
 #include <dirent.h>
 #include <sys/types.h>
 
@@ -23,6 +24,11 @@ int fd_write_all(int fd, const void *data, size_t size);
 /* Sends data as one message of the socket fd, with the descriptor passed along (-1: none); flags are send()'s
  * and MSG_NOSIGNAL. Returns 0 or -errno. */
 int fd_send(int fd, const void *data, size_t size, int passed, int flags);
+
+/* Connects to the Unix socket of that path. flags: SOCK_NONBLOCK, or 0; then connect() and send() wait
+ * send_timeout at most, USEC_INFINITY: without an end. Returns a descriptor or -errno, -EAGAIN for a timeout.
+ */
+int fd_connect(const char *path, int flags, usec_t send_timeout);
 
 /* Opens /dev/null with those flags for each of the descriptors 0 to 2 that is closed: what is opened later
  * would be taken for it. Returns 0 or -errno. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The commands that are one call each: the method, its parameters, and what is shown of the reply. */
+#include "base/memstream.h"
 #include "base/parse.h"
 #include "base/text.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
-#include "ctl/exit.h"
-#include "ctl/job_table.h"
+#include "ctl/render.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
 #include "wire/ready.h"
@@ -39,11 +39,10 @@ static void show_aborted(const struct ctl *ctl _unused_, json_t *reply)
 {
         json_t *names = json_object_get(reply, "aborted"), *name;
         json_t *acknowledged = json_object_get(reply, "acknowledged");
-        size_t i;
 
-        json_array_foreach(names, i, name)
+        json_foreach(name, names)
                 say_line("%s: restart aborted, no further old worker is quieted", json_string_value(name));
-        json_array_foreach(acknowledged, i, name)
+        json_foreach(name, acknowledged)
                 say_line("%s: the halted restart is acknowledged, its workers stay as they are",
                          json_string_value(name));
         if (json_array_size(names) == 0 && json_array_size(acknowledged) == 0)
@@ -121,9 +120,9 @@ static void show_scaled(const struct ctl *ctl, json_t *reply _unused_)
 static void show_reloaded(const struct ctl *ctl _unused_, json_t *reply)
 {
         json_t *changes = json_object_get(reply, "changes"), *line;
-        size_t i;
 
-        json_array_foreach(changes, i, line) say_line("%s", json_string_value(line));
+        json_foreach(line, changes)
+                say_line("%s", json_string_value(line));
         if (json_array_size(changes) == 0)
                 say_line("reloaded, nothing changed");
 }
@@ -184,11 +183,9 @@ static int judge_findings(const struct ctl *ctl, json_t *reply)
         struct view view = screen_view();
         int r = CTL_DONE;
         json_t *finding;
-        size_t i;
 
-        json_array_foreach(json_object_get(reply, "findings"), i, finding)
-        {
-                if (strcmp(reply_string(finding, "level"), "problem") == 0)
+        json_foreach_in(finding, reply, "findings") {
+                if (reply_is(finding, "level", "problem"))
                         r = CTL_FAILED;
                 if (!ctl->json)
                         print_finding(finding, &view);
@@ -201,7 +198,6 @@ static int judge_jobs(const struct ctl *ctl, json_t *reply)
         json_t *jobs = json_object_get(reply, "jobs"), *errors = json_object_get(reply, "errors"), *error;
         struct view view = screen_view();
         int r = CTL_DONE;
-        size_t i;
 
         if (ctl->json)
                 return json_array_size(errors) > 0 ? CTL_FAILED : CTL_DONE;
@@ -209,7 +205,8 @@ static int judge_jobs(const struct ctl *ctl, json_t *reply)
                 r = say_error(CTL_FAILED, "there is too little memory");
         if (json_array_size(jobs) == 0 && json_array_size(errors) == 0)
                 printf("no job is known to run\n");
-        json_array_foreach(errors, i, error) r = say_error(CTL_FAILED, "%s", json_string_value(error));
+        json_foreach(error, errors)
+                r = say_error(CTL_FAILED, "%s", json_string_value(error));
         return r;
 }
 
@@ -231,7 +228,6 @@ static void print_redis(json_t *redis)
 {
         json_t *queues = json_object_get(redis, "queues"), *queue;
         int width = (int)strlen("QUEUE");
-        size_t i;
 
         if (!was_read(redis)) {
                 say_line("%s: cannot be read: %s", reply_string(redis, "url"), reply_string(redis, "error"));
@@ -244,10 +240,10 @@ static void print_redis(json_t *redis)
                 printf("  no queue yet\n");
                 return;
         }
-        json_array_foreach(queues, i, queue) width = MAX(width, text_width(reply_string(queue, "name")));
+        json_foreach(queue, queues)
+                width = MAX(width, text_width(reply_string(queue, "name")));
         printf("  %-*s  %9s  %9s\n", width, "QUEUE", "SIZE", "LATENCY");
-        json_array_foreach(queues, i, queue)
-        {
+        json_foreach(queue, queues) {
                 char latency[FORMAT_MAX];
 
                 fputs("  ", stdout);
@@ -263,10 +259,8 @@ static int judge_queues(const struct ctl *ctl, json_t *reply)
 {
         int r = CTL_DONE;
         json_t *redis;
-        size_t i;
 
-        json_array_foreach(json_object_get(reply, "redis"), i, redis)
-        {
+        json_foreach_in(redis, reply, "redis") {
                 if (!ctl->json)
                         print_redis(redis);
                 if (!was_read(redis))
@@ -324,15 +318,14 @@ int ctl_scale(struct ctl *ctl)
 static int tell_lacks(json_t *lacks)
 {
         _cleanup_free_ char *text = NULL;
-        size_t size, i;
+        size_t size;
         json_t *sentence;
         FILE *out = open_memstream(&text, &size);
 
-        if (!out)
-                return say_error(CTL_FAILED, "there is too little memory");
-        json_array_foreach(lacks, i, sentence)
-                fprintf(out, "%s%s", i > 0 ? "; " : "", json_string_value(sentence));
-        if (fclose(out) != 0)
+        json_foreach(sentence, out ? lacks : NULL)
+                fprintf(out, "%s%s", sentence == json_array_get(lacks, 0) ? "" : "; ",
+                        json_string_value(sentence));
+        if (memstream_close(out, &text) < 0)
                 return say_error(CTL_FAILED, "there is too little memory");
         return say_error_as("not-ready", CTL_FAILED, "not ready: %s", text);
 }

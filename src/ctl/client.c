@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Talks to sqmgr over its socket, and says what went wrong where it did. */
 #include "ctl/client.h"
+#include "base/fd.h"
 #include "base/parse.h"
 #include "base/socket_path.h"
-#include "ctl/exit.h"
+#include "ctl/commands.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
-#include "ctl/usage.h"
 #include "wire/control.h"
 #include "wire/reply.h"
 #include <grp.h>
@@ -17,7 +17,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 
@@ -121,32 +120,6 @@ static int tell_connect_error(struct ctl *ctl, int error)
         }
 }
 
-/* connect() and send() wait no longer than this. Returns 0 or -errno. */
-static int connect_within(struct ctl *ctl, usec_t timeout)
-{
-        struct sockaddr_un address = {.sun_family = AF_UNIX};
-
-        if (strlen(ctl->socket) >= sizeof(address.sun_path))
-                return -ENAMETOOLONG;
-        memcpy(address.sun_path, ctl->socket, strlen(ctl->socket) + 1);
-        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (fd < 0)
-                return -errno;
-        if (timeout != USEC_INFINITY) {
-                struct timeval limit = {
-                        .tv_sec = (time_t)(timeout / USEC_PER_SEC),
-                        .tv_usec = (suseconds_t)(timeout % USEC_PER_SEC),
-                };
-                /* A limit of 0 would be none. */
-                limit.tv_usec += limit.tv_sec == 0 && limit.tv_usec == 0;
-                (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-        }
-        if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
-                return -errno;
-        ctl->fd = TAKE_FD(fd);
-        return 0;
-}
-
 /* Why a lost connection could not be made again is told by the caller. */
 static int client_connect(struct ctl *ctl)
 {
@@ -154,11 +127,13 @@ static int client_connect(struct ctl *ctl)
 
         if (ctl->again_until == 0)
                 ctl->deadline = usec_add(now, ctl->timeout);
-        int r = connect_within(ctl, ctl->again_until == 0 ? ctl->timeout : MAX(again, AGAIN_USEC_MIN));
-        ctl->connect_error = -r;
-        if (r < 0 && ctl->again_until != 0)
-                return CTL_LOST;
-        return r < 0 ? tell_connect_error(ctl, -r) : CTL_DONE;
+        int fd =
+                fd_connect(ctl->socket, 0, ctl->again_until == 0 ? ctl->timeout : MAX(again, AGAIN_USEC_MIN));
+        ctl->fd = MAX(fd, -1);
+        ctl->connect_error = -MIN(fd, 0);
+        if (fd >= 0)
+                return CTL_DONE;
+        return ctl->again_until != 0 ? CTL_LOST : tell_connect_error(ctl, ctl->connect_error);
 }
 
 int client_catch_signals(struct ctl *ctl, const int *signals, size_t n_signals)
@@ -327,13 +302,10 @@ static int tell_permission(json_t *parameters)
 static bool is_among(json_t *names, const char *name, size_t length)
 {
         json_t *each;
-        size_t i;
 
-        json_array_foreach(names, i, each)
-        {
+        json_foreach(each, names)
                 if (json_string_length(each) == length && strncmp(json_string_value(each), name, length) == 0)
                         return true;
-        }
         return false;
 }
 
@@ -386,7 +358,7 @@ static int tell_error(const struct ctl *ctl, const struct varlink_reply *reply)
 static bool refuses_newer(const struct ctl *ctl, const struct varlink_reply *reply)
 {
         return ctl->newer && strcmp(reply->error, VARLINK_INVALID_PARAMETER) == 0 &&
-               strcmp(reply_string(reply->parameters, "parameter"), ctl->newer) == 0;
+               reply_is(reply->parameters, "parameter", ctl->newer);
 }
 
 int client_receive(struct ctl *ctl, struct varlink_reply *ret)

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers the shells' completion (contrib/completion): what may stand in the place of the last word. Nothing
  * goes to stderr, and what takes long is left out: somebody is typing. */
-#include "ctl/complete.h"
 #include "base/words.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
-#include "ctl/exit.h"
 #include "ctl/say.h"
 #include "wire/reply.h"
 #include <stdio.h>
@@ -116,19 +114,17 @@ static void offer_names(struct ctl *ctl, const struct typed *typed, const char *
         bool grouped = typed->everywhere || is_rollout(typed);
         _cleanup_json_ json_t *status = NULL;
         json_t *fleet, *worker;
-        size_t i, k;
 
         if (client_call(ctl, "GetStatus", json_object(), &status) != CTL_DONE)
                 return;
-        json_array_foreach(json_object_get(status, "fleets"), i, fleet)
-        {
+        json_foreach_in(fleet, status, "fleets") {
                 if (grouped && reply_string(fleet, "rollout_group")[0] == '\0')
                         continue;
                 if (strstr(wanted, "FLEET"))
                         offer_name(typed, reply_string(fleet, "name"), partial);
                 if (!strstr(wanted, "WORKER") || typed->n_arguments > 0)
                         continue;
-                json_array_foreach(json_object_get(fleet, "workers"), k, worker)
+                json_foreach_in(worker, fleet, "workers")
                         offer_name(typed, reply_string(worker, "id"), partial);
         }
 }
@@ -139,14 +135,13 @@ static void offer_hosts(struct ctl *ctl, const struct typed *typed, const char *
 {
         _cleanup_json_ json_t *reply = NULL;
         json_t *host;
-        size_t i;
 
         if (client_call(ctl, "GetRollouts", json_pack("{s:[s]}", "fleets", typed->arguments[1]), &reply) !=
             CTL_DONE)
                 return;
-        json_array_foreach(json_object_get(json_array_get(json_object_get(reply, "rollouts"), 0), "hosts"), i,
-                           host) if (words_is_plain(reply_string(host, "host")))
-                offer(reply_string(host, "host"), reply_string(host, "state"), partial);
+        json_foreach_in(host, json_array_get(json_object_get(reply, "rollouts"), 0), "hosts")
+                if (words_is_plain(reply_string(host, "host")))
+                        offer(reply_string(host, "host"), reply_string(host, "state"), partial);
 }
 
 static void offer_arguments(struct ctl *ctl, const struct typed *typed, const char *partial)

@@ -2,11 +2,9 @@
 /* The command `events`: what has happened, and with --follow what happens. */
 #include "ctl/client.h"
 #include "ctl/commands.h"
-#include "ctl/exit.h"
 #include "ctl/follow.h"
 #include "ctl/render.h"
 #include "ctl/say.h"
-#include "ctl/usage.h"
 #include <stdio.h>
 #include <string.h>
 

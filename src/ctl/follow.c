@@ -3,7 +3,6 @@
 #include "ctl/follow.h"
 #include "base/parse.h"
 #include "ctl/client.h"
-#include "ctl/exit.h"
 #include "ctl/say.h"
 #include <poll.h>
 #include <signal.h>

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Rollouts over the hosts of a group: the command `rollout`, and restart and abort with --everywhere. The end
  * of one is waited for by asking each second, of whichever sqmgr answers here then. */
-#include "ctl/group_rollout.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
-#include "ctl/exit.h"
 #include "ctl/follow.h"
-#include "ctl/hosts.h"
+#include "ctl/render.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
-#include "ctl/usage.h"
 #include "ctl/watch.h"
 #include "wire/reply_hosts.h"
 #include <stdio.h>
@@ -48,9 +45,8 @@ static json_t *rollout_of(const struct await *await)
 static json_t *by_name(const json_t *rollout)
 {
         json_t *names = json_object(), *host;
-        size_t i;
 
-        json_array_foreach(json_object_get(rollout, "hosts"), i, host)
+        json_foreach_in(host, rollout, "hosts")
                 json_object_set(names, reply_string(host, "host"), host);
         return names;
 }
@@ -101,9 +97,8 @@ static void print_changes(const json_t *rollout, const json_t *last)
 {
         _cleanup_json_ json_t *before = by_name(last);
         const json_t *host;
-        size_t i;
 
-        json_array_foreach(json_object_get(rollout, "hosts"), i, host)
+        json_foreach_in(host, rollout, "hosts")
                 print_change(rollout, host, json_object_get(before, reply_string(host, "host")));
 }
 
@@ -140,13 +135,11 @@ static void print_waiting(struct await *await, const char *waits_for)
 static json_t *without_times(const json_t *rollout)
 {
         json_t *copy = json_deep_copy(rollout), *host;
-        size_t i;
 
         json_object_del(copy, "age_seconds");
         json_object_del(copy, "left_seconds");
         json_object_del(copy, "waits_for");
-        json_array_foreach(json_object_get(copy, "hosts"), i, host)
-        {
+        json_foreach_in(host, copy, "hosts") {
                 json_object_del(host, "seconds");
                 json_object_del(host, "seen_seconds");
         }
@@ -246,7 +239,7 @@ static bool is_ended(const struct await *await)
 
         if (!rollout || reply_hosts_is_running(rollout))
                 return false;
-        return strcmp(reply_string(rollout, "state"), "done") != 0 || !await->drained ||
+        return !reply_is(rollout, "state", "done") || !await->drained ||
                reply_hosts_count(rollout).draining == 0;
 }
 
@@ -365,13 +358,10 @@ static int tell_none(void)
 static json_t *fleets_with_group(json_t *status)
 {
         json_t *names = json_array(), *fleet;
-        size_t i;
 
-        json_array_foreach(json_object_get(status, "fleets"), i, fleet)
-        {
+        json_foreach_in(fleet, status, "fleets")
                 if (json_is_string(json_object_get(fleet, "rollout_group")))
                         json_array_append(names, json_object_get(fleet, "name"));
-        }
         return names;
 }
 
@@ -474,9 +464,9 @@ static int print_json(json_t *reply)
         json_t *rollouts = json_object_get(reply, "rollouts"), *rollout;
         _cleanup_json_ json_t *names = json_array();
         char text[SAY_NAMES_MAX];
-        size_t i;
 
-        json_array_foreach(rollouts, i, rollout) json_array_append(names, json_object_get(rollout, "fleet"));
+        json_foreach(rollout, rollouts)
+                json_array_append(names, json_object_get(rollout, "fleet"));
         if (json_array_size(rollouts) > 1)
                 return say_error(CTL_USAGE,
                                  "with --json one fleet is told of, of those with a 'rollout_group' %s",

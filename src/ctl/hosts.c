@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Shows rollouts over many hosts: how far each is, and a line for each host. No I/O, no clock. */
-#include "ctl/hosts.h"
+#include "base/memstream.h"
 #include "base/text.h"
 #include "base/words.h"
-#include "ctl/exit.h"
 #include "ctl/render.h"
 #include "ctl/say.h"
 #include "wire/reply_hosts.h"
@@ -155,10 +154,9 @@ static size_t count_row(const struct table *table, const struct row *row, const 
         size_t size;
         FILE *out = open_memstream(&text, &size);
 
-        if (!out)
-                return SIZE_MAX;
-        print_row(out, table, row, view);
-        return fclose(out) == 0 ? (size_t)screen_count_lines(text) : SIZE_MAX;
+        if (out)
+                print_row(out, table, row, view);
+        return memstream_close(out, &text) == 0 ? (size_t)screen_count_lines(text) : SIZE_MAX;
 }
 
 /* How many lines the hosts of each state get: those that need someone, or roll, all that they want; of what
@@ -346,10 +344,9 @@ static int render_one(FILE *out, const json_t *rollout, int rows, const struct v
         size_t size;
         FILE *memory = open_memstream(&head, &size);
 
-        if (!memory)
-                return say_error(CTL_FAILED, "there is too little memory");
-        print_head(memory, rollout, view);
-        if (fclose(memory) != 0)
+        if (memory)
+                print_head(memory, rollout, view);
+        if (memstream_close(memory, &head) < 0)
                 return say_error(CTL_FAILED, "there is too little memory");
         fputs(head, out);
         return print_table(out, rollout,

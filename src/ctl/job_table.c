@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The jobs that run, as a table. No I/O. */
-#include "ctl/job_table.h"
 #include "base/parse.h"
 #include "base/text.h"
+#include "ctl/render.h"
 #include "wire/reply.h"
 #include <string.h>
 

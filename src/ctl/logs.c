@@ -4,9 +4,7 @@
 #include "base/printable.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
-#include "ctl/exit.h"
 #include "ctl/say.h"
-#include "ctl/usage.h"
 #include "wire/reply.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -83,18 +81,16 @@ static void read_by_name(struct source *source)
  */
 static bool read_by_pid(struct source *source)
 {
-        size_t i, before;
+        size_t before;
         json_t *worker;
 
         add_beginning(source, "journalctl", "--follow");
         add(source, "--no-pager");
         add(source, "--boot");
         before = source->n;
-        json_array_foreach(json_object_get(source->fleet, "workers"), i, worker)
-        {
-                if (!is_of_worker(source) || strcmp(reply_string(worker, "id"), source->name) == 0)
+        json_foreach_in(worker, source->fleet, "workers")
+                if (!is_of_worker(source) || reply_is(worker, "id", source->name))
                         add(source, "_PID=%lld", reply_integer(worker, "pid"));
-        }
         return source->failed || source->n > before;
 }
 

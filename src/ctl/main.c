@@ -7,8 +7,6 @@
 #include "config.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
-#include "ctl/complete.h"
-#include "ctl/exit.h"
 #include "ctl/say.h"
 #include <fcntl.h>
 #include <getopt.h>

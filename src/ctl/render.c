@@ -3,9 +3,7 @@
 #include "ctl/render.h"
 #include "base/parse.h"
 #include "base/text.h"
-#include "ctl/exit.h"
 #include "ctl/say.h"
-#include "wire/control.h"
 #include "wire/reply.h"
 #include <string.h>
 #include <time.h>
@@ -216,7 +214,7 @@ static void render_settled(FILE *out, size_t n, size_t n_outdated, const struct 
 
 int render_workers(FILE *out, json_t *workers, long long threshold, const struct view *view)
 {
-        size_t n = 0, n_settled = 0, n_outdated = 0, i;
+        size_t n = 0, n_settled = 0, n_outdated = 0;
         int widths[_COLUMN_MAX] = {0};
         json_t *worker;
 
@@ -226,8 +224,7 @@ int render_workers(FILE *out, json_t *workers, long long threshold, const struct
         if (!rows)
                 return say_error(CTL_FAILED, "there is too little memory");
         rows[0] = header;
-        json_array_foreach(workers, i, worker)
-        {
+        json_foreach(worker, workers) {
                 if (view->brief && is_settled(worker)) {
                         n_settled++;
                         n_outdated += reply_is_true(worker, "outdated");
@@ -242,7 +239,7 @@ int render_workers(FILE *out, json_t *workers, long long threshold, const struct
         measure(rows, n, widths);
         shorten_ids(rows, n, widths, view);
         drop_columns(widths, view);
-        for (i = 0; i <= n; i++)
+        for (size_t i = 0; i <= n; i++)
                 render_row(out, &rows[i], widths, i == 0, view);
         return CTL_DONE;
 }
@@ -327,7 +324,7 @@ static void render_troubles(FILE *out, json_t *fleet, const struct view *view)
         char text[4096];
 
         /* Why it was aborted its operator knows. */
-        if (error[0] != '\0' && strcmp(reply_string(rollout, "state"), "halted") == 0) {
+        if (error[0] != '\0' && reply_is(rollout, "state", "halted")) {
                 snprintf(text, sizeof(text), "restart: %s", error);
                 render_trouble(out, text, RENDER_RED, view);
         }
@@ -365,10 +362,8 @@ static void render_culprits(FILE *out, json_t *list, const struct view *view)
 {
         json_t *culprits;
         char span[FORMAT_MAX], text[1280];
-        size_t i;
 
-        json_array_foreach(list, i, culprits)
-        {
+        json_foreach(culprits, list) {
                 snprintf(text, sizeof(text), "%s ago: %s", reply_seconds(culprits, "age_seconds", span),
                          reply_string(culprits, "text"));
                 fprintf(out, "%*s", RENDER_INDENT, "");
@@ -399,18 +394,16 @@ static void render_sqmgr(FILE *out, json_t *status, const struct view *view)
 {
         json_t *redis;
         char span[FORMAT_MAX], text[1024];
-        size_t i;
         int n = snprintf(text, sizeof(text), "sqmgr %s, pid %lld, up %s", reply_string(status, "version"),
                          reply_integer(status, "pid"), reply_seconds(status, "uptime_seconds", span));
 
-        json_array_foreach(json_object_get(status, "redis"), i, redis)
-        {
+        json_foreach_in(redis, status, "redis") {
                 json_t *rtt = json_object_get(redis, "rtt_ms");
                 const char *server = reply_string(redis, "server");
 
                 if (n < 0 || (size_t)n >= sizeof(text) / 2)
                         break;
-                if (!reply_redis_is_connected(redis))
+                if (!reply_is(redis, "state", "connected"))
                         continue;
                 n += snprintf(text + n, sizeof(text) - (size_t)n, "; redis %s connected%s%s",
                               reply_string(redis, "url"), server[0] != '\0' ? " to " : "", server);
@@ -424,13 +417,11 @@ static void render_sqmgr(FILE *out, json_t *status, const struct view *view)
                 snprintf(text, sizeof(text), "stopping: %s", stopping);
                 render_trouble(out, text, RENDER_YELLOW, view);
         }
-        json_array_foreach(json_object_get(status, "redis"), i, redis)
-        {
-                if (reply_redis_is_connected(redis))
+        json_foreach_in(redis, status, "redis") {
+                if (reply_is(redis, "state", "connected"))
                         continue;
                 reply_redis_away(redis, text);
-                render_trouble(out, text,
-                               strcmp(reply_string(redis, "state"), "down") == 0 ? RENDER_RED : RENDER_YELLOW,
+                render_trouble(out, text, reply_is(redis, "state", "down") ? RENDER_RED : RENDER_YELLOW,
                                view);
         }
 }
@@ -438,11 +429,9 @@ static void render_sqmgr(FILE *out, json_t *status, const struct view *view)
 int render_status(FILE *out, json_t *status, const struct view *view)
 {
         json_t *fleet;
-        size_t i;
 
         render_sqmgr(out, status, view);
-        json_array_foreach(json_object_get(status, "fleets"), i, fleet)
-        {
+        json_foreach_in(fleet, status, "fleets") {
                 fputc('\n', out);
                 int r = render_fleet(out, fleet, view);
                 if (r != CTL_DONE)

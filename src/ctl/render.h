@@ -5,6 +5,7 @@
 
 #include "ctl/screen.h"
 #include "wire/json.h"
+#include <time.h>
 
 /* What GetStatus tells. */
 int render_status(FILE *out, json_t *status, const struct view *view);
@@ -44,3 +45,10 @@ struct render_lines {
 };
 /* Returns 0, or -ENOMEM. */
 int render_worker_lines(FILE *out, const struct render_lines *lines, const struct view *view);
+
+/* What GetRollouts tells. Where view->rows says how much room there is, hosts for which there is none are
+ * counted, those first that wait or are done. Returns CTL_DONE or an exit code. */
+int hosts_render(FILE *out, json_t *reply, const struct view *view);
+
+/* jobs: as GetJobs tells them. Those that have run for longest come first. Returns 0, or -ENOMEM. */
+int job_table_print(FILE *out, json_t *jobs, time_t now, const struct view *view);

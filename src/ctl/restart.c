@@ -4,13 +4,10 @@
 #include "base/text.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
-#include "ctl/exit.h"
 #include "ctl/follow.h"
-#include "ctl/group_rollout.h"
 #include "ctl/render.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
-#include "ctl/usage.h"
 #include "wire/reply.h"
 #include <stdio.h>
 #include <string.h>
@@ -24,15 +21,12 @@ struct restart {
 static bool is_told(json_t *events, json_t *change)
 {
         json_t *event;
-        size_t i;
 
-        json_array_foreach(events, i, event)
-        {
-                if (strcmp(reply_string(event, "event"), "crashed") == 0 &&
-                    strcmp(reply_string(event, "worker"), reply_string(change, "id")) == 0 &&
+        json_foreach(event, events)
+                if (reply_is(event, "event", "crashed") &&
+                    reply_is(event, "worker", reply_string(change, "id")) &&
                     reply_integer(event, "pid") == reply_integer(change, "pid"))
                         return true;
-        }
         return false;
 }
 
@@ -76,22 +70,14 @@ static void print_numbers(json_t *fleet)
                  waits_for[0] != '\0' ? "; " : "", waits_for);
 }
 
-static bool is_running(json_t *fleet)
-{
-        return strcmp(reply_string(fleet, "state"), "running") == 0;
-}
-
 /* The fleet of the same name in the reply before, or NULL. */
 static json_t *find_fleet(json_t *reply, const char *name)
 {
         json_t *fleet;
-        size_t i;
 
-        json_array_foreach(json_object_get(reply, "fleets"), i, fleet)
-        {
-                if (strcmp(reply_string(fleet, "name"), name) == 0)
+        json_foreach_in(fleet, reply, "fleets")
+                if (reply_is(fleet, "name", name))
                         return fleet;
-        }
         return NULL;
 }
 
@@ -137,24 +123,23 @@ static void print_progress(json_t *reply, json_t *before, bool live)
         json_t *fleets = json_object_get(reply, "fleets"), *fleet, *change, *event;
         json_t *events = json_object_get(reply, "events");
         char at[SAY_STAMP_MAX];
-        size_t i;
 
-        json_array_foreach(fleets, i, fleet)
-        {
+        json_foreach(fleet, fleets) {
                 json_t *old = find_fleet(before, reply_string(fleet, "name"));
 
-                if (is_running(fleet) && has_begun(fleet, old))
+                if (reply_is(fleet, "state", "running") && has_begun(fleet, old))
                         print_beginning(fleet, old);
         }
         if (live)
                 return;
-        json_array_foreach(events, i, event) say_line("%s%s: %s", say_stamp(at), reply_string(event, "level"),
-                                                      reply_string(event, "text"));
-        json_array_foreach(json_object_get(reply, "changes"), i, change) print_change(change, events);
-        json_array_foreach(fleets, i, fleet)
-        {
+        json_foreach(event, events)
+                say_line("%s%s: %s", say_stamp(at), reply_string(event, "level"),
+                         reply_string(event, "text"));
+        json_foreach_in(change, reply, "changes")
+                print_change(change, events);
+        json_foreach(fleet, fleets) {
                 /* An older sqmgr does not tell whether it moved. */
-                if (is_running(fleet) && !json_is_false(json_object_get(fleet, "moved")) &&
+                if (reply_is(fleet, "state", "running") && !json_is_false(json_object_get(fleet, "moved")) &&
                     !has_begun(fleet, find_fleet(before, reply_string(fleet, "name"))))
                         print_numbers(fleet);
         }
@@ -187,10 +172,8 @@ static void draw(FILE *out, const struct view *view, void *userdata)
         const struct follow *follow = userdata;
         const struct restart *restart = follow->userdata;
         json_t *fleet;
-        size_t i;
 
-        json_array_foreach(json_object_get(follow->reply, "fleets"), i, fleet)
-        {
+        json_foreach_in(fleet, follow->reply, "fleets") {
                 print_bar(out, fleet, usec_sub(client_now(), restart->begun_at), view);
                 render_text(out, reply_string(fleet, "waits_for"), "", view);
                 (void)render_workers(out, json_object_get(fleet, "workers"),
@@ -228,7 +211,7 @@ static int print_outcome(json_t *fleet, bool waited, bool drained)
                         "%s: stopped%s%s, so nothing was restarted: 'sqmgrctl start %s' brings it back", name,
                         ordered[0] != '\0' ? " " : "", ordered, name);
         }
-        if (is_running(fleet) && !waited) {
+        if (reply_is(fleet, "state", "running") && !waited) {
                 print_started(fleet, "");
                 return CTL_DONE;
         }
@@ -247,10 +230,8 @@ static int finish(struct follow *follow)
         const struct ctl *ctl = follow->ctl;
         int code = CTL_DONE;
         json_t *fleet;
-        size_t i;
 
-        json_array_foreach(json_object_get(follow->reply, "fleets"), i, fleet)
-        {
+        json_foreach_in(fleet, follow->reply, "fleets") {
                 const char *state = reply_string(fleet, "state");
                 int r = CTL_DONE;
 
@@ -267,13 +248,11 @@ static int finish(struct follow *follow)
 static int check_known(json_t *reply, json_t *before)
 {
         json_t *fleet;
-        size_t i;
 
-        json_array_foreach(json_object_get(reply, "fleets"), i, fleet)
-        {
+        json_foreach_in(fleet, reply, "fleets") {
                 json_t *old = find_fleet(before, reply_string(fleet, "name"));
 
-                if (!old || (strcmp(reply_string(fleet, "state"), "none") != 0 &&
+                if (!old || (!reply_is(fleet, "state", "none") &&
                              reply_integer(fleet, "generation") >= reply_integer(old, "generation")))
                         continue;
                 return say_error(
@@ -285,23 +264,15 @@ static int check_known(json_t *reply, json_t *before)
         return CTL_DONE;
 }
 
-/* A fleet that was stopped from the beginning has nothing to be followed. */
-static bool is_stopped(json_t *fleet)
-{
-        return strcmp(reply_string(fleet, "state"), "stopped") == 0;
-}
-
-/* The fleets to follow after a lost connection: those of the last reply. */
+/* The fleets to follow after a lost connection: those of the last reply. A fleet that
+ * was stopped from the beginning has nothing to follow. */
 static json_t *followed_fleets(json_t *last)
 {
         json_t *names = json_array(), *fleet;
-        size_t i;
 
-        json_array_foreach(json_object_get(last, "fleets"), i, fleet)
-        {
-                if (!is_stopped(fleet))
+        json_foreach_in(fleet, last, "fleets")
+                if (!reply_is(fleet, "state", "stopped"))
                         json_array_append(names, json_object_get(fleet, "name"));
-        }
         return names;
 }
 
@@ -338,13 +309,10 @@ static int take_reply(struct follow *follow, json_t *reply)
 static void print_stopped(const struct follow *follow)
 {
         json_t *fleet;
-        size_t i;
 
-        json_array_foreach(json_object_get(follow->reply, "fleets"), i, fleet)
-        {
-                if (is_stopped(fleet) && !follow->ctl->json)
+        json_foreach_in(fleet, follow->reply, "fleets")
+                if (reply_is(fleet, "state", "stopped") && !follow->ctl->json)
                         print_outcome(fleet, true, false);
-        }
 }
 
 static int fail(struct follow *follow, int code)

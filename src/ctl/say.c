@@ -2,8 +2,8 @@
 /* Sentences for people, on a terminal broken between words. */
 #include "ctl/say.h"
 #include "base/text.h"
-#include "ctl/exit.h"
 #include "ctl/screen.h"
+#include "wire/json.h"
 #include "wire/withhold.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -75,7 +75,6 @@ static void print_json(const char *word, int code, const char *text, json_t *det
 static int tell(const char *word, int code, const char *text, json_t *details)
 {
         json_t *line;
-        size_t i;
 
         if (errors.text && code != CTL_DONE) {
                 snprintf(errors.text, errors.size, "%s", text);
@@ -84,7 +83,8 @@ static int tell(const char *word, int code, const char *text, json_t *details)
         screen_release();
         fflush(stdout);
         print_error("sqmgrctl: ", text);
-        json_array_foreach(details, i, line) print_error("", json_string_value(line));
+        json_foreach(line, details)
+                print_error("", json_string_value(line));
         if (errors.json && code > CTL_DONE && code < (int)ELEMENTSOF(words))
                 print_json(word, code, text, details);
         return code;

@@ -1,9 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Sentences for people, on a terminal broken between words. */
+/* Exit codes, and sentences for people, on a terminal broken between words. */
 #pragma once
 
 #include "base/macro.h"
 #include <jansson.h>
+
+/* How sqmgrctl and each of its steps end. */
+enum ctl_exit {
+        /* These are no exit codes, and were not told. */
+        CTL_OLDER = -3, /* sqmgr refuses the parameter that the call can do without, see struct ctl */
+        CTL_WOKEN = -2, /* a signal or a key came before the reply */
+        CTL_LOST = -1,  /* the connection ended before the reply */
+        CTL_DONE = 0,
+        CTL_FAILED = 1,     /* the operation failed */
+        CTL_USAGE = 2,      /* an unknown fleet or worker included */
+        CTL_CONNECT = 3,    /* no sqmgr answers */
+        CTL_PERMISSION = 4, /* not permitted */
+        CTL_TIMEOUT = 5,    /* the operation goes on */
+};
 
 /* Prints a sentence on standard output. */
 void say_line(const char *format, ...) _printf_(1, 2);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What stays in its place on the terminal and is painted anew. There is one terminal, so this is one, too. */
 #include "ctl/screen.h"
+#include "base/memstream.h"
 #include "base/text.h"
 #include <signal.h>
 #include <stdio.h>
@@ -162,10 +163,9 @@ void screen_draw(void (*draw)(FILE *out, const struct view *view, void *userdata
                 size_t size;
                 FILE *out = open_memstream(&text, &size);
 
-                if (!out)
-                        return;
-                draw(out, &view, userdata);
-                if (fclose(out) != 0)
+                if (out)
+                        draw(out, &view, userdata);
+                if (memstream_close(out, &text) < 0)
                         return;
                 again = !view.brief && screen_count_lines(text) >= view.rows;
                 if (!again)

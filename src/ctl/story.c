@@ -7,11 +7,6 @@
 #include "wire/reply.h"
 #include <string.h>
 
-static bool is_own(const struct story *story, json_t *event)
-{
-        return strcmp(reply_string(event, "worker"), story->id) == 0;
-}
-
 /* Is it of the worker's fleet as a whole, or of no fleet? */
 static bool is_context(const struct story *story, json_t *event)
 {
@@ -35,7 +30,7 @@ static void find_life(struct story *story, json_t *events, size_t *ret_first, si
         {
                 const char *kind = reply_string(event, "event");
 
-                if (!is_own(story, event))
+                if (!reply_is(event, "worker", story->id))
                         continue;
                 if (beginning == SIZE_MAX || (ended && strcmp(kind, "started") == 0)) {
                         story->earlier_lives = beginning != SIZE_MAX;
@@ -62,7 +57,7 @@ static int collect_events(struct story *story, json_t *events)
                 return -ENOMEM;
         json_array_foreach(events, i, event)
         {
-                bool own = is_own(story, event);
+                bool own = reply_is(event, "worker", story->id);
 
                 if (i < first || i > last || (!own && !is_context(story, event)))
                         continue;
@@ -76,13 +71,10 @@ static int collect_events(struct story *story, json_t *events)
 static void find_worker(struct story *story)
 {
         json_t *fleet, *worker;
-        size_t i, k;
 
-        json_array_foreach(json_object_get(story->status, "fleets"), i, fleet)
-        {
-                json_array_foreach(json_object_get(fleet, "workers"), k, worker)
-                {
-                        if (strcmp(reply_string(worker, "id"), story->id) != 0)
+        json_foreach_in(fleet, story->status, "fleets") {
+                json_foreach_in(worker, fleet, "workers") {
+                        if (!reply_is(worker, "id", story->id))
                                 continue;
                         story->fleet = fleet;
                         story->worker = worker;
@@ -192,10 +184,10 @@ static void print_beginning(FILE *out, const struct story *story, const struct v
 void story_print(FILE *out, const struct story *story, const struct view *view)
 {
         json_t *event;
-        size_t i;
 
         print_beginning(out, story, view);
-        json_array_foreach(story->events, i, event) render_event(out, event, view);
+        json_foreach(event, story->events)
+                render_event(out, event, view);
         if (story->worker) {
                 print_state(out, story, view);
                 print_evidence(out, story, view);

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The command `top`: the live view with keys. What it shows and what keys do is top_model's. */
-#include "base/fd.h"
 #include "base/printable.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
-#include "ctl/exit.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
-#include "ctl/top_draw.h"
 #include "ctl/top_model.h"
-#include "ctl/usage.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>

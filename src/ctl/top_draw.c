@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The lines of `top`. No I/O, no clock. */
-#include "ctl/top_draw.h"
+#include "base/memstream.h"
 #include "base/parse.h"
-#include "base/printable.h"
 #include "base/text.h"
-#include "ctl/job_table.h"
 #include "ctl/render.h"
 #include "ctl/story.h"
-#include "ctl/top_rows.h"
+#include "ctl/top_model.h"
 #include "wire/reply.h"
 #include <stdarg.h>
 #include <string.h>
@@ -82,12 +80,13 @@ static void put_head(struct page *page)
         const struct top_replies *replies = page->replies;
         json_t *redis = json_object_get(replies->status, "redis"), *one;
         char clock[16] = "", span[FORMAT_MAX], away[48] = "";
-        size_t i, n_away = 0;
+        size_t n_away = 0;
         struct tm local;
 
         if (localtime_r(&replies->now, &local))
                 (void)strftime(clock, sizeof(clock), "%H:%M:%S", &local);
-        json_array_foreach(redis, i, one) n_away += !reply_redis_is_connected(one);
+        json_foreach(one, redis)
+                n_away += !reply_is(one, "state", "connected");
         if (n_away > 0)
                 snprintf(away, sizeof(away), ", %zu Redis away", n_away);
         if (!replies->status)
@@ -110,7 +109,7 @@ static void put_fleet(struct page *page, json_t *fleet)
         json_t *crash = json_object_get(fleet, "crash");
         const char *rollout = reply_string(json_object_get(fleet, "rollout"), "state");
         const char *waits_for = reply_string(fleet, "waits_for");
-        bool bad = strcmp(rollout, "halted") == 0 || strcmp(reply_string(crash, "state"), "failing") == 0;
+        bool bad = strcmp(rollout, "halted") == 0 || reply_is(crash, "state", "failing");
 
         if (summary)
                 put(page, "%s%s%s%s",
@@ -152,21 +151,18 @@ static void put_workers(struct page *page)
         const struct render_lines lines = {
                 .lines = rows.lines, .n = rows.n, .first = first, .n_shown = n, .marked = marked};
         FILE *out = open_memstream(&text, &size);
-        if (!out)
-                return;
-        int r = render_worker_lines(out, &lines, page->view);
-        if (fclose(out) == 0 && r == 0)
+        int r = out ? render_worker_lines(out, &lines, page->view) : 0;
+        if (memstream_close(out, &text) == 0 && r == 0)
                 (void)put_lines(page, text, 0, SIZE_MAX);
 }
 
 static json_t *jobs_of(const struct page *page)
 {
         json_t *mine = json_array(), *job;
-        size_t i;
 
-        json_array_foreach(json_object_get(page->replies->jobs, "jobs"), i,
-                           job) if (strcmp(reply_string(job, "worker"), page->top->chosen) == 0)(void)
-                json_array_append(mine, job);
+        json_foreach_in(job, page->replies->jobs, "jobs")
+                if (reply_is(job, "worker", page->top->chosen))
+                        (void)json_array_append(mine, job);
         return mine;
 }
 
@@ -174,7 +170,6 @@ static void print_jobs(FILE *out, const struct page *page)
 {
         _cleanup_json_ json_t *jobs = jobs_of(page);
         json_t *error;
-        size_t i;
 
         if (!page->replies->jobs)
                 return;
@@ -182,7 +177,7 @@ static void print_jobs(FILE *out, const struct page *page)
                 (void)job_table_print(out, jobs, page->replies->now, page->view);
         else
                 fputs("no job is known to run there\n", out);
-        json_array_foreach(json_object_get(page->replies->jobs, "errors"), i, error)
+        json_foreach_in(error, page->replies->jobs, "errors")
                 text_print_wrapped(out, json_string_value(error), 0, 2, page->view->columns);
 }
 
@@ -216,17 +211,14 @@ static void print_tab(FILE *out, const struct page *page)
 static size_t put_tab(struct page *page)
 {
         _cleanup_free_ char *text = NULL;
-        size_t size, n = page->left > 1 ? page->left - 1 : 0, all = 0;
+        size_t size, n = page->left > 1 ? page->left - 1 : 0;
         FILE *out = open_memstream(&text, &size);
 
-        if (!out)
+        if (out)
+                print_tab(out, page);
+        if (memstream_close(out, &text) < 0)
                 return 0;
-        print_tab(out, page);
-        if (fclose(out) != 0)
-                return 0;
-        for (const char *at = text; (at = strchr(at, '\n')); at++)
-                all++;
-        size_t last = all > n ? all - n : 0;
+        size_t all = (size_t)screen_count_lines(text), last = all > n ? all - n : 0;
         (void)put_lines(page, text, MIN(page->top->scroll, last), n);
         return last;
 }

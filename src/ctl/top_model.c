@@ -2,8 +2,6 @@
 /* The keys of `top`. No I/O, no clock. */
 #include "ctl/top_model.h"
 #include "base/printable.h"
-#include "ctl/top_draw.h"
-#include "ctl/top_rows.h"
 #include "wire/reply.h"
 #include <string.h>
 
@@ -69,12 +67,12 @@ int top_clean(json_t *json)
         const char *key;
         json_t *value;
         int r = 0;
-        size_t i;
 
         if (json_is_string(json))
                 return clean_string(json);
         if (json_is_array(json))
-                json_array_foreach(json, i, value) r = r < 0 ? r : top_clean(value);
+                json_foreach(value, json)
+                        r = r < 0 ? r : top_clean(value);
         else
                 json_object_foreach(json, key, value) r = r < 0 ? r : top_clean(value);
         return r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The workers that `top` shows, in their order. No I/O. */
-#include "ctl/top_rows.h"
+#include "ctl/top_model.h"
 #include "wire/reply.h"
 #include <string.h>
 
@@ -56,22 +56,20 @@ static bool passes(json_t *worker, const char *filter)
 static size_t count_workers(json_t *status)
 {
         json_t *fleet;
-        size_t i, n = 0;
+        size_t n = 0;
 
-        json_array_foreach(json_object_get(status, "fleets"), i, fleet) n +=
-                json_array_size(json_object_get(fleet, "workers"));
+        json_foreach_in(fleet, status, "fleets")
+                n += json_array_size(json_object_get(fleet, "workers"));
         return n;
 }
 
 static size_t fill(struct render_line *lines, const struct top *top, json_t *status)
 {
         json_t *fleet, *worker;
-        size_t i, k, n = 0;
+        size_t n = 0;
 
-        json_array_foreach(json_object_get(status, "fleets"), i, fleet)
-        {
-                json_array_foreach(json_object_get(fleet, "workers"), k, worker)
-                {
+        json_foreach_in(fleet, status, "fleets") {
+                json_foreach_in(worker, fleet, "workers") {
                         if (!passes(worker, top->filter))
                                 continue;
                         lines[n] = (struct render_line){
@@ -104,7 +102,7 @@ void top_rows_release(struct top_rows *rows)
 size_t top_rows_find(const struct top_rows *rows, const struct top *top)
 {
         for (size_t i = 0; i < rows->n; i++)
-                if (strcmp(reply_string(rows->lines[i].worker, "id"), top->chosen) == 0)
+                if (reply_is(rows->lines[i].worker, "id", top->chosen))
                         return i;
         return rows->n > 0 ? MIN(top->at, rows->n - 1) : 0;
 }

@@ -2,10 +2,10 @@
 /* Shows what sqmgr tells, once, or with --watch again and again: on a terminal in the place of what stood
  * there. The command `status` does just that. */
 #include "ctl/watch.h"
+#include "base/memstream.h"
 #include "base/text.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
-#include "ctl/exit.h"
 #include "ctl/follow.h"
 #include "ctl/render.h"
 #include "ctl/say.h"
@@ -39,10 +39,9 @@ static void draw(FILE *out, const struct view *view, void *userdata)
         size_t size;
         FILE *memory = open_memstream(&head, &size);
 
-        if (!memory)
-                return;
-        draw_head(memory, view, follow);
-        if (fclose(memory) != 0)
+        if (memory)
+                draw_head(memory, view, follow);
+        if (memstream_close(memory, &head) < 0)
                 return;
         fputs(head, out);
         below.rows = MAX(view->rows - screen_count_lines(head), 1);
@@ -83,7 +82,12 @@ static int take_reply(struct follow *follow, json_t *reply)
         follow_keep(follow, reply);
         follow->quiet = follow->live;
         if (!follow->live) {
-                r = ctl->json ? watched->print_json(reply) : watched->render(stdout, reply, &view);
+                if (!ctl->json)
+                        r = watched->render(stdout, reply, &view);
+                else if (watched->print_json)
+                        r = watched->print_json(reply);
+                else
+                        say_print_json(reply);
                 fflush(stdout);
         }
         follow->ended = !ctl->watch || ferror(stdout);
@@ -106,15 +110,7 @@ int watch_show(struct ctl *ctl, struct watch_view watched)
         return follow_run(&follow);
 }
 
-static int print_status(json_t *status)
-{
-        say_print_json(status);
-        return CTL_DONE;
-}
-
 int ctl_status(struct ctl *ctl)
 {
-        return watch_show(ctl, (struct watch_view){.method = "GetStatus",
-                                                   .render = render_status,
-                                                   .print_json = print_status});
+        return watch_show(ctl, (struct watch_view){.method = "GetStatus", .render = render_status});
 }

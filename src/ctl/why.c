@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
-#include "ctl/exit.h"
 #include "ctl/render.h"
 #include "ctl/say.h"
 #include "ctl/screen.h"
@@ -25,20 +24,19 @@ static int print_json(json_t *json)
 static int tell_unknown(const struct story *story)
 {
         _cleanup_json_ json_t *ids = json_array(), *fleets = json_array();
-        size_t i, k, length = (size_t)(strrchr(story->id, '/') - story->id);
+        size_t length = (size_t)(strrchr(story->id, '/') - story->id);
         json_t *fleet, *worker;
         char names[SAY_NAMES_MAX];
         bool known = false;
 
-        json_array_foreach(json_object_get(story->status, "fleets"), i, fleet)
-        {
+        json_foreach_in(fleet, story->status, "fleets") {
                 const char *name = reply_string(fleet, "name");
 
                 json_array_append(fleets, json_object_get(fleet, "name"));
                 if (strlen(name) != length || strncmp(name, story->id, length) != 0)
                         continue;
                 known = true;
-                json_array_foreach(json_object_get(fleet, "workers"), k, worker)
+                json_foreach_in(worker, fleet, "workers")
                         json_array_append(ids, json_object_get(worker, "id"));
         }
         if (!known)
@@ -64,17 +62,16 @@ static int tell_worker(const struct ctl *ctl, const struct story *story)
 static void print_events(json_t *events, const struct view *view)
 {
         json_t *event;
-        size_t i;
 
-        json_array_foreach(events, i, event) if (reply_string(event, "worker")[0] == '\0')
-                render_event(stdout, event, view);
+        json_foreach(event, events)
+                if (reply_string(event, "worker")[0] == '\0')
+                        render_event(stdout, event, view);
 }
 
 static void print_scaling(json_t *fleet, const struct view *view)
 {
         json_t *scaling = json_object_get(fleet, "scaling"), *line;
         char text[REPLY_SCALING_MAX];
-        size_t i;
 
         if (!json_is_object(scaling)) {
                 text_print_wrapped(stdout,
@@ -84,8 +81,7 @@ static void print_scaling(json_t *fleet, const struct view *view)
         }
         reply_scaling(scaling, text);
         text_print_wrapped(stdout, text, 0, 2, view->columns);
-        json_array_foreach(json_object_get(scaling, "arithmetic"), i, line)
-        {
+        json_foreach_in(line, scaling, "arithmetic") {
                 fputs("  ", stdout);
                 text_print_wrapped(stdout, json_string_value(line) ?: "", 2, 4, view->columns);
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What of the instances goes into the history. No I/O, no clock. */
 #include "web/chronicle.h"
+#include "wire/json.h"
 #include <math.h>
 #include <string.h>
 
@@ -16,10 +17,8 @@ static double busy_of(const json_t *fleet)
 {
         const json_t *workers = json_object_get(fleet, "workers"), *worker;
         double busy = 0;
-        size_t i;
 
-        json_array_foreach(workers, i, worker)
-        {
+        json_foreach(worker, workers) {
                 const json_t *state = json_object_get(worker, "state");
 
                 /* One that starts has told nothing yet, and runs nothing. */
@@ -34,15 +33,10 @@ static double latency_of(const json_t *redis)
 {
         const json_t *each, *queue;
         double latency = NAN;
-        size_t i, k;
 
-        json_array_foreach(redis, i, each)
-        {
-                json_array_foreach(json_object_get(each, "queues"), k, queue)
-                {
+        json_foreach(each, redis)
+                json_foreach_in(queue, each, "queues")
                         latency = fmax(latency, number_of(queue, "latency_seconds"));
-                }
-        }
         return latency;
 }
 
@@ -66,12 +60,10 @@ ssize_t chronicle_samples(const struct instances *instances, struct history_samp
                 const struct instance *instance = &instances->list[i];
                 const json_t *fleet;
                 double latency = latency_of(instance->queues);
-                size_t k;
 
                 if (!instance->reachable)
                         continue;
-                json_array_foreach(json_object_get(instance->status, "fleets"), k, fleet)
-                {
+                json_foreach_in(fleet, instance->status, "fleets") {
                         const char *name = json_string_value(json_object_get(fleet, "name"));
 
                         if (name)
@@ -93,10 +85,8 @@ double chronicle_newest_mark(const json_t *json, const char *socket)
 {
         const json_t *mark;
         double newest = 0;
-        size_t i;
 
-        json_array_foreach(json_object_get(json, "marks"), i, mark)
-        {
+        json_foreach_in(mark, json, "marks") {
                 const char *of = json_string_value(json_object_get(mark, "socket"));
 
                 if (of && strcmp(of, socket) == 0)

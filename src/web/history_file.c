@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The file that keeps the history over restarts. */
 #include "web/history_file.h"
-#include "base/fd.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

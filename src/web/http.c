@@ -3,7 +3,6 @@
 #include "web/http.h"
 #include "web/listen.h"
 #include "web/loop.h"
-#include "web/say.h"
 #include <microhttpd.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,8 +87,7 @@ static void make_room(struct http *http)
 {
         struct http_request *request;
 
-        TAILQ_FOREACH(request, &http->connections, link)
-        {
+        TAILQ_FOREACH(request, &http->connections, link) {
                 if (request->phase != PHASE_STREAMING && !request->ended && !request->put_off) {
                         end_connection(request);
                         return;
@@ -124,8 +122,7 @@ static int on_sweep(sd_event_source *source, uint64_t usec, void *userdata)
         struct http *http = userdata;
         struct http_request *request;
 
-        TAILQ_FOREACH(request, &http->connections, link)
-        {
+        TAILQ_FOREACH(request, &http->connections, link) {
                 usec_t limit =
                         request->phase == PHASE_WAITING ? http->limits.wait_usec : http->limits.answer_usec;
 
@@ -348,8 +345,7 @@ void http_resume(struct http *http)
 {
         struct http_request *request;
 
-        TAILQ_FOREACH(request, &http->connections, link)
-        {
+        TAILQ_FOREACH(request, &http->connections, link) {
                 if (!request->put_off)
                         continue;
                 request->put_off = false;
@@ -562,12 +558,8 @@ int http_new(struct http **ret, sd_event *event, const struct http_limits *limit
         *http = (struct http){.event = event, .ops = ops, .userdata = userdata, .limits = *limits};
         TAILQ_INIT(&http->connections);
         int r = start(http);
-        if (r < 0) {
-                http_free(http);
-                return r;
-        }
-        *ret = http;
-        return 0;
+        *ret = r < 0 ? http_free(http) : http;
+        return r;
 }
 
 struct http *http_free(struct http *http)
@@ -579,8 +571,7 @@ struct http *http_free(struct http *http)
         http->n_listeners = 0;
         /* None may be suspended as the daemon stops. */
         struct http_request *request;
-        TAILQ_FOREACH(request, &http->connections, link)
-        {
+        TAILQ_FOREACH(request, &http->connections, link) {
                 if (request->put_off || request->viewer.waits)
                         MHD_resume_connection(request->connection);
                 request->put_off = request->viewer.waits = false;

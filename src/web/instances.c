@@ -88,13 +88,10 @@ void instance_take_metrics(struct instance *instance, const json_t *answer)
 bool instance_has_group(const struct instance *instance)
 {
         const json_t *fleet;
-        size_t i;
 
-        json_array_foreach(json_object_get(instance->status, "fleets"), i, fleet)
-        {
+        json_foreach_in(fleet, instance->status, "fleets")
                 if (json_is_string(json_object_get(fleet, "rollout_group")))
                         return true;
-        }
         return false;
 }
 
@@ -129,10 +126,8 @@ void instances_take_events(struct instances *instances, struct instance *instanc
 {
         json_t *list = json_object_get(answer, "events"), *event;
         double newest = 0;
-        size_t i;
 
-        json_array_foreach(list, i, event)
-        {
+        json_foreach(event, list) {
                 if (!json_is_object(event) ||
                     json_object_set_new(event, "socket", json_string(instance->socket)) < 0)
                         continue;
@@ -180,17 +175,14 @@ static void put_lacks(FILE *out, const struct instance *instance, bool several)
 {
         _cleanup_json_ json_t *lacks = ready_lacks(instance->status);
         json_t *sentence;
-        size_t i;
 
         if (!instance->reachable)
                 put_lack(out, instance->socket, instance->error ?: "it has not answered yet");
         else if (!lacks)
                 put_lack(out, instance->socket, "memory is short");
         else
-                json_array_foreach(lacks, i, sentence)
-                {
+                json_foreach(sentence, lacks)
                         put_lack(out, several ? instance->socket : NULL, json_string_value(sentence));
-                }
 }
 
 char *instances_lacks(const struct instances *instances)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One connection to one sqmgr: asks, one question after another, and connects again by itself. */
 #include "web/link.h"
+#include "base/fd.h"
 #include "web/loop.h"
 #include "wire/control.h"
 #include "wire/varlink.h"
@@ -9,7 +10,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #define READ_BYTES       ((size_t)64 * 1024)
 #define ACCURACY_USEC    USEC_PER_MSEC
@@ -90,16 +90,10 @@ static const char *connect_error(int error)
 /* Returns 0 or -errno. */
 static int try_connect(struct link *link, sd_event *event)
 {
-        struct sockaddr_un address = {.sun_family = AF_UNIX};
-        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        _cleanup_close_ int fd = fd_connect(link->path, SOCK_NONBLOCK, USEC_INFINITY);
 
         if (fd < 0)
-                return -errno;
-        if (strlen(link->path) >= sizeof(address.sun_path))
-                return -ENAMETOOLONG;
-        memcpy(address.sun_path, link->path, strlen(link->path) + 1);
-        if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
-                return -errno;
+                return fd;
         int r = sd_event_add_io(event, &link->io, fd, EPOLLIN, on_io, link);
         if (r < 0)
                 return r;
@@ -252,12 +246,8 @@ int link_new(struct link **ret, sd_event *event, const char *path, const struct 
                               .backoff = limits->backoff_min_usec};
         int r = sd_event_add_time_relative(event, &link->timer, CLOCK_MONOTONIC, 0, ACCURACY_USEC, on_timer,
                                            link);
-        if (r < 0) {
-                link_free(link);
-                return r;
-        }
-        *ret = link;
-        return 0;
+        *ret = r < 0 ? link_free(link) : link;
+        return MIN(r, 0);
 }
 
 struct link *link_free(struct link *link)

@@ -5,12 +5,7 @@
 #include "web/assets.h"
 #include "web/assets_made.h"
 #include "web/html.h"
-#include "web/page_events.h"
-#include "web/page_fleets.h"
-#include "web/page_hosts.h"
-#include "web/page_instances.h"
-#include "web/page_moving.h"
-#include "web/page_queues.h"
+#include "web/page_sections.h"
 #include "web/page_verdict.h"
 
 static const char doctype[] =

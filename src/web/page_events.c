@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What happened, the newest first. */
-#include "web/page_events.h"
 #include "web/html.h"
+#include "web/page_sections.h"
 
 /* The older ones are folded. */
 #define SEEN_MAX 20

@@ -119,17 +119,12 @@ static bool fleet_is_to_run(const json_t *fleet)
         return state[0] == '\0' || strcmp(state, "running") == 0;
 }
 
-static bool crash_state_is(const json_t *fleet, const char *state)
-{
-        return strcmp(reply_string(json_object_get(fleet, "crash"), "state"), state) == 0;
-}
-
 static void find_halt(const struct search *search, const json_t *fleet)
 {
         const json_t *rollout = json_object_get(fleet, "rollout");
         const char *name = reply_string(fleet, "name");
 
-        if (strcmp(reply_string(rollout, "state"), "halted") != 0)
+        if (!reply_is(rollout, "state", "halted"))
                 return;
         tell(search,
              &(struct finding){
@@ -148,7 +143,7 @@ static void find_crash(const struct search *search, const json_t *fleet)
         const char *name = reply_string(fleet, "name");
         const char *text = reply_string(json_object_get(fleet, "crash"), "text");
 
-        if (crash_state_is(fleet, "failing"))
+        if (reply_is(json_object_get(fleet, "crash"), "state", "failing"))
                 tell(search,
                      &(struct finding){
                              .level = PAGE_ACT,
@@ -158,7 +153,7 @@ static void find_crash(const struct search *search, const json_t *fleet)
                      },
                      name, "%.100s: workers do not stay, %lld of %lld active", name,
                      page_integer(fleet, "active"), page_integer(fleet, "target"));
-        else if (crash_state_is(fleet, "recovering"))
+        else if (reply_is(json_object_get(fleet, "crash"), "state", "recovering"))
                 tell(search,
                      &(struct finding){
                              .level = PAGE_LOOK,
@@ -176,7 +171,8 @@ static void find_shortage(const struct search *search, const json_t *fleet)
                   starting = page_integer(fleet, "starting");
         const char *name = reply_string(fleet, "name"), *text = reply_string(fleet, "waits_for");
 
-        if (!fleet_is_to_run(fleet) || active >= target || crash_state_is(fleet, "failing"))
+        if (!fleet_is_to_run(fleet) || active >= target ||
+            reply_is(json_object_get(fleet, "crash"), "state", "failing"))
                 return;
         /* Those that hang are told by themselves. */
         if (page_integer(fleet, "hung") > 0 && active + starting + page_integer(fleet, "hung") >= target)
@@ -200,10 +196,8 @@ static void find_workers(const struct search *search, const json_t *fleet)
         const json_t *first = NULL, *worker;
         unsigned n = 0, hung = 0;
         const char *name = reply_string(fleet, "name");
-        size_t i;
 
-        json_array_foreach(json_object_get(fleet, "workers"), i, worker)
-        {
+        json_foreach_in(worker, fleet, "workers") {
                 if (!page_worker_needs_look(worker))
                         continue;
                 if (!first || (hung == 0 && reply_is_true(worker, "hung")))
@@ -323,10 +317,10 @@ static void find_in_rollout(const struct search *search, const json_t *rollout)
 
 static void find_in_redis(const struct search *search, const json_t *redis)
 {
-        bool down = strcmp(reply_string(redis, "state"), "down") == 0;
+        bool down = reply_is(redis, "state", "down");
         char text[REPLY_REDIS_MAX];
 
-        if (!reply_redis_is_connected(redis))
+        if (!reply_is(redis, "state", "connected"))
                 tell(search,
                      &(struct finding){
                              .level = down ? PAGE_ACT : PAGE_LOOK,
@@ -388,7 +382,6 @@ static void find_in_instance(const struct search *search, const json_t *instance
 {
         const json_t *status = json_object_get(instance, "status"), *entry;
         const char *stopping = reply_string(json_object_get(status, "shutdown"), "text");
-        size_t i;
 
         /* Of one that is away all else is of then: it is shown below, and marked so. */
         if (!page_is_heard(instance)) {
@@ -398,28 +391,20 @@ static void find_in_instance(const struct search *search, const json_t *instance
         if (stopping[0] != '\0')
                 tell(search, &(struct finding){.level = PAGE_LOOK, .text = stopping}, NULL,
                      "sqmgr is stopping");
-        json_array_foreach(json_object_get(status, "redis"), i, entry)
-        {
+        json_foreach_in(entry, status, "redis")
                 find_in_redis(search, entry);
-        }
-        json_array_foreach(json_object_get(status, "fleets"), i, entry)
-        {
+        json_foreach_in(entry, status, "fleets")
                 find_in_fleet(search, entry);
-        }
-        json_array_foreach(json_object_get(instance, "rollouts"), i, entry)
-        {
+        json_foreach_in(entry, instance, "rollouts")
                 find_in_rollout(search, entry);
-        }
 }
 
 void page_findings(const struct page *page, page_found found, void *userdata)
 {
         struct search search = {.page = page, .found = found, .userdata = userdata};
         const json_t *instance;
-        size_t i;
 
-        json_array_foreach(page->instances, i, instance)
-        {
+        json_foreach(instance, page->instances) {
                 search.socket = reply_string(instance, "socket");
                 find_in_instance(&search, instance);
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Fleets and their workers: those that need someone, or come or go, are seen at once; the rest is folded. */
-#include "web/page_fleets.h"
 #include "web/html.h"
 #include "web/page_findings.h"
+#include "web/page_sections.h"
 #include <string.h>
 
 /* More of a fleet's workers are never seen unfolded. */
@@ -117,7 +117,7 @@ static void put_workers(FILE *out, const json_t *fleet, size_t from, size_t to)
 {
         long long threshold = page_integer(fleet, "memory_threshold_bytes");
         const json_t *worker;
-        size_t i, at = 0;
+        size_t at = 0;
 
         html_print(
                 out,
@@ -129,8 +129,7 @@ static void put_workers(FILE *out, const json_t *fleet, size_t from, size_t to)
                 "<th scope=\"col\" class=\"number spare\">PID</th></tr></thead><tbody>",
                 reply_string(fleet, "name"));
         for (int rank = 0; rank < _RANK_MAX; rank++)
-                json_array_foreach(json_object_get(fleet, "workers"), i, worker)
-                {
+                json_foreach_in(worker, fleet, "workers") {
                         if (worker_rank(worker, threshold) != (enum rank)rank)
                                 continue;
                         if (at >= from && at < to)
@@ -154,10 +153,8 @@ static struct census take_census(const json_t *fleet)
         struct census census = {0};
         long long threshold = page_integer(fleet, "memory_threshold_bytes");
         const json_t *worker;
-        size_t i;
 
-        json_array_foreach(json_object_get(fleet, "workers"), i, worker)
-        {
+        json_foreach_in(worker, fleet, "workers") {
                 census.all++;
                 bool settled = worker_rank(worker, threshold) == RANK_SETTLED;
 
@@ -247,17 +244,14 @@ static void put_notes(FILE *out, const json_t *fleet)
 {
         const json_t *culprits;
         char template[REPLY_TEMPLATE_MAX], scaling[REPLY_SCALING_MAX], span[FORMAT_MAX];
-        size_t i;
 
         page_note(out, "waits", reply_string(fleet, "waits_for"));
         page_note(out, "growth", reply_string(json_object_get(fleet, "growth"), "text"));
         page_note(out, "template", reply_template(json_object_get(fleet, "template"), template));
         page_note(out, "scaling", reply_scaling(json_object_get(fleet, "scaling"), scaling));
-        json_array_foreach(json_object_get(fleet, "culprits"), i, culprits)
-        {
+        json_foreach_in(culprits, fleet, "culprits")
                 html_print(out, "<p class=\"note\">%s ago: %s</p>",
                            reply_seconds(culprits, "age_seconds", span), reply_string(culprits, "text"));
-        }
 }
 
 static void put_name(FILE *out, const json_t *fleet, const json_t *instance, bool several)
@@ -302,12 +296,10 @@ static void put_fleet(FILE *out, const json_t *fleet, const json_t *instance, bo
 static size_t count_workers(const struct page *page)
 {
         const json_t *instance, *fleet;
-        size_t i, k, n = 0;
+        size_t n = 0;
 
-        page_foreach_fleet(page, i, instance, k, fleet)
-        {
+        page_foreach_fleet(page, instance, fleet)
                 n += json_array_size(json_object_get(fleet, "workers"));
-        }
         return n;
 }
 
@@ -315,11 +307,10 @@ void page_fleets(FILE *out, const struct page *page)
 {
         bool several = json_array_size(page->instances) > 1, small = count_workers(page) <= SMALL_MAX;
         const json_t *instance, *fleet;
-        size_t i, k, n = 0;
+        size_t n = 0;
 
         page_section(out, "fleets", "Fleets");
-        page_foreach_fleet(page, i, instance, k, fleet)
-        {
+        page_foreach_fleet(page, instance, fleet) {
                 put_fleet(out, fleet, instance, several, small);
                 n++;
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Rollouts over many hosts: how far each is, and its hosts. Those that need someone or roll are seen at once.
  */
-#include "web/page_hosts.h"
 #include "web/html.h"
+#include "web/page_sections.h"
 #include "wire/reply_hosts.h"
 
 /* Up to so many hosts each has its row. */
@@ -116,10 +116,9 @@ static void put_rollout(FILE *out, const json_t *rollout, const char *socket)
 void page_hosts(FILE *out, const struct page *page)
 {
         const json_t *instance, *rollout;
-        size_t i, k, n = 0;
+        size_t n = 0;
 
-        page_foreach_entry(page, "rollouts", i, instance, k, rollout)
-        {
+        page_foreach_entry(page, "rollouts", instance, rollout) {
                 if (n++ == 0)
                         page_section(out, "hosts", "Many hosts");
                 put_rollout(out, rollout, reply_string(instance, "socket"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Who told all this: each sqmgr, and the Redis servers that it asks. */
-#include "web/page_instances.h"
 #include "web/html.h"
+#include "web/page_sections.h"
 
 static void put_redis(FILE *out, const json_t *redis)
 {
@@ -18,7 +18,6 @@ static void put_instance(FILE *out, const json_t *instance)
 {
         const json_t *status = json_object_get(instance, "status"), *redis;
         char span[FORMAT_MAX];
-        size_t i;
 
         if (!json_is_object(status)) {
                 html_print(out, "<p>%s: nothing heard yet</p>", reply_string(instance, "socket"));
@@ -27,10 +26,8 @@ static void put_instance(FILE *out, const json_t *instance)
         html_print(out, "<p>sqmgr %s, pid %lld, up %s, at %s", reply_string(status, "version"),
                    page_integer(status, "pid"), reply_seconds(status, "uptime_seconds", span),
                    reply_string(instance, "socket"));
-        json_array_foreach(json_object_get(status, "redis"), i, redis)
-        {
+        json_foreach_in(redis, status, "redis")
                 put_redis(out, redis);
-        }
         if (!reply_is_true(instance, "reachable"))
                 html_print(out, "; heard %s ago", reply_seconds(instance, "age_seconds", span));
         fputs("</p>", out);
@@ -39,12 +36,9 @@ static void put_instance(FILE *out, const json_t *instance)
 void page_instances(FILE *out, const struct page *page)
 {
         const json_t *instance;
-        size_t i;
 
         fputs("<footer id=\"instances\"><div class=\"inner\">", out);
-        json_array_foreach(page->instances, i, instance)
-        {
+        json_foreach(instance, page->instances)
                 put_instance(out, instance);
-        }
         fputs("</div></footer>", out);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is moving: restarts with their stories, and which workers come and go without one. */
-#include "web/page_moving.h"
 #include "web/html.h"
+#include "web/page_sections.h"
 #include <string.h>
 
 /* Of a restart with many workers the last steps are what is asked for. */
@@ -23,8 +23,7 @@ static bool has_story(const json_t *fleet)
 
 static bool event_is_of(const json_t *event, const char *socket, const char *fleet)
 {
-        return strcmp(reply_string(event, "socket"), socket) == 0 &&
-               strcmp(reply_string(event, "fleet"), fleet) == 0;
+        return reply_is(event, "socket", socket) && reply_is(event, "fleet", fleet);
 }
 
 static void put_step(FILE *out, const json_t *event, const struct page *page)
@@ -40,13 +39,12 @@ static void put_step(FILE *out, const json_t *event, const struct page *page)
 static void put_story(FILE *out, const struct page *page, const char *socket, const char *fleet)
 {
         const json_t *event, *begin = NULL, *steps[STORY_MAX];
-        size_t i, n = 0;
+        size_t n = 0;
 
-        json_array_foreach(page->events, i, event)
-        {
+        json_foreach(event, page->events) {
                 if (!event_is_of(event, socket, fleet))
                         continue;
-                if (strcmp(reply_string(event, "event"), "rollout-started") == 0) {
+                if (reply_is(event, "event", "rollout-started")) {
                         begin = event;
                         break;
                 }
@@ -61,7 +59,7 @@ static void put_story(FILE *out, const struct page *page, const char *socket, co
                 put_step(out, begin, page);
         if (n > STORY_MAX)
                 html_print(out, "<li class=\"skipped\">%zu more, see Events</li>", n - STORY_MAX);
-        for (i = MIN(n, STORY_MAX); i > 0; i--)
+        for (size_t i = MIN(n, STORY_MAX); i > 0; i--)
                 put_step(out, steps[i - 1], page);
         fputs("</ol>", out);
 }
@@ -114,11 +112,10 @@ void page_moving(FILE *out, const struct page *page)
 {
         const json_t *instance, *fleet;
         bool any = false;
-        size_t i, k, n = 0;
+        size_t n = 0;
 
         page_section(out, "moving", "Moving");
-        page_foreach_fleet(page, i, instance, k, fleet)
-        {
+        page_foreach_fleet(page, instance, fleet) {
                 const char *socket = reply_string(instance, "socket");
 
                 if (has_story(fleet))

@@ -15,14 +15,14 @@ struct page {
         usec_t now; /* realtime */
 };
 
-/* For each fleet of each instance. i, k: size_t. */
-#define page_foreach_fleet(page, i, instance, k, fleet)                                                      \
-        json_array_foreach((page)->instances, i, instance)                                                   \
-                json_array_foreach(json_object_get(json_object_get(instance, "status"), "fleets"), k, fleet)
-/* The same of the instance's member of that name. */
-#define page_foreach_entry(page, name, i, instance, k, entry)                                                \
-        json_array_foreach((page)->instances, i, instance)                                                   \
-                json_array_foreach(json_object_get(instance, name), k, entry)
+/* For each fleet of each instance. A break ends the fleets of one instance only. */
+#define page_foreach_fleet(page, instance, fleet)                                                            \
+        json_foreach(instance, (page)->instances)                                                            \
+                json_foreach_in(fleet, json_object_get(instance, "status"), "fleets")
+/* The same for each entry of the instance's member of that name. */
+#define page_foreach_entry(page, name, instance, entry)                                                      \
+        json_foreach(instance, (page)->instances)                                                            \
+                json_foreach_in(entry, instance, name)
 
 /* As reply_integer(), held within bounds in which sums of them are numbers, too: it is whatever was told. */
 static inline long long page_integer(const json_t *object, const char *key)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What waits in each Redis. */
-#include "web/page_queues.h"
 #include "web/html.h"
+#include "web/page_sections.h"
 
 /* More are folded. */
 #define SEEN_MAX 12
@@ -69,11 +69,10 @@ static void put_redis(FILE *out, const json_t *redis, const json_t *instance, bo
 void page_queues(FILE *out, const struct page *page)
 {
         const json_t *instance, *redis;
-        size_t i, k, n = 0;
+        size_t n = 0;
 
         page_section(out, "queues", "Queues");
-        page_foreach_entry(page, "queues", i, instance, k, redis)
-        {
+        page_foreach_entry(page, "queues", instance, redis) {
                 put_redis(out, redis, instance, json_array_size(page->instances) > 1);
                 n++;
         }

@@ -3,7 +3,6 @@
 #include "web/page_verdict.h"
 #include "web/html.h"
 #include "web/page_findings.h"
-#include <string.h>
 
 /* More would hide the first of them. */
 #define SHOWN_MAX 12
@@ -131,16 +130,13 @@ struct sum {
 static void add_fleet(struct sum *sum, const json_t *fleet)
 {
         const json_t *worker;
-        size_t i;
 
         sum->fleets++;
         sum->active += page_integer(fleet, "active");
         sum->target += page_integer(fleet, "target");
-        sum->restarts += strcmp(reply_string(json_object_get(fleet, "rollout"), "state"), "running") == 0;
-        json_array_foreach(json_object_get(fleet, "workers"), i, worker)
-        {
+        sum->restarts += reply_is(json_object_get(fleet, "rollout"), "state", "running");
+        json_foreach_in(worker, fleet, "workers")
                 sum->busy += page_integer(worker, "busy");
-        }
 }
 
 static void put_sum(FILE *out, const struct page *page)
@@ -148,16 +144,11 @@ static void put_sum(FILE *out, const struct page *page)
         struct sum sum = {0};
         bool heard = true;
         const json_t *instance, *fleet;
-        size_t i, k;
 
-        json_array_foreach(page->instances, i, instance)
-        {
+        json_foreach(instance, page->instances)
                 heard &= page_is_heard(instance);
-        }
-        page_foreach_fleet(page, i, instance, k, fleet)
-        {
+        page_foreach_fleet(page, instance, fleet)
                 add_fleet(&sum, fleet);
-        }
         if (sum.fleets == 0)
                 return;
         if (sum.active <= sum.target)

@@ -59,8 +59,7 @@ void stream_publish(struct stream *stream, struct shared *message)
         stream->newest = shared_drop(stream->newest);
         stream->newest = shared_hold(message);
         stream->serial++;
-        LIST_FOREACH(viewer, &stream->viewers, link)
-        {
+        LIST_FOREACH(viewer, &stream->viewers, link) {
                 wake(viewer);
         }
 }
@@ -69,8 +68,7 @@ void stream_publish_idle(struct stream *stream, struct shared *message)
 {
         struct viewer *viewer;
 
-        LIST_FOREACH(viewer, &stream->viewers, link)
-        {
+        LIST_FOREACH(viewer, &stream->viewers, link) {
                 if (!viewer->waits)
                         continue;
                 viewer->text = shared_hold(message);

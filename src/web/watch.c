@@ -265,12 +265,8 @@ int watch_new(struct watch **ret, sd_event *event, const char *const *sockets, s
                 return -ENOMEM;
         *watch = (struct watch){.event = event, .ops = ops, .userdata = userdata};
         int r = make(watch, sockets, n_sockets);
-        if (r < 0) {
-                watch_free(watch);
-                return r;
-        }
-        *ret = watch;
-        return 0;
+        *ret = r < 0 ? watch_free(watch) : watch;
+        return r;
 }
 
 struct watch *watch_free(struct watch *watch)

@@ -97,14 +97,13 @@ static struct shared *render_message(const struct web *web, enum stream_kind kin
         _cleanup_shared_ struct shared *shown =
                 kind == STREAM_LIVE ? render_page(web, PAGE_LIVE) : render(web, DOCUMENT_STATUS);
         char *text;
-        size_t i, size;
+        size_t size;
         const json_t *each;
         FILE *out = shown ? open_memstream(&text, &size) : NULL;
 
         if (!out)
                 return NULL;
-        json_array_foreach(kind == STREAM_EVENTS ? news : NULL, i, each)
-        {
+        json_foreach(each, kind == STREAM_EVENTS ? news : NULL) {
                 _cleanup_free_ char *event = dump_json(each);
 
                 if (event)
@@ -169,12 +168,9 @@ static void keep_history(struct web *web, const json_t *news)
         _cleanup_free_ struct history_sample *samples = NULL;
         usec_t now = loop_now(web->event, CLOCK_MONOTONIC);
         const json_t *event;
-        size_t i;
 
-        json_array_foreach(news, i, event)
-        {
+        json_foreach(event, news)
                 mark(web, event);
-        }
         if (web->sampled_at == 0 || usec_sub(now, web->sampled_at) + ACCURACY_USEC >= SAMPLE_USEC) {
                 ssize_t n = chronicle_samples(watch_instances(web->watch), &samples);
 
@@ -384,12 +380,8 @@ int web_new(struct web **ret, sd_event *event, const struct web_options *options
         for (size_t i = 0; i < ELEMENTSOF(web->streams); i++)
                 web->streams[i].wake = http_wake;
         int r = make(web, options);
-        if (r < 0) {
-                web_free(web);
-                return r;
-        }
-        *ret = web;
-        return 0;
+        *ret = r < 0 ? web_free(web) : web;
+        return r;
 }
 
 struct web *web_free(struct web *web)

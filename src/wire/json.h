@@ -29,6 +29,19 @@ static inline void json_decref_pointer(json_t **json)
 }
 #define _cleanup_json_ _cleanup_(json_decref_pointer)
 
+/* For each entry of the array: entry is a pointer that the caller has declared, borrowed from the array, and
+ * NULL after the last one. The body does not run where array is NULL or no array. It must not add or remove
+ * entries. */
+#define json_foreach(entry, array) _json_foreach(entry, array, __COUNTER__)
+/* The same for the member of that name of an object. */
+#define json_foreach_in(entry, object, name) json_foreach(entry, json_object_get(object, name))
+
+/* Each loop has an index of its own name: loops within loops do not shadow. */
+#define _json_foreach(entry, array, number) _json_foreach_index(entry, array, number)
+#define _json_foreach_index(entry, array, number)                                                            \
+        for (size_t json_index_##number = 0; ((entry) = json_array_get(array, json_index_##number));         \
+             json_index_##number++)
+
 /* The member of that name, as a text of its own, to be freed. Returns 0; -EINVAL where it is no string, or
  * holds a NUL; or -ENOMEM. */
 static inline int json_take_text(const json_t *object, const char *name, char **ret)

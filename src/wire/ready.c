@@ -2,13 +2,12 @@
 /* Whether all is up, for probes: judged by what GetStatus replies. */
 #include "wire/ready.h"
 #include "wire/reply.h"
-#include <string.h>
 
 static int add_fleet(json_t *lacks, const json_t *fleet)
 {
         long long target = reply_integer(fleet, "target"), active = reply_integer(fleet, "active");
 
-        if (strcmp(reply_string(fleet, "state"), "running") != 0 || active >= target)
+        if (!reply_is(fleet, "state", "running") || active >= target)
                 return 0;
         return json_array_append_new(
                 lacks, json_sprintf("fleet '%s' has %lld of %lld worker%s active, %lld starting",

@@ -24,6 +24,11 @@ bool reply_is_true(const json_t *object, const char *key)
         return json_is_true(json_object_get(object, key));
 }
 
+bool reply_is(const json_t *object, const char *key, const char *value)
+{
+        return strcmp(reply_string(object, key), value) == 0;
+}
+
 usec_t reply_usec(const json_t *object, const char *key)
 {
         double seconds = json_number_value(json_object_get(object, key));
@@ -158,11 +163,6 @@ const char *reply_scaling(const json_t *scaling, char text[static REPLY_SCALING_
                          reply_integer(scaling, "min"), reply_integer(scaling, "max"),
                          reply_string(scaling, "because"));
         return text;
-}
-
-bool reply_redis_is_connected(const json_t *redis)
-{
-        return strcmp(reply_string(redis, "state"), "connected") == 0;
 }
 
 const char *reply_redis_away(const json_t *redis, char text[static REPLY_REDIS_MAX])

@@ -9,6 +9,8 @@
 const char *reply_string(const json_t *object, const char *key);
 long long reply_integer(const json_t *object, const char *key);
 bool reply_is_true(const json_t *object, const char *key);
+/* Is the member of that name the string value? Without that member value is "". */
+bool reply_is(const json_t *object, const char *key, const char *value);
 /* The same of seconds: microseconds. */
 usec_t reply_usec(const json_t *object, const char *key);
 /* The same of seconds, in words without parts of seconds, in text, which has FORMAT_MAX bytes and is
@@ -39,7 +41,6 @@ const char *reply_template(const json_t *template, char text[static REPLY_TEMPLA
 #define REPLY_SCALING_MAX 640
 const char *reply_scaling(const json_t *scaling, char text[static REPLY_SCALING_MAX]);
 
-bool reply_redis_is_connected(const json_t *redis);
 /* What a Redis that is not connected keeps from being done. Returns text. */
 #define REPLY_REDIS_MAX 1024
 const char *reply_redis_away(const json_t *redis, char text[static REPLY_REDIS_MAX]);

@@ -30,24 +30,19 @@ const char *reply_host_state_name(enum reply_host_state state)
         return names[state];
 }
 
-static bool state_is(const json_t *rollout, const char *state)
-{
-        return strcmp(reply_string(rollout, "state"), state) == 0;
-}
-
 bool reply_hosts_is_begun(const json_t *rollout)
 {
-        return reply_integer(rollout, "epoch") > 0 && !state_is(rollout, "none");
+        return reply_integer(rollout, "epoch") > 0 && !reply_is(rollout, "state", "none");
 }
 
 bool reply_hosts_is_running(const json_t *rollout)
 {
-        return state_is(rollout, "running");
+        return reply_is(rollout, "state", "running");
 }
 
 bool reply_hosts_is_halted(const json_t *rollout)
 {
-        return state_is(rollout, "halted");
+        return reply_is(rollout, "state", "halted");
 }
 
 bool reply_host_is_silent(const json_t *host)
@@ -105,7 +100,7 @@ const char *reply_host_why(const json_t *rollout, const json_t *host, char text[
                         return silence(host, text);
                 if (reply_hosts_is_running(rollout))
                         snprintf(text, REPLY_HOST_WHY_MAX, "for its turn");
-                else if (state_is(rollout, "aborted"))
+                else if (reply_is(rollout, "state", "aborted"))
                         snprintf(text, REPLY_HOST_WHY_MAX, "was not reached");
                 return text;
         }
@@ -117,10 +112,8 @@ struct reply_hosts reply_hosts_count(const json_t *rollout)
         const json_t *host;
         double done = 0;
         unsigned n, of;
-        size_t i;
 
-        json_array_foreach(json_object_get(rollout, "hosts"), i, host)
-        {
+        json_foreach_in(host, rollout, "hosts") {
                 enum reply_host_state state = reply_host_state(host);
 
                 count.all++;
@@ -286,10 +279,8 @@ const char *reply_hosts_left(const json_t *rollout, char text[static REPLY_HOSTS
 const json_t *reply_hosts_missing(const json_t *rollout)
 {
         const json_t *host, *silent = NULL;
-        size_t i;
 
-        json_array_foreach(json_object_get(rollout, "hosts"), i, host)
-        {
+        json_foreach_in(host, rollout, "hosts") {
                 enum reply_host_state state = reply_host_state(host);
 
                 if (state == REPLY_HOST_LOST)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The view of `sqmgrctl top`: what each key does to it, and what it shows in which terminal. */
 #include "base/text.h"
-#include "ctl/top_draw.h"
 #include "ctl/top_model.h"
-#include "ctl/top_rows.h"
 #include "unit.h"
 
 static struct top top;
