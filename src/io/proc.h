@@ -20,6 +20,13 @@ static inline void proc_close_pointer(struct proc **proc)
 }
 #define _cleanup_proc_ _cleanup_(proc_close_pointer)
 
+/* Opens the process that has this pid and start time. Returns 0 with *ret, NULL where it has exited; or
+ * -errno.
+ */
+int proc_find(pid_t pid, uint64_t start, struct proc **ret);
+/* The same question without a handle; false also where it cannot be answered. */
+bool proc_lives(pid_t pid, uint64_t start);
+
 pid_t proc_pid(const struct proc *proc);
 /* Owned by proc; polls EPOLLIN when the process has exited. */
 int proc_pidfd(const struct proc *proc);

@@ -63,9 +63,9 @@ static int adopt_known(struct search *search, struct fleet *fleet, const struct 
         const struct worker *known = &saved->worker;
         _cleanup_proc_ struct proc *main = NULL, *beat = NULL;
 
-        int r = search_hold(known->process.pid, known->process.start, &main);
+        int r = proc_find(known->process.pid, known->process.start, &main);
         if (r == 0)
-                r = search_hold(known->process.beat_pid, known->process.beat_start, &beat);
+                r = proc_find(known->process.beat_pid, known->process.beat_start, &beat);
         if (r < 0)
                 return r;
         struct worker *worker =

@@ -135,11 +135,12 @@ static void ended(struct process *process, struct exit_status exit)
 
 /* It went to the background before it beat. Left out of the model, each new start would leave one more
  * behind. */
-static void inherit(struct process *process, struct proc *heir)
+static void inherit(struct worker *worker, struct proc *heir)
 {
         _cleanup_proc_ struct proc *held = heir;
-        struct worker *worker = process->worker;
+        struct process *process = worker->handle;
 
+        process->heirs = NULL;
         turn_changed(process->crew->turn);
         if (!held || worker->state != WORKER_STARTING ||
             sd_event_add_io(process->crew->event, &process->main_exit, proc_pidfd(held), EPOLLIN,
@@ -172,7 +173,8 @@ static void exited(struct process *process)
                 return;
         process_read_report(process);
         bool failed = !process->main_status.by_signal && process->main_status.status != 0;
-        if (r < 0 || !may_leave_an_heir(process) || heirs_seek(process, process->uid, failed, inherit) < 0) {
+        if (r < 0 || !may_leave_an_heir(process) ||
+            heirs_seek(process->crew, process->worker, process->uid, failed, inherit, &process->heirs) < 0) {
                 ended(process, process->main_status);
                 return;
         }

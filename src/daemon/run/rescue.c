@@ -209,10 +209,8 @@ static void judge(struct rescue *rescue)
 static bool lives_on(const struct rescue *rescue)
 {
         const struct worker *worker = &rescue->dead.worker.worker;
-        _cleanup_proc_ struct proc *proc = NULL;
 
-        return worker->process.beat_pid != 0 && proc_open(worker->process.beat_pid, &proc) >= 0 &&
-               proc_start_time(proc) == worker->process.beat_start && !proc_has_exited(proc);
+        return proc_lives(worker->process.beat_pid, worker->process.beat_start);
 }
 
 static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)

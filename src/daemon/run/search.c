@@ -41,21 +41,6 @@ int search_service(struct search *search)
         return none_unless_shortage(r);
 }
 
-int search_hold(pid_t pid, uint64_t start, struct proc **ret)
-{
-        _cleanup_proc_ struct proc *proc = NULL;
-
-        *ret = NULL;
-        if (pid <= 0)
-                return 0;
-        int r = proc_open(pid, &proc);
-        if (r < 0)
-                return r == -ESRCH ? 0 : r;
-        if (proc_start_time(proc) == start && !proc_has_exited(proc))
-                *ret = TAKE_PTR(proc);
-        return 0;
-}
-
 /* Is it a sqmgr, or launching itself? One that has just ended is neither. */
 static bool starts_workers(pid_t pid)
 {
@@ -181,7 +166,7 @@ static int adopt_found(struct search *search, const struct claimant *claimant, u
         usec_t age = usec_sub(clock_now(CLOCK_BOOTTIME), claimant->start * ticks_usec);
         _cleanup_proc_ struct proc *proc = NULL;
 
-        int r = search_hold(claimant->pid, claimant->start, &proc);
+        int r = proc_find(claimant->pid, claimant->start, &proc);
         if (r < 0 || !proc)
                 return none_unless_shortage(r);
         struct worker *worker = adoption_take(search->adoption, claimant, usec_sub(now, age), now);

@@ -74,14 +74,6 @@ struct search {
         struct heartbeat beat;
 };
 
-/* One that has exited may be in the tree for long: nobody need have waited for it. */
-static bool lives_since(pid_t pid, uint64_t start)
-{
-        _cleanup_proc_ struct proc *proc = NULL;
-
-        return proc_open(pid, &proc) >= 0 && proc_start_time(proc) == start && !proc_has_exited(proc);
-}
-
 /* What is there when it is first looked for may have been left by one that beats no more. */
 static bool is_new(struct status_file *file, pid_t pid, const struct heartbeat *beat)
 {
@@ -104,7 +96,8 @@ static int try_process(pid_t pid, void *userdata)
         if (search->tried++ == TRIES_MAX)
                 return 1;
         enum beat_fault fault = read_record(search->look, pid, &beat);
-        if (fault == BEAT_FAULT_NONE && !lives_since(pid, beat.start))
+        /* One that has exited may be in the tree for long: nobody need have waited for it. */
+        if (fault == BEAT_FAULT_NONE && !proc_lives(pid, beat.start))
                 fault = BEAT_FAULT_START;
         if (fault != BEAT_FAULT_NONE) {
                 search->fault = fault != BEAT_FAULT_MISSING ? fault : search->fault;

@@ -6,7 +6,6 @@
 #include "daemon/run/hold.h"
 #include "daemon/run/last_words.h"
 #include "daemon/run/process.h"
-#include "daemon/run/search.h"
 #include "daemon/run/signs.h"
 #include "io/clock.h"
 #include "io/last_lines.h"
@@ -666,9 +665,9 @@ static int adopt(struct crew *crew, struct fleet *fleet, const struct template *
         _cleanup_proc_ struct proc *main = NULL, *served = NULL;
         _cleanup_close_ int socket = take_handed(crew, known->pid);
 
-        int r = search_hold(known->pid, known->pid_start, &main);
+        int r = proc_find(known->pid, known->pid_start, &main);
         if (r >= 0)
-                r = search_hold(known->serving_pid, known->serving_start, &served);
+                r = proc_find(known->serving_pid, known->serving_start, &served);
         if (r < 0)
                 return r;
         if (!main && !served)
