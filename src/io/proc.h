@@ -101,12 +101,11 @@ int proc_has_ancestor(pid_t pid, pid_t ancestor_pid, uint64_t ancestor_start);
 /* The children of pid at one moment: *ret_n pids in *ret, which is to be freed. */
 int proc_children(pid_t pid, pid_t **ret, size_t *ret_n);
 
-/* Calls each for every process, until it returns other than 0; that is returned. For the start, not for a
- * tick. */
-int proc_each(int (*each)(pid_t pid, void *userdata), void *userdata);
+/* All processes at one moment, as proc_children() returns them. For the start, not for a tick. */
+int proc_all(pid_t **ret, size_t *ret_n);
 
-/* The same for every process of that group. Of the others nothing but their group is asked: anybody can have
- * thousands of them. */
+/* Calls each for every process of that group, until it returns other than 0; that is returned. Of the others
+ * nothing but their group is asked: anybody can have thousands of them. */
 int proc_group_each(pid_t group, int (*each)(pid_t pid, void *userdata), void *userdata);
 
 /* Calls each for pid and then for its descendants, parents before their children, until it returns other than

@@ -182,23 +182,6 @@ static int adopt_found(struct search *search, const struct claimant *claimant, u
         return 0;
 }
 
-static int add_pid(pid_t pid, void *userdata)
-{
-        struct search *search = userdata;
-
-        if (search->n_pids == search->allocated) {
-                size_t allocated = MAX((size_t)1024, 2 * search->allocated);
-                pid_t *pids = reallocarray(search->pids, allocated, sizeof(*pids));
-
-                if (!pids)
-                        return -ENOMEM;
-                search->pids = pids;
-                search->allocated = allocated;
-        }
-        search->pids[search->n_pids++] = pid;
-        return 0;
-}
-
 /* Looks at the next ones. Returns SEARCH_WHOLE, SEARCH_GOES_ON, or -errno. */
 static int see_some(struct search *search)
 {
@@ -219,9 +202,10 @@ static int step(struct search *search, usec_t now)
         int r = 0;
 
         if (search->at == search->n_pids) {
+                free(TAKE_PTR(search->pids));
                 search->n_pids = search->at = 0;
                 adoption_search_begin(search->adoption);
-                r = proc_each(add_pid, search);
+                r = proc_all(&search->pids, &search->n_pids);
         }
         if (r >= 0)
                 r = see_some(search);

@@ -19,7 +19,7 @@ struct search {
         sd_event_source *timer;
 
         pid_t *pids; /* those that there were as this search began, and how many have been seen */
-        size_t n_pids, at, allocated;
+        size_t n_pids, at;
         size_t slice_bytes; /* of environments that were read in one go */
         char environment[MARKS_MAX_BYTES];
 };
