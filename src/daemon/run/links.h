@@ -6,6 +6,7 @@
 #include "frameworks/beats.h"
 #include "frameworks/foreign_consumers.h"
 #include "frameworks/queue_reader.h"
+#include "frameworks/redis_works.h"
 #include "io/redis.h"
 #include "model/queues.h"
 
@@ -62,6 +63,9 @@ void links_join(struct links *links);
 const char *links_host_name(struct links *links);
 /* Makes *ret, where that is NULL, a reader of its queues. Returns 0 or -ENOMEM. */
 int link_open_queues(struct link *link, queues_reading_fn callback, struct queue_reader **ret);
+/* Reads the work lists of n identities at this link; see redis_works_read(). */
+int link_read_works(const struct link *link, const char *const *identities, size_t n, works_fn done,
+                    void *userdata, struct works **ret);
 /* Returns NULL. */
 struct sharing *sharing_free(struct sharing *sharing);
 /* Once no process of a worker is held any more. */

@@ -226,18 +226,10 @@ static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, vo
         fleet = find_fleet(rescue);
         if (!fleet)
                 return 0;
-        const struct link *link = fleet->link;
         const char *identity = rescue->dead.worker.identity;
-        const struct works_request request = {
-                .event = rescue->crew->event,
-                .redis = link->redis,
-                .namespace = rescue->crew->world->settings->redis.namespace,
-                .identities = &identity,
-                .n = 1,
-        };
-        int r = redis_works_read(link->framework->works, &request, on_works, rescue, &rescue->works);
+        int r = link_read_works(fleet->link, &identity, 1, on_works, rescue, &rescue->works);
         if (r < 0)
-                try_again(rescue, redis_error(link->redis) ?: strerrordesc_np(-r));
+                try_again(rescue, redis_error(fleet->link->redis) ?: strerrordesc_np(-r));
         return 0;
 }
 
