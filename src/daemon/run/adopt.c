@@ -167,6 +167,13 @@ static int continue_state(struct search *search, struct settings *settings, cons
         return 0;
 }
 
+static int search_again(sd_event_source *timer, usec_t at)
+{
+        (void)sd_event_source_set_time(timer, at);
+        (void)sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
+        return 0;
+}
+
 static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *userdata)
 {
         struct search *search = userdata;
@@ -176,11 +183,8 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
         unsigned found = search->adoption->found;
 
         int r = search_run(search, now);
-        if (r == SEARCH_GOES_ON) {
-                (void)sd_event_source_set_time(source, now);
-                (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-                return 0;
-        }
+        if (r == SEARCH_GOES_ON)
+                return search_again(source, now);
         if (r < 0 && r != search->failed)
                 log_error("cannot look for the workers of an earlier sqmgr: %s, none is started meanwhile",
                           strerror(-r));
@@ -189,11 +193,8 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
         turn_arm(turn);
         if (search->adoption->found != found)
                 turn_changed(turn);
-        if (!done) {
-                (void)sd_event_source_set_time(source, usec_add(now, SEARCH_USEC));
-                (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-                return 0;
-        }
+        if (!done)
+                return search_again(source, usec_add(now, SEARCH_USEC));
         keeper->search = adopt_free(search);
         turn_changed(turn);
         return 0;

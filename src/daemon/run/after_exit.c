@@ -55,8 +55,7 @@ static void on_exited(struct child *child, const siginfo_t *info _unused_)
         (void)launch_report_read(after->report_fd, &report);
         if (report.outcome == LAUNCH_FAILED)
                 log_warning("%s: %s", after->name, report.error ?: "after_exit: memory is short");
-        close_fd(report.log_fd);
-        free(report.error);
+        launch_report_clear(&report);
         turn_arm(after->crew->turn);
         after_exit_free(after);
 }

@@ -7,7 +7,6 @@
 #include "daemon/run/others.h"
 #include "daemon/run/rescue.h"
 #include "io/clock.h"
-#include "io/last_lines.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
@@ -115,15 +114,8 @@ static void ended(struct process *process, struct exit_status exit)
                 .since = worker->spawned_at,
         };
         char lines[LAST_LINES_MAX_BYTES + 1] = "";
-        const struct launch_report *report = &process->report;
 
-        if (report->outcome == LAUNCH_FAILED)
-                exit.launch_error = report->error ?: "it could not be prepared";
-        if (report->log_fd >= 0 &&
-            last_lines_of_log(report->log_fd, report->log_start_bytes, lines, sizeof(lines)) == 0)
-                exit.last_lines = lines;
-        if (!exit.launch_error && !exit.last_lines && !worker_is_told_to_exit(worker))
-                exit.lines_token = last_words_read(process->crew, &whose);
+        last_words_add(process->crew, &whose, &process->report, worker_is_told_to_exit(worker), lines, &exit);
         begin_rescue(process, &exit);
         if (succeed(process, &exit, clock_now(CLOCK_MONOTONIC)))
                 return;

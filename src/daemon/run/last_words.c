@@ -2,7 +2,9 @@
 /* Has the last lines of workers that died read back from the journal, and observes them when they come. */
 #include "daemon/run/last_words.h"
 #include "io/journal.h"
+#include "io/launch.h"
 #include "io/log.h"
+#include "model/exit_status.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "observe/observe.h"
@@ -86,4 +88,16 @@ uint64_t last_words_read(struct crew *crew, const struct last_words_of *of)
         lines->next = crew->last_words;
         crew->last_words = lines;
         return lines->token;
+}
+
+void last_words_add(struct crew *crew, const struct last_words_of *of, const struct launch_report *report,
+                    bool expected, char lines[static LAST_LINES_MAX_BYTES + 1], struct exit_status *exit)
+{
+        if (report->outcome == LAUNCH_FAILED)
+                exit->launch_error = report->error ?: "it could not be prepared";
+        if (report->log_fd >= 0 &&
+            last_lines_of_log(report->log_fd, report->log_start_bytes, lines, LAST_LINES_MAX_BYTES + 1) == 0)
+                exit->last_lines = lines;
+        if (!exit->launch_error && !exit->last_lines && !expected)
+                exit->lines_token = last_words_read(crew, of);
 }

@@ -3,6 +3,10 @@
 #pragma once
 
 #include "daemon/run/crew.h"
+#include "io/last_lines.h"
+
+struct exit_status;
+struct launch_report;
 
 /* Whose they are. */
 struct last_words_of {
@@ -10,6 +14,12 @@ struct last_words_of {
         pid_t pids[2]; /* 0, or one of them twice: there are fewer */
         usec_t since;
 };
+
+/* Adds to exit what else the launch report and the log tell of that exit: why the command never ran, its last
+ * lines, or, unless the exit was expected, the token of lines that are being read. exit points into report
+ * and lines then. */
+void last_words_add(struct crew *crew, const struct last_words_of *of, const struct launch_report *report,
+                    bool expected, char lines[static LAST_LINES_MAX_BYTES + 1], struct exit_status *exit);
 
 /* Begins to read what a process of a fleet wrote last where that went to the journal. Returns the token of
  * the answer, or 0 where none will come. */

@@ -17,11 +17,6 @@ static bool is_read(const struct fleet_settings *settings)
         return fleet_settings_heartbeat(settings) == HEARTBEAT_FILE;
 }
 
-const char *status_files_parent(const struct crew *crew, const struct fleet_settings *settings)
-{
-        return is_read(settings) ? crew->status_parent : NULL;
-}
-
 /* Whose rights the worker has: its directory is named by that, too. */
 static uid_t uid_of(const struct process *process)
 {
