@@ -200,12 +200,6 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
         return 0;
 }
 
-static int search_on(struct search *search, usec_t now)
-{
-        return sd_event_add_time(search->crew->event, &search->timer, CLOCK_MONOTONIC,
-                                 usec_add(now, SEARCH_USEC), 0, on_search, search);
-}
-
 /* Whose the workers of this fleet are. Returns 0 or -errno. */
 static int find_user(const struct fleet_settings *settings, uid_t *ret)
 {
@@ -298,7 +292,8 @@ int adopt_begin(struct crew *crew, struct keeper *keeper, struct settings *setti
         }
         tell(search->adoption, more, outcome, why);
         if (!clear) {
-                r = search_on(search, now);
+                r = sd_event_add_time(crew->event, &search->timer, CLOCK_MONOTONIC,
+                                      usec_add(now, SEARCH_USEC), 0, on_search, search);
                 keeper->search = TAKE_PTR(search);
                 return r;
         }

@@ -33,12 +33,7 @@ static struct after_exit *after_exit_free(struct after_exit *after)
 {
         if (!after)
                 return NULL;
-        struct after_exit **link = &after->crew->after_exits;
-
-        while (*link && *link != after)
-                link = &(*link)->next;
-        if (*link)
-                *link = after->next;
+        LIST_REMOVE(after->crew->after_exits, after);
         children_remove(&after->crew->children, &after->child);
         sd_event_source_disable_unref(after->timer);
         close_fd(after->report_fd);

@@ -42,16 +42,14 @@ static void on_lines(const char *text, void *userdata)
         struct last_words *lines = userdata;
         struct crew *crew = lines->crew;
         struct fleet *fleet = world_fleet(crew->world, lines->fleet);
-        struct last_words **link = &crew->last_words;
 
         if (fleet) {
                 template_observe_last_lines(fleet, lines->token, text, crew->preload_script);
                 observe_last_lines(fleet, lines->token, text);
         }
         turn_arm(crew->turn);
-        while (*link != lines)
-                link = &(*link)->next;
-        *link = last_words_free(lines);
+        LIST_REMOVE(crew->last_words, lines);
+        last_words_free(lines);
 }
 
 static bool writes_to_journal(const struct fleet_settings *settings)

@@ -36,20 +36,17 @@ struct rescue {
 
 static void rescue_free(struct rescue *rescue)
 {
-        struct state_dead **link = &rescue->crew->rescues;
+        struct state_dead *dead = &rescue->dead;
 
-        while (*link && *link != &rescue->dead)
-                link = &(*link)->next;
-        if (*link)
-                *link = rescue->dead.next;
+        LIST_REMOVE(rescue->crew->rescues, dead);
         turn_changed(rescue->crew->turn);
         sd_event_source_disable_unref(rescue->timer);
         redis_works_free(rescue->works);
         if (rescue->requeue)
                 rescue->framework->requeue->free(rescue->requeue);
         job_list_clear(&rescue->jobs);
-        free(rescue->dead.worker.identity);
-        free(rescue->dead.fleet);
+        free(dead->worker.identity);
+        free(dead->fleet);
         free(rescue);
 }
 

@@ -60,7 +60,7 @@ static enum beat_fault read_record(const struct status_look *look, pid_t pid, st
         return fault;
 }
 
-struct search {
+struct tree_search {
         const struct status_look *look;
         struct status_file *file;
         unsigned seen, tried;
@@ -83,7 +83,7 @@ static bool is_new(struct status_file *file, pid_t pid, const struct heartbeat *
 
 static int try_process(pid_t pid, void *userdata)
 {
-        struct search *search = userdata;
+        struct tree_search *search = userdata;
         struct heartbeat beat;
 
         if (search->seen++ < search->file->passed)
@@ -109,7 +109,7 @@ static int try_process(pid_t pid, void *userdata)
 static enum beat_fault seek(const struct status_look *look, struct status_file *file,
                             const struct worker *worker, pid_t *ret_pid, struct heartbeat *ret)
 {
-        struct search search = {.look = look, .file = file};
+        struct tree_search search = {.look = look, .file = file};
         int r = proc_tree_each(worker->process.pid, try_process, &search);
 
         if (search.pid != 0) {
