@@ -59,7 +59,8 @@ static bool writes_to_journal(const struct fleet_settings *settings)
         return strcmp(settings->log, "journal") == 0;
 }
 
-uint64_t last_words_read(struct crew *crew, const struct last_words_of *of)
+/* Begins to read what went to the journal. Returns the token of the answer, or 0 where none will come. */
+static uint64_t read_journal(struct crew *crew, const struct last_words_of *of)
 {
         const char *name = of->fleet->settings->name;
         struct journal_query query = {
@@ -97,5 +98,5 @@ void last_words_add(struct crew *crew, const struct last_words_of *of, const str
             last_lines_of_log(report->log_fd, report->log_start_bytes, lines, LAST_LINES_MAX_BYTES + 1) == 0)
                 exit->last_lines = lines;
         if (!exit->launch_error && !exit->last_lines && !expected)
-                exit->lines_token = last_words_read(crew, of);
+                exit->lines_token = read_journal(crew, of);
 }

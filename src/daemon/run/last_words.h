@@ -20,8 +20,4 @@ struct last_words_of {
  * and lines then. */
 void last_words_add(struct crew *crew, const struct last_words_of *of, const struct launch_report *report,
                     bool expected, char lines[static LAST_LINES_MAX_BYTES + 1], struct exit_status *exit);
-
-/* Begins to read what a process of a fleet wrote last where that went to the journal. Returns the token of
- * the answer, or 0 where none will come. */
-uint64_t last_words_read(struct crew *crew, const struct last_words_of *of);
 void last_words_forget(struct crew *crew);
