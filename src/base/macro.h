@@ -64,3 +64,14 @@ static inline void close_pointer(int *fd)
                 (fd) = -1;                                                                                   \
                 _taken;                                                                                      \
         })
+
+/* Removes item from the list that begins at first and is linked by the member next; one that is not in it may
+ * be handed in, too. */
+#define LIST_REMOVE(first, item)                                                                             \
+        ({                                                                                                   \
+                __typeof__(&(first)) _link = &(first);                                                       \
+                while (*_link && *_link != (item))                                                           \
+                        _link = &(*_link)->next;                                                             \
+                if (*_link)                                                                                  \
+                        *_link = (item)->next;                                                               \
+        })

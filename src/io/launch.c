@@ -105,6 +105,13 @@ int launch_report_read(int report_fd, struct launch_report *report)
         return 0;
 }
 
+void launch_report_clear(struct launch_report *report)
+{
+        close_fd(report->log_fd);
+        free(report->error);
+        *report = LAUNCH_REPORT_INIT;
+}
+
 int launch_rehearse(const struct launch_request *request, usec_t timeout, struct launch_report *report)
 {
         struct launch_request rehearsal = *request;

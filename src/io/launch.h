@@ -44,6 +44,8 @@ struct launch_report {
  * again while its outcome is LAUNCH_PENDING; call it when report_fd polls EPOLLIN or EPOLLHUP. Never blocks.
  * Once the outcome is another, close report_fd. Returns 0 or -errno. */
 int launch_report_read(int report_fd, struct launch_report *report);
+/* Closes and frees what the report owns. */
+void launch_report_clear(struct launch_report *report);
 
 /* Does what a start does, as the fleet's user, but for what would be seen: no log is opened, and the command
  * is looked for and not run. Blocks until then, or for that long. Returns 0 or -errno; then report is as of a

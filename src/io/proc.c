@@ -115,6 +115,28 @@ bool proc_has_exited(const struct proc *proc)
         return poll(&exited, 1, 0) > 0;
 }
 
+int proc_find(pid_t pid, uint64_t start, struct proc **ret)
+{
+        _cleanup_proc_ struct proc *proc = NULL;
+
+        *ret = NULL;
+        if (pid <= 0)
+                return 0;
+        int r = proc_open(pid, &proc);
+        if (r < 0)
+                return r == -ESRCH ? 0 : r;
+        if (proc_start_time(proc) == start && !proc_has_exited(proc))
+                *ret = TAKE_PTR(proc);
+        return 0;
+}
+
+bool proc_lives(pid_t pid, uint64_t start)
+{
+        _cleanup_proc_ struct proc *proc = NULL;
+
+        return proc_find(pid, start, &proc) == 0 && proc;
+}
+
 uint64_t proc_start_time(const struct proc *proc)
 {
         return proc->start_time;

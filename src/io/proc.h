@@ -20,6 +20,13 @@ static inline void proc_close_pointer(struct proc **proc)
 }
 #define _cleanup_proc_ _cleanup_(proc_close_pointer)
 
+/* Opens the process that has this pid and start time. Returns 0 with *ret, NULL where it has exited; or
+ * -errno.
+ */
+int proc_find(pid_t pid, uint64_t start, struct proc **ret);
+/* The same question without a handle; false also where it cannot be answered. */
+bool proc_lives(pid_t pid, uint64_t start);
+
 pid_t proc_pid(const struct proc *proc);
 /* Owned by proc; polls EPOLLIN when the process has exited. */
 int proc_pidfd(const struct proc *proc);
@@ -94,12 +101,11 @@ int proc_has_ancestor(pid_t pid, pid_t ancestor_pid, uint64_t ancestor_start);
 /* The children of pid at one moment: *ret_n pids in *ret, which is to be freed. */
 int proc_children(pid_t pid, pid_t **ret, size_t *ret_n);
 
-/* Calls each for every process, until it returns other than 0; that is returned. For the start, not for a
- * tick. */
-int proc_each(int (*each)(pid_t pid, void *userdata), void *userdata);
+/* All processes at one moment, as proc_children() returns them. For the start, not for a tick. */
+int proc_all(pid_t **ret, size_t *ret_n);
 
-/* The same for every process of that group. Of the others nothing but their group is asked: anybody can have
- * thousands of them. */
+/* Calls each for every process of that group, until it returns other than 0; that is returned. Of the others
+ * nothing but their group is asked: anybody can have thousands of them. */
 int proc_group_each(pid_t group, int (*each)(pid_t pid, void *userdata), void *userdata);
 
 /* Calls each for pid and then for its descendants, parents before their children, until it returns other than

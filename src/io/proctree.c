@@ -138,6 +138,32 @@ static bool needs_scan(const char *proc_root)
         return access(path, R_OK) < 0;
 }
 
+static int families_pids(const struct families *families, pid_t **ret, size_t *ret_n)
+{
+        pid_t *pids = calloc(families->n + 1, sizeof(*pids));
+
+        if (!pids)
+                return -ENOMEM;
+        for (size_t i = 0; i < families->n; i++)
+                pids[i] = families->list[i].pid;
+        *ret = pids;
+        *ret_n = families->n;
+        return 0;
+}
+
+static int add_pid(int dir_fd _unused_, pid_t pid, void *userdata)
+{
+        return families_add(userdata, pid, 0);
+}
+
+int proc_all(pid_t **ret, size_t *ret_n)
+{
+        _cleanup_families_ struct families all = {0};
+        int r = numbers_each("/proc", add_pid, &all);
+
+        return r < 0 ? r : families_pids(&all, ret, ret_n);
+}
+
 int proc_children(pid_t pid, pid_t **ret, size_t *ret_n)
 {
         _cleanup_families_ struct families children = {.one_level = true}, all = {0};
@@ -146,16 +172,7 @@ int proc_children(pid_t pid, pid_t **ret, size_t *ret_n)
         int r = scan ? numbers_each("/proc", add_process, &all) : 0;
         if (r >= 0)
                 r = add_children(&children, "/proc", pid, scan ? &all : NULL);
-        if (r < 0)
-                return r;
-        pid_t *pids = calloc(children.n + 1, sizeof(*pids));
-        if (!pids)
-                return -ENOMEM;
-        for (size_t i = 0; i < children.n; i++)
-                pids[i] = children.list[i].pid;
-        *ret = pids;
-        *ret_n = children.n;
-        return 0;
+        return r < 0 ? r : families_pids(&children, ret, ret_n);
 }
 
 int proc_tree_each_at(const char *proc_root, pid_t pid, int (*each)(pid_t pid, void *userdata),
@@ -186,7 +203,7 @@ int proc_tree_each_at(const char *proc_root, pid_t pid, int (*each)(pid_t pid, v
 struct each_process {
         int (*each)(pid_t pid, void *userdata);
         void *userdata;
-        pid_t group; /* 0: any */
+        pid_t group;
         int stopped; /* what each returned */
 };
 
@@ -194,7 +211,7 @@ static int call_each(int dir_fd _unused_, pid_t pid, void *userdata)
 {
         struct each_process *call = userdata;
 
-        if (call->group != 0 && getpgid(pid) != call->group)
+        if (getpgid(pid) != call->group)
                 return 0;
         call->stopped = call->each(pid, call->userdata);
         return call->stopped != 0 ? -ECANCELED : 0;
@@ -206,11 +223,6 @@ int proc_group_each(pid_t group, int (*each)(pid_t pid, void *userdata), void *u
         int r = numbers_each("/proc", call_each, &call);
 
         return call.stopped != 0 ? call.stopped : r;
-}
-
-int proc_each(int (*each)(pid_t pid, void *userdata), void *userdata)
-{
-        return proc_group_each(0, each, userdata);
 }
 
 int proc_tree_each(pid_t pid, int (*each)(pid_t pid, void *userdata), void *userdata)

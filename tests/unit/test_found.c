@@ -307,11 +307,11 @@ START_TEST(a_process_is_held_by_its_pid_and_its_start_time)
 
         ck_assert_int_eq(proc_open(pid, &known), 0);
         uint64_t start = proc_start_time(known);
-        ck_assert_int_eq(search_hold(pid, start + 1, &proc), 0);
+        ck_assert_int_eq(proc_find(pid, start + 1, &proc), 0);
         ck_assert_ptr_null(proc);
-        ck_assert_int_eq(search_hold(0, 0, &proc), 0);
+        ck_assert_int_eq(proc_find(0, 0, &proc), 0);
         ck_assert_ptr_null(proc);
-        ck_assert_int_eq(search_hold(pid, start, &proc), 0);
+        ck_assert_int_eq(proc_find(pid, start, &proc), 0);
         ck_assert_ptr_nonnull(proc);
         ck_assert_int_eq(proc_pid(proc), pid);
         proc = proc_close(proc);
@@ -319,10 +319,10 @@ START_TEST(a_process_is_held_by_its_pid_and_its_start_time)
         siginfo_t info;
         ck_assert_int_eq(kill(pid, SIGKILL), 0);
         ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-        ck_assert_int_eq(search_hold(pid, start, &proc), 0);
+        ck_assert_int_eq(proc_find(pid, start, &proc), 0);
         ck_assert_ptr_null(proc);
         ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-        ck_assert_int_eq(search_hold(pid, start, &proc), 0);
+        ck_assert_int_eq(proc_find(pid, start, &proc), 0);
         ck_assert_ptr_null(proc);
 }
 END_TEST

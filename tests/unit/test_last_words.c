@@ -3,6 +3,8 @@
  * of them; tests/e2e/journal.bats has lines. */
 #include "crew.h"
 #include "daemon/run/last_words.h"
+#include "io/launch.h"
+#include "model/exit_status.h"
 #include <unistd.h>
 
 static sd_event *event;
@@ -34,8 +36,12 @@ static uint64_t read_of(const char *fleet)
         const struct last_words_of dead = {.fleet = world_fleet(crew_world, fleet),
                                            .pids = {getpid()},
                                            .since = clock_now(CLOCK_MONOTONIC)};
+        const struct launch_report report = LAUNCH_REPORT_INIT;
+        struct exit_status exit = {.known = false};
+        char lines[LAST_LINES_MAX_BYTES + 1];
 
-        return last_words_read(&crew, &dead);
+        last_words_add(&crew, &dead, &report, false, lines, &exit);
+        return exit.lines_token;
 }
 
 START_TEST(the_answer_ends_the_wait_for_the_lines)

@@ -211,15 +211,7 @@ static bool read_link(struct query *query, const struct link *link, struct fleet
                 query->n_read++;
                 return true;
         }
-        const struct links *links = link->links;
-        const struct works_request request = {
-                .event = links->event,
-                .redis = link->redis,
-                .namespace = links->world->settings->redis.namespace,
-                .identities = reading->identities,
-                .n = reading->n,
-        };
-        int r = redis_works_read(link->framework->works, &request, on_works, reading, &reading->works);
+        int r = link_read_works(link, reading->identities, reading->n, on_works, reading, &reading->works);
         if (r < 0)
                 return add_unread(query, url, strerrordesc_np(-r));
         query->pending++;

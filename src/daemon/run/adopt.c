@@ -63,9 +63,9 @@ static int adopt_known(struct search *search, struct fleet *fleet, const struct 
         const struct worker *known = &saved->worker;
         _cleanup_proc_ struct proc *main = NULL, *beat = NULL;
 
-        int r = search_hold(known->process.pid, known->process.start, &main);
+        int r = proc_find(known->process.pid, known->process.start, &main);
         if (r == 0)
-                r = search_hold(known->process.beat_pid, known->process.beat_start, &beat);
+                r = proc_find(known->process.beat_pid, known->process.beat_start, &beat);
         if (r < 0)
                 return r;
         struct worker *worker =
@@ -168,6 +168,13 @@ static int continue_state(struct search *search, struct settings *settings, cons
         return 0;
 }
 
+static int search_again(sd_event_source *timer, usec_t at)
+{
+        (void)sd_event_source_set_time(timer, at);
+        (void)sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
+        return 0;
+}
+
 static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *userdata)
 {
         struct search *search = userdata;
@@ -177,11 +184,8 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
         unsigned found = search->adoption->found;
 
         int r = search_run(search, now);
-        if (r == SEARCH_GOES_ON) {
-                (void)sd_event_source_set_time(source, now);
-                (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-                return 0;
-        }
+        if (r == SEARCH_GOES_ON)
+                return search_again(source, now);
         if (r < 0 && r != search->failed)
                 log_error("cannot look for the workers of an earlier sqmgr: %s, none is started meanwhile",
                           strerror(-r));
@@ -190,20 +194,11 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
         turn_arm(turn);
         if (search->adoption->found != found)
                 turn_changed(turn);
-        if (!done) {
-                (void)sd_event_source_set_time(source, usec_add(now, SEARCH_USEC));
-                (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-                return 0;
-        }
+        if (!done)
+                return search_again(source, usec_add(now, SEARCH_USEC));
         keeper->search = adopt_free(search);
         turn_changed(turn);
         return 0;
-}
-
-static int search_on(struct search *search, usec_t now)
-{
-        return sd_event_add_time(search->crew->event, &search->timer, CLOCK_MONOTONIC,
-                                 usec_add(now, SEARCH_USEC), 0, on_search, search);
 }
 
 /* Whose the workers of this fleet are. Returns 0 or -errno. */
@@ -298,7 +293,8 @@ int adopt_begin(struct crew *crew, struct keeper *keeper, struct settings *setti
         }
         tell(search->adoption, more, outcome, why);
         if (!clear) {
-                r = search_on(search, now);
+                r = sd_event_add_time(crew->event, &search->timer, CLOCK_MONOTONIC,
+                                      usec_add(now, SEARCH_USEC), 0, on_search, search);
                 keeper->search = TAKE_PTR(search);
                 return r;
         }

@@ -33,12 +33,7 @@ static struct after_exit *after_exit_free(struct after_exit *after)
 {
         if (!after)
                 return NULL;
-        struct after_exit **link = &after->crew->after_exits;
-
-        while (*link && *link != after)
-                link = &(*link)->next;
-        if (*link)
-                *link = after->next;
+        LIST_REMOVE(after->crew->after_exits, after);
         children_remove(&after->crew->children, &after->child);
         sd_event_source_disable_unref(after->timer);
         close_fd(after->report_fd);
@@ -55,8 +50,7 @@ static void on_exited(struct child *child, const siginfo_t *info _unused_)
         (void)launch_report_read(after->report_fd, &report);
         if (report.outcome == LAUNCH_FAILED)
                 log_warning("%s: %s", after->name, report.error ?: "after_exit: memory is short");
-        close_fd(report.log_fd);
-        free(report.error);
+        launch_report_clear(&report);
         turn_arm(after->crew->turn);
         after_exit_free(after);
 }

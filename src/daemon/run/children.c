@@ -11,12 +11,7 @@ void children_add(struct children *children, struct child *child)
 
 void children_remove(struct children *children, struct child *child)
 {
-        struct child **link = &children->first;
-
-        while (*link && *link != child)
-                link = &(*link)->next;
-        if (*link == child)
-                *link = child->next;
+        LIST_REMOVE(children->first, child);
 }
 
 bool children_reap(struct children *children, pid_t pid)

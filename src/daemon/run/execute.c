@@ -6,7 +6,6 @@
 #include "daemon/run/others.h"
 #include "daemon/run/process.h"
 #include "daemon/run/rest.h"
-#include "daemon/run/status_files.h"
 #include "daemon/run/templates.h"
 #include "frameworks/table.h"
 #include "io/launch_request.h"
@@ -30,7 +29,9 @@ static void start(struct crew *crew, const struct action *action, usec_t now)
                 .instance = crew->instance,
                 .nofile = crew->nofile,
                 .base_environment = environ,
-                .status_parent = status_files_parent(crew, fleet->settings),
+                .status_parent = fleet_settings_heartbeat(fleet->settings) == HEARTBEAT_FILE
+                                         ? crew->status_parent
+                                         : NULL,
         };
         struct launched launched;
         _cleanup_proc_ struct proc *proc = NULL;
@@ -178,16 +179,19 @@ bool execute_action(struct crew *crew, const struct action *action, usec_t now)
 
         switch (action->kind) {
         case ACTION_START:
-                if (!action->template) {
+                if (action->template)
+                        templates_fork(action, now);
+                else
                         start(crew, action, now);
-                        return true;
-                }
-                templates_execute(crew, action, now);
-                return false;
+                return !action->template;
         case ACTION_LOAD:
+                templates_load(crew, action->fleet, now);
+                return true;
         case ACTION_TEMPLATE_END:
+                templates_end(action->template, now);
+                return true;
         case ACTION_TEMPLATE_KILL:
-                templates_execute(crew, action, now);
+                templates_kill(action->template, now);
                 return true;
         case ACTION_GO:
                 templates_go(worker, now);

@@ -7,7 +7,6 @@
 #include "daemon/run/others.h"
 #include "daemon/run/rescue.h"
 #include "io/clock.h"
-#include "io/last_lines.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
@@ -115,15 +114,8 @@ static void ended(struct process *process, struct exit_status exit)
                 .since = worker->spawned_at,
         };
         char lines[LAST_LINES_MAX_BYTES + 1] = "";
-        const struct launch_report *report = &process->report;
 
-        if (report->outcome == LAUNCH_FAILED)
-                exit.launch_error = report->error ?: "it could not be prepared";
-        if (report->log_fd >= 0 &&
-            last_lines_of_log(report->log_fd, report->log_start_bytes, lines, sizeof(lines)) == 0)
-                exit.last_lines = lines;
-        if (!exit.launch_error && !exit.last_lines && !worker_is_told_to_exit(worker))
-                exit.lines_token = last_words_read(process->crew, &whose);
+        last_words_add(process->crew, &whose, &process->report, worker_is_told_to_exit(worker), lines, &exit);
         begin_rescue(process, &exit);
         if (succeed(process, &exit, clock_now(CLOCK_MONOTONIC)))
                 return;
@@ -135,11 +127,12 @@ static void ended(struct process *process, struct exit_status exit)
 
 /* It went to the background before it beat. Left out of the model, each new start would leave one more
  * behind. */
-static void inherit(struct process *process, struct proc *heir)
+static void inherit(struct worker *worker, struct proc *heir)
 {
         _cleanup_proc_ struct proc *held = heir;
-        struct worker *worker = process->worker;
+        struct process *process = worker->handle;
 
+        process->heirs = NULL;
         turn_changed(process->crew->turn);
         if (!held || worker->state != WORKER_STARTING ||
             sd_event_add_io(process->crew->event, &process->main_exit, proc_pidfd(held), EPOLLIN,
@@ -172,7 +165,8 @@ static void exited(struct process *process)
                 return;
         process_read_report(process);
         bool failed = !process->main_status.by_signal && process->main_status.status != 0;
-        if (r < 0 || !may_leave_an_heir(process) || heirs_seek(process, process->uid, failed, inherit) < 0) {
+        if (r < 0 || !may_leave_an_heir(process) ||
+            heirs_seek(process->crew, process->worker, process->uid, failed, inherit, &process->heirs) < 0) {
                 ended(process, process->main_status);
                 return;
         }

@@ -17,7 +17,8 @@
 #define VEILED_TRIES  5
 
 struct heirs {
-        struct process *process;
+        const struct crew *crew;
+        struct worker *worker;
         uid_t uid;
         bool failed;
         heir_fn done;
@@ -43,17 +44,16 @@ struct heirs *heirs_free(struct heirs *heirs)
 
 static bool is_of_this_start(const struct heirs *heirs, const struct marks *marks)
 {
-        const struct worker *worker = heirs->process->worker;
+        const struct worker *worker = heirs->worker;
 
-        return marks->instance && strcmp(marks->instance, heirs->process->crew->instance) == 0 &&
-               marks->worker && strcmp(marks->worker, WORKER_ID(worker)) == 0 &&
-               marks->started_at == worker->spawned_at;
+        return marks->instance && strcmp(marks->instance, heirs->crew->instance) == 0 && marks->worker &&
+               strcmp(marks->worker, WORKER_ID(worker)) == 0 && marks->started_at == worker->spawned_at;
 }
 
 /* Returns whether it must be looked at again. */
 static bool look_at(struct heirs *heirs, pid_t pid)
 {
-        const struct worker *worker = heirs->process->worker;
+        const struct worker *worker = heirs->worker;
         _cleanup_proc_ struct proc *proc = NULL;
         struct proc_place place;
         struct marks marks;
@@ -116,29 +116,30 @@ static int on_timer(sd_event_source *source, _unused_ uint64_t usec, void *userd
                 (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
                 return 0;
         }
-        struct process *process = heirs->process;
+        struct worker *worker = heirs->worker;
         struct proc *heir = TAKE_PTR(heirs->heir);
         heir_fn done = heirs->done;
-        process->heirs = heirs_free(heirs);
-        done(process, heir);
+        heirs_free(heirs);
+        done(worker, heir);
         return 0;
 }
 
-int heirs_seek(struct process *process, uid_t uid, bool failed, heir_fn done)
+int heirs_seek(struct crew *crew, struct worker *worker, uid_t uid, bool failed, heir_fn done,
+               struct heirs **ret)
 {
         struct heirs *heirs = calloc(1, sizeof(*heirs));
 
         if (!heirs)
                 return -ENOMEM;
-        heirs->process = process;
+        heirs->crew = crew;
+        heirs->worker = worker;
         heirs->uid = uid;
         heirs->failed = failed;
         heirs->done = done;
         heirs->began_at = clock_now(CLOCK_MONOTONIC);
         int r = proc_children(getpid(), &heirs->orphans, &heirs->n_orphans);
         if (r >= 0)
-                r = sd_event_add_time(process->crew->event, &heirs->timer, CLOCK_MONOTONIC, 0, 0, on_timer,
-                                      heirs);
-        process->heirs = r < 0 ? heirs_free(heirs) : heirs;
+                r = sd_event_add_time(crew->event, &heirs->timer, CLOCK_MONOTONIC, 0, 0, on_timer, heirs);
+        *ret = r < 0 ? heirs_free(heirs) : heirs;
         return MIN(r, 0);
 }

@@ -40,23 +40,20 @@ int hold_started(struct crew *crew, struct worker *worker, struct proc *main, in
         return r < 0 ? r : beats_add(beats, worker, &worker->handle->slot);
 }
 
-/* Where what it writes goes to can be read back, from where it stands. */
+/* What it writes to a log of its own is read back from what it has open. */
 static void hold_output(struct crew *crew, const struct worker *worker, const struct proc *main)
 {
-        struct launch_report *report = &worker->handle->report;
-        struct stat st;
+        const char *log = worker->fleet->settings->log;
 
-        if (!worker->fleet->settings->log || worker->fleet->settings->log[0] != '/')
-                return;
-        report->log_fd = open_output(crew, worker, main);
-        if (report->log_fd >= 0 && fstat(report->log_fd, &st) == 0)
-                report->log_start_bytes = (uint64_t)st.st_size;
+        if (log && log[0] == '/')
+                worker->handle->report.log_fd = open_output(crew, worker, main);
 }
 
 int hold_forked(struct crew *crew, struct worker *worker, struct proc *main, int go_fd)
 {
         _cleanup_close_ int held = go_fd;
         struct proc_place place;
+        struct stat st;
         int r = hold_started(crew, worker, main, -1);
 
         if (r < 0)
@@ -66,6 +63,9 @@ int hold_forked(struct crew *crew, struct worker *worker, struct proc *main, int
                 process->group = 0;
         process->go_fd = TAKE_FD(held);
         hold_output(crew, worker, main);
+        /* What stands in it already is of others. */
+        if (process->report.log_fd >= 0 && fstat(process->report.log_fd, &st) == 0)
+                process->report.log_start_bytes = (uint64_t)st.st_size;
         return 0;
 }
 
@@ -83,9 +83,7 @@ int hold_adopted(struct crew *crew, struct worker *worker, struct proc *main, st
         process->group = proc_place(main, &place) >= 0 && place.group != getpgrp() ? place.group : 0;
         /* It is no child of ours: when it has exited nobody can be asked. */
         (void)proc_uid(main, &process->uid);
-        /* A log of its own: its last lines are read back from what it has open. */
-        if (worker->fleet->settings->log && worker->fleet->settings->log[0] == '/')
-                process->report.log_fd = open_output(crew, worker, main);
+        hold_output(crew, worker, main);
         if (held)
                 r = exits_watch_beat(process, TAKE_PTR(held));
         if (r < 0)

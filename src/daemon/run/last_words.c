@@ -2,7 +2,9 @@
 /* Has the last lines of workers that died read back from the journal, and observes them when they come. */
 #include "daemon/run/last_words.h"
 #include "io/journal.h"
+#include "io/launch.h"
 #include "io/log.h"
+#include "model/exit_status.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "observe/observe.h"
@@ -40,16 +42,14 @@ static void on_lines(const char *text, void *userdata)
         struct last_words *lines = userdata;
         struct crew *crew = lines->crew;
         struct fleet *fleet = world_fleet(crew->world, lines->fleet);
-        struct last_words **link = &crew->last_words;
 
         if (fleet) {
                 template_observe_last_lines(fleet, lines->token, text, crew->preload_script);
                 observe_last_lines(fleet, lines->token, text);
         }
         turn_arm(crew->turn);
-        while (*link != lines)
-                link = &(*link)->next;
-        *link = last_words_free(lines);
+        LIST_REMOVE(crew->last_words, lines);
+        last_words_free(lines);
 }
 
 static bool writes_to_journal(const struct fleet_settings *settings)
@@ -59,7 +59,8 @@ static bool writes_to_journal(const struct fleet_settings *settings)
         return strcmp(settings->log, "journal") == 0;
 }
 
-uint64_t last_words_read(struct crew *crew, const struct last_words_of *of)
+/* Begins to read what went to the journal. Returns the token of the answer, or 0 where none will come. */
+static uint64_t read_journal(struct crew *crew, const struct last_words_of *of)
 {
         const char *name = of->fleet->settings->name;
         struct journal_query query = {
@@ -86,4 +87,16 @@ uint64_t last_words_read(struct crew *crew, const struct last_words_of *of)
         lines->next = crew->last_words;
         crew->last_words = lines;
         return lines->token;
+}
+
+void last_words_add(struct crew *crew, const struct last_words_of *of, const struct launch_report *report,
+                    bool expected, char lines[static LAST_LINES_MAX_BYTES + 1], struct exit_status *exit)
+{
+        if (report->outcome == LAUNCH_FAILED)
+                exit->launch_error = report->error ?: "it could not be prepared";
+        if (report->log_fd >= 0 &&
+            last_lines_of_log(report->log_fd, report->log_start_bytes, lines, LAST_LINES_MAX_BYTES + 1) == 0)
+                exit->last_lines = lines;
+        if (!exit->launch_error && !exit->last_lines && !expected)
+                exit->lines_token = read_journal(crew, of);
 }

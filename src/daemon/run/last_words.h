@@ -3,6 +3,10 @@
 #pragma once
 
 #include "daemon/run/crew.h"
+#include "io/last_lines.h"
+
+struct exit_status;
+struct launch_report;
 
 /* Whose they are. */
 struct last_words_of {
@@ -11,7 +15,9 @@ struct last_words_of {
         usec_t since;
 };
 
-/* Begins to read what a process of a fleet wrote last where that went to the journal. Returns the token of
- * the answer, or 0 where none will come. */
-uint64_t last_words_read(struct crew *crew, const struct last_words_of *of);
+/* Adds to exit what else the launch report and the log tell of that exit: why the command never ran, its last
+ * lines, or, unless the exit was expected, the token of lines that are being read. exit points into report
+ * and lines then. */
+void last_words_add(struct crew *crew, const struct last_words_of *of, const struct launch_report *report,
+                    bool expected, char lines[static LAST_LINES_MAX_BYTES + 1], struct exit_status *exit);
 void last_words_forget(struct crew *crew);

@@ -202,6 +202,20 @@ int link_open_queues(struct link *link, queues_reading_fn callback, struct queue
         return *ret ? 0 : queue_reader_new(&source, callback, link, ret);
 }
 
+int link_read_works(const struct link *link, const char *const *identities, size_t n, works_fn done,
+                    void *userdata, struct works **ret)
+{
+        const struct works_request request = {
+                .event = link->links->event,
+                .redis = link->redis,
+                .namespace = link->links->world->settings->redis.namespace,
+                .identities = identities,
+                .n = n,
+        };
+
+        return redis_works_read(link->framework->works, &request, done, userdata, ret);
+}
+
 static void free_link_pointer(struct link **link)
 {
         free_link(*link);

@@ -5,6 +5,7 @@
 #include "daemon/run/turn.h"
 #include "frameworks/beats.h"
 #include "frameworks/queue_reader.h"
+#include "frameworks/redis_works.h"
 #include "io/redis.h"
 #include "model/queues.h"
 
@@ -57,5 +58,8 @@ const char *links_host_name(struct links *links);
 int link_open_queues(struct link *link, queues_reading_fn callback, struct queue_reader **ret);
 /* What a feature keeps of the link, known by its end(); NULL: nothing. */
 struct link_user *link_find_user(const struct link *link, void (*end)(struct link_user *user));
+/* Reads the work lists of n identities at this link; see redis_works_read(). */
+int link_read_works(const struct link *link, const char *const *identities, size_t n, works_fn done,
+                    void *userdata, struct works **ret);
 /* Once no process of a worker is held any more. */
 void links_end(struct links *links);

@@ -42,16 +42,15 @@ static int local_add(struct beats *base, struct worker *worker, struct beats_slo
         return 0;
 }
 
-static void local_remove(struct beats_slot *slot)
+static void local_remove(struct beats_slot *base)
 {
-        struct local_slot **at = &((struct local_beats *)slot->beats)->slots;
+        struct local_beats *beats = (struct local_beats *)base->beats;
+        struct local_slot *slot = (struct local_slot *)base;
 
         /* One that lives on is the next sqmgr's. */
-        if (slot->worker->state == WORKER_GONE)
-                status_files_drop(slot->worker);
-        while (&(*at)->base != slot)
-                at = &(*at)->next;
-        *at = (*at)->next;
+        if (base->worker->state == WORKER_GONE)
+                status_files_drop(base->worker);
+        LIST_REMOVE(beats->slots, slot);
         free(slot);
 }
 

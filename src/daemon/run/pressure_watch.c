@@ -86,7 +86,7 @@ static int on_trigger(sd_event_source *source, int fd _unused_, uint32_t events,
         return 0;
 }
 
-static void forget(struct pressure_watch *watch)
+void pressure_watch_close(struct pressure_watch *watch)
 {
         watch->trigger = sd_event_source_disable_unref(watch->trigger);
         watch->timer = sd_event_source_disable_unref(watch->timer);
@@ -125,7 +125,7 @@ void pressure_watch_apply(struct pressure_watch *watch)
 
         if (limit == watch->limit)
                 return;
-        forget(watch);
+        pressure_watch_close(watch);
         watch->limit = limit;
         if (limit == 0)
                 observe_pressure(world, &(struct pressure_reading){0}, clock_now(CLOCK_MONOTONIC));
@@ -137,11 +137,6 @@ void pressure_watch_look(struct pressure_watch *watch)
 {
         if (watch->psi && !watch->trigger && !is_awake(watch))
                 observe(watch);
-}
-
-void pressure_watch_close(struct pressure_watch *watch)
-{
-        forget(watch);
 }
 
 const char *pressure_watch_path(const struct pressure_watch *watch)

@@ -98,7 +98,6 @@ void process_free(struct process *process)
         proc_close(process->main);
         close_fd(process->report_fd);
         close_fd(process->go_fd);
-        close_fd(process->report.log_fd);
-        free(process->report.error);
+        launch_report_clear(&process->report);
         free(process);
 }

@@ -36,20 +36,17 @@ struct rescue {
 
 static void rescue_free(struct rescue *rescue)
 {
-        struct state_dead **link = &rescue->crew->rescues;
+        struct state_dead *dead = &rescue->dead;
 
-        while (*link && *link != &rescue->dead)
-                link = &(*link)->next;
-        if (*link)
-                *link = rescue->dead.next;
+        LIST_REMOVE(rescue->crew->rescues, dead);
         turn_changed(rescue->crew->turn);
         sd_event_source_disable_unref(rescue->timer);
         redis_works_free(rescue->works);
         if (rescue->requeue)
                 rescue->framework->requeue->free(rescue->requeue);
         job_list_clear(&rescue->jobs);
-        free(rescue->dead.worker.identity);
-        free(rescue->dead.fleet);
+        free(dead->worker.identity);
+        free(dead->fleet);
         free(rescue);
 }
 
@@ -209,10 +206,8 @@ static void judge(struct rescue *rescue)
 static bool lives_on(const struct rescue *rescue)
 {
         const struct worker *worker = &rescue->dead.worker.worker;
-        _cleanup_proc_ struct proc *proc = NULL;
 
-        return worker->process.beat_pid != 0 && proc_open(worker->process.beat_pid, &proc) >= 0 &&
-               proc_start_time(proc) == worker->process.beat_start && !proc_has_exited(proc);
+        return proc_lives(worker->process.beat_pid, worker->process.beat_start);
 }
 
 static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
@@ -228,18 +223,10 @@ static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, vo
         fleet = find_fleet(rescue);
         if (!fleet)
                 return 0;
-        const struct link *link = fleet->link;
         const char *identity = rescue->dead.worker.identity;
-        const struct works_request request = {
-                .event = rescue->crew->event,
-                .redis = link->redis,
-                .namespace = rescue->crew->world->settings->redis.namespace,
-                .identities = &identity,
-                .n = 1,
-        };
-        int r = redis_works_read(link->framework->works, &request, on_works, rescue, &rescue->works);
+        int r = link_read_works(fleet->link, &identity, 1, on_works, rescue, &rescue->works);
         if (r < 0)
-                try_again(rescue, redis_error(link->redis) ?: strerrordesc_np(-r));
+                try_again(rescue, redis_error(fleet->link->redis) ?: strerrordesc_np(-r));
         return 0;
 }
 

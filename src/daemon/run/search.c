@@ -41,21 +41,6 @@ int search_service(struct search *search)
         return none_unless_shortage(r);
 }
 
-int search_hold(pid_t pid, uint64_t start, struct proc **ret)
-{
-        _cleanup_proc_ struct proc *proc = NULL;
-
-        *ret = NULL;
-        if (pid <= 0)
-                return 0;
-        int r = proc_open(pid, &proc);
-        if (r < 0)
-                return r == -ESRCH ? 0 : r;
-        if (proc_start_time(proc) == start && !proc_has_exited(proc))
-                *ret = TAKE_PTR(proc);
-        return 0;
-}
-
 /* Is it a sqmgr, or launching itself? One that has just ended is neither. */
 static bool starts_workers(pid_t pid)
 {
@@ -181,7 +166,7 @@ static int adopt_found(struct search *search, const struct claimant *claimant, u
         usec_t age = usec_sub(clock_now(CLOCK_BOOTTIME), claimant->start * ticks_usec);
         _cleanup_proc_ struct proc *proc = NULL;
 
-        int r = search_hold(claimant->pid, claimant->start, &proc);
+        int r = proc_find(claimant->pid, claimant->start, &proc);
         if (r < 0 || !proc)
                 return none_unless_shortage(r);
         struct worker *worker = adoption_take(search->adoption, claimant, usec_sub(now, age), now);
@@ -194,23 +179,6 @@ static int adopt_found(struct search *search, const struct claimant *claimant, u
         }
         log_info("%s (pid %d) is adopted: it was found by its %s", WORKER_ID(worker),
                  (int)worker->process.pid, claimant->index != 0 ? "environment" : "control group");
-        return 0;
-}
-
-static int add_pid(pid_t pid, void *userdata)
-{
-        struct search *search = userdata;
-
-        if (search->n_pids == search->allocated) {
-                size_t allocated = MAX((size_t)1024, 2 * search->allocated);
-                pid_t *pids = reallocarray(search->pids, allocated, sizeof(*pids));
-
-                if (!pids)
-                        return -ENOMEM;
-                search->pids = pids;
-                search->allocated = allocated;
-        }
-        search->pids[search->n_pids++] = pid;
         return 0;
 }
 
@@ -234,9 +202,10 @@ static int step(struct search *search, usec_t now)
         int r = 0;
 
         if (search->at == search->n_pids) {
+                free(TAKE_PTR(search->pids));
                 search->n_pids = search->at = 0;
                 adoption_search_begin(search->adoption);
-                r = proc_each(add_pid, search);
+                r = proc_all(&search->pids, &search->n_pids);
         }
         if (r >= 0)
                 r = see_some(search);

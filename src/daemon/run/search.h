@@ -3,11 +3,12 @@
  * judge. */
 #pragma once
 
-#include "daemon/run/keep.h"
+#include "daemon/run/crew.h"
 #include "daemon/run/marks.h"
 #include "io/proc.h"
 
 struct adoption;
+struct keeper; /* keep.h */
 
 struct search {
         struct crew *crew;
@@ -18,7 +19,7 @@ struct search {
         sd_event_source *timer;
 
         pid_t *pids; /* those that there were as this search began, and how many have been seen */
-        size_t n_pids, at, allocated;
+        size_t n_pids, at;
         size_t slice_bytes; /* of environments that were read in one go */
         char environment[MARKS_MAX_BYTES];
 };
@@ -32,6 +33,3 @@ int search_service(struct search *search);
  * an enum search_outcome, or -errno: those that are not adopted yet can be found by another search. Follow
  * with adoption_search_end(), or where it goes on with adoption_hold() and another call. */
 int search_run(struct search *search, usec_t now);
-/* Takes hold of the process that had this pid and start time. Returns 0 with *ret, NULL where it is gone; or
- * -errno. */
-int search_hold(pid_t pid, uint64_t start, struct proc **ret);

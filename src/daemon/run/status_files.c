@@ -17,11 +17,6 @@ static bool is_read(const struct fleet_settings *settings)
         return fleet_settings_heartbeat(settings) == HEARTBEAT_FILE;
 }
 
-const char *status_files_parent(const struct crew *crew, const struct fleet_settings *settings)
-{
-        return is_read(settings) ? crew->status_parent : NULL;
-}
-
 /* Whose rights the worker has: its directory is named by that, too. */
 static uid_t uid_of(const struct process *process)
 {
@@ -65,7 +60,7 @@ static enum beat_fault read_record(const struct status_look *look, pid_t pid, st
         return fault;
 }
 
-struct search {
+struct tree_search {
         const struct status_look *look;
         struct status_file *file;
         unsigned seen, tried;
@@ -73,14 +68,6 @@ struct search {
         pid_t pid;             /* that beats; 0: none is found */
         struct heartbeat beat;
 };
-
-/* One that has exited may be in the tree for long: nobody need have waited for it. */
-static bool lives_since(pid_t pid, uint64_t start)
-{
-        _cleanup_proc_ struct proc *proc = NULL;
-
-        return proc_open(pid, &proc) >= 0 && proc_start_time(proc) == start && !proc_has_exited(proc);
-}
 
 /* What is there when it is first looked for may have been left by one that beats no more. */
 static bool is_new(struct status_file *file, pid_t pid, const struct heartbeat *beat)
@@ -96,7 +83,7 @@ static bool is_new(struct status_file *file, pid_t pid, const struct heartbeat *
 
 static int try_process(pid_t pid, void *userdata)
 {
-        struct search *search = userdata;
+        struct tree_search *search = userdata;
         struct heartbeat beat;
 
         if (search->seen++ < search->file->passed)
@@ -104,7 +91,8 @@ static int try_process(pid_t pid, void *userdata)
         if (search->tried++ == TRIES_MAX)
                 return 1;
         enum beat_fault fault = read_record(search->look, pid, &beat);
-        if (fault == BEAT_FAULT_NONE && !lives_since(pid, beat.start))
+        /* One that has exited may be in the tree for long: nobody need have waited for it. */
+        if (fault == BEAT_FAULT_NONE && !proc_lives(pid, beat.start))
                 fault = BEAT_FAULT_START;
         if (fault != BEAT_FAULT_NONE) {
                 search->fault = fault != BEAT_FAULT_MISSING ? fault : search->fault;
@@ -121,7 +109,7 @@ static int try_process(pid_t pid, void *userdata)
 static enum beat_fault seek(const struct status_look *look, struct status_file *file,
                             const struct worker *worker, pid_t *ret_pid, struct heartbeat *ret)
 {
-        struct search search = {.look = look, .file = file};
+        struct tree_search search = {.look = look, .file = file};
         int r = proc_tree_each(worker->process.pid, try_process, &search);
 
         if (search.pid != 0) {

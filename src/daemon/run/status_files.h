@@ -32,10 +32,6 @@ void status_look_end(struct status_look *look);
 /* The process that beat for the worker is gone, and leaves its file behind. */
 void status_files_drop(const struct worker *worker);
 
-/* Where the directories of this sqmgr's are, valid as long as crew; NULL: workers with these settings need
- * none. */
-const char *status_files_parent(const struct crew *crew, const struct fleet_settings *settings);
-
 /* What an earlier sqmgr has left is to be tidied, unless no fleet has such directories: then what stands in
  * their place is another's. */
 void status_files_begin(struct crew *crew);

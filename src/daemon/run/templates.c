@@ -6,10 +6,8 @@
 #include "daemon/run/hold.h"
 #include "daemon/run/last_words.h"
 #include "daemon/run/process.h"
-#include "daemon/run/search.h"
 #include "daemon/run/signs.h"
 #include "io/clock.h"
-#include "io/last_lines.h"
 #include "io/launch_request.h"
 #include "io/log.h"
 #include "io/template_socket.h"
@@ -79,8 +77,7 @@ static struct template_process *template_process_free(struct template_process *p
         proc_close(process->main);
         proc_close(process->serving);
         close_fd(process->report_fd);
-        close_fd(process->report.log_fd);
-        free(process->report.error);
+        launch_report_clear(&process->report);
         free(process);
         return NULL;
 }
@@ -108,17 +105,10 @@ static void over(struct template_process *process, struct exit_status exit)
                 .since = template->started_at,
         };
         char lines[LAST_LINES_MAX_BYTES + 1] = "";
-        struct launch_report *report = &process->report;
 
         if (process->report_fd >= 0)
-                (void)launch_report_read(process->report_fd, report);
-        if (report->outcome == LAUNCH_FAILED)
-                exit.launch_error = report->error ?: "it could not be prepared";
-        if (report->log_fd >= 0 &&
-            last_lines_of_log(report->log_fd, report->log_start_bytes, lines, sizeof(lines)) == 0)
-                exit.last_lines = lines;
-        if (!exit.launch_error && !exit.last_lines && template->state != TEMPLATE_ENDING)
-                exit.lines_token = last_words_read(crew, &whose);
+                (void)launch_report_read(process->report_fd, &process->report);
+        last_words_add(crew, &whose, &process->report, template->state == TEMPLATE_ENDING, lines, &exit);
         template->process = NULL;
         template_observe_exit(template, &exit, crew->preload_script, clock_now(CLOCK_MONOTONIC));
         template_process_free(process);
@@ -446,7 +436,7 @@ static int launch(struct crew *crew, struct fleet *fleet, usec_t now, struct tem
         return 0;
 }
 
-static void load(struct crew *crew, struct fleet *fleet, usec_t now)
+void templates_load(struct crew *crew, struct fleet *fleet, usec_t now)
 {
         struct template_process *process = NULL;
 
@@ -460,9 +450,10 @@ static void load(struct crew *crew, struct fleet *fleet, usec_t now)
         process->template->process = process;
 }
 
-static void fork_from(struct template_process *process, const struct action *action, usec_t now)
+void templates_fork(const struct action *action, usec_t now)
 {
-        struct template *template = process->template;
+        struct template *template = action->template;
+        struct template_process *process = of(template);
         const struct fleet_settings *settings = template->fleet->settings;
         const struct template_fork request = {
                 .fleet = settings->name,
@@ -530,9 +521,9 @@ static bool look_at_loading(struct template_process *process, usec_t now)
         return false;
 }
 
-static void end(struct template_process *process, usec_t now)
+void templates_end(struct template *template, usec_t now)
 {
-        struct template *template = process->template;
+        struct template_process *process = of(template);
 
         if (template->serving_pid == 0) {
                 if (!look_at_loading(process, now))
@@ -549,39 +540,12 @@ static void end(struct template_process *process, usec_t now)
 }
 
 /* What else its command has started may be there for the workers that live on. */
-static void end_for_good(struct template_process *process, usec_t now)
+void templates_kill(struct template *template, usec_t now)
 {
-        struct template *template = process->template;
-
         if (template->serving_pid == 0)
                 (void)kill(-template->pid, SIGKILL);
-        (void)proc_signal(process->main, SIGKILL);
+        (void)proc_signal(of(template)->main, SIGKILL);
         template_observe_killed(template, now);
-}
-
-void templates_execute(struct crew *crew, const struct action *action, usec_t now)
-{
-        struct template *template = action->template;
-
-        switch (action->kind) {
-        case ACTION_LOAD:
-                load(crew, action->fleet, now);
-                return;
-        case ACTION_START:
-                fork_from(of(template), action, now);
-                return;
-        case ACTION_TEMPLATE_END:
-                end(of(template), now);
-                return;
-        case ACTION_TEMPLATE_KILL:
-                end_for_good(of(template), now);
-                return;
-        case ACTION_GO:
-        case ACTION_QUIET:
-        case ACTION_STOP:
-        case ACTION_KILL:
-                return;
-        }
 }
 
 /* What beats under its pid before it goes on is another's: to have seen that, a walk through all identities
@@ -666,9 +630,9 @@ static int adopt(struct crew *crew, struct fleet *fleet, const struct template *
         _cleanup_proc_ struct proc *main = NULL, *served = NULL;
         _cleanup_close_ int socket = take_handed(crew, known->pid);
 
-        int r = search_hold(known->pid, known->pid_start, &main);
+        int r = proc_find(known->pid, known->pid_start, &main);
         if (r >= 0)
-                r = search_hold(known->serving_pid, known->serving_start, &served);
+                r = proc_find(known->serving_pid, known->serving_start, &served);
         if (r < 0)
                 return r;
         if (!main && !served)

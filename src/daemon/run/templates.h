@@ -8,10 +8,17 @@
 
 struct fleet;
 struct state_fleet;
+struct template;
 struct worker;
 
-/* Carries out what is to be done with templates, and a start that is to be forked. */
-void templates_execute(struct crew *crew, const struct action *action, usec_t now);
+/* These carry out actions on templates; the outcome of each is observed. Loads a new template of the fleet.
+ */
+void templates_load(struct crew *crew, struct fleet *fleet, usec_t now);
+/* Asks the action's template for a fork that becomes the action's worker. */
+void templates_fork(const struct action *action, usec_t now);
+void templates_end(struct template *template, usec_t now);
+/* Kills the process group of a template that did not end in time. */
+void templates_kill(struct template *template, usec_t now);
 /* A worker that was forked may go on. */
 void templates_go(struct worker *worker, usec_t now);
 

@@ -79,20 +79,12 @@ static void on_works(struct job_list *lists, const char *error, void *userdata)
 /* Where it fails nothing is told; for the other reasons it is read again later. */
 static void read_list(struct worker *worker, bool culprits)
 {
-        const struct link *link = worker->fleet->link;
         struct process *process = worker->handle;
         const char *identity = process_identity(process);
 
         process->works_culprits = culprits;
-        const struct works_request request = {
-                .event = process->crew->event,
-                .redis = link->redis,
-                .namespace = process->crew->world->settings->redis.namespace,
-                .identities = &identity,
-                .n = 1,
-        };
         if (identity)
-                (void)redis_works_read(link->framework->works, &request, on_works, process, &process->works);
+                (void)link_read_works(worker->fleet->link, &identity, 1, on_works, process, &process->works);
 }
 
 void work_list_look(struct worker *worker)
