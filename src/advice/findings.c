@@ -24,12 +24,7 @@
 
 static const char *const level_names[] = {
         [FINDING_OK] = "ok", [FINDING_WARNING] = "warning", [FINDING_PROBLEM] = "problem"};
-static_assert(ELEMENTSOF(level_names) == _FINDING_LEVEL_MAX, "a name for each level");
-
-const char *finding_level_name(enum finding_level level)
-{
-        return level_names[level];
-}
+DEFINE_ENUM_NAMES(finding_level_name, enum finding_level, _FINDING_LEVEL_MAX, level_names)
 
 void findings_clear(struct findings *findings)
 {
@@ -224,13 +219,10 @@ static bool tells_served(const struct fleet *fleet)
 
 static bool is_served(const struct doctor_queues *facts, const char *queue)
 {
-        for (size_t i = 0; i < facts->world->n_fleets; i++) {
-                const struct fleet *fleet = facts->world->fleets[i];
-
+        WORLD_FOREACH_FLEET (facts->world, fleet)
                 if (fleet->link == facts->link &&
                     (!tells_served(fleet) || autoscale_list_has(fleet->autoscale.served, queue)))
                         return true;
-        }
         return facts->others_serve(queue, facts->userdata);
 }
 
@@ -249,8 +241,8 @@ static void check_unserved(struct findings *findings, const struct queue *queue)
 /* Else nobody looks at what the fleets serve. */
 static bool follows_queues(const struct doctor_queues *facts)
 {
-        for (size_t i = 0; i < facts->world->n_fleets; i++)
-                if (facts->world->fleets[i]->link == facts->link && fleet_scales(facts->world->fleets[i]))
+        WORLD_FOREACH_FLEET (facts->world, fleet)
+                if (fleet->link == facts->link && fleet_scales(fleet))
                         return true;
         return false;
 }
@@ -362,8 +354,8 @@ static void check_settings(struct findings *findings, const struct doctor_machin
                     "framework '%s' is untried: the tests of this version run a stand-in for %s",
                     traits->name, traits->title);
         usec_t timeout = 0;
-        for (size_t i = 0; i < fleet->n_workers; i++)
-                timeout = MAX(timeout, fleet->workers[i]->process.shutdown_usec);
+        FLEET_FOREACH_WORKER (fleet, worker)
+                timeout = MAX(timeout, worker->process.shutdown_usec);
         if (timeout > 0 && settings->stop_timeout < timeout + SETTINGS_STOP_MARGIN_USEC) {
                 snprintf(remedy, sizeof(remedy), "set stop_timeout to at least 5s more than %s's own timeout",
                          traits->title);
