@@ -19,12 +19,7 @@
 
 static const char *const level_names[] = {
         [FINDING_OK] = "ok", [FINDING_WARNING] = "warning", [FINDING_PROBLEM] = "problem"};
-static_assert(ELEMENTSOF(level_names) == _FINDING_LEVEL_MAX, "a name for each level");
-
-const char *finding_level_name(enum finding_level level)
-{
-        return level_names[level];
-}
+DEFINE_ENUM_NAMES(finding_level_name, enum finding_level, _FINDING_LEVEL_MAX, level_names)
 
 void findings_clear(struct findings *findings)
 {
@@ -318,8 +313,8 @@ static void check_settings(struct findings *findings, const struct doctor_machin
                              "framework '%s' is untried: the tests of this version run a stand-in for %s",
                              traits->name, traits->title);
         usec_t timeout = 0;
-        for (size_t i = 0; i < fleet->n_workers; i++)
-                timeout = MAX(timeout, fleet->workers[i]->process.shutdown_usec);
+        FLEET_FOREACH_WORKER(fleet, worker)
+                timeout = MAX(timeout, worker->process.shutdown_usec);
         if (timeout > 0 && settings->stop_timeout < timeout + SETTINGS_STOP_MARGIN_USEC) {
                 snprintf(remedy, sizeof(remedy), "set stop_timeout to at least 5s more than %s's own timeout",
                          traits->title);

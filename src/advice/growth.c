@@ -54,9 +54,9 @@ static void judge(struct fleet *fleet)
         uint64_t generation = 0;
         size_t n = 0;
 
-        for (size_t i = 0; i < fleet->n_workers; i++)
-                if (is_judged(fleet->workers[i]))
-                        generation = MAX(generation, fleet->workers[i]->generation);
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (is_judged(worker))
+                        generation = MAX(generation, worker->generation);
         for (size_t i = 0; fits && i < fleet->n_workers; i++)
                 if (fleet->workers[i]->state == WORKER_ACTIVE && fleet->workers[i]->generation == generation)
                         fits[n++] = fleet->workers[i]->memory.fit;
@@ -105,11 +105,11 @@ const struct worker *growth_first(const struct fleet *fleet)
 {
         const struct worker *first = NULL;
 
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                usec_t reaches = growth_reaches(fleet->workers[i]);
+        FLEET_FOREACH_WORKER(fleet, worker) {
+                usec_t reaches = growth_reaches(worker);
 
                 if (reaches != USEC_INFINITY && (!first || reaches < growth_reaches(first)))
-                        first = fleet->workers[i];
+                        first = worker;
         }
         return first;
 }

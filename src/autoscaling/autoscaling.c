@@ -4,7 +4,7 @@
 #include "autoscaling/scaler.h"
 #include "autoscaling/scaling_report.h"
 #include "autoscaling/trouble_rules.h"
-#include "daemon/run/subsystem.h"
+#include "daemon/runtime/subsystem.h"
 
 const struct subsystem autoscaling_subsystem = {
         .name = "autoscaling",

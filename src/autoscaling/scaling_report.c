@@ -6,7 +6,7 @@
 #include "autoscaling/scaler.h"
 #include "autoscaling/trouble_rules.h"
 #include "daemon/api/metrics.h"
-#include "daemon/run/links.h"
+#include "daemon/runtime/links.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include <stdio.h>

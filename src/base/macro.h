@@ -14,6 +14,25 @@
 #define MIN(a, b)     ((a) < (b) ? (a) : (b))
 #define MAX(a, b)     ((a) > (b) ? (a) : (b))
 
+/* Loops over an array of n pointers; item is declared, with this type. The array may be moved meanwhile, as
+ * its index is what is kept; `break` and `continue` do what they do in any loop. */
+#define FOREACH_POINTER(type, item, array, n)                                                                \
+        for (size_t item##_at = 0, item##_held = 0; !item##_held && item##_at < (n); item##_at++)            \
+                for (type item = (item##_held = 1, (array)[item##_at]); item##_held; item##_held = 0)
+
+/* Loops over an array of a fixed size; item is declared, and points to const where the array is. */
+#define FOREACH_ELEMENT(item, array)                                                                         \
+        for (__typeof__(&(array)[0]) item = (array); item < (array) + ELEMENTSOF(array); item++)
+
+/* The name of each value of an enum: defines `const char *function(type value)`, which looks it up in table.
+ */
+#define DEFINE_ENUM_NAMES(function, type, max, table)                                                        \
+        static_assert(ELEMENTSOF(table) == (max), "an entry for each value");                                \
+        const char *function(type value)                                                                     \
+        {                                                                                                    \
+                return (table)[value];                                                                       \
+        }
+
 #define _cleanup_(f)         __attribute__((cleanup(f)))
 #define _printf_(fmt, first) __attribute__((format(printf, fmt, first)))
 #define _unused_             __attribute__((unused))
@@ -41,16 +60,6 @@ static inline void close_pointer(int *fd)
 }
 #define _cleanup_close_ _cleanup_(close_pointer)
 
-/* Takes item, if it is there, out of a list that begins with `first` and is linked by `next`. */
-#define LIST_REMOVE(first, item)                                                                             \
-        do {                                                                                                 \
-                __typeof__(item) *_link = &(first);                                                          \
-                while (*_link && *_link != (item))                                                           \
-                        _link = &(*_link)->next;                                                             \
-                if (*_link)                                                                                  \
-                        *_link = (item)->next;                                                               \
-        } while (0)
-
 #define TAKE_PTR(p)                                                                                          \
         ({                                                                                                   \
                 __typeof__(p) _taken = (p);                                                                  \
@@ -67,7 +76,7 @@ static inline void close_pointer(int *fd)
 
 /* Removes item from the list that begins at first and is linked by the member next; one that is not in it may
  * be handed in, too. */
-#define LIST_REMOVE(first, item)                                                                             \
+#define LIST_UNLINK(first, item)                                                                             \
         ({                                                                                                   \
                 __typeof__(&(first)) _link = &(first);                                                       \
                 while (*_link && *_link != (item))                                                           \

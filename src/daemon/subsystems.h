@@ -2,7 +2,7 @@
 /* The optional features that this daemon has. */
 #pragma once
 
-#include "daemon/run/subsystem.h"
+#include "daemon/runtime/subsystem.h"
 
 /* Ends with NULL. Their functions are called in this order. */
 extern const struct subsystem *const subsystem_table[];

@@ -59,8 +59,8 @@ int pass_run(struct pass *pass, const struct pass_ops *ops, const struct pass_cl
         pass->serial++;
         observe_clocks(world, now, clocks->boottime, clocks->realtime);
         for (unsigned round = 0; more && round < ROUNDS_MAX; round++) {
-                for (size_t i = 0; i < world->n_fleets; i++)
-                        fleet_reap(world->fleets[i], ops->release);
+                WORLD_FOREACH_FLEET(world, fleet)
+                        fleet_reap(fleet, ops->release);
                 observe_time(world, now);
                 r = plan_make(&pass->plan, world, now) < 0 ? -ENOMEM : r;
                 more = run_round(pass, ops, now, userdata);
@@ -76,8 +76,8 @@ usec_t pass_wake_at(struct pass *pass, usec_t now)
         usec_t at = usec_add(pass->regular_at, world->settings->check_interval);
 
         pass->calm = true;
-        for (size_t i = 0; i < world->n_fleets; i++)
-                pass->calm &= !fleet_wants_fast_looks(world->fleets[i], now);
+        WORLD_FOREACH_FLEET(world, fleet)
+                pass->calm &= !fleet_wants_fast_looks(fleet, now);
         if (!pass->calm)
                 at = MIN(at, usec_add(now, FAST_LOOK_USEC));
         /* A pass that comes early does not put off the look that was promised. */

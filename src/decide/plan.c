@@ -144,9 +144,7 @@ static bool is_urgent(const struct worker *worker)
 
 static void count_workers(struct round *round)
 {
-        for (size_t i = 0; i < round->fleet->n_workers; i++) {
-                struct worker *worker = round->fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(round->fleet, worker) {
                 worker->verdict.wanted_out = REASON_NONE;
                 worker->verdict.waits_for = WAIT_NONE;
                 worker->verdict.waits_count = 0;
@@ -175,8 +173,7 @@ static void count_forks(struct round *round)
 {
         const struct fleet *fleet = round->fleet;
 
-        for (size_t i = 0; i < TEMPLATES_MAX; i++) {
-                const struct template *template = &fleet->templates[i];
+        FLEET_FOREACH_TEMPLATE(fleet, template) {
                 bool outdated =
                         template->generation < fleet->generation && fleet->rollout.state == ROLLOUT_RUNNING;
 
@@ -229,7 +226,7 @@ static int compare_leavers(const void *left, const void *right)
 static size_t gather_leavers(struct round *round, bool wanted_out)
 {
         struct plan *plan = round->plan;
-        const struct fleet *fleet = round->fleet;
+        struct fleet *fleet = round->fleet;
         size_t n = 0;
 
         if (plan->scratch_allocated < fleet->n_workers) {
@@ -242,13 +239,10 @@ static size_t gather_leavers(struct round *round, bool wanted_out)
                 plan->scratch = scratch;
                 plan->scratch_allocated = fleet->n_workers;
         }
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker)
                 if (worker->state <= WORKER_ACTIVE && !worker_hangs(worker) &&
                     (worker->verdict.wanted_out != REASON_NONE) == wanted_out)
                         plan->scratch[n++] = worker;
-        }
         if (n > 1)
                 qsort(plan->scratch, n, sizeof(struct worker *), compare_leavers);
         return n;
@@ -270,8 +264,7 @@ static unsigned allowance(struct round *round, enum reason *ret_reason)
 {
         unsigned most = 0;
 
-        for (size_t i = 0; i < round->fleet->n_workers; i++) {
-                const struct worker *worker = round->fleet->workers[i];
+        FLEET_FOREACH_WORKER(round->fleet, worker) {
                 unsigned allowed = 0;
 
                 if (worker->state > WORKER_ACTIVE || worker_hangs(worker))
@@ -478,9 +471,7 @@ static void plan_templates(struct round *round)
 {
         struct fleet *fleet = round->fleet;
 
-        for (size_t i = 0; i < TEMPLATES_MAX; i++) {
-                struct template *template = &fleet->templates[i];
-
+        FLEET_FOREACH_TEMPLATE(fleet, template) {
                 if (template->state == TEMPLATE_ENDING) {
                         wake(round, template_kill_at(template));
                         if (round->now >= template_kill_at(template))
@@ -684,9 +675,7 @@ static void plan_each(struct round *round)
         enum reason reason = round->fleet->world->shutting_down ? REASON_SHUTDOWN : REASON_OPERATOR;
 
         wake(round, forced);
-        for (size_t i = 0; i < round->fleet->n_workers; i++) {
-                struct worker *worker = round->fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(round->fleet, worker) {
                 if (worker->state < WORKER_STOPPING && round->now >= forced && !is_awaited(round, worker))
                         act(round, ACTION_STOP, worker, worker->index, reason);
                 else if (worker->state == WORKER_STOPPING)
@@ -751,8 +740,8 @@ int plan_make(struct plan *plan, struct world *world, usec_t now)
         plan->n_actions = 0;
         plan->reserved_known = false;
         plan->wake_at = USEC_INFINITY;
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                int r = plan_fleet(plan, world->fleets[i], now);
+        WORLD_FOREACH_FLEET(world, fleet) {
+                int r = plan_fleet(plan, fleet, now);
 
                 if (r < 0)
                         error = r;

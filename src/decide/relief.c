@@ -22,13 +22,10 @@ static bool has_company(const struct worker *worker)
 {
         const struct fleet *fleet = worker->fleet;
 
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *other = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, other)
                 if (other != worker && other->state == WORKER_ACTIVE && !other->heartbeat.hung &&
                     !other->orders.pressed && !other->orders.quiet)
                         return true;
-        }
         return false;
 }
 
@@ -40,14 +37,14 @@ static bool may_leave(const struct worker *worker, usec_t now)
                fleet_order(worker->fleet) == ORDER_RUN && has_company(worker);
 }
 
-/* now: those that may leave alone; 0: of all. */
-static struct worker *fattest(const struct world *world, usec_t now)
+/* The worker that holds the most of what no other shares; NULL: none is known to hold anything. now: those
+ * that may leave alone; 0: of all. */
+static struct worker *fattest(struct world *world, usec_t now)
 {
         struct worker *most = NULL;
 
-        for (size_t i = 0; i < world->n_fleets; i++)
-                for (size_t j = 0; j < world->fleets[i]->n_workers; j++) {
-                        struct worker *worker = world->fleets[i]->workers[j];
+        WORLD_FOREACH_FLEET(world, fleet)
+                FLEET_FOREACH_WORKER(fleet, worker) {
                         uint64_t bytes = memory_taken_bytes(worker);
 
                         if (worker->state != WORKER_GONE && bytes > (most ? memory_taken_bytes(most) : 0) &&
@@ -57,14 +54,9 @@ static struct worker *fattest(const struct world *world, usec_t now)
         return most;
 }
 
-const struct worker *relief_fattest(const struct world *world)
-{
-        return fattest(world, 0);
-}
-
 static void tell_begun(struct world *world)
 {
-        const struct worker *most = relief_fattest(world);
+        const struct worker *most = fattest(world, 0);
         char text[RELIEF_TEXT_MAX], bytes[FORMAT_MAX], who[WORKER_ID_MAX + 96] = "";
 
         if (most)
@@ -78,13 +70,11 @@ static void tell_begun(struct world *world)
 /* Places that were left are filled again, and who has not left yet stays. */
 static void end(struct world *world)
 {
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                struct fleet *fleet = world->fleets[i];
-
+        WORLD_FOREACH_FLEET(world, fleet) {
                 fleet->places_left = 0;
-                for (size_t j = 0; j < fleet->n_workers; j++)
-                        if (fleet->workers[j]->state <= WORKER_ACTIVE)
-                                fleet->workers[j]->orders.pressed = false;
+                FLEET_FOREACH_WORKER(fleet, worker)
+                        if (worker->state <= WORKER_ACTIVE)
+                                worker->orders.pressed = false;
         }
 }
 

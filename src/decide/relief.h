@@ -16,6 +16,3 @@ void observe_pressure(struct world *world, const struct pressure_reading *readin
 
 /* This one is to leave for it. */
 bool relief_presses(const struct worker *worker);
-
-/* The worker that holds the most of what no other shares; NULL: none is known to hold anything. */
-const struct worker *relief_fattest(const struct world *world);

@@ -58,9 +58,7 @@ struct fleet_counts fleet_count(const struct fleet *fleet, usec_t now)
 {
         struct fleet_counts counts = {0};
 
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker) {
                 if (worker->state == WORKER_GONE)
                         continue;
                 counts.live++;
@@ -87,8 +85,8 @@ unsigned fleet_replaced(const struct fleet *fleet, usec_t now)
         if (fleet->rollout.state == ROLLOUT_DONE)
                 return gone;
         /* Old ones that died are not replaced by that. */
-        for (size_t i = 0; i < fleet->n_workers; i++)
-                current += fleet->workers[i]->state == WORKER_ACTIVE && !worker_outdated(fleet->workers[i]);
+        FLEET_FOREACH_WORKER(fleet, worker)
+                current += worker->state == WORKER_ACTIVE && !worker_outdated(worker);
         return MIN(gone, current + (total > target ? total - target : 0));
 }
 
@@ -96,12 +94,9 @@ unsigned fleet_draining(const struct fleet *fleet)
 {
         unsigned n = 0;
 
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker)
                 n += (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING) &&
                      worker_outdated(worker);
-        }
         return n;
 }
 
@@ -109,9 +104,7 @@ bool fleet_places_held(const struct fleet *fleet)
 {
         unsigned live = 0, leaving = 0, leaving_for_restart = 0;
 
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker) {
                 live += worker->state < WORKER_GONE;
                 leaving += worker_hangs(worker);
                 if (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING) {

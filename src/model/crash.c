@@ -11,12 +11,9 @@ usec_t fleet_recovered_at(const struct fleet *fleet)
 {
         usec_t active_at = USEC_INFINITY;
 
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker)
                 if (worker->state == WORKER_ACTIVE && worker->active_at >= fleet->crash.failed_at)
                         active_at = MIN(active_at, worker->active_at);
-        }
         return usec_add(active_at, MAX(STABLE_USEC, fleet->settings->ready_after));
 }
 
@@ -43,9 +40,4 @@ static const char *const crash_state_names[] = {
         [CRASH_RECOVERING] = "recovering",
         [CRASH_SETTLED] = "settled",
 };
-static_assert(ELEMENTSOF(crash_state_names) == _CRASH_STATE_MAX, "a name for each state");
-
-const char *crash_state_name(enum crash_state state)
-{
-        return crash_state_names[state];
-}
+DEFINE_ENUM_NAMES(crash_state_name, enum crash_state, _CRASH_STATE_MAX, crash_state_names)

@@ -267,12 +267,9 @@ static const struct worker *longest_drain(const struct fleet *fleet)
 {
         const struct worker *longest = NULL;
 
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker)
                 if (holds_place(worker) && (!longest || drain_since(worker) < drain_since(longest)))
                         longest = worker;
-        }
         return longest;
 }
 
@@ -290,8 +287,8 @@ static void places_text(const struct fleet *fleet, usec_t now, char *text, size_
                 return;
         }
         unsigned draining = 0;
-        for (size_t i = 0; i < fleet->n_workers; i++)
-                draining += holds_place(fleet->workers[i]);
+        FLEET_FOREACH_WORKER(fleet, worker)
+                draining += holds_place(worker);
         format_duration(usec_sub(now, drain_since(longest)), span, sizeof(span));
         if (fleet->settings->traits->tells_busy)
                 snprintf(jobs, sizeof(jobs), ", %u running job%s%s", longest->heartbeat.busy,
@@ -448,12 +445,12 @@ const char *world_stopping_text(const struct world *world, usec_t now, char *tex
         char left[FORMAT_MAX], running[48] = "";
         bool told = false;
 
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                struct fleet_counts counts = fleet_count(world->fleets[i], now);
+        WORLD_FOREACH_FLEET(world, fleet) {
+                struct fleet_counts counts = fleet_count(fleet, now);
 
                 workers += counts.live;
                 jobs += counts.busy;
-                told |= world->fleets[i]->settings->traits->tells_busy;
+                told |= fleet->settings->traits->tells_busy;
         }
         if (told)
                 snprintf(running, sizeof(running), "%u running job%s, ", jobs, jobs == 1 ? "" : "s");

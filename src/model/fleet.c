@@ -30,8 +30,8 @@ struct worker *fleet_add_worker(struct fleet *fleet, const struct worker *model)
 
 static bool is_forked_for(const struct fleet *fleet, unsigned index)
 {
-        for (size_t i = 0; i < TEMPLATES_MAX; i++)
-                if (fleet->templates[i].fork.index == index)
+        FLEET_FOREACH_TEMPLATE(fleet, template)
+                if (template->fork.index == index)
                         return true;
         return false;
 }
@@ -56,8 +56,8 @@ bool fleet_has_place(const struct fleet *fleet, unsigned index)
 {
         if (is_forked_for(fleet, index))
                 return true;
-        for (size_t i = 0; i < fleet->n_workers; i++)
-                if (fleet->workers[i]->state != WORKER_GONE && fleet->workers[i]->index == index)
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (worker->state != WORKER_GONE && worker->index == index)
                         return true;
         return false;
 }
@@ -66,9 +66,7 @@ void fleet_reap(struct fleet *fleet, void (*release)(struct process *process))
 {
         size_t kept = 0;
 
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker) {
                 if (worker->state != WORKER_GONE) {
                         fleet->workers[kept++] = worker;
                         continue;

@@ -8,8 +8,8 @@
 
 static void fleet_free(struct fleet *fleet)
 {
-        for (size_t i = 0; i < fleet->n_workers; i++)
-                free(fleet->workers[i]);
+        FLEET_FOREACH_WORKER(fleet, worker)
+                free(worker);
         free(fleet->workers);
         free(fleet);
 }
@@ -18,8 +18,8 @@ struct world *world_free(struct world *world)
 {
         if (!world)
                 return NULL;
-        for (size_t i = 0; i < world->n_fleets; i++)
-                fleet_free(world->fleets[i]);
+        WORLD_FOREACH_FLEET(world, fleet)
+                fleet_free(fleet);
         free(world->fleets);
         world_events_clear(world);
         free(world);
@@ -128,9 +128,7 @@ void world_forget_removed(struct world *world)
 {
         size_t kept = 0;
 
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                struct fleet *fleet = world->fleets[i];
-
+        WORLD_FOREACH_FLEET(world, fleet) {
                 if (fleet->settings->removed && fleet->n_workers == 0 && !fleet_has_templates(fleet))
                         fleet_free(fleet);
                 else

@@ -94,8 +94,7 @@ usec_t fleet_oldest_job_usec(const struct fleet *fleet, usec_t now)
         /* Each third look at all reads the work list of a worker. */
         usec_t fresh = 4 * fleet->world->settings->check_interval, oldest = 0;
 
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
+        FLEET_FOREACH_WORKER(fleet, worker) {
                 bool known = worker->state == WORKER_ACTIVE && worker->jobs.oldest_at != 0 &&
                              worker->heartbeat.busy >= worker->jobs.count &&
                              usec_sub(now, worker->jobs.read_at) <= fresh;

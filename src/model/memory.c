@@ -27,9 +27,7 @@ uint64_t memory_expected_bytes(const struct fleet *fleet)
         uint64_t low = 0, high = 0, most = 0;
         size_t known = 0;
 
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker) {
                 most = MAX(most, memory_taken_bytes(worker));
                 if (is_known(worker)) {
                         high = MAX(high, memory_taken_bytes(worker));
@@ -42,9 +40,8 @@ uint64_t memory_expected_bytes(const struct fleet *fleet)
                 uint64_t middle = low + (high - low) / 2;
                 size_t within = 0;
 
-                for (size_t i = 0; i < fleet->n_workers; i++)
-                        within += is_known(fleet->workers[i]) &&
-                                  memory_taken_bytes(fleet->workers[i]) <= middle;
+                FLEET_FOREACH_WORKER(fleet, worker)
+                        within += is_known(worker) && memory_taken_bytes(worker) <= middle;
                 if (within * 2 >= known)
                         high = middle;
                 else
@@ -74,9 +71,9 @@ static uint64_t reserved_by_templates(const struct fleet *fleet)
 {
         uint64_t expected = fleet_template_bytes(fleet), reserved = 0;
 
-        for (size_t i = 0; i < TEMPLATES_MAX; i++)
-                if (fleet->templates[i].state == TEMPLATE_LOADING)
-                        reserved += expected - MIN(expected, fleet->templates[i].memory_bytes);
+        FLEET_FOREACH_TEMPLATE(fleet, template)
+                if (template->state == TEMPLATE_LOADING)
+                        reserved += expected - MIN(expected, template->memory_bytes);
         return reserved;
 }
 
@@ -84,14 +81,11 @@ uint64_t memory_reserved_bytes(const struct world *world, usec_t now)
 {
         uint64_t reserved = 0;
 
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                const struct fleet *fleet = world->fleets[i];
+        WORLD_FOREACH_FLEET(world, fleet) {
                 uint64_t expected = 0;
 
                 reserved += reserved_by_templates(fleet);
-                for (size_t j = 0; j < fleet->n_workers; j++) {
-                        const struct worker *worker = fleet->workers[j];
-
+                FLEET_FOREACH_WORKER(fleet, worker) {
                         if (!is_growing(worker, now))
                                 continue;
                         expected = expected > 0 ? expected : memory_expected_bytes(fleet);

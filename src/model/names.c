@@ -7,12 +7,7 @@ static const char *const state_names[] = {
         [WORKER_STARTING] = "starting", [WORKER_ACTIVE] = "active", [WORKER_QUIET] = "quiet",
         [WORKER_STOPPING] = "stopping", [WORKER_GONE] = "gone",
 };
-static_assert(ELEMENTSOF(state_names) == _WORKER_STATE_MAX, "a name for each state");
-
-const char *worker_state_name(enum worker_state state)
-{
-        return state_names[state];
-}
+DEFINE_ENUM_NAMES(worker_state_name, enum worker_state, _WORKER_STATE_MAX, state_names)
 
 const char *worker_id(const char *fleet, unsigned index, char text[static WORKER_ID_MAX])
 {
@@ -26,12 +21,7 @@ static const char *const reason_names[] = {
         [REASON_EXTERNAL] = "external", [REASON_SHUTDOWN] = "shutdown", [REASON_CRASH] = "crash",
         [REASON_BOOT] = "boot",         [REASON_HUNG] = "hung",
 };
-static_assert(ELEMENTSOF(reason_names) == _REASON_MAX, "a name for each reason");
-
-const char *reason_name(enum reason reason)
-{
-        return reason_names[reason];
-}
+DEFINE_ENUM_NAMES(reason_name, enum reason, _REASON_MAX, reason_names)
 
 static const char *const reason_texts[] = {
         [REASON_NONE] = "",
@@ -46,12 +36,7 @@ static const char *const reason_texts[] = {
         [REASON_BOOT] = "it did not come up in time",
         [REASON_HUNG] = "its beat has stopped for longer than hang_after",
 };
-static_assert(ELEMENTSOF(reason_texts) == _REASON_MAX, "a sentence for each reason");
-
-const char *reason_text(enum reason reason)
-{
-        return reason_texts[reason];
-}
+DEFINE_ENUM_NAMES(reason_text, enum reason, _REASON_MAX, reason_texts)
 
 const char *orderer_text(const struct orderer *by, char text[static ORDERER_TEXT_MAX])
 {
@@ -68,12 +53,7 @@ static const char *const rollout_state_names[] = {
         [ROLLOUT_NONE] = "none",     [ROLLOUT_RUNNING] = "running", [ROLLOUT_DONE] = "done",
         [ROLLOUT_HALTED] = "halted", [ROLLOUT_ABORTED] = "aborted",
 };
-static_assert(ELEMENTSOF(rollout_state_names) == _ROLLOUT_STATE_MAX, "a name for each rollout state");
-
-const char *rollout_state_name(enum rollout_state state)
-{
-        return rollout_state_names[state];
-}
+DEFINE_ENUM_NAMES(rollout_state_name, enum rollout_state, _ROLLOUT_STATE_MAX, rollout_state_names)
 
 /* A contract: a word is added, and never changed. */
 static const char *const wait_codes[] = {
@@ -100,35 +80,20 @@ static const char *const wait_codes[] = {
         [WAIT_FORK] = "fork",
         [WAIT_STATE] = "state",
 };
-static_assert(ELEMENTSOF(wait_codes) == _WAIT_MAX, "a word for each wait");
-
-const char *wait_code(enum wait wait)
-{
-        return wait_codes[wait];
-}
+DEFINE_ENUM_NAMES(wait_code, enum wait, _WAIT_MAX, wait_codes)
 
 static const char *const order_names[] = {
         [ORDER_RUN] = "running",
         [ORDER_QUIET] = "quiet",
         [ORDER_STOP] = "stopped",
 };
-static_assert(ELEMENTSOF(order_names) == _FLEET_ORDER_MAX, "a name for each order");
-
-const char *fleet_order_name(enum fleet_order order)
-{
-        return order_names[order];
-}
+DEFINE_ENUM_NAMES(fleet_order_name, enum fleet_order, _FLEET_ORDER_MAX, order_names)
 
 static const char *const cause_names[] = {
         [CULPRITS_MEMORY] = "memory",
         [CULPRITS_OOM] = "oom",
 };
-static_assert(ELEMENTSOF(cause_names) == _CULPRITS_CAUSE_MAX, "a name for each cause");
-
-const char *culprits_cause_name(enum culprits_cause cause)
-{
-        return cause_names[cause];
-}
+DEFINE_ENUM_NAMES(culprits_cause_name, enum culprits_cause, _CULPRITS_CAUSE_MAX, cause_names)
 
 static const char *const cut_words[] = {
         [CUT_ORDER] = "order",
@@ -136,12 +101,7 @@ static const char *const cut_words[] = {
         [CUT_STOP_TIMEOUT] = "stop_timeout",
         [CUT_SHUTDOWN_TIMEOUT] = "shutdown_timeout",
 };
-static_assert(ELEMENTSOF(cut_words) == _CUT_WORD_MAX, "a name for each word");
-
-const char *cut_word_name(enum cut_word word)
-{
-        return cut_words[word];
-}
+DEFINE_ENUM_NAMES(cut_word_name, enum cut_word, _CUT_WORD_MAX, cut_words)
 
 static const char *const beat_faults[] = {
         [BEAT_FAULT_NONE] = "",
@@ -155,9 +115,4 @@ static const char *const beat_faults[] = {
         [BEAT_FAULT_RECORD] = "its status file is no record of sqmgr-heartbeat(7)",
         [BEAT_FAULT_START] = "'start' in its status file is missing, or another process's",
 };
-static_assert(ELEMENTSOF(beat_faults) == _BEAT_FAULT_MAX, "a sentence for each");
-
-const char *beat_fault_text(enum beat_fault fault)
-{
-        return beat_faults[fault];
-}
+DEFINE_ENUM_NAMES(beat_fault_text, enum beat_fault, _BEAT_FAULT_MAX, beat_faults)

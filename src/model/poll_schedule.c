@@ -76,13 +76,13 @@ unsigned worker_looks(const struct worker *worker, bool fast, usec_t now)
 
 bool fleet_wants_fast_looks(const struct fleet *fleet, usec_t now)
 {
-        for (size_t i = 0; i < TEMPLATES_MAX; i++)
-                if (fleet->templates[i].fork.index != 0)
+        FLEET_FOREACH_TEMPLATE(fleet, template)
+                if (template->fork.index != 0)
                         return true;
         if (!fleet->redis_up)
                 return false;
-        for (size_t i = 0; i < fleet->n_workers; i++)
-                if (worker_looks(fleet->workers[i], true, now) != 0)
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (worker_looks(worker, true, now) != 0)
                         return true;
         return false;
 }

@@ -17,12 +17,7 @@ static const char *const state_names[] = {
         [TEMPLATE_READY] = "ready",
         [TEMPLATE_ENDING] = "ending",
 };
-static_assert(ELEMENTSOF(state_names) == _TEMPLATE_STATE_MAX, "a name for each state");
-
-const char *template_state_name(enum template_state state)
-{
-        return state_names[state];
-}
+DEFINE_ENUM_NAMES(template_state_name, enum template_state, _TEMPLATE_STATE_MAX, state_names)
 
 const char *fleet_preload_refused(const struct fleet *fleet)
 {
@@ -41,21 +36,18 @@ bool fleet_preloads(const struct fleet *fleet)
 
 bool fleet_has_templates(const struct fleet *fleet)
 {
-        for (size_t i = 0; i < TEMPLATES_MAX; i++)
-                if (template_lives(&fleet->templates[i]))
+        FLEET_FOREACH_TEMPLATE(fleet, template)
+                if (template_lives(template))
                         return true;
         return false;
 }
 
 struct template *fleet_template(const struct fleet *fleet)
 {
-        for (size_t i = 0; i < TEMPLATES_MAX; i++) {
-                const struct template *template = &fleet->templates[i];
-
+        FLEET_FOREACH_TEMPLATE(fleet, template)
                 if (template_lives(template) && template->state != TEMPLATE_ENDING &&
                     template_is_current(template) && !template->lost)
                         return (struct template *)template;
-        }
         return NULL;
 }
 
@@ -64,20 +56,17 @@ static struct template *older_template(const struct fleet *fleet)
 {
         const struct template *oldest = NULL;
 
-        for (size_t i = 0; i < TEMPLATES_MAX; i++) {
-                const struct template *template = &fleet->templates[i];
-
+        FLEET_FOREACH_TEMPLATE(fleet, template)
                 if (template->state == TEMPLATE_READY && !template_is_current(template) &&
                     (!oldest || template->generation < oldest->generation))
                         oldest = template;
-        }
         return (struct template *)oldest;
 }
 
 static bool has_outdated(const struct fleet *fleet)
 {
-        for (size_t i = 0; i < fleet->n_workers; i++)
-                if (fleet->workers[i]->state <= WORKER_ACTIVE && worker_outdated(fleet->workers[i]))
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (worker->state <= WORKER_ACTIVE && worker_outdated(worker))
                         return true;
         return false;
 }
@@ -127,8 +116,8 @@ bool fleet_wants_template(const struct fleet *fleet)
 {
         if (!fleet_preloads(fleet) || fleet_template(fleet) || (falls_back(fleet) && older_template(fleet)))
                 return false;
-        for (size_t i = 0; i < TEMPLATES_MAX; i++)
-                if (!template_lives(&fleet->templates[i]))
+        FLEET_FOREACH_TEMPLATE(fleet, template)
+                if (!template_lives(template))
                         return true;
         return false;
 }
@@ -160,8 +149,8 @@ uint64_t fleet_template_bytes(const struct fleet *fleet)
 {
         uint64_t most = fleet->preload.template_bytes;
 
-        for (size_t i = 0; i < TEMPLATES_MAX; i++)
-                most = MAX(most, fleet->templates[i].memory_bytes);
+        FLEET_FOREACH_TEMPLATE(fleet, template)
+                most = MAX(most, template->memory_bytes);
         for (size_t i = 0; i < fleet->n_workers && most == 0; i++)
                 most = MAX(most, fleet->workers[i]->memory.bytes);
         return most;

@@ -107,9 +107,7 @@ void rollout_observe_failure(struct fleet *fleet, usec_t now)
 /* A new worker is ready, and became so after the last failure. */
 static bool rollout_is_proven(const struct fleet *fleet, usec_t now)
 {
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker) {
                 if (worker->state != WORKER_ACTIVE || worker_outdated(worker))
                         continue;
                 if (worker_ready_at(worker) > fleet->rollout.failed_at && worker_ready(worker, now))
@@ -132,9 +130,7 @@ static void stuck_text(const struct fleet *fleet, unsigned live, char *text, siz
                          fleet_max_processes(fleet));
                 return;
         }
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker) {
                 if (worker->state != WORKER_STARTING)
                         continue;
                 snprintf(text, size, ": %s %s", WORKER_ID(worker),
@@ -155,9 +151,7 @@ static unsigned quiet_the_hung(struct fleet *fleet)
 {
         unsigned n = 0;
 
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker) {
                 if (!worker_hangs(worker) || !worker_outdated(worker))
                         continue;
                 worker->orders.quiet = true;

@@ -90,12 +90,10 @@ struct worker *world_worker(const struct world *world, const char *id)
                 return NULL;
         memcpy(name, id, (size_t)(slash - id));
         name[slash - id] = '\0';
-        const struct fleet *fleet = world_fleet(world, name);
+        struct fleet *fleet = world_fleet(world, name);
         if (!fleet)
                 return NULL;
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker) {
                 snprintf(index, sizeof(index), "%u", worker->index);
                 if (worker->state != WORKER_GONE && strcmp(index, slash + 1) == 0)
                         return worker;

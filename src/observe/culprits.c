@@ -111,12 +111,9 @@ static void append_memory(const struct culprits *culprits, char *text, size_t si
 /* Another one has its index by now. */
 static bool is_former(const struct fleet *fleet, const struct culprits *culprits)
 {
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker)
                 if (worker->state != WORKER_GONE && worker->index == culprits->index)
                         return worker_pid(worker) != culprits->pid;
-        }
         return false;
 }
 

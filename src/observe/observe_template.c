@@ -78,9 +78,9 @@ static void observe_failure(struct fleet *fleet, uint64_t generation, usec_t sin
 
 static struct template *free_place(struct fleet *fleet)
 {
-        for (size_t i = 0; i < TEMPLATES_MAX; i++)
-                if (!template_lives(&fleet->templates[i]))
-                        return &fleet->templates[i];
+        FLEET_FOREACH_TEMPLATE(fleet, template)
+                if (!template_lives(template))
+                        return template;
         return NULL;
 }
 

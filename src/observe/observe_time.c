@@ -17,13 +17,10 @@ static void crash_observe_time(struct fleet *fleet, usec_t now)
 {
         if (now >= fleet_recovered_at(fleet))
                 backoff_reset(&fleet->crash);
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker)
                 if (worker->state == WORKER_ACTIVE && worker->active_at >= fleet->churn.failed_at &&
                     now >= usec_add(worker->active_at, CHURN_USEC))
                         backoff_reset(&fleet->churn);
-        }
 }
 
 static void stale_observe_time(struct world *world, struct worker *worker, usec_t now)
@@ -43,9 +40,7 @@ static void stale_observe_time(struct world *world, struct worker *worker, usec_
 /* Is there one by which to tell that Redis takes beats? */
 static void heard_observe_time(struct fleet *fleet, usec_t now)
 {
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker) {
                 if (worker->state <= WORKER_QUIET && worker_fresh(worker, now)) {
                         fleet->heard_at = fleet->heard_at == 0 ? now : fleet->heard_at;
                         return;
@@ -91,14 +86,13 @@ static bool wait_may_last(const struct fleet *fleet)
 {
         if (fleet->waits_for == WAIT_MEMORY || fleet->waits_for == WAIT_FORK || fleet->waits_for == WAIT_HUNG)
                 return true;
-        for (size_t i = 0; i < fleet->n_workers && fleet->waits_for == WAIT_PLACES; i++) {
-                const struct worker *worker = fleet->workers[i];
-
+        if (fleet->waits_for != WAIT_PLACES)
+                return false;
+        FLEET_FOREACH_WORKER(fleet, worker)
                 if (worker_hangs(worker) ||
                     (worker->heartbeat.busy > 0 &&
                      (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING)))
                         return true;
-        }
         return false;
 }
 
@@ -115,12 +109,10 @@ static void wait_observe_time(struct fleet *fleet, usec_t now)
 
 void observe_time(struct world *world, usec_t now)
 {
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                struct fleet *fleet = world->fleets[i];
-
-                for (size_t j = 0; j < fleet->n_workers; j++) {
-                        stale_observe_time(world, fleet->workers[j], now);
-                        hang_observe_time(world, fleet->workers[j], now);
+        WORLD_FOREACH_FLEET(world, fleet) {
+                FLEET_FOREACH_WORKER(fleet, worker) {
+                        stale_observe_time(world, worker, now);
+                        hang_observe_time(world, worker, now);
                 }
                 heard_observe_time(fleet, now);
                 crash_observe_time(fleet, now);

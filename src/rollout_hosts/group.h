@@ -3,7 +3,7 @@
  * and does what rollout_hosts/group_rules.h decides. Of fleets without rollout_group nothing is asked. */
 #pragma once
 
-#include "daemon/run/keep.h"
+#include "daemon/takeover/keep.h"
 #include "rollout_hosts/call.h"
 #include "rollout_hosts/group_rules.h"
 #include "rollout_hosts/release.h"

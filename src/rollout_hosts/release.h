@@ -2,7 +2,7 @@
 /* Looks whether the code of a release has arrived in a fleet's directory, in a child that is its user. */
 #pragma once
 
-#include "daemon/run/crew.h"
+#include "daemon/runtime/crew.h"
 
 struct release_check;
 

@@ -5,7 +5,7 @@
  * answers the control socket. A fleet without rollout_group costs nothing. */
 #pragma once
 
-#include "daemon/run/subsystem.h"
+#include "daemon/runtime/subsystem.h"
 
 /* Its self is a struct groups; see group.h. */
 extern const struct subsystem rollout_hosts_subsystem;

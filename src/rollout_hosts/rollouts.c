@@ -298,7 +298,7 @@ static void on_cancelled(struct call *call _unused_, void *userdata)
 {
         struct rollout_call *asker = userdata;
 
-        LIST_REMOVE(asker->groups->calls.first, asker);
+        LIST_UNLINK(asker->groups->calls.first, asker);
         rollout_call_free(asker);
 }
 
@@ -307,7 +307,7 @@ static void answer(struct rollout_call *asker, usec_t now)
         if (!is_known(asker, now))
                 return;
         if (asker->groups)
-                LIST_REMOVE(asker->groups->calls.first, asker);
+                LIST_UNLINK(asker->groups->calls.first, asker);
         server_reply(asker->call, render(asker, now), false);
         rollout_call_free(asker);
 }

@@ -267,12 +267,7 @@ static const char *const scope_names[] = {
         [SETTINGS_REDIS] = "redis",
         [SETTINGS_FLEET] = "fleet",
 };
-static_assert(ELEMENTSOF(scope_names) == _SETTINGS_SCOPE_MAX, "a name for each");
-
-const char *settings_scope_name(enum settings_scope scope)
-{
-        return scope_names[scope];
-}
+DEFINE_ENUM_NAMES(settings_scope_name, enum settings_scope, _SETTINGS_SCOPE_MAX, scope_names)
 
 const struct settings_key *settings_key_find(enum settings_scope scope, const char *name)
 {

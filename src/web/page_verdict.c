@@ -21,12 +21,7 @@ static const char *const icons[] = {
         [PAGE_ACT] = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E"
                      "%3Crect x='1' y='1' width='22' height='22' rx='3' fill='%23c2362b'/%3E%3C/svg%3E",
 };
-static_assert(ELEMENTSOF(icons) == _PAGE_LEVEL_MAX, "an icon for each level");
-
-const char *page_icon(enum page_level level)
-{
-        return icons[level];
-}
+DEFINE_ENUM_NAMES(page_icon, enum page_level, _PAGE_LEVEL_MAX, icons)
 
 struct tally {
         unsigned n[_PAGE_LEVEL_MAX];

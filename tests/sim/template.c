@@ -12,9 +12,9 @@
 #define MSEC USEC_PER_MSEC
 #define SEC  USEC_PER_SEC
 
-/* As src/daemon/run/look.c. */
+/* As src/daemon/poll/look.c. */
 #define OWN_MEMORY_EVERY 12
-/* As src/daemon/run/templates.c. */
+/* As src/daemon/workers/templates.c. */
 #define WALK_USEC SEC
 
 static void make_preloading(struct sim *sim, unsigned number)

@@ -4,11 +4,11 @@
 #pragma once
 
 #include "base/socket_path.h"
-#include "daemon/run/execute.h"
-#include "daemon/run/hold.h"
-#include "daemon/run/local_beats.h"
-#include "daemon/run/process.h"
-#include "daemon/run/rescue.h"
+#include "daemon/poll/local_beats.h"
+#include "daemon/workers/execute.h"
+#include "daemon/workers/hold.h"
+#include "daemon/workers/process.h"
+#include "daemon/workers/rescue.h"
 #include "io/clock.h"
 #include "io/host.h"
 #include "model/fleet.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of how workers are started, signalled and followed to their end (daemon/run/execute.h, hold.h,
+/* Tests of how workers are started, signalled and followed to their end (daemon/workers/execute.h, hold.h,
  * exits.h) with real processes. */
 /* promises: P1 P4 */
 #include "crew.h"
-#include "daemon/run/exits.h"
-#include "daemon/run/signs.h"
+#include "daemon/runtime/signs.h"
+#include "daemon/workers/exits.h"
 #include "model/fleet.h"
 #include "observe/observe.h"
 

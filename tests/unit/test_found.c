@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of which workers are found that the state does not tell of (daemon/run/search.h), with real
+/* Tests of which workers are found that the state does not tell of (daemon/takeover/search.h), with real
  * processes. These are of a user of their own, as far as one may: other tests have processes, too. */
 /* promises: P4 */
 #include "continuity/adoption.h"
 #include "crew.h"
-#include "daemon/run/search.h"
+#include "daemon/takeover/search.h"
 #include "io/launch.h"
 #include "model/fleet.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of the daemon's turn and of what keeps the state (daemon/run/turn.h, keep.h). */
+/* Tests of the daemon's turn and of what keeps the state (daemon/runtime/turn.h, daemon/takeover/keep.h). */
 /* promises: P4 */
 #include "continuity/adoption.h"
 #include "continuity/state.h"
 #include "crew.h"
-#include "daemon/run/keep.h"
-#include "daemon/run/search.h"
+#include "daemon/takeover/keep.h"
+#include "daemon/takeover/search.h"
 #include "observe/observe_world.h"
 
 static sd_event *event;

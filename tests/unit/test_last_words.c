@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of what is read back of workers that died (daemon/run/last_words.h) where the journal holds nothing
- * of them; tests/e2e/journal.bats has lines. */
+/* Tests of what is read back of workers that died (daemon/workers/last_words.h) where the journal holds
+ * nothing of them; tests/e2e/journal.bats has lines. */
 #include "crew.h"
-#include "daemon/run/last_words.h"
+#include "daemon/workers/last_words.h"
 #include "io/launch.h"
 #include "model/exit_status.h"
 #include <unistd.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of the crew's connections and of what follows a death (daemon/run/links.h, rescue.h) with a real
- * redis-server. */
+/* Tests of the crew's connections and of what follows a death (daemon/runtime/links.h,
+ * daemon/workers/rescue.h) with a real redis-server. */
 /* promises: P5 */
 #include "crew.h"
-#include "daemon/run/links.h"
+#include "daemon/runtime/links.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "redis_server.h"

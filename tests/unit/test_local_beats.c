@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of what this machine shows of workers that write no heartbeat (daemon/run/local_beats.h), with real
+/* Tests of what this machine shows of workers that write no heartbeat (daemon/poll/local_beats.h), with real
  * processes. */
 #include "crew.h"
-#include "daemon/run/look.h"
+#include "daemon/poll/look.h"
 #include "model/fleet.h"
 #include "model/freshness.h"
 #include "model/poll_schedule.h"

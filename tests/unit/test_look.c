@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of what is read of workers and of the machine (daemon/run/look.h, signs.h), with real processes and a
- * real redis-server. */
+/* Tests of what is read of workers and of the machine (daemon/poll/look.h, daemon/runtime/signs.h), with real
+ * processes and a real redis-server. */
 /* promises: P5 */
 #include "crew.h"
-#include "daemon/run/look.h"
-#include "daemon/run/signs.h"
+#include "daemon/poll/look.h"
+#include "daemon/runtime/signs.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "redis_server.h"

@@ -6,7 +6,7 @@
 #include "continuity/state.h"
 #include "daemon/api/metrics.h"
 #include "daemon/api/status.h"
-#include "daemon/run/subsystem.h"
+#include "daemon/runtime/subsystem.h"
 #include "decide/command.h"
 #include "frameworks/plain/plain.h"
 #include "model/describe.h"

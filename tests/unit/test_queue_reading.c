@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of the reading of queues (daemon/run/queue_reading.h) with a real redis-server. */
+/* Tests of the reading of queues (daemon/poll/queue_reading.h) with a real redis-server. */
 #include "crew.h"
-#include "daemon/run/queue_reading.h"
+#include "daemon/poll/queue_reading.h"
 #include "redis_server.h"
 
 static struct queue_reading reading;

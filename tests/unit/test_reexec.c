@@ -5,7 +5,7 @@
 #include "client.h"
 #include "crew.h"
 #include "daemon/life/reexec.h"
-#include "daemon/run/exits.h"
+#include "daemon/workers/exits.h"
 #include <unistd.h>
 
 #define REEXEC "{\"method\":\"org.sqmgr.Control.Reexec\"}"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Is a worker told from its processes to run a job, to wait for one, or to be taking one (daemon/run/rest.h)?
+/* Is a worker told from its processes to run a job, to wait for one, or to be taking one
+ * (daemon/workers/rest.h)?
  */
 /* promises: P1 */
 #include "crew.h"
-#include "daemon/run/rest.h"
+#include "daemon/workers/rest.h"
 #include "observe/observe.h"
 
 static sd_event *event;

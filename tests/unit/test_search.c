@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of the search for workers that no state tells of (daemon/run/search.h) with real processes. */
+/* Tests of the search for workers that no state tells of (daemon/takeover/search.h) with real processes. */
 /* promises: P4 P8 */
 #include "continuity/adoption.h"
 #include "crew.h"
-#include "daemon/run/search.h"
+#include "daemon/takeover/search.h"
 #include "io/launch.h"
 
 static sd_event *event;

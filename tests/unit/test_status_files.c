@@ -3,8 +3,8 @@
 /* promises: P1 P4 P5 */
 #include "base/fd.h"
 #include "crew.h"
-#include "daemon/run/look.h"
-#include "daemon/run/status_files.h"
+#include "daemon/poll/look.h"
+#include "daemon/poll/status_files.h"
 #include "io/launch_request.h"
 #include "model/describe.h"
 #include "model/freshness.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of the reading of what workers run (daemon/run/work_list.h), with real processes and a real
+/* Tests of the reading of what workers run (daemon/poll/work_list.h), with real processes and a real
  * redis-server. */
 /* promises: P1 */
 #include "crew.h"
-#include "daemon/run/work_list.h"
+#include "daemon/poll/work_list.h"
 #include "redis_server.h"
 
 #define IDENTITY "host:77:0123456789ab"

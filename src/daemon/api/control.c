@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Has each call of the control interface carried out by its handler, and tells those who wait. */
 #include "daemon/api/control.h"
-#include "daemon/run/subsystem.h"
+#include "daemon/runtime/subsystem.h"
 #include "io/clock.h"
 #include <malloc.h>
 

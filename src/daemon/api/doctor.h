@@ -3,7 +3,7 @@
 #pragma once
 
 #include "daemon/api/server.h"
-#include "daemon/run/keep.h"
+#include "daemon/takeover/keep.h"
 
 /* Who may look by read_socket: as struct doctor_machine has it. */
 struct doctor_readers {

@@ -62,7 +62,7 @@ static void on_cancelled(struct call *call _unused_, void *userdata)
 {
         struct follower *follower = userdata;
 
-        LIST_REMOVE(follower->events->first, follower);
+        LIST_UNLINK(follower->events->first, follower);
         follower_free(follower);
 }
 
@@ -291,7 +291,7 @@ void events_tick(struct events *events)
                 json_t *reply = render_news(follower, &any);
                 if (!reply) {
                         server_reply(follower->call, NULL, false);
-                        LIST_REMOVE(follower->events->first, follower);
+                        LIST_UNLINK(follower->events->first, follower);
                         follower_free(follower);
                 } else if (any) {
                         server_reply(follower->call, reply, true);

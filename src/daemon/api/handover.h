@@ -4,7 +4,7 @@
 #pragma once
 
 #include "daemon/api/server.h"
-#include "daemon/run/templates.h"
+#include "daemon/workers/templates.h"
 
 /* Of those beyond, other templates are loaded. */
 #define HANDOVER_TEMPLATES_MAX 256

@@ -2,7 +2,7 @@
 /* Answers what the workers run now: one reading of each Redis that holds some of them, and the calls are kept
  * until all are in. Who asks for the same meanwhile has the same answer. */
 #include "daemon/api/jobs.h"
-#include "daemon/run/process.h"
+#include "daemon/workers/process.h"
 #include "frameworks/framework.h"
 #include "frameworks/redis_works.h"
 #include "model/names.h"
@@ -51,7 +51,7 @@ struct query {
 
 static void query_free(struct query *query)
 {
-        LIST_REMOVE(query->list->first, query);
+        LIST_UNLINK(query->list->first, query);
         assert(query->n_calls == 0);
         for (size_t i = 0; i < query->n_readings; i++) {
                 struct reading *reading = &query->readings[i];

@@ -3,7 +3,7 @@
 #include "daemon/api/metrics.h"
 #include "advice/growth.h"
 #include "base/printable.h"
-#include "daemon/run/subsystem.h"
+#include "daemon/runtime/subsystem.h"
 #include "decide/pass.h"
 #include "model/counts.h"
 #include "model/idle_proof.h"

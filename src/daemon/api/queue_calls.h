@@ -3,7 +3,7 @@
 #pragma once
 
 #include "daemon/api/server.h"
-#include "daemon/run/queue_reading.h"
+#include "daemon/poll/queue_reading.h"
 
 enum queue_question {
         QUEUE_QUESTION_QUEUES,

@@ -107,7 +107,7 @@ static void call_end(struct call *call)
 
 static struct connection *connection_free(struct connection *connection)
 {
-        LIST_REMOVE(connection->server->connections, connection);
+        LIST_UNLINK(connection->server->connections, connection);
         if (connection->call.open && connection->call.cancelled)
                 connection->call.cancelled(&connection->call, connection->call.userdata);
         call_end(&connection->call);

@@ -2,7 +2,7 @@
 /* Renders the model as the status object that programs read. */
 #include "daemon/api/status.h"
 #include "advice/growth.h"
-#include "daemon/run/subsystem.h"
+#include "daemon/runtime/subsystem.h"
 #include "frameworks/table.h"
 #include "model/counts.h"
 #include "model/crash.h"

@@ -77,7 +77,7 @@ static void on_cancelled(struct call *call _unused_, void *userdata)
 {
         struct watch *watch = userdata;
 
-        LIST_REMOVE(watch->list->first, watch);
+        LIST_UNLINK(watch->list->first, watch);
         watch_free(watch);
 }
 
@@ -352,7 +352,7 @@ static void watch_tell(struct watch *watch, enum update update, usec_t now)
                 server_reply(watch->call, reply, true);
         } else if (r != 0) {
                 server_reply(watch->call, reply, false);
-                LIST_REMOVE(watch->list->first, watch);
+                LIST_UNLINK(watch->list->first, watch);
                 watch_free(watch);
         }
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/usec.h"
-#include "daemon/run/children.h"
+#include "daemon/runtime/children.h"
 #include <sys/resource.h>
 #include <systemd/sd-event.h>
 

@@ -2,7 +2,7 @@
 /* How sqmgr ends: it drains its workers, or leaves them to the next one. */
 #pragma once
 
-#include "daemon/run/turn.h"
+#include "daemon/runtime/turn.h"
 
 struct systemd_query; /* io/systemd.h */
 

@@ -4,7 +4,7 @@
 
 #include "daemon/api/server.h"
 #include "daemon/life/ending.h"
-#include "daemon/run/keep.h"
+#include "daemon/takeover/keep.h"
 
 /* How sqmgr was called; it is called so again. */
 struct invocation {

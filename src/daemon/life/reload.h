@@ -3,8 +3,8 @@
 #pragma once
 
 #include "daemon/api/status.h"
-#include "daemon/run/links.h"
-#include "daemon/run/subsystem.h"
+#include "daemon/runtime/links.h"
+#include "daemon/runtime/subsystem.h"
 
 struct reloader {
         const char *config_path;   /* not owned */

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads what is due of each worker: /proc at once, Redis by one pipeline whose answers come later. */
+#include "daemon/poll/look.h"
+#include "base/fd.h"
+#include "daemon/poll/work_list.h"
+#include "daemon/runtime/signs.h"
+#include "daemon/workers/others.h"
+#include "daemon/workers/templates.h"
+#include "model/deadlines.h"
+#include "model/poll_schedule.h"
+#include "model/world.h"
+#include "observe/observe.h"
+#include "observe/observe_memory.h"
+#include "observe/observe_signs.h"
+#include "observe/observe_world.h"
+
+/* What a worker runs is read at each so manieth regular look, of others at other ones: the work list is two
+ * commands, and no look may take more than two for each worker. */
+#define JOBS_EVERY 3
+/* The same of what one that was forked does not share, which is dear to read. */
+#define OWN_MEMORY_EVERY 12
+
+static bool is_job_thread(const char *comm, void *userdata)
+{
+        const struct process *process = userdata;
+
+        return framework_of(process->worker->fleet->settings->traits)
+                ->thread_is_processor(comm, beats_info(process->slot));
+}
+
+static int read_process(struct proc *proc, bool pss, uint64_t *ret_bytes)
+{
+        return pss ? proc_pss_bytes(proc, ret_bytes) : proc_rss_bytes(proc, ret_bytes);
+}
+
+struct tree_memory {
+        bool pss;
+        uint64_t bytes; /* so far; resident pages that several share count for each of them */
+};
+
+/* One that has exited meanwhile holds none. */
+static int add_process(pid_t pid, void *userdata)
+{
+        struct tree_memory *tree = userdata;
+        _cleanup_proc_ struct proc *proc = NULL;
+        uint64_t bytes = 0;
+
+        int r = proc_open(pid, &proc);
+        if (r >= 0)
+                r = read_process(proc, tree->pss, &bytes);
+        tree->bytes += bytes;
+        return is_shortage(r) ? r : 0;
+}
+
+/* What counts as the worker's: the memory of the process that beats, or of all that it started. */
+static int read_memory(const struct worker *worker, struct proc *proc, bool pss, uint64_t *ret_bytes)
+{
+        struct tree_memory tree = {.pss = pss};
+
+        if (!worker->fleet->settings->traits->memory_of_tree)
+                return read_process(proc, pss, ret_bytes);
+        int r = proc_tree_each(worker->process.pid, add_process, &tree);
+        if (r >= 0)
+                *ret_bytes = tree.bytes;
+        return r;
+}
+
+static void look_memory(struct worker *worker, usec_t now)
+{
+        const struct fleet_settings *settings = worker->fleet->settings;
+        struct process *process = worker->handle;
+        struct proc *proc = process_beating(process) ?: process->main;
+        uint64_t bytes;
+        int r = 0;
+
+        if (read_memory(worker, proc, false, &bytes) < 0)
+                return;
+        /* The proportional share is never more than what is resident, and dear to read: it is asked only
+         * where it can decide. */
+        if (settings->memory_metric == MEMORY_PSS && settings->memory_threshold > 0 &&
+            bytes > settings->memory_threshold)
+                r = read_memory(worker, proc, true, &bytes);
+        if (is_shortage(r))
+                return;
+        observe_memory(worker, bytes, now);
+}
+
+static void look_own_memory(struct worker *worker)
+{
+        const struct proc *proc = process_beating(worker->handle);
+        uint64_t bytes;
+
+        if (proc && proc_private_bytes(proc, &bytes) == 0)
+                observe_own_memory(worker, bytes);
+}
+
+static void look_threads(struct worker *worker)
+{
+        struct process *process = worker->handle;
+        bool witness = worker->evidence.threads_witness;
+        struct proc *proc = process_beating(process);
+        unsigned threads;
+
+        if (proc && proc_count_threads(proc, is_job_thread, process, &threads) == 0)
+                observe_threads(worker, threads);
+        if (worker->evidence.threads_witness != witness)
+                turn_changed(process->crew->turn);
+}
+
+static void look_title(struct worker *worker)
+{
+        struct proc *proc = process_beating(worker->handle);
+        struct title title = {0};
+
+        if (!proc)
+                return;
+        bool known = signs_read_title(proc, framework_of(worker->fleet->settings->traits), &title);
+        observe_title(worker, known, title.busy, title.quiet);
+}
+
+/* Until it sets its title. */
+static usec_t shown_shutdown_usec(const struct worker *worker, const struct proc *proc)
+{
+        char title[4096];
+
+        return proc_title(proc, title, sizeof(title)) == 0
+                       ? worker->fleet->settings->traits->title_shutdown_usec(title)
+                       : 0;
+}
+
+static int look_arguments_each(pid_t pid, void *userdata)
+{
+        struct worker *worker = userdata;
+        _cleanup_proc_ struct proc *proc = NULL;
+
+        int r = proc_open(pid, &proc);
+        if (r < 0)
+                return is_shortage(r) ? r : 0;
+        observe_shutdown_time(worker, shown_shutdown_usec(worker, proc));
+        return 0;
+}
+
+/* A wrapper mostly becomes what it starts; who did not is found in its tree, which costs more to look at. */
+static void look_arguments(struct worker *worker, bool fast)
+{
+        if (fast)
+                observe_shutdown_time(worker, shown_shutdown_usec(worker, worker->handle->main));
+        else
+                (void)proc_tree_each(worker->process.pid, look_arguments_each, worker);
+}
+
+/* Before it is cut off with the jobs that it runs, which are told of then. */
+static bool is_last_look(const struct worker *worker, usec_t now)
+{
+        usec_t at = worker_cut_off(worker).at;
+
+        return worker->state == WORKER_QUIET && at > now &&
+               at <= usec_add(now, worker->fleet->world->settings->check_interval);
+}
+
+static void look_worker(struct worker *worker, bool fast, usec_t now)
+{
+        struct process *process = worker->handle;
+        unsigned looks = worker_looks(worker, fast, now);
+
+        /* One that could not be watched has been killed: its exit comes next. */
+        if (!process_is_watched(process))
+                return;
+        if (looks & LOOK_MEMORY)
+                look_memory(worker, now);
+        if (looks & LOOK_THREADS)
+                look_threads(worker);
+        if (looks & LOOK_TITLE)
+                look_title(worker);
+        if (looks & LOOK_ARGUMENTS)
+                look_arguments(worker, fast);
+        /* One that was not looked for in all that time is not missed. */
+        if (worker->state == WORKER_STARTING && beats_waits(process->slot, worker_boot_deadline(worker)))
+                looks &= ~(unsigned)LOOK_BOOT;
+        if (looks & LOOK_BOOT) {
+                int r = others_find(process, NULL);
+
+                bool unproven = worker->process.unproven;
+
+                /* Where the tree cannot be read, nothing is known: it is left alone. */
+                if (r >= 0)
+                        observe_booted(worker, r > 0, now);
+                if (worker->process.unproven != unproven)
+                        turn_changed(process->crew->turn);
+        }
+        if (looks & (LOOK_BEAT | LOOK_WORK_LIST | LOOK_OTHERS))
+                beats_want(process->slot, looks);
+        if (!fast && worker->process.forked && worker->state == WORKER_ACTIVE &&
+            (process->crew->turn->pass.n_regular + worker->index) % OWN_MEMORY_EVERY == 0)
+                look_own_memory(worker);
+        if (!fast && ((process->crew->turn->pass.n_regular + worker->index) % JOBS_EVERY == 0 ||
+                      is_last_look(worker, now)))
+                work_list_look(worker);
+}
+
+void look_run(struct crew *crew, bool fast, usec_t now)
+{
+        struct world *world = crew->world;
+        uint64_t available;
+
+        if (!fast && proc_available_memory_bytes(crew->host, &available) == 0)
+                observe_available_memory(world, available);
+        if (!fast)
+                signs_observe_oom_kills(crew->host, world, now);
+        for (size_t i = 0; i < world->n_fleets; i++)
+                for (size_t j = 0; j < world->fleets[i]->n_workers; j++)
+                        look_worker(world->fleets[i]->workers[j], fast, now);
+        templates_look(crew, fast, now);
+        /* What fails is asked again at the next look. */
+        for (size_t i = 0; i < crew->links.n; i++)
+                (void)beats_look(crew->links.list[i]->beats);
+        (void)beats_look(crew->local);
+}

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads what is due of each worker: /proc at once, Redis by one pipeline whose answers come later. */
+#pragma once
+
+#include "daemon/runtime/crew.h"
+
+/* fast: of those in transition alone. */
+void look_run(struct crew *crew, bool fast, usec_t now);

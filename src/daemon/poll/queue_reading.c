@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* Has the queues of each Redis read, and compared with their limits. */
+#include "daemon/poll/queue_reading.h"
+#include "frameworks/framework.h"
+#include "io/clock.h"
+#include "io/log.h"
+#include "model/world.h"
+#include <stdio.h>
+
+static void on_queues(struct queues_reading *reading, void *userdata)
+{
+        struct link *link = userdata;
+
+        link->queues = TAKE_PTR(reading->queues);
+        snprintf(link->queues_error, sizeof(link->queues_error), "%s", reading->error ?: "");
+        turn_arm(link->links->turn);
+}
+
+static int read_link(struct link *link)
+{
+        if (!link->framework->queues)
+                return -EOPNOTSUPP;
+        int r = link_open_queues(link, on_queues, &link->queue_reader);
+        return r < 0 ? r : queue_reader_read(link->queue_reader, NULL, clock_now(CLOCK_REALTIME));
+}
+
+void queue_reading_begin(struct queue_reading *reading)
+{
+        struct links *links = reading->links;
+
+        if (reading->under_way)
+                return;
+        reading->under_way = true;
+        for (size_t i = 0; i < links->n; i++) {
+                struct link *link = links->list[i];
+                link->queues = queues_free(link->queues);
+                int r = read_link(link);
+                const char *error = r >= 0           ? ""
+                                    : r == -ENOTCONN ? redis_error(link->redis) ?: "it is not connected yet"
+                                                     : "memory is short";
+                if (r == -EOPNOTSUPP)
+                        snprintf(link->queues_error, sizeof(link->queues_error), "%s does not tell of them",
+                                 link->framework->traits->title);
+                else
+                        snprintf(link->queues_error, sizeof(link->queues_error), "%s", error);
+        }
+        turn_arm(links->turn);
+}
+
+void queue_reading_look(struct queue_reading *reading)
+{
+        if (queue_watch_wanted(&reading->links->world->settings->redis))
+                queue_reading_begin(reading);
+}
+
+const char *queue_reading_error(const struct link *link)
+{
+        bool unread = !link->queues && link->queues_error[0] == '\0';
+
+        /* A reload has added it meanwhile. */
+        return unread ? "it was not read yet" : link->queues_error;
+}
+
+/* Limits that nothing is compared with must not look like limits that are kept. That Redis is away is told
+ * elsewhere. */
+static void tell_unread(struct link *link)
+{
+        bool refused = !link->queues && redis_state(link->redis) == REDIS_STATE_CONNECTED &&
+                       link->queues_error[0] != '\0';
+
+        if (refused && !link->queues_error_told)
+                log_warning("Redis %s: its queues cannot be read, and their limits are not watched: %s",
+                            redis_url_text(link->redis), link->queues_error);
+        if (refused || link->queues)
+                link->queues_error_told = refused;
+}
+
+/* While it cannot be read what was over stays so. */
+static void judge(struct link *link)
+{
+        struct world *world = link->links->world;
+        const struct redis_settings *settings = &world->settings->redis;
+        char over[QUEUE_WATCH_TEXT_MAX], back[QUEUE_WATCH_TEXT_MAX];
+
+        if (queue_watch_wanted(settings))
+                tell_unread(link);
+        if (!link->queues || queue_watch_judge(&link->queue_watch, link->queues, settings, over, back) < 0)
+                return;
+        if (over[0] != '\0')
+                world_event(world, EVENT_QUEUE_OVER, NULL, NULL, "Redis %s: %s", redis_url_text(link->redis),
+                            over);
+        if (back[0] != '\0')
+                world_event(world, EVENT_QUEUE_BACK, NULL, NULL, "Redis %s: within its limits again: %s",
+                            redis_url_text(link->redis), back);
+}
+
+bool queue_reading_turn(struct queue_reading *reading)
+{
+        struct links *links = reading->links;
+
+        if (!reading->under_way)
+                return false;
+        for (size_t i = 0; i < links->n; i++)
+                if (queue_reader_is_busy(links->list[i]->queue_reader))
+                        return false;
+        reading->under_way = false;
+        for (size_t i = 0; i < links->n; i++)
+                judge(links->list[i]);
+        return true;
+}

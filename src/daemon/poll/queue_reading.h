@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* Has the queues of each Redis read, and compared with their limits. One reading of all serves whoever asks
+ * while it lasts. What was read stands in the links. */
+#pragma once
+
+#include "daemon/runtime/links.h"
+
+struct queue_reading {
+        struct links *links; /* not owned */
+        bool under_way;
+};
+
+/* Begins one, unless it is under way. */
+void queue_reading_begin(struct queue_reading *reading);
+/* The same where there is a limit to compare with. */
+void queue_reading_look(struct queue_reading *reading);
+/* True once, when all that was asked has answered: it is compared with the limits, which may add events. */
+bool queue_reading_turn(struct queue_reading *reading);
+
+/* Why there are none of this Redis; "": they were read. */
+const char *queue_reading_error(const struct link *link);

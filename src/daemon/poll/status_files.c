@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* Heartbeats in files; see the header. No directory is searched: a file is named by its pid, so those of the
+ * worker's own tree are tried, and what else stands there is never looked at. */
+#include "daemon/poll/status_files.h"
+#include "daemon/workers/process.h"
+#include "frameworks/table.h"
+#include "model/fleet.h"
+#include "model/world.h"
+#include "observe/observe_signs.h"
+#include <string.h>
+
+/* Processes of one worker that are tried in one look. */
+#define TRIES_MAX 64
+
+static bool is_read(const struct fleet_settings *settings)
+{
+        return fleet_settings_heartbeat(settings) == HEARTBEAT_FILE;
+}
+
+/* Whose rights the worker has: its directory is named by that, too. */
+static uid_t uid_of(const struct process *process)
+{
+        uid_t uid;
+
+        return proc_uid(process->main, &uid) < 0 ? process->uid : uid;
+}
+
+static int look_open(struct status_look *look, const struct worker *worker)
+{
+        uid_t uid = uid_of(worker->handle);
+
+        if (look->fleet == worker->fleet && look->uid == uid)
+                return look->error;
+        status_look_end(look);
+        look->fleet = worker->fleet;
+        look->uid = uid;
+        look->error = status_dir_open(worker->handle->crew->status_parent, worker->fleet->settings->name, uid,
+                                      &look->dir);
+        return look->error;
+}
+
+void status_look_end(struct status_look *look)
+{
+        status_dir_close(&look->dir);
+        *look = STATUS_LOOK_INIT;
+}
+
+static enum beat_fault read_record(const struct status_look *look, pid_t pid, struct heartbeat *ret)
+{
+        const struct framework *framework = framework_of(look->fleet->settings->traits);
+        char text[STATUS_FILE_MAX_BYTES + 1];
+        size_t length;
+        enum beat_fault fault = status_file_read(&look->dir, pid, text, &length);
+
+        if (fault == BEAT_FAULT_NONE && !framework->take_record(text, length, ret))
+                return BEAT_FAULT_RECORD;
+        /* Without it, it may be of an earlier process. */
+        if (fault == BEAT_FAULT_NONE && ret->start == 0)
+                return BEAT_FAULT_START;
+        return fault;
+}
+
+struct tree_search {
+        const struct status_look *look;
+        struct status_file *file;
+        unsigned seen, tried;
+        enum beat_fault fault; /* of a file that is there */
+        pid_t pid;             /* that beats; 0: none is found */
+        struct heartbeat beat;
+};
+
+/* What is there when it is first looked for may have been left by one that beats no more. */
+static bool is_new(struct status_file *file, pid_t pid, const struct heartbeat *beat)
+{
+        if (file->searched)
+                return pid != file->mark_pid || beat->beat_usec > file->mark_usec;
+        if (file->mark_pid == 0) {
+                file->mark_pid = pid;
+                file->mark_usec = beat->beat_usec;
+        }
+        return false;
+}
+
+static int try_process(pid_t pid, void *userdata)
+{
+        struct tree_search *search = userdata;
+        struct heartbeat beat;
+
+        if (search->seen++ < search->file->passed)
+                return 0;
+        if (search->tried++ == TRIES_MAX)
+                return 1;
+        enum beat_fault fault = read_record(search->look, pid, &beat);
+        /* One that has exited may be in the tree for long: nobody need have waited for it. */
+        if (fault == BEAT_FAULT_NONE && !proc_lives(pid, beat.start))
+                fault = BEAT_FAULT_START;
+        if (fault != BEAT_FAULT_NONE) {
+                search->fault = fault != BEAT_FAULT_MISSING ? fault : search->fault;
+                return 0;
+        }
+        if (!is_new(search->file, pid, &beat))
+                return 0;
+        search->pid = pid;
+        search->beat = beat;
+        return 1;
+}
+
+/* Which process of the worker's beats? */
+static enum beat_fault seek(const struct status_look *look, struct status_file *file,
+                            const struct worker *worker, pid_t *ret_pid, struct heartbeat *ret)
+{
+        struct tree_search search = {.look = look, .file = file};
+        int r = proc_tree_each(worker->process.pid, try_process, &search);
+
+        if (search.pid != 0) {
+                *file = (struct status_file){.searched = true};
+                *ret_pid = search.pid;
+                *ret = search.beat;
+                return BEAT_FAULT_NONE;
+        }
+        file->passed = r > 0 ? file->passed + TRIES_MAX : 0;
+        file->searched |= r == 0;
+        return search.fault != BEAT_FAULT_NONE ? search.fault : BEAT_FAULT_MISSING;
+}
+
+/* Why it does not count, or BEAT_FAULT_NONE. */
+static enum beat_fault read_beat(struct status_look *look, struct status_file *file,
+                                 const struct worker *worker, pid_t *ret_pid, struct heartbeat *ret)
+{
+        if (look_open(look, worker) < 0)
+                return BEAT_FAULT_PLACE;
+        if (worker->process.beat_pid == 0)
+                return seek(look, file, worker, ret_pid, ret);
+        enum beat_fault fault = read_record(look, worker->process.beat_pid, ret);
+        if (fault == BEAT_FAULT_NONE && ret->start != worker->process.beat_start)
+                return BEAT_FAULT_START;
+        *ret_pid = worker->process.beat_pid;
+        return fault;
+}
+
+bool status_files_read(struct status_look *look, struct status_file *file, struct worker *worker,
+                       pid_t *ret_pid, struct heartbeat *ret)
+{
+        enum beat_fault fault = read_beat(look, file, worker, ret_pid, ret);
+        /* Before the first one there is nothing wrong with that; nor is there a directory before the child of
+         * its start has made it. */
+        bool awaited = worker->process.beat_pid == 0 &&
+                       (fault == BEAT_FAULT_MISSING || (fault == BEAT_FAULT_PLACE && look->error == -ENOENT));
+
+        observe_beat_fault(worker, awaited ? BEAT_FAULT_NONE : fault);
+        return fault == BEAT_FAULT_NONE;
+}
+
+void status_files_drop(const struct worker *worker)
+{
+        struct status_look look = STATUS_LOOK_INIT;
+
+        if (!is_read(worker->fleet->settings))
+                return;
+        if (worker->state == WORKER_GONE)
+                worker->handle->crew->status_untidy = true;
+        if (worker->process.beat_pid != 0 && look_open(&look, worker) == 0)
+                status_file_remove(&look.dir, worker->process.beat_pid);
+        status_look_end(&look);
+}
+
+void status_files_begin(struct crew *crew)
+{
+        const struct world *world = crew->world;
+
+        for (size_t i = 0; i < world->n_fleets; i++)
+                crew->status_untidy |= is_read(world->fleets[i]->settings);
+}
+
+static bool has_workers(const char *fleet, void *userdata)
+{
+        const struct fleet *found = world_fleet(userdata, fleet);
+
+        return found && found->n_workers > 0;
+}
+
+void status_files_tidy(struct crew *crew)
+{
+        if (!crew->status_untidy)
+                return;
+        crew->status_untidy = false;
+        (void)status_dirs_tidy(crew->status_parent, has_workers, crew->world);
+}

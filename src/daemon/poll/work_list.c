@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads what workers run where somebody wants to know. */
+#include "daemon/poll/work_list.h"
+#include "base/words.h"
+#include "daemon/workers/process.h"
+#include "frameworks/redis_works.h"
+#include "frameworks/table.h"
+#include "io/clock.h"
+#include "model/world.h"
+#include "observe/culprits.h"
+#include "observe/observe_jobs.h"
+#include "settings/limits.h"
+#include <string.h>
+
+static bool was_told(char *const *told, const char *jid)
+{
+        for (; told && *told; told++)
+                if (strcmp(*told, jid) == 0)
+                        return true;
+        return false;
+}
+
+/* A signal that is not caught would freeze it. */
+static bool dump(const struct process *process)
+{
+        int signo = framework_of(process->worker->fleet->settings->traits)->dump_signal;
+        const struct proc *proc = process_beating(process);
+
+        return signo != 0 && proc && proc_catches_signal(proc, signo) > 0 && proc_signal(proc, signo) == 0;
+}
+
+static void tell_long_jobs(struct process *process, const struct job_list *list, usec_t realtime)
+{
+        const struct fleet_settings *settings = process->worker->fleet->settings;
+        bool asked = false, dumped = false;
+        usec_t runs;
+        size_t n = 0;
+
+        if (!settings->job_warn_after)
+                return;
+        char **told = calloc(list->n_jobs + 1, sizeof(*told));
+        if (!told)
+                return;
+        for (size_t i = 0; i < list->n_jobs; i++) {
+                const struct job *job = &list->jobs[i];
+
+                if (!job_is_long(job, settings->job_warn_after, realtime, &runs) ||
+                    !(told[n] = strdup(job->jid)))
+                        continue;
+                if (was_told(process->long_jobs, told[n++]))
+                        continue;
+                if (!asked && settings->stuck_job_action == STUCK_JOB_DUMP)
+                        dumped = dump(process);
+                asked = true;
+                observe_long_job(process->worker, job, runs, dumped);
+                turn_arm(process->crew->turn);
+        }
+        words_free(process->long_jobs);
+        process->long_jobs = told;
+}
+
+static void on_works(struct job_list *lists, const char *error, void *userdata)
+{
+        struct process *process = userdata;
+        struct worker *worker = process->worker;
+        usec_t now = clock_now(CLOCK_MONOTONIC), realtime = clock_now(CLOCK_REALTIME);
+
+        process->works = NULL;
+        if (error || worker->state == WORKER_GONE)
+                return;
+        observe_jobs(worker, &lists[0], job_list_oldest(&lists[0], realtime), now);
+        if (process->works_culprits) {
+                culprits_observe(worker->fleet, worker, CULPRITS_MEMORY, &lists[0], now);
+                turn_arm(process->crew->turn);
+        }
+        tell_long_jobs(process, &lists[0], realtime);
+}
+
+/* Where it fails nothing is told; for the other reasons it is read again later. */
+static void read_list(struct worker *worker, bool culprits)
+{
+        struct process *process = worker->handle;
+        const char *identity = process_identity(process);
+
+        process->works_culprits = culprits;
+        if (identity)
+                (void)link_read_works(worker->fleet->link, &identity, 1, on_works, process, &process->works);
+}
+
+void work_list_look(struct worker *worker)
+{
+        const char *limits = worker->fleet->settings->job_warn_after;
+        const struct process *process = worker->handle;
+
+        bool drains = worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING;
+        bool limited = limits && limits_any(limits, LIMITS_DURATION);
+
+        if (worker->fleet->settings->traits->has_work_list && (drains || limited) && !process->works &&
+            worker->heartbeat.busy > 0)
+                read_list(worker, false);
+}
+
+void work_lists_turn(const struct world *world)
+{
+        for (size_t i = 0; i < world->n_fleets; i++)
+                for (size_t j = 0; j < world->fleets[i]->n_workers; j++) {
+                        struct worker *worker = world->fleets[i]->workers[j];
+                        const struct process *process = worker->handle;
+
+                        /* A reading under way may be older than the beat that was waited for. */
+                        if (process && process->slot && !process->works && culprits_take(worker))
+                                read_list(worker, true);
+                }
+}

@@ -1,8 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-/* Heartbeats of workers that need no Redis: what this machine itself shows of them. */
-#pragma once
-
-#include "daemon/run/crew.h"
-
-/* For crew->local, of which it is freed by beats_free(). Returns 0 or -ENOMEM. */
-int local_beats_new(struct beats **ret);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Children that are no workers: who is told when they have exited. */
+#include "daemon/runtime/children.h"
+#include <sys/wait.h>
+
+void children_add(struct children *children, struct child *child)
+{
+        child->next = children->first;
+        children->first = child;
+}
+
+void children_remove(struct children *children, struct child *child)
+{
+        LIST_UNLINK(children->first, child);
+}
+
+bool children_reap(struct children *children, pid_t pid)
+{
+        struct child *child = children->first;
+        siginfo_t info = {0};
+
+        while (child && child->pid != pid)
+                child = child->next;
+        if (!child || waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) < 0 || info.si_pid == 0)
+                return false;
+        children_remove(children, child);
+        child->pid = 0;
+        child->exited(child, &info);
+        return true;
+}

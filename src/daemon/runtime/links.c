@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/* The connections to Redis: one for each server that fleets name. */
+#include "daemon/runtime/links.h"
+#include "daemon/runtime/signs.h"
+#include "frameworks/redis_beats.h"
+#include "frameworks/table.h"
+#include "io/clock.h"
+#include "io/log.h"
+#include "io/proc.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
+#include "observe/observe.h"
+#include "observe/observe_signs.h"
+#include "observe/observe_world.h"
+#include "settings/redis_url.h"
+#include <string.h>
+#include <unistd.h>
+
+/* server_text: the master, where Sentinels named it; NULL else. */
+static void connected(struct link *link, const char *server_text)
+{
+        const struct world *world = link->links->world;
+        char *before = link->server_text;
+
+        if (!server_text) {
+                log_info("Redis %s: connected", redis_url_text(link->redis));
+                return;
+        }
+        log_info("Redis %s: connected to the master, %s", redis_url_text(link->redis), server_text);
+        if (before && strcmp(before, server_text) == 0)
+                return;
+        for (size_t i = 0; before && i < world->n_fleets; i++)
+                if (world->fleets[i]->link == link)
+                        observe_failover(world->fleets[i], before, server_text);
+        /* Where memory is short, the next move is told as one from the master before. */
+        char *copy = strdup(server_text);
+        if (copy) {
+                free(before);
+                link->server_text = copy;
+        }
+}
+
+static void on_redis_state(struct redis *redis, enum redis_state state, const char *error, void *userdata)
+{
+        struct link *link = userdata;
+        const struct world *world = link->links->world;
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        if (state == REDIS_STATE_CONNECTED) {
+                connected(link, redis_server_text(redis));
+                /* At once: what is there before a new worker can have beaten is not its own. */
+                turn_look_now(link->links->turn, now);
+        } else if (error)
+                log_error("Redis %s: %s", redis_url_text(redis), error);
+        for (size_t i = 0; i < world->n_fleets; i++)
+                if (world->fleets[i]->link == link)
+                        observe_redis(world->fleets[i], state == REDIS_STATE_CONNECTED, now);
+        turn_arm(link->links->turn);
+}
+
+/* It changes while sqmgr runs, where a machine is named late as it boots, say. */
+const char *links_host_name(struct links *links)
+{
+        char name[sizeof(links->host_name)] = "";
+
+        if (gethostname(name, sizeof(name) - 1) < 0 || strcmp(name, links->host_name) == 0)
+                return links->host_name;
+        if (links->host_name[0] != '\0')
+                world_event(links->world, EVENT_HOST_NAME, NULL, NULL,
+                            "this host is called '%s' now, and was '%s': workers beat under the name that it "
+                            "had as they booted, and are found under both",
+                            name, links->host_name);
+        memcpy(links->host_name, name, sizeof(name));
+        return links->host_name;
+}
+
+static const char *host_name(void *userdata)
+{
+        const struct link *link = userdata;
+
+        return links_host_name(link->links);
+}
+
+static int is_descendant(pid_t pid, const struct worker *worker, void *userdata _unused_)
+{
+        return proc_has_ancestor(pid, worker->process.pid, worker->process.start);
+}
+
+static int has_booted(pid_t pid, const struct worker *worker, void *userdata _unused_)
+{
+        const struct framework *framework = framework_of(worker->fleet->settings->traits);
+        _cleanup_proc_ struct proc *proc = NULL;
+
+        if ((!framework->title_parse || framework->title_may_lack) && !framework->thread_is_processor)
+                return 1;
+        int r = proc_open(pid, &proc);
+        return r < 0 ? r : signs_have_booted(proc, framework);
+}
+
+static int has_start(pid_t pid, uint64_t start, void *userdata _unused_)
+{
+        _cleanup_proc_ struct proc *proc = NULL;
+        int r = proc_open(pid, &proc);
+
+        return r < 0 ? r : proc_start_time(proc) == start;
+}
+
+static void on_ambiguous(struct worker *worker, bool ambiguous, void *userdata _unused_)
+{
+        observe_ambiguous(worker, ambiguous);
+}
+
+static void on_identity(struct worker *worker, pid_t pid, void *userdata)
+{
+        const struct link *link = userdata;
+
+        link->links->found(worker, pid, clock_now(CLOCK_MONOTONIC));
+}
+
+/* Without a title it may run a job. */
+static struct heartbeat completed(const struct worker *worker, const struct heartbeat *beat)
+{
+        struct title title = {.busy = 1};
+        _cleanup_proc_ struct proc *proc = NULL;
+
+        if (proc_open(worker_pid(worker), &proc) >= 0)
+                (void)signs_read_title(proc, framework_of(worker->fleet->settings->traits), &title);
+        return heartbeat_complete(worker, beat, title.busy, title.quiet);
+}
+
+static void on_heartbeat(struct worker *worker, const struct heartbeat *beat, void *userdata _unused_)
+{
+        const struct heartbeat told =
+                worker->fleet->settings->traits->title_completes ? completed(worker, beat) : *beat;
+
+        observe_heartbeat(worker, &told, clock_now(CLOCK_MONOTONIC));
+}
+
+static void on_others(struct worker *worker, pid_t pid, void *userdata _unused_)
+{
+        observe_others(worker, pid, clock_now(CLOCK_MONOTONIC));
+}
+
+static void on_done(struct beats *beats _unused_, void *userdata)
+{
+        const struct link *link = userdata;
+
+        turn_arm(link->links->turn);
+}
+
+static struct link *find_link(const struct links *links, const struct framework *framework, const char *url)
+{
+        for (size_t i = 0; i < links->n; i++) {
+                struct link *link = links->list[i];
+
+                assert(link);
+                if (link->framework == framework &&
+                    (!url || !link->url ? url == link->url : strcmp(link->url, url) == 0))
+                        return link;
+        }
+        return NULL;
+}
+
+static struct link *free_link(struct link *link)
+{
+        if (!link)
+                return NULL;
+        queue_reader_free(link->queue_reader);
+        while (link->users) {
+                struct link_user *user = link->users;
+
+                link->users = user->next;
+                user->end(user);
+        }
+        queues_free(link->queues);
+        queue_watch_clear(&link->queue_watch);
+        beats_free(link->beats);
+        redis_free(link->redis);
+        free(link->url);
+        free(link->server_text);
+        free(link);
+        return NULL;
+}
+
+struct link_user *link_find_user(const struct link *link, void (*end)(struct link_user *user))
+{
+        struct link_user *user = link->users;
+
+        while (user && user->end != end)
+                user = user->next;
+        return user;
+}
+
+int link_open_queues(struct link *link, queues_reading_fn callback, struct queue_reader **ret)
+{
+        const struct queues_source source = {
+                .format = link->framework->queues,
+                .redis = link->redis,
+                .namespace = link->links->world->settings->redis.namespace,
+        };
+
+        return *ret ? 0 : queue_reader_new(&source, callback, link, ret);
+}
+
+int link_read_works(const struct link *link, const char *const *identities, size_t n, works_fn done,
+                    void *userdata, struct works **ret)
+{
+        const struct works_request request = {
+                .event = link->links->event,
+                .redis = link->redis,
+                .namespace = link->links->world->settings->redis.namespace,
+                .identities = identities,
+                .n = n,
+        };
+
+        return redis_works_read(link->framework->works, &request, done, userdata, ret);
+}
+
+static void free_link_pointer(struct link **link)
+{
+        free_link(*link);
+}
+
+/* The first thing to be read of it will be the set of identities. */
+static int probe(const struct link *link, const char *namespace)
+{
+        _cleanup_free_ char *key = link->framework->beats->set_key(namespace);
+
+        return key ? redis_probe(link->redis, key) : -ENOMEM;
+}
+
+static int make_link(struct links *links, const struct framework *framework, const char *url)
+{
+        static const struct beats_ops ops = {
+                .host_name = host_name,
+                .is_descendant = is_descendant,
+                .has_booted = has_booted,
+                .has_start = has_start,
+                .on_ambiguous = on_ambiguous,
+                .on_identity = on_identity,
+                .on_heartbeat = on_heartbeat,
+                .on_others = on_others,
+                .on_done = on_done,
+        };
+        const struct redis_settings *settings = &links->world->settings->redis;
+        struct link **list = reallocarray(links->list, links->n + 1, sizeof(*list));
+        _cleanup_(free_link_pointer) struct link *link = calloc(1, sizeof(*link));
+
+        if (list)
+                links->list = list;
+        if (!list || !link)
+                return -ENOMEM;
+        link->links = links;
+        link->framework = framework;
+        if (url && !(link->url = strdup(url)))
+                return -ENOMEM;
+        int r = redis_new(links->event, url, settings, on_redis_state, link, &link->redis);
+        if (r >= 0)
+                r = probe(link, settings->namespace);
+        const struct beats_source source = {
+                .redis = link->redis,
+                .format = framework->beats,
+                .namespace = settings->namespace,
+        };
+        if (r >= 0)
+                r = redis_beats_new(&source, &ops, link, &link->beats);
+        if (r < 0)
+                return r;
+        list[links->n++] = TAKE_PTR(link);
+        return 0;
+}
+
+/* NULL: the Sentinels name it. Those are not asked for a Redis of the fleet's own. */
+static const char *fleet_url(const struct links *links, const struct fleet_settings *fleet)
+{
+        const struct redis_settings *settings = &links->world->settings->redis;
+
+        return fleet->redis_url ?: (settings->sentinels ? NULL : settings->url);
+}
+
+int links_make(struct links *links, const struct settings *settings)
+{
+        int r = 0;
+
+        for (size_t i = 0; i < settings->n_fleets && r >= 0; i++) {
+                const struct fleet_settings *fleet = settings->fleets[i];
+                const struct framework *framework = framework_of(fleet->traits);
+                const char *url = fleet_url(links, fleet);
+
+                if (fleet_settings_need_redis(fleet) && !find_link(links, framework, url))
+                        r = make_link(links, framework, url);
+        }
+        return r;
+}
+
+void links_join(struct links *links)
+{
+        const struct world *world = links->world;
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+        size_t kept = 0;
+
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                struct fleet *fleet = world->fleets[i];
+                struct link *link = find_link(links, framework_of(fleet->settings->traits),
+                                              fleet_url(links, fleet->settings));
+
+                if (fleet->link)
+                        continue;
+                if (!fleet_settings_need_redis(fleet->settings)) {
+                        /* What it waits for of a Redis is there. */
+                        observe_redis(fleet, true, now);
+                        continue;
+                }
+                /* links_make() has made one for each. */
+                assert(link);
+                fleet->link = link;
+                if (redis_state(link->redis) == REDIS_STATE_CONNECTED)
+                        observe_redis(fleet, true, now);
+        }
+        for (size_t i = 0; i < links->n; i++) {
+                struct link *link = links->list[i];
+                bool used = false;
+
+                for (size_t j = 0; j < world->n_fleets; j++)
+                        used |= world->fleets[j]->link == link;
+                if (!used)
+                        continue;
+                links->list[i] = links->list[kept];
+                links->list[kept++] = link;
+        }
+        /* Whoever waits for one of these is told at once, and looks at those that there are. */
+        size_t n = links->n;
+        links->n = kept;
+        for (size_t i = kept; i < n; i++)
+                free_link(links->list[i]);
+}
+
+void links_end(struct links *links)
+{
+        for (size_t i = 0; i < links->n; i++)
+                free_link(links->list[i]);
+        free(links->list);
+        links->list = NULL;
+        links->n = 0;
+}

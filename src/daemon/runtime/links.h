@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* The connections to Redis: one for each server and framework that fleets name. */
+#pragma once
+
+#include "daemon/runtime/turn.h"
+#include "frameworks/beats.h"
+#include "frameworks/queue_reader.h"
+#include "frameworks/redis_works.h"
+#include "io/redis.h"
+#include "model/queues.h"
+
+struct fleet;
+struct worker;
+struct world;
+
+/* What an optional feature keeps of one link, as the first member of a struct of its own. end() is called
+ * before the connection is closed, and frees it. */
+struct link_user {
+        void (*end)(struct link_user *user);
+        struct link_user *next;
+};
+
+/* One Redis as one framework uses it, with the fleets whose heartbeats are there: their link. */
+struct link {
+        struct links *links;
+        const struct framework *framework;
+        char *url;         /* NULL: the Sentinels of the settings name the server */
+        char *server_text; /* the master that was used last, of those that they named; NULL: none yet */
+        struct redis *redis;
+        struct beats *beats;
+        struct queue_reader *queue_reader; /* NULL: not needed yet; see queue_reading.h, as for those below */
+        struct queues *queues;             /* as last read; NULL: they could not be, see queues_error */
+        char queues_error[256];
+        bool queues_error_told; /* while Redis answers, and limits wait for it */
+        struct queue_watch queue_watch;
+
+        struct link_user *users; /* owned */
+};
+
+struct links {
+        sd_event *event; /* not owned; nor are turn and world */
+        struct turn *turn;
+        struct world *world;
+        /* The worker was found to beat as process pid. */
+        void (*found)(struct worker *worker, pid_t pid, usec_t now);
+        char host_name[256]; /* this machine's, as the workers see it, when it was last asked; "": never */
+        struct link **list;
+        size_t n;
+};
+
+/* Makes those that fleets of these settings need. Returns 0 or -errno. */
+int links_make(struct links *links, const struct settings *settings);
+/* Gives each fleet of the world its own, and ends those that none needs. */
+void links_join(struct links *links);
+/* This machine's name, as the workers see it. */
+const char *links_host_name(struct links *links);
+/* Makes *ret, where that is NULL, a reader of its queues. Returns 0 or -ENOMEM. */
+int link_open_queues(struct link *link, queues_reading_fn callback, struct queue_reader **ret);
+/* What a feature keeps of the link, known by its end(); NULL: nothing. */
+struct link_user *link_find_user(const struct link *link, void (*end)(struct link_user *user));
+/* Reads the work lists of n identities at this link; see redis_works_read(). */
+int link_read_works(const struct link *link, const char *const *identities, size_t n, works_fn done,
+                    void *userdata, struct works **ret);
+/* Once no process of a worker is held any more. */
+void links_end(struct links *links);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* What /proc tells of a framework, and of the machine. */
+#include "daemon/runtime/signs.h"
+#include "base/fd.h"
+#include "model/world.h"
+#include "observe/observe_world.h"
+
+bool signs_read_title(const struct proc *proc, const struct framework *framework, struct title *ret)
+{
+        char text[1024];
+
+        return framework->title_parse && proc_title(proc, text, sizeof(text)) == 0 &&
+               framework->title_parse(text, ret);
+}
+
+/* Before its first beat nothing is known of its capsules. */
+static bool is_framework_thread(const char *comm, void *userdata)
+{
+        const struct framework *framework = userdata;
+
+        return framework->thread_is_processor(comm, NULL);
+}
+
+static int look(const struct proc *proc, const struct framework *framework, bool children)
+{
+        struct title title;
+        char text[4096];
+        unsigned threads = 0;
+
+        int r = proc_title(proc, text, sizeof(text));
+        if (r == 0 && framework->title_parse && framework->title_parse(text, &title))
+                return children || !title.maybe_child;
+        /* A title that was too long for its room lacks its end. */
+        if (!is_shortage(r) && framework->thread_is_processor)
+                r = proc_count_threads(proc, is_framework_thread, (void *)framework, &threads);
+        return is_shortage(r) ? r : threads > 0;
+}
+
+int signs_have_booted(const struct proc *proc, const struct framework *framework)
+{
+        return look(proc, framework, false);
+}
+
+int signs_run_jobs(const struct proc *proc, const struct framework *framework)
+{
+        return look(proc, framework, true);
+}
+
+void signs_observe_oom_kills(const struct proc_host *host, struct world *world, usec_t now)
+{
+        uint64_t kills;
+
+        if (proc_oom_kills(host, &kills) == 0)
+                observe_oom_kills(world, kills, now);
+}

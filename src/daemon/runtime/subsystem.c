@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls the optional features of the daemon; see the header. */
+#include "daemon/runtime/subsystem.h"
+#include "continuity/record.h"
+#include "continuity/state.h"
+#include <string.h>
+
+int subsystems_begin(struct subsystems *subsystems, const struct subsystem *const table[],
+                     struct keeper *keeper)
+{
+        subsystems->table = table;
+        for (; table[subsystems->n]; subsystems->n++) {
+                assert(subsystems->n < SUBSYSTEMS_MAX);
+                int r = table[subsystems->n]->begin(keeper, &subsystems->self[subsystems->n]);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* Each subsystem that has that function; behind it what it is given besides its self. */
+#define CALL_EACH(subsystems, function, ...)                                                                 \
+        for (size_t i = 0; i < (subsystems)->n; i++)                                                         \
+                if ((subsystems)->table[i]->function)                                                        \
+        (subsystems)->table[i]->function((subsystems)->self[i], ##__VA_ARGS__)
+
+void subsystems_join(const struct subsystems *subsystems)
+{
+        CALL_EACH(subsystems, join);
+}
+
+void subsystems_poll(const struct subsystems *subsystems, usec_t now)
+{
+        CALL_EACH(subsystems, poll, now);
+}
+
+void subsystems_observe(const struct subsystems *subsystems, usec_t now)
+{
+        CALL_EACH(subsystems, observe, now);
+}
+
+void subsystems_tick(const struct subsystems *subsystems, usec_t now)
+{
+        CALL_EACH(subsystems, tick, now);
+}
+
+void subsystems_answer(const struct subsystems *subsystems, usec_t now)
+{
+        CALL_EACH(subsystems, answer, now);
+}
+
+void subsystems_metrics(const struct subsystems *subsystems, struct metrics *metrics)
+{
+        CALL_EACH(subsystems, metrics, metrics);
+}
+
+void subsystems_diagnose(const struct subsystems *subsystems, const struct fleet *fleet,
+                         struct findings *findings)
+{
+        CALL_EACH(subsystems, diagnose, fleet, findings);
+}
+
+bool subsystems_trouble(const struct fleet *fleet, size_t i, usec_t now, char text[static DOCTOR_TROUBLE_MAX],
+                        const char **ret_remedy, const void *userdata)
+{
+        const struct subsystems *subsystems = userdata;
+
+        for (size_t j = 0; j < subsystems->n; j++) {
+                const struct subsystem *subsystem = subsystems->table[j];
+                size_t n = 0;
+
+                if (!subsystem->trouble)
+                        continue;
+                if (subsystem->trouble(fleet, i, now, text, ret_remedy))
+                        return true;
+                while (n < i && subsystem->trouble(fleet, n, now, text, ret_remedy))
+                        n++;
+                i -= n;
+        }
+        return false;
+}
+
+void subsystems_diagnose_link(const struct subsystems *subsystems, const struct link *link,
+                              struct findings *findings, usec_t now)
+{
+        for (size_t i = 0; i < subsystems->n; i++)
+                if (subsystems->table[i]->diagnose_link)
+                        subsystems->table[i]->diagnose_link(subsystems->self[i], link, findings, now);
+}
+
+int subsystems_status(const struct subsystems *subsystems, const struct fleet *fleet, json_t *object)
+{
+        int r = object ? 0 : -ENOMEM;
+
+        for (size_t i = 0; r == 0 && subsystems && i < subsystems->n; i++)
+                if (subsystems->table[i]->status)
+                        r = subsystems->table[i]->status(subsystems->self[i], fleet, object);
+        return r;
+}
+
+void subsystems_pack(struct record_writer *writer, const struct fleet *fleet, void *userdata)
+{
+        const struct subsystems *subsystems = userdata;
+
+        for (size_t i = 0; i < subsystems->n; i++) {
+                size_t before = writer->size;
+
+                if (!subsystems->table[i]->pack)
+                        continue;
+                record_write_text(writer, subsystems->table[i]->name);
+                size_t size_at = record_write_later(writer), begin = writer->size;
+                subsystems->table[i]->pack(subsystems->self[i], fleet, writer);
+                record_fill_number(writer, size_at, writer->size - begin);
+                if (writer->size == begin)
+                        writer->size = before;
+        }
+}
+
+void subsystems_unpack(const struct subsystems *subsystems, struct fleet *fleet,
+                       const struct state_features *features)
+{
+        struct record_reader reader = {.at = features->bytes, .left = features->size, .now = features->now};
+
+        while (reader.left > 0 && !reader.wrong) {
+                size_t length;
+                const char *name = record_read_text(&reader, RECORD_TEXT_MAX, &length);
+                struct record_reader part = record_read_inner(&reader);
+
+                for (size_t i = 0; !part.wrong && i < subsystems->n; i++)
+                        if (subsystems->table[i]->unpack && strlen(subsystems->table[i]->name) == length &&
+                            memcmp(subsystems->table[i]->name, name, length) == 0)
+                                subsystems->table[i]->unpack(subsystems->self[i], fleet, &part);
+        }
+}
+
+void subsystems_end(struct subsystems *subsystems)
+{
+        while (subsystems->n > 0) {
+                size_t last = --subsystems->n;
+
+                if (subsystems->table[last]->end)
+                        subsystems->table[last]->end(subsystems->self[last]);
+        }
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/* Takes over the workers of an earlier sqmgr: those that the state names and, where it does not tell, those
+ * that are found (daemon/takeover/search.c). */
+#include "daemon/takeover/adopt.h"
+#include "base/fd.h"
+#include "continuity/adoption.h"
+#include "continuity/state.h"
+#include "daemon/takeover/search.h"
+#include "daemon/workers/after_exit.h"
+#include "daemon/workers/hold.h"
+#include "daemon/workers/process.h"
+#include "daemon/workers/rescue.h"
+#include "daemon/workers/templates.h"
+#include "frameworks/table.h"
+#include "io/clock.h"
+#include "io/log.h"
+#include "model/fleets.h"
+#include "model/names.h"
+#include "model/world.h"
+#include "settings/operations.h"
+#include <pwd.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Between two searches for what is not clear yet. */
+#define SEARCH_USEC (100 * USEC_PER_MSEC)
+/* Before anything else is served. */
+#define FIRST_SLICES 32
+
+struct search *adopt_free(struct search *search)
+{
+        if (!search)
+                return NULL;
+        sd_event_source_disable_unref(search->timer);
+        adoption_free(search->adoption);
+        free(search->pids);
+        free(search);
+        return NULL;
+}
+
+static void adopt_free_pointer(struct search **search)
+{
+        adopt_free(*search);
+}
+
+/* Pid and start time name a process for good, so that a user who is not the expected one is no reason to
+ * start a second worker beside it: the command or the settings may have changed him. */
+static void check_user(const struct search *search, const struct worker *worker, const struct proc *proc)
+{
+        uid_t wanted, uid;
+
+        if (!adoption_uid(search->adoption, worker->fleet, &wanted) || proc_uid(proc, &uid) < 0 ||
+            uid == wanted || uid == geteuid())
+                return;
+        log_warning("%s (pid %d) is adopted, though it runs as user %u, not as %u", WORKER_ID(worker),
+                    (int)worker->process.pid, (unsigned)uid, (unsigned)wanted);
+}
+
+/* One that the state names. */
+static int adopt_known(struct search *search, struct fleet *fleet, const struct state_worker *saved,
+                       usec_t now)
+{
+        const struct worker *known = &saved->worker;
+        _cleanup_proc_ struct proc *main = NULL, *beat = NULL;
+
+        int r = proc_find(known->process.pid, known->process.start, &main);
+        if (r == 0)
+                r = proc_find(known->process.beat_pid, known->process.beat_start, &beat);
+        if (r < 0)
+                return r;
+        struct worker *worker =
+                adoption_take_known(search->adoption, fleet, known, main ? known->process.start : 0,
+                                    beat ? known->process.beat_start : 0, now);
+        if (!worker)
+                return -ENOMEM;
+        if (!beat && known->process.beat_pid != 0 && saved->identity[0] != '\0')
+                rescue_begin(search->crew, fleet, known, saved->identity,
+                             &(struct exit_status){.known = false});
+        if (worker->state == WORKER_GONE) {
+                after_exit_begin(search->crew, worker, &(struct exit_status){.known = false});
+                return 0;
+        }
+        const char *identity = beat && saved->identity[0] != '\0' ? saved->identity : NULL;
+        if (!main)
+                main = TAKE_PTR(beat);
+        else if (known->process.beat_pid == known->process.pid)
+                beat = proc_close(beat);
+        check_user(search, worker, main);
+        r = hold_adopted(search->crew, worker, TAKE_PTR(main), TAKE_PTR(beat), identity);
+        return r < 0 || known->process.beat_pid != 0
+                       ? r
+                       : beats_know_hosts(worker->handle->slot, saved->identity);
+}
+
+/* One that is no longer configured: its workers drain. */
+static int add_removed(struct crew *crew, struct settings *settings, const struct state_fleet *saved,
+                       usec_t now, struct fleet **ret)
+{
+        const struct traits *traits = framework_traits_find(saved->framework);
+
+        *ret = NULL;
+        if (!traits) {
+                log_error(
+                        "fleet '%s' is no longer configured, and its framework is not known to this version: "
+                        "its workers, %zu at the last count, are left alone",
+                        saved->name, saved->n_workers);
+                return 0;
+        }
+        struct fleet_settings *removed = settings_add_removed(settings, saved->name, traits);
+        if (!removed)
+                return -ENOMEM;
+        removed->launch_hash = saved->launch_hash;
+        if (traits->heartbeat_chosen)
+                removed->heartbeat = (int)saved->heartbeat;
+        if (saved->redis_url[0] != '\0' && !(removed->redis_url = strdup(saved->redis_url)))
+                return -ENOMEM;
+        int r = links_make(&crew->links, settings);
+        if (r >= 0)
+                r = world_reload(crew->world, settings, NULL, now);
+        if (r < 0)
+                return r;
+        links_join(&crew->links);
+        *ret = world_fleet(crew->world, saved->name);
+        log_warning("fleet '%s' is no longer configured: its workers, %zu at the last count, are drained",
+                    saved->name, saved->n_workers);
+        return 0;
+}
+
+static int continue_fleet(struct search *search, struct fleet *fleet, const struct state_fleet *saved,
+                          usec_t now)
+{
+        int r = adoption_continue_fleet(search->adoption, fleet, saved, now);
+
+        subsystems_unpack(&search->crew->subsystems, fleet, &saved->features);
+        if (r >= 0)
+                r = templates_adopt(search->crew, fleet, saved);
+        for (size_t i = 0; r >= 0 && i < saved->n_workers; i++)
+                if (saved->workers[i].worker.process.pid != 0)
+                        r = adopt_known(search, fleet, &saved->workers[i], now);
+        return r;
+}
+
+static int continue_state(struct search *search, struct settings *settings, const struct state *state,
+                          usec_t now)
+{
+        struct crew *crew = search->crew;
+
+        for (size_t i = 0; i < state->n_fleets; i++) {
+                const struct state_fleet *saved = &state->fleets[i];
+                struct fleet *fleet = world_fleet(crew->world, saved->name);
+                int r = 0;
+
+                if (!fleet && saved->n_workers == 0)
+                        continue;
+                if (!fleet)
+                        r = add_removed(crew, settings, saved, now, &fleet);
+                if (r >= 0 && fleet)
+                        r = continue_fleet(search, fleet, saved, now);
+                if (r < 0)
+                        return r;
+        }
+        for (const struct state_dead *dead = state->dead; dead; dead = dead->next) {
+                struct fleet *fleet = world_fleet(crew->world, dead->fleet);
+
+                if (fleet && dead->worker.identity[0] != '\0')
+                        rescue_begin(crew, fleet, &dead->worker.worker, dead->worker.identity, &dead->exit);
+        }
+        return 0;
+}
+
+static int search_again(sd_event_source *timer, usec_t at)
+{
+        (void)sd_event_source_set_time(timer, at);
+        (void)sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
+        return 0;
+}
+
+static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *userdata)
+{
+        struct search *search = userdata;
+        struct keeper *keeper = search->keeper;
+        struct turn *turn = search->crew->turn;
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+        unsigned found = search->adoption->found;
+
+        int r = search_run(search, now);
+        if (r == SEARCH_GOES_ON)
+                return search_again(source, now);
+        if (r < 0 && r != search->failed)
+                log_error("cannot look for the workers of an earlier sqmgr: %s, none is started meanwhile",
+                          strerror(-r));
+        search->failed = r;
+        bool done = adoption_search_end(search->adoption, r, now);
+        turn_arm(turn);
+        if (search->adoption->found != found)
+                turn_changed(turn);
+        if (!done)
+                return search_again(source, usec_add(now, SEARCH_USEC));
+        keeper->search = adopt_free(search);
+        turn_changed(turn);
+        return 0;
+}
+
+/* Whose the workers of this fleet are. Returns 0 or -errno. */
+static int find_user(const struct fleet_settings *settings, uid_t *ret)
+{
+        errno = 0;
+        const struct passwd *user = settings->user ? getpwnam(settings->user) : NULL;
+        int r = -errno;
+
+        if (!user && is_shortage(r))
+                return r;
+        *ret = user ? user->pw_uid : geteuid();
+        return 0;
+}
+
+static int search_new(struct crew *crew, struct keeper *keeper, usec_t now, struct search **ret)
+{
+        _cleanup_(adopt_free_pointer) struct search *search = calloc(1, sizeof(*search));
+        uid_t uid;
+
+        if (!search)
+                return -ENOMEM;
+        search->crew = crew;
+        search->keeper = keeper;
+        int r = adoption_new(crew->world, crew->instance, geteuid(), &search->adoption);
+        if (r >= 0)
+                r = search_service(search);
+        for (size_t i = 0; r >= 0 && i < crew->world->n_fleets; i++) {
+                struct fleet *fleet = crew->world->fleets[i];
+
+                r = find_user(fleet->settings, &uid);
+                if (r >= 0)
+                        adoption_seek(search->adoption, fleet, uid, now);
+        }
+        if (r >= 0)
+                *ret = TAKE_PTR(search);
+        return r;
+}
+
+/* more: the first search has not seen all. */
+static void tell(const struct adoption *adoption, bool more, int outcome, const char *why)
+{
+        const char *still = more                      ? "; others are still looked for"
+                            : adoption->launching > 0 ? "; some that begin are waited for"
+                                                      : "";
+
+        unsigned adopted = adoption->adopted + adoption->found;
+        const char *found = adoption->found == 1 ? "worker that was" : "workers that were";
+
+        if (outcome == STATEFILE_READ)
+                log_info("adopted %u worker%s of an earlier sqmgr, %u %s gone%s", adopted,
+                         adopted == 1 ? "" : "s", adoption->gone, adoption->gone == 1 ? "is" : "are", still);
+        else if (outcome != STATEFILE_MISSING)
+                log_warning("the state is lost: %s; adopted %u %s found%s", why, adoption->found, found,
+                            still);
+        else if (adoption->found > 0 || adoption->launching > 0 || more)
+                log_warning("the state is missing: %s; adopted %u %s found%s", why, adoption->found, found,
+                            still);
+        else
+                log_info("no state and no workers of an earlier sqmgr: %s", why);
+}
+
+int adopt_begin(struct crew *crew, struct keeper *keeper, struct settings *settings, usec_t now)
+{
+        _cleanup_(adopt_free_pointer) struct search *search = NULL;
+        struct state *state = NULL;
+        char why[512] = "";
+        bool clear = true, more = false;
+
+        int r = search_new(crew, keeper, now, &search);
+        if (r < 0)
+                return r;
+        int outcome = statefile_read(settings->state_file, keeper->boot_id, now, &state, why, sizeof(why));
+        if (outcome < 0) {
+                log_error("cannot read the state file '%s': %s", settings->state_file, strerror(-outcome));
+                return outcome;
+        }
+        if (outcome == STATEFILE_READ)
+                r = continue_state(search, settings, state, now);
+        state_free(state);
+        if (r >= 0 && adoption_needs_search(search->adoption)) {
+                for (unsigned i = 0; (i == 0 || r == SEARCH_GOES_ON) && i < FIRST_SLICES; i++)
+                        r = search_run(search, now);
+                more = r == SEARCH_GOES_ON;
+                if (more)
+                        adoption_hold(search->adoption);
+                clear = r == SEARCH_WHOLE && adoption_search_end(search->adoption, 0, now);
+        }
+        if (r < 0) {
+                log_error("cannot take over the workers of an earlier sqmgr: %s", strerror(-r));
+                return r;
+        }
+        tell(search->adoption, more, outcome, why);
+        if (!clear) {
+                r = sd_event_add_time(crew->event, &search->timer, CLOCK_MONOTONIC,
+                                      usec_add(now, SEARCH_USEC), 0, on_search, search);
+                keeper->search = TAKE_PTR(search);
+                return r;
+        }
+        keeper_save_now(keeper, now);
+        return 0;
+}

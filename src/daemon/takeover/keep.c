@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes what the next sqmgr has to know. */
+#include "daemon/takeover/keep.h"
+#include "continuity/adoption.h"
+#include "continuity/state.h"
+#include "daemon/takeover/search.h"
+#include "daemon/workers/process.h"
+#include "daemon/workers/templates.h"
+#include "io/log.h"
+#include "model/world.h"
+#include <string.h>
+
+static const char *identity_of(const struct worker *worker, void *userdata)
+{
+        if (worker->process.beat_pid == 0)
+                return process_hosts(worker->handle, userdata);
+        return process_identity(worker->handle);
+}
+
+bool keeper_save(struct keeper *keeper, const struct plan *starting, usec_t now)
+{
+        const struct crew *crew = keeper->crew;
+        const char *path = crew->world->settings->state_file;
+        _cleanup_free_ uint8_t *bytes = NULL;
+        char hosts[MATCH_HOSTS_TEXT_MAX];
+        size_t size;
+
+        const struct adoption *adoption = keeper->search ? keeper->search->adoption : NULL;
+        const struct state_source source = {
+                .world = crew->world,
+                .dead = crew->rescues,
+                .starting = starting,
+                .underway = adoption ? adoption->underway : NULL,
+                .n_underway = adoption ? adoption->n_underway : 0,
+                .boot_id = keeper->boot_id,
+                .identity = identity_of,
+                .userdata = hosts,
+                .features = subsystems_pack,
+                .features_userdata = &keeper->crew->subsystems,
+                .now = now,
+        };
+        int r = state_pack(&source, &bytes, &size);
+        if (r == 0)
+                r = statefile_write(path, bytes, size);
+        templates_begin(crew);
+        if (r == keeper->error)
+                return r == 0;
+        keeper->error = r;
+        if (r < 0)
+                log_error("cannot write the state file '%s': %s, a new sqmgr would not know all workers",
+                          path, strerror(-r));
+        else
+                log_info("the state file '%s' is written again", path);
+        return r == 0;
+}
+
+void keeper_save_now(struct keeper *keeper, usec_t now)
+{
+        keeper->crew->turn->pass.unsaved = !keeper_save(keeper, NULL, now);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes what the next sqmgr has to know. */
+#pragma once
+
+#include "daemon/runtime/crew.h"
+#include "io/statefile.h"
+
+struct search; /* search.h */
+
+struct keeper {
+        struct crew *crew; /* not owned */
+        char boot_id[BOOT_ID_MAX];
+        int error; /* of the last try to write; 0: it is written */
+        /* What an earlier sqmgr left is still looked for, which the state then says. NULL: all that lives is
+         * known. */
+        struct search *search;
+};
+
+/* Writes the state; starting as state_pack() takes it. Returns false where it is not written; what fails is
+ * told. */
+bool keeper_save(struct keeper *keeper, const struct plan *starting, usec_t now);
+/* The same outside of a pass; where it is not written the next pass tries again. */
+void keeper_save_now(struct keeper *keeper, usec_t now);

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* Looks for the workers that the state does not tell of: reads what each process shows, and takes hold of
+ * those that are ours. */
+#include "daemon/takeover/search.h"
+#include "base/fd.h"
+#include "continuity/adoption.h"
+#include "daemon/runtime/signs.h"
+#include "daemon/workers/hold.h"
+#include "io/clock.h"
+#include "io/launch.h"
+#include "io/log.h"
+#include "model/names.h"
+#include "model/world.h"
+#include "observe/observe_world.h"
+#include <string.h>
+#include <unistd.h>
+
+/* What is looked at in one go: a few milliseconds. */
+#define SLICE_PROCESSES 1000
+#define SLICE_BYTES     ((size_t)2 << 20)
+
+/* What cannot be read of a process tells that it is none of ours: it is gone, or another's. But a shortage
+ * tells nothing, and a worker that was passed over would be started once more. */
+static int none_unless_shortage(int r)
+{
+        return is_shortage(r) ? r : 0;
+}
+
+int search_service(struct search *search)
+{
+        _cleanup_proc_ struct proc *self = NULL;
+
+        if (!getenv("NOTIFY_SOCKET"))
+                return 0;
+        int r = proc_open(getpid(), &self);
+        if (r >= 0)
+                r = proc_cgroup(self, search->service, sizeof(search->service));
+        /* Others than services share their group with whatever else was started there. */
+        if (r < 0 || !strstr(search->service, ".service"))
+                search->service[0] = '\0';
+        return none_unless_shortage(r);
+}
+
+/* Is it a sqmgr, or launching itself? One that has just ended is neither. */
+static bool starts_workers(pid_t pid)
+{
+        _cleanup_proc_ struct proc *proc = NULL, *self = NULL;
+        struct proc_place place, own;
+
+        return proc_open(pid, &proc) >= 0 && proc_place(proc, &place) >= 0 &&
+               proc_open(getpid(), &self) >= 0 && proc_place(self, &own) >= 0 &&
+               (strcmp(place.comm, own.comm) == 0 || strcmp(place.comm, LAUNCH_COMM) == 0);
+}
+
+/* Is it the child of a sqmgr's that has not begun its command? Anybody may give himself that name: our
+ * program it must be. Where that is not to be seen it may be one. */
+static bool is_launching(const struct proc *proc, const struct proc_place *place)
+{
+        _cleanup_proc_ struct proc *self = NULL;
+
+        if (strcmp(place->comm, LAUNCH_COMM) != 0)
+                return false;
+        int r = proc_open(getpid(), &self);
+        if (r >= 0)
+                r = proc_runs_same(proc, self);
+        return r != 0 && r != -ESRCH;
+}
+
+/* Whether it is in our control group. Returns 0 or -errno. */
+static int see_service(const struct search *search, const struct proc *proc, struct sighting *sighting)
+{
+        char cgroup[sizeof(search->service)];
+
+        if (search->service[0] == '\0')
+                return 0;
+        int r = proc_cgroup(proc, cgroup, sizeof(cgroup));
+        if (r < 0)
+                return none_unless_shortage(r);
+        sighting->in_service = strcmp(cgroup, search->service) == 0;
+        return 0;
+}
+
+/* Which framework it shows to work for. Returns 0 or -errno. */
+static int see_boot(const struct search *search, const struct proc *proc, struct sighting *sighting)
+{
+        const struct world *world = search->crew->world;
+
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                const struct traits *traits = world->fleets[i]->settings->traits;
+                bool seen = false;
+
+                for (size_t j = 0; j < i; j++)
+                        seen |= world->fleets[j]->settings->traits == traits;
+                if (seen)
+                        continue;
+                const struct framework *framework = framework_of(traits);
+                int r = signs_run_jobs(proc, framework);
+
+                if (r > 0) {
+                        sighting->booted_as = traits;
+                        /* A worker is started as the leader of its group. */
+                        sighting->runs_one_job =
+                                sighting->group != sighting->pid && signs_have_booted(proc, framework) == 0;
+                }
+                if (r != 0)
+                        return MIN(r, 0);
+        }
+        return 0;
+}
+
+static int see_process(struct search *search, pid_t pid)
+{
+        _cleanup_proc_ struct proc *proc = NULL;
+        struct proc_place place;
+        struct marks marks;
+        uid_t uid = (uid_t)-1;
+
+        if (pid == getpid())
+                return 0;
+        int r = proc_open(pid, &proc);
+        if (r >= 0 && proc_has_exited(proc))
+                return 0;
+        if (r >= 0)
+                r = proc_uid(proc, &uid);
+        /* Nothing that others run is looked at, so nobody can have us look for long. A child of a sqmgr's is
+         * our own user's at first. */
+        bool ours = r >= 0 && adoption_seeks_user(search->adoption, uid);
+        if (r >= 0 && !ours && uid != geteuid())
+                return 0;
+        if (r >= 0)
+                r = proc_place(proc, &place);
+        if (r < 0)
+                return none_unless_shortage(r);
+        struct sighting sighting = {
+                .pid = pid,
+                .parent = place.parent,
+                .group = place.group,
+                .session = place.session,
+                .start = proc_start_time(proc),
+                .uid = uid,
+                .launching = is_launching(proc, &place),
+        };
+        if (!ours && !sighting.launching)
+                return 0;
+        sighting.parent_starts = sighting.launching && starts_workers(place.parent);
+        ssize_t length = marks_read(proc, search->environment, &marks);
+        if (length < 0 && is_shortage((int)length))
+                return (int)length;
+        search->slice_bytes += MAX(length, (ssize_t)0);
+        sighting.instance = marks.instance;
+        sighting.worker = marks.worker;
+        sighting.generation = marks.generation;
+        sighting.started_at = marks.started_at;
+        bool leads = place.session == pid;
+        if (!sighting.launching && !sighting.worker && !leads)
+                return 0;
+        r = see_service(search, proc, &sighting);
+        if (r >= 0 && (sighting.worker || (sighting.in_service && leads)))
+                r = see_boot(search, proc, &sighting);
+        return r < 0 ? r : adoption_see(search->adoption, &sighting);
+}
+
+static int adopt_found(struct search *search, const struct claimant *claimant, usec_t now)
+{
+        usec_t ticks_usec = USEC_PER_SEC / (usec_t)sysconf(_SC_CLK_TCK);
+        usec_t age = usec_sub(clock_now(CLOCK_BOOTTIME), claimant->start * ticks_usec);
+        _cleanup_proc_ struct proc *proc = NULL;
+
+        int r = proc_find(claimant->pid, claimant->start, &proc);
+        if (r < 0 || !proc)
+                return none_unless_shortage(r);
+        struct worker *worker = adoption_take(search->adoption, claimant, usec_sub(now, age), now);
+        if (!worker)
+                return -ENOMEM;
+        r = hold_adopted(search->crew, worker, TAKE_PTR(proc), NULL, NULL);
+        if (r < 0) {
+                observe_unadopted(worker);
+                return r;
+        }
+        log_info("%s (pid %d) is adopted: it was found by its %s", WORKER_ID(worker),
+                 (int)worker->process.pid, claimant->index != 0 ? "environment" : "control group");
+        return 0;
+}
+
+/* Looks at the next ones. Returns SEARCH_WHOLE, SEARCH_GOES_ON, or -errno. */
+static int see_some(struct search *search)
+{
+        size_t end = MIN(search->n_pids, search->at + SLICE_PROCESSES);
+
+        search->slice_bytes = 0;
+        while (search->at < end && search->slice_bytes < SLICE_BYTES) {
+                int r = see_process(search, search->pids[search->at++]);
+                if (r < 0)
+                        return r;
+        }
+        return search->at < search->n_pids ? SEARCH_GOES_ON : SEARCH_WHOLE;
+}
+
+static int step(struct search *search, usec_t now)
+{
+        const struct claimant *claimant;
+        int r = 0;
+
+        if (search->at == search->n_pids) {
+                free(TAKE_PTR(search->pids));
+                search->n_pids = search->at = 0;
+                adoption_search_begin(search->adoption);
+                r = proc_all(&search->pids, &search->n_pids);
+        }
+        if (r >= 0)
+                r = see_some(search);
+        if (r != SEARCH_WHOLE)
+                return r;
+        adoption_judge(search->adoption);
+        while (r >= 0 && (claimant = adoption_next(search->adoption, now)))
+                r = adopt_found(search, claimant, now);
+        for (const struct fleet *fleet; (fleet = adoption_full(search->adoption));)
+                log_warning(
+                        "fleet '%s': more processes look like its workers than it can have, those beyond are "
+                        "left alone: see what its user runs",
+                        fleet->settings->name);
+        return r;
+}
+
+int search_run(struct search *search, usec_t now)
+{
+        int r = step(search, now);
+
+        /* The next one begins anew. */
+        if (r < 0)
+                search->at = search->n_pids = 0;
+        return r;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* Runs after_exit for workers that are gone. Nothing waits for it, and nothing follows from it: so it has no
+ * rule in the model. */
+#include "daemon/workers/after_exit.h"
+#include "base/parse.h"
+#include "io/clock.h"
+#include "io/launch.h"
+#include "io/launch_request.h"
+#include "io/log.h"
+#include "model/exit_status.h"
+#include "model/names.h"
+#include "model/worker_facts.h"
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Held by the process that runs it, whatever becomes of sqmgr. */
+#define AFTER_EXIT_TIMEOUT_USEC (30 * USEC_PER_SEC)
+/* That process is the fleet's user's, who can stop it, or have it wait for what it reads: it does not hold
+ * the end of sqmgr for longer. */
+#define AFTER_EXIT_LATE_USEC (AFTER_EXIT_TIMEOUT_USEC + 5 * USEC_PER_SEC)
+
+struct after_exit {
+        struct crew *crew;
+        struct child child;
+        sd_event_source *timer;
+        int report_fd;
+        char name[WORKER_ID_MAX + sizeof(" (pid 4294967295)")];
+        struct after_exit *next;
+};
+
+static struct after_exit *after_exit_free(struct after_exit *after)
+{
+        if (!after)
+                return NULL;
+        LIST_UNLINK(after->crew->after_exits, after);
+        children_remove(&after->crew->children, &after->child);
+        sd_event_source_disable_unref(after->timer);
+        close_fd(after->report_fd);
+        free(after);
+        return NULL;
+}
+
+static void on_exited(struct child *child, const siginfo_t *info _unused_)
+{
+        struct after_exit *after = (struct after_exit *)((char *)child - offsetof(struct after_exit, child));
+        struct launch_report report = LAUNCH_REPORT_INIT;
+
+        /* All that it had to say has come: it is gone. */
+        (void)launch_report_read(after->report_fd, &report);
+        if (report.outcome == LAUNCH_FAILED)
+                log_warning("%s: %s", after->name, report.error ?: "after_exit: memory is short");
+        launch_report_clear(&report);
+        turn_arm(after->crew->turn);
+        after_exit_free(after);
+}
+
+static int on_late(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        const struct after_exit *after = userdata;
+        char span[FORMAT_MAX];
+
+        log_warning("%s: after_exit is killed: it took longer than %s", after->name,
+                    format_duration(AFTER_EXIT_LATE_USEC, span, sizeof(span)));
+        /* It has not been waited for, so both are its own; it may have no group yet. */
+        if (kill(-after->child.pid, SIGKILL) < 0)
+                (void)kill(after->child.pid, SIGKILL);
+        return 0;
+}
+
+static struct launch_end end_of(const struct worker *worker, const struct exit_status *exit)
+{
+        struct launch_end end = {
+                .pid = worker_pid(worker),
+                .code = !exit->known      ? "unknown"
+                        : exit->by_signal ? "killed"
+                                          : "exited",
+                .timeout = AFTER_EXIT_TIMEOUT_USEC,
+        };
+
+        if (exit->known && exit->by_signal)
+                snprintf(end.status, sizeof(end.status), "%s", sigabbrev_np(exit->status) ?: "?");
+        else if (exit->known)
+                snprintf(end.status, sizeof(end.status), "%d", exit->status);
+        return end;
+}
+
+static void tell_not_started(const struct worker *worker, int error)
+{
+        log_warning("%s: after_exit could not be started: %s", WORKER_ID(worker), strerrordesc_np(error));
+}
+
+void after_exit_begin(struct crew *crew, const struct worker *worker, const struct exit_status *exit)
+{
+        const struct fleet *fleet = worker->fleet;
+        const struct launch_end end = end_of(worker, exit);
+        const struct launch_request request = {
+                .fleet = fleet->settings,
+                .index = worker->index,
+                .generation = worker->generation,
+                .instance = "",
+                .nofile = crew->nofile,
+                .base_environment = environ,
+                .end = &end,
+        };
+        struct launched launched;
+
+        /* Where its command never ran there is nothing to follow. */
+        if (!fleet->settings->after_exit_argv || exit->launch_error)
+                return;
+        struct after_exit *after = calloc(1, sizeof(*after));
+        if (!after) {
+                tell_not_started(worker, ENOMEM);
+                return;
+        }
+        int r = sd_event_add_time(crew->event, &after->timer, CLOCK_MONOTONIC,
+                                  usec_add(clock_now(CLOCK_MONOTONIC), AFTER_EXIT_LATE_USEC), 0, on_late,
+                                  after);
+        if (r >= 0)
+                r = launch_start(&request, &launched);
+        if (r < 0) {
+                tell_not_started(worker, -r);
+                sd_event_source_disable_unref(after->timer);
+                free(after);
+                return;
+        }
+        after->crew = crew;
+        after->child = (struct child){.pid = launched.pid, .exited = on_exited};
+        after->report_fd = launched.report_fd;
+        after->next = crew->after_exits;
+        snprintf(after->name, sizeof(after->name), "%s (pid %d)", WORKER_ID(worker), (int)end.pid);
+        crew->after_exits = after;
+        children_add(&crew->children, &after->child);
+}
+
+bool after_exits_run(const struct crew *crew)
+{
+        return crew->after_exits;
+}
+
+void after_exits_forget(struct crew *crew)
+{
+        while (crew->after_exits)
+                after_exit_free(crew->after_exits);
+}

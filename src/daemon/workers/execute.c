@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* Carries out what the planner decided, and observes what became of it. */
+#include "daemon/workers/execute.h"
+#include "base/fd.h"
+#include "daemon/workers/hold.h"
+#include "daemon/workers/others.h"
+#include "daemon/workers/process.h"
+#include "daemon/workers/rest.h"
+#include "daemon/workers/templates.h"
+#include "frameworks/table.h"
+#include "io/launch_request.h"
+#include "io/log.h"
+#include "model/deadlines.h"
+#include "model/idle_proof.h"
+#include "model/names.h"
+#include "model/worker_facts.h"
+#include "observe/observe.h"
+#include <signal.h>
+#include <string.h>
+
+static void start(struct crew *crew, const struct action *action, usec_t now)
+{
+        struct fleet *fleet = action->fleet;
+        struct launch_request request = {
+                .fleet = fleet->settings,
+                .index = action->index,
+                .generation = fleet->generation,
+                .started_at = now,
+                .instance = crew->instance,
+                .nofile = crew->nofile,
+                .base_environment = environ,
+                .status_parent = fleet_settings_heartbeat(fleet->settings) == HEARTBEAT_FILE
+                                         ? crew->status_parent
+                                         : NULL,
+        };
+        struct launched launched;
+        _cleanup_proc_ struct proc *proc = NULL;
+
+        int r = launch_start(&request, &launched);
+        if (r < 0) {
+                observe_start_failed(fleet, action->index, strerror(-r), now);
+                return;
+        }
+        _cleanup_close_ int report_fd = launched.report_fd;
+        struct worker *worker = NULL;
+        r = proc_open(launched.pid, &proc);
+        if (r >= 0) {
+                worker = observe_started(fleet, action->index, action->reason, launched.pid,
+                                         proc_start_time(proc), now);
+                r = !worker ? -ENOMEM : 0;
+        }
+        if (r >= 0)
+                r = hold_started(crew, worker, TAKE_PTR(proc), TAKE_FD(report_fd));
+        if (r >= 0)
+                return;
+        /* A process that cannot be watched must not stay; it has had no time to take a job. The sweep reaps
+         * it. */
+        log_error("cannot watch the new worker %s: %s, it is ended",
+                  WORKER_ID_OF(fleet->settings->name, action->index), strerror(-r));
+        (void)kill(launched.pid, SIGKILL);
+        if (!worker || !worker->handle)
+                observe_start_failed(fleet, action->index, strerror(-r), now);
+        if (worker && !worker->handle)
+                observe_exit(worker, &(struct exit_status){.launch_error = "it cannot be watched"}, now);
+}
+
+/* Returns 0 or a positive errno. A worker that is not known to beat is signalled with all that it started:
+ * what of it would become the worker cannot be known, and none of it has taken a job. */
+static int signal_worker(const struct worker *worker, int signo)
+{
+        const struct process *process = worker->handle;
+        struct proc *beating = process_beating(process);
+
+        if (beating)
+                return -proc_signal(beating, signo);
+        /* Once it has been waited for, its pid may name another's group. */
+        int r = proc_signal(process->main, 0);
+        if (r < 0)
+                return -r;
+        if (kill(-worker->process.pid, signo) == 0)
+                return 0;
+        /* It has no group of its own yet, or is a process that we did not start. */
+        return -proc_signal(process->main, signo);
+}
+
+static int quiet(const struct worker *worker, int signo)
+{
+        struct proc *beating = process_beating(worker->handle);
+
+        if (!beating)
+                return ESRCH;
+        /* A signal that is not caught would end or freeze it. */
+        int r = proc_catches_signal(beating, signo);
+        if (r <= 0)
+                return r < 0 ? -r : ENOTSUP;
+        return -proc_signal(beating, signo);
+}
+
+static int stop(const struct worker *worker, const struct framework *framework)
+{
+        const struct process *process = worker->handle;
+        int signo = fleet_settings_stop_signal(worker->fleet->settings) ?: worker->heartbeat.stop_signal;
+
+        if (signo == 0 && !worker_proven_idle(worker))
+                signo = framework->cut_off_signal;
+        signo = signo ?: framework->stop_signal;
+
+        /* Its command has started another before. */
+        if (worker->orders.succeeded && process->beat)
+                (void)proc_signal(process->main, signo);
+        int error = signal_worker(worker, signo);
+
+        if (error == 0 && framework->wake_signal != 0)
+                (void)signal_worker(worker, framework->wake_signal);
+        return error;
+}
+
+/* The process that was told to exit, and no other: what else the worker started may run jobs. By the
+ * operator's own word all that is known of it. */
+static int kill_worker(const struct worker *worker, bool forced)
+{
+        const struct process *process = worker->handle;
+        int error = signal_worker(worker, SIGKILL);
+
+        if (forced && process_beating(process) != process->main)
+                (void)proc_signal(process->main, SIGKILL);
+        return error;
+}
+
+/* Returns 0 or a positive errno. */
+static int send_signal(const struct action *action, bool forced)
+{
+        const struct framework *framework = framework_of(action->fleet->settings->traits);
+
+        switch (action_signal(action)) {
+        case ACTION_SIGNAL_QUIET:
+                return quiet(action->worker,
+                             action->worker->heartbeat.quiet_signal ?: framework->quiet_signal);
+        case ACTION_SIGNAL_STOP:
+                return stop(action->worker, framework);
+        case ACTION_SIGNAL_KILL:
+                return kill_worker(action->worker, forced);
+        case ACTION_SIGNAL_NONE:
+                break;
+        }
+        return 0;
+}
+
+/* What is left of a worker gets a signal that ends it only while nothing in it runs jobs: it may have booted
+ * since the last look. Returns whether it may be sent. */
+static bool look_again(const struct action *action, usec_t now)
+{
+        struct worker *worker = action->worker;
+        int r = 0;
+
+        if (worker_is_remainder(worker))
+                r = others_find(worker->handle, NULL);
+        if (r > 0)
+                observe_booted(worker, true, now);
+        return r == 0;
+}
+
+/* Returns 0, or EAGAIN where the signal would come as it may be taking a job. */
+static int await_rest(const struct worker *worker, usec_t now)
+{
+        int r = worker_awaits_rest(worker, now) ? rest_look(worker->handle, now) : 1;
+
+        return r == 0 || is_shortage(r) ? EAGAIN : 0;
+}
+
+bool execute_action(struct crew *crew, const struct action *action, usec_t now)
+{
+        struct worker *worker = action->worker;
+        bool forced = now >= fleet_forced_at(action->fleet);
+        int error;
+
+        if (action_signal(action) != ACTION_SIGNAL_NONE && !forced && !look_again(action, now))
+                return false;
+
+        switch (action->kind) {
+        case ACTION_START:
+                if (action->template)
+                        templates_fork(action, now);
+                else
+                        start(crew, action, now);
+                return !action->template;
+        case ACTION_LOAD:
+                templates_load(crew, action->fleet, now);
+                return true;
+        case ACTION_TEMPLATE_END:
+                templates_end(action->template, now);
+                return true;
+        case ACTION_TEMPLATE_KILL:
+                templates_kill(action->template, now);
+                return true;
+        case ACTION_GO:
+                templates_go(worker, now);
+                return false;
+        case ACTION_QUIET:
+                error = await_rest(worker, now) ?: send_signal(action, forced);
+                observe_quieted(worker, action->reason, error, now);
+                if (error == EAGAIN)
+                        return false;
+                break;
+        case ACTION_STOP:
+                observe_stopped(worker, action->reason, send_signal(action, forced), now);
+                break;
+        case ACTION_KILL:
+                observe_killed(worker, send_signal(action, forced), now);
+                break;
+        }
+        return worker->orders.signal_error == 0;
+}

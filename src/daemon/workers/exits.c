@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/* The exits of processes: of workers, and of all other children. */
+#include "daemon/workers/exits.h"
+#include "daemon/workers/after_exit.h"
+#include "daemon/workers/heir.h"
+#include "daemon/workers/last_words.h"
+#include "daemon/workers/others.h"
+#include "daemon/workers/rescue.h"
+#include "io/clock.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
+#include "observe/observe.h"
+#include <sys/epoll.h>
+#include <sys/wait.h>
+
+/* Children that are waited for in one go: whatever a worker left behind may fork without end. */
+#define SWEEP_MAX 64
+
+static int on_main_exit(sd_event_source *source, int fd, uint32_t events, void *userdata);
+
+/* The process that beats was another than the one started, and that one is gone: from now on it is the
+ * worker. */
+static bool promote(struct process *process, usec_t now)
+{
+        if (!process->beat || proc_has_exited(process->beat))
+                return false;
+        sd_event_source_disable_unref(process->main_exit);
+        proc_close(process->main);
+        process->main = TAKE_PTR(process->beat);
+        process->main_exit = TAKE_PTR(process->beat_exit);
+        observe_promoted(process->worker, now);
+        return true;
+}
+
+/* The last that was known of it is gone, and its command has left another behind that works: nobody else
+ * would look after that one. */
+static bool succeed(struct process *process, const struct exit_status *exit, usec_t now)
+{
+        struct worker *worker = process->worker;
+        _cleanup_proc_ struct proc *other = NULL;
+        sd_event_source *main_exit = NULL;
+
+        if (!process_is_watched(process) || others_find(process, &other) <= 0 ||
+            sd_event_add_io(process->crew->event, &main_exit, proc_pidfd(other), EPOLLIN, on_main_exit,
+                            process) < 0)
+                return false;
+        sd_event_source_disable_unref(process->main_exit);
+        proc_close(process->main);
+        process->main_exit = main_exit;
+        process->main = TAKE_PTR(other);
+        process_forget_beat(process);
+        beats_forget(process->slot);
+        observe_left_behind(worker, exit, proc_pid(process->main), proc_start_time(process->main), now);
+        return true;
+}
+
+/* What else of it beat may have ended with it: how, nobody can tell, and who lives keeps its jobs. */
+static void begin_rescue_of_others(const struct process *process)
+{
+        const struct exit_status unknown = {.known = false};
+        struct worker other = *process->worker;
+        char *identity;
+
+        /* It was not told to exit, and what is known of the worker is not true of it. */
+        if (!other.orders.group_told)
+                other.state = WORKER_ACTIVE;
+        other.heartbeat.busy = 0;
+        other.memory.bytes = 0;
+        while ((identity = beats_take_another(process->slot, &other.process.beat_pid))) {
+                _cleanup_proc_ struct proc *proc = NULL;
+
+                other.process.beat_start =
+                        proc_open(other.process.beat_pid, &proc) >= 0 ? proc_start_time(proc) : 0;
+                rescue_begin(process->crew, other.fleet, &other, identity, &unknown);
+                free(identity);
+        }
+}
+
+/* exit: of the main process, which need not be the one that ran the jobs. */
+static void begin_rescue(const struct process *process, const struct exit_status *exit)
+{
+        const struct exit_status unknown = {.known = false};
+        const struct worker *worker = process->worker;
+
+        if (process_is_watched(process))
+                begin_rescue_of_others(process);
+        rescue_begin(process->crew, worker->fleet, worker, process_identity(process),
+                     worker->process.beat_pid == worker->process.pid ? exit : &unknown);
+}
+
+/* Waits for the main process. One that is not a child of ours, an adopted one say: how it ended nobody can
+ * tell. */
+static struct exit_status reap(const struct process *process)
+{
+        siginfo_t info = {0};
+
+        if (waitid(P_PIDFD, (id_t)proc_pidfd(process->main), &info, WEXITED | WNOHANG) < 0 ||
+            info.si_pid == 0)
+                return (struct exit_status){.known = false};
+        return (struct exit_status){
+                .known = true,
+                .by_signal = info.si_code != CLD_EXITED,
+                .status = info.si_status,
+        };
+}
+
+/* Nothing of it lives on, but what its command may have left behind. */
+static void ended(struct process *process, struct exit_status exit)
+{
+        const struct worker *worker = process->worker;
+        const struct last_words_of whose = {
+                .fleet = worker->fleet,
+                .pids = {worker->process.pid, worker->process.beat_pid ?: process->ended_beat_pid},
+                .since = worker->spawned_at,
+        };
+        char lines[LAST_LINES_MAX_BYTES + 1] = "";
+
+        last_words_add(process->crew, &whose, &process->report, worker_is_told_to_exit(worker), lines, &exit);
+        begin_rescue(process, &exit);
+        if (succeed(process, &exit, clock_now(CLOCK_MONOTONIC)))
+                return;
+        process->main_exit = sd_event_source_disable_unref(process->main_exit);
+        process_forget_beat(process);
+        observe_exit(process->worker, &exit, clock_now(CLOCK_MONOTONIC));
+        after_exit_begin(process->crew, process->worker, &exit);
+}
+
+/* It went to the background before it beat. Left out of the model, each new start would leave one more
+ * behind. */
+static void inherit(struct worker *worker, struct proc *heir)
+{
+        _cleanup_proc_ struct proc *held = heir;
+        struct process *process = worker->handle;
+
+        process->heirs = NULL;
+        turn_changed(process->crew->turn);
+        if (!held || worker->state != WORKER_STARTING ||
+            sd_event_add_io(process->crew->event, &process->main_exit, proc_pidfd(held), EPOLLIN,
+                            on_main_exit, process) < 0) {
+                ended(process, process->main_status);
+                return;
+        }
+        proc_close(process->main);
+        process->main = TAKE_PTR(held);
+        observe_inherited(worker, proc_pid(process->main), proc_start_time(process->main));
+        beats_moved(process->slot);
+}
+
+/* One that is no child of ours leaves nothing to us. */
+static bool may_leave_an_heir(const struct process *process)
+{
+        return process->worker->state == WORKER_STARTING && !process->beat && process->main_status.known &&
+               process->report.outcome != LAUNCH_FAILED;
+}
+
+static void exited(struct process *process)
+{
+        if (process->worker->state == WORKER_GONE || process->heirs)
+                return;
+        /* Told until it has been waited for. */
+        int r = proc_uid(process->main, &process->uid);
+        process->main_status = reap(process);
+        turn_changed(process->crew->turn);
+        if (promote(process, clock_now(CLOCK_MONOTONIC)))
+                return;
+        process_read_report(process);
+        bool failed = !process->main_status.by_signal && process->main_status.status != 0;
+        if (r < 0 || !may_leave_an_heir(process) ||
+            heirs_seek(process->crew, process->worker, process->uid, failed, inherit, &process->heirs) < 0) {
+                ended(process, process->main_status);
+                return;
+        }
+        process->main_exit = sd_event_source_disable_unref(process->main_exit);
+}
+
+static int on_main_exit(sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_,
+                        void *userdata)
+{
+        exited(userdata);
+        return 0;
+}
+
+static int on_beat_exit(sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_,
+                        void *userdata)
+{
+        struct process *process = userdata;
+
+        /* Promoted meanwhile, it was the worker itself. */
+        if (!process->beat) {
+                exited(process);
+                return 0;
+        }
+        begin_rescue(process, &(struct exit_status){.known = false});
+        process_forget_beat(process);
+        beats_forget(process->slot);
+        process->ended_beat_pid = process->worker->process.beat_pid;
+        observe_beat_process(process->worker, 0, 0, clock_now(CLOCK_MONOTONIC));
+        turn_changed(process->crew->turn);
+        return 0;
+}
+
+int exits_watch(struct process *process)
+{
+        return sd_event_add_io(process->crew->event, &process->main_exit, proc_pidfd(process->main), EPOLLIN,
+                               on_main_exit, process);
+}
+
+int exits_watch_beat(struct process *process, struct proc *beat)
+{
+        _cleanup_proc_ struct proc *held = beat;
+        sd_event_source *beat_exit = NULL;
+
+        int r = sd_event_add_io(process->crew->event, &beat_exit, proc_pidfd(beat), EPOLLIN, on_beat_exit,
+                                process);
+        if (r < 0)
+                return r;
+        process_forget_beat(process);
+        process->beat = TAKE_PTR(held);
+        process->beat_exit = beat_exit;
+        return 0;
+}
+
+/* It has been, and the pid may be another's. */
+static bool is_waited_for(const struct process *process)
+{
+        return process && process->heirs;
+}
+
+static struct process *find_main(const struct world *world, pid_t pid)
+{
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                const struct fleet *fleet = world->fleets[i];
+
+                for (size_t j = 0; j < fleet->n_workers; j++)
+                        if (fleet->workers[j]->state != WORKER_GONE &&
+                            fleet->workers[j]->process.pid == pid &&
+                            !is_waited_for(fleet->workers[j]->handle))
+                                return fleet->workers[j]->handle;
+        }
+        return NULL;
+}
+
+bool exits_sweep(struct crew *crew)
+{
+        siginfo_t info = {0};
+        unsigned n = 0;
+
+        while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+                if (n++ == SWEEP_MAX)
+                        return true;
+                struct process *process = find_main(crew->world, info.si_pid);
+
+                if (process)
+                        exited(process);
+                else if (!children_reap(&crew->children, info.si_pid))
+                        (void)waitid(P_PID, (id_t)info.si_pid, &info, WEXITED | WNOHANG);
+                info = (siginfo_t){0};
+        }
+        return false;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* Processes of a worker besides the one that beat: of a command that starts several, or starts another when
+ * one has ended. */
+#include "daemon/workers/others.h"
+#include "base/fd.h"
+#include "daemon/runtime/signs.h"
+#include "model/fleet.h"
+#include <signal.h>
+#include <unistd.h>
+
+struct others {
+        const struct process *process;
+        bool any_group; /* else that of the process alone */
+        struct proc *found;
+};
+
+static int look_at(pid_t pid, void *userdata)
+{
+        struct others *others = userdata;
+        const struct process *process = others->process;
+        _cleanup_proc_ struct proc *proc = NULL;
+        struct proc_place place;
+        uid_t uid = 0;
+
+        if (pid == getpid())
+                return 0;
+        int r = proc_open(pid, &proc);
+        if (r >= 0 && !others->any_group)
+                r = proc_place(proc, &place);
+        if (r >= 0 && !others->any_group)
+                r = proc_uid(proc, &uid);
+        if (r < 0)
+                return is_shortage(r) ? r : 0;
+        if (proc_has_exited(proc) || (!others->any_group && place.group != process->group))
+                return 0;
+        /* Where the group has ended, its number may be given to another user's. */
+        if (!others->any_group && process->uid != 0 && uid != process->uid)
+                return 0;
+        r = signs_run_jobs(proc, framework_of(process->worker->fleet->settings->traits));
+        if (r > 0)
+                others->found = TAKE_PTR(proc);
+        return r;
+}
+
+int others_find(struct process *process, struct proc **ret)
+{
+        struct others others = {.process = process, .any_group = true};
+        int r = 0;
+
+        /* Until it has been waited for. */
+        (void)proc_uid(process->main, &process->uid);
+        if (!proc_has_exited(process->main))
+                r = proc_tree_each(process->worker->process.pid, look_at, &others);
+        others.any_group = false;
+        /* All processes are gone through only where the group is known to have any. */
+        if (r == 0 && process->group > 0 && kill(-process->group, 0) == 0)
+                r = proc_group_each(process->group, look_at, &others);
+        if (r <= 0 || !ret)
+                others.found = proc_close(others.found);
+        if (r > 0 && ret)
+                *ret = others.found;
+        return r;
+}

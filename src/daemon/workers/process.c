@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* What the shell holds of a worker. */
+#include "daemon/workers/process.h"
+#include "base/words.h"
+#include "daemon/workers/heir.h"
+#include "frameworks/redis_works.h"
+#include "io/log.h"
+#include "model/names.h"
+#include <string.h>
+#include <sys/epoll.h>
+
+bool process_is_watched(const struct process *process)
+{
+        return process && process->slot;
+}
+
+struct proc *process_beating(const struct process *process)
+{
+        if (process->worker->process.beat_pid == 0)
+                return NULL;
+        return process->beat ?: process->main;
+}
+
+const char *process_identity(const struct process *process)
+{
+        return process_is_watched(process) ? beats_identity(process->slot) : NULL;
+}
+
+const char *process_hosts(const struct process *process, char text[static MATCH_HOSTS_TEXT_MAX])
+{
+        return process_is_watched(process) ? beats_hosts(process->slot, text) : NULL;
+}
+
+void process_forget_beat(struct process *process)
+{
+        process->slept_at = 0;
+        process->beat_exit = sd_event_source_disable_unref(process->beat_exit);
+        process->beat = proc_close(process->beat);
+}
+
+void process_read_report(struct process *process)
+{
+        if (process->report_fd < 0)
+                return;
+        int r = launch_report_read(process->report_fd, &process->report);
+        if (r < 0)
+                log_warning("cannot read how %s came up: %s", WORKER_ID(process->worker), strerror(-r));
+        if (r >= 0 && process->report.outcome == LAUNCH_PENDING)
+                return;
+        process->report_source = sd_event_source_disable_unref(process->report_source);
+        process->report_fd = close_fd(process->report_fd);
+}
+
+static int on_report(sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_,
+                     void *userdata)
+{
+        process_read_report(userdata);
+        return 0;
+}
+
+int process_new(struct crew *crew, struct worker *worker, struct proc *main, int report_fd)
+{
+        struct process *process = calloc(1, sizeof(*process));
+
+        if (!process) {
+                proc_close(main);
+                close_fd(report_fd);
+                return -ENOMEM;
+        }
+        *process = (struct process){
+                .crew = crew,
+                .worker = worker,
+                .main = main,
+                .report_fd = report_fd,
+                .go_fd = -1,
+                .report = LAUNCH_REPORT_INIT,
+        };
+        worker->handle = process;
+        if (report_fd < 0)
+                return 0;
+        /* All of it is read at once when the child has no more to say: woken for each message, we would keep
+         * it from the processor on its way to the command. */
+        return sd_event_add_io(crew->event, &process->report_source, report_fd, EPOLLHUP, on_report, process);
+}
+
+void process_free(struct process *process)
+{
+        if (!process)
+                return;
+        redis_works_free(process->works);
+        words_free(process->long_jobs);
+        if (process->slot)
+                beats_remove(process->slot);
+        heirs_free(process->heirs);
+        sd_event_source_disable_unref(process->main_exit);
+        process_forget_beat(process);
+        sd_event_source_disable_unref(process->report_source);
+        proc_close(process->main);
+        close_fd(process->report_fd);
+        close_fd(process->go_fd);
+        launch_report_clear(&process->report);
+        free(process);
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/* Follows up the death of a worker. */
+#include "daemon/workers/rescue.h"
+#include "continuity/state.h"
+#include "daemon/runtime/signs.h"
+#include "frameworks/redis_works.h"
+#include "io/clock.h"
+#include "io/log.h"
+#include "model/names.h"
+#include "model/world.h"
+#include "observe/culprits.h"
+#include <stdio.h>
+#include <string.h>
+
+/* What the process sent last may still be on its way to Redis; and after a failure it is tried again. */
+#define WAIT_USEC USEC_PER_SEC
+/* The end of sqmgr waits for so long at most. */
+#define END_WAIT_USEC (5 * USEC_PER_SEC)
+
+struct rescue {
+        struct state_dead
+                dead; /* comes first: the crew's list is of these, which are written into the state */
+        struct crew *crew;
+        char how[128];
+        bool judged;   /* whether it fell to the OOM killer */
+        bool culprits; /* it did, and they are yet to be told of */
+        usec_t died_at;
+        sd_event_source *timer;
+        struct works *works;               /* NULL: not being read */
+        const struct framework *framework; /* of the requeue */
+        struct requeue *requeue;           /* NULL: no fate is asked for */
+        struct job_list jobs;
+        size_t next_job; /* whose fate is asked for */
+        char error[256]; /* why the last try ended at a job; "": it did not */
+};
+
+static void rescue_free(struct rescue *rescue)
+{
+        struct state_dead *dead = &rescue->dead;
+
+        LIST_UNLINK(rescue->crew->rescues, dead);
+        turn_changed(rescue->crew->turn);
+        sd_event_source_disable_unref(rescue->timer);
+        redis_works_free(rescue->works);
+        if (rescue->requeue)
+                rescue->framework->requeue->free(rescue->requeue);
+        job_list_clear(&rescue->jobs);
+        free(dead->worker.identity);
+        free(dead->fleet);
+        free(rescue);
+}
+
+void rescues_forget(struct crew *crew)
+{
+        while (crew->rescues)
+                rescue_free((struct rescue *)crew->rescues);
+}
+
+bool rescues_hold_the_end(const struct crew *crew, usec_t now)
+{
+        for (const struct state_dead *dead = crew->rescues; dead; dead = dead->next)
+                if (now < usec_add(((const struct rescue *)dead)->died_at, END_WAIT_USEC))
+                        return true;
+        return false;
+}
+
+bool rescues_need_removed(const struct crew *crew)
+{
+        for (const struct state_dead *dead = crew->rescues; dead; dead = dead->next) {
+                const struct fleet *fleet = world_fleet(crew->world, dead->fleet);
+
+                if (fleet && fleet->settings->removed)
+                        return true;
+        }
+        return false;
+}
+
+static bool is_off(const struct fleet *fleet)
+{
+        return fleet->settings->rescue_jobs == RESCUE_JOBS_OFF;
+}
+
+/* The fleet it was of, with its Redis; NULL: it is gone or wants no more, and the rescue is gone with it. */
+static struct fleet *find_fleet(struct rescue *rescue)
+{
+        struct fleet *fleet = world_fleet(rescue->crew->world, rescue->dead.fleet);
+
+        if (fleet && fleet->link && fleet->settings->traits->can_rescue &&
+            (rescue->culprits || !is_off(fleet)))
+                return fleet;
+        rescue_free(rescue);
+        return NULL;
+}
+
+/* Again later, while the work list can be there. */
+static void try_again(struct rescue *rescue, const char *error)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+        struct fleet *fleet = find_fleet(rescue);
+
+        if (!fleet)
+                return;
+        job_list_clear(&rescue->jobs);
+        if (now < usec_add(rescue->died_at, RESCUE_USEC) &&
+            sd_event_source_set_time(rescue->timer, now + WAIT_USEC) >= 0 &&
+            sd_event_source_set_enabled(rescue->timer, SD_EVENT_ONESHOT) >= 0)
+                return;
+        if (!is_off(fleet))
+                rescue_observe_failed(fleet, &rescue->dead.worker.worker, error);
+        rescue_free(rescue);
+}
+
+static void on_requeued(enum rescue_outcome outcome, unsigned times, const char *error, void *userdata);
+
+static void ask_next(struct rescue *rescue)
+{
+        struct fleet *fleet = find_fleet(rescue);
+
+        if (!fleet)
+                return;
+        if (rescue->next_job == rescue->jobs.n_jobs) {
+                if (rescue->jobs.n_unreadable > 0)
+                        rescue_observe_unreadable(fleet, &rescue->dead.worker.worker,
+                                                  rescue->jobs.n_unreadable);
+                rescue_free(rescue);
+                return;
+        }
+        const struct link *link = fleet->link;
+        const struct requeue_request request = {
+                .redis = link->redis,
+                .namespace = rescue->crew->world->settings->redis.namespace,
+                .identity = rescue->dead.worker.identity,
+                .job = &rescue->jobs.jobs[rescue->next_job],
+                .settings = fleet->settings,
+                .why = rescue->how,
+                .realtime = clock_now(CLOCK_REALTIME),
+        };
+        rescue->framework = link->framework;
+        int r = rescue->framework->requeue->begin(&request, on_requeued, rescue, &rescue->requeue);
+        if (r < 0)
+                try_again(rescue, strerrordesc_np(-r));
+}
+
+static void on_requeued(enum rescue_outcome outcome, unsigned times, const char *error, void *userdata)
+{
+        struct rescue *rescue = userdata;
+        struct fleet *fleet = world_fleet(rescue->crew->world, rescue->dead.fleet);
+
+        rescue->requeue = NULL;
+        if (error) {
+                snprintf(rescue->error, sizeof(rescue->error), "%s", error);
+                try_again(rescue, error);
+                return;
+        }
+        if (fleet)
+                rescue_observe(fleet, &rescue->dead.worker.worker, &rescue->jobs.jobs[rescue->next_job],
+                               outcome, times, rescue->how);
+        rescue->next_job++;
+        ask_next(rescue);
+}
+
+static void on_works(struct job_list *lists, const char *error, void *userdata)
+{
+        struct rescue *rescue = userdata;
+        const struct worker *worker = &rescue->dead.worker.worker;
+
+        rescue->works = NULL;
+        if (error) {
+                try_again(rescue, error);
+                return;
+        }
+        struct fleet *fleet = find_fleet(rescue);
+        if (!fleet)
+                return;
+        rescue->jobs = lists[0];
+        lists[0] = (struct job_list){0};
+        rescue->next_job = 0;
+        if (rescue->culprits)
+                culprits_observe(fleet, worker, CULPRITS_OOM, &rescue->jobs, rescue->died_at);
+        rescue->culprits = false;
+        /* Redis forgets the list before we give up: what could not be put back until then is lost. */
+        bool list_is_gone = rescue->jobs.n_jobs == 0 && rescue->jobs.n_unreadable == 0;
+        if (list_is_gone && rescue->error[0] == '\0' && rescue_is_late(worker, rescue->died_at))
+                snprintf(rescue->error, sizeof(rescue->error),
+                         "it keeps what runs for a minute after a heartbeat, and the last one was older");
+        if (list_is_gone && rescue->error[0] != '\0' && !is_off(fleet))
+                rescue_observe_failed(fleet, worker, rescue->error);
+        rescue->error[0] = '\0';
+        ask_next(rescue);
+}
+
+/* The replacement of the dead did not wait for the kernel's count to be read. */
+static void judge(struct rescue *rescue)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        if (rescue->judged)
+                return;
+        signs_observe_oom_kills(rescue->crew->host, rescue->crew->world, now);
+        rescue->culprits = culprits_oom_killed(rescue->crew->world, &rescue->dead.worker.worker,
+                                               &rescue->dead.exit, now);
+        rescue->judged = true;
+}
+
+/* One of several of a worker may outlive the others: its jobs run on. */
+static bool lives_on(const struct rescue *rescue)
+{
+        const struct worker *worker = &rescue->dead.worker.worker;
+
+        return proc_lives(worker->process.beat_pid, worker->process.beat_start);
+}
+
+static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        struct rescue *rescue = userdata;
+        const struct fleet *fleet;
+
+        if (lives_on(rescue)) {
+                rescue_free(rescue);
+                return 0;
+        }
+        judge(rescue);
+        fleet = find_fleet(rescue);
+        if (!fleet)
+                return 0;
+        const char *identity = rescue->dead.worker.identity;
+        int r = link_read_works(fleet->link, &identity, 1, on_works, rescue, &rescue->works);
+        if (r < 0)
+                try_again(rescue, redis_error(fleet->link->redis) ?: strerrordesc_np(-r));
+        return 0;
+}
+
+static void tell_shortage(const struct worker *worker)
+{
+        log_error("memory is short: what %s (pid %d) was running when it died is not looked up",
+                  WORKER_ID(worker), (int)worker->process.pid);
+}
+
+void rescue_begin(struct crew *crew, struct fleet *fleet, const struct worker *worker, const char *identity,
+                  const struct exit_status *exit)
+{
+        struct worker dead = *worker;
+
+        dead.fleet = fleet; /* what the state tells has none */
+        if (!identity || !rescue_is_due(&dead, exit))
+                return;
+        struct rescue *rescue = calloc(1, sizeof(*rescue));
+        if (!rescue) {
+                tell_shortage(&dead);
+                return;
+        }
+        rescue->crew = crew;
+        rescue->dead.next = crew->rescues;
+        crew->rescues = &rescue->dead;
+        rescue->dead.worker.worker = dead;
+        rescue->dead.exit = (struct exit_status){
+                .known = exit->known, .by_signal = exit->by_signal, .status = exit->status};
+        rescue->died_at = clock_now(CLOCK_MONOTONIC);
+        exit_status_text(exit, rescue->how, sizeof(rescue->how));
+        rescue->dead.worker.identity = strdup(identity);
+        rescue->dead.fleet = strdup(fleet->settings->name);
+        if (!rescue->dead.worker.identity || !rescue->dead.fleet ||
+            sd_event_add_time_relative(crew->event, &rescue->timer, CLOCK_MONOTONIC, WAIT_USEC, 0, on_timer,
+                                       rescue) < 0) {
+                tell_shortage(&dead);
+                rescue_free(rescue);
+        }
+}

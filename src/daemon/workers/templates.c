@@ -1,0 +1,700 @@
+/* SPDX-License-Identifier: MIT */
+/* Templates as processes. */
+#include "daemon/workers/templates.h"
+#include "base/fd.h"
+#include "continuity/state.h"
+#include "daemon/runtime/signs.h"
+#include "daemon/workers/hold.h"
+#include "daemon/workers/last_words.h"
+#include "daemon/workers/process.h"
+#include "io/clock.h"
+#include "io/launch_request.h"
+#include "io/log.h"
+#include "io/template_socket.h"
+#include "model/names.h"
+#include "model/poll_schedule.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
+#include "observe/observe.h"
+#include "observe/observe_template.h"
+#include "wire/withhold.h"
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define WALK_USEC USEC_PER_SEC
+
+struct template_process {
+        struct crew *crew;
+        struct template *template;
+        struct child child; /* its command, where that is ours to be waited for; pid 0 else */
+        struct proc *main;  /* the command */
+        struct proc
+                *serving; /* the process that forks, where it is another one; NULL else, or not known yet */
+        sd_event_source *main_exit;
+        sd_event_source *serving_exit;
+        int socket; /* -1: nobody speaks with it any more */
+        sd_event_source *words;
+        bool awaits_word; /* its command is not begun */
+        int report_fd;    /* of its launch; -1: there is none */
+        struct launch_report report;
+
+        int worker_socket; /* of the fork that was asked for; -1: there is none */
+        sd_event_source *worker_words;
+        pid_t hello_pid;      /* it said so, and its parent is not us yet; 0: it did not */
+        uint64_t asked_ticks; /* when it was asked for, as field 22 of /proc/PID/stat would have it */
+};
+
+static struct template_process *of(const struct template *template)
+{
+        return template->process;
+}
+
+static void forget_fork(struct template_process *process)
+{
+        process->worker_words = sd_event_source_disable_unref(process->worker_words);
+        process->worker_socket = close_fd(process->worker_socket);
+        process->hello_pid = 0;
+}
+
+static void hang_up(struct template_process *process)
+{
+        process->words = sd_event_source_disable_unref(process->words);
+        process->socket = close_fd(process->socket);
+        forget_fork(process);
+}
+
+static struct template_process *template_process_free(struct template_process *process)
+{
+        if (!process)
+                return NULL;
+        hang_up(process);
+        children_remove(&process->crew->children, &process->child);
+        sd_event_source_disable_unref(process->main_exit);
+        sd_event_source_disable_unref(process->serving_exit);
+        proc_close(process->main);
+        proc_close(process->serving);
+        close_fd(process->report_fd);
+        launch_report_clear(&process->report);
+        free(process);
+        return NULL;
+}
+
+static void template_process_free_pointer(struct template_process **process)
+{
+        template_process_free(*process);
+}
+#define _cleanup_template_process_ _cleanup_(template_process_free_pointer)
+
+/* The one that forks, or is to. */
+static struct proc *serving(const struct template_process *process)
+{
+        return process->serving ?: process->main;
+}
+
+/* Nothing of it lives. */
+static void over(struct template_process *process, struct exit_status exit)
+{
+        struct crew *crew = process->crew;
+        struct template *template = process->template;
+        const struct last_words_of whose = {
+                .fleet = template->fleet,
+                .pids = {template->pid, template->serving_pid},
+                .since = template->started_at,
+        };
+        char lines[LAST_LINES_MAX_BYTES + 1] = "";
+
+        if (process->report_fd >= 0)
+                (void)launch_report_read(process->report_fd, &process->report);
+        last_words_add(crew, &whose, &process->report, template->state == TEMPLATE_ENDING, lines, &exit);
+        template->process = NULL;
+        template_observe_exit(template, &exit, crew->preload_script, clock_now(CLOCK_MONOTONIC));
+        template_process_free(process);
+        turn_changed(crew->turn);
+}
+
+static int on_serving_exit(sd_event_source *source, int fd, uint32_t events, void *userdata);
+
+/* What serves is left of it, and is the template from now on. It comes to us as an orphan. */
+static bool promote(struct template_process *process)
+{
+        if (!process->serving || proc_has_exited(process->serving))
+                return false;
+        proc_close(process->main);
+        process->main = TAKE_PTR(process->serving);
+        sd_event_source_disable_unref(process->main_exit);
+        process->main_exit = TAKE_PTR(process->serving_exit);
+        template_observe_promoted(process->template);
+        turn_changed(process->crew->turn);
+        return true;
+}
+
+static void main_exited(struct template_process *process, const struct exit_status *exit)
+{
+        if (!promote(process))
+                over(process, *exit);
+}
+
+static void on_child_exited(struct child *child, const siginfo_t *info)
+{
+        struct template_process *process =
+                (struct template_process *)((char *)child - offsetof(struct template_process, child));
+        const struct exit_status exit = {
+                .known = true,
+                .by_signal = info->si_code != CLD_EXITED,
+                .status = info->si_status,
+        };
+
+        main_exited(process, &exit);
+}
+
+static int on_main_exit(sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_,
+                        void *userdata)
+{
+        struct template_process *process = userdata;
+
+        if (process->child.pid == 0 || !children_reap(&process->crew->children, process->child.pid))
+                main_exited(process, &(struct exit_status){.known = false});
+        return 0;
+}
+
+/* What is left around it has nothing more to do. */
+static int on_serving_exit(sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_,
+                           void *userdata)
+{
+        struct template_process *process = userdata;
+
+        /* Promoted meanwhile. */
+        if (!process->serving)
+                return on_main_exit(source, fd, events, userdata);
+        process->serving_exit = sd_event_source_disable_unref(process->serving_exit);
+        process->serving = proc_close(process->serving);
+        hang_up(process);
+        (void)proc_signal(process->main, SIGKILL);
+        return 0;
+}
+
+/* It does what is not agreed: no more is had to do with it. Before it serves it may be a worker, of which
+ * that is only not seen yet. */
+static void misbehaves(struct template_process *process, const char *how)
+{
+        const struct template *template = process->template;
+
+        log_warning("the template of fleet '%s' (pid %d) is %s: %s", template->fleet->settings->name,
+                    (int)template_pid(template), template->serving_pid != 0 ? "ended" : "listened to no more",
+                    how);
+        hang_up(process);
+        if (template->serving_pid == 0)
+                return;
+        (void)proc_signal(serving(process), SIGKILL);
+        (void)proc_signal(process->main, SIGKILL);
+}
+
+static void look_memory(struct template_process *process)
+{
+        uint64_t bytes;
+
+        if (proc_rss_bytes(serving(process), &bytes) == 0)
+                template_observe_memory(process->template, bytes);
+}
+
+static bool is_of_its_user(const struct template_process *process, uid_t uid)
+{
+        uid_t expected;
+
+        return proc_uid(process->main, &expected) == 0 && uid == expected;
+}
+
+/* Takes hold of the process that says that it is ready: the command, or what that has started. */
+static int hold_serving(struct template_process *process, const struct template_message *message)
+{
+        const struct template *template = process->template;
+        _cleanup_proc_ struct proc *proc = NULL;
+
+        if (message->pid <= 0 || !is_of_its_user(process, message->uid))
+                return -EPERM;
+        if (message->pid == template->pid)
+                return 0;
+        int r = proc_open(message->pid, &proc);
+        if (r >= 0)
+                r = proc_has_ancestor(message->pid, template->pid, template->pid_start);
+        if (r <= 0)
+                return r < 0 ? r : -EPERM;
+        r = sd_event_add_io(process->crew->event, &process->serving_exit, proc_pidfd(proc), EPOLLIN,
+                            on_serving_exit, process);
+        if (r >= 0)
+                process->serving = TAKE_PTR(proc);
+        return r;
+}
+
+static void heard(struct template_process *process, const struct template_message *message)
+{
+        struct template *template = process->template;
+        struct template_ready ready;
+        char unsafe[PRELOAD_REFUSED_MAX];
+
+        if (!template_message_ready(message, &ready) || template->serving_pid != 0) {
+                misbehaves(process, "it said something that was not asked for");
+                return;
+        }
+        int r = hold_serving(process, message);
+        if (r < 0) {
+                misbehaves(process, r == -EPERM ? "what says that it is ready is none of its processes"
+                                                : strerrordesc_np(-r));
+                return;
+        }
+        snprintf(unsafe, sizeof(unsafe), "its application leaves open " WITHHOLD_SHARED "%s", ready.unsafe);
+        if (ready.threads[0] != '\0')
+                log_info(
+                        "fleet '%s': its application leaves threads in the template, which no worker has: %s",
+                        template->fleet->settings->name, ready.threads);
+        template_observe_ready(template, proc_pid(serving(process)), proc_start_time(serving(process)),
+                               ready.unsafe[0] != '\0' ? unsafe : NULL, clock_now(CLOCK_MONOTONIC));
+        look_memory(process);
+        turn_changed(process->crew->turn);
+}
+
+static int on_words(sd_event_source *source _unused_, int fd, uint32_t events _unused_, void *userdata)
+{
+        struct template_process *process = userdata;
+        struct template_message message = {.length = 0};
+
+        int r = template_socket_receive(fd, &message);
+        if (r == -EAGAIN)
+                return 0;
+        if (r > 0) {
+                heard(process, &message);
+                return 0;
+        }
+        /* Before it is ready its command may have closed what it was given: whether it works shows itself. */
+        if (r == 0 && process->template->serving_pid == 0)
+                process->words = sd_event_source_disable_unref(process->words);
+        else
+                misbehaves(process, r == 0 ? "it has hung up" : "what it says is none of ours");
+        return 0;
+}
+
+static bool is_known(const struct world *world, pid_t pid)
+{
+        for (size_t i = 0; i < world->n_fleets; i++)
+                for (size_t j = 0; j < world->fleets[i]->n_workers; j++)
+                        if (worker_pid(world->fleets[i]->workers[j]) == pid ||
+                            world->fleets[i]->workers[j]->process.pid == pid)
+                                return true;
+        return false;
+}
+
+static void fork_failed(struct template_process *process, int error, const char *why)
+{
+        forget_fork(process);
+        template_observe_fork_failed(process->template, error, why, clock_now(CLOCK_MONOTONIC));
+        turn_changed(process->crew->turn);
+}
+
+/* Takes hold of what said hello, once its parent has gone and it is ours. */
+static void meet(struct template_process *process, usec_t now)
+{
+        struct crew *crew = process->crew;
+        struct template *template = process->template;
+        _cleanup_proc_ struct proc *proc = NULL;
+        struct proc_place place;
+        uid_t uid;
+
+        int r = proc_open(process->hello_pid, &proc);
+        if (r >= 0)
+                r = proc_uid(proc, &uid);
+        if (r >= 0)
+                r = proc_place(proc, &place);
+        if (r < 0) {
+                fork_failed(process, -r, r == -ESRCH ? "it ended at once" : strerrordesc_np(-r));
+                return;
+        }
+        /* Whatever has that pid by now began later than the template was asked for it. */
+        if (!is_of_its_user(process, uid) || proc_start_time(proc) + 1 < process->asked_ticks ||
+            is_known(crew->world, process->hello_pid)) {
+                misbehaves(process, "what says that it was forked is none of its forks");
+                return;
+        }
+        if (place.parent != getpid())
+                return;
+        int socket = TAKE_FD(process->worker_socket);
+        struct worker *worker =
+                template_observe_hello(template, process->hello_pid, proc_start_time(proc), now);
+        forget_fork(process);
+        turn_changed(crew->turn);
+        if (!worker) {
+                close_fd(socket);
+                template_observe_fork_failed(template, ENOMEM, "memory is short", now);
+                return;
+        }
+        r = hold_forked(crew, worker, TAKE_PTR(proc), socket);
+        if (r >= 0)
+                return;
+        log_error("cannot watch the new worker %s: %s, it is ended", WORKER_ID(worker), strerrordesc_np(-r));
+        (void)kill(worker->process.pid, SIGKILL);
+        if (!worker->handle)
+                observe_exit(worker, &(struct exit_status){.launch_error = "it cannot be watched"}, now);
+}
+
+static int on_worker_words(sd_event_source *source _unused_, int fd, uint32_t events _unused_, void *userdata)
+{
+        struct template_process *process = userdata;
+        struct template_message message = {.length = 0};
+        const char *why;
+        int error;
+
+        int r = template_socket_receive(fd, &message);
+        if (r == -EAGAIN)
+                return 0;
+        if (r == 0) {
+                fork_failed(process, 0, "it ended before it came forward");
+        } else if (r > 0 && process->hello_pid == 0 && message.pid > 0 &&
+                   template_message_is(&message, "hello")) {
+                process->hello_pid = message.pid;
+                meet(process, clock_now(CLOCK_MONOTONIC));
+        } else if (r > 0 && template_message_error(&message, &error, &why)) {
+                fork_failed(process, error, why);
+        } else {
+                misbehaves(process, "what its fork says is none of ours");
+        }
+        return 0;
+}
+
+/* Takes main over, whatever it returns: 0 with *ret, which is the template's; or -errno. */
+static int template_process_new(struct crew *crew, struct proc *main, struct template_process **ret)
+{
+        struct template_process *process = calloc(1, sizeof(*process));
+
+        if (!process) {
+                proc_close(main);
+                return -ENOMEM;
+        }
+        *process = (struct template_process){
+                .crew = crew,
+                .main = main,
+                .socket = -1,
+                .report_fd = -1,
+                .report = LAUNCH_REPORT_INIT,
+                .worker_socket = -1,
+        };
+        int r = sd_event_add_io(crew->event, &process->main_exit, proc_pidfd(main), EPOLLIN, on_main_exit,
+                                process);
+        if (r < 0)
+                template_process_free(process);
+        else
+                *ret = process;
+        return r;
+}
+
+/* Takes the socket over, whatever it returns. */
+static int listen_to(struct template_process *process, int socket)
+{
+        process->socket = socket;
+        return sd_event_add_io(process->crew->event, &process->words, socket, EPOLLIN, on_words, process);
+}
+
+static int launch(struct crew *crew, struct fleet *fleet, usec_t now, struct template_process **ret)
+{
+        _cleanup_template_process_ struct template_process *process = NULL;
+        _cleanup_close_ int ours = -1, theirs = -1, report_fd = -1;
+        struct proc *proc;
+        struct launched launched;
+
+        int r = template_socket_pair(&ours, &theirs);
+        if (r < 0)
+                return r;
+        const struct launch_template template = {.fd = theirs, .script = crew->preload_script};
+        const struct launch_request request = {
+                .fleet = fleet->settings,
+                .generation = fleet->generation,
+                .started_at = now,
+                .instance = crew->instance,
+                .nofile = crew->nofile,
+                .base_environment = environ,
+                .template = &template,
+        };
+        r = launch_start(&request, &launched);
+        if (r < 0)
+                return r;
+        report_fd = launched.report_fd;
+        r = proc_open(launched.pid, &proc);
+        if (r >= 0)
+                r = template_process_new(crew, proc, &process);
+        if (r >= 0)
+                r = listen_to(process, TAKE_FD(ours));
+        if (r < 0) {
+                (void)kill(launched.pid, SIGKILL);
+                return r;
+        }
+        process->awaits_word = true;
+        process->report_fd = TAKE_FD(report_fd);
+        process->child = (struct child){.pid = launched.pid, .exited = on_child_exited};
+        children_add(&crew->children, &process->child);
+        *ret = TAKE_PTR(process);
+        return 0;
+}
+
+void templates_load(struct crew *crew, struct fleet *fleet, usec_t now)
+{
+        struct template_process *process = NULL;
+
+        int r = launch(crew, fleet, now, &process);
+        if (r < 0) {
+                template_observe_start_failed(fleet, strerrordesc_np(-r), now);
+                return;
+        }
+        process->template =
+                template_observe_started(fleet, proc_pid(process->main), proc_start_time(process->main), now);
+        process->template->process = process;
+}
+
+void templates_fork(const struct action *action, usec_t now)
+{
+        struct template *template = action->template;
+        struct template_process *process = of(template);
+        const struct fleet_settings *settings = template->fleet->settings;
+        const struct template_fork request = {
+                .fleet = settings->name,
+                .index = action->index,
+                .generation = template->generation,
+                .started_at = now,
+                .log = settings->log,
+        };
+        _cleanup_close_ int ours = -1, theirs = -1;
+
+        usec_t tick_usec = USEC_PER_SEC / (usec_t)sysconf(_SC_CLK_TCK);
+        process->asked_ticks = clock_now(CLOCK_BOOTTIME) / tick_usec;
+        int r = process->socket < 0 ? -EPIPE : template_socket_pair(&ours, &theirs);
+        if (r >= 0)
+                r = sd_event_add_io(process->crew->event, &process->worker_words, ours, EPOLLIN,
+                                    on_worker_words, process);
+        if (r >= 0)
+                r = template_socket_fork(process->socket, &request, theirs);
+        if (r < 0)
+                process->worker_words = sd_event_source_disable_unref(process->worker_words);
+        else
+                process->worker_socket = TAKE_FD(ours);
+        template_observe_fork_asked(template, action->index, action->reason, r < 0 ? -r : 0, now);
+}
+
+struct boot_look {
+        const struct framework *framework;
+        bool found;
+};
+
+static int look_each(pid_t pid, void *userdata)
+{
+        struct boot_look *boot = userdata;
+        _cleanup_proc_ struct proc *proc = NULL;
+
+        int r = proc_open(pid, &proc);
+        if (r >= 0)
+                r = signs_have_booted(proc, boot->framework);
+        boot->found |= r > 0;
+        return is_shortage(r) ? r : r > 0;
+}
+
+/* Has it begun to work? Then it is a worker, and no template from now on. Returns whether it may be told to
+ * end. */
+static bool look_at_loading(struct template_process *process, usec_t now)
+{
+        struct template *template = process->template;
+        struct crew *crew = process->crew;
+        struct boot_look boot = {.framework = framework_of(template->fleet->settings->traits)};
+
+        /* Where the tree cannot be read, nothing is known. */
+        if (proc_tree_each(template->pid, look_each, &boot) < 0)
+                return false;
+        struct worker *worker = template_observe_booted(template, boot.found, now);
+        if (!worker)
+                return !boot.found;
+        template->process = NULL;
+        turn_changed(crew->turn);
+        /* The loop takes each pidfd once. */
+        process->main_exit = sd_event_source_disable_unref(process->main_exit);
+        int r = hold_started(crew, worker, TAKE_PTR(process->main), TAKE_FD(process->report_fd));
+        if (r < 0)
+                log_error("cannot watch the worker %s: %s", WORKER_ID(worker), strerrordesc_np(-r));
+        template_process_free(process);
+        return false;
+}
+
+void templates_end(struct template *template, usec_t now)
+{
+        struct template_process *process = of(template);
+
+        if (template->serving_pid == 0) {
+                if (!look_at_loading(process, now))
+                        return;
+                hang_up(process);
+                if (kill(-template->pid, SIGTERM) < 0)
+                        (void)proc_signal(process->main, SIGTERM);
+                (void)kill(-template->pid, SIGCONT);
+        } else {
+                hang_up(process);
+                (void)proc_signal(serving(process), SIGKILL);
+        }
+        template_observe_ended(template, now);
+}
+
+/* What else its command has started may be there for the workers that live on. */
+void templates_kill(struct template *template, usec_t now)
+{
+        if (template->serving_pid == 0)
+                (void)kill(-template->pid, SIGKILL);
+        (void)proc_signal(of(template)->main, SIGKILL);
+        template_observe_killed(template, now);
+}
+
+/* What beats under its pid before it goes on is another's: to have seen that, a walk through all identities
+ * is waited for, but never for long. */
+static bool others_are_seen(const struct worker *worker, usec_t now)
+{
+        const struct process *process = worker->handle;
+
+        return !worker->fleet->redis_up || beats_walked_at(process->slot) >= worker->state_at ||
+               now >= usec_add(worker->state_at, WALK_USEC);
+}
+
+void templates_go(struct worker *worker, usec_t now)
+{
+        struct process *process = worker->handle;
+
+        if (!others_are_seen(worker, now)) {
+                beats_want(process->slot, LOOK_BEAT);
+                (void)beats_look(worker->fleet->link->beats);
+                return;
+        }
+        /* One that has ended meanwhile is told of by its exit. */
+        (void)template_socket_go(process->go_fd);
+        process->go_fd = close_fd(process->go_fd);
+        template_observe_go(worker, now);
+}
+
+static void look(struct template_process *process, bool fast, usec_t now)
+{
+        struct template *template = process->template;
+        struct proc_place place;
+
+        if (template_forks(template)) {
+                bool held = proc_place(serving(process), &place) >= 0 &&
+                            (place.state == 'T' || place.state == 't' || place.state == 'D');
+
+                template_observe_fork_waits(template, held, now);
+        }
+        if (!fast)
+                look_memory(process);
+        if (process->hello_pid != 0)
+                meet(process, now);
+        else if (!fast && template->state == TEMPLATE_LOADING && template->serving_pid == 0)
+                (void)look_at_loading(process, now);
+}
+
+void templates_look(struct crew *crew, bool fast, usec_t now)
+{
+        for (size_t i = 0; i < crew->world->n_fleets; i++)
+                for (size_t j = 0; j < TEMPLATES_MAX; j++) {
+                        struct template *template = &crew->world->fleets[i]->templates[j];
+
+                        if (template_lives(template) && template->process)
+                                look(of(template), fast, now);
+                }
+}
+
+void templates_begin(const struct crew *crew)
+{
+        for (size_t i = 0; i < crew->world->n_fleets; i++)
+                for (size_t j = 0; j < TEMPLATES_MAX; j++) {
+                        struct template *template = &crew->world->fleets[i]->templates[j];
+
+                        if (!template->process || !of(template)->awaits_word)
+                                continue;
+                        of(template)->awaits_word = false;
+                        (void)template_socket_go(of(template)->socket);
+                }
+}
+
+static int take_handed(struct crew *crew, pid_t pid)
+{
+        for (size_t i = 0; i < crew->n_handed; i++)
+                if (crew->handed[i].pid == pid)
+                        return TAKE_FD(crew->handed[i].fd);
+        return -1;
+}
+
+static int adopt(struct crew *crew, struct fleet *fleet, const struct template *known)
+{
+        _cleanup_template_process_ struct template_process *process = NULL;
+        _cleanup_proc_ struct proc *main = NULL, *served = NULL;
+        _cleanup_close_ int socket = take_handed(crew, known->pid);
+
+        int r = proc_find(known->pid, known->pid_start, &main);
+        if (r >= 0)
+                r = proc_find(known->serving_pid, known->serving_start, &served);
+        if (r < 0)
+                return r;
+        if (!main && !served)
+                return 0;
+        /* A wrapper around what served. */
+        if (main && !served && known->serving_pid != 0)
+                (void)proc_signal(main, SIGKILL);
+        bool promoted = !main;
+        r = template_process_new(crew, promoted ? TAKE_PTR(served) : TAKE_PTR(main), &process);
+        if (r >= 0 && served && known->serving_pid != known->pid)
+                r = sd_event_add_io(crew->event, &process->serving_exit, proc_pidfd(served), EPOLLIN,
+                                    on_serving_exit, process);
+        if (r >= 0 && process->serving_exit)
+                process->serving = TAKE_PTR(served);
+        bool connected = socket >= 0;
+        if (r >= 0 && connected)
+                r = listen_to(process, TAKE_FD(socket));
+        if (r < 0)
+                return r;
+        process->template = template_observe_adopted(fleet, known, connected, promoted ? 0 : known->pid_start,
+                                                     promoted || process->serving ? known->serving_start : 0);
+        if (!process->template)
+                return 0;
+        process->template->process = process;
+        /* After a re-exec it is our child still. */
+        process->child = (struct child){.pid = proc_pid(process->main), .exited = on_child_exited};
+        children_add(&crew->children, &process->child);
+        TAKE_PTR(process);
+        return 0;
+}
+
+int templates_adopt(struct crew *crew, struct fleet *fleet, const struct state_fleet *saved)
+{
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < saved->n_templates; i++)
+                r = adopt(crew, fleet, &saved->templates[i]);
+        return r;
+}
+
+size_t templates_hand(const struct crew *crew, struct template_handed *ret, size_t max)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < crew->world->n_fleets; i++)
+                for (size_t j = 0; j < TEMPLATES_MAX && n < max; j++) {
+                        const struct template *template = &crew->world->fleets[i]->templates[j];
+
+                        if (template->process && of(template)->socket >= 0)
+                                ret[n++] = (struct template_handed){template->pid, of(template)->socket};
+                }
+        return n;
+}
+
+void templates_forget(struct crew *crew)
+{
+        for (size_t i = 0; crew->world && i < crew->world->n_fleets; i++)
+                for (size_t j = 0; j < TEMPLATES_MAX; j++) {
+                        struct template *template = &crew->world->fleets[i]->templates[j];
+
+                        template->process = template_process_free(template->process);
+                }
+        for (size_t i = 0; i < crew->n_handed; i++)
+                close_fd(crew->handed[i].fd);
+}
