@@ -83,11 +83,9 @@ static void reload_fleet(struct fleet *fleet, const struct fleet_settings *new, 
                 autoscale_forget(fleet);
         if (new->removed && !old->removed) {
                 rollout_abort(fleet, "the fleet is no longer configured");
-                world_event(fleet->world, EVENT_ORDER, fleet, NULL,
-                            "fleet '%s': no longer configured, its workers are drained", new->name);
+                fleet_event(fleet, EVENT_ORDER, ": no longer configured, its workers are drained");
         } else if (old->removed && !new->removed) {
-                world_event(fleet->world, EVENT_ORDER, fleet, NULL, "fleet '%s': configured again",
-                            new->name);
+                fleet_event(fleet, EVENT_ORDER, ": configured again");
         }
         if (new->launch_hash != old->launch_hash)
                 rollout_outdate(fleet, now);

@@ -64,6 +64,12 @@ struct worker *world_worker(const struct world *world, const char *id);
 void world_event(struct world *world, enum event_kind kind, const struct fleet *fleet,
                  const struct worker *worker, const char *format, ...) _printf_(5, 6);
 
+/* The same of a worker: the text follows "FLEET/INDEX (pid N)". */
+void worker_event(const struct worker *worker, enum event_kind kind, const char *format, ...) _printf_(3, 4);
+
+/* The same of a fleet as a whole: the text follows "fleet 'NAME'". */
+void fleet_event(const struct fleet *fleet, enum event_kind kind, const char *format, ...) _printf_(3, 4);
+
 void world_events_clear(struct world *world);
 
 /* Memory is so short that no worker beyond the count is started, and none in the place of one that left for
