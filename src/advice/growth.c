@@ -29,8 +29,7 @@ static void tell(const struct fleet *fleet)
 {
         char text[GROWTH_TEXT_MAX];
 
-        world_event(fleet->world, EVENT_MEMORY_GROWTH, fleet, NULL, "fleet '%s': %s", fleet->settings->name,
-                    growth_text(fleet, text));
+        fleet_event(fleet, EVENT_MEMORY_GROWTH, ": %s", growth_text(fleet, text));
 }
 
 /* A generation is told of once. */

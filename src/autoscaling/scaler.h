@@ -4,12 +4,8 @@
 #pragma once
 
 #include "autoscaling/scaled_link.h"
-#include "daemon/runtime/links.h"
-#include "frameworks/queue_reader.h"
-#include "model/queues.h"
 
 struct keeper;
-struct sharing;
 
 /* Functions of the subsystem. self is the struct links. poll() begins a reading of each Redis whose fleets
  * need one; observe() folds in what was answered since, and changes what the state holds if a count has

@@ -24,6 +24,22 @@
 #define FOREACH_ELEMENT(item, array)                                                                         \
         for (__typeof__(&(array)[0]) item = (array); item < (array) + ELEMENTSOF(array); item++)
 
+/* Makes room for one more element behind the n of an array of which so many are allocated. False where memory
+ * is short: all stays as it is. */
+#define ARRAY_MAKE_ROOM(array, n, allocated)                                                                 \
+        ({                                                                                                   \
+                size_t _more = MAX((size_t)16, 2 * (allocated));                                             \
+                __typeof__(array) _larger = (array);                                                         \
+                if ((n) == (allocated)) {                                                                    \
+                        _larger = reallocarray((array), _more, sizeof(*(array)));                            \
+                        if (_larger) {                                                                       \
+                                (array) = _larger;                                                           \
+                                (allocated) = _more;                                                         \
+                        }                                                                                    \
+                }                                                                                            \
+                !!_larger;                                                                                   \
+        })
+
 /* The name of each value of an enum: defines `const char *function(type value)`, which looks it up in table.
  */
 #define DEFINE_ENUM_NAMES(function, type, max, table)                                                        \

@@ -72,16 +72,9 @@ static void add(struct round *round, struct action action)
 {
         struct plan *plan = round->plan;
 
-        if (plan->n_actions == plan->allocated) {
-                size_t allocated = MAX((size_t)16, 2 * plan->allocated);
-                struct action *actions = realloc(plan->actions, allocated * sizeof(*actions));
-
-                if (!actions) {
-                        round->error = -ENOMEM;
-                        return;
-                }
-                plan->actions = actions;
-                plan->allocated = allocated;
+        if (!ARRAY_MAKE_ROOM(plan->actions, plan->n_actions, plan->allocated)) {
+                round->error = -ENOMEM;
+                return;
         }
         action.fleet = round->fleet;
         plan->actions[plan->n_actions++] = action;

@@ -44,3 +44,6 @@ const char *relief_text(const struct world *world, char text[static RELIEF_TEXT_
 /* A worker and its process, as events name them: "web/3 (pid 28650)". Returns text. */
 #define WORKER_EVENT_NAME_MAX 300
 const char *worker_event_name(const struct worker *worker, char text[static WORKER_EVENT_NAME_MAX]);
+
+/* The same as a value, which stays until the end of the block around it. */
+#define WORKER_EVENT_NAME(worker) worker_event_name(worker, (char[WORKER_EVENT_NAME_MAX]){""})

@@ -2,8 +2,23 @@
 /* What follows from a life that ended too soon. */
 #include "model/failure.h"
 #include "model/backoff.h"
+#include "model/exit_status.h"
 #include "model/fleet.h"
 #include "model/rollout.h"
+#include <stdarg.h>
+#include <stdio.h>
+
+void failure_describe(struct fleet *fleet, const struct exit_status *exit, const char *format, ...)
+{
+        va_list arguments;
+
+        va_start(arguments, format);
+        vsnprintf(fleet->crash_last, sizeof(fleet->crash_last), format, arguments);
+        va_end(arguments);
+        if (exit && exit->last_lines)
+                exit_lines_quote(fleet->crash_last, sizeof(fleet->crash_last), exit->last_lines);
+        fleet->lines_token = exit ? exit->lines_token : 0;
+}
 
 void failure_back_off(struct fleet *fleet, usec_t now)
 {

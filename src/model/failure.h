@@ -6,7 +6,13 @@
 #include "base/macro.h"
 #include "base/usec.h"
 
+struct exit_status;
 struct fleet;
+
+/* Writes how a worker, a template or a start of the fleet has failed into fleet->crash_last, with the log
+ * tail of exit where that has one; exit may be NULL. */
+void failure_describe(struct fleet *fleet, const struct exit_status *exit, const char *format, ...)
+        _printf_(3, 4);
 
 /* The next start of the fleet waits, longer with each in a row. */
 void failure_back_off(struct fleet *fleet, usec_t now);

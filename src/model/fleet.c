@@ -4,15 +4,8 @@
 
 struct worker *fleet_add_worker(struct fleet *fleet, const struct worker *model)
 {
-        if (fleet->n_workers == fleet->workers_allocated) {
-                size_t allocated = MAX((size_t)8, 2 * fleet->workers_allocated);
-                struct worker **workers = realloc(fleet->workers, allocated * sizeof(struct worker *));
-
-                if (!workers)
-                        return NULL;
-                fleet->workers = workers;
-                fleet->workers_allocated = allocated;
-        }
+        if (!ARRAY_MAKE_ROOM(fleet->workers, fleet->n_workers, fleet->workers_allocated))
+                return NULL;
         struct worker *worker = calloc(1, sizeof(*worker));
         if (!worker)
                 return NULL;

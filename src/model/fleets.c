@@ -82,11 +82,9 @@ static void reload_fleet(struct fleet *fleet, const struct fleet_settings *new, 
         if (new->removed && !old->removed) {
                 rollout_abort(fleet, "the fleet is no longer configured", by);
                 event_by(by,
-                         world_event(fleet->world, EVENT_ORDER, fleet, NULL,
-                                     "fleet '%s': no longer configured, its workers are drained", new->name));
+                         fleet_event(fleet, EVENT_ORDER, ": no longer configured, its workers are drained"));
         } else if (old->removed && !new->removed) {
-                event_by(by, world_event(fleet->world, EVENT_ORDER, fleet, NULL,
-                                         "fleet '%s': configured again", new->name));
+                event_by(by, fleet_event(fleet, EVENT_ORDER, ": configured again"));
         }
         if (new->launch_hash != old->launch_hash)
                 rollout_outdate(fleet, now);

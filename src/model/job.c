@@ -30,15 +30,8 @@ int job_list_add(struct job_list *list, bool old_key, const struct field *thread
                 list->n_unreadable++;
                 return 0;
         }
-        if (list->n_entries == list->allocated) {
-                size_t allocated = MAX((size_t)8, 2 * list->allocated);
-                struct job *jobs = reallocarray(list->jobs, allocated, sizeof(*jobs));
-
-                if (!jobs)
-                        return -ENOMEM;
-                list->jobs = jobs;
-                list->allocated = allocated;
-        }
+        if (!ARRAY_MAKE_ROOM(list->jobs, list->n_entries, list->allocated))
+                return -ENOMEM;
         struct job job = {
                 .old_key = old_key,
                 .thread = strndup(thread->text, thread->len),

@@ -28,11 +28,10 @@ void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now)
         backoff_reset(&fleet->crash);
         backoff_reset(&fleet->churn);
         fleet->preload.failures = 0;
-        event_by(by, world_event(fleet->world, EVENT_ROLLOUT_STARTED, fleet, NULL,
-                                 "fleet '%s': restart to generation %llu by %s, %u worker%s to replace",
-                                 fleet->settings->name, (unsigned long long)fleet->generation,
-                                 orderer_text(by, who), fleet->rollout.total,
-                                 fleet->rollout.total == 1 ? "" : "s"));
+        event_by(by, fleet_event(fleet, EVENT_ROLLOUT_STARTED,
+                                 ": restart to generation %llu by %s, %u worker%s to replace",
+                                 (unsigned long long)fleet->generation, orderer_text(by, who),
+                                 fleet->rollout.total, fleet->rollout.total == 1 ? "" : "s"));
 }
 
 void rollout_outdate(struct fleet *fleet, usec_t now)
@@ -52,8 +51,7 @@ void rollout_abort(struct fleet *fleet, const char *why, const struct orderer *b
                 return;
         fleet->rollout.state = ROLLOUT_ABORTED;
         snprintf(fleet->rollout.error, sizeof(fleet->rollout.error), "%s", why);
-        event_by(by, world_event(fleet->world, EVENT_ROLLOUT_ABORTED, fleet, NULL,
-                                 "fleet '%s': restart aborted, %s", fleet->settings->name, why));
+        event_by(by, fleet_event(fleet, EVENT_ROLLOUT_ABORTED, ": restart aborted, %s", why));
 }
 
 void rollout_acknowledge(struct fleet *fleet, const struct orderer *by)
@@ -68,9 +66,7 @@ void rollout_acknowledge(struct fleet *fleet, const struct orderer *by)
         snprintf(rollout->error, sizeof(rollout->error), "it had halted, and %s acknowledged that",
                  orderer_text(by, who));
         backoff_reset(&fleet->crash);
-        event_by(by,
-                 world_event(fleet->world, EVENT_ORDER, fleet, NULL,
-                             "fleet '%s': halted restart acknowledged by %s", fleet->settings->name, who));
+        event_by(by, fleet_event(fleet, EVENT_ORDER, ": halted restart acknowledged by %s", who));
 }
 
 static void rollout_halt(struct fleet *fleet, usec_t now)
@@ -78,8 +74,7 @@ static void rollout_halt(struct fleet *fleet, usec_t now)
         bool any_old = fleet_count(fleet, now).outdated > 0;
 
         fleet->rollout.state = ROLLOUT_HALTED;
-        world_event(fleet->world, EVENT_ROLLOUT_HALTED, fleet, NULL, "fleet '%s': restart halted, %s: %s",
-                    fleet->settings->name,
+        fleet_event(fleet, EVENT_ROLLOUT_HALTED, ": restart halted, %s: %s",
                     any_old ? "the old workers go on" : "there are no old workers to go on",
                     fleet->rollout.error);
 }
@@ -183,10 +178,8 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
                 unsigned n = fleet_draining(fleet);
                 snprintf(drain, sizeof(drain), ", %u old worker%s still drain%s", n, n == 1 ? "" : "s",
                          n == 1 ? "s" : "");
-                world_event(fleet->world, EVENT_ROLLOUT_DONE, fleet, NULL,
-                            "fleet '%s': restart done, generation %llu is in force%s%s",
-                            fleet->settings->name, (unsigned long long)fleet->generation, n > 0 ? drain : "",
-                            left > 0 ? hung : "");
+                fleet_event(fleet, EVENT_ROLLOUT_DONE, ": restart done, generation %llu is in force%s%s",
+                            (unsigned long long)fleet->generation, n > 0 ? drain : "", left > 0 ? hung : "");
                 return;
         }
         /* Held by what is no fault of the release: the clock stands still. */

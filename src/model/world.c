@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Makes, finds and frees the model's parts. */
 #include "model/world.h"
+#include "model/names.h"
 #include "model/worker_facts.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,17 +31,9 @@ struct event *world_event(struct world *world, enum event_kind kind, const struc
         va_list arguments;
 
         count_event(world, kind, fleet);
-        if (world->n_events >= EVENTS_MAX)
+        if (world->n_events >= EVENTS_MAX ||
+            !ARRAY_MAKE_ROOM(world->events, world->n_events, world->events_allocated))
                 return NULL;
-        if (world->n_events == world->events_allocated) {
-                size_t allocated = MAX((size_t)16, 2 * world->events_allocated);
-                struct event *events = realloc(world->events, allocated * sizeof(*events));
-
-                if (!events)
-                        return NULL;
-                world->events = events;
-                world->events_allocated = allocated;
-        }
         va_start(arguments, format);
         vsnprintf(text, sizeof(text), format, arguments);
         va_end(arguments);
@@ -61,6 +54,29 @@ struct event *world_event(struct world *world, enum event_kind kind, const struc
                 event->reason = worker->reason;
         }
         return event;
+}
+
+struct event *worker_event(const struct worker *worker, enum event_kind kind, const char *format, ...)
+{
+        char text[EVENT_TEXT_MAX];
+        va_list arguments;
+
+        va_start(arguments, format);
+        vsnprintf(text, sizeof(text), format, arguments);
+        va_end(arguments);
+        return world_event(worker->fleet->world, kind, worker->fleet, worker, "%s (pid %d)%s",
+                           WORKER_ID(worker), (int)worker_pid(worker), text);
+}
+
+struct event *fleet_event(const struct fleet *fleet, enum event_kind kind, const char *format, ...)
+{
+        char text[EVENT_TEXT_MAX];
+        va_list arguments;
+
+        va_start(arguments, format);
+        vsnprintf(text, sizeof(text), format, arguments);
+        va_end(arguments);
+        return world_event(fleet->world, kind, fleet, NULL, "fleet '%s'%s", fleet->settings->name, text);
 }
 
 void world_events_clear(struct world *world)

@@ -62,6 +62,14 @@ struct worker *world_worker(const struct world *world, const char *id);
 struct event *world_event(struct world *world, enum event_kind kind, const struct fleet *fleet,
                           const struct worker *worker, const char *format, ...) _printf_(5, 6);
 
+/* The same of a worker: the text follows "FLEET/INDEX (pid N)". */
+struct event *worker_event(const struct worker *worker, enum event_kind kind, const char *format, ...)
+        _printf_(3, 4);
+
+/* The same of a fleet as a whole: the text follows "fleet 'NAME'". */
+struct event *fleet_event(const struct fleet *fleet, enum event_kind kind, const char *format, ...)
+        _printf_(3, 4);
+
 /* The event is one of an order, or follows from an order at once. event: NULL where it was lost. by: who gave
  * the order; NULL: not known. */
 static inline void event_by(const struct orderer *by, struct event *event)
@@ -69,6 +77,7 @@ static inline void event_by(const struct orderer *by, struct event *event)
         if (event && by)
                 event->by = *by;
 }
+
 void world_events_clear(struct world *world);
 
 /* Memory is so short that no worker beyond the count is started, and none in the place of one that left for

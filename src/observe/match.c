@@ -54,9 +54,7 @@ static int add_host(struct match *match, const char *name, size_t len, usec_t en
 
 int match_host_is(struct match *match, const char *name, usec_t now)
 {
-        for (size_t i = 0; i < MATCH_HOSTS_MAX; i++) {
-                struct match_host *host = &match->hosts[i];
-
+        FOREACH_ELEMENT(host, match->hosts) {
                 if (host->ended_at == 0 && !host_is(host, name, strlen(name)))
                         host->ended_at = now;
         }
@@ -83,8 +81,7 @@ const char *match_hosts_since(const struct match *match, usec_t spawned_at,
 {
         size_t used = 0;
 
-        for (size_t i = 0; i < MATCH_HOSTS_MAX; i++) {
-                const struct match_host *host = &match->hosts[i];
+        FOREACH_ELEMENT(host, match->hosts) {
                 size_t len = host->name ? strlen(host->name) : 0;
 
                 if (!host_is_since(host, spawned_at) || used + len + 2 > MATCH_HOSTS_TEXT_MAX)
@@ -119,9 +116,7 @@ unsigned match_n_hosts(const struct match *match)
 
 void match_hosts_forget(struct match *match, usec_t oldest)
 {
-        for (size_t i = 0; i < MATCH_HOSTS_MAX; i++) {
-                struct match_host *host = &match->hosts[i];
-
+        FOREACH_ELEMENT(host, match->hosts) {
                 if (host->ended_at == 0 || host->ended_at > oldest)
                         continue;
                 free(host->name);
@@ -185,20 +180,6 @@ static size_t match_position(const struct match *match, const char *identity, si
         return low;
 }
 
-static int match_make_room(struct match *match)
-{
-        if (match->n_candidates < match->allocated)
-                return 0;
-        size_t allocated = MAX(2 * match->allocated, 16U);
-        struct candidate **candidates =
-                reallocarray(match->candidates, allocated, sizeof(match->candidates[0]));
-        if (!candidates)
-                return -ENOMEM;
-        match->candidates = candidates;
-        match->allocated = allocated;
-        return 0;
-}
-
 int match_scan_add(struct match *match, const struct match_found *found, usec_t now)
 {
         const struct match_host *host = find_host(match, found->identity, found->host_len);
@@ -213,7 +194,7 @@ int match_scan_add(struct match *match, const struct match_found *found, usec_t 
                 return 0;
         }
 
-        if (match_make_room(match) < 0)
+        if (!ARRAY_MAKE_ROOM(match->candidates, match->n_candidates, match->allocated))
                 return -ENOMEM;
         struct candidate *candidate = calloc(1, sizeof(*candidate));
         if (!candidate)
@@ -239,8 +220,7 @@ void match_scan_end(struct match *match)
 {
         size_t kept = 0;
 
-        for (size_t i = 0; i < match->n_candidates; i++) {
-                struct candidate *candidate = match->candidates[i];
+        FOREACH_POINTER(struct candidate *, candidate, match->candidates, match->n_candidates) {
                 if (candidate->scan == match->scan)
                         match->candidates[kept++] = candidate;
                 else
@@ -313,9 +293,7 @@ void match_distrust(struct match *match, const char *identity)
 /* Did the host have that name when the worker was spawned, or later? */
 static bool host_counts(const struct match *match, const struct candidate *candidate, usec_t spawned_at)
 {
-        for (size_t i = 0; i < MATCH_HOSTS_MAX; i++) {
-                const struct match_host *host = &match->hosts[i];
-
+        FOREACH_ELEMENT(host, match->hosts) {
                 if (host_is(host, candidate->identity, candidate->host_len))
                         return host_is_since(host, spawned_at);
         }
@@ -324,9 +302,7 @@ static bool host_counts(const struct match *match, const struct candidate *candi
 
 void match_unbooted(struct match *match, const void *owner, pid_t pid)
 {
-        for (size_t i = 0; i < match->n_candidates; i++) {
-                struct candidate *candidate = match->candidates[i];
-
+        FOREACH_POINTER(struct candidate *, candidate, match->candidates, match->n_candidates) {
                 if (candidate->owner == owner && candidate->pid == pid)
                         candidate->foreign = true;
         }
@@ -388,9 +364,7 @@ static bool has_rival(const struct match *match, const struct candidate *best,
 {
         bool rival = false;
 
-        for (size_t i = 0; i < match->n_candidates; i++) {
-                const struct candidate *candidate = match->candidates[i];
-
+        FOREACH_POINTER(const struct candidate *, candidate, match->candidates, match->n_candidates) {
                 if (candidate == best || candidate->pid != best->pid ||
                     !may_be_own(match, candidate, claim) || outlives(match, best, candidate, claim))
                         continue;
@@ -407,8 +381,7 @@ struct candidate *match_decide(const struct match *match, const struct match_cla
         bool tie = false;
 
         *ret_ambiguous = false;
-        for (size_t i = 0; i < match->n_candidates; i++) {
-                struct candidate *candidate = match->candidates[i];
+        FOREACH_POINTER(struct candidate *, candidate, match->candidates, match->n_candidates) {
                 if (!may_be_own(match, candidate, claim) || !has_shown(candidate, claim->since))
                         continue;
 
@@ -448,8 +421,7 @@ struct candidate *match_next_unasked(const struct match *match, const void *owne
 {
         struct candidate *next = NULL;
 
-        for (size_t i = 0; i < match->n_candidates; i++) {
-                struct candidate *candidate = match->candidates[i];
+        FOREACH_POINTER(struct candidate *, candidate, match->candidates, match->n_candidates) {
                 if (candidate->owner != owner || candidate->foreign || candidate->asked_at >= before ||
                     (skip && strcmp(candidate->identity, skip) == 0))
                         continue;

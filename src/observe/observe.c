@@ -55,11 +55,9 @@ struct worker *observe_started_as(struct fleet *fleet, const struct worker *mode
         if (fleet->crash.freed > 0)
                 fleet->crash.freed--;
 
-        char name[WORKER_EVENT_NAME_MAX];
-        world_event(fleet->world, EVENT_STARTED, fleet, worker, "%s %s%s%s", worker_event_name(worker, name),
-                    model->process.forked ? "was forked" : "started",
-                    started_for != REASON_NONE ? ", to replace one that leaves: " : "",
-                    started_for != REASON_NONE ? reason_name(started_for) : "");
+        worker_event(worker, EVENT_STARTED, " %s%s%s", model->process.forked ? "was forked" : "started",
+                     started_for != REASON_NONE ? ", to replace one that leaves: " : "",
+                     started_for != REASON_NONE ? reason_name(started_for) : "");
         return worker;
 }
 
@@ -94,10 +92,9 @@ void observe_start_failed(struct fleet *fleet, unsigned index, const char *why, 
         /* A try uses a freed place up, too: the next one waits. */
         if (fleet->crash.freed > 0)
                 fleet->crash.freed--;
-        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s " WITHHOLD_NOT_STARTED "%s",
-                 WORKER_ID_OF(fleet->settings->name, index), why);
+        failure_describe(fleet, NULL, "%s " WITHHOLD_NOT_STARTED "%s",
+                         WORKER_ID_OF(fleet->settings->name, index), why);
         world_event(fleet->world, EVENT_START_FAILED, fleet, NULL, "%s", fleet->crash_last);
-        fleet->lines_token = 0;
         failure_observe(fleet, fleet->generation, now, true, now);
 }
 
@@ -122,11 +119,9 @@ static void observe_life(const struct worker *worker, usec_t life, usec_t now)
 static void worker_observe_silent(struct worker *worker, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
-        char name[WORKER_EVENT_NAME_MAX];
 
-        snprintf(fleet->crash_last, sizeof(fleet->crash_last),
-                 "%s: the process that beats is gone, its wrapper lives", worker_event_name(worker, name));
-        fleet->lines_token = 0;
+        failure_describe(fleet, NULL, "%s: the process that beats is gone, its wrapper lives",
+                         WORKER_EVENT_NAME(worker));
         world_event(fleet->world, EVENT_CRASHED, fleet, worker, "%s", fleet->crash_last);
         usec_t life = usec_sub(now, worker->active_at);
         fleet->crash_last_apart = !is_short_life(worker, life);
@@ -177,7 +172,6 @@ static void worker_observe_successor(struct worker *worker, const struct heartbe
 {
         struct fleet *fleet = worker->fleet;
         bool told = worker->state == WORKER_STOPPING && worker->orders.group_told;
-        char name[WORKER_EVENT_NAME_MAX];
 
         worker->heartbeat.loud_count = beat->quiet ? 0 : worker->heartbeat.loud_count + 1;
         worker->orders.heeds_stop |= told && beat->quiet;
@@ -185,11 +179,10 @@ static void worker_observe_successor(struct worker *worker, const struct heartbe
                      worker_beats(worker);
         if (worker->state > WORKER_STOPPING || (told && (!shown || now >= fleet_forced_at(fleet))))
                 return;
-        world_event(
-                fleet->world, EVENT_SEVERAL, fleet, worker,
-                "%s takes jobs though its worker was told to leave (%s): its command runs several, or starts "
-                "another when one has ended; it leaves in its turn",
-                worker_event_name(worker, name), reason_name(worker->reason));
+        worker_event(worker, EVENT_SEVERAL,
+                     " takes jobs though its worker was told to leave (%s): its command runs several, or "
+                     "starts another when one has ended; it leaves in its turn",
+                     reason_name(worker->reason));
         worker->orders.succeeded = true;
         worker->orders.pressed &= beat->quiet;
         worker->orders.group_told = false;
@@ -205,10 +198,16 @@ static void worker_observe_successor(struct worker *worker, const struct heartbe
         worker->orders.quiet_at = beat->quiet ? now : 0;
 }
 
+static void worker_observe_quieted_by_other(struct worker *worker, usec_t now)
+{
+        worker->orders.quiet_at = now;
+        worker_set_state(worker, WORKER_QUIET, REASON_EXTERNAL, now);
+        worker_event(worker, EVENT_QUIET, " was quieted by someone else");
+}
+
 static void worker_observe_first_beat(struct worker *worker, const struct heartbeat *beat, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
-        char name[WORKER_EVENT_NAME_MAX];
 
         worker->heartbeat.seen = true;
         worker->last_life = 0;
@@ -226,24 +225,17 @@ static void worker_observe_first_beat(struct worker *worker, const struct heartb
         }
         worker->active_at = now;
         if (beat->quiet) {
-                worker->orders.quiet_at = now;
-                worker_set_state(worker, WORKER_QUIET, REASON_EXTERNAL, now);
-                world_event(fleet->world, EVENT_QUIET, fleet, worker, "%s was quieted by someone else",
-                            worker_event_name(worker, name));
+                worker_observe_quieted_by_other(worker, now);
                 return;
         }
         worker_set_state(worker, WORKER_ACTIVE, REASON_NONE, now);
         rollout_observe_progress(fleet, now);
-        world_event(fleet->world, EVENT_ACTIVE, fleet, worker,
-                    worker_beats(worker) ? "%s takes jobs" : "%s runs", worker_event_name(worker, name));
+        worker_event(worker, EVENT_ACTIVE, worker_beats(worker) ? " takes jobs" : " runs");
 }
 
 /* A beat that counts as evidence: newer than the last, and both read while time and Redis were trusted. */
 static void worker_observe_fresh_beat(struct worker *worker, const struct heartbeat *beat, usec_t now)
 {
-        struct fleet *fleet = worker->fleet;
-        char name[WORKER_EVENT_NAME_MAX];
-
         worker->heartbeat.changed_at = now;
         worker->heartbeat.busy = beat->busy;
         worker->heartbeat.idle_count = beat->quiet && beat->busy == 0 ? worker->heartbeat.idle_count + 1 : 0;
@@ -252,16 +244,12 @@ static void worker_observe_fresh_beat(struct worker *worker, const struct heartb
         if (beat->busy == 0)
                 observe_memory_mark(worker, beat->rss_bytes ?: worker->memory.bytes, now);
         if (worker->heartbeat.stale_told || worker->heartbeat.hung) {
-                world_event(fleet->world, EVENT_BEATS_AGAIN, fleet, worker, "%s beats again%s",
-                            worker_event_name(worker, name),
-                            worker_hangs(worker) ? ", and counts as active" : "");
+                worker_event(worker, EVENT_BEATS_AGAIN, " beats again%s",
+                             worker_hangs(worker) ? ", and counts as active" : "");
                 worker->heartbeat.stale_told = worker->heartbeat.hung = false;
         }
         if (worker->state == WORKER_ACTIVE && beat->quiet) {
-                worker->orders.quiet_at = now;
-                worker_set_state(worker, WORKER_QUIET, REASON_EXTERNAL, now);
-                world_event(fleet->world, EVENT_QUIET, fleet, worker, "%s was quieted by someone else",
-                            worker_event_name(worker, name));
+                worker_observe_quieted_by_other(worker, now);
         } else if (worker->state == WORKER_QUIET) {
                 worker->heartbeat.loud_count = beat->quiet ? 0 : worker->heartbeat.loud_count + 1;
         } else if (worker->state == WORKER_STOPPING && worker->orders.group_told) {
@@ -309,8 +297,6 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *beat, usec
 
 void observe_booted(struct worker *worker, bool booted, usec_t now)
 {
-        char name[WORKER_EVENT_NAME_MAX];
-
         worker->process.boot_looked_at = now;
         /* That alone is no news: there is time for its first beat. */
         if (booted && worker->process.unproven) {
@@ -319,10 +305,9 @@ void observe_booted(struct worker *worker, bool booted, usec_t now)
         }
         if (booted && !worker->process.booted && !worker->heartbeat.ambiguous &&
             worker->state == WORKER_STARTING)
-                world_event(worker->fleet->world, EVENT_ELSEWHERE, worker->fleet, worker,
-                            "%s has booted but its beat is not to be found: check redis_url, namespace, host "
-                            "name",
-                            worker_event_name(worker, name));
+                worker_event(
+                        worker, EVENT_ELSEWHERE,
+                        " has booted but its beat is not to be found: check redis_url, namespace, host name");
         /* Of one that is to come up it stays true: a later look may have failed. */
         worker->process.booted = booted || (worker->process.booted && worker->state == WORKER_STARTING);
 }
@@ -331,7 +316,7 @@ void observe_shutdown_time(struct worker *worker, usec_t shutdown)
 {
         struct fleet *fleet = worker->fleet;
         const struct fleet_settings *settings = fleet->settings;
-        char name[WORKER_EVENT_NAME_MAX], own[FORMAT_MAX], least[FORMAT_MAX], timeout[FORMAT_MAX];
+        char own[FORMAT_MAX], least[FORMAT_MAX], timeout[FORMAT_MAX];
 
         if (shutdown == 0)
                 return;
@@ -342,19 +327,17 @@ void observe_shutdown_time(struct worker *worker, usec_t shutdown)
         if (needed <= settings->stop_timeout || (!heeded && shutdown < 2 * fleet->shutdown_told))
                 return;
         fleet->shutdown_told = shutdown;
-        world_event(fleet->world, EVENT_STOP_TIMEOUT_SHORT, fleet, worker,
-                    "%s may take %s to exit (%s), and would be killed after %s meanwhile: set stop_timeout "
-                    "to %s or more",
-                    worker_event_name(worker, name), format_duration(shutdown, own, sizeof(own)),
-                    settings->traits->shutdown_option,
-                    format_duration(settings->stop_timeout, timeout, sizeof(timeout)),
-                    format_duration_exact(needed, least, sizeof(least)));
+        worker_event(worker, EVENT_STOP_TIMEOUT_SHORT,
+                     " may take %s to exit (%s), and would be killed after %s meanwhile: set stop_timeout to "
+                     "%s or more",
+                     format_duration(shutdown, own, sizeof(own)), settings->traits->shutdown_option,
+                     format_duration(settings->stop_timeout, timeout, sizeof(timeout)),
+                     format_duration_exact(needed, least, sizeof(least)));
 }
 
 /* True where the signal went out; else books why it did not, and tells it once. */
 static bool worker_observe_signal(struct worker *worker, const char *what, int error)
 {
-        char name[WORKER_EVENT_NAME_MAX];
         bool told = worker->orders.signal_error == error;
 
         worker->orders.signal_error = error;
@@ -363,7 +346,7 @@ static bool worker_observe_signal(struct worker *worker, const char *what, int e
         /* A process that is gone is told of by its exit. */
         if (!told && error != ESRCH)
                 world_event(worker->fleet->world, EVENT_SIGNAL_REFUSED, worker->fleet, worker,
-                            "cannot %s %s: %s", what, worker_event_name(worker, name),
+                            "cannot %s %s: %s", what, WORKER_EVENT_NAME(worker),
                             error == ENOTSUP ? "it does not catch the signal, which would kill it"
                                              : strerrordesc_np(error));
         return false;
@@ -373,23 +356,20 @@ static bool worker_observe_signal(struct worker *worker, const char *what, int e
 static void worker_observe_uncaught(struct worker *worker)
 {
         struct fleet *fleet = worker->fleet;
-        char name[WORKER_EVENT_NAME_MAX];
 
         worker->orders.quiet_uncaught = true;
         if (fleet->uncaught_told)
                 return;
         fleet->uncaught_told = true;
-        world_event(
-                fleet->world, EVENT_QUIET_UNCAUGHT, fleet, worker,
-                "%s does not catch the signal that would quiet it: it gets its stop signal instead, and what "
-                "it does with its jobs then is its own",
-                worker_event_name(worker, name));
+        worker_event(worker, EVENT_QUIET_UNCAUGHT,
+                     " does not catch the signal that would quiet it: it gets its stop signal instead, and "
+                     "what it does with its jobs then is its own");
 }
 
 void observe_quieted(struct worker *worker, enum reason reason, int error, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
-        char name[WORKER_EVENT_NAME_MAX], running[32] = "";
+        char running[32] = "";
 
         if (error == EAGAIN) {
                 worker->evidence.restless_at =
@@ -413,23 +393,21 @@ void observe_quieted(struct worker *worker, enum reason reason, int error, usec_
                 rollout_observe_progress(fleet, now);
         if (fleet->settings->traits->tells_busy)
                 snprintf(running, sizeof(running), ", %u running", worker->heartbeat.busy);
-        world_event(fleet->world, EVENT_QUIET, fleet, worker, "%s %s: %s%s", worker_event_name(worker, name),
-                    worker_is_told_to_exit(worker) ? "is told to exit" : "takes no more jobs",
-                    reason_name(reason), running);
+        worker_event(worker, EVENT_QUIET, " %s: %s%s",
+                     worker_is_told_to_exit(worker) ? "is told to exit" : "takes no more jobs",
+                     reason_name(reason), running);
 }
 
 void observe_stopped(struct worker *worker, enum reason reason, int error, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
-        char name[WORKER_EVENT_NAME_MAX];
 
         if (!worker_observe_signal(worker, "stop", error))
                 return;
         if (worker->process.unproven) {
-                world_event(
-                        fleet->world, reason == REASON_BOOT ? EVENT_BOOT_TIMEOUT : EVENT_GONE, fleet, worker,
-                        "%s was found, and neither booted nor beat: it is left alone, as it may be no worker",
-                        worker_event_name(worker, name));
+                worker_event(
+                        worker, reason == REASON_BOOT ? EVENT_BOOT_TIMEOUT : EVENT_GONE,
+                        " was found, and neither booted nor beat: it is left alone, as it may be no worker");
                 worker_set_state(worker, WORKER_GONE, reason, now);
                 return;
         }
@@ -440,18 +418,16 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
         worker->heartbeat.hung = false;
         worker_set_state(worker, WORKER_STOPPING, reason, now);
         if (reason != REASON_BOOT) {
-                world_event(fleet->world, EVENT_STOPPING, fleet, worker,
-                            was_told ? "%s was told to exit, and is to be killed if it does not: %s"
-                                     : "%s is told to exit: %s",
-                            worker_event_name(worker, name), reason_name(reason));
+                worker_event(worker, EVENT_STOPPING,
+                             was_told ? " was told to exit, and is to be killed if it does not: %s"
+                                      : " is told to exit: %s",
+                             reason_name(reason));
                 return;
         }
-        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s did not %s within boot_timeout%s%s",
-                 worker_event_name(worker, name),
-                 fleet_settings_write_beats(fleet->settings) ? "beat" : "run its command",
-                 worker->heartbeat.fault != BEAT_FAULT_NONE ? ": " : "",
-                 beat_fault_text(worker->heartbeat.fault));
-        fleet->lines_token = 0;
+        failure_describe(fleet, NULL, "%s did not %s within boot_timeout%s%s", WORKER_EVENT_NAME(worker),
+                         fleet_settings_write_beats(fleet->settings) ? "beat" : "run its command",
+                         worker->heartbeat.fault != BEAT_FAULT_NONE ? ": " : "",
+                         beat_fault_text(worker->heartbeat.fault));
         world_event(fleet->world, EVENT_BOOT_TIMEOUT, fleet, worker, "%s, it is ended", fleet->crash_last);
         /* boot_timeout counts time with Redis up alone: that it was away earlier is no excuse. */
         failure_observe(fleet, worker->generation, now, never_beat, now);
@@ -459,15 +435,13 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
 
 void observe_killed(struct worker *worker, int error, usec_t now)
 {
-        char name[WORKER_EVENT_NAME_MAX], span[32];
+        char span[32];
 
         if (!worker_observe_signal(worker, "kill", error))
                 return;
         worker->orders.killed_at = now;
         format_duration(usec_sub(now, worker_told_at(worker)), span, sizeof(span));
-        world_event(worker->fleet->world, EVENT_KILLED, worker->fleet, worker,
-                    "%s did not exit within %s (stop_timeout) and is killed", worker_event_name(worker, name),
-                    span);
+        worker_event(worker, EVENT_KILLED, " did not exit within %s (stop_timeout) and is killed", span);
 }
 
 void observe_promoted(struct worker *worker, usec_t now _unused_)
@@ -478,12 +452,10 @@ void observe_promoted(struct worker *worker, usec_t now _unused_)
 
 void observe_inherited(struct worker *worker, pid_t pid, uint64_t pid_start)
 {
-        char name[WORKER_EVENT_NAME_MAX];
-
-        world_event(worker->fleet->world, EVENT_STARTED, worker->fleet, worker,
-                    "%s went to the background, process %d takes its place: let the command stay in the "
-                    "foreground",
-                    worker_event_name(worker, name), (int)pid);
+        worker_event(
+                worker, EVENT_STARTED,
+                " went to the background, process %d takes its place: let the command stay in the foreground",
+                (int)pid);
         worker->process.pid = pid;
         worker->process.start = pid_start;
 }
@@ -495,7 +467,7 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
         struct fleet *fleet = worker->fleet;
         bool beaten = worker->active_at > 0 || worker->last_life > 0;
         usec_t life = usec_sub(now, worker->active_at > 0 ? worker->active_at : worker->spawned_at);
-        char name[WORKER_EVENT_NAME_MAX], span[32], when[96];
+        char span[32], when[96];
 
         worker->reason = worker->state == WORKER_QUIET ? worker->reason : REASON_CRASH;
         /* A wrapper that follows the process that beat: that one's end was it. */
@@ -507,12 +479,9 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
                  : beaten                                     ? " %s after its first beat"
                                                               : " before its first beat, after %s",
                  span);
-        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s %s%s", worker_event_name(worker, name),
-                 how, exit->launch_error ? "" : when);
+        failure_describe(fleet, exit, "%s %s%s", WORKER_EVENT_NAME(worker), how,
+                         exit->launch_error ? "" : when);
         fleet->crash_last_apart = worker->state == WORKER_QUIET || (beaten && !is_short_life(worker, life));
-        if (exit->last_lines)
-                exit_lines_quote(fleet->crash_last, sizeof(fleet->crash_last), exit->last_lines);
-        fleet->lines_token = exit->lines_token;
         world_event(fleet->world, EVENT_CRASHED, fleet, worker, "%s", fleet->crash_last);
 
         if (worker->state == WORKER_QUIET)
@@ -530,14 +499,11 @@ static void worker_observe_unborn(struct worker *worker, const struct exit_statu
                                   usec_t now)
 {
         struct fleet *fleet = worker->fleet;
-        char name[WORKER_EVENT_NAME_MAX];
 
         worker->reason = REASON_CRASH;
         if (!exit->known)
                 return;
-        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s %s as it was forked",
-                 worker_event_name(worker, name), how);
-        fleet->lines_token = 0;
+        failure_describe(fleet, NULL, "%s %s as it was forked", WORKER_EVENT_NAME(worker), how);
         world_event(fleet->world, EVENT_START_FAILED, fleet, worker, "%s", fleet->crash_last);
         failure_observe(fleet, worker->generation, worker->spawned_at, true, now);
 }
@@ -545,16 +511,15 @@ static void worker_observe_unborn(struct worker *worker, const struct exit_statu
 void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
-        char how[1100], name[WORKER_EVENT_NAME_MAX];
+        char how[1100];
 
         exit_status_text(exit, how, sizeof(how));
         if (worker->process.awaits_go && worker->state == WORKER_STARTING)
                 worker_observe_unborn(worker, exit, how, now);
         else if (worker_is_told_to_exit(worker) || worker->orders.finishes_job) {
-                world_event(fleet->world, EVENT_GONE, fleet, worker, "%s %s, %s: %s",
-                            worker_event_name(worker, name), how,
-                            worker->orders.finishes_job ? "left with a job" : "as told",
-                            reason_name(worker->reason));
+                worker_event(worker, EVENT_GONE, " %s, %s: %s", how,
+                             worker->orders.finishes_job ? "left with a job" : "as told",
+                             reason_name(worker->reason));
                 rollout_observe_progress(fleet, now);
         } else
                 worker_observe_crash(worker, exit, how, now);
@@ -568,13 +533,12 @@ void observe_left_behind(struct worker *worker, const struct exit_status *exit, 
                          usec_t now)
 {
         bool finishes_job = worker->fleet->settings->traits->jobs_outlive_it;
-        char how[1100], name[WORKER_EVENT_NAME_MAX];
+        char how[1100];
 
         exit_status_text(exit, how, sizeof(how));
-        world_event(worker->fleet->world, EVENT_SEVERAL, worker->fleet, worker,
-                    "%s %s and left process %d behind, %s", worker_event_name(worker, name), how, (int)pid,
-                    finishes_job ? "which finishes its job and keeps its place until then"
-                                 : "which has booted: let its command start one process, and end with it");
+        worker_event(worker, EVENT_SEVERAL, " %s and left process %d behind, %s", how, (int)pid,
+                     finishes_job ? "which finishes its job and keeps its place until then"
+                                  : "which has booted: let its command start one process, and end with it");
         /* What runs a job is no worker that is to come up. */
         if (worker->state == WORKER_ACTIVE || (worker->state == WORKER_STARTING && finishes_job)) {
                 worker_observe_crash(worker, exit, how, now);

@@ -51,12 +51,10 @@ void observe_cut_off(const struct worker *worker, enum reason reason, usec_t now
                 snprintf(why, sizeof(why), "after %s (%s)", format_duration(cut.allowed, span, sizeof(span)),
                          cut_word_name(cut.word));
         job_classes_text(&worker->jobs.classes, text, sizeof(text));
-        world_event(fleet->world, EVENT_DRAIN_CUT, fleet, worker,
-                    "%s (pid %d) is cut off %s with %u running job%s%s%s", WORKER_ID(worker),
-                    (int)worker_pid(worker), why, worker->heartbeat.busy,
-                    worker->heartbeat.busy == 1 ? "" : "s",
-                    !known                                        ? ""
-                    : worker->heartbeat.busy < worker->jobs.count ? ", of "
-                                                                  : ": ",
-                    known ? text : "");
+        worker_event(worker, EVENT_DRAIN_CUT, " is cut off %s with %u running job%s%s%s", why,
+                     worker->heartbeat.busy, worker->heartbeat.busy == 1 ? "" : "s",
+                     !known                                        ? ""
+                     : worker->heartbeat.busy < worker->jobs.count ? ", of "
+                                                                   : ": ",
+                     known ? text : "");
 }

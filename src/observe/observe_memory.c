@@ -38,7 +38,7 @@ static void worker_observe_over_threshold(struct worker *worker, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
         const struct fleet_settings *settings = fleet->settings;
-        char name[WORKER_EVENT_NAME_MAX], bytes[32], threshold[32];
+        char bytes[32], threshold[32];
 
         worker->memory.over_threshold = true;
         /* The first of the samples in a row was one over it. */
@@ -46,17 +46,16 @@ static void worker_observe_over_threshold(struct worker *worker, usec_t now)
                               usec_sub(now, (MEMORY_SAMPLES - 1) * fleet->world->settings->check_interval));
         format_size(worker->memory.bytes, bytes, sizeof(bytes));
         format_size(settings->memory_threshold, threshold, sizeof(threshold));
-        world_event(fleet->world, EVENT_MEMORY_OVER, fleet, worker, "%s holds %s, over memory_threshold %s",
-                    worker_event_name(worker, name), bytes, threshold);
+        worker_event(worker, EVENT_MEMORY_OVER, " holds %s, over memory_threshold %s", bytes, threshold);
         /* One that outgrows it while it boots does so before its first beat. */
         bool late = worker->active_at != 0 && usec_sub(now, worker->active_at) >= CHURN_USEC;
         if (worker->started_for != REASON_MEMORY || late)
                 return;
         backoff_fail(&fleet->churn, settings->backoff_min, settings->backoff_max, &fleet->random, now);
-        world_event(
-                fleet->world, EVENT_MEMORY_CHURN, fleet, worker,
-                "%s replaced a worker over memory_threshold %s and is over it itself: raise memory_threshold",
-                worker_event_name(worker, name), threshold);
+        worker_event(
+                worker, EVENT_MEMORY_CHURN,
+                " replaced a worker over memory_threshold %s and is over it itself: raise memory_threshold",
+                threshold);
 }
 
 void observe_memory(struct worker *worker, uint64_t bytes, usec_t now)

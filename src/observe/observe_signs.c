@@ -26,11 +26,10 @@ static void worker_set_ambiguous(struct worker *worker, bool ambiguous, const ch
 
         worker->heartbeat.ambiguous = ambiguous;
         if (ambiguous && !told)
-                world_event(
-                        worker->fleet->world, EVENT_AMBIGUOUS, worker->fleet, worker,
-                        "%s (pid %d): %s, and nothing is done to it on their account: give each machine and "
-                        "container a host name of its own",
-                        WORKER_ID(worker), (int)worker_pid(worker), why);
+                worker_event(worker, EVENT_AMBIGUOUS,
+                             ": %s, and nothing is done to it on their account: give each machine and "
+                             "container a host name of its own",
+                             why);
 }
 
 void observe_title(struct worker *worker, bool known, unsigned busy, bool quiet)

@@ -40,6 +40,9 @@ static const char *name_of(const struct template *template, char text[static NAM
         return text;
 }
 
+/* The same as a value, which stays until the end of the block around it. */
+#define NAME_OF(template) name_of(template, (char[NAME_MAX_BYTES]){""})
+
 /* Workers of this generation boot separately. */
 static _printf_(2, 3) void refuse(struct fleet *fleet, const char *format, ...)
 {
@@ -50,8 +53,7 @@ static _printf_(2, 3) void refuse(struct fleet *fleet, const char *format, ...)
         vsnprintf(preload->refused, sizeof(preload->refused), format, ap);
         va_end(ap);
         preload->refused_generation = fleet->generation;
-        world_event(fleet->world, EVENT_PRELOAD_REFUSED, fleet, NULL,
-                    "fleet '%s': workers of generation %llu boot separately: %s", fleet->settings->name,
+        fleet_event(fleet, EVENT_PRELOAD_REFUSED, ": workers of generation %llu boot separately: %s",
                     (unsigned long long)fleet->generation, preload->refused);
 }
 
@@ -92,7 +94,6 @@ static void template_forget(struct template *template)
 struct template *template_observe_started(struct fleet *fleet, pid_t pid, uint64_t pid_start, usec_t now)
 {
         struct template *template = free_place(fleet);
-        char name[NAME_MAX_BYTES];
 
         assert(template);
         *template = (struct template){
@@ -105,15 +106,14 @@ struct template *template_observe_started(struct fleet *fleet, pid_t pid, uint64
         set_state(template, TEMPLATE_LOADING, now);
         fleet->totals.template_loads++;
         world_event(fleet->world, EVENT_TEMPLATE_LOADING, fleet, NULL, "%s loads the application",
-                    name_of(template, name));
+                    NAME_OF(template));
         return template;
 }
 
 void template_observe_start_failed(struct fleet *fleet, const char *why, usec_t now)
 {
-        snprintf(fleet->crash_last, sizeof(fleet->crash_last),
-                 "the template of fleet '%s' " WITHHOLD_NOT_STARTED "%s", fleet->settings->name, why);
-        fleet->lines_token = 0;
+        failure_describe(fleet, NULL, "the template of fleet '%s' " WITHHOLD_NOT_STARTED "%s",
+                         fleet->settings->name, why);
         tell_failure(fleet, fleet->generation, now, now);
 }
 
@@ -139,7 +139,7 @@ void template_observe_ready(struct template *template, pid_t serving_pid, uint64
                             const char *unsafe, usec_t now)
 {
         struct fleet *fleet = template->fleet;
-        char name[NAME_MAX_BYTES], span[FORMAT_MAX];
+        char span[FORMAT_MAX];
 
         template->serving_pid = serving_pid;
         template->serving_start = serving_start;
@@ -153,7 +153,7 @@ void template_observe_ready(struct template *template, pid_t serving_pid, uint64
         usec_t took = usec_sub(now, template->started_at);
         set_state(template, TEMPLATE_READY, now);
         world_event(fleet->world, EVENT_TEMPLATE_READY, fleet, NULL, "%s is ready, after %s",
-                    name_of(template, name), format_duration(took, span, sizeof(span)));
+                    NAME_OF(template), format_duration(took, span, sizeof(span)));
         if (template_is_current(template))
                 rollout_observe_progress(fleet, now);
 }
@@ -263,9 +263,8 @@ void template_observe_fork_failed(struct template *template, int error, const ch
         if (fleet->crash.freed > 0)
                 fleet->crash.freed--;
         fleet->preload.retry_at = 0;
-        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s " WITHHOLD_NOT_FORKED "%s",
-                 WORKER_ID_OF(fleet->settings->name, index), why);
-        fleet->lines_token = 0;
+        failure_describe(fleet, NULL, "%s " WITHHOLD_NOT_FORKED "%s",
+                         WORKER_ID_OF(fleet->settings->name, index), why);
         observe_failure(fleet, template->generation, asked_at, now);
 }
 
@@ -280,18 +279,16 @@ void template_observe_go(struct worker *worker, usec_t now)
 static void observe_given_up(struct template *template, usec_t now)
 {
         struct fleet *fleet = template->fleet;
-        char name[NAME_MAX_BYTES], span[FORMAT_MAX];
+        char span[FORMAT_MAX];
 
         if (template->lost)
                 return;
-        fleet->lines_token = 0;
         if (template_forks(template))
-                snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s did not fork within %s",
-                         name_of(template, name),
-                         format_duration(usec_sub(now, template->fork.asked_at), span, sizeof(span)));
+                failure_describe(fleet, NULL, "%s did not fork within %s", NAME_OF(template),
+                                 format_duration(usec_sub(now, template->fork.asked_at), span, sizeof(span)));
         else
-                snprintf(fleet->crash_last, sizeof(fleet->crash_last),
-                         "%s did not load the application within boot_timeout", name_of(template, name));
+                failure_describe(fleet, NULL, "%s did not load the application within boot_timeout",
+                                 NAME_OF(template));
         /* Its time counts with Redis up alone: that it was away earlier is no excuse. */
         observe_failure(fleet, template->generation, now, now);
 }
@@ -353,7 +350,7 @@ void template_observe_exit(struct template *template, const struct exit_status *
         struct fleet *fleet = template->fleet;
         bool ready = template->state == TEMPLATE_READY, current = template_is_current(template);
         usec_t life = usec_sub(now, ready ? template->state_at : template->started_at);
-        char how[1100], name[NAME_MAX_BYTES], span[FORMAT_MAX], after[FORMAT_MAX + 32] = "";
+        char how[1100], span[FORMAT_MAX], after[FORMAT_MAX + 32] = "";
 
         if (template->state == TEMPLATE_ENDING || template->lost) {
                 template_forget(template);
@@ -363,11 +360,7 @@ void template_observe_exit(struct template *template, const struct exit_status *
                 snprintf(after, sizeof(after), " after %s%s", format_duration(life, span, sizeof(span)),
                          ready ? "" : ", before it was ready");
         exit_status_text(exit, how, sizeof(how));
-        snprintf(fleet->crash_last, sizeof(fleet->crash_last), "%s %s%s", name_of(template, name), how,
-                 after);
-        if (exit->last_lines)
-                exit_lines_quote(fleet->crash_last, sizeof(fleet->crash_last), exit->last_lines);
-        fleet->lines_token = exit->lines_token;
+        failure_describe(fleet, exit, "%s %s%s", NAME_OF(template), how, after);
         fleet->preload.lines_token = !ready && current ? exit->lines_token : 0;
         if (ready)
                 observe_crash(template, life, now);

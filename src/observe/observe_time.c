@@ -23,18 +23,16 @@ static void crash_observe_time(struct fleet *fleet, usec_t now)
                         backoff_reset(&fleet->churn);
 }
 
-static void stale_observe_time(struct world *world, struct worker *worker, usec_t now)
+static void stale_observe_time(struct worker *worker, usec_t now)
 {
-        const struct fleet *fleet = worker->fleet;
-        char name[WORKER_EVENT_NAME_MAX], span[32];
+        char span[32];
 
         if (worker->heartbeat.stale_told || worker->state > WORKER_QUIET ||
             worker_silent_usec(worker, now) <= worker_stale_usec(worker))
                 return;
         worker->heartbeat.stale_told = true;
         format_duration(usec_sub(now, worker->heartbeat.changed_at), span, sizeof(span));
-        world_event(world, EVENT_STALE, fleet, worker, "%s: its beat stopped %s ago, it is kept as it is",
-                    worker_event_name(worker, name), span);
+        worker_event(worker, EVENT_STALE, ": its beat stopped %s ago, it is kept as it is", span);
 }
 
 /* Is there one by which to tell that Redis takes beats? */
@@ -50,18 +48,17 @@ static void heard_observe_time(struct fleet *fleet, usec_t now)
 }
 
 /* The later stage of stale. */
-static void hang_observe_time(struct world *world, struct worker *worker, usec_t now)
+static void hang_observe_time(struct worker *worker, usec_t now)
 {
-        char name[WORKER_EVENT_NAME_MAX], span[32];
+        char span[32];
 
         if (worker->heartbeat.hung || worker->state > WORKER_QUIET || !worker_silent_too_long(worker, now))
                 return;
         worker->heartbeat.hung = true;
         format_duration(usec_sub(now, worker->heartbeat.changed_at), span, sizeof(span));
-        world_event(world, EVENT_HUNG, worker->fleet, worker, "%s hangs: its beat stopped %s ago, %s",
-                    worker_event_name(worker, name), span,
-                    worker->state == WORKER_ACTIVE ? "it no longer counts as active"
-                                                   : "and it has not finished its jobs");
+        worker_event(worker, EVENT_HUNG, " hangs: its beat stopped %s ago, %s", span,
+                     worker->state == WORKER_ACTIVE ? "it no longer counts as active"
+                                                    : "and it has not finished its jobs");
 }
 
 /* Told once, where it keeps the fleet below its count, and is not for want of Redis. */
@@ -75,10 +72,9 @@ static void loop_observe_time(struct fleet *fleet, usec_t now)
                 return;
         crash->loop_told = true;
         format_duration(usec_sub(crash->next_at, now), span, sizeof(span));
-        world_event(
-                fleet->world, EVENT_CRASH_LOOP, fleet, NULL,
-                "fleet '%s' is in a crash loop: %u short lives in a row, the next start in %s; the last: %s",
-                fleet->settings->name, crash->count, span, fleet->crash_last);
+        fleet_event(fleet, EVENT_CRASH_LOOP,
+                    " is in a crash loop: %u short lives in a row, the next start in %s; the last: %s",
+                    crash->count, span, fleet->crash_last);
 }
 
 /* A place that a boot takes, or a drain without jobs, is soon free again. */
@@ -102,8 +98,7 @@ static void wait_observe_time(struct fleet *fleet, usec_t now)
         char text[512];
 
         if (wait != WAIT_NONE && wait != fleet->wait_told)
-                world_event(fleet->world, EVENT_PLACES_HELD, fleet, NULL, "fleet '%s' %s",
-                            fleet->settings->name, fleet_waits_for(fleet, now, text, sizeof(text)));
+                fleet_event(fleet, EVENT_PLACES_HELD, " %s", fleet_waits_for(fleet, now, text, sizeof(text)));
         fleet->wait_told = wait;
 }
 
@@ -111,8 +106,8 @@ void observe_time(struct world *world, usec_t now)
 {
         WORLD_FOREACH_FLEET(world, fleet) {
                 FLEET_FOREACH_WORKER(fleet, worker) {
-                        stale_observe_time(world, worker, now);
-                        hang_observe_time(world, worker, now);
+                        stale_observe_time(worker, now);
+                        hang_observe_time(worker, now);
                 }
                 heard_observe_time(fleet, now);
                 crash_observe_time(fleet, now);

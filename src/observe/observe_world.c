@@ -61,16 +61,13 @@ void observe_redis(struct fleet *fleet, bool up, usec_t now)
                 backoff_reset(&fleet->crash);
         if (first)
                 return;
-        world_event(fleet->world, up ? EVENT_REDIS_UP : EVENT_REDIS_DOWN, fleet, NULL,
-                    up ? "fleet '%s': Redis is back"
-                       : "fleet '%s': Redis is away, its workers are kept as they are",
-                    fleet->settings->name);
+        fleet_event(fleet, up ? EVENT_REDIS_UP : EVENT_REDIS_DOWN,
+                    up ? ": Redis is back" : ": Redis is away, its workers are kept as they are");
 }
 
 void observe_failover(struct fleet *fleet, const char *from, const char *to)
 {
-        world_event(fleet->world, EVENT_REDIS_FAILOVER, fleet, NULL,
-                    "fleet '%s': Redis failed over from %s to %s", fleet->settings->name, from, to);
+        fleet_event(fleet, EVENT_REDIS_FAILOVER, ": Redis failed over from %s to %s", from, to);
 }
 
 void observe_unadopted(struct worker *worker)

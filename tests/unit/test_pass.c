@@ -15,6 +15,13 @@ void *__wrap_realloc(void *before, size_t size)
         return memory_is_short ? NULL : __real_realloc(before, size);
 }
 
+void *__real_reallocarray(void *before, size_t n, size_t size);
+void *__wrap_reallocarray(void *before, size_t n, size_t size);
+void *__wrap_reallocarray(void *before, size_t n, size_t size)
+{
+        return memory_is_short ? NULL : __real_reallocarray(before, n, size);
+}
+
 static void setup(void)
 {
         test_world_open(&t, 2);
