@@ -176,7 +176,7 @@ static void poll_link(struct scaled_link *scaled, usec_t now)
         for (size_t i = 0; i < world->n_fleets; i++) {
                 struct fleet *fleet = world->fleets[i];
 
-                if (fleet->link != link)
+                if (fleet->link != link || fleet->settings->removed)
                         continue;
                 bool all = look_served(fleet);
                 if (fleet->autoscale)
@@ -272,7 +272,8 @@ void scaler_observe(void *self, usec_t now)
                 turn_changed(links->turn);
 }
 
-/* Nothing is kept of a fleet whose count is fixed. */
+/* Nothing is kept of a fleet whose count is fixed, nor of one that is removed: the fleet is freed without
+ * asking. */
 void scaler_join(void *self)
 {
         const struct links *links = self;

@@ -273,6 +273,21 @@ START_TEST(of_many_queues_those_with_a_target_are_read)
 }
 END_TEST
 
+START_TEST(nothing_is_kept_of_a_fleet_that_is_removed)
+{
+        start(SCALES);
+        run_until(is_up());
+        serve("default\0", sizeof("default\0"));
+        look();
+        ck_assert_ptr_nonnull(web()->autoscale);
+        crew_settings->fleets[0]->removed = true;
+        scaler_join(&crew.links);
+        ck_assert_ptr_null(web()->autoscale);
+        scaler_poll(&crew.links, clock_now(CLOCK_MONOTONIC));
+        ck_assert_ptr_null(web()->autoscale);
+}
+END_TEST
+
 START_TEST(that_some_of_too_many_queues_are_left_out_is_told)
 {
         char names[512], text[AUTOSCALE_TEXT_MAX];
@@ -371,6 +386,7 @@ int main(void)
         tcase_add_test(cases, hosts_of_a_group_share_and_their_processes_count_once);
         tcase_add_test(cases, where_another_machine_has_its_name_nothing_is_told_in_that);
         tcase_add_test(cases, of_many_queues_those_with_a_target_are_read);
+        tcase_add_test(cases, nothing_is_kept_of_a_fleet_that_is_removed);
         tcase_add_test(cases, that_some_of_too_many_queues_are_left_out_is_told);
         tcase_add_test(cases, sidekiqs_own_metrics_tell_what_a_job_takes);
         tcase_add_test(cases, what_is_no_list_or_no_job_hides_nothing);
