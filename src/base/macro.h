@@ -14,15 +14,15 @@
 #define MIN(a, b)     ((a) < (b) ? (a) : (b))
 #define MAX(a, b)     ((a) > (b) ? (a) : (b))
 
-/* Loops over an array of n pointers; item is declared, with this type. The array may be moved meanwhile, as
- * its index is what is kept; `break` and `continue` do what they do in any loop. */
-#define FOREACH_POINTER(type, item, array, n)                                                                \
+/* Loops over an array of n pointers; item is declared. The array may be moved meanwhile, as its index is what
+ * is kept; `break` and `continue` do what they do in any loop. */
+#define FOREACH_POINTER(item, array, n)                                                                      \
         for (size_t item##_at = 0, item##_held = 0; !item##_held && item##_at < (n); item##_at++)            \
-                for (type item = (item##_held = 1, (array)[item##_at]); item##_held; item##_held = 0)
+                for (__auto_type item = (item##_held = 1, (array)[item##_at]); item##_held; item##_held = 0)
 
 /* Loops over an array of a fixed size; item is declared, and points to const where the array is. */
 #define FOREACH_ELEMENT(item, array)                                                                         \
-        for (__typeof__(&(array)[0]) item = (array); item < (array) + ELEMENTSOF(array); item++)
+        for (__auto_type item = &(array)[0]; item < (array) + ELEMENTSOF(array); item++)
 
 /* Makes room for one more element behind the n of an array of which so many are allocated. False where memory
  * is short: all stays as it is. */

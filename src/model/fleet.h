@@ -159,13 +159,9 @@ struct fleet {
         bool name_taken;          /* in its rollout_group, another machine has the name of this host */
 };
 
-/* Loops over the workers of a fleet by index, those that are gone included; worker is declared, and is const
- * where the fleet is. Workers may be added in the loop (one of a lower index makes the present one come
- * again), but not reaped. */
-#define FLEET_FOREACH_WORKER(of, worker)                                                                     \
-        FOREACH_POINTER(FLEET_WORKER_TYPE(of), worker, (of)->workers, (of)->n_workers)
-#define FLEET_WORKER_TYPE(of)                                                                                \
-        __typeof__(_Generic((of), struct fleet * : (struct worker *)0, default : (const struct worker *)0))
+/* Loops over the workers of a fleet by index, those that are gone included; worker is declared. Workers may
+ * be added in the loop (one of a lower index makes the present one come again), but not reaped. */
+#define FLEET_FOREACH_WORKER(of, worker) FOREACH_POINTER(worker, (of)->workers, (of)->n_workers)
 
 /* The same of its places for templates, those in use and those not (template_lives()). */
 #define FLEET_FOREACH_TEMPLATE(of, template) FOREACH_ELEMENT(template, (of)->templates)

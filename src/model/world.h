@@ -44,12 +44,8 @@ struct world {
         size_t events_allocated;
 };
 
-/* Loops over the fleets of a world, those that a reload has removed included; fleet is declared, and is const
- * where the world is. */
-#define WORLD_FOREACH_FLEET(of, fleet)                                                                       \
-        FOREACH_POINTER(WORLD_FLEET_TYPE(of), fleet, (of)->fleets, (of)->n_fleets)
-#define WORLD_FLEET_TYPE(of)                                                                                 \
-        __typeof__(_Generic((of), struct world * : (struct fleet *)0, default : (const struct fleet *)0))
+/* Loops over the fleets of a world, those that a reload has removed included; fleet is declared. */
+#define WORLD_FOREACH_FLEET(of, fleet) FOREACH_POINTER(fleet, (of)->fleets, (of)->n_fleets)
 
 /* The fleet of that name, or NULL. */
 struct fleet *world_fleet(const struct world *world, const char *name);

@@ -220,7 +220,7 @@ void match_scan_end(struct match *match)
 {
         size_t kept = 0;
 
-        FOREACH_POINTER(struct candidate *, candidate, match->candidates, match->n_candidates) {
+        FOREACH_POINTER(candidate, match->candidates, match->n_candidates) {
                 if (candidate->scan == match->scan)
                         match->candidates[kept++] = candidate;
                 else
@@ -302,7 +302,7 @@ static bool host_counts(const struct match *match, const struct candidate *candi
 
 void match_unbooted(struct match *match, const void *owner, pid_t pid)
 {
-        FOREACH_POINTER(struct candidate *, candidate, match->candidates, match->n_candidates) {
+        FOREACH_POINTER(candidate, match->candidates, match->n_candidates) {
                 if (candidate->owner == owner && candidate->pid == pid)
                         candidate->foreign = true;
         }
@@ -364,7 +364,7 @@ static bool has_rival(const struct match *match, const struct candidate *best,
 {
         bool rival = false;
 
-        FOREACH_POINTER(const struct candidate *, candidate, match->candidates, match->n_candidates) {
+        FOREACH_POINTER(candidate, match->candidates, match->n_candidates) {
                 if (candidate == best || candidate->pid != best->pid ||
                     !may_be_own(match, candidate, claim) || outlives(match, best, candidate, claim))
                         continue;
@@ -381,7 +381,7 @@ struct candidate *match_decide(const struct match *match, const struct match_cla
         bool tie = false;
 
         *ret_ambiguous = false;
-        FOREACH_POINTER(struct candidate *, candidate, match->candidates, match->n_candidates) {
+        FOREACH_POINTER(candidate, match->candidates, match->n_candidates) {
                 if (!may_be_own(match, candidate, claim) || !has_shown(candidate, claim->since))
                         continue;
 
@@ -421,7 +421,7 @@ struct candidate *match_next_unasked(const struct match *match, const void *owne
 {
         struct candidate *next = NULL;
 
-        FOREACH_POINTER(struct candidate *, candidate, match->candidates, match->n_candidates) {
+        FOREACH_POINTER(candidate, match->candidates, match->n_candidates) {
                 if (candidate->owner != owner || candidate->foreign || candidate->asked_at >= before ||
                     (skip && strcmp(candidate->identity, skip) == 0))
                         continue;

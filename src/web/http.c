@@ -54,7 +54,7 @@ struct http {
         bool paused; /* the listeners: there is no room */
         const char *const *hosts;
         size_t n_hosts;
-        TAILQ_HEAD(, http_request) connections; /* in the order of since */
+        TAILQ_HEAD(http_requests, http_request) connections; /* in the order of since */
         struct http_counts counts;
 };
 

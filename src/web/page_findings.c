@@ -67,6 +67,8 @@ const char *page_command(const char *socket, const char *verb, const char *word,
         return text;
 }
 
+static const char *const no_word = NULL;
+
 /* Hands out the finding with that title; its commands are those that sqmgrctl has, and word, which may be
  * NULL, is put behind them. */
 static _printf_(4, 5) void tell(const struct search *search, const struct finding *finding, const char *word,
@@ -188,7 +190,7 @@ static void find_shortage(const struct search *search, const json_t *fleet)
                              .remedy = "See what sqmgr waits for:",
                              .command = "doctor",
                      },
-                     NULL, "%.80s: %lld of %lld active", name, active, target);
+                     no_word, "%.80s: %lld of %lld active", name, active, target);
 }
 
 static void find_workers(const struct search *search, const json_t *fleet)
@@ -328,7 +330,7 @@ static void find_in_redis(const struct search *search, const json_t *redis)
                              .remedy = "See whether it runs, and what sqmgr says of it:",
                              .command = "doctor",
                      },
-                     NULL, down ? "Redis does not answer" : "Redis has not answered yet");
+                     no_word, down ? "Redis does not answer" : "Redis has not answered yet");
 }
 
 /* The unit of the instance whose read socket that is, as far as it can be told: that of the whole machine

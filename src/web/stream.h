@@ -10,7 +10,7 @@
 struct viewer;
 
 struct stream {
-        LIST_HEAD(, viewer) viewers; /* who watches */
+        LIST_HEAD(viewers, viewer) viewers; /* who watches */
         unsigned n;
         struct shared *newest;               /* the message that was published last, or NULL */
         uint64_t serial;                     /* counts the messages published */

@@ -63,7 +63,7 @@ void metrics_sample(const struct metrics *metrics, const char *name, double valu
         const char *separator = "{";
 
         fputs(name, metrics->out);
-        for (; *labels; labels += 2) {
+        for (; labels && *labels; labels += 2) {
                 fputs(separator, metrics->out);
                 put_label(metrics->out, labels[0], labels[1]);
                 separator = ",";
@@ -111,12 +111,10 @@ static double seconds(usec_t usec)
         PUT(metrics, name, "gauge", help, fleet->n_workers,                                                  \
             worker->state == WORKER_GONE ? -1 : (double)(number), "worker", WORKER_ID(worker))
 
-static const char *const no_labels[] = {NULL};
-
 static void put_one(struct metrics *metrics, const char *name, const char *help, double value)
 {
         metrics_family(metrics, name, "gauge", help);
-        metrics_sample(metrics, name, value, no_labels);
+        metrics_sample(metrics, name, value, NULL);
 }
 
 static void put_self(struct metrics *metrics, const struct tick_totals *ticks)
@@ -130,8 +128,8 @@ static void put_self(struct metrics *metrics, const struct tick_totals *ticks)
                 seconds(usec_sub(metrics->now, info->started_at)));
         metrics_family(metrics, "sqmgr_tick_duration_seconds", "summary",
                        "How long a pass of observing, planning and executing takes.");
-        metrics_sample(metrics, "sqmgr_tick_duration_seconds_sum", seconds(ticks->usec), no_labels);
-        metrics_sample(metrics, "sqmgr_tick_duration_seconds_count", (double)ticks->n, no_labels);
+        metrics_sample(metrics, "sqmgr_tick_duration_seconds_sum", seconds(ticks->usec), NULL);
+        metrics_sample(metrics, "sqmgr_tick_duration_seconds_count", (double)ticks->n, NULL);
         put_one(metrics, "sqmgr_config_last_reload_successful",
                 "1 where the settings that were read last are in force.", !info->settings->refused);
         put_one(metrics, "sqmgr_config_last_reload_success_timestamp_seconds",

@@ -18,7 +18,7 @@ char *metrics_render(const struct status_info *info, const struct tick_totals *t
 const struct world *metrics_world(const struct metrics *metrics);
 /* What the samples that follow are of. */
 void metrics_family(struct metrics *metrics, const char *name, const char *type, const char *help);
-/* labels: a name and a value each, and NULL. */
+/* labels: a name and a value each, and NULL; or NULL for none. */
 void metrics_sample(const struct metrics *metrics, const char *name, double value, const char *const *labels);
 #define METRICS_SAMPLE(metrics, name, value, ...)                                                            \
         metrics_sample(metrics, name, value, (const char *const[]){__VA_ARGS__})
