@@ -31,7 +31,7 @@ void findings_add(struct findings *findings, enum finding_level level, const cha
                   const char *format, ...) _printf_(5, 6);
 
 /* "ok", "warning", "problem". */
-const char *finding_level_name(enum finding_level level);
+const char *finding_level_name(enum finding_level value);
 
 /* What one Redis told of itself. */
 struct doctor_redis {

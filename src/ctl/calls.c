@@ -322,6 +322,7 @@ static int tell_lacks(json_t *lacks)
         json_t *sentence;
         FILE *out = open_memstream(&text, &size);
 
+        /* -fanalyzer: without out there is no list to loop over. */
         json_foreach(sentence, out ? lacks : NULL)
                 fprintf(out, "%s%s", sentence == json_array_get(lacks, 0) ? "" : "; ",
                         json_string_value(sentence));

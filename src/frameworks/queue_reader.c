@@ -54,6 +54,7 @@ static int ask_question(struct queue_reader *reader, const struct queues_questio
 
         if (question->minute_key && reader->minute == realtime / USEC_PER_MIN)
                 return 0;
+        assert(question->key || question->minute_key);
         const char *name = question->key ?: question->minute_key(realtime, text);
         int r = command_make(&command, reader->format->key(reader->namespace, name, queue), question->words);
         if (r < 0)

@@ -125,6 +125,7 @@ int proc_find(pid_t pid, uint64_t start, struct proc **ret)
         int r = proc_open(pid, &proc);
         if (r < 0)
                 return r == -ESRCH ? 0 : r;
+        assert(proc);
         if (proc_start_time(proc) == start && !proc_has_exited(proc))
                 *ret = TAKE_PTR(proc);
         return 0;

@@ -345,6 +345,7 @@ static void on_master(const char *host, unsigned port, void *userdata)
         if (redis->phase >= PHASE_CONNECTING)
                 attempt_failed(redis, "the master moved from %s to %.80s, port %u", redis->server_text, host,
                                port);
+        /* -fanalyzer: the object stays until redis_leave(). */
         if (!redis->freed) {
                 snprintf(redis->master, sizeof(redis->master), "%s", host);
                 snprintf(redis->server_text, sizeof(redis->server_text),

@@ -24,4 +24,4 @@ usec_t fleet_recovered_at(const struct fleet *fleet);
 /* The next start waits for it to pass: until then; 0: no start does. */
 usec_t fleet_next_start_at(const struct fleet *fleet, usec_t now);
 
-const char *crash_state_name(enum crash_state state);
+const char *crash_state_name(enum crash_state value);

@@ -5,26 +5,26 @@
 #include "model/fleet.h"
 
 /* Names as the contract has them ("starting", "memory", "running", ...). */
-const char *worker_state_name(enum worker_state state);
+const char *worker_state_name(enum worker_state value);
 
 /* What is wrong, as half a sentence: "its status file is no regular file"; "" for BEAT_FAULT_NONE. */
-const char *beat_fault_text(enum beat_fault fault);
+const char *beat_fault_text(enum beat_fault value);
 
-const char *reason_name(enum reason reason); /* "none" for REASON_NONE */
+const char *reason_name(enum reason value); /* "none" for REASON_NONE */
 
 /* The same as one sentence on the worker: "it is older than max_age"; "" for REASON_NONE. */
-const char *reason_text(enum reason reason);
+const char *reason_text(enum reason value);
 
-const char *rollout_state_name(enum rollout_state state);
+const char *rollout_state_name(enum rollout_state value);
 
-const char *fleet_order_name(enum fleet_order order); /* "running", "quiet", "stopped" */
+const char *fleet_order_name(enum fleet_order value); /* "running", "quiet", "stopped" */
 
-const char *culprits_cause_name(enum culprits_cause cause); /* "memory", "oom" */
+const char *culprits_cause_name(enum culprits_cause value); /* "memory", "oom" */
 
-const char *cut_word_name(enum cut_word word); /* "order", or the name of the setting */
+const char *cut_word_name(enum cut_word value); /* "order", or the name of the setting */
 
 /* The word for it that programs go by; NULL for WAIT_NONE. */
-const char *wait_code(enum wait wait);
+const char *wait_code(enum wait value);
 
 /* The id of a worker, "FLEET/INDEX", for people and programs, and the room that it takes. */
 #define WORKER_ID_MAX (FLEET_NAME_MAX + sizeof("/4294967295"))

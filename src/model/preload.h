@@ -52,4 +52,4 @@ usec_t fleet_fork_patience(const struct fleet *fleet);
 /* What it is expected to grow to, in bytes; 0: nothing is known. */
 uint64_t fleet_template_bytes(const struct fleet *fleet);
 
-const char *template_state_name(enum template_state state); /* "loading", "ready", "ending" */
+const char *template_state_name(enum template_state value); /* "loading", "ready", "ending" */

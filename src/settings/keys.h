@@ -79,7 +79,7 @@ static inline bool settings_key_is_of_fleet(const struct settings_key *key)
 }
 
 /* "sqmgr", "redis", "fleet". */
-const char *settings_scope_name(enum settings_scope scope);
+const char *settings_scope_name(enum settings_scope value);
 
 /* The key of that name in that scope, whatever its case, or NULL. */
 const struct settings_key *settings_key_find(enum settings_scope scope, const char *name);

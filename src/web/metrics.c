@@ -115,7 +115,8 @@ static void take_comment(struct merge *merge, char *line, struct family **family
         const char *hash = strsep(&line, " "), *kind = strsep(&line, " "), *name = strsep(&line, " ");
         bool is_help = kind && strcmp(kind, "HELP") == 0;
 
-        if (!name || strcmp(hash, "#") != 0 || (!is_help && strcmp(kind, "TYPE") != 0) || !is_name(name))
+        if (!hash || !kind || !name || strcmp(hash, "#") != 0 || (!is_help && strcmp(kind, "TYPE") != 0) ||
+            !is_name(name))
                 return;
         *family = find_family(merge, name);
         if (!*family)
@@ -312,6 +313,7 @@ static void put_own(FILE *out, const struct instances *instances, usec_t now, co
         fputs("# HELP sqmgr_web_instance_up Whether the sqmgr of this socket answers.\n"
               "# TYPE sqmgr_web_instance_up gauge\n",
               out);
+        assert(instances->n == 0 || instances->list);
         for (size_t i = 0; i < instances->n; i++) {
                 fputs("sqmgr_web_instance_up{socket=", out);
                 put_quoted(out, instances->list[i].socket);

@@ -8,6 +8,6 @@
 #define PAGE_HEADLINE_MAX 512
 enum page_level page_headline(const struct page *page, char text[static PAGE_HEADLINE_MAX]);
 /* The address of the sign of that level for the tab of a browser. */
-const char *page_icon(enum page_level level);
+const char *page_icon(enum page_level value);
 
 void page_verdict(FILE *out, const struct page *page);
