@@ -179,7 +179,7 @@ static void poll_link(struct scaled_link *scaled, usec_t now)
                 if (fleet->link != link || fleet->settings->removed)
                         continue;
                 bool all = look_served(fleet);
-                if (fleet->autoscale)
+                if (fleet_scales(fleet) && fleet->autoscale)
                         fleet->autoscale->queues_left_out =
                                 !names_add_list(&names, fleet->autoscale->served, fleet) || !all;
         }

@@ -273,6 +273,32 @@ START_TEST(of_many_queues_those_with_a_target_are_read)
 }
 END_TEST
 
+/* Also where that fleet comes first, and serves as many queues as are read. */
+START_TEST(queues_of_a_fleet_with_a_fixed_count_take_no_place)
+{
+        char text[1024], names[512];
+        size_t used = 0;
+
+        snprintf(text, sizeof(text),
+                 "[redis]\nurl=%s\n[fleet:fixed]\ncommand=/bin/true\n[fleet:web]\ncommand=/bin/true\n" SCALES,
+                 server_url);
+        crew_start(event, text);
+        for (unsigned i = 0; i < 64; i++)
+                used += (size_t)snprintf(names + used, sizeof(names) - used, "q%u", i) + 1;
+        names[used++] = '\0';
+        char *copy = malloc(used);
+        ck_assert_ptr_nonnull(copy);
+        memcpy(copy, names, used);
+        run_until(is_up());
+        autoscale_serves(world_fleet(crew_world, "fixed"), copy);
+        serve("default\0", sizeof("default\0"));
+        look();
+        ck_assert_ptr_nonnull(autoscale_of(web())->queues);
+        ck_assert_uint_eq(autoscale_of(web())->queues->n, 1);
+        ck_assert(!autoscale_of(web())->queues_left_out);
+}
+END_TEST
+
 START_TEST(nothing_is_kept_of_a_fleet_that_is_removed)
 {
         start(SCALES);
@@ -386,6 +412,7 @@ int main(void)
         tcase_add_test(cases, hosts_of_a_group_share_and_their_processes_count_once);
         tcase_add_test(cases, where_another_machine_has_its_name_nothing_is_told_in_that);
         tcase_add_test(cases, of_many_queues_those_with_a_target_are_read);
+        tcase_add_test(cases, queues_of_a_fleet_with_a_fixed_count_take_no_place);
         tcase_add_test(cases, nothing_is_kept_of_a_fleet_that_is_removed);
         tcase_add_test(cases, that_some_of_too_many_queues_are_left_out_is_told);
         tcase_add_test(cases, sidekiqs_own_metrics_tell_what_a_job_takes);
