@@ -70,7 +70,7 @@ enum culprits_cause {
 
 #define CULPRITS_KEPT 5
 
-/* What a worker was running as its memory ran out (model/culprits.h). */
+/* What a worker was running as its memory ran out (observe/culprits.h). */
 struct culprits {
         usec_t at; /* 0: nothing is here */
         enum culprits_cause cause;

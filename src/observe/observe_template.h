@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Folds what was observed of templates into the model, as model/observe.h does of workers. All times are
+/* Folds what was observed of templates into the model, as observe/observe.h does of workers. All times are
  * monotonic microseconds. */
 #pragma once
 

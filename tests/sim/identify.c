@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which heartbeat is whose, as src/frameworks/beats.c finds out: the real roster of model/match.h,
+/* Which heartbeat is whose, as src/frameworks/beats.c finds out: the real roster of observe/match.h,
  * fed from the modelled Redis, where the dead linger and their pids are in use again. */
 #include "model/freshness.h"
 #include "model/world.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of model/alert_queue.h: what is folded, what comes first, what is lost. */
+/* Tests of advice/alert_queue.h: what is folded, what comes first, what is lost. */
 #include "advice/alert_queue.h"
 #include "model/fleet.h"
 #include "unit.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of model/findings.h: what is found, and how grave it is. */
+/* Tests of advice/findings.h: what is found, and how grave it is. */
 #include "advice/findings.h"
 #include "frameworks/resque/resque.h"
 #include "frameworks/sidekiq/format.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Collects what model/findings.h judges, and answers with that: each Redis is asked in one round trip. */
+/* Collects what advice/findings.h judges, and answers with that: each Redis is asked in one round trip. */
 #include "daemon/api/doctor.h"
 #include "advice/findings.h"
 #include "base/fd.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Collects what model/findings.h judges, and answers with that. */
+/* Collects what advice/findings.h judges, and answers with that. */
 #pragma once
 
 #include "daemon/api/server.h"

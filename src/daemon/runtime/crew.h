@@ -11,7 +11,7 @@
 
 struct proc_host;       /* io/host.h */
 struct pressure_watch;  /* pressure_watch.h */
-struct state_dead;      /* model/state.h */
+struct state_dead;      /* continuity/state.h */
 struct last_words;      /* last_words.c */
 struct after_exit;      /* after_exit.c */
 struct template_handed; /* templates.h */

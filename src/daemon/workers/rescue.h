@@ -5,7 +5,7 @@
 
 #include "daemon/runtime/crew.h"
 
-struct exit_status; /* model/observe.h */
+struct exit_status; /* model/exit_status.h */
 
 /* The process that beat for worker under identity, NULL where that is not known, is dead: begins to learn
  * what it was running, where that was cut off, for rescue_jobs and where the kernel's OOM killer did it.
