@@ -122,7 +122,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
         fails_as unknown-worker 2 why default/9
         fails_as refused 1 scale default 99
         fails_as refused 1 scale default auto
-        fails_as unreachable 3 -s /nowhere/at/all ping
+        fails_as unreachable 3 -s /proc/nowhere/at/all ping
         echo nonsense >>sqmgr.ini
         fails_as refused 1 reload
         jq -e '.error.details | length == 1' <<<"$output"

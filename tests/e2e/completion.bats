@@ -47,7 +47,7 @@ shows() { tmux_do capture-pane -p -t t | grep -q -e "$1"; } # PATTERN
         for command in $commands; do
                 for option in $(sqmgrctl --complete "$command" - | cut -f 1); do
                         [[ $option != --help && $option != --version && $option != --socket && $option != --timeout && $option != --release ]] || continue
-                        run sqmgrctl -s /nowhere/at/all "$command" x y "$option"
+                        run sqmgrctl -s /proc/nowhere/at/all "$command" x y "$option"
                         [[ $output != *'no option'* && $output != *'unrecognized'* ]]
                 done
         done
@@ -75,7 +75,7 @@ shows() { tmux_do capture-pane -p -t t | grep -q -e "$1"; } # PATTERN
         [ "$(sqmgrctl --complete ping '')" = '' ]
         [ "$(sqmgrctl --complete --timeout '')" = '' ]
         [ "$(env -u SQMGR_SOCKET sqmgrctl --complete -s "$SQMGR_SOCKET" stop d)" = 'default' ]
-        [ "$(sqmgrctl --complete --socket=/nowhere stop '')" = '' ]
+        [ "$(sqmgrctl --complete --socket=/proc/nowhere stop '')" = '' ]
         # One that does not answer is not waited for.
         kill -STOP "$sqmgr_pid"
         run -0 timeout 20 sqmgrctl --complete restart ''

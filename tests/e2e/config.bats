@@ -63,8 +63,8 @@ warns() {
         warns ''
         configure <<<$'command = bnudle exec sidekiq\nenvironment = PATH=/usr/bin:/bin'
         warns "cannot run 'bnudle': No such file or directory in PATH '/usr/bin:/bin'"
-        configure <<<$'command = /bin/true\ndirectory = /nowhere/current'
-        warns "cannot change to directory '/nowhere/current': No such file or directory"
+        configure <<<$'command = /bin/true\ndirectory = /proc/nowhere/current'
+        warns "cannot change to directory '/proc/nowhere/current': No such file or directory"
         printf 'export A=1\nexport B\n' >shared.env
         configure <<<$'command = /bin/true\nenvironment_file = '"$folder/shared.env"
         warns "environment_file $folder/shared.env:2: the line is not NAME=VALUE"

@@ -306,7 +306,7 @@ END
         # Where there can be none, as before.
         kill -TERM "$worker"
         [ "$(stand wait "$worker")" = 'exit 0' ]
-        start_worker 2 log=/nowhere/worker.log
+        start_worker 2 log=/proc/nowhere/worker.log
         wait_until 20 beat "$worker"
         grep -q "pid=$worker " stand.log.1
 }

@@ -61,7 +61,7 @@ static void setup(void)
         settings = (struct settings){.alert_level = LOG_WARNING};
         children = (struct children){0};
         ck_assert_int_eq(setenv("SQMGR_INSTANCE", "an outer one's", 1), 0);
-        ck_assert_int_eq(setenv("NOTIFY_SOCKET", "/nowhere", 1), 0);
+        ck_assert_int_eq(setenv("NOTIFY_SOCKET", "/proc/nowhere", 1), 0);
 }
 
 static void teardown(void)
@@ -269,10 +269,10 @@ START_TEST(what_fails_is_logged)
         ck_assert(file_has("log", "no mail\n"));
         tell(EVENT_STALE, 1);
         wait_for("log", "alert_command for 'stale' was ended by SIGKILL\n");
-        strcpy(command, "/nowhere/mail -s");
+        strcpy(command, "/proc/nowhere/mail -s");
         tell(EVENT_KILLED, 1);
         wait_for("log", "alert_command for 'killed' failed: it exited with status 127\n");
-        ck_assert(file_has("log", "alert_command: cannot run '/nowhere/mail': No such file or directory\n"));
+        ck_assert(file_has("log", "alert_command: cannot run '/proc/nowhere/mail': No such file or directory\n"));
         ck_assert_ptr_null(children.first);
 }
 END_TEST

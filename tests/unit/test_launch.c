@@ -348,11 +348,11 @@ START_TEST(a_before_start_that_fails_is_a_start_that_fails)
         ck_assert_str_eq(bench.output, "no database\n");
         run_before("kill -9 $$");
         bench_run_failing(&bench, "before_start: '/bin/sh' was killed by signal 9 (SIGKILL)");
-        bench.before[0] = (char *)"/nowhere/x";
-        bench_run_failing(&bench, "before_start: cannot run '/nowhere/x': No such file or directory");
+        bench.before[0] = (char *)"/proc/nowhere/x";
+        bench_run_failing(&bench, "before_start: cannot run '/proc/nowhere/x': No such file or directory");
         ck_assert_str_eq(bench.output, "no database\n");
         bench.fleet.log = NULL;
-        rehearse("before_start: cannot run '/nowhere/x': No such file or directory");
+        rehearse("before_start: cannot run '/proc/nowhere/x': No such file or directory");
 }
 END_TEST
 
@@ -456,13 +456,13 @@ START_TEST(a_rehearsal_says_what_would_stop_a_start_and_leaves_nothing)
         unit_write_file(bench.dir, "bnudle", "export A=1\nB\n");
         rehearse("environment_file bnudle:2: the line is not NAME=VALUE");
         bench.fleet.environment_file = NULL;
-        bench.fleet.log = (char *)"/nowhere/log";
-        rehearse("cannot open log '/nowhere/log': No such file or directory");
+        bench.fleet.log = (char *)"/proc/nowhere/log";
+        rehearse("cannot open log '/proc/nowhere/log': No such file or directory");
         bench.fleet.log = (char *)"journal";
         rehearse(NULL);
-        bench.fleet.directory = (char *)"/nowhere";
+        bench.fleet.directory = (char *)"/proc/nowhere";
         snprintf(expected, sizeof(expected),
-                 "cannot change to directory '/nowhere': No such file or directory");
+                 "cannot change to directory '/proc/nowhere': No such file or directory");
         rehearse(expected);
 }
 END_TEST
@@ -565,12 +565,12 @@ START_TEST(says_why_a_command_cannot_run)
         bench.argv[0] = (char *)"no-such-bundle";
         bench_run_failing(&bench, "cannot run 'no-such-bundle': No such file or directory in PATH "
                                   "'/usr/local/bin:/usr/bin:/bin'");
-        bench.argv[0] = (char *)"/nowhere/bundle";
-        bench_run_failing(&bench, "cannot run '/nowhere/bundle': No such file or directory");
+        bench.argv[0] = (char *)"/proc/nowhere/bundle";
+        bench_run_failing(&bench, "cannot run '/proc/nowhere/bundle': No such file or directory");
 
         snprintf(script, sizeof(script), "%s/bundle", bench.dir);
         bench.argv[0] = script;
-        unit_write_file(bench.dir, "bundle", "#!/nowhere/ruby\n");
+        unit_write_file(bench.dir, "bundle", "#!/proc/nowhere/ruby\n");
         snprintf(expected, sizeof(expected), "cannot run '%s': Permission denied", script);
         bench_run_failing(&bench, expected);
         ck_assert_int_eq(chmod(script, 0755), 0);
