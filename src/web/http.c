@@ -44,7 +44,7 @@ struct http_request {
 
 struct http {
         sd_event *event;
-        const struct http_ops *ops;
+        http_handler handler;
         void *userdata;
         struct http_limits limits;
         struct MHD_Daemon *daemon;
@@ -80,19 +80,6 @@ static void set_listening(struct http *http, bool on)
         for (size_t i = 0; i < http->n_listeners; i++)
                 (void)sd_event_source_set_enabled(http->listeners[i].io, on ? SD_EVENT_ON : SD_EVENT_OFF);
         http->paused = !on;
-}
-
-/* Whoever has been waited for longest gives way: for a request, or for an answer to be taken. */
-static void make_room(struct http *http)
-{
-        struct http_request *request;
-
-        TAILQ_FOREACH(request, &http->connections, link) {
-                if (request->phase != PHASE_STREAMING && !request->ended && !request->put_off) {
-                        end_connection(request);
-                        return;
-                }
-        }
 }
 
 void http_run(struct http *http)
@@ -146,6 +133,22 @@ static void arm_sweep(struct http *http)
         if (sd_event_source_get_enabled(http->sweep, &enabled) > 0)
                 return;
         loop_arm(http->sweep, SWEEP_USEC);
+}
+
+/* Accepts no connections for now, and ends the one that has kept sqmgr-web waiting for longest: for its
+ * request, or for an answer to be taken. */
+static void make_room(struct http *http)
+{
+        struct http_request *request;
+
+        set_listening(http, false);
+        arm_sweep(http);
+        TAILQ_FOREACH(request, &http->connections, link) {
+                if (request->phase != PHASE_STREAMING && !request->ended && !request->put_off) {
+                        end_connection(request);
+                        return;
+                }
+        }
 }
 
 static struct http_request *request_of(struct MHD_Connection *connection)
@@ -440,7 +443,7 @@ static enum MHD_Result on_request(void *cls _unused_, struct MHD_Connection *con
                         http_answer_sentence(request, MHD_HTTP_CONTENT_TOO_LARGE, "no body is read");
                 }
         } else {
-                request->http->ops->answer(request->http->userdata, request, url);
+                request->http->handler(request->http->userdata, request, url);
         }
         return request->answered ? MHD_YES : MHD_NO;
 }
@@ -463,20 +466,14 @@ static void accept_some(struct http *http, int listen_fd)
                 struct address peer = {.size = sizeof(peer.path)};
 
                 if (http->counts.connections >= http->limits.connections) {
-                        /* That somebody else is there is known at the beginning alone. */
-                        if (i > 0)
-                                return;
-                        make_room(http);
-                        set_listening(http, false);
-                        arm_sweep(http);
+                        /* That another client waits is known at the beginning alone. */
+                        if (i == 0)
+                                make_room(http);
                         return;
                 }
                 int fd = accept4(listen_fd, &peer.any, &peer.size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-                if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
+                if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
                         make_room(http);
-                        set_listening(http, false);
-                        arm_sweep(http);
-                }
                 if (fd < 0)
                         return;
                 (void)http_add(http, fd, &peer.any, peer.size);
@@ -548,14 +545,14 @@ static int start(struct http *http)
         return r < 0 ? r : 0;
 }
 
-int http_new(struct http **ret, sd_event *event, const struct http_limits *limits, const struct http_ops *ops,
+int http_new(struct http **ret, sd_event *event, const struct http_limits *limits, http_handler handler,
              void *userdata)
 {
         struct http *http = calloc(1, sizeof(*http));
 
         if (!http)
                 return -ENOMEM;
-        *http = (struct http){.event = event, .ops = ops, .userdata = userdata, .limits = *limits};
+        *http = (struct http){.event = event, .handler = handler, .userdata = userdata, .limits = *limits};
         TAILQ_INIT(&http->connections);
         int r = start(http);
         *ret = r < 0 ? http_free(http) : http;
