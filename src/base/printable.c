@@ -2,7 +2,7 @@
 /* Makes text of foreign origin fit for logs, terminals and JSON. */
 #include "base/printable.h"
 
-size_t printable_utf8_size(const char *text, size_t length)
+size_t printable_utf8(const char *text, size_t length, uint32_t *ret_character)
 {
         const unsigned char *bytes = (const unsigned char *)text;
         static const struct {
@@ -13,18 +13,24 @@ size_t printable_utf8_size(const char *text, size_t length)
                 {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
         };
 
+        *ret_character = bytes[0];
         for (size_t i = 0; i < ELEMENTSOF(forms); i++) {
+                size_t n = forms[i].length;
+
                 if (bytes[0] < forms[i].first_min || bytes[0] > forms[i].first_max)
                         continue;
-                if (forms[i].length == 1)
+                if (n == 1)
                         return 1;
-                if (length < forms[i].length || bytes[1] < forms[i].second_min ||
-                    bytes[1] > forms[i].second_max)
+                if (length < n || bytes[1] < forms[i].second_min || bytes[1] > forms[i].second_max)
                         return 0;
-                for (size_t k = 2; k < forms[i].length; k++)
+                uint32_t character = bytes[0] & (0x7FU >> n);
+                for (size_t k = 1; k < n; k++) {
                         if ((bytes[k] & 0xC0) != 0x80)
                                 return 0;
-                return forms[i].length;
+                        character = character << 6 | (bytes[k] & 0x3FU);
+                }
+                *ret_character = character;
+                return n;
         }
         return 0;
 }
@@ -60,9 +66,10 @@ void printable_replace(char *text, size_t length, bool keep_newlines)
         unsigned char *p = (unsigned char *)text;
 
         for (size_t i = 0; i < length;) {
-                size_t n = printable_utf8_size(text + i, length - i);
+                uint32_t character;
+                size_t n = printable_utf8(text + i, length - i, &character);
 
-                if (n == 2 && p[i] == 0xC2 && p[i + 1] < 0xA0) {
+                if (n == 2 && character < 0xA0) {
                         /* The C1 controls: terminals obey them as they obey ESC. */
                         p[i] = p[i + 1] = '?';
                 } else if (n == 0) {

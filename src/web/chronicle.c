@@ -36,22 +36,11 @@ static double latency_of(const json_t *redis)
         return latency;
 }
 
-static size_t count_fleets(const struct instances *instances)
-{
-        size_t n = 0;
-
-        for (size_t i = 0; i < instances->n; i++)
-                n += json_array_size(json_object_get(instances->list[i].status, "fleets"));
-        return n;
-}
-
 ssize_t chronicle_samples(const struct instances *instances, struct history_sample **ret)
 {
-        struct history_sample *list = calloc(count_fleets(instances) + 1, sizeof(*list));
-        ssize_t n = 0;
+        _cleanup_free_ struct history_sample *list = NULL;
+        size_t n = 0, allocated = 0;
 
-        if (!list)
-                return -ENOMEM;
         for (size_t i = 0; i < instances->n; i++) {
                 const struct instance *instance = &instances->list[i];
                 const json_t *fleet;
@@ -62,19 +51,22 @@ ssize_t chronicle_samples(const struct instances *instances, struct history_samp
                 json_foreach_in(fleet, instance->status, "fleets") {
                         const char *name = json_string_value(json_object_get(fleet, "name"));
 
-                        if (name)
-                                list[n++] = (struct history_sample){
-                                        .socket = instance->socket,
-                                        .fleet = name,
-                                        .memory_bytes = number_of(fleet, "memory_bytes"),
-                                        .active = number_of(fleet, "active"),
-                                        .busy = busy_of(fleet),
-                                        .latency_seconds = latency,
-                                };
+                        if (!name)
+                                continue;
+                        if (!ARRAY_MAKE_ROOM(list, n, allocated))
+                                return -ENOMEM;
+                        list[n++] = (struct history_sample){
+                                .socket = instance->socket,
+                                .fleet = name,
+                                .memory_bytes = number_of(fleet, "memory_bytes"),
+                                .active = number_of(fleet, "active"),
+                                .busy = busy_of(fleet),
+                                .latency_seconds = latency,
+                        };
                 }
         }
-        *ret = list;
-        return n;
+        *ret = TAKE_PTR(list);
+        return (ssize_t)n;
 }
 
 const char *chronicle_mark_name(const char *event)

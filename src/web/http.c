@@ -22,19 +22,13 @@ const struct http_limits http_default_limits = {
         .answer_usec = 60 * USEC_PER_SEC,
 };
 
-enum phase {
-        PHASE_WAITING,   /* for a request, or the rest of one */
-        PHASE_ANSWERING, /* or putting it off */
-        PHASE_STREAMING,
-};
-
 struct http_request {
         struct http *http;
         TAILQ_ENTRY(http_request) link;
         struct MHD_Connection *connection;
-        int fd; /* libmicrohttpd's */
-        enum phase phase;
-        usec_t since;    /* of that phase, or since something of the stream was taken */
+        int fd;          /* libmicrohttpd's */
+        bool asked;      /* its request was read whole */
+        usec_t since;    /* it asked or was answered, or took something of its stream */
         bool put_off;    /* by http_wait() */
         bool answered;   /* or put off */
         bool reads_head; /* HEAD: there is no body */
@@ -58,9 +52,8 @@ struct http {
         struct http_counts counts;
 };
 
-static void touch(struct http_request *request, enum phase phase)
+static void touch(struct http_request *request)
 {
-        request->phase = phase;
         request->since = loop_now(request->http->event, CLOCK_MONOTONIC);
         TAILQ_REMOVE(&request->http->connections, request, link);
         TAILQ_INSERT_TAIL(&request->http->connections, request, link);
@@ -110,8 +103,7 @@ static int on_sweep(sd_event_source *source, uint64_t usec, void *userdata)
         struct http_request *request;
 
         TAILQ_FOREACH(request, &http->connections, link) {
-                usec_t limit =
-                        request->phase == PHASE_WAITING ? http->limits.wait_usec : http->limits.answer_usec;
+                usec_t limit = request->asked ? http->limits.answer_usec : http->limits.wait_usec;
 
                 /* One that has all that there is of a stream waits for us. */
                 if (!request->viewer.waits && usec_sub(usec, request->since) > limit)
@@ -144,7 +136,7 @@ static void make_room(struct http *http)
         set_listening(http, false);
         arm_sweep(http);
         TAILQ_FOREACH(request, &http->connections, link) {
-                if (request->phase != PHASE_STREAMING && !request->ended && !request->put_off) {
+                if (!request->viewer.stream && !request->ended && !request->put_off) {
                         end_connection(request);
                         return;
                 }
@@ -173,7 +165,6 @@ static void begin_connection(struct http *http, struct MHD_Connection *connectio
         *request = (struct http_request){.http = http,
                                          .connection = connection,
                                          .fd = info ? info->connect_fd : -1,
-                                         .phase = PHASE_WAITING,
                                          .since = loop_now(http->event, CLOCK_MONOTONIC)};
         TAILQ_INSERT_TAIL(&http->connections, request, link);
         arm_sweep(http);
@@ -211,8 +202,8 @@ static void on_completed(void *cls _unused_, struct MHD_Connection *connection, 
                 request->http->counts.streams--;
         }
         request->viewer = (struct viewer){0};
-        request->put_off = false;
-        touch(request, PHASE_WAITING);
+        request->put_off = request->asked = false;
+        touch(request);
 }
 
 /* libmicrohttpd goes on with it when it runs next, for which nothing but us wakes it. */
@@ -296,7 +287,7 @@ static ssize_t read_stream(void *cls, uint64_t position _unused_, char *data, si
         struct http_request *request = cls;
         size_t n = stream_read(&request->viewer, data, size);
 
-        touch(request, PHASE_STREAMING);
+        touch(request);
         if (n == 0)
                 MHD_suspend_connection(request->connection);
         return (ssize_t)n;
@@ -307,7 +298,7 @@ void http_wake(struct viewer *viewer)
         struct http_request *request = viewer->userdata;
 
         /* What it is sent from now on is to be taken in time. */
-        touch(request, PHASE_STREAMING);
+        touch(request);
         resume(request);
 }
 
@@ -335,7 +326,7 @@ void http_stream(struct http_request *request, struct stream *stream, struct sha
         http->counts.streams++;
         request->viewer = (struct viewer){.userdata = request};
         stream_join(stream, &request->viewer, first);
-        touch(request, PHASE_STREAMING);
+        touch(request);
 }
 
 void http_wait(struct http_request *request)
@@ -436,7 +427,8 @@ static enum MHD_Result on_request(void *cls _unused_, struct MHD_Connection *con
                  * which is not read. */
                 *context = request;
                 request->http->counts.requests++;
-                touch(request, PHASE_ANSWERING);
+                request->asked = true;
+                touch(request);
                 if (check_request(request, method)) {
                         if (!has_body(request))
                                 return MHD_YES;
