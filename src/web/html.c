@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* Control characters, what is no character, and marks of direction, by which a name could have
- * what follows it read as something else. */
+/* Control characters, what is no character, and marks of direction: with those, a name could have the text
+ * behind it read as something else. */
 static bool is_refused(uint32_t code)
 {
         return (code < 0x20 && code != '\n' && code != '\t') || (code >= 0x7f && code < 0xa0) ||

@@ -27,8 +27,8 @@ struct http_request {
         TAILQ_ENTRY(http_request) link;
         struct MHD_Connection *connection;
         int fd;          /* libmicrohttpd's */
-        bool asked;      /* its request was read whole */
-        usec_t since;    /* it asked or was answered, or took something of its stream */
+        bool asked;      /* the request was read whole */
+        usec_t since;    /* the client asked, was answered, or took a part of its stream */
         bool put_off;    /* by http_wait() */
         bool answered;   /* or put off */
         bool reads_head; /* HEAD: there is no body */
