@@ -1,30 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Text on a terminal: how wide it is, and where its lines are broken. */
 #include "base/text.h"
+#include "base/printable.h"
 #include <string.h>
 
-static bool begins_character(char byte)
+/* The character that begins there. Returns how many bytes it has; what is no UTF-8 is a byte each. */
+static size_t take_character(const char *text, size_t length, uint32_t *ret_character)
 {
-        return ((unsigned char)byte & 0xc0) != 0x80;
-}
+        size_t bytes = printable_utf8(text, length, ret_character);
 
-/* The character that begins there, and how many bytes it has; what is no UTF-8 is a byte each. */
-static uint32_t character_at(const char *text, size_t length, size_t *ret_bytes)
-{
-        unsigned char first = (unsigned char)text[0];
-        size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
-        uint32_t character = bytes == 1 ? first : first & (0x7fU >> bytes);
-
-        *ret_bytes = 1;
-        if (bytes > length)
-                return first;
-        for (size_t i = 1; i < bytes; i++) {
-                if (begins_character(text[i]))
-                        return first;
-                character = character << 6 | ((unsigned char)text[i] & 0x3f);
-        }
-        *ret_bytes = bytes;
-        return character;
+        return bytes > 0 ? bytes : 1;
 }
 
 /* Those that terminals show in two columns, or in none: wcwidth() asks the locale, which may be C. */
@@ -48,11 +33,13 @@ static int character_columns(uint32_t character)
 
 static int text_columns(const char *text, int length)
 {
-        size_t bytes;
+        uint32_t character;
         int n = 0;
 
-        for (size_t i = 0; i < (size_t)length; i += bytes)
-                n += character_columns(character_at(text + i, (size_t)length - i, &bytes));
+        for (size_t i = 0; i < (size_t)length;) {
+                i += take_character(text + i, (size_t)length - i, &character);
+                n += character_columns(character);
+        }
         return n;
 }
 
@@ -71,7 +58,10 @@ size_t text_fitting(const char *line, size_t length, int columns)
                                 i++;
                         bytes = 1;
                 } else {
-                        columns -= character_columns(character_at(line + i, length - i, &bytes));
+                        uint32_t character;
+
+                        bytes = take_character(line + i, length - i, &character);
+                        columns -= character_columns(character);
                         if (columns < 0)
                                 return i;
                 }

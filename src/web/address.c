@@ -107,12 +107,6 @@ bool address_is_local(const struct address *address)
         }
 }
 
-bool address_is_wildcard(const struct address *address)
-{
-        return (address->any.sa_family == AF_INET && address->v4.sin_addr.s_addr == htonl(INADDR_ANY)) ||
-               (address->any.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&address->v6.sin6_addr));
-}
-
 bool address_host_is(const char *header, const char *host)
 {
         size_t length = header[0] == '[' ? strcspn(header, "]") + 1 : strcspn(header, ":");

@@ -32,8 +32,6 @@ const char *address_format_host(const struct address *address, char *text, size_
 
 /* Can nobody reach it but from this machine? */
 bool address_is_local(const struct address *address);
-/* Does it stand for all addresses of the machine? */
-bool address_is_wildcard(const struct address *address);
 
 /* Does the value of a Host header name that host? Its port does not count, nor does case. */
 bool address_host_is(const char *header, const char *host);

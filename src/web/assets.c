@@ -18,8 +18,9 @@ EMBED(style, ASSETS_STYLE_FILE)
 EMBED(page, ASSETS_PAGE_FILE)
 EMBED(plot, ASSETS_PLOT_FILE)
 
-#define PAGE_SCRIPT "/page." ASSETS_PAGE_HASH ".js"
-#define PLOT_SCRIPT "/uplot." ASSETS_PLOT_HASH ".js"
+const char *const assets_style = asset_style_begin;
+const char assets_page_script[] = "/page." ASSETS_PAGE_HASH ".js";
+const char assets_plot_script[] = "/uplot." ASSETS_PLOT_HASH ".js";
 
 static size_t size_between(const char *begin, const char *end)
 {
@@ -29,10 +30,10 @@ static size_t size_between(const char *begin, const char *end)
 struct asset *assets_find(const char *path)
 {
         static struct asset assets[] = {
-                {.path = PAGE_SCRIPT,
+                {.path = assets_page_script,
                  .type = "text/javascript; charset=utf-8",
                  .text = {.holders = 1, .data = (char *)asset_page_begin}},
-                {.path = PLOT_SCRIPT,
+                {.path = assets_plot_script,
                  .type = "text/javascript; charset=utf-8",
                  .text = {.holders = 1, .data = (char *)asset_plot_begin}},
         };
@@ -43,20 +44,4 @@ struct asset *assets_find(const char *path)
                 if (strcmp(assets[i].path, path) == 0)
                         return &assets[i];
         return NULL;
-}
-
-const char *assets_style(size_t *ret_size)
-{
-        *ret_size = size_between(asset_style_begin, asset_style_end);
-        return asset_style_begin;
-}
-
-const char *assets_page_script(void)
-{
-        return PAGE_SCRIPT;
-}
-
-const char *assets_plot_script(void)
-{
-        return PLOT_SCRIPT;
 }

@@ -13,7 +13,6 @@ struct asset {
 /* NULL: there is none of that path. What is returned lives for ever, whoever holds it. */
 struct asset *assets_find(const char *path);
 
-/* The style sheet that the page brings within itself, and the path of its scripts. */
-const char *assets_style(size_t *ret_size);
-const char *assets_page_script(void);
-const char *assets_plot_script(void);
+/* The style sheet that the page contains, and the paths of its scripts. */
+extern const char *const assets_style;
+extern const char assets_page_script[], assets_plot_script[];

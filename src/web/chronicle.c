@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What of the instances goes into the history. No I/O, no clock. */
 #include "web/chronicle.h"
-#include "wire/json.h"
+#include "wire/reply.h"
 #include <math.h>
 #include <string.h>
 
@@ -15,17 +15,13 @@ static double number_of(const json_t *object, const char *name)
 /* NAN where one of its workers does not tell. */
 static double busy_of(const json_t *fleet)
 {
-        const json_t *workers = json_object_get(fleet, "workers"), *worker;
+        const json_t *worker;
         double busy = 0;
 
-        json_foreach(worker, workers) {
-                const json_t *state = json_object_get(worker, "state");
-
-                /* One that starts has told nothing yet, and runs nothing. */
-                if (json_is_string(state) && strcmp(json_string_value(state), "starting") == 0)
-                        continue;
-                busy += number_of(worker, "busy");
-        }
+        json_foreach_in(worker, fleet, "workers")
+                /* A worker that starts has sent no heartbeat yet, and runs no job. */
+                if (!reply_is(worker, "state", "starting"))
+                        busy += number_of(worker, "busy");
         return busy;
 }
 
@@ -40,22 +36,11 @@ static double latency_of(const json_t *redis)
         return latency;
 }
 
-static size_t count_fleets(const struct instances *instances)
-{
-        size_t n = 0;
-
-        for (size_t i = 0; i < instances->n; i++)
-                n += json_array_size(json_object_get(instances->list[i].status, "fleets"));
-        return n;
-}
-
 ssize_t chronicle_samples(const struct instances *instances, struct history_sample **ret)
 {
-        struct history_sample *list = calloc(count_fleets(instances) + 1, sizeof(*list));
-        ssize_t n = 0;
+        _cleanup_free_ struct history_sample *list = NULL;
+        size_t n = 0, allocated = 0;
 
-        if (!list)
-                return -ENOMEM;
         for (size_t i = 0; i < instances->n; i++) {
                 const struct instance *instance = &instances->list[i];
                 const json_t *fleet;
@@ -66,33 +51,22 @@ ssize_t chronicle_samples(const struct instances *instances, struct history_samp
                 json_foreach_in(fleet, instance->status, "fleets") {
                         const char *name = json_string_value(json_object_get(fleet, "name"));
 
-                        if (name)
-                                list[n++] = (struct history_sample){
-                                        .socket = instance->socket,
-                                        .fleet = name,
-                                        .memory_bytes = number_of(fleet, "memory_bytes"),
-                                        .active = number_of(fleet, "active"),
-                                        .busy = busy_of(fleet),
-                                        .latency_seconds = latency,
-                                };
+                        if (!name)
+                                continue;
+                        if (!ARRAY_MAKE_ROOM(list, n, allocated))
+                                return -ENOMEM;
+                        list[n++] = (struct history_sample){
+                                .socket = instance->socket,
+                                .fleet = name,
+                                .memory_bytes = number_of(fleet, "memory_bytes"),
+                                .active = number_of(fleet, "active"),
+                                .busy = busy_of(fleet),
+                                .latency_seconds = latency,
+                        };
                 }
         }
-        *ret = list;
-        return n;
-}
-
-double chronicle_newest_mark(const json_t *json, const char *socket)
-{
-        const json_t *mark;
-        double newest = 0;
-
-        json_foreach_in(mark, json, "marks") {
-                const char *of = json_string_value(json_object_get(mark, "socket"));
-
-                if (of && strcmp(of, socket) == 0)
-                        newest = fmax(newest, number_of(mark, "at"));
-        }
-        return newest;
+        *ret = TAKE_PTR(list);
+        return (ssize_t)n;
 }
 
 const char *chronicle_mark_name(const char *event)

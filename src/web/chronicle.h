@@ -10,9 +10,5 @@
  * borrows its strings from the instances. Returns how many there are, or -ENOMEM. */
 ssize_t chronicle_samples(const struct instances *instances, struct history_sample **ret);
 
-/* When the newest mark of that socket was made, in seconds since 1970; 0: there is none. json: by
- * history_json(). */
-double chronicle_newest_mark(const json_t *json, const char *socket);
-
 /* What an event is called as a mark (`restart`, `crash`, `halt`, ...); NULL where it is none. */
 const char *chronicle_mark_name(const char *event);

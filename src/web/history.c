@@ -44,7 +44,7 @@ struct mark {
 
 /* All that another layout would have otherwise. */
 struct header {
-        char magic[8];
+        char magic[HISTORY_MAGIC];
         uint32_t version, byte_order;
         uint32_t fleets, marks, slots, fleet_size, mark_size, slot_size;
 };
@@ -64,7 +64,7 @@ static_assert(offsetof(struct image, fleets) == sizeof(struct header) && sizeof(
               "header");
 
 struct history {
-        struct image *image;
+        struct image image;
         usec_t seen[HISTORY_FLEETS]; /* derived from the slots where they come from a file */
         uint32_t last_owner;
         uint64_t last_serial;
@@ -126,26 +126,13 @@ static uint32_t check_of(const void *record, size_t size, const uint32_t *check)
 }
 #define CHECK_OF(record) check_of((record), sizeof(*(record)), &(record)->check)
 
-int history_new(struct history **ret)
+struct history *history_new(void)
 {
-        _cleanup_history_ struct history *history = calloc(1, sizeof(*history));
+        struct history *history = calloc(1, sizeof(*history));
 
-        if (!history)
-                return -ENOMEM;
-        history->image = calloc(1, sizeof(*history->image));
-        if (!history->image)
-                return -ENOMEM;
-        history->image->header = header_of_this_version;
-        *ret = TAKE_PTR(history);
-        return 0;
-}
-
-struct history *history_free(struct history *history)
-{
         if (history)
-                free(history->image);
-        free(history);
-        return NULL;
+                history->image.header = header_of_this_version;
+        return history;
 }
 
 static void changed(struct history *history, const void *record, size_t size)
@@ -187,20 +174,17 @@ static bool same_key(const struct fleet *a, const struct fleet *b)
                memcmp(a->socket, b->socket, sizeof(a->socket)) == 0;
 }
 
-static usec_t distance(usec_t a, usec_t b)
-{
-        return a > b ? a - b : b - a;
-}
-
 /* The place of the fleet, which may have become its own just now; HISTORY_FLEETS: there is none. */
 static size_t find_place(struct history *history, const struct fleet *key, usec_t now)
 {
-        struct fleet *fleets = history->image->fleets;
+        struct fleet *fleets = history->image.fleets;
         size_t place = HISTORY_FLEETS;
         usec_t longest = GONE_AFTER;
 
         for (size_t i = 0; i < HISTORY_FLEETS; i++) {
-                usec_t absent = fleets[i].owner == 0 ? USEC_INFINITY : distance(now, history->seen[i]);
+                usec_t seen = history->seen[i];
+                /* The clock may have been set back since. */
+                usec_t absent = fleets[i].owner == 0 ? USEC_INFINITY : MAX(now, seen) - MIN(now, seen);
 
                 if (fleets[i].owner != 0 && same_key(&fleets[i], key))
                         return i;
@@ -256,9 +240,9 @@ void history_add(struct history *history, usec_t realtime, const struct history_
                         uint32_t number = number_at(&rings[range], realtime);
                         struct slot *slot =
                                 &history->image
-                                         ->slots[place][rings[range].first + number % rings[range].length];
+                                         .slots[place][rings[range].first + number % rings[range].length];
 
-                        fold(slot, history->image->fleets[place].owner, number, &samples[i]);
+                        fold(slot, history->image.fleets[place].owner, number, &samples[i]);
                         changed(history, slot, sizeof(*slot));
                 }
         }
@@ -313,11 +297,24 @@ static void fill_mark(struct mark *mark, const char *socket, const char *fleet, 
 void history_mark(struct history *history, usec_t realtime, const char *socket, const char *fleet,
                   const char *event, const char *text)
 {
-        struct mark *mark = place_for_mark(history->image->marks);
+        struct mark *mark = place_for_mark(history->image.marks);
 
         *mark = (struct mark){.at = realtime, .serial = ++history->last_serial};
         fill_mark(mark, socket, fleet ?: "", event, text);
         changed(history, mark, sizeof(*mark));
+}
+
+usec_t history_newest_mark(const struct history *history, const char *socket, usec_t now)
+{
+        usec_t newest = 0;
+
+        for (size_t i = 0; i < HISTORY_MARKS; i++) {
+                const struct mark *mark = &history->image.marks[i];
+
+                if (mark->at <= now && strcmp(mark->socket, socket) == 0)
+                        newest = MAX(newest, mark->at);
+        }
+        return newest;
 }
 
 /* Whole numbers as such: most are, and they are shorter. */
@@ -447,8 +444,8 @@ json_t *history_json(const struct history *history, enum history_range range, us
         const struct ring *ring = &rings[range];
         usec_t step = ring->step_seconds * USEC_PER_SEC, end = now - now % step;
         usec_t from = usec_sub(end, (ring->length - 1) * step);
-        json_t *fleets = fleets_json(history->image, ring, number_at(ring, now));
-        json_t *marks = marks_json(history->image, from, now);
+        json_t *fleets = fleets_json(&history->image, ring, number_at(ring, now));
+        json_t *marks = marks_json(&history->image, from, now);
 
         /* Takes both, whatever becomes of it. */
         return json_pack("{s:s, s:i, s:I, s:I, s:o, s:o}", "range", ring->name, "step_seconds",
@@ -458,16 +455,7 @@ json_t *history_json(const struct history *history, enum history_range range, us
 
 uint8_t *history_bytes(struct history *history)
 {
-        return (uint8_t *)history->image;
-}
-
-enum history_kind history_kind(const uint8_t *bytes, size_t size)
-{
-        const struct header *header = &header_of_this_version;
-
-        if (size < sizeof(*header) || memcmp(bytes, header->magic, sizeof(header->magic)) != 0)
-                return HISTORY_NONE;
-        return memcmp(bytes, header, sizeof(*header)) == 0 ? HISTORY_THIS : HISTORY_OTHER;
+        return (uint8_t *)&history->image;
 }
 
 /* One that is whole is the same again where it is made of what it holds. */
@@ -498,7 +486,7 @@ static size_t adopt_marks(struct history *history)
         size_t n_damaged = 0;
 
         for (size_t i = 0; i < HISTORY_MARKS; i++) {
-                struct mark *mark = &history->image->marks[i];
+                struct mark *mark = &history->image.marks[i];
 
                 if (history_is_zero(mark, sizeof(*mark)))
                         continue;
@@ -523,8 +511,8 @@ static bool is_second(const struct image *image, size_t place)
 /* One whose fleet gave way to another is whole, and dropped all the same. */
 static bool adopt_slot(struct history *history, size_t place, const struct ring *ring, size_t i)
 {
-        struct slot *slot = &history->image->slots[place][ring->first + i];
-        uint32_t owner = history->image->fleets[place].owner;
+        struct slot *slot = &history->image.slots[place][ring->first + i];
+        uint32_t owner = history->image.fleets[place].owner;
 
         if (history_is_zero(slot, sizeof(*slot)))
                 return true;
@@ -543,7 +531,7 @@ static size_t adopt_slots(struct history *history, size_t place)
 {
         size_t n_damaged = 0;
 
-        if (history_is_zero(history->image->slots[place], sizeof(history->image->slots[place])))
+        if (history_is_zero(history->image.slots[place], sizeof(history->image.slots[place])))
                 return 0;
         for (int range = 0; range < _HISTORY_RANGE_MAX; range++)
                 for (size_t i = 0; i < rings[range].length; i++)
@@ -556,11 +544,11 @@ size_t history_adopt(struct history *history)
         size_t n_damaged = adopt_marks(history);
 
         for (size_t i = 0; i < HISTORY_FLEETS; i++) {
-                struct fleet *fleet = &history->image->fleets[i];
+                struct fleet *fleet = &history->image.fleets[i];
                 bool empty = history_is_zero(fleet, sizeof(*fleet));
 
                 if (!empty && (fleet->owner == 0 || fleet->owner == UINT32_MAX || !fleet_is_whole(fleet) ||
-                               is_second(history->image, i))) {
+                               is_second(&history->image, i))) {
                         *fleet = (struct fleet){0};
                         n_damaged++;
                 }

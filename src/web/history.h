@@ -32,16 +32,8 @@ int history_range_find(const char *name);
 /* 13.2 MiB of address space, of which 203 KiB are in use for each fleet that was ever seen. */
 struct history;
 
-/* Returns 0 with *ret to be freed by history_free(), or -ENOMEM. */
-int history_new(struct history **ret);
-/* Returns NULL, as history may be. */
-struct history *history_free(struct history *history);
-
-static inline void history_free_pointer(struct history **history)
-{
-        *history = history_free(*history);
-}
-#define _cleanup_history_ _cleanup_(history_free_pointer)
+/* To be freed by free(); NULL: out of memory. */
+struct history *history_new(void);
 
 /* What is unknown is NAN; so is taken what is negative or no finite number. The strings are copied, what is
  * too long for its place cut, and what is no text in UTF-8 replaced by '?'. */
@@ -58,6 +50,8 @@ void history_add(struct history *history, usec_t realtime, const struct history_
  * gives way, so that one that crashes all day leaves the marks of the others. fleet may be NULL. */
 void history_mark(struct history *history, usec_t realtime, const char *socket, const char *fleet,
                   const char *event, const char *text);
+/* The time of the newest mark of that socket, of those up to now; 0: there is none. */
+usec_t history_newest_mark(const struct history *history, const char *socket, usec_t now);
 
 /* A new reference, or NULL: out of memory.
  *
@@ -72,18 +66,12 @@ void history_mark(struct history *history, usec_t realtime, const char *socket, 
 json_t *history_json(const struct history *history, enum history_range range, usec_t now);
 
 /* For history_file.c: the bytes, HISTORY_BYTES of them. They begin with HISTORY_HEADER bytes that are the
- * same wherever a history of this version and kind of machine is; all 0 behind these is a history of nothing.
- */
+ * same wherever a history of this version and kind of machine is, the first HISTORY_MAGIC of them in each
+ * version; all 0 behind these is a history of nothing. */
+#define HISTORY_MAGIC 8
 extern const size_t HISTORY_BYTES, HISTORY_HEADER;
 uint8_t *history_bytes(struct history *history);
 bool history_is_zero(const void *bytes, size_t size);
-
-enum history_kind {
-        HISTORY_NONE,  /* these bytes do not begin a history */
-        HISTORY_OTHER, /* of another version or kind of machine, or its header is damaged */
-        HISTORY_THIS,
-};
-enum history_kind history_kind(const uint8_t *bytes, size_t size);
 
 /* What was put into history_bytes() behind the header came from a file: drops what does not stand as
  * history_add() and history_mark() would have written it. Returns how many records were damaged. */

@@ -125,17 +125,18 @@ static int load(int fd, const char *path, off_t size, struct history *history, c
         ssize_t length = pread(fd, header, HISTORY_HEADER, 0);
         if (length < 0)
                 return refuse_errno(why, path, "cannot be read", errno);
-        enum history_kind kind = history_kind(header, (size_t)length);
-        if (kind == HISTORY_THIS)
+        if ((size_t)length == HISTORY_HEADER && memcmp(header, history_bytes(history), HISTORY_HEADER) == 0)
                 return read_history(fd, path, history, why);
+        bool is_other = (size_t)length == HISTORY_HEADER &&
+                        memcmp(header, history_bytes(history), HISTORY_MAGIC) == 0;
         bool unfinished =
                 size == 0 || (size == (off_t)HISTORY_BYTES && history_is_zero(header, (size_t)length));
-        if (kind == HISTORY_NONE && !unfinished)
+        if (!is_other && !unfinished)
                 return refuse(why, path, "is no history of sqmgr's, and is left as it is");
         int r = begin(fd, history_bytes(history));
         if (r < 0)
                 return refuse_errno(why, path, "cannot be written", -r);
-        if (kind == HISTORY_NONE)
+        if (!is_other)
                 return HISTORY_FILE_READ;
         snprintf(why, HISTORY_FILE_WHY_MAX,
                  "the history in '%s' was written by another version of sqmgr-web: it begins anew", path);

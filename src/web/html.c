@@ -1,41 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes HTML: markup comes from the formats of the source alone, and whatever is put into them is text. */
 #include "web/html.h"
+#include "base/printable.h"
 #include <stdarg.h>
 #include <string.h>
 
-/* How many bytes the character at text takes; 0 where they are no UTF-8. */
-static size_t character_size(const char *text, size_t left)
+/* Control characters, what is no character, and marks of direction: with those, a name could have the text
+ * behind it read as something else. */
+static bool is_refused(uint32_t code)
 {
-        unsigned char first = (unsigned char)text[0];
-        size_t size = first < 0x80   ? 1
-                      : first < 0xc2 ? 0
-                      : first < 0xe0 ? 2
-                      : first < 0xf0 ? 3
-                      : first < 0xf5 ? 4
-                                     : 0;
-
-        if (size == 0 || size > left)
-                return 0;
-        for (size_t i = 1; i < size; i++)
-                if (((unsigned char)text[i] & 0xc0) != 0x80)
-                        return 0;
-        return size;
-}
-
-/* Control characters, surrogates, what is no character, and marks of direction, by which a name could have
- * what follows it read as something else. */
-static bool is_refused(const char *text, size_t size)
-{
-        static const unsigned char kept = 0x3f;
-        unsigned long code = (unsigned char)text[0];
-
-        if (size == 1)
-                return (code < 0x20 && code != '\n' && code != '\t') || code == 0x7f;
-        code &= 0x7fU >> size;
-        for (size_t i = 1; i < size; i++)
-                code = code << 6 | ((unsigned char)text[i] & kept);
-        return code < 0xa0 || (code >= 0xd800 && code <= 0xdfff) || code > 0x10ffff ||
+        return (code < 0x20 && code != '\n' && code != '\t') || (code >= 0x7f && code < 0xa0) ||
                (code & 0xfffe) == 0xfffe || (code >= 0xfdd0 && code <= 0xfdef) || code == 0x61c ||
                (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
                (code >= 0x2060 && code <= 0x206f) || code == 0xfeff;
@@ -61,12 +35,13 @@ static void put_text(FILE *out, const char *text)
 
         left = MIN(left, HTML_TEXT_MAX);
         while (left > 0) {
-                size_t size = character_size(text, left), taken = size > 0 ? size : 1;
+                uint32_t code;
+                size_t size = printable_utf8(text, left, &code), taken = size > 0 ? size : 1;
 
                 /* It is the cut that has broken the last one. */
                 if (size == 0 && cut && left < 4)
                         break;
-                if (size == 0 || is_refused(text, size))
+                if (size == 0 || is_refused(code))
                         fputc('?', out);
                 else
                         put_character(out, text, size);

@@ -22,19 +22,13 @@ const struct http_limits http_default_limits = {
         .answer_usec = 60 * USEC_PER_SEC,
 };
 
-enum phase {
-        PHASE_WAITING,   /* for a request, or the rest of one */
-        PHASE_ANSWERING, /* or putting it off */
-        PHASE_STREAMING,
-};
-
 struct http_request {
         struct http *http;
         TAILQ_ENTRY(http_request) link;
         struct MHD_Connection *connection;
-        int fd; /* libmicrohttpd's */
-        enum phase phase;
-        usec_t since;    /* of that phase, or since something of the stream was taken */
+        int fd;          /* libmicrohttpd's */
+        bool asked;      /* the request was read whole */
+        usec_t since;    /* the client asked, was answered, or took a part of its stream */
         bool put_off;    /* by http_wait() */
         bool answered;   /* or put off */
         bool reads_head; /* HEAD: there is no body */
@@ -44,7 +38,7 @@ struct http_request {
 
 struct http {
         sd_event *event;
-        const struct http_ops *ops;
+        http_handler handler;
         void *userdata;
         struct http_limits limits;
         struct MHD_Daemon *daemon;
@@ -58,9 +52,8 @@ struct http {
         struct http_counts counts;
 };
 
-static void touch(struct http_request *request, enum phase phase)
+static void touch(struct http_request *request)
 {
-        request->phase = phase;
         request->since = loop_now(request->http->event, CLOCK_MONOTONIC);
         TAILQ_REMOVE(&request->http->connections, request, link);
         TAILQ_INSERT_TAIL(&request->http->connections, request, link);
@@ -80,19 +73,6 @@ static void set_listening(struct http *http, bool on)
         for (size_t i = 0; i < http->n_listeners; i++)
                 (void)sd_event_source_set_enabled(http->listeners[i].io, on ? SD_EVENT_ON : SD_EVENT_OFF);
         http->paused = !on;
-}
-
-/* Whoever has been waited for longest gives way: for a request, or for an answer to be taken. */
-static void make_room(struct http *http)
-{
-        struct http_request *request;
-
-        TAILQ_FOREACH(request, &http->connections, link) {
-                if (request->phase != PHASE_STREAMING && !request->ended && !request->put_off) {
-                        end_connection(request);
-                        return;
-                }
-        }
 }
 
 void http_run(struct http *http)
@@ -123,8 +103,7 @@ static int on_sweep(sd_event_source *source, uint64_t usec, void *userdata)
         struct http_request *request;
 
         TAILQ_FOREACH(request, &http->connections, link) {
-                usec_t limit =
-                        request->phase == PHASE_WAITING ? http->limits.wait_usec : http->limits.answer_usec;
+                usec_t limit = request->asked ? http->limits.answer_usec : http->limits.wait_usec;
 
                 /* One that has all that there is of a stream waits for us. */
                 if (!request->viewer.waits && usec_sub(usec, request->since) > limit)
@@ -146,6 +125,22 @@ static void arm_sweep(struct http *http)
         if (sd_event_source_get_enabled(http->sweep, &enabled) > 0)
                 return;
         loop_arm(http->sweep, SWEEP_USEC);
+}
+
+/* Accepts no connections for now, and ends the one that has kept sqmgr-web waiting for longest: for its
+ * request, or for an answer to be taken. */
+static void make_room(struct http *http)
+{
+        struct http_request *request;
+
+        set_listening(http, false);
+        arm_sweep(http);
+        TAILQ_FOREACH(request, &http->connections, link) {
+                if (!request->viewer.stream && !request->ended && !request->put_off) {
+                        end_connection(request);
+                        return;
+                }
+        }
 }
 
 static struct http_request *request_of(struct MHD_Connection *connection)
@@ -170,7 +165,6 @@ static void begin_connection(struct http *http, struct MHD_Connection *connectio
         *request = (struct http_request){.http = http,
                                          .connection = connection,
                                          .fd = info ? info->connect_fd : -1,
-                                         .phase = PHASE_WAITING,
                                          .since = loop_now(http->event, CLOCK_MONOTONIC)};
         TAILQ_INSERT_TAIL(&http->connections, request, link);
         arm_sweep(http);
@@ -208,8 +202,8 @@ static void on_completed(void *cls _unused_, struct MHD_Connection *connection, 
                 request->http->counts.streams--;
         }
         request->viewer = (struct viewer){0};
-        request->put_off = false;
-        touch(request, PHASE_WAITING);
+        request->put_off = request->asked = false;
+        touch(request);
 }
 
 /* libmicrohttpd goes on with it when it runs next, for which nothing but us wakes it. */
@@ -293,7 +287,7 @@ static ssize_t read_stream(void *cls, uint64_t position _unused_, char *data, si
         struct http_request *request = cls;
         size_t n = stream_read(&request->viewer, data, size);
 
-        touch(request, PHASE_STREAMING);
+        touch(request);
         if (n == 0)
                 MHD_suspend_connection(request->connection);
         return (ssize_t)n;
@@ -304,7 +298,7 @@ void http_wake(struct viewer *viewer)
         struct http_request *request = viewer->userdata;
 
         /* What it is sent from now on is to be taken in time. */
-        touch(request, PHASE_STREAMING);
+        touch(request);
         resume(request);
 }
 
@@ -332,7 +326,7 @@ void http_stream(struct http_request *request, struct stream *stream, struct sha
         http->counts.streams++;
         request->viewer = (struct viewer){.userdata = request};
         stream_join(stream, &request->viewer, first);
-        touch(request, PHASE_STREAMING);
+        touch(request);
 }
 
 void http_wait(struct http_request *request)
@@ -433,14 +427,15 @@ static enum MHD_Result on_request(void *cls _unused_, struct MHD_Connection *con
                  * which is not read. */
                 *context = request;
                 request->http->counts.requests++;
-                touch(request, PHASE_ANSWERING);
+                request->asked = true;
+                touch(request);
                 if (check_request(request, method)) {
                         if (!has_body(request))
                                 return MHD_YES;
                         http_answer_sentence(request, MHD_HTTP_CONTENT_TOO_LARGE, "no body is read");
                 }
         } else {
-                request->http->ops->answer(request->http->userdata, request, url);
+                request->http->handler(request->http->userdata, request, url);
         }
         return request->answered ? MHD_YES : MHD_NO;
 }
@@ -463,20 +458,14 @@ static void accept_some(struct http *http, int listen_fd)
                 struct address peer = {.size = sizeof(peer.path)};
 
                 if (http->counts.connections >= http->limits.connections) {
-                        /* That somebody else is there is known at the beginning alone. */
-                        if (i > 0)
-                                return;
-                        make_room(http);
-                        set_listening(http, false);
-                        arm_sweep(http);
+                        /* That another client waits is known at the beginning alone. */
+                        if (i == 0)
+                                make_room(http);
                         return;
                 }
                 int fd = accept4(listen_fd, &peer.any, &peer.size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-                if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
+                if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
                         make_room(http);
-                        set_listening(http, false);
-                        arm_sweep(http);
-                }
                 if (fd < 0)
                         return;
                 (void)http_add(http, fd, &peer.any, peer.size);
@@ -548,14 +537,14 @@ static int start(struct http *http)
         return r < 0 ? r : 0;
 }
 
-int http_new(struct http **ret, sd_event *event, const struct http_limits *limits, const struct http_ops *ops,
+int http_new(struct http **ret, sd_event *event, const struct http_limits *limits, http_handler handler,
              void *userdata)
 {
         struct http *http = calloc(1, sizeof(*http));
 
         if (!http)
                 return -ENOMEM;
-        *http = (struct http){.event = event, .ops = ops, .userdata = userdata, .limits = *limits};
+        *http = (struct http){.event = event, .handler = handler, .userdata = userdata, .limits = *limits};
         TAILQ_INIT(&http->connections);
         int r = start(http);
         *ret = r < 0 ? http_free(http) : http;

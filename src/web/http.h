@@ -20,10 +20,8 @@ struct http_answer {
         struct shared *text; /* held as long as it is sent */
 };
 
-struct http_ops {
-        /* Has to call http_answer(), http_stream() or http_wait(). Called again after http_resume(). */
-        void (*answer)(void *userdata, struct http_request *request, const char *path);
-};
+/* Has to call http_answer(), http_stream() or http_wait(). Called again after http_resume(). */
+typedef void (*http_handler)(void *userdata, struct http_request *request, const char *path);
 
 struct http_limits {
         unsigned connections;
@@ -34,8 +32,8 @@ struct http_limits {
 
 extern const struct http_limits http_default_limits;
 
-/* ops are not copied. Returns 0 or -errno; *ret is to be freed by http_free(). */
-int http_new(struct http **ret, sd_event *event, const struct http_limits *limits, const struct http_ops *ops,
+/* Returns 0 or -errno; *ret is to be freed by http_free(). */
+int http_new(struct http **ret, sd_event *event, const struct http_limits *limits, http_handler handler,
              void *userdata);
 /* Ends all connections. Returns NULL, as http may be. */
 struct http *http_free(struct http *http);

@@ -61,20 +61,12 @@ void instance_take_status(struct instance *instance, json_t *answer, usec_t now)
                 replace(&instance->rollouts, NULL);
 }
 
-static void take_array(json_t **place, json_t *array)
+void instance_take_list(json_t **place, const json_t *answer, const char *name)
 {
-        if (json_is_array(array))
-                replace(place, array);
-}
+        json_t *list = json_object_get(answer, name);
 
-void instance_take_queues(struct instance *instance, json_t *answer)
-{
-        take_array(&instance->queues, json_object_get(answer, "redis"));
-}
-
-void instance_take_rollouts(struct instance *instance, json_t *answer)
-{
-        take_array(&instance->rollouts, json_object_get(answer, "rollouts"));
+        if (json_is_array(list))
+                replace(place, list);
 }
 
 void instance_take_metrics(struct instance *instance, const json_t *answer)
@@ -156,14 +148,12 @@ static json_t *render(const struct instance *instance, usec_t now)
 
 json_t *instances_render(const struct instances *instances, usec_t now)
 {
-        json_t *list = json_array();
+        _cleanup_json_ json_t *list = json_array();
 
         for (size_t i = 0; i < instances->n; i++)
-                if (json_array_append_new(list, render(&instances->list[i], now)) < 0) {
-                        json_decref(list);
+                if (json_array_append_new(list, render(&instances->list[i], now)) < 0)
                         return NULL;
-                }
-        return json_pack("{s:o}", "instances", list);
+        return json_pack("{s:o}", "instances", TAKE_PTR(list));
 }
 
 static void put_lack(FILE *out, const char *socket, const char *sentence)

@@ -33,8 +33,8 @@ void instances_done(struct instances *instances);
 
 /* What it answered; the answers are borrowed. An answer that is not what was asked for is passed over. */
 void instance_take_status(struct instance *instance, json_t *answer, usec_t now);
-void instance_take_queues(struct instance *instance, json_t *answer);
-void instance_take_rollouts(struct instance *instance, json_t *answer);
+/* Stores the list that is the answer's member of that name in *place: queues or rollouts of an instance. */
+void instance_take_list(json_t **place, const json_t *answer, const char *name);
 /* NULL where there is no answer: what came before is forgotten. */
 void instance_take_metrics(struct instance *instance, const json_t *answer);
 void instance_lose(struct instance *instance, const char *error);

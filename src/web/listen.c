@@ -26,44 +26,31 @@ static int clear_path(const struct address *address)
         return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-static int open_path(const struct address *address)
-{
-        int r = clear_path(address);
-        if (r < 0)
-                return r;
-        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd < 0)
-                return -errno;
-        mode_t mask = umask(0777 & ~SOCKET_MODE);
-        r = bind(fd, &address->any, address->size) < 0 ? -errno : 0;
-        (void)umask(mask);
-        if (r == 0 && listen(fd, SOMAXCONN) < 0)
-                r = -errno;
-        return r < 0 ? r : TAKE_FD(fd);
-}
-
-static int open_port(const struct address *address)
+static int open_socket(const struct address *address)
 {
         const int one = 1;
-        _cleanup_close_ int fd =
-                socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        int family = address->any.sa_family, r = family == AF_UNIX ? clear_path(address) : 0;
 
+        if (r < 0)
+                return r;
+        _cleanup_close_ int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
                 return -errno;
-        /* Connections of the one before may linger. */
+        /* Connections of an earlier sqmgr-web may linger at the port. */
         (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-        if (address->any.sa_family == AF_INET6)
+        if (family == AF_INET6)
                 (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
-        if (bind(fd, &address->any, address->size) < 0 || listen(fd, SOMAXCONN) < 0)
-                return -errno;
-        return TAKE_FD(fd);
+        mode_t mask = umask(0777 & ~SOCKET_MODE);
+        r = bind(fd, &address->any, address->size) < 0 || listen(fd, SOMAXCONN) < 0 ? -errno : 0;
+        (void)umask(mask);
+        return r < 0 ? r : TAKE_FD(fd);
 }
 
 int web_listener_open(struct web_listener *listener, const struct address *address, char *error,
                       size_t error_size)
 {
         char text[ADDRESS_TEXT_MAX];
-        int fd = address->any.sa_family == AF_UNIX ? open_path(address) : open_port(address);
+        int fd = open_socket(address);
 
         if (fd < 0) {
                 snprintf(error, error_size, "cannot listen on %s: %s",

@@ -207,16 +207,12 @@ static void allow_descriptors(void)
 
 static int serve(sd_event *event, const struct options *options, const struct address *addresses)
 {
-        const struct web_options web_options = {.sockets = options->sockets.texts,
-                                                .n_sockets = options->sockets.n,
-                                                .history = options->history,
-                                                .limits = &http_default_limits};
         struct web *web = NULL;
         int r = catch_signals(event);
 
         allow_descriptors();
         if (r >= 0)
-                r = web_new(&web, event, &web_options);
+                r = web_new(&web, event, options->sockets.texts, options->sockets.n, options->history);
         if (r >= 0)
                 r = listen_all(web_http(web), options, addresses);
         if (r >= 0) {

@@ -35,46 +35,28 @@ struct merge {
         bool failed; /* memory is short */
 };
 
-const char *metrics_type(enum metrics_format format)
+static const char *const types[] = {
+        [METRICS_TEXT] = "text/plain; version=0.0.4; charset=utf-8",
+        [METRICS_OPEN] = OPEN_TYPE "; version=1.0.0; charset=utf-8",
+};
+DEFINE_ENUM_NAMES(metrics_type, enum metrics_format, _METRICS_FORMAT_MAX, types)
+
+/* The weight of a media range, the value of its parameter `q`. */
+static double weight_of(const char *range, size_t size)
 {
-        static const char *const types[] = {
-                [METRICS_TEXT] = "text/plain; version=0.0.4; charset=utf-8",
-                [METRICS_OPEN] = OPEN_TYPE "; version=1.0.0; charset=utf-8",
-        };
+        const char *end = range + size;
 
-        static_assert(ELEMENTSOF(types) == _METRICS_FORMAT_MAX, "each format has its type");
-        return types[format];
-}
-
-/* The weight of a media range, in thousandths. */
-static unsigned weight_of(const char *range, size_t size)
-{
-        for (size_t i = 0; i + 1 < size; i++) {
-                unsigned weight = 0, digit = 1000;
-
-                if (range[i] != ';')
-                        continue;
-                i += 1 + strspn(range + i + 1, " \t");
-                if (i + 2 >= size || (range[i] != 'q' && range[i] != 'Q') || range[i + 1] != '=') {
-                        i--;
-                        continue;
-                }
-                for (i += 2; i < size && digit > 0; i++) {
-                        if (range[i] == '.')
-                                continue;
-                        if (range[i] < '0' || range[i] > '9')
-                                break;
-                        weight += digit * (unsigned)(range[i] - '0');
-                        digit /= 10;
-                }
-                return MIN(weight, 1000U);
+        while ((range = memchr(range, ';', (size_t)(end - range)))) {
+                range += 1 + strspn(range + 1, " \t");
+                if (strncasecmp(range, "q=", 2) == 0 && range[2] >= '0' && range[2] <= '9')
+                        return MIN(strtod(range + 2, NULL), 1);
         }
-        return 1000;
+        return 1;
 }
 
 enum metrics_format metrics_negotiate(const char *accept)
 {
-        unsigned open = 0, text = 0;
+        double open = 0, text = 0;
 
         while (accept && *accept != '\0') {
                 accept += strspn(accept, ", \t");
@@ -171,16 +153,9 @@ static const char *find_suffix(const struct family *family, const char *name)
 
 static void add_sample(struct merge *merge, struct sample sample)
 {
-        if (merge->n_samples == merge->n_allocated) {
-                size_t allocated = MAX((size_t)1024, merge->n_allocated * 2);
-                struct sample *samples = reallocarray(merge->samples, allocated, sizeof(*samples));
-
-                if (!samples) {
-                        merge->failed = true;
-                        return;
-                }
-                merge->samples = samples;
-                merge->n_allocated = allocated;
+        if (!ARRAY_MAKE_ROOM(merge->samples, merge->n_samples, merge->n_allocated)) {
+                merge->failed = true;
+                return;
         }
         sample.order = merge->n_samples;
         merge->samples[merge->n_samples++] = sample;

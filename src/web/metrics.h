@@ -13,7 +13,7 @@ enum metrics_format {
 };
 
 /* The media type, for a Content-Type. */
-const char *metrics_type(enum metrics_format format);
+const char *metrics_type(enum metrics_format value);
 
 /* What an Accept header asks for; it may be NULL. */
 enum metrics_format metrics_negotiate(const char *accept);

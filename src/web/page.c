@@ -37,15 +37,13 @@ static const char plots[] =
 static void put_head(FILE *out, const struct page *page)
 {
         char headline[PAGE_HEADLINE_MAX];
-        size_t size;
-        const char *style = assets_style(&size);
-
         enum page_level level = page_headline(page, headline);
+
         fputs(doctype, out);
         html_print(out, "<title>%s - sqmgr</title><link rel=\"icon\" id=\"icon\" href=\"%s\"/>", headline,
                    page_icon(level));
         fputs("<style>", out);
-        fwrite(style, 1, size, out);
+        fputs(assets_style, out);
         fputs("</style></head><body><a class=\"skip\" href=\"#fleets\">To the fleets</a>", out);
 }
 
@@ -71,7 +69,7 @@ static void put_page(FILE *out, const struct page *page, bool whole)
                 html_print(out,
                            "<script src=\"%s\" defer=\"\"></script><script src=\"%s\" "
                            "defer=\"\"></script></body></html>\n",
-                           assets_plot_script(), assets_page_script());
+                           assets_plot_script, assets_page_script);
 }
 
 int page_render(enum page_part part, const json_t *status, const json_t *events, usec_t now, char **ret,

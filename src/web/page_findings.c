@@ -67,26 +67,71 @@ const char *page_command(const char *socket, const char *verb, const char *word,
         return text;
 }
 
+enum kind {
+        ROLLOUT_HALTED,
+        WORKERS_FAIL,
+        WORKERS_RECOVER,
+        TOO_FEW_WORKERS,
+        WORKERS_HANG,
+        WORKERS_NEED_LOOK,
+        NOT_RUNNING,
+        TEMPLATE_REFUSED,
+        HOSTS_HALTED,
+        REDIS_DOWN,
+        REDIS_UNKNOWN,
+        OTHER,
+        _KIND_MAX
+};
+
+/* The level of each kind of finding, and what to do about it; commands are those that sqmgrctl has. */
+static const struct page_finding kinds[] = {
+        [ROLLOUT_HALTED] = {.level = PAGE_ACT,
+                            .remedy = "Mend the release, then run",
+                            .command = "restart",
+                            .or_remedy = "Or go back to the old one, then run",
+                            .or_command = "abort"},
+        [WORKERS_FAIL] = {.level = PAGE_ACT, .remedy = "Mend that, then run", .command = "restart"},
+        [WORKERS_RECOVER] = {.level = PAGE_LOOK, .remedy = "See what it died of:", .command = "events"},
+        [TOO_FEW_WORKERS] = {.level = PAGE_ACT, .remedy = "See what sqmgr waits for:", .command = "doctor"},
+        [WORKERS_HANG] = {.level = PAGE_ACT, .remedy = "See its story:", .command = "why"},
+        [WORKERS_NEED_LOOK] = {.level = PAGE_LOOK, .remedy = "See its story:", .command = "why"},
+        [NOT_RUNNING] = {.level = PAGE_LOOK, .remedy = "To bring it back:", .command = "start"},
+        [TEMPLATE_REFUSED] = {.level = PAGE_LOOK, .remedy = "Mend that, then run", .command = "restart"},
+        [HOSTS_HALTED] = {.level = PAGE_ACT,
+                          .remedy = "Mend that, then run",
+                          .command = "restart --everywhere",
+                          .or_remedy = "Or end it:",
+                          .or_command = "abort --everywhere"},
+        [REDIS_DOWN] = {.level = PAGE_ACT,
+                        .remedy = "See whether it runs, and what sqmgr says of it:",
+                        .command = "doctor"},
+        [REDIS_UNKNOWN] = {.level = PAGE_LOOK,
+                           .remedy = "See whether it runs, and what sqmgr says of it:",
+                           .command = "doctor"},
+        [OTHER] = {.level = PAGE_LOOK},
+};
+static_assert(ELEMENTSOF(kinds) == _KIND_MAX, "an entry for each kind");
+
 static const char *const no_word = NULL;
 
-/* Hands out the finding with that title; its commands are those that sqmgrctl has, and word, which may be
- * NULL, is put behind them. */
-static _printf_(4, 5) void tell(const struct search *search, const struct finding *finding, const char *word,
-                                const char *format, ...)
+/* Hands out a finding of that kind, with the title; word, which may be NULL, is put behind its commands. */
+static _printf_(5, 6) void tell(const struct search *search, enum kind kind, const char *text,
+                                const char *word, const char *format, ...)
 {
         char title[TITLE_MAX], command[PAGE_COMMAND_MAX], or_command[PAGE_COMMAND_MAX];
-        struct finding whole = *finding;
+        struct page_finding finding = kinds[kind];
         va_list arguments;
 
         va_start(arguments, format);
         vsnprintf(title, sizeof(title), format, arguments);
         va_end(arguments);
-        whole.title = title;
-        if (finding->command)
-                whole.command = page_command(search->socket, finding->command, word, command);
-        if (finding->or_command)
-                whole.or_command = page_command(search->socket, finding->or_command, word, or_command);
-        search->found(&whole, search->userdata);
+        finding.title = title;
+        finding.text = text;
+        if (finding.command)
+                finding.command = page_command(search->socket, finding.command, word, command);
+        if (finding.or_command)
+                finding.or_command = page_command(search->socket, finding.or_command, word, or_command);
+        search->found(&finding, search->userdata);
 }
 
 /* codes: NULL ends them. */
@@ -126,44 +171,21 @@ static void find_halt(const struct search *search, const json_t *fleet)
         const json_t *rollout = json_object_get(fleet, "rollout");
         const char *name = reply_string(fleet, "name");
 
-        if (!reply_is(rollout, "state", "halted"))
-                return;
-        tell(search,
-             &(struct finding){
-                     .level = PAGE_ACT,
-                     .text = reply_string(rollout, "error"),
-                     .remedy = "Mend the release, then run",
-                     .command = "restart",
-                     .or_remedy = "Or go back to the old one, then run",
-                     .or_command = "abort",
-             },
-             name, "%.100s: the restart has halted, the old workers go on", name);
+        if (reply_is(rollout, "state", "halted"))
+                tell(search, ROLLOUT_HALTED, reply_string(rollout, "error"), name,
+                     "%.100s: the restart has halted, the old workers go on", name);
 }
 
 static void find_crash(const struct search *search, const json_t *fleet)
 {
-        const char *name = reply_string(fleet, "name");
-        const char *text = reply_string(json_object_get(fleet, "crash"), "text");
+        const json_t *crash = json_object_get(fleet, "crash");
+        const char *name = reply_string(fleet, "name"), *text = reply_string(crash, "text");
 
-        if (reply_is(json_object_get(fleet, "crash"), "state", "failing"))
-                tell(search,
-                     &(struct finding){
-                             .level = PAGE_ACT,
-                             .text = text,
-                             .remedy = "Mend that, then run",
-                             .command = "restart",
-                     },
-                     name, "%.100s: workers do not stay, %lld of %lld active", name,
-                     page_integer(fleet, "active"), page_integer(fleet, "target"));
-        else if (reply_is(json_object_get(fleet, "crash"), "state", "recovering"))
-                tell(search,
-                     &(struct finding){
-                             .level = PAGE_LOOK,
-                             .text = text,
-                             .remedy = "See what it died of:",
-                             .command = "events",
-                     },
-                     name, "%.100s: recovers from crashes", name);
+        if (reply_is(crash, "state", "failing"))
+                tell(search, WORKERS_FAIL, text, name, "%.100s: workers do not stay, %lld of %lld active",
+                     name, page_integer(fleet, "active"), page_integer(fleet, "target"));
+        else if (reply_is(crash, "state", "recovering"))
+                tell(search, WORKERS_RECOVER, text, name, "%.100s: recovers from crashes", name);
 }
 
 /* A count that is not met, where nothing else explains it. */
@@ -180,17 +202,11 @@ static void find_shortage(const struct search *search, const json_t *fleet)
         if (page_integer(fleet, "hung") > 0 && active + starting + page_integer(fleet, "hung") >= target)
                 return;
         if (active + starting >= target)
-                tell(search, &(struct finding){.level = PAGE_LOOK, .text = text}, NULL,
-                     "%.80s: %lld of %lld active, %lld starting", name, active, target, starting);
+                tell(search, OTHER, text, no_word, "%.80s: %lld of %lld active, %lld starting", name, active,
+                     target, starting);
         else
-                tell(search,
-                     &(struct finding){
-                             .level = PAGE_ACT,
-                             .text = text,
-                             .remedy = "See what sqmgr waits for:",
-                             .command = "doctor",
-                     },
-                     no_word, "%.80s: %lld of %lld active", name, active, target);
+                tell(search, TOO_FEW_WORKERS, text, no_word, "%.80s: %lld of %lld active", name, active,
+                     target);
 }
 
 static void find_workers(const struct search *search, const json_t *fleet)
@@ -209,18 +225,13 @@ static void find_workers(const struct search *search, const json_t *fleet)
         }
         if (n == 0)
                 return;
-        const char *id = reply_string(first, "id");
-        const struct finding finding = {
-                .level = hung > 0 ? PAGE_ACT : PAGE_LOOK,
-                .text = reply_string(first, "waits_for"),
-                .remedy = "See its story:",
-                .command = "why",
-        };
+        const char *id = reply_string(first, "id"), *text = reply_string(first, "waits_for");
         if (hung > 0)
-                tell(search, &finding, id, "%.100s: %u worker%s", name, hung,
+                tell(search, WORKERS_HANG, text, id, "%.100s: %u worker%s", name, hung,
                      hung == 1 ? " hangs" : "s hang");
         else
-                tell(search, &finding, id, "%.100s: look at %u worker%s", name, n, n == 1 ? "" : "s");
+                tell(search, WORKERS_NEED_LOOK, text, id, "%.100s: look at %u worker%s", name, n,
+                     n == 1 ? "" : "s");
 }
 
 static void find_order(const struct search *search, const json_t *fleet)
@@ -233,14 +244,7 @@ static void find_order(const struct search *search, const json_t *fleet)
                 return;
         /* Not above: a headline whose age grows would move what stands below it. */
         snprintf(text, sizeof(text), "%.32s %.400s", state, ordered);
-        tell(search,
-             &(struct finding){
-                     .level = PAGE_LOOK,
-                     .text = ordered[0] != '\0' ? text : "",
-                     .remedy = "To bring it back:",
-                     .command = "start",
-             },
-             name, "%.100s: %.32s", name, state);
+        tell(search, NOT_RUNNING, ordered[0] != '\0' ? text : "", name, "%.100s: %.32s", name, state);
 }
 
 static void find_rest(const struct search *search, const json_t *fleet)
@@ -250,17 +254,9 @@ static void find_rest(const struct search *search, const json_t *fleet)
 
         /* Where the count is not met that has been told. */
         if (fleet_is_held(fleet) && page_integer(fleet, "active") >= page_integer(fleet, "target"))
-                tell(search, &(struct finding){.level = PAGE_LOOK, .text = waits_for}, NULL,
-                     "%.100s: it is held up", name);
+                tell(search, OTHER, waits_for, no_word, "%.100s: it is held up", name);
         if (refused[0] != '\0')
-                tell(search,
-                     &(struct finding){
-                             .level = PAGE_LOOK,
-                             .text = refused,
-                             .remedy = "Mend that, then run",
-                             .command = "restart",
-                     },
-                     name, "%.100s: its workers boot separately", name);
+                tell(search, TEMPLATE_REFUSED, refused, name, "%.100s: its workers boot separately", name);
 }
 
 static void find_in_fleet(const struct search *search, const json_t *fleet)
@@ -285,7 +281,7 @@ static void find_missing_host(const struct search *search, const json_t *rollout
         page_command(search->socket, "rollout forget", fleet, command);
         add_word(command, name);
         search->found(
-                &(struct finding){
+                &(struct page_finding){
                         .level = PAGE_LOOK,
                         .title = title,
                         .text = reply_host_why(rollout, host, why),
@@ -301,20 +297,11 @@ static void find_in_rollout(const struct search *search, const json_t *rollout)
         const char *fleet = reply_string(rollout, "fleet"), *trouble = reply_string(rollout, "trouble");
 
         if (reply_hosts_is_halted(rollout))
-                tell(search,
-                     &(struct finding){
-                             .level = PAGE_ACT,
-                             .text = reply_string(rollout, "error"),
-                             .remedy = "Mend that, then run",
-                             .command = "restart --everywhere",
-                             .or_remedy = "Or end it:",
-                             .or_command = "abort --everywhere",
-                     },
-                     fleet, "%.100s: the rollout over many hosts has halted", fleet);
+                tell(search, HOSTS_HALTED, reply_string(rollout, "error"), fleet,
+                     "%.100s: the rollout over many hosts has halted", fleet);
         find_missing_host(search, rollout);
         if (trouble[0] != '\0')
-                tell(search, &(struct finding){.level = PAGE_LOOK, .text = trouble}, NULL,
-                     "%.100s: this host takes no part in rollouts", fleet);
+                tell(search, OTHER, trouble, no_word, "%.100s: this host takes no part in rollouts", fleet);
 }
 
 static void find_in_redis(const struct search *search, const json_t *redis)
@@ -323,14 +310,8 @@ static void find_in_redis(const struct search *search, const json_t *redis)
         char text[REPLY_REDIS_MAX];
 
         if (!reply_is(redis, "state", "connected"))
-                tell(search,
-                     &(struct finding){
-                             .level = down ? PAGE_ACT : PAGE_LOOK,
-                             .text = reply_redis_away(redis, text),
-                             .remedy = "See whether it runs, and what sqmgr says of it:",
-                             .command = "doctor",
-                     },
-                     no_word, down ? "Redis does not answer" : "Redis has not answered yet");
+                tell(search, down ? REDIS_DOWN : REDIS_UNKNOWN, reply_redis_away(redis, text), no_word,
+                     down ? "Redis does not answer" : "Redis has not answered yet");
 }
 
 /* The unit of the instance whose read socket that is, as far as it can be told: that of the whole machine
@@ -370,7 +351,7 @@ static void find_away(const struct search *search, const json_t *instance)
                 snprintf(text, sizeof(text), "%.700s%sNothing has been heard of it yet.", error,
                          error[0] != '\0' ? ". " : "");
         search->found(
-                &(struct finding){
+                &(struct page_finding){
                         .level = PAGE_ACT,
                         .title = title,
                         .text = text,
@@ -391,8 +372,7 @@ static void find_in_instance(const struct search *search, const json_t *instance
                 return;
         }
         if (stopping[0] != '\0')
-                tell(search, &(struct finding){.level = PAGE_LOOK, .text = stopping}, NULL,
-                     "sqmgr is stopping");
+                tell(search, OTHER, stopping, no_word, "sqmgr is stopping");
         json_foreach_in(entry, status, "redis")
                 find_in_redis(search, entry);
         json_foreach_in(entry, status, "fleets")
@@ -412,7 +392,7 @@ void page_findings(const struct page *page, page_found found, void *userdata)
         }
 }
 
-static void keep_worst(const struct finding *finding, void *userdata)
+static void keep_worst(const struct page_finding *finding, void *userdata)
 {
         enum page_level *worst = userdata;
 

@@ -4,19 +4,18 @@
 
 #include "web/page_parts.h"
 
-/* One thing that is not as it should be. All texts live as long as the call that hands it out; of all but the
- * title, NULL and "" are nothing. */
-struct finding {
+/* Something that is not as it should be. All texts live as long as the call that hands the finding out. */
+struct page_finding {
         enum page_level level;
         const char *title;  /* a few words, without a full stop */
-        const char *text;   /* what sqmgr says of it */
-        const char *remedy; /* what to do, up to its command */
+        const char *text;   /* what sqmgr says of it; may be "" */
+        const char *remedy; /* what to do, up to its command; NULL: nothing, as the others */
         const char *command;
         const char *or_remedy; /* what to do instead */
         const char *or_command;
 };
 
-typedef void (*page_found)(const struct finding *finding, void *userdata);
+typedef void (*page_found)(const struct page_finding *finding, void *userdata);
 /* Calls found() for each, those of the sqmgr itself first. */
 void page_findings(const struct page *page, page_found found, void *userdata);
 

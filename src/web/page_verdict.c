@@ -28,7 +28,7 @@ struct tally {
         char first[_PAGE_LEVEL_MAX][PAGE_HEADLINE_MAX - 2];
 };
 
-static void count(const struct finding *finding, void *userdata)
+static void count(const struct page_finding *finding, void *userdata)
 {
         struct tally *tally = userdata;
 
@@ -69,11 +69,11 @@ struct listing {
 
 static void put_remedy(FILE *out, const char *remedy, const char *command)
 {
-        if (remedy && remedy[0] != '\0')
+        if (remedy)
                 html_print(out, "<p class=\"remedy\">%s <code>%s</code></p>", remedy, command);
 }
 
-static void put_finding(const struct finding *finding, void *userdata)
+static void put_finding(const struct page_finding *finding, void *userdata)
 {
         struct listing *listing = userdata;
 
@@ -89,7 +89,7 @@ static void put_finding(const struct finding *finding, void *userdata)
                 page_sign(listing->out, finding->level);
                 html_print(listing->out, "<h2>%s</h2>", finding->title);
         }
-        if (finding->text && finding->text[0] != '\0')
+        if (finding->text[0] != '\0')
                 html_print(listing->out, "<p class=\"said\">%s</p>", finding->text);
         put_remedy(listing->out, finding->remedy, finding->command);
         put_remedy(listing->out, finding->or_remedy, finding->or_command);

@@ -29,17 +29,13 @@ void stream_join(struct stream *stream, struct viewer *viewer, struct shared *fi
         viewer->text = first ? shared_hold(first) : NULL;
         viewer->serial = stream->serial;
         LIST_INSERT_HEAD(&stream->viewers, viewer, link);
-        stream->n++;
 }
 
 void stream_leave(struct viewer *viewer)
 {
-        struct stream *stream = viewer->stream;
-
-        if (!stream)
+        if (!viewer->stream)
                 return;
         LIST_REMOVE(viewer, link);
-        stream->n--;
         viewer->text = shared_drop(viewer->text);
         viewer->stream = NULL;
 }

@@ -10,8 +10,7 @@
 struct viewer;
 
 struct stream {
-        LIST_HEAD(viewers, viewer) viewers; /* who watches */
-        unsigned n;
+        LIST_HEAD(viewers, viewer) viewers;  /* who watches */
         struct shared *newest;               /* the message that was published last, or NULL */
         uint64_t serial;                     /* counts the messages published */
         void (*wake)(struct viewer *viewer); /* it waits, and can read on; must not change the list */

@@ -118,13 +118,13 @@ static void on_answered(void *userdata, enum link_question question, json_t *ans
                 tell_when_all_told(watch);
                 break;
         case LINK_QUEUES:
-                instance_take_queues(source->instance, answer);
+                instance_take_list(&source->instance->queues, answer, "redis");
                 break;
         case LINK_METRICS:
                 set_metrics(source, answer);
                 break;
         case LINK_ROLLOUTS:
-                instance_take_rollouts(source->instance, answer);
+                instance_take_list(&source->instance->rollouts, answer, "rollouts");
                 break;
         default:
                 assert(false);

@@ -17,6 +17,7 @@
 
 #define RENDER_KEEP_USEC (100 * USEC_PER_MSEC)
 #define COMMENT_USEC     (15 * USEC_PER_SEC)
+#define JSON_FORM        (JSON_COMPACT | JSON_REAL_PRECISION(15))
 /* The step of the shortest ring. */
 #define SAMPLE_USEC   (5 * USEC_PER_SEC)
 #define ACCURACY_USEC (500 * USEC_PER_MSEC)
@@ -46,18 +47,12 @@ struct web {
         struct http *http;
         struct history *history;
         struct history_file *file; /* NULL: there is none */
-        double *marked_at;         /* of each instance: what is older has its mark already */
+        usec_t *marked_at;         /* of each instance: what is older has its mark already */
         struct stream streams[_STREAM_MAX];
         sd_event_source *comment;
         struct rendered documents[_DOCUMENT_MAX];
         usec_t sampled_at, published_at;
 };
-
-/* To be freed. NULL where memory is short, as json may be. */
-static char *dump_json(const json_t *json)
-{
-        return json ? json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
-}
 
 static json_t *status_document(const struct web *web)
 {
@@ -85,7 +80,7 @@ static struct shared *render(const struct web *web, enum document document)
                                               ? status_document(web)
                                               : history_json(web->history, document - DOCUMENT_HISTORY,
                                                              loop_now(web->event, CLOCK_REALTIME));
-        char *text = dump_json(json);
+        char *text = json_dumps(json, JSON_FORM);
 
         return shared_take(text, text ? strlen(text) : 0);
 }
@@ -104,7 +99,7 @@ static struct shared *render_message(const struct web *web, enum stream_kind kin
         if (!out)
                 return NULL;
         json_foreach(each, kind == STREAM_EVENTS ? news : NULL) {
-                _cleanup_free_ char *event = dump_json(each);
+                _cleanup_free_ char *event = json_dumps(each, JSON_FORM);
 
                 if (event)
                         stream_put(out, "event", event);
@@ -113,27 +108,18 @@ static struct shared *render_message(const struct web *web, enum stream_kind kin
         return memstream_close(out, &text) < 0 ? NULL : shared_take(text, size);
 }
 
-static void set_viewers(struct web *web)
-{
-        unsigned n = 0;
-
-        for (size_t i = 0; i < ELEMENTSOF(web->streams); i++)
-                n += web->streams[i].n;
-        watch_set_viewers(web->watch, n);
-}
-
 static void publish(struct web *web, json_t *news)
 {
         web->published_at = loop_now(web->event, CLOCK_MONOTONIC);
         for (enum stream_kind kind = 0; kind < _STREAM_MAX; kind++) {
                 struct stream *stream = &web->streams[kind];
                 _cleanup_shared_ struct shared *message =
-                        stream->n > 0 ? render_message(web, kind, news) : NULL;
+                        LIST_EMPTY(&stream->viewers) ? NULL : render_message(web, kind, news);
 
                 if (message)
                         stream_publish(stream, message);
         }
-        set_viewers(web);
+        watch_set_viewers(web->watch, http_count(web->http).streams);
 }
 
 static void mark(struct web *web, const json_t *event)
@@ -141,15 +127,16 @@ static void mark(struct web *web, const json_t *event)
         const struct instances *instances = watch_instances(web->watch);
         const char *socket = reply_string(event, "socket");
         const char *name = chronicle_mark_name(reply_string(event, "event"));
-        double at = json_number_value(json_object_get(event, "at"));
+        double seconds = json_number_value(json_object_get(event, "at"));
 
-        if (!name || !(at > 0) || at > (double)UINT32_MAX)
+        if (!name || !(seconds > 0) || seconds > (double)UINT32_MAX)
                 return;
+        usec_t at = (usec_t)(seconds * (double)USEC_PER_SEC);
         for (size_t i = 0; i < instances->n; i++)
                 if (strcmp(instances->list[i].socket, socket) == 0 && at <= web->marked_at[i])
                         return;
-        history_mark(web->history, (usec_t)(at * (double)USEC_PER_SEC), socket, reply_string(event, "fleet"),
-                     name, reply_string(event, "text"));
+        history_mark(web->history, at, socket, reply_string(event, "fleet"), name,
+                     reply_string(event, "text"));
 }
 
 static void save(struct web *web)
@@ -236,7 +223,7 @@ static void get_stream(struct web *web, struct http_request *request, unsigned k
 
         watch_look(web->watch);
         http_stream(request, &web->streams[kind], first);
-        set_viewers(web);
+        watch_set_viewers(web->watch, http_count(web->http).streams);
 }
 
 static void get_history(struct web *web, struct http_request *request, unsigned which _unused_)
@@ -268,13 +255,17 @@ static void get_readyz(struct web *web, struct http_request *request, unsigned w
                 http_answer_sentence(request, MHD_HTTP_SERVICE_UNAVAILABLE, lacks);
 }
 
-static void answer_metrics(struct web *web, struct http_request *request)
+static void get_metrics(struct web *web, struct http_request *request, unsigned which _unused_)
 {
         char *text;
         enum metrics_format format = metrics_negotiate(http_header(request, "Accept"));
         const struct http_counts self = http_count(web->http);
         size_t size;
 
+        if (watch_ask_metrics(web->watch)) {
+                http_wait(request);
+                return;
+        }
         if (metrics_merge(watch_instances(web->watch), loop_now(web->event, CLOCK_MONOTONIC), &self, format,
                           &text, &size) < 0)
                 return;
@@ -283,14 +274,6 @@ static void answer_metrics(struct web *web, struct http_request *request)
                 http_answer(request, &(struct http_answer){.status = MHD_HTTP_OK,
                                                            .type = metrics_type(format),
                                                            .text = shared});
-}
-
-static void get_metrics(struct web *web, struct http_request *request, unsigned which _unused_)
-{
-        if (watch_ask_metrics(web->watch))
-                http_wait(request);
-        else
-                answer_metrics(web, request);
 }
 
 static void on_request(void *userdata, struct http_request *request, const char *path)
@@ -339,29 +322,28 @@ static int open_history(struct web *web, const char *path)
 static int find_marks(struct web *web)
 {
         const struct instances *instances = watch_instances(web->watch);
-        _cleanup_json_ json_t *past =
-                history_json(web->history, HISTORY_MONTH, loop_now(web->event, CLOCK_REALTIME));
 
         web->marked_at = calloc(instances->n, sizeof(*web->marked_at));
-        if (!web->marked_at || !past)
+        if (!web->marked_at)
                 return -ENOMEM;
         for (size_t i = 0; i < instances->n; i++)
-                web->marked_at[i] = chronicle_newest_mark(past, instances->list[i].socket);
+                web->marked_at[i] = history_newest_mark(web->history, instances->list[i].socket,
+                                                        loop_now(web->event, CLOCK_REALTIME));
         return 0;
 }
 
-static int make(struct web *web, const struct web_options *options)
+static int make(struct web *web, const char *const *sockets, size_t n_sockets, const char *history)
 {
         static const struct watch_ops watch_ops = {.told = on_told, .metrics_told = on_metrics_told};
-        static const struct http_ops http_ops = {.answer = on_request};
-        int r = history_new(&web->history);
 
+        web->history = history_new();
+        if (!web->history)
+                return -ENOMEM;
+        int r = open_history(web, history);
         if (r == 0)
-                r = open_history(web, options->history);
+                r = http_new(&web->http, web->event, &http_default_limits, on_request, web);
         if (r == 0)
-                r = http_new(&web->http, web->event, options->limits, &http_ops, web);
-        if (r == 0)
-                r = watch_new(&web->watch, web->event, options->sockets, options->n_sockets, &watch_ops, web);
+                r = watch_new(&web->watch, web->event, sockets, n_sockets, &watch_ops, web);
         if (r == 0)
                 r = find_marks(web);
         if (r == 0)
@@ -370,7 +352,8 @@ static int make(struct web *web, const struct web_options *options)
         return r < 0 ? r : 0;
 }
 
-int web_new(struct web **ret, sd_event *event, const struct web_options *options)
+int web_new(struct web **ret, sd_event *event, const char *const *sockets, size_t n_sockets,
+            const char *history)
 {
         struct web *web = calloc(1, sizeof(*web));
 
@@ -379,7 +362,7 @@ int web_new(struct web **ret, sd_event *event, const struct web_options *options
         *web = (struct web){.event = event};
         for (size_t i = 0; i < ELEMENTSOF(web->streams); i++)
                 web->streams[i].wake = http_wake;
-        int r = make(web, options);
+        int r = make(web, sockets, n_sockets, history);
         *ret = r < 0 ? web_free(web) : web;
         return r;
 }
@@ -396,7 +379,7 @@ struct web *web_free(struct web *web)
         for (size_t i = 0; i < ELEMENTSOF(web->streams); i++)
                 stream_done(&web->streams[i]);
         history_file_close(web->file);
-        history_free(web->history);
+        free(web->history);
         free(web->marked_at);
         free(web);
         return NULL;

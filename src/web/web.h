@@ -6,15 +6,10 @@
 
 struct web;
 
-struct web_options {
-        const char *const *sockets; /* of each sqmgr; not copied */
-        size_t n_sockets;
-        const char *history; /* the file of the history; NULL: it is lost at the end */
-        const struct http_limits *limits;
-};
-
-/* Returns 0 or -errno; *ret is to be freed by web_free(). */
-int web_new(struct web **ret, sd_event *event, const struct web_options *options);
+/* sockets: the socket of each sqmgr; not copied. history: the file of the history; NULL: the history is lost
+ * at the end. Returns 0 or -errno; *ret is to be freed by web_free(). */
+int web_new(struct web **ret, sd_event *event, const char *const *sockets, size_t n_sockets,
+            const char *history);
 /* Returns NULL, as web may be. */
 struct web *web_free(struct web *web);
 

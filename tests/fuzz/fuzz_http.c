@@ -11,12 +11,10 @@ static struct web *web;
 static void start(void)
 {
         static const char *const sockets[] = {"/nonexistent/sqmgr-fuzz.sock"};
-        const struct web_options options = {
-                .sockets = sockets, .n_sockets = 1, .limits = &http_default_limits};
 
         (void)signal(SIGPIPE, SIG_IGN);
         fuzz_check(sd_event_new(&event) >= 0);
-        fuzz_check(web_new(&web, event, &options) == 0);
+        fuzz_check(web_new(&web, event, sockets, 1, NULL) == 0);
 }
 
 static int connect_client(void)

@@ -17,14 +17,15 @@ static json_t *seen;
 
 static void setup(void)
 {
-        ck_assert_int_eq(history_new(&history), 0);
+        history = history_new();
+        ck_assert_ptr_nonnull(history);
         seen = NULL;
 }
 
 static void teardown(void)
 {
         json_decref(seen);
-        (void)history_free(history);
+        free(history);
 }
 
 static void add(usec_t at, const char *fleet, double value)
@@ -242,6 +243,8 @@ START_TEST(marks_come_by_time_and_from_the_range_alone)
         look(HISTORY_DAY, NOON);
         ck_assert_str_eq(mark_text(0, "text"), "of today");
         ck_assert_ptr_null(mark_text(0, "fleet"));
+        ck_assert_uint_eq(history_newest_mark(history, "a.sock", NOON), NOON - USEC_PER_MIN);
+        ck_assert_uint_eq(history_newest_mark(history, "b.sock", NOON), 0);
 }
 END_TEST
 

@@ -59,9 +59,9 @@ START_TEST(rollouts_are_told_of_while_a_fleet_has_a_group)
         ck_assert(!instance_has_group(instance));
         tell_status(0, "{\"fleets\":[{\"rollout_group\":null},{\"rollout_group\":\"g\"}]}", USEC_PER_SEC);
         ck_assert(instance_has_group(instance));
-        instance_take_rollouts(instance, answer);
-        instance_take_rollouts(instance, bad);
-        instance_take_rollouts(instance, NULL);
+        instance_take_list(&instance->rollouts, answer, "rollouts");
+        instance_take_list(&instance->rollouts, bad, "rollouts");
+        instance_take_list(&instance->rollouts, NULL, "rollouts");
         expect_document(USEC_PER_SEC,
                         "{\"instances\":["
                         "{\"socket\":\"/a\",\"reachable\":true,\"age_seconds\":0.0,\"error\":null,\"status\":"
@@ -112,10 +112,10 @@ START_TEST(an_answer_that_is_none_is_passed_over)
         tell_status(0, "{\"fleets\":{}}", 1);
         ck_assert(!instances.list[0].reachable);
         instance_take_status(&instances.list[0], NULL, 1);
-        instance_take_queues(&instances.list[0], NULL);
-        instance_take_queues(&instances.list[0], queues);
+        instance_take_list(&instances.list[0].queues, NULL, "redis");
+        instance_take_list(&instances.list[0].queues, queues, "redis");
         ck_assert_ptr_null(instances.list[0].queues);
-        instance_take_queues(&instances.list[0], good);
+        instance_take_list(&instances.list[0].queues, good, "redis");
         ck_assert(json_is_array(instances.list[0].queues));
 }
 END_TEST
@@ -232,7 +232,7 @@ START_TEST(the_history_has_the_fleets_of_who_answers)
 
         tell_status(0, STATUS(FLEET("x", 1) ",{},{\"name\":\"y\"}"), 1);
         tell_status(1, STATUS(FLEET("x", 2)), 1);
-        instance_take_queues(&instances.list[0], queues);
+        instance_take_list(&instances.list[0].queues, queues, "redis");
         instance_lose(&instances.list[1], "gone");
         ck_assert_int_eq(chronicle_samples(&instances, &samples), 2);
         ck_assert_str_eq(samples[0].socket, "/a");
@@ -259,12 +259,6 @@ END_TEST
 
 START_TEST(what_was_marked_is_known)
 {
-        _cleanup_json_ json_t *json =
-                load("{\"marks\":[{\"at\":5,\"socket\":\"/a\"},{\"at\":9,\"socket\":\"/b\"},"
-                     "{\"at\":7,\"socket\":\"/a\"},{}]}");
-
-        ck_assert(chronicle_newest_mark(json, "/a") == 7);
-        ck_assert(chronicle_newest_mark(json, "/c") == 0);
         ck_assert_str_eq(chronicle_mark_name("rollout-halted"), "halt");
         ck_assert_ptr_null(chronicle_mark_name("active"));
 }
