@@ -71,11 +71,11 @@ static const char *const no_word = NULL;
 
 /* Hands out the finding with that title; its commands are those that sqmgrctl has, and word, which may be
  * NULL, is put behind them. */
-static _printf_(4, 5) void tell(const struct search *search, const struct finding *finding, const char *word,
-                                const char *format, ...)
+static _printf_(4, 5) void tell(const struct search *search, const struct page_finding *finding,
+                                const char *word, const char *format, ...)
 {
         char title[TITLE_MAX], command[PAGE_COMMAND_MAX], or_command[PAGE_COMMAND_MAX];
-        struct finding whole = *finding;
+        struct page_finding whole = *finding;
         va_list arguments;
 
         va_start(arguments, format);
@@ -129,7 +129,7 @@ static void find_halt(const struct search *search, const json_t *fleet)
         if (!reply_is(rollout, "state", "halted"))
                 return;
         tell(search,
-             &(struct finding){
+             &(struct page_finding){
                      .level = PAGE_ACT,
                      .text = reply_string(rollout, "error"),
                      .remedy = "Mend the release, then run",
@@ -147,7 +147,7 @@ static void find_crash(const struct search *search, const json_t *fleet)
 
         if (reply_is(json_object_get(fleet, "crash"), "state", "failing"))
                 tell(search,
-                     &(struct finding){
+                     &(struct page_finding){
                              .level = PAGE_ACT,
                              .text = text,
                              .remedy = "Mend that, then run",
@@ -157,7 +157,7 @@ static void find_crash(const struct search *search, const json_t *fleet)
                      page_integer(fleet, "active"), page_integer(fleet, "target"));
         else if (reply_is(json_object_get(fleet, "crash"), "state", "recovering"))
                 tell(search,
-                     &(struct finding){
+                     &(struct page_finding){
                              .level = PAGE_LOOK,
                              .text = text,
                              .remedy = "See what it died of:",
@@ -180,11 +180,11 @@ static void find_shortage(const struct search *search, const json_t *fleet)
         if (page_integer(fleet, "hung") > 0 && active + starting + page_integer(fleet, "hung") >= target)
                 return;
         if (active + starting >= target)
-                tell(search, &(struct finding){.level = PAGE_LOOK, .text = text}, NULL,
+                tell(search, &(struct page_finding){.level = PAGE_LOOK, .text = text}, NULL,
                      "%.80s: %lld of %lld active, %lld starting", name, active, target, starting);
         else
                 tell(search,
-                     &(struct finding){
+                     &(struct page_finding){
                              .level = PAGE_ACT,
                              .text = text,
                              .remedy = "See what sqmgr waits for:",
@@ -210,7 +210,7 @@ static void find_workers(const struct search *search, const json_t *fleet)
         if (n == 0)
                 return;
         const char *id = reply_string(first, "id");
-        const struct finding finding = {
+        const struct page_finding finding = {
                 .level = hung > 0 ? PAGE_ACT : PAGE_LOOK,
                 .text = reply_string(first, "waits_for"),
                 .remedy = "See its story:",
@@ -234,7 +234,7 @@ static void find_order(const struct search *search, const json_t *fleet)
         /* Not above: a headline whose age grows would move what stands below it. */
         snprintf(text, sizeof(text), "%.32s %.400s", state, ordered);
         tell(search,
-             &(struct finding){
+             &(struct page_finding){
                      .level = PAGE_LOOK,
                      .text = ordered[0] != '\0' ? text : "",
                      .remedy = "To bring it back:",
@@ -250,11 +250,11 @@ static void find_rest(const struct search *search, const json_t *fleet)
 
         /* Where the count is not met that has been told. */
         if (fleet_is_held(fleet) && page_integer(fleet, "active") >= page_integer(fleet, "target"))
-                tell(search, &(struct finding){.level = PAGE_LOOK, .text = waits_for}, NULL,
+                tell(search, &(struct page_finding){.level = PAGE_LOOK, .text = waits_for}, NULL,
                      "%.100s: it is held up", name);
         if (refused[0] != '\0')
                 tell(search,
-                     &(struct finding){
+                     &(struct page_finding){
                              .level = PAGE_LOOK,
                              .text = refused,
                              .remedy = "Mend that, then run",
@@ -285,7 +285,7 @@ static void find_missing_host(const struct search *search, const json_t *rollout
         page_command(search->socket, "rollout forget", fleet, command);
         add_word(command, name);
         search->found(
-                &(struct finding){
+                &(struct page_finding){
                         .level = PAGE_LOOK,
                         .title = title,
                         .text = reply_host_why(rollout, host, why),
@@ -302,7 +302,7 @@ static void find_in_rollout(const struct search *search, const json_t *rollout)
 
         if (reply_hosts_is_halted(rollout))
                 tell(search,
-                     &(struct finding){
+                     &(struct page_finding){
                              .level = PAGE_ACT,
                              .text = reply_string(rollout, "error"),
                              .remedy = "Mend that, then run",
@@ -313,7 +313,7 @@ static void find_in_rollout(const struct search *search, const json_t *rollout)
                      fleet, "%.100s: the rollout over many hosts has halted", fleet);
         find_missing_host(search, rollout);
         if (trouble[0] != '\0')
-                tell(search, &(struct finding){.level = PAGE_LOOK, .text = trouble}, NULL,
+                tell(search, &(struct page_finding){.level = PAGE_LOOK, .text = trouble}, NULL,
                      "%.100s: this host takes no part in rollouts", fleet);
 }
 
@@ -324,7 +324,7 @@ static void find_in_redis(const struct search *search, const json_t *redis)
 
         if (!reply_is(redis, "state", "connected"))
                 tell(search,
-                     &(struct finding){
+                     &(struct page_finding){
                              .level = down ? PAGE_ACT : PAGE_LOOK,
                              .text = reply_redis_away(redis, text),
                              .remedy = "See whether it runs, and what sqmgr says of it:",
@@ -370,7 +370,7 @@ static void find_away(const struct search *search, const json_t *instance)
                 snprintf(text, sizeof(text), "%.700s%sNothing has been heard of it yet.", error,
                          error[0] != '\0' ? ". " : "");
         search->found(
-                &(struct finding){
+                &(struct page_finding){
                         .level = PAGE_ACT,
                         .title = title,
                         .text = text,
@@ -391,7 +391,7 @@ static void find_in_instance(const struct search *search, const json_t *instance
                 return;
         }
         if (stopping[0] != '\0')
-                tell(search, &(struct finding){.level = PAGE_LOOK, .text = stopping}, NULL,
+                tell(search, &(struct page_finding){.level = PAGE_LOOK, .text = stopping}, NULL,
                      "sqmgr is stopping");
         json_foreach_in(entry, status, "redis")
                 find_in_redis(search, entry);
@@ -412,7 +412,7 @@ void page_findings(const struct page *page, page_found found, void *userdata)
         }
 }
 
-static void keep_worst(const struct finding *finding, void *userdata)
+static void keep_worst(const struct page_finding *finding, void *userdata)
 {
         enum page_level *worst = userdata;
 

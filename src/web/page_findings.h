@@ -6,7 +6,7 @@
 
 /* One thing that is not as it should be. All texts live as long as the call that hands it out; of all but the
  * title, NULL and "" are nothing. */
-struct finding {
+struct page_finding {
         enum page_level level;
         const char *title;  /* a few words, without a full stop */
         const char *text;   /* what sqmgr says of it */
@@ -16,7 +16,7 @@ struct finding {
         const char *or_command;
 };
 
-typedef void (*page_found)(const struct finding *finding, void *userdata);
+typedef void (*page_found)(const struct page_finding *finding, void *userdata);
 /* Calls found() for each, those of the sqmgr itself first. */
 void page_findings(const struct page *page, page_found found, void *userdata);
 

@@ -28,7 +28,7 @@ struct tally {
         char first[_PAGE_LEVEL_MAX][PAGE_HEADLINE_MAX - 2];
 };
 
-static void count(const struct finding *finding, void *userdata)
+static void count(const struct page_finding *finding, void *userdata)
 {
         struct tally *tally = userdata;
 
@@ -73,7 +73,7 @@ static void put_remedy(FILE *out, const char *remedy, const char *command)
                 html_print(out, "<p class=\"remedy\">%s <code>%s</code></p>", remedy, command);
 }
 
-static void put_finding(const struct finding *finding, void *userdata)
+static void put_finding(const struct page_finding *finding, void *userdata)
 {
         struct listing *listing = userdata;
 
