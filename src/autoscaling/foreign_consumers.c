@@ -28,7 +28,7 @@ struct consumer {
         unsigned idle;
 };
 
-struct census {
+struct consumer_list {
         struct consumer *list; /* owned; of those that were asked for */
         size_t n;
         size_t n_read;  /* that have a heartbeat */
@@ -47,17 +47,17 @@ struct foreign_consumers {
         char cursor[24]; /* of the next page; "": there is none */
         usec_t begun_at, next_at;
         usec_t counted_until; /* what was counted holds; 0: nothing was */
-        struct census now, counted;
+        struct consumer_list now, counted;
 };
 
-static void census_clear(struct census *census)
+static void census_clear(struct consumer_list *census)
 {
         for (size_t i = 0; i < census->n; i++) {
                 free(census->list[i].host);
                 free(census->list[i].info);
         }
         free(census->list);
-        *census = (struct census){0};
+        *census = (struct consumer_list){0};
 }
 
 struct foreign_consumers *foreign_consumers_free(struct foreign_consumers *consumers)
@@ -94,7 +94,7 @@ static void ask_page(struct foreign_consumers *consumers, const char *cursor)
 static int found(const struct match_found *found, void *userdata)
 {
         struct foreign_consumers *consumers = userdata;
-        struct census *census = &consumers->now;
+        struct consumer_list *census = &consumers->now;
         struct beats_command command;
 
         if (consumers->is_ours(found->identity, found->len, consumers->userdata) ||
@@ -160,7 +160,7 @@ static void end(struct foreign_consumers *consumers)
                 census_clear(&consumers->counted);
                 consumers->counted = consumers->now;
                 consumers->counted_until = consumers->next_at + KEEP_USEC;
-                consumers->now = (struct census){0};
+                consumers->now = (struct consumer_list){0};
         }
         census_clear(&consumers->now);
 }
@@ -224,7 +224,7 @@ bool foreign_consumers_count(const struct foreign_consumers *consumers, const ch
                              bool (*is_told)(const char *host, const char *queues, void *userdata),
                              void *userdata, struct foreign_count *ret)
 {
-        const struct census *census = &consumers->counted;
+        const struct consumer_list *census = &consumers->counted;
         double serving = 0;
 
         *ret = (struct foreign_count){.any = census->n_read > 0};

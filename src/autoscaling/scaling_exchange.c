@@ -6,7 +6,7 @@
 #include "io/asks.h"
 #include "io/clock.h"
 #include "io/redis.h"
-#include "rollout_hosts/script_rules.h"
+#include "model/group_key.h"
 #include "wire/withhold.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>

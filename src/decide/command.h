@@ -24,6 +24,8 @@ enum command_outcome {
 /* by: who orders, as events and the status show it; NULL: not known. */
 enum command_outcome command_restart(struct fleet *fleet, const struct orderer *by, usec_t now);
 enum command_outcome command_abort(struct fleet *fleet, const struct orderer *by, usec_t now);
+/* Ends a restart that runs for a reason that is no order: why. */
+void command_give_up(struct fleet *fleet, const char *why);
 enum command_outcome command_quiet_fleet(struct fleet *fleet, const struct orderer *by, usec_t now);
 enum command_outcome command_quiet_worker(struct worker *worker, const struct orderer *by, usec_t now);
 enum command_outcome command_stop(struct fleet *fleet, bool force, const struct orderer *by, usec_t now);

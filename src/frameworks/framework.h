@@ -61,7 +61,7 @@ struct framework {
         const struct works_format *works;   /* NULL where the traits have no work list */
         const struct queues_format *queues; /* NULL: they are not known */
         /* Where the traits say that they tell their queues, and NULL else: of what a process told of itself,
-         * a list of names as struct autoscale has them, NULL: none. */
+         * the names, each ended by a NUL, the last by two; NULL: none. */
         const char *(*queue_names)(const struct beat_info *info);
         const struct requeue_ops *requeue; /* NULL where the traits have no rescue */
 };

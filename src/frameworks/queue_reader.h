@@ -95,8 +95,9 @@ struct queue_reader;
 /* source: its namespace is copied. Returns 0 with *ret to be freed by queue_reader_free(), or -ENOMEM. */
 int queue_reader_new(const struct queues_source *source, queues_reading_fn callback, void *userdata,
                      struct queue_reader **ret);
-/* Begins a reading. names: a list as struct autoscale has them; NULL: of all queues, which are sorted by name
- * then. realtime: by the wall clock. Returns 0; -EBUSY: the one before is under way; -ENOTCONN or -ENOMEM. */
+/* Begins a reading. names: each ended by a NUL, the last by two; NULL: of all queues, which are sorted by
+ * name then. realtime: by the wall clock. Returns 0; -EBUSY: the one before is under way; -ENOTCONN or
+ * -ENOMEM. */
 int queue_reader_read(struct queue_reader *reader, const char *names, usec_t realtime);
 /* A reading is under way. Takes NULL, too. */
 bool queue_reader_is_busy(const struct queue_reader *reader);

@@ -7,8 +7,6 @@
 #include "model/fleet.h"
 #include "model/template.h"
 
-struct fleet;
-
 static inline bool template_is_current(const struct template *template)
 {
         return template->generation == template->fleet->generation;

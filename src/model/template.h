@@ -8,7 +8,7 @@
 
 struct fleet;
 
-struct template_process; /* the same of a template */
+struct template_process; /* the shell's: descriptors and event sources */
 
 enum template_state {
         TEMPLATE_NONE,    /* this place is free */
@@ -21,7 +21,6 @@ enum template_state {
 /* The old one, from which workers come back while a new one is tried, and that. */
 #define TEMPLATES_MAX 2
 
-/* A process with the application loaded: see model/template.h. */
 struct template
 {
         struct fleet *fleet;

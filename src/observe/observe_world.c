@@ -85,3 +85,8 @@ void observe_generation(struct fleet *fleet, uint64_t generation)
 {
         fleet->generation = MAX(fleet->generation, generation);
 }
+
+void observe_name_taken(struct fleet *fleet, bool taken)
+{
+        fleet->name_taken = taken;
+}

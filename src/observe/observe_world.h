@@ -33,3 +33,6 @@ void observe_hold(struct fleet *fleet, usec_t until, bool unknown);
 
 /* A worker of this generation was found. */
 void observe_generation(struct fleet *fleet, uint64_t generation);
+
+/* Another machine has the name of this host in the rollout_group of the fleet, or no longer. */
+void observe_name_taken(struct fleet *fleet, bool taken);

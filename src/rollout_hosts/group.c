@@ -7,8 +7,8 @@
 #include "io/log.h"
 #include "model/counts.h"
 #include "model/describe.h"
-#include "model/rollout.h"
 #include "model/world.h"
+#include "observe/observe_world.h"
 #include "rollout_hosts/seal.h"
 #include "wire/withhold.h"
 #include <stdio.h>
@@ -171,7 +171,7 @@ static void fail_turn(struct host_group *group, const char *why)
         struct fleet *fleet = group->fleet;
 
         rollout_group_observe_failure(&group->rule, why);
-        rollout_abort(fleet, why, NULL);
+        command_give_up(fleet, why);
         tell_failure(group);
         turn_changed(crew_of(group)->turn);
 }
@@ -240,7 +240,7 @@ static void act(struct host_group *group, enum rollout_act what, usec_t now)
         if (what != ROLLOUT_ACT_ABORT)
                 return;
         group->check = release_check_cancel(group->check);
-        rollout_abort(fleet, group->rule.error, NULL);
+        command_give_up(fleet, group->rule.error);
         tell_failure(group);
 }
 
@@ -261,7 +261,7 @@ static void followed(struct host_group *group, const struct rollout_group *befor
         const struct rollout_group *rule = &group->rule;
         bool adopted = rule->number != before->number || strcmp(rule->id, before->id) != 0;
 
-        group->fleet->name_taken = rule->trouble == ROLLOUT_TROUBLE_TAKEN;
+        observe_name_taken(group->fleet, rule->trouble == ROLLOUT_TROUBLE_TAKEN);
         tell_epoch(group, before);
         tell_trouble(group);
         /* It looks for the release of the epoch before. */
@@ -505,7 +505,7 @@ static void detach(struct host_group *group)
         group->check = release_check_cancel(group->check);
         group->renewal = sd_event_source_disable_unref(group->renewal);
         group->fleet->group = NULL;
-        group->fleet->name_taken = false;
+        observe_name_taken(group->fleet, false);
         group->fleet = NULL;
         if (group->n_calls == 0)
                 group_free(group);

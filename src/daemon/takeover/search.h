@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the shell holds while the workers of an earlier sqmgr are adopted: who is ours is model/adoption's to
- * judge. */
+/* What the shell holds while the workers of an earlier sqmgr are adopted: who is ours is
+ * continuity/adoption's to judge. */
 #pragma once
 
 #include "daemon/runtime/crew.h"
