@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The state files of tests/state, each by the name of its version. */
+/* What the tests of the state share: the files of tests/state, each by the name of its version. */
 #pragma once
 
+#include "model/template.h"
 #include "unit.h"
 
 #define STATE_FILE_VERSION 8 /* the one that is written */
@@ -21,4 +22,18 @@ static inline size_t state_file_read(unsigned version, uint8_t bytes[static STAT
         fclose(file);
         ck_assert_uint_eq(bytes[8], version);
         return size;
+}
+
+/* In what the state keeps. */
+static inline void assert_template_equal(const struct template *a, const struct template *b)
+{
+        ck_assert_int_eq(a->state, b->state);
+        ck_assert_uint_eq(a->generation, b->generation);
+        ck_assert_int_eq(a->pid, b->pid);
+        ck_assert_uint_eq(a->pid_start, b->pid_start);
+        ck_assert_int_eq(a->serving_pid, b->serving_pid);
+        ck_assert_uint_eq(a->serving_start, b->serving_start);
+        ck_assert_uint_eq(a->started_at, b->started_at);
+        ck_assert_uint_eq(a->state_at, b->state_at);
+        ck_assert_uint_eq(a->memory_bytes, b->memory_bytes);
 }

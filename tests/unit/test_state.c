@@ -499,19 +499,6 @@ START_TEST(the_bytes_are_those_of_this_version)
 }
 END_TEST
 
-static void assert_template_equal(const struct template *a, const struct template *b)
-{
-        ck_assert_int_eq(a->state, b->state);
-        ck_assert_uint_eq(a->generation, b->generation);
-        ck_assert_int_eq(a->pid, b->pid);
-        ck_assert_uint_eq(a->pid_start, b->pid_start);
-        ck_assert_int_eq(a->serving_pid, b->serving_pid);
-        ck_assert_uint_eq(a->serving_start, b->serving_start);
-        ck_assert_uint_eq(a->started_at, b->started_at);
-        ck_assert_uint_eq(a->state_at, b->state_at);
-        ck_assert_uint_eq(a->memory_bytes, b->memory_bytes);
-}
-
 /* What each version has of the fixed world. */
 static void assert_fixed(const struct state_fleet *saved)
 {

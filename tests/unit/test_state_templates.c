@@ -6,6 +6,7 @@
 #include "model/fleets.h"
 #include "model/world.h"
 #include "observe/observe_template.h"
+#include "state_file.h"
 #include "world.h"
 
 #define BOOT "the-boot"
@@ -123,19 +124,6 @@ START_TEST(what_was_refused_is_refused_still)
         ck_assert_int_eq(saved->templates[0].state, TEMPLATE_NONE);
 }
 END_TEST
-
-static void assert_template_equal(const struct template *a, const struct template *b)
-{
-        ck_assert_int_eq(a->state, b->state);
-        ck_assert_uint_eq(a->generation, b->generation);
-        ck_assert_int_eq(a->pid, b->pid);
-        ck_assert_uint_eq(a->pid_start, b->pid_start);
-        ck_assert_int_eq(a->serving_pid, b->serving_pid);
-        ck_assert_uint_eq(a->serving_start, b->serving_start);
-        ck_assert_uint_eq(a->started_at, b->started_at);
-        ck_assert_uint_eq(a->state_at, b->state_at);
-        ck_assert_uint_eq(a->memory_bytes, b->memory_bytes);
-}
 
 START_TEST(templates_go_on_where_they_were)
 {
