@@ -230,11 +230,17 @@ static int read_string(struct record_reader *reader, char **ret)
         return 0;
 }
 
+static size_t fields_to_read(const struct record_reader *reader, const struct record *record)
+{
+        return reader->first_version ? record->n_fields_first : record->n_fields;
+}
+
 static void read_flags(struct record_reader *reader, const struct record *flags, char *base)
 {
-        uint64_t bits = record_read_number(reader, 0, (UINT64_C(1) << flags->n_fields) - 1);
+        size_t n = fields_to_read(reader, flags);
+        uint64_t bits = record_read_number(reader, 0, (UINT64_C(1) << n) - 1);
 
-        for (size_t i = 0; i < flags->n_fields; i++)
+        for (size_t i = 0; i < n; i++)
                 field_store(base + flags->fields[i].offset, sizeof(bool), bits >> i & 1);
 }
 
@@ -268,9 +274,10 @@ static int read_field(struct record_reader *reader, const struct record_field *f
 
 int record_read(struct record_reader *reader, const struct record *record, void *base)
 {
+        size_t n = fields_to_read(reader, record);
         int r = 0;
 
-        for (size_t i = 0; i < record->n_fields && r == 0; i++)
+        for (size_t i = 0; i < n && r == 0; i++)
                 r = read_field(reader, &record->fields[i], base);
         return r;
 }
@@ -279,7 +286,7 @@ size_t record_bytes_min(const struct record *record)
 {
         size_t bytes = 0;
 
-        for (size_t i = 0; i < record->n_fields; i++) {
+        for (size_t i = 0; i < record->n_fields_first; i++) {
                 const struct record_field *field = &record->fields[i];
                 bytes += field->kind == RECORD_RECORD ? record_bytes_min(field->record) : NUMBER_BYTES;
         }

@@ -26,11 +26,14 @@ struct record_field {
 struct record {
         const struct record_field *fields;
         size_t n_fields;
+        size_t n_fields_first; /* in the first version: the first so many */
 };
 
-#define RECORD(list)                                                                                         \
+#define RECORD(list) RECORD_GROWN(list, ELEMENTSOF(list))
+/* A record that had n fields in the first version. */
+#define RECORD_GROWN(list, n)                                                                                \
         {                                                                                                    \
-                .fields = (list), .n_fields = ELEMENTSOF(list)                                               \
+                .fields = (list), .n_fields = ELEMENTSOF(list), .n_fields_first = (n)                        \
         }
 
 /* The largest number that fits a field of so many bytes. */
@@ -69,7 +72,8 @@ struct record_writer {
 struct record_reader {
         const uint8_t *at;
         size_t left;
-        usec_t now; /* when the bytes were written, by our clock */
+        usec_t now;         /* when the bytes were written, by our clock */
+        bool first_version; /* records have n_fields_first; the fields behind them stay zero */
         bool wrong;
 };
 
@@ -97,5 +101,6 @@ struct record_reader record_read_inner(struct record_reader *reader);
  * both cases the strings so far are the caller's to free. */
 int record_read(struct record_reader *reader, const struct record *record, void *base);
 
-/* How many bytes a record has at least: a count that asks for more than there are is wrong. */
+/* How many bytes a record has at least, in any version: a count that asks for more than there are is wrong.
+ */
 size_t record_bytes_min(const struct record *record);

@@ -65,8 +65,7 @@ struct state_fleet {
         struct growth_past grown[GROWTH_PAST];
 
         struct preload preload;
-        struct template templates[TEMPLATES_MAX]; /* of each, what outlives a sqmgr */
-        size_t n_templates;
+        struct template templates[TEMPLATES_MAX]; /* of those that live, what outlives a sqmgr */
 
         struct state_worker *workers; /* ordered by index, each place once */
         size_t n_workers;

@@ -18,7 +18,8 @@
 #define MAGIC       "sqmgr.st"
 #define HEADER      (sizeof(MAGIC) - 1 + 4 + 8 + 8)
 #define AS_THEY_ARE 0xff
-#define VERSIONS    7
+
+static const uint8_t versions[] = {1, 8}; /* that are read */
 
 static char names[][8] = {"web", "mail"};
 static struct fleet_settings fleet_settings[2];
@@ -67,10 +68,12 @@ static void continue_fleet(struct fleet *fleet, const struct state_fleet *saved)
 {
         state_continue_fleet(fleet, saved, NOW);
         continue_group(&saved->features);
-        for (size_t i = 0; i < saved->n_templates; i++) {
+        for (size_t i = 0; i < TEMPLATES_MAX; i++) {
                 const struct template *template = &saved->templates[i];
-                uint64_t main_start = template->generation % 3 == 1 ? 0 : template->pid_start;
 
+                if (!template_lives(template))
+                        continue;
+                uint64_t main_start = template->generation % 3 == 1 ? 0 : template->pid_start;
                 (void)template_observe_adopted(fleet, template, i == 0, main_start, template->serving_start);
         }
         for (size_t i = 0; i < saved->n_workers; i++) {
@@ -122,7 +125,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct input input = {data, size};
         uint8_t kind = size == 0 ? AS_THEY_ARE : input_byte(&input);
         struct state *state = kind == AS_THEY_ARE ? unpack(input.at, input.left)
-                                                  : unpack_payload(1 + kind % VERSIONS, input.at, input.left);
+                                                  : unpack_payload(versions[kind % ELEMENTSOF(versions)],
+                                                                   input.at, input.left);
 
         if (state)
                 go_on(state);

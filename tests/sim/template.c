@@ -517,8 +517,9 @@ void templates_begin(struct sim *sim)
 
 void templates_adopt(struct sim *sim, struct fleet *fleet, const struct state_fleet *saved)
 {
-        for (size_t i = 0; i < saved->n_templates; i++)
-                adopt(sim, fleet, &saved->templates[i]);
+        for (size_t i = 0; i < TEMPLATES_MAX; i++)
+                if (template_lives(&saved->templates[i]))
+                        adopt(sim, fleet, &saved->templates[i]);
 }
 
 static struct process *pick(struct sim *sim, uint64_t which)

@@ -213,13 +213,10 @@ START_TEST(who_leaves_for_it_does_so_for_the_next_sqmgr_too)
         press(12);
         ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_EASED), 1);
         source.now = t.now;
-        struct state_dead dead = {.fleet = t.fleet->settings->name, .worker.worker = known};
-        source.dead = &dead;
         ck_assert_int_eq(state_pack(&source, &bytes, &size), 0);
-        ck_assert_uint_eq(bytes[8], 1);
         struct state *after = NULL;
         ck_assert_int_eq(state_unpack(bytes, size, "boot", t.now, &after), STATE_READ);
-        ck_assert(!after->dead->worker.worker.orders.pressed);
+        ck_assert(!after->fleets[0].workers[2].worker.orders.pressed);
         state_free(after);
         free(bytes);
         /* What the next one does. This one has left meanwhile. */

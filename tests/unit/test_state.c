@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What outlives sqmgr: packed and unpacked it is the same, and bytes that were tampered with are refused. */
 /* promises: P4 */
+#include "continuity/record.h"
 #include "continuity/state.h"
 #include "frameworks/native/native.h"
 #include "frameworks/sidekiq/format.h"
@@ -9,6 +10,7 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include "state_bytes.h"
+#include "state_file.h"
 #include "world.h"
 
 #define BOOT "the-boot"
@@ -309,10 +311,15 @@ START_TEST(names_what_is_wrong_with_the_bytes)
                 ck_assert_int_eq(outcome(part, length), STATE_TRUNCATED);
                 free(part);
         }
-        bytes[8] = 8; /* the version */
+        bytes[8] = STATE_FILE_VERSION + 1;
         ck_assert_int_eq(outcome(bytes, size), STATE_NEWER);
-        bytes[8] = 0;
-        ck_assert_int_eq(outcome(bytes, size), STATE_GARBLED);
+        /* Versions 2 to 7 had other layouts: none of their bytes are read, however well they are formed. */
+        for (uint8_t version = 0; version < STATE_FILE_VERSION; version++) {
+                if (version == 1)
+                        continue;
+                bytes[8] = version;
+                ck_assert_int_eq(outcome(bytes, size), STATE_GARBLED);
+        }
         ck_assert_int_eq(outcome((const uint8_t *)"something else", 14), STATE_GARBLED);
 }
 END_TEST
@@ -356,7 +363,10 @@ static struct worker fixed_workers[] = {
          .heartbeat.busy = 3,
          .heartbeat.concurrency = 25,
          .memory.over_threshold = true,
-         .heartbeat.hung = true},
+         .heartbeat.hung = true,
+         .process.unproven = true,
+         .process.forked = true,
+         .orders.finishes_job = true},
         {.index = 2, .generation = 1, .process.pid = 4003, .state = WORKER_GONE},
         {.index = 4,
          .generation = 7,
@@ -364,6 +374,9 @@ static struct worker fixed_workers[] = {
          .process.start = 5004,
          .evidence.threads_witness = true,
          .orders.quiet = true,
+         .orders.quiet_uncaught = true,
+         .orders.pressed = true,
+         .process.awaits_go = true,
          .spawned_at = 900},
 };
 static struct worker *fixed_places[] = {&fixed_workers[0], &fixed_workers[1], &fixed_workers[2]};
@@ -371,12 +384,24 @@ static const struct fleet_settings fixed_settings[] = {
         {.name = (char *)"default",
          .traits = &sidekiq_traits,
          .active_process_count = 5,
+         .active_process_max = 9,
          .launch_hash = 0x0123456789abcdef,
          .redis_url = (char *)"redis://user:secret@redis:6380/3"},
-        {.name = (char *)"mail", .traits = &sidekiq_traits, .active_process_count = 1, .launch_hash = 8},
+        {.name = (char *)"mail",
+         .traits = &native_traits,
+         .heartbeat = HEARTBEAT_FILE,
+         .active_process_count = 1,
+         .launch_hash = 8},
 };
+static const struct settings fixed_world_settings = {.pressure_limit = 20};
+static struct fleet *fixed_list[2];
+static const struct world fixed_world = {.settings = &fixed_world_settings,
+                                         .fleets = fixed_list,
+                                         .n_fleets = ELEMENTSOF(fixed_list),
+                                         .pressure.high = true};
 static struct fleet fixed_fleets[] = {
-        {.settings = &fixed_settings[0],
+        {.world = (struct world *)&fixed_world,
+         .settings = &fixed_settings[0],
          .workers = fixed_places,
          .n_workers = ELEMENTSOF(fixed_places),
          .generation = 7,
@@ -393,11 +418,41 @@ static struct fleet fixed_fleets[] = {
                      .error = "it failed"},
          .crash = {.count = 6, .failed_at = 301, .next_at = 5000, .freed = 1},
          .crash_last = "it died",
-         .churn = {.count = 8, .failed_at = 302, .next_at = 303, .freed = 9}},
-        {.settings = &fixed_settings[1], .generation = 1},
+         .churn = {.count = 8, .failed_at = 302, .next_at = 303, .freed = 9},
+         .automatic_count = 6,
+         .places_left = 2,
+         .growth.past = {{.generation = 5, .bytes_per_day = 801}, {.generation = 4, .bytes_per_day = 802}},
+         .preload = {.refused = "it cannot be forked",
+                     .refused_generation = 3,
+                     .failures = 10,
+                     .slowest_fork = 701,
+                     .template_bytes = 6003},
+         .templates = {{.state = TEMPLATE_READY,
+                        .generation = 6,
+                        .pid = 4005,
+                        .pid_start = 5005,
+                        .serving_pid = 4006,
+                        .serving_start = 5006,
+                        .started_at = 401,
+                        .state_at = 402,
+                        .memory_bytes = 6001,
+                        .fork = {.index = 3, .reason = REASON_MEMORY, .asked_at = 403}},
+                       {.state = TEMPLATE_LOADING,
+                        .generation = 7,
+                        .pid = 4007,
+                        .pid_start = 5007,
+                        .started_at = 404,
+                        .state_at = 405,
+                        .memory_bytes = 6002}}},
+        {.world = (struct world *)&fixed_world, .settings = &fixed_settings[1], .generation = 1},
 };
 static struct fleet *fixed_list[] = {&fixed_fleets[0], &fixed_fleets[1]};
-static const struct world fixed_world = {.fleets = fixed_list, .n_fleets = ELEMENTSOF(fixed_list)};
+
+static void write_features(struct record_writer *writer, const struct fleet *fleet, void *userdata _unused_)
+{
+        if (fleet == fixed_list[0])
+                record_write_text(writer, "a feature");
+}
 
 static void pack_fixed(void)
 {
@@ -411,25 +466,42 @@ static void pack_fixed(void)
                 .exit = {.known = true, .by_signal = true, .status = 9},
         };
 
-        dead = &fixed_dead;
-        pack_world(&fixed_world, &starting, 1000);
-        dead = NULL;
+        const struct underway underway = {
+                .fleet = fixed_list[1],
+                .start = {.fleet = fixed_list[1], .index = 2, .generation = 1, .spawned_at = 500}};
+        const struct state_source source = {
+                .world = &fixed_world,
+                .dead = &fixed_dead,
+                .starting = &starting,
+                .underway = &underway,
+                .n_underway = 1,
+                .boot_id = BOOT,
+                .identity = identity_of,
+                .features = write_features,
+                .now = 1000,
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(fixed_workers); i++)
+                fixed_workers[i].fleet = fixed_list[0];
+        ck_assert_int_eq(state_pack(&source, &bytes, &size), 0);
 }
 
-START_TEST(the_bytes_are_those_of_the_first_release)
+/* Other bytes are another version, which has another number and a file of its own in tests/state. */
+START_TEST(the_bytes_are_those_of_this_version)
 {
+        uint8_t kept[STATE_FILE_MAX];
+        size_t kept_size = state_file_read(STATE_FILE_VERSION, kept);
+
         pack_fixed();
-        ck_assert_uint_eq(size, sizeof(state_bytes));
+        ck_assert_uint_eq(size, kept_size);
         for (size_t i = 0; i < size; i++)
-                ck_assert_msg(bytes[i] == state_bytes[i], "byte %zu is another", i);
+                ck_assert_msg(bytes[i] == kept[i], "byte %zu is another", i);
 }
 END_TEST
 
-START_TEST(reads_what_the_first_release_wrote)
+/* What each version has of the fixed world. */
+static void assert_fixed(const struct state_fleet *saved)
 {
-        ck_assert_int_eq(state_unpack(state_bytes, sizeof(state_bytes), BOOT, 1000, &state), STATE_READ);
-        ck_assert_uint_eq(state->n_fleets, 2);
-        const struct state_fleet *saved = &state->fleets[0];
         const struct fleet *fleet = fixed_list[0];
 
         ck_assert_str_eq(saved->name, "default");
@@ -456,19 +528,94 @@ START_TEST(reads_what_the_first_release_wrote)
         ck_assert_uint_eq(saved->churn.count, fleet->churn.count);
         ck_assert_uint_eq(saved->churn.failed_at, fleet->churn.failed_at);
         ck_assert_uint_eq(saved->churn.freed, fleet->churn.freed);
-        ck_assert_uint_eq(saved->n_workers, 2);
-        assert_worker_equal(&saved->workers[0].worker, &fixed_workers[0]);
-        assert_worker_equal(&saved->workers[1].worker, &fixed_workers[2]);
         ck_assert_str_eq(saved->workers[0].identity, "host:1:nonce");
         ck_assert_str_eq(state->fleets[1].redis_url, "");
-        ck_assert_uint_eq(state->fleets[1].n_workers, 1);
-        ck_assert_int_eq(state->fleets[1].workers[0].worker.started_for, REASON_RESTART);
+}
+
+static void assert_fixed_dead(void)
+{
         ck_assert_str_eq(state->dead->fleet, "default");
         ck_assert_str_eq(state->dead->worker.identity, "host:9:nonce");
         ck_assert_uint_eq(state->dead->worker.worker.heartbeat.busy, 3);
         assert_worker_equal(&state->dead->worker.worker, &fixed_workers[0]);
         ck_assert_int_eq(state->dead->exit.status, 9);
         ck_assert_ptr_null(state->dead->next);
+}
+
+/* All of it, as the first release wrote only a part. */
+START_TEST(reads_what_this_version_writes)
+{
+        uint8_t kept[STATE_FILE_MAX];
+        size_t kept_size = state_file_read(STATE_FILE_VERSION, kept);
+        const struct fleet *fleet = fixed_list[0];
+
+        ck_assert_int_eq(state_unpack(kept, kept_size, BOOT, 1000, &state), STATE_READ);
+        ck_assert_uint_eq(state->n_fleets, 2);
+        const struct state_fleet *saved = &state->fleets[0], *mail = &state->fleets[1];
+        assert_fixed(saved);
+        ck_assert_uint_eq(saved->n_workers, 3);
+        const struct worker *first = &saved->workers[0].worker, *fork = &saved->workers[1].worker,
+                            *last = &saved->workers[2].worker;
+        assert_worker_equal(first, &fixed_workers[0]);
+        assert_worker_equal(last, &fixed_workers[2]);
+        ck_assert(first->process.unproven && first->process.forked && first->orders.finishes_job);
+        ck_assert(!first->orders.quiet_uncaught && !first->orders.pressed && !first->process.awaits_go);
+        ck_assert(last->orders.quiet_uncaught && last->orders.pressed && last->process.awaits_go);
+        ck_assert(!last->process.unproven && !last->process.forked && !last->orders.finishes_job);
+        ck_assert_uint_eq(fork->index, 3);
+        ck_assert_uint_eq(fork->generation, 6);
+        ck_assert_int_eq(fork->process.pid, 0);
+        ck_assert_uint_eq(fork->spawned_at, 403);
+        ck_assert_uint_eq(saved->scaled, fleet->automatic_count);
+        ck_assert_uint_eq(saved->heartbeat, HEARTBEAT_REDIS);
+        ck_assert_uint_eq(saved->places_left, fleet->places_left);
+        for (size_t i = 0; i < GROWTH_PAST; i++) {
+                ck_assert_uint_eq(saved->grown[i].generation, fleet->growth.past[i].generation);
+                ck_assert_uint_eq(saved->grown[i].bytes_per_day, fleet->growth.past[i].bytes_per_day);
+        }
+        ck_assert_str_eq(saved->preload.refused, fleet->preload.refused);
+        ck_assert_uint_eq(saved->preload.refused_generation, fleet->preload.refused_generation);
+        ck_assert_uint_eq(saved->preload.failures, fleet->preload.failures);
+        ck_assert_uint_eq(saved->preload.slowest_fork, fleet->preload.slowest_fork);
+        ck_assert_uint_eq(saved->preload.template_bytes, fleet->preload.template_bytes);
+        for (size_t i = 0; i < TEMPLATES_MAX; i++)
+                assert_template_equal(&saved->templates[i], &fleet->templates[i]);
+
+        struct record_reader reader = {
+                .at = saved->features.bytes, .left = saved->features.size, .now = saved->features.now};
+        size_t length;
+        ck_assert_int_eq(strncmp(record_read_text(&reader, RECORD_TEXT_MAX, &length), "a feature", 9), 0);
+        ck_assert(length == 9 && reader.left == 0 && reader.now == 1000);
+
+        ck_assert_uint_eq(mail->heartbeat, HEARTBEAT_FILE);
+        ck_assert_uint_eq(mail->n_workers, 2);
+        ck_assert_int_eq(mail->workers[0].worker.started_for, REASON_RESTART);
+        ck_assert_uint_eq(mail->workers[1].worker.spawned_at, 500);
+        ck_assert_ptr_null(mail->features.bytes);
+        ck_assert_int_eq(mail->templates[0].state, TEMPLATE_NONE);
+        assert_fixed_dead();
+}
+END_TEST
+
+START_TEST(reads_what_the_first_release_wrote)
+{
+        ck_assert_int_eq(state_unpack(state_bytes, sizeof(state_bytes), BOOT, 1000, &state), STATE_READ);
+        ck_assert_uint_eq(state->n_fleets, 2);
+        const struct state_fleet *saved = &state->fleets[0];
+
+        assert_fixed(saved);
+        ck_assert_uint_eq(saved->n_workers, 2);
+        assert_worker_equal(&saved->workers[0].worker, &fixed_workers[0]);
+        assert_worker_equal(&saved->workers[1].worker, &fixed_workers[2]);
+        /* What came later is as if it had never been. */
+        ck_assert(!saved->workers[0].worker.process.unproven && !saved->workers[1].worker.orders.pressed);
+        ck_assert(saved->scaled == 0 && saved->heartbeat == HEARTBEAT_REDIS && saved->places_left == 0);
+        ck_assert(saved->grown[0].generation == 0 && saved->templates[0].state == TEMPLATE_NONE);
+        ck_assert_str_eq(saved->preload.refused, "");
+        ck_assert_ptr_null(saved->features.bytes);
+        ck_assert_uint_eq(state->fleets[1].n_workers, 1);
+        ck_assert_int_eq(state->fleets[1].workers[0].worker.started_for, REASON_RESTART);
+        assert_fixed_dead();
 }
 END_TEST
 
@@ -491,17 +638,6 @@ static void seal(uint8_t *changed, size_t length)
                 changed[20 + i] = (uint8_t)(sum >> (8 * i));
         }
 }
-
-START_TEST(a_state_from_before_the_dead_were_kept_is_read)
-{
-        make_history();
-        pack(NULL);
-        size -= sizeof(uint64_t); /* their number, 0 */
-        seal(bytes, size);
-        ck_assert_uint_eq(unpack(BOOT, t.now)->n_workers, 3);
-        ck_assert_ptr_null(state->dead);
-}
-END_TEST
 
 START_TEST(garbage_behind_a_good_checksum_does_no_harm)
 {
@@ -595,53 +731,15 @@ START_TEST(an_adopted_worker_is_judged_by_what_it_does_now)
 }
 END_TEST
 
-START_TEST(one_that_is_unproven_is_so_still_and_an_older_sqmgr_is_told)
-{
-        struct worker *worker = test_spawn(&t);
-
-        pack(NULL);
-        ck_assert_uint_eq(bytes[8], 1);
-        worker->process.unproven = true;
-        pack(NULL);
-        ck_assert_uint_eq(bytes[8], 2);
-        ck_assert(unpack(BOOT, t.now)->workers[0].worker.process.unproven);
-        test_beat(&t, worker, 100, 0, false);
-        pack(NULL);
-        ck_assert_uint_eq(bytes[8], 1);
-}
-END_TEST
-
-START_TEST(what_is_left_with_a_job_has_it_still_and_an_older_sqmgr_is_told)
+START_TEST(what_is_left_with_a_job_has_it_still)
 {
         struct worker *worker = test_spawn_ready(&t);
 
         worker->orders.finishes_job = true;
         pack(NULL);
-        ck_assert_uint_eq(bytes[8], 2);
         const struct worker *saved = &unpack(BOOT, t.now)->workers[0].worker;
         ck_assert(saved->orders.finishes_job);
         ck_assert_uint_eq(saved->heartbeat.busy, 1);
-}
-END_TEST
-
-/* Without its settings nothing else tells the next one where its workers are heard. */
-START_TEST(heartbeats_in_files_are_so_still_and_an_older_sqmgr_is_told)
-{
-        const struct traits *traits = t.fleet_settings.traits;
-
-        make_history();
-        pack(NULL);
-        ck_assert_uint_eq(unpack(BOOT, t.now)->heartbeat, HEARTBEAT_REDIS);
-        t.fleet_settings.traits = &native_traits;
-        t.fleet_settings.heartbeat = HEARTBEAT_REDIS;
-        pack(NULL);
-        ck_assert_uint_eq(bytes[8], 1);
-        t.fleet_settings.heartbeat = HEARTBEAT_FILE;
-        pack(NULL);
-        ck_assert_uint_eq(bytes[8], 3);
-        ck_assert_uint_eq(unpack(BOOT, t.now)->heartbeat, HEARTBEAT_FILE);
-        ck_assert_uint_eq(state->fleets[0].n_workers, 3);
-        t.fleet_settings.traits = traits;
 }
 END_TEST
 
@@ -675,8 +773,8 @@ int main(void)
         tcase_add_test(tcase, a_worker_that_is_gone_is_not_kept);
         tcase_add_test(tcase, names_what_is_wrong_with_the_bytes);
         tcase_add_test(tcase, a_changed_byte_is_found);
-        tcase_add_test(tcase, a_state_from_before_the_dead_were_kept_is_read);
-        tcase_add_test(tcase, the_bytes_are_those_of_the_first_release);
+        tcase_add_test(tcase, the_bytes_are_those_of_this_version);
+        tcase_add_test(tcase, reads_what_this_version_writes);
         tcase_add_test(tcase, reads_what_the_first_release_wrote);
         tcase_add_test(tcase, garbage_behind_a_good_checksum_does_no_harm);
         tcase_add_test(tcase, adopts_the_same_processes);
@@ -684,9 +782,7 @@ int main(void)
         tcase_add_test(tcase, adopts_the_one_that_beats_where_its_wrapper_is_gone);
         tcase_add_test(tcase, a_wrapper_without_its_process_has_to_boot_again);
         tcase_add_test(tcase, an_adopted_worker_is_judged_by_what_it_does_now);
-        tcase_add_test(tcase, one_that_is_unproven_is_so_still_and_an_older_sqmgr_is_told);
-        tcase_add_test(tcase, what_is_left_with_a_job_has_it_still_and_an_older_sqmgr_is_told);
-        tcase_add_test(tcase, heartbeats_in_files_are_so_still_and_an_older_sqmgr_is_told);
+        tcase_add_test(tcase, what_is_left_with_a_job_has_it_still);
         tcase_add_test(tcase, starts_wait_until_found_processes_are_known);
         suite_add_tcase(suite, tcase);
         return unit_main(suite);

@@ -668,8 +668,9 @@ int templates_adopt(struct crew *crew, struct fleet *fleet, const struct state_f
 {
         int r = 0;
 
-        for (size_t i = 0; r >= 0 && i < saved->n_templates; i++)
-                r = adopt(crew, fleet, &saved->templates[i]);
+        for (size_t i = 0; r >= 0 && i < TEMPLATES_MAX; i++)
+                if (template_lives(&saved->templates[i]))
+                        r = adopt(crew, fleet, &saved->templates[i]);
         return r;
 }
 
