@@ -29,7 +29,20 @@ static usec_t now_is(void)
         return clock_now(CLOCK_MONOTONIC);
 }
 
-struct rollout_caller group_caller(const struct host_group *group, struct redis *redis)
+struct redis *group_redis(struct host_group *group, usec_t now)
+{
+        const struct link *link = group->fleet->link;
+
+        if (!link || redis_state(link->redis) != REDIS_STATE_CONNECTED)
+                return NULL;
+        uint64_t connection = redis_connection_count(link->redis);
+        if (connection != group->connection)
+                rollout_group_observe_connection(&group->rule, now);
+        group->connection = connection;
+        return link->redis;
+}
+
+static struct rollout_caller caller_of(const struct host_group *group, struct redis *redis)
 {
         struct crew *crew = crew_of(group);
 
@@ -44,17 +57,21 @@ struct rollout_caller group_caller(const struct host_group *group, struct redis 
         };
 }
 
-struct redis *group_redis(struct host_group *group, usec_t now)
+int group_call(struct host_group *group, const struct rollout_reply *epoch, const char *const words[],
+               rollout_call_fn fn, void *userdata)
 {
-        const struct link *link = group->fleet->link;
+        struct redis *redis = group_redis(group, now_is());
 
-        if (!link || redis_state(link->redis) != REDIS_STATE_CONNECTED)
-                return NULL;
-        uint64_t connection = redis_connection_count(link->redis);
-        if (connection != group->connection)
-                rollout_group_observe_connection(&group->rule, now);
-        group->connection = connection;
-        return link->redis;
+        if (!redis)
+                return -ENOTCONN;
+        struct rollout_caller caller = caller_of(group, redis);
+        if (epoch) {
+                caller.number = epoch->number;
+                caller.id = epoch->id;
+        }
+        int r = rollout_call(&caller, words, fn, userdata);
+        group->n_calls += r == 0;
+        return r;
 }
 
 void group_forget_view(struct host_group *group)
@@ -117,14 +134,14 @@ static void tell_trouble(struct host_group *group)
                             fleet->settings->name, group->name);
 }
 
-static void tell_epoch(const struct host_group *group, const struct rollout_group *before)
+/* adopted: the epoch is another one than before. */
+static void tell_epoch(const struct host_group *group, const struct rollout_group *before, bool adopted)
 {
         const struct fleet *fleet = group->fleet;
         const struct rollout_group *rule = &group->rule;
         const struct rollout_reply *reply = &group->last;
         const char *name = fleet->settings->name;
         unsigned long long number = rule->number;
-        bool adopted = rule->number != before->number || strcmp(rule->id, before->id) != 0;
 
         if (rule->trouble != ROLLOUT_TROUBLE_NONE)
                 return;
@@ -148,12 +165,11 @@ static void tell_epoch(const struct host_group *group, const struct rollout_grou
                             reply->error[0] != '\0' ? ": " : "", reply->error);
 }
 
-/* Of what outlives sqmgr. */
+/* Of what outlives sqmgr, the epoch left aside. */
 static bool differs(const struct rollout_group *a, const struct rollout_group *b)
 {
-        return a->number != b->number || strcmp(a->id, b->id) != 0 || a->turn != b->turn ||
-               a->begun != b->begun || a->trusted != b->trusted || a->drain_told != b->drain_told ||
-               a->began_at != b->began_at;
+        return a->turn != b->turn || a->begun != b->begun || a->trusted != b->trusted ||
+               a->drain_told != b->drain_told || a->began_at != b->began_at;
 }
 
 static void tell_failure(const struct host_group *group)
@@ -262,13 +278,13 @@ static void followed(struct host_group *group, const struct rollout_group *befor
         bool adopted = rule->number != before->number || strcmp(rule->id, before->id) != 0;
 
         group->fleet->name_taken = rule->trouble == ROLLOUT_TROUBLE_TAKEN;
-        tell_epoch(group, before);
+        tell_epoch(group, before, adopted);
         tell_trouble(group);
         /* It looks for the release of the epoch before. */
         if (adopted)
                 group->check = release_check_cancel(group->check);
         act(group, what, now);
-        if (differs(rule, before))
+        if (adopted || differs(rule, before))
                 turn_changed(crew_of(group)->turn);
         /* Of an epoch that it has just come to know, what it wants, or holds, is said at once. */
         group->again |= adopted;
@@ -307,6 +323,15 @@ static enum rollout_seal seal_of(const struct host_group *group, const struct ro
                        : ROLLOUT_SEAL_GOOD;
 }
 
+/* Redis does not answer the script. */
+static void observe_refusal(struct host_group *group, const char *error)
+{
+        snprintf(group->error, sizeof(group->error), "%s", error);
+        group->rule.refused = true;
+        tell_trouble(group);
+        turn_arm(crew_of(group)->turn);
+}
+
 static void on_said(const struct rollout_answer *answer, void *userdata)
 {
         struct host_group *group = userdata;
@@ -314,21 +339,20 @@ static void on_said(const struct rollout_answer *answer, void *userdata)
 
         if (!group_answered(group))
                 return;
+        group->asked = false;
+        if (!answer->reply) {
+                observe_refusal(group, answer->error);
+                return;
+        }
         struct rollout_group *rule = &group->rule;
         const struct rollout_group before = *rule;
 
-        group->asked = false;
-        rule->refused = !answer->reply;
-        snprintf(group->error, sizeof(group->error), "%s", answer->error ?: "");
-        if (answer->reply) {
-                group->last = *answer->reply;
-                followed(group, &before,
-                         rollout_group_observe(rule, answer->reply, seal_of(group, answer->reply), now), now);
-        } else {
-                tell_trouble(group);
-                turn_arm(crew_of(group)->turn);
-        }
-        if (answer->reply && group->again)
+        rule->refused = false;
+        group->error[0] = '\0';
+        group->last = *answer->reply;
+        followed(group, &before,
+                 rollout_group_observe(rule, answer->reply, seal_of(group, answer->reply), now), now);
+        if (group->again)
                 group_ask(group, now);
 }
 
@@ -350,12 +374,11 @@ static void progress(const struct host_group *group, usec_t now, char *text, siz
 
 void group_ask(struct host_group *group, usec_t now)
 {
-        struct redis *redis = group_redis(group, now);
         struct rollout_group *rule = &group->rule;
         char text[ROLLOUT_TEXT_MAX + 1] = "";
 
         group->again = group->asked;
-        if (!redis || group->asked)
+        if (!group_redis(group, now) || group->asked)
                 return;
         enum rollout_word_said word = rollout_group_say(rule, now);
         if (word == ROLLOUT_SAYS_ROLL)
@@ -364,11 +387,8 @@ void group_ask(struct host_group *group, usec_t now)
                 snprintf(text, sizeof(text), "draining");
         else if (word == ROLLOUT_SAYS_FAIL)
                 snprintf(text, sizeof(text), "%s", rule->error);
-        const struct rollout_caller caller = group_caller(group, redis);
-        if (rollout_call_tick(&caller, rollout_word_name(word), text, on_said, group) < 0)
-                return;
-        group->asked = true;
-        group->n_calls++;
+        const char *const words[] = {"tick", rollout_word_name(word), text, NULL};
+        group->asked = group_call(group, NULL, words, on_said, group) == 0;
 }
 
 static void on_glance(const struct rollout_answer *answer, void *userdata)
@@ -379,14 +399,10 @@ static void on_glance(const struct rollout_answer *answer, void *userdata)
 
         if (!group_answered(group))
                 return;
-        if (!reply) {
-                snprintf(group->error, sizeof(group->error), "%s", answer->error);
-                group->rule.refused = true;
-                tell_trouble(group);
-                turn_arm(crew_of(group)->turn);
-        } else if (rollout_group_is_due(&group->rule, reply->number, reply->id, reply->state, now)) {
+        if (!reply)
+                observe_refusal(group, answer->error);
+        else if (rollout_group_is_due(&group->rule, reply->number, reply->id, reply->state, now))
                 group_ask(group, now);
-        }
 }
 
 static void look(struct host_group *group, usec_t now)
@@ -402,7 +418,7 @@ static void look(struct host_group *group, usec_t now)
                 group_ask(group, now);
                 return;
         }
-        const struct rollout_caller caller = group_caller(group, redis);
+        const struct rollout_caller caller = caller_of(group, redis);
         group->n_calls += rollout_call_glance(&caller, on_glance, group) == 0;
 }
 
@@ -460,7 +476,7 @@ static void turn(struct host_group *group, usec_t now)
                 withhold_end(error);
                 rollout_group_observe_fleet(rule, fleet->rollout.state, error, now);
         }
-        rollout_group_observe_drain(rule, fleet_draining(fleet) > 0);
+        rule->draining = fleet_draining(fleet) > 0;
         if (rule->turn == HOST_TURN_DONE && rule->canary_seconds > 0)
                 look_for_trouble(group, now);
         if (rule->turn == before)
@@ -492,12 +508,10 @@ static void on_left(const struct rollout_answer *answer _unused_, void *userdata
 /* Nobody waits for a host that is in the group no longer. */
 static void say_that_it_leaves(struct host_group *group)
 {
-        struct redis *redis = group_redis(group, now_is());
+        const char *const words[] = {"forget", links_host_name(&crew_of(group)->links), NULL};
 
-        if (!redis || group->rule.number == 0)
-                return;
-        const struct rollout_caller caller = group_caller(group, redis);
-        group->n_calls += rollout_call_forget(&caller, caller.host, on_left, group) == 0;
+        if (group->rule.number > 0)
+                (void)group_call(group, NULL, words, on_left, group);
 }
 
 static void detach(struct host_group *group)
@@ -619,8 +633,8 @@ void groups_end(void *self)
                 groups->first = group->next;
                 detach(group);
         }
-        assert(!groups->calls.first);
-        sd_event_source_disable_unref(groups->calls.timer);
+        assert(!groups->calls);
+        sd_event_source_disable_unref(groups->timer);
         free(groups);
 }
 
