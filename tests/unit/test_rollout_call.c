@@ -2,6 +2,7 @@
 /* Tests of the calls of the script by which hosts agree (rollout_hosts/call.h), with a real redis-server:
  * what goes wrong between here and there, and the glance without the script. */
 /* promises: P5 */
+#include "frameworks/redis_command.h"
 #include "redis_server.h"
 #include "rollout_hosts/call.h"
 #include "rollout_hosts/reply_rules.h"
@@ -27,13 +28,6 @@ static struct rollout_caller caller_of(const char *host, uint64_t number, const 
         return (struct rollout_caller){
                 .redis = redis, .group = "g", .host = host, .instance = host, .number = number, .id = id};
 }
-
-/* The words of a call. */
-#define WORDS(...)                                                                                           \
-        (const char *const[])                                                                                \
-        {                                                                                                    \
-                __VA_ARGS__, NULL                                                                            \
-        }
 
 #define call(...)                                                                                            \
         do {                                                                                                 \

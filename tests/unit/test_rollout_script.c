@@ -2,6 +2,7 @@
 /* Tests of the script by which hosts agree whose turn it is (rollout_hosts/script_rules.h), as it is called
  * (rollout_hosts/call.h), with a real redis-server. */
 /* promises: P8 */
+#include "frameworks/redis_command.h"
 #include "redis_server.h"
 #include "rollout_hosts/call.h"
 #include "rollout_hosts/reply_rules.h"
@@ -33,13 +34,6 @@ static struct rollout_caller caller_of(const char *host, uint64_t number, const 
         return (struct rollout_caller){
                 .redis = redis, .group = "g", .host = host, .instance = host, .number = number, .id = id};
 }
-
-/* The words of a call. */
-#define WORDS(...)                                                                                           \
-        (const char *const[])                                                                                \
-        {                                                                                                    \
-                __VA_ARGS__, NULL                                                                            \
-        }
 
 #define call(...)                                                                                            \
         do {                                                                                                 \
