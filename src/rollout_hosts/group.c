@@ -609,9 +609,7 @@ void groups_join(void *self)
                 *at = group->next;
                 leave(group);
         }
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                struct fleet *fleet = world->fleets[i];
-
+        WORLD_FOREACH_FLEET(world, fleet) {
                 if (!fleet->settings->rollout_group || fleet->settings->removed || fleet->group)
                         continue;
                 if (groups->instance[0] == '\0')

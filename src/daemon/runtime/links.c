@@ -166,12 +166,8 @@ static struct link *free_link(struct link *link)
         if (!link)
                 return NULL;
         queue_reader_free(link->queue_reader);
-        while (link->users) {
-                struct link_user *user = link->users;
-
-                link->users = user->next;
-                user->end(user);
-        }
+        if (link->user)
+                link->user->end(link->user);
         queues_free(link->queues);
         queue_watch_clear(&link->queue_watch);
         beats_free(link->beats);
@@ -180,15 +176,6 @@ static struct link *free_link(struct link *link)
         free(link->server_text);
         free(link);
         return NULL;
-}
-
-struct link_user *link_find_user(const struct link *link, void (*end)(struct link_user *user))
-{
-        struct link_user *user = link->users;
-
-        while (user && user->end != end)
-                user = user->next;
-        return user;
 }
 
 int link_open_queues(struct link *link, queues_reading_fn callback, struct queue_reader **ret)
