@@ -260,13 +260,13 @@ static void act(struct host_group *group, enum rollout_act what, usec_t now)
         tell_failure(group);
 }
 
-static void arm_renewal(struct host_group *group)
+/* since: when Redis last answered, or was last asked. */
+static void arm_renewal(const struct host_group *group, usec_t since)
 {
-        const struct rollout_group *rule = &group->rule;
-        bool rolls = rule->turn == HOST_TURN_ROLLING;
+        bool rolls = group->rule.turn == HOST_TURN_ROLLING;
 
         if (rolls)
-                (void)sd_event_source_set_time(group->renewal, usec_add(rule->asked_at, RENEW_USEC));
+                (void)sd_event_source_set_time(group->renewal, usec_add(since, RENEW_USEC));
         (void)sd_event_source_set_enabled(group->renewal, rolls ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
@@ -290,7 +290,7 @@ static void followed(struct host_group *group, const struct rollout_group *befor
         group->again |= adopted;
         /* Its events are to be told, and who asks for the hosts to be answered. */
         turn_arm(crew_of(group)->turn);
-        arm_renewal(group);
+        arm_renewal(group, group->rule.asked_at);
 }
 
 void group_observe_ordered(struct host_group *group, const struct rollout_reply *reply, usec_t now)
@@ -431,15 +431,11 @@ void groups_poll(void *self, usec_t now)
 }
 
 /* Until there is an answer, too: looks may be further apart than a lease is long. */
-static int on_renewal(sd_event_source *source, uint64_t usec _unused_, void *userdata)
+static int on_renewal(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
-        const struct host_group *group = userdata;
         usec_t now = now_is();
 
-        if (group->rule.turn == HOST_TURN_ROLLING) {
-                (void)sd_event_source_set_time(source, usec_add(now, RENEW_USEC));
-                (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-        }
+        arm_renewal(userdata, now);
         group_ask(userdata, now);
         return 0;
 }
@@ -489,7 +485,7 @@ static void turn(struct host_group *group, usec_t now)
                             fleet->settings->name, (unsigned long long)rule->number, group->name);
         turn_changed(crew_of(group)->turn);
         group_ask(group, now);
-        arm_renewal(group);
+        arm_renewal(group, group->rule.asked_at);
 }
 
 void groups_tick(void *self, usec_t now)
@@ -557,7 +553,7 @@ static int join(struct groups *groups, struct fleet *fleet)
         group->rule = rollout_group_new();
         group->fleet = fleet;
         fleet->group = group;
-        arm_renewal(group);
+        arm_renewal(group, group->rule.asked_at);
         group->next = groups->first;
         groups->first = group;
         return 0;
@@ -632,7 +628,6 @@ void groups_end(void *self)
                 detach(group);
         }
         assert(!groups->calls);
-        sd_event_source_disable_unref(groups->timer);
         free(groups);
 }
 
@@ -645,5 +640,5 @@ void groups_pack(const void *self _unused_, const struct fleet *fleet, struct re
 void groups_unpack(void *self _unused_, struct fleet *fleet, struct record_reader *reader)
 {
         if (fleet->group && rollout_group_unpack(reader, fleet->group->name, &fleet->group->rule))
-                arm_renewal(fleet->group);
+                arm_renewal(fleet->group, fleet->group->rule.asked_at);
 }

@@ -44,7 +44,6 @@ struct groups {
         char instance[17];     /* of this boot of the machine, the container and the sqmgr in it */
         struct host_group *first;
         struct rollout_call *calls; /* of GetRollouts, that wait; see rollouts.c */
-        sd_event_source *timer;     /* for them; NULL: there was none so far */
 };
 
 /* As struct subsystem has them; self is a struct groups. */

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A view that is younger is shown as it is; a request that failed is repeated after the same time. */
+/* A view that is younger is shown as it is. */
 #define AGE_USEC USEC_PER_SEC
 
 /* A call of GetRollouts that waits for the answer of Redis. */
@@ -143,18 +143,6 @@ static json_t *render(const struct rollout_call *asker, usec_t now)
         return json_pack("{s:O}", "rollouts", list);
 }
 
-/* Was it shown since, or cannot be? */
-static bool is_known(const struct rollout_call *asker, usec_t now)
-{
-        for (char **name = asker->fleets; *name; name++) {
-                struct host_group *group = group_of(asker->control, *name);
-
-                if (group && group_redis(group, now) && group->view.at < asker->since)
-                        return false;
-        }
-        return true;
-}
-
 static void on_shown(const struct rollout_answer *answer, void *userdata)
 {
         struct host_group *group = userdata;
@@ -184,23 +172,23 @@ static void on_shown(const struct rollout_answer *answer, void *userdata)
         group->view = view;
 }
 
-/* Brings the view of all hosts up to date, unless that is recent: the turn is armed once it is. */
-static void show(struct host_group *group, usec_t now)
+/* Returns whether each view is as young as the call asks, or cannot be had. Asks Redis for the others; the
+ * answer arms the turn, which comes here again. */
+static bool is_known(const struct rollout_call *asker, usec_t now)
 {
         static const char *const words[] = {"show", NULL};
+        bool known = true;
 
-        if (!group->shows && (group->view.at == 0 || now >= usec_add(group->view.at, AGE_USEC)))
-                group->shows = group_call(group, NULL, words, on_shown, group) == 0;
-}
-
-static void ask(const struct rollout_call *asker, usec_t now)
-{
         for (char **name = asker->fleets; *name; name++) {
                 struct host_group *group = group_of(asker->control, *name);
 
-                if (group)
-                        show(group, now);
+                if (!group || !group_redis(group, now) || group->view.at >= asker->since)
+                        continue;
+                known = false;
+                if (!group->shows)
+                        group->shows = group_call(group, NULL, words, on_shown, group) == 0;
         }
+        return known;
 }
 
 static void rollout_call_free(struct rollout_call *asker)
@@ -236,29 +224,6 @@ void rollouts_answer(void *self, usec_t now)
                 next = asker->next;
                 answer(asker, now);
         }
-}
-
-static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userdata)
-{
-        const struct groups *groups = userdata;
-        usec_t now = clock_now(CLOCK_MONOTONIC);
-
-        for (const struct rollout_call *asker = groups->calls; asker; asker = asker->next)
-                ask(asker, now);
-        if (groups->calls) {
-                (void)sd_event_source_set_time_relative(source, AGE_USEC);
-                (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-        }
-        return 0;
-}
-
-static int arm_timer(struct groups *groups)
-{
-        if (!groups->timer)
-                return sd_event_add_time_relative(groups->keeper->crew->event, &groups->timer,
-                                                  CLOCK_MONOTONIC, AGE_USEC, 0, on_timer, groups);
-        int r = sd_event_source_set_time_relative(groups->timer, AGE_USEC);
-        return r < 0 ? r : sd_event_source_set_enabled(groups->timer, SD_EVENT_ONESHOT);
 }
 
 /* Those with a group, of the fleets that are named. Returns NULL where the call was answered with an error.
@@ -305,16 +270,10 @@ void handle_get_rollouts(struct control *control, struct call *call, json_t *par
         asker->control = control;
         asker->call = call;
         asker->since = usec_sub(now, AGE_USEC);
-        if (asker->groups && arm_timer(asker->groups) < 0) {
-                rollout_call_free(asker);
-                server_reply(call, NULL, false);
-                return;
-        }
         if (asker->groups) {
                 asker->next = asker->groups->calls;
                 asker->groups->calls = asker;
                 server_keep(call, on_cancelled, asker);
         }
-        ask(asker, now);
         answer(asker, now);
 }

@@ -40,7 +40,7 @@ struct subsystem {
         void (*metrics)(const void *self, struct metrics *metrics);
         /* Adds findings on one fleet for GetDiagnosis; see advice/findings.h. */
         void (*diagnose)(const void *self, const struct fleet *fleet, struct findings *findings);
-        /* Adds findings on one fleet, about it, that take the place of "its settings are OK". */
+        /* Adds findings on one fleet, headed by `about`. Without any, its settings are reported as OK. */
         void (*trouble)(const void *self, const struct fleet *fleet, const char *about, usec_t now,
                         struct findings *findings);
         /* Adds findings on one Redis, whose queues were read, for GetDiagnosis. */
