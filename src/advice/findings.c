@@ -417,17 +417,6 @@ static void check_scale(struct findings *findings, const struct fleet *fleet, co
                      fleet_count_in_force(fleet), fleet_scaled_text(fleet, now, scaled));
 }
 
-static void check_features(struct findings *findings, const struct doctor_machine *machine,
-                           const struct fleet *fleet, const char *about, usec_t now)
-{
-        char text[DOCTOR_TROUBLE_MAX];
-        const char *remedy;
-
-        for (size_t i = 0;
-             machine->trouble && machine->trouble(fleet, i, now, text, &remedy, machine->userdata); i++)
-                findings_add(findings, FINDING_WARNING, about, remedy, "%s", text);
-}
-
 static void check_preload(struct findings *findings, const struct fleet *fleet, const char *about)
 {
         const char *refused = fleet_preload_refused(fleet);
@@ -479,7 +468,8 @@ void doctor_fleet(struct findings *findings, const struct doctor_machine *machin
         snprintf(about, sizeof(about), "fleet '%s'", fleet->settings->name);
         check_order(findings, fleet, about, now);
         check_scale(findings, fleet, about, now);
-        check_features(findings, machine, fleet, about, now);
+        if (machine->trouble)
+                machine->trouble(machine->userdata, fleet, about, now, findings);
         check_settings(findings, machine, fleet, about);
         check_lives(findings, fleet, now, about);
         check_preload(findings, fleet, about);

@@ -48,8 +48,6 @@ struct doctor_redis {
 };
 void doctor_redis(struct findings *findings, const struct doctor_redis *redis);
 
-#define DOCTOR_TROUBLE_MAX 480
-
 struct doctor_machine {
         bool is_root;
         bool has_redis; /* one runs on this machine */
@@ -62,10 +60,9 @@ struct doctor_machine {
                 *pressure;   /* the file that tells of memory pressure; NULL: none can be read, or is to be */
         bool has_readers;    /* whoever may only look can connect to read_socket */
         const char *readers; /* the group whose members may; NULL: root and our own user alone may */
-        /* Finds the i-th trouble of an optional feature of a fleet: one sentence, with a remedy. Returns
-         * false where there are no more. NULL: there are no such features. */
-        bool (*trouble)(const struct fleet *fleet, size_t i, usec_t now, char text[static DOCTOR_TROUBLE_MAX],
-                        const char **ret_remedy, const void *userdata);
+        /* Adds findings of optional features on a fleet. NULL: there are no such features. */
+        void (*trouble)(const void *userdata, const struct fleet *fleet, const char *about, usec_t now,
+                        struct findings *findings);
         const void *userdata;
 };
 void doctor_machine(struct findings *findings, const struct doctor_machine *machine,

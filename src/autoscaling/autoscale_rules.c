@@ -27,6 +27,14 @@ static struct scaling_limits limits_of(const struct fleet *fleet)
                                        settings->scale_down_after};
 }
 
+bool autoscale_reads(const struct world *world, const struct link *link)
+{
+        WORLD_FOREACH_FLEET(world, fleet)
+                if (fleet->link == link && fleet_scales(fleet))
+                        return true;
+        return false;
+}
+
 const struct autoscale *autoscale_of(const struct fleet *fleet)
 {
         static const struct autoscale nothing;
@@ -129,9 +137,7 @@ static struct threads count_threads(const struct fleet *fleet)
 {
         struct threads threads = {0};
 
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker) {
                 if (!worker->heartbeat.seen || worker->heartbeat.hung || worker->state == WORKER_GONE)
                         continue;
                 threads.busy += worker->heartbeat.busy;
@@ -146,8 +152,7 @@ static void count_workers(struct fleet *fleet, struct scaling_reading *reading)
         struct autoscale *autoscale = fleet->autoscale;
         usec_t newest = 0;
 
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
+        FLEET_FOREACH_WORKER(fleet, worker) {
                 bool leaves = worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING;
 
                 reading->draining +=
@@ -175,8 +180,7 @@ static unsigned count_fleets(const struct fleet *fleet, struct scaling_reading *
         const struct world *world = fleet->world;
         unsigned weight = 0;
 
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                const struct fleet *other = world->fleets[i];
+        WORLD_FOREACH_FLEET(world, other) {
                 struct threads threads = count_threads(other);
 
                 if (other->link == fleet->link)
@@ -222,8 +226,7 @@ void autoscale_share(const struct fleet *fleet, double idle, struct peer_share *
         unsigned found = (unsigned)MIN(MAX(idle, 0.0), (double)PEER_THREADS_MAX);
 
         *ret = (struct peer_share){.idle = found, .queues = autoscale_of(fleet)->served ?: ""};
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                const struct fleet *other = world->fleets[i];
+        WORLD_FOREACH_FLEET(world, other) {
                 struct threads threads = count_threads(other);
 
                 if (scales_with(fleet, other) && follows(other)) {
@@ -240,11 +243,8 @@ static unsigned fleets_beside(const struct fleet *fleet, bool scaling)
 {
         unsigned n = 0;
 
-        for (size_t i = 0; i < fleet->world->n_fleets; i++) {
-                const struct fleet *other = fleet->world->fleets[i];
-
+        WORLD_FOREACH_FLEET(fleet->world, other)
                 n += scaling ? scales_with(fleet, other) : other->link == fleet->link;
-        }
         return n;
 }
 
@@ -273,12 +273,11 @@ static uint64_t promised_bytes(const struct world *world)
 {
         uint64_t bytes = 0;
 
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                const struct fleet *fleet = world->fleets[i];
+        WORLD_FOREACH_FLEET(world, fleet) {
                 unsigned live = 0, target = fleet_target(fleet);
 
-                for (size_t j = 0; j < fleet->n_workers; j++)
-                        live += fleet->workers[j]->state <= WORKER_ACTIVE;
+                FLEET_FOREACH_WORKER(fleet, worker)
+                        live += worker->state <= WORKER_ACTIVE;
                 if (fleet_scales(fleet) && target > live)
                         bytes += (target - live) * memory_expected_bytes(fleet);
         }

@@ -6,9 +6,11 @@
 #include "autoscaling/scaling_rules.h"
 
 struct fleet;
+struct link;
 struct peer_share;
 struct peers;
 struct queues;
+struct world;
 
 /* How a service time was learnt. */
 enum autoscale_source {
@@ -42,6 +44,8 @@ struct autoscale {
         bool queues_left_out; /* there are more than AUTOSCALE_QUEUES_MAX */
 };
 
+/* Whether the count of any fleet follows the queues at this link. */
+bool autoscale_reads(const struct world *world, const struct link *link);
 /* What is known of this fleet; all zero where that is nothing. Never NULL. */
 const struct autoscale *autoscale_of(const struct fleet *fleet);
 /* Makes room for what is to be known of a fleet whose count follows its queues. Returns 0 or -ENOMEM. */

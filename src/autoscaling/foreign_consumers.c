@@ -190,7 +190,7 @@ int foreign_consumers_new(const struct framework *framework, struct redis *redis
         consumers->is_ours = is_ours;
         consumers->userdata = userdata;
         consumers->namespace = strdup(namespace ?: "");
-        consumers->set_key = framework->beats->set_key(namespace);
+        consumers->set_key = framework->beats->key(namespace, framework->beats->set, NULL);
         if (!consumers->namespace || !consumers->set_key || asks_new(&ops, consumers, &consumers->asks) < 0) {
                 foreign_consumers_free(consumers);
                 return -ENOMEM;

@@ -57,13 +57,10 @@ static bool look_served(struct fleet *fleet)
         struct names names = {0};
         bool all = true;
 
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker)
                 if (worker->state == WORKER_ACTIVE && worker->handle && worker->handle->slot)
-                        all &= names_add_list(&names,
-                                              framework->queue_names(beats_info(worker->handle->slot)), NULL);
-        }
+                        all &= names_add_list(&names, framework->queue_names(worker->handle->slot->info),
+                                              NULL);
         if (names.n == 0)
                 return true;
         char *copy = malloc(names.used + 1);
@@ -84,9 +81,8 @@ static bool is_ours(const char *identity, size_t len, void *userdata)
         if (!link->framework->beats->identity_parse(identity, len, &host_len, &pid))
                 return false;
         /* One that has just booted may not be known by its identity yet: by its pid it is. */
-        for (size_t i = 0; i < world->n_fleets; i++)
-                for (size_t j = 0; j < world->fleets[i]->n_workers; j++) {
-                        const struct worker *worker = world->fleets[i]->workers[j];
+        WORLD_FOREACH_FLEET(world, fleet)
+                FLEET_FOREACH_WORKER(fleet, worker) {
                         const char *own = process_identity(worker->handle);
 
                         if (own ? strlen(own) == len && memcmp(own, identity, len) == 0
@@ -109,7 +105,7 @@ static void end_scaled_link(struct link_user *user)
 
 struct scaled_link *scaled_link_of(const struct link *link)
 {
-        return (struct scaled_link *)link_find_user(link, end_scaled_link);
+        return (struct scaled_link *)link->user;
 }
 
 static void on_demand(struct queues_reading *reading, void *userdata)
@@ -128,16 +124,6 @@ static void on_demand(struct queues_reading *reading, void *userdata)
         turn_arm(link->links->turn);
 }
 
-static bool scales_on(const struct link *link)
-{
-        const struct world *world = link->links->world;
-
-        for (size_t i = 0; i < world->n_fleets; i++)
-                if (world->fleets[i]->link == link && fleet_scales(world->fleets[i]))
-                        return true;
-        return false;
-}
-
 /* NULL: memory is short. */
 static struct scaled_link *join_link(struct link *link)
 {
@@ -148,9 +134,9 @@ static struct scaled_link *join_link(struct link *link)
         scaled = calloc(1, sizeof(*scaled));
         if (!scaled)
                 return NULL;
-        scaled->user = (struct link_user){.end = end_scaled_link, .next = link->users};
+        scaled->user.end = end_scaled_link;
         scaled->link = link;
-        link->users = &scaled->user;
+        link->user = &scaled->user;
         return scaled;
 }
 
@@ -173,9 +159,7 @@ static void poll_link(struct scaled_link *scaled, usec_t now)
         struct names names = {0};
         int r = open_demand(scaled);
 
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                struct fleet *fleet = world->fleets[i];
-
+        WORLD_FOREACH_FLEET(world, fleet) {
                 if (fleet->link != link || fleet->settings->removed)
                         continue;
                 bool all = look_served(fleet);
@@ -184,9 +168,9 @@ static void poll_link(struct scaled_link *scaled, usec_t now)
                                 !names_add_list(&names, fleet->autoscale->served, fleet) || !all;
         }
         /* The others are but shown: they take no place from these. */
-        for (size_t i = 0; i < world->n_fleets; i++)
-                if (world->fleets[i]->link == link && fleet_scales(world->fleets[i]))
-                        names_add_list(&names, autoscale_of(world->fleets[i])->served, NULL);
+        WORLD_FOREACH_FLEET(world, fleet)
+                if (fleet->link == link && fleet_scales(fleet))
+                        names_add_list(&names, autoscale_of(fleet)->served, NULL);
         sharing_look(scaled, now);
         if (r >= 0) {
                 foreign_consumers_look(scaled->foreign, now);
@@ -206,7 +190,7 @@ void scaler_poll(void *self, usec_t now)
         for (size_t i = 0; i < links->n; i++) {
                 struct link *link = links->list[i];
 
-                if (!link->framework->queue_names || !scales_on(link))
+                if (!link->framework->queue_names || !autoscale_reads(links->world, link))
                         continue;
                 struct scaled_link *scaled = join_link(link);
 
@@ -254,7 +238,6 @@ static bool observe(const struct scaled_link *scaled, struct fleet *fleet, usec_
 void scaler_observe(void *self, usec_t now)
 {
         const struct links *links = self;
-        const struct world *world = links->world;
         bool changed = false;
 
         for (size_t i = 0; i < links->n; i++) {
@@ -263,9 +246,9 @@ void scaler_observe(void *self, usec_t now)
                 if (!scaled || !scaled->answered)
                         continue;
                 scaled->answered = false;
-                for (size_t j = 0; j < world->n_fleets; j++)
-                        if (world->fleets[j]->link == scaled->link && fleet_scales(world->fleets[j]))
-                                changed |= observe(scaled, world->fleets[j], now);
+                WORLD_FOREACH_FLEET(links->world, fleet)
+                        if (fleet->link == scaled->link && fleet_scales(fleet))
+                                changed |= observe(scaled, fleet, now);
                 scaled->demanded.queues = queues_free(scaled->demanded.queues);
         }
         if (changed)
@@ -278,17 +261,17 @@ void scaler_join(void *self)
 {
         const struct links *links = self;
 
-        for (size_t i = 0; i < links->world->n_fleets; i++)
-                if (!fleet_scales(links->world->fleets[i]))
-                        autoscale_forget(links->world->fleets[i]);
+        WORLD_FOREACH_FLEET(links->world, fleet)
+                if (!fleet_scales(fleet))
+                        autoscale_forget(fleet);
 }
 
 void scaler_end(void *self)
 {
         const struct links *links = self;
 
-        for (size_t i = 0; i < links->world->n_fleets; i++)
-                autoscale_forget(links->world->fleets[i]);
+        WORLD_FOREACH_FLEET(links->world, fleet)
+                autoscale_forget(fleet);
 }
 
 int scaler_begin(struct keeper *keeper, void **ret)

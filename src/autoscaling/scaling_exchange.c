@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tells the other hosts of a group what this one takes of the need of their queues; see the header. */
 #include "autoscaling/scaling_exchange.h"
-#include "autoscaling/scaling_peer_rules.h"
 #include "base/printable.h"
 #include "io/asks.h"
 #include "io/clock.h"
@@ -19,23 +18,6 @@
 #define MEMBER_USEC (100 * USEC_PER_MSEC)
 /* After Redis was away each has yet to tell it anew, and to say first that it is there. */
 #define KEEP_USEC (90 * USEC_PER_SEC)
-
-struct peering {
-        struct redis *redis;
-        char *namespace;
-        char *group;
-        struct asks *asks;
-        char host[ROLLOUT_TEXT_MAX]; /* this one */
-        char **keys;                 /* owned: of the hosts that are asked for */
-        size_t n_keys;
-        bool known;
-        bool reads, refused; /* this time */
-        char error[256];     /* of the last reading, or of what was told since */
-        uint64_t connection; /* redis_connection_count() when it was last asked */
-        usec_t keep_until;   /* who is silent still counts */
-        usec_t next_at;
-        struct peers peers;
-};
 
 enum { TAG_SHARE, TAG_MEMBERS, TAG_SHARES };
 
@@ -190,11 +172,6 @@ int peering_new(struct redis *redis, const char *namespace, const char *group, s
         return 0;
 }
 
-const char *peering_group(const struct peering *peering)
-{
-        return peering->group;
-}
-
 static void write_share(struct peering *peering, const struct peer_share *share, unsigned seconds)
 {
         _cleanup_free_ char *key = rollout_key(peering->namespace, peering->group, THREADS, peering->host);
@@ -239,19 +216,4 @@ void peering_look(struct peering *peering, const char *host, const struct peer_s
                 write_share(peering, share, seconds);
         if (peering->reads)
                 ask_members(peering);
-}
-
-bool peering_is_known(const struct peering *peering)
-{
-        return peering->known;
-}
-
-const struct peers *peering_peers(const struct peering *peering)
-{
-        return &peering->peers;
-}
-
-const char *peering_error(const struct peering *peering)
-{
-        return peering->error;
 }

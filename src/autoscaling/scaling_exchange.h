@@ -3,27 +3,37 @@
  * Each has a key of its own, `sqmgr:rollout:GROUP:threads:HOST`, that expires soon after it is silent. */
 #pragma once
 
-#include "base/usec.h"
-#include <stdbool.h>
+#include "autoscaling/scaling_peer_rules.h"
+#include "model/group_key.h"
 
-struct peer_share;
-struct peering;
-struct peers;
 struct redis;
+
+/* What this host exchanges with the other hosts of one group. */
+struct peering {
+        struct redis *redis;
+        char *namespace; /* owned, as group */
+        char *group;
+        struct asks *asks;
+        char host[ROLLOUT_TEXT_MAX]; /* this one */
+        char **keys;                 /* owned: of the hosts that are asked for */
+        size_t n_keys;
+        bool reads, refused; /* this time */
+        uint64_t connection; /* redis_connection_count() when it was last asked */
+        usec_t keep_until;   /* who is silent still counts */
+        usec_t next_at;
+
+        /* For the caller to read: */
+        bool known;         /* the others were read, or Redis refuses to tell */
+        struct peers peers; /* as they were last read */
+        char error[256];    /* why they cannot be read, or written; "": they can */
+};
 
 /* redis must outlive it. Returns 0 with *ret to be freed by peering_free(), or -ENOMEM. */
 int peering_new(struct redis *redis, const char *namespace, const char *group, struct peering **ret);
 /* Takes NULL, and returns it. */
 struct peering *peering_free(struct peering *peering);
 
-const char *peering_group(const struct peering *peering);
 /* Writes the share of this host, where it is not NULL, to last for so many seconds, and reads those of the
  * others where that is due: the more hosts, the more rarely. The share need not stay. */
 void peering_look(struct peering *peering, const char *host, const struct peer_share *share, unsigned seconds,
                   usec_t now);
-/* They were read, or Redis refuses to tell. */
-bool peering_is_known(const struct peering *peering);
-/* As they were last read. */
-const struct peers *peering_peers(const struct peering *peering);
-/* Why they cannot be read, or written; "": they can. */
-const char *peering_error(const struct peering *peering);

@@ -97,8 +97,7 @@ void scaling_metrics(const void *self _unused_, struct metrics *metrics)
 
         for (size_t i = 0; i < ELEMENTSOF(families); i++) {
                 metrics_family(metrics, families[i].name, "gauge", families[i].help);
-                for (size_t j = 0; j < world->n_fleets; j++) {
-                        const struct fleet *fleet = world->fleets[j];
+                WORLD_FOREACH_FLEET(world, fleet) {
                         double value = fleet_scales(fleet) ? families[i].value(fleet) : -1;
 
                         if (value >= 0)

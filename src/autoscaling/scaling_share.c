@@ -50,12 +50,10 @@ static struct sharing *find(const struct scaled_link *scaled, const struct fleet
 
 static bool is_needed(const struct link *link, const struct sharing *sharing)
 {
-        const struct world *world = link->links->world;
-
-        for (size_t i = 0; i < world->n_fleets; i++)
-                if (world->fleets[i] == sharing->fleet)
-                        return shares(sharing->fleet, link) && strcmp(sharing->fleet->settings->rollout_group,
-                                                                      peering_group(sharing->peering)) == 0;
+        WORLD_FOREACH_FLEET(link->links->world, fleet)
+                if (fleet == sharing->fleet)
+                        return shares(sharing->fleet, link) &&
+                               strcmp(sharing->fleet->settings->rollout_group, sharing->peering->group) == 0;
         return false;
 }
 
@@ -108,14 +106,14 @@ static double count_idle_here(const struct scaled_link *scaled, const struct fle
 
 static void tell_error(const struct link *link, struct sharing *sharing)
 {
-        const char *error = peering_error(sharing->peering);
+        const char *error = sharing->peering->error;
 
         if (error[0] != '\0' && !sharing->error_told)
                 log_warning(
                         "Redis %s: the hosts of group '%s' do not know what each takes of the need of fleet "
                         "'%s', so each may take all; see PERMISSIONS in sqmgr-rollout(7): %s",
-                        redis_url_text(link->redis), peering_group(sharing->peering),
-                        sharing->fleet->settings->name, error);
+                        redis_url_text(link->redis), sharing->peering->group, sharing->fleet->settings->name,
+                        error);
         sharing->error_told = error[0] != '\0';
 }
 
@@ -138,12 +136,10 @@ static void look(struct scaled_link *scaled, struct fleet *fleet, usec_t now)
 
 void sharing_look(struct scaled_link *scaled, usec_t now)
 {
-        const struct world *world = scaled->link->links->world;
-
         end_unneeded(scaled);
-        for (size_t i = 0; i < world->n_fleets; i++)
-                if (shares(world->fleets[i], scaled->link))
-                        look(scaled, world->fleets[i], now);
+        WORLD_FOREACH_FLEET(scaled->link->links->world, fleet)
+                if (shares(fleet, scaled->link))
+                        look(scaled, fleet, now);
 }
 
 /* It is among the threads that its host tells of. */
@@ -163,8 +159,8 @@ void sharing_take(const struct scaled_link *scaled, const struct fleet *fleet,
         const struct sharing *sharing = find(scaled, fleet);
         struct foreign_count count = {0};
 
-        reading->peers_unread = sharing && !peering_is_known(sharing->peering);
-        reading->peers = sharing ? peering_peers(sharing->peering) : NULL;
+        reading->peers_unread = sharing && !sharing->peering->known;
+        reading->peers = sharing ? &sharing->peering->peers : NULL;
         if (scaled->foreign)
                 reading->others_known = foreign_consumers_count(scaled->foreign, autoscale_of(fleet)->served,
                                                                 now, is_told, (void *)reading->peers, &count);

@@ -8,10 +8,9 @@ struct link;
 struct queues;
 struct world;
 
-/* What keeps its targets from being kept, the i-th such thing: one sentence, with what to do about it.
- * Returns false where there are no more. */
-bool autoscale_trouble(const struct fleet *fleet, size_t i, usec_t now, char text[static DOCTOR_TROUBLE_MAX],
-                       const char **ret_remedy);
+/* Adds what keeps the targets of a fleet from being kept; as struct subsystem has it. */
+void autoscale_trouble(const void *self, const struct fleet *fleet, const char *about, usec_t now,
+                       struct findings *findings);
 
 /* What was read of the queues of one Redis of which fleets' counts follow queues. */
 struct doctor_queues {

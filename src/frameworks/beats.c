@@ -65,16 +65,6 @@ void beats_forget(struct beats_slot *slot)
                 slot->beats->kind->forget(slot);
 }
 
-const struct beat_info *beats_info(const struct beats_slot *slot)
-{
-        return slot->info;
-}
-
-const char *beats_identity(const struct beats_slot *slot)
-{
-        return slot->identity;
-}
-
 char *beats_take_another(struct beats_slot *slot, pid_t *ret_pid)
 {
         return slot->beats->kind->take_another ? slot->beats->kind->take_another(slot, ret_pid) : NULL;

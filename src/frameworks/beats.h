@@ -6,7 +6,14 @@
 #include "observe/match.h"
 
 struct beats;
-struct beats_slot; /* a worker's place in it */
+
+/* A worker's place in it. */
+struct beats_slot {
+        struct beats *beats;
+        struct worker *worker;  /* NULL: removed */
+        char *identity;         /* owned: that it beats under; NULL: not known */
+        struct beat_info *info; /* owned: what it told of itself; NULL: not known */
+};
 
 /* All are called from the loop, with the userdata that the beats were made with; in each of them everything
  * is allowed, freeing and removing too. */
@@ -74,11 +81,6 @@ bool beats_waits(const struct beats_slot *slot, usec_t since);
 /* The process that beat is gone while the worker lives: look for its successor. */
 void beats_forget(struct beats_slot *slot);
 
-/* What the worker told of itself; NULL: not known yet. Valid until the slot is removed or forgotten. */
-const struct beat_info *beats_info(const struct beats_slot *slot);
-/* The identity that it beats under; NULL: not known. */
-const char *beats_identity(const struct beats_slot *slot);
-
 /* An identity under which another process of the worker's was seen to beat, to be freed, and its pid. It is
  * not told again unless it beats on. NULL: there is none, or memory is short. */
 char *beats_take_another(struct beats_slot *slot, pid_t *ret_pid);
@@ -112,11 +114,4 @@ struct beats {
         const struct beats_ops *ops;
         void *userdata;
         struct match *match; /* which identity is whose, not owned; NULL: there are no identities */
-};
-
-struct beats_slot {
-        struct beats *beats;
-        struct worker *worker;  /* NULL: removed */
-        char *identity;         /* owned; NULL: not known */
-        struct beat_info *info; /* owned; NULL: not known */
 };

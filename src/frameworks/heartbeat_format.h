@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* How the heartbeats of a framework stand in Redis: a set of identities, in which host and pid can be read,
- * and for each what one command reads, or two. namespace: of redis-namespace, NULL or "" for none. */
+/* How the heartbeats of a framework stand in Redis: a set of identities, which begin with the host and a
+ * colon and hold the pid, and for each identity what one command reads, or two. namespace: of
+ * redis-namespace, NULL or "" for none. */
 #pragma once
 
 #include "observe/match.h"
@@ -12,12 +13,9 @@ struct redisReply; /* hiredis's */
 typedef int (*identity_fn)(const struct match_found *found, void *userdata);
 
 struct beats_format {
-        /* The key of the set. To be freed; NULL: out of memory. */
-        char *(*set_key)(const char *namespace);
-        /* The pattern of SSCAN for identities of this host, its special characters escaped. To be freed;
-         * NULL: out of memory. */
-        char *(*identity_pattern)(const char *host);
-        /* Both or none, in place of a pattern and SSCAN: the one command that reads the whole set, and what
+        char *(*key)(const char *namespace, const char *name, const char *suffix); /* as decode_key() */
+        const char *set;                                                           /* the name of its key */
+        /* Both or none, in place of SSCAN: the one command that reads the whole set, and what
          * decodes its reply: it calls found with each identity, made up so that host and pid can be read in
          * it, and returns 0, or -errno, be it of found. */
         void (*ask_list)(const char *set_key, struct beats_command *ret);
@@ -33,7 +31,6 @@ struct beats_format {
         /* Decodes the reply. Returns whether that is a heartbeat; of *ret the work list stays unknown. *info,
          * where that is NULL, is what never changes, in one piece of memory, or stays NULL. */
         bool (*take_beat)(const struct redisReply *reply, struct heartbeat *ret, struct beat_info **info);
-        bool has_info; /* there is anything that never changes */
         /* The command that is sent right after it, where the traits say that there is a work list: it counts
          * the keys at which that may stand. Returns 0 or -ENOMEM. */
         int (*ask_work_list)(const char *namespace, const char *identity, struct beats_command *ret);

@@ -195,8 +195,8 @@ static void on_round(void *userdata)
         queues_free(reading.queues);
 }
 
-int queue_reader_new(const struct queues_source *source, queues_reading_fn callback, void *userdata,
-                     struct queue_reader **ret)
+int queue_reader_new(struct redis *redis, const struct queues_format *format, const char *namespace,
+                     queues_reading_fn callback, void *userdata, struct queue_reader **ret)
 {
         static const struct asks_ops ops = {.reply = on_reply, .done = on_round};
         struct queue_reader *reader = calloc(1, sizeof(*reader));
@@ -204,11 +204,11 @@ int queue_reader_new(const struct queues_source *source, queues_reading_fn callb
         if (!reader)
                 return -ENOMEM;
         *reader = (struct queue_reader){
-                .format = source->format,
-                .redis = source->redis,
+                .format = format,
+                .redis = redis,
                 .callback = callback,
                 .userdata = userdata,
-                .namespace = strdup(source->namespace ?: ""),
+                .namespace = strdup(namespace ?: ""),
         };
         if (!reader->namespace || asks_new(&ops, reader, &reader->asks) < 0) {
                 queue_reader_free(reader);

@@ -72,13 +72,6 @@ int queues_take_size(const struct redisReply *reply, struct queues_found *found)
 /* For those: all of them are paused. */
 void queues_pause_all(struct queues *queues);
 
-/* Where they are read. */
-struct queues_source {
-        const struct queues_format *format;
-        struct redis *redis;   /* it and format must outlive the reader */
-        const char *namespace; /* NULL or "": none */
-};
-
 /* What was read. */
 struct queues_reading {
         struct queues *queues; /* to be taken over; NULL: they could not be read */
@@ -92,12 +85,12 @@ typedef void (*queues_reading_fn)(struct queues_reading *reading, void *userdata
 
 struct queue_reader;
 
-/* source: its namespace is copied. Returns 0 with *ret to be freed by queue_reader_free(), or -ENOMEM. */
-int queue_reader_new(const struct queues_source *source, queues_reading_fn callback, void *userdata,
-                     struct queue_reader **ret);
+/* redis and format must outlive the reader; namespace is copied, NULL or "": none. Returns 0 with *ret to be
+ * freed by queue_reader_free(), or -ENOMEM. */
+int queue_reader_new(struct redis *redis, const struct queues_format *format, const char *namespace,
+                     queues_reading_fn callback, void *userdata, struct queue_reader **ret);
 /* Begins a reading. names: each ended by a NUL, the last by two; NULL: of all queues, which are sorted by
- * name then. realtime: by the wall clock. Returns 0; -EBUSY: the one before is under way; -ENOTCONN or
- * -ENOMEM. */
+ * name then. realtime: by the wall clock. Returns 0; -EBUSY: the one before is under way; -ENOTCONN or -ENOMEM. */
 int queue_reader_read(struct queue_reader *reader, const char *names, usec_t realtime);
 /* A reading is under way. Takes NULL, too. */
 bool queue_reader_is_busy(const struct queue_reader *reader);

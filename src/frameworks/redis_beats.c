@@ -6,6 +6,7 @@
  * the roster (observe/match.h) holds for a worker. Then the roster decides. */
 #include "frameworks/redis_beats.h"
 #include "base/fd.h"
+#include "frameworks/decode.h"
 #include "frameworks/identity_scan.h"
 #include "frameworks/redis_command.h"
 #include "frameworks/redis_slots.h"
@@ -82,21 +83,21 @@ static void beats_leave(struct redis_beats *beats)
 static const struct beats_kind redis_kind;
 static void on_gate(bool open, void *userdata);
 
-int redis_beats_new(const struct beats_source *source, const struct beats_ops *ops, void *userdata,
-                    struct beats **ret)
+int redis_beats_new(struct redis *redis, const struct beats_format *format, const char *namespace,
+                    const struct beats_ops *ops, void *userdata, struct beats **ret)
 {
         struct redis_beats *beats = calloc(1, sizeof(*beats));
         if (!beats)
                 return -ENOMEM;
-        beats->redis = source->redis;
-        beats->format = source->format;
+        beats->redis = redis;
+        beats->format = format;
         beats->end = &beats->slots;
         beats->base =
                 (struct beats){.kind = &redis_kind, .ops = ops, .userdata = userdata, .match = &beats->match};
-        beats->namespace = strdup(source->namespace ?: "");
-        beats->set_key = source->format->set_key(source->namespace);
+        beats->namespace = strdup(namespace ?: "");
+        beats->set_key = format->key(namespace, format->set, NULL);
         if (!beats->namespace || !beats->set_key ||
-            gate_init(&beats->gate, beats->redis, source->format->member_nsec, on_gate, beats) < 0) {
+            gate_init(&beats->gate, beats->redis, format->member_nsec, on_gate, beats) < 0) {
                 beats_destroy(beats);
                 return -ENOMEM;
         }
@@ -310,7 +311,7 @@ static bool ask_heartbeat(struct redis_slot *slot, struct candidate *candidate, 
 {
         struct redis_beats *beats = beats_of(slot);
         const char *identity = candidate ? candidate->identity : slot->base.identity;
-        bool with_info = beats->format->has_info && (candidate ? !candidate->info : !slot->base.info);
+        bool with_info = candidate ? !candidate->info : !slot->base.info;
         struct ask ask = {.beats = beats, .slot = slot, .candidate = candidate};
         struct beats_command command;
 
@@ -422,7 +423,7 @@ static bool scan_next_host(struct redis_beats *beats)
         if (!host)
                 return false;
         free(beats->pattern);
-        beats->pattern = beats->format->take_list ? strdup("") : beats->format->identity_pattern(host);
+        beats->pattern = beats->format->take_list ? strdup("") : decode_host_pattern(host);
         beats->failed |= !beats->pattern;
         return beats->pattern;
 }

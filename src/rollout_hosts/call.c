@@ -195,13 +195,12 @@ static int add_word(struct call *call, char *word)
         return 0;
 }
 
-/* words: those behind the caller's own, up to the first that is NULL. */
-static int ask(const struct rollout_caller *caller, const char *operation, const char *const words[],
-               rollout_call_fn callback, void *userdata)
+int rollout_call(const struct rollout_caller *caller, const char *const words[], rollout_call_fn callback,
+                 void *userdata)
 {
         struct call *call = calloc(1, sizeof(*call));
         char number[24];
-        const char *const own[] = {operation, caller->host, caller->instance, number, caller->id};
+        const char *const own[] = {words[0], caller->host, caller->instance, number, caller->id};
         int r = 0;
 
         if (!call)
@@ -213,51 +212,11 @@ static int ask(const struct rollout_caller *caller, const char *operation, const
                 r = add_word(call, key_of(caller, i));
         for (size_t i = 0; i < ELEMENTSOF(own) && r == 0; i++)
                 r = add_word(call, strdup(own[i]));
-        for (; words && *words && r == 0; words++)
+        for (words++; *words && r == 0; words++)
                 r = add_word(call, strdup(*words));
         if (r == 0)
                 r = send_call(caller->redis, call);
         if (r < 0)
                 call_free(call);
         return r;
-}
-
-int rollout_call_tick(const struct rollout_caller *caller, const char *word, const char *text,
-                      rollout_call_fn callback, void *userdata)
-{
-        const char *const words[] = {word, text ?: "", NULL};
-
-        return ask(caller, "tick", words, callback, userdata);
-}
-
-int rollout_call_begin(const struct rollout_caller *caller, const struct rollout_reply *epoch,
-                       rollout_call_fn callback, void *userdata)
-{
-        char canary[16], failures[16];
-        const char *const words[] = {epoch->asked, canary, failures, epoch->release, epoch->mac, NULL};
-
-        snprintf(canary, sizeof(canary), "%u", epoch->canary_seconds);
-        snprintf(failures, sizeof(failures), "%u", epoch->failures);
-        return ask(caller, "begin", words, callback, userdata);
-}
-
-int rollout_call_abort(const struct rollout_caller *caller, const char *mac, rollout_call_fn callback,
-                       void *userdata)
-{
-        const char *const words[] = {mac, NULL};
-
-        return ask(caller, "abort", words, callback, userdata);
-}
-
-int rollout_call_forget(const struct rollout_caller *caller, const char *host, rollout_call_fn callback,
-                        void *userdata)
-{
-        const char *const words[] = {host, NULL};
-
-        return ask(caller, "forget", words, callback, userdata);
-}
-
-int rollout_call_show(const struct rollout_caller *caller, rollout_call_fn callback, void *userdata)
-{
-        return ask(caller, "show", NULL, callback, userdata);
 }

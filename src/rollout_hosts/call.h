@@ -33,20 +33,12 @@ struct rollout_answer {
 /* Called once for each call that was accepted, never from within it. In it everything is allowed. */
 typedef void (*rollout_call_fn)(const struct rollout_answer *answer, void *userdata);
 
-/* Each returns 0, or what redis_command() does: callback is not called then. */
+/* Both return 0, or what redis_command() does: callback is not called then. */
 
-/* word: "see", "want", "roll", "wait", "done" or "fail"; text: what goes with it, NULL: nothing. */
-int rollout_call_tick(const struct rollout_caller *caller, const char *word, const char *text,
-                      rollout_call_fn callback, void *userdata);
-/* Begins the epoch of the caller's number and id; of epoch count `asked` and those below it. */
-int rollout_call_begin(const struct rollout_caller *caller, const struct rollout_reply *epoch,
-                       rollout_call_fn callback, void *userdata);
-/* mac: the seal over it, or "". */
-int rollout_call_abort(const struct rollout_caller *caller, const char *mac, rollout_call_fn callback,
-                       void *userdata);
-int rollout_call_forget(const struct rollout_caller *caller, const char *host, rollout_call_fn callback,
-                        void *userdata);
-/* A glance at the epoch, without the script: number, id and state of the reply alone are told, and of the
- * caller redis, namespace and group alone count. */
+/* words: the operation, and what follows behind the words of the caller, up to the first that is NULL; see
+ * rollout_hosts/script_rules.h. */
+int rollout_call(const struct rollout_caller *caller, const char *const words[], rollout_call_fn callback,
+                 void *userdata);
+/* A glance at the epoch, without the script: the reply has number, id and state alone, and of the caller
+ * redis, namespace and group alone count. */
 int rollout_call_glance(const struct rollout_caller *caller, rollout_call_fn callback, void *userdata);
-int rollout_call_show(const struct rollout_caller *caller, rollout_call_fn callback, void *userdata);

@@ -29,7 +29,20 @@ static usec_t now_is(void)
         return clock_now(CLOCK_MONOTONIC);
 }
 
-struct rollout_caller group_caller(const struct host_group *group, struct redis *redis)
+struct redis *group_redis(struct host_group *group, usec_t now)
+{
+        const struct link *link = group->fleet->link;
+
+        if (!link || redis_state(link->redis) != REDIS_STATE_CONNECTED)
+                return NULL;
+        uint64_t connection = redis_connection_count(link->redis);
+        if (connection != group->connection)
+                rollout_group_observe_connection(&group->rule, now);
+        group->connection = connection;
+        return link->redis;
+}
+
+static struct rollout_caller caller_of(const struct host_group *group, struct redis *redis)
 {
         struct crew *crew = crew_of(group);
 
@@ -44,17 +57,21 @@ struct rollout_caller group_caller(const struct host_group *group, struct redis 
         };
 }
 
-struct redis *group_redis(struct host_group *group, usec_t now)
+int group_call(struct host_group *group, const struct rollout_reply *epoch, const char *const words[],
+               rollout_call_fn fn, void *userdata)
 {
-        const struct link *link = group->fleet->link;
+        struct redis *redis = group_redis(group, now_is());
 
-        if (!link || redis_state(link->redis) != REDIS_STATE_CONNECTED)
-                return NULL;
-        uint64_t connection = redis_connection_count(link->redis);
-        if (connection != group->connection)
-                rollout_group_observe_connection(&group->rule, now);
-        group->connection = connection;
-        return link->redis;
+        if (!redis)
+                return -ENOTCONN;
+        struct rollout_caller caller = caller_of(group, redis);
+        if (epoch) {
+                caller.number = epoch->number;
+                caller.id = epoch->id;
+        }
+        int r = rollout_call(&caller, words, fn, userdata);
+        group->n_calls += r == 0;
+        return r;
 }
 
 void group_forget_view(struct host_group *group)
@@ -117,14 +134,14 @@ static void tell_trouble(struct host_group *group)
                             fleet->settings->name, group->name);
 }
 
-static void tell_epoch(const struct host_group *group, const struct rollout_group *before)
+/* adopted: the epoch is another one than before. */
+static void tell_epoch(const struct host_group *group, const struct rollout_group *before, bool adopted)
 {
         const struct fleet *fleet = group->fleet;
         const struct rollout_group *rule = &group->rule;
         const struct rollout_reply *reply = &group->last;
         const char *name = fleet->settings->name;
         unsigned long long number = rule->number;
-        bool adopted = rule->number != before->number || strcmp(rule->id, before->id) != 0;
 
         if (rule->trouble != ROLLOUT_TROUBLE_NONE)
                 return;
@@ -148,12 +165,11 @@ static void tell_epoch(const struct host_group *group, const struct rollout_grou
                             reply->error[0] != '\0' ? ": " : "", reply->error);
 }
 
-/* Of what outlives sqmgr. */
+/* Of what outlives sqmgr, the epoch left aside. */
 static bool differs(const struct rollout_group *a, const struct rollout_group *b)
 {
-        return a->number != b->number || strcmp(a->id, b->id) != 0 || a->turn != b->turn ||
-               a->begun != b->begun || a->trusted != b->trusted || a->drain_told != b->drain_told ||
-               a->began_at != b->began_at;
+        return a->turn != b->turn || a->begun != b->begun || a->trusted != b->trusted ||
+               a->drain_told != b->drain_told || a->began_at != b->began_at;
 }
 
 static void tell_failure(const struct host_group *group)
@@ -244,13 +260,13 @@ static void act(struct host_group *group, enum rollout_act what, usec_t now)
         tell_failure(group);
 }
 
-static void arm_renewal(struct host_group *group)
+/* since: when Redis last answered, or was last asked. */
+static void arm_renewal(const struct host_group *group, usec_t since)
 {
-        const struct rollout_group *rule = &group->rule;
-        bool rolls = rule->turn == HOST_TURN_ROLLING;
+        bool rolls = group->rule.turn == HOST_TURN_ROLLING;
 
         if (rolls)
-                (void)sd_event_source_set_time(group->renewal, usec_add(rule->asked_at, RENEW_USEC));
+                (void)sd_event_source_set_time(group->renewal, usec_add(since, RENEW_USEC));
         (void)sd_event_source_set_enabled(group->renewal, rolls ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
@@ -262,19 +278,19 @@ static void followed(struct host_group *group, const struct rollout_group *befor
         bool adopted = rule->number != before->number || strcmp(rule->id, before->id) != 0;
 
         observe_name_taken(group->fleet, rule->trouble == ROLLOUT_TROUBLE_TAKEN);
-        tell_epoch(group, before);
+        tell_epoch(group, before, adopted);
         tell_trouble(group);
         /* It looks for the release of the epoch before. */
         if (adopted)
                 group->check = release_check_cancel(group->check);
         act(group, what, now);
-        if (differs(rule, before))
+        if (adopted || differs(rule, before))
                 turn_changed(crew_of(group)->turn);
         /* Of an epoch that it has just come to know, what it wants, or holds, is said at once. */
         group->again |= adopted;
         /* Its events are to be told, and who asks for the hosts to be answered. */
         turn_arm(crew_of(group)->turn);
-        arm_renewal(group);
+        arm_renewal(group, group->rule.asked_at);
 }
 
 void group_observe_ordered(struct host_group *group, const struct rollout_reply *reply, usec_t now)
@@ -307,6 +323,15 @@ static enum rollout_seal seal_of(const struct host_group *group, const struct ro
                        : ROLLOUT_SEAL_GOOD;
 }
 
+/* Redis does not answer the script. */
+static void observe_refusal(struct host_group *group, const char *error)
+{
+        snprintf(group->error, sizeof(group->error), "%s", error);
+        group->rule.refused = true;
+        tell_trouble(group);
+        turn_arm(crew_of(group)->turn);
+}
+
 static void on_said(const struct rollout_answer *answer, void *userdata)
 {
         struct host_group *group = userdata;
@@ -314,21 +339,20 @@ static void on_said(const struct rollout_answer *answer, void *userdata)
 
         if (!group_answered(group))
                 return;
+        group->asked = false;
+        if (!answer->reply) {
+                observe_refusal(group, answer->error);
+                return;
+        }
         struct rollout_group *rule = &group->rule;
         const struct rollout_group before = *rule;
 
-        group->asked = false;
-        rule->refused = !answer->reply;
-        snprintf(group->error, sizeof(group->error), "%s", answer->error ?: "");
-        if (answer->reply) {
-                group->last = *answer->reply;
-                followed(group, &before,
-                         rollout_group_observe(rule, answer->reply, seal_of(group, answer->reply), now), now);
-        } else {
-                tell_trouble(group);
-                turn_arm(crew_of(group)->turn);
-        }
-        if (answer->reply && group->again)
+        rule->refused = false;
+        group->error[0] = '\0';
+        group->last = *answer->reply;
+        followed(group, &before,
+                 rollout_group_observe(rule, answer->reply, seal_of(group, answer->reply), now), now);
+        if (group->again)
                 group_ask(group, now);
 }
 
@@ -350,12 +374,11 @@ static void progress(const struct host_group *group, usec_t now, char *text, siz
 
 void group_ask(struct host_group *group, usec_t now)
 {
-        struct redis *redis = group_redis(group, now);
         struct rollout_group *rule = &group->rule;
         char text[ROLLOUT_TEXT_MAX + 1] = "";
 
         group->again = group->asked;
-        if (!redis || group->asked)
+        if (!group_redis(group, now) || group->asked)
                 return;
         enum rollout_word_said word = rollout_group_say(rule, now);
         if (word == ROLLOUT_SAYS_ROLL)
@@ -364,11 +387,8 @@ void group_ask(struct host_group *group, usec_t now)
                 snprintf(text, sizeof(text), "draining");
         else if (word == ROLLOUT_SAYS_FAIL)
                 snprintf(text, sizeof(text), "%s", rule->error);
-        const struct rollout_caller caller = group_caller(group, redis);
-        if (rollout_call_tick(&caller, rollout_word_name(word), text, on_said, group) < 0)
-                return;
-        group->asked = true;
-        group->n_calls++;
+        const char *const words[] = {"tick", rollout_word_name(word), text, NULL};
+        group->asked = group_call(group, NULL, words, on_said, group) == 0;
 }
 
 static void on_glance(const struct rollout_answer *answer, void *userdata)
@@ -379,14 +399,10 @@ static void on_glance(const struct rollout_answer *answer, void *userdata)
 
         if (!group_answered(group))
                 return;
-        if (!reply) {
-                snprintf(group->error, sizeof(group->error), "%s", answer->error);
-                group->rule.refused = true;
-                tell_trouble(group);
-                turn_arm(crew_of(group)->turn);
-        } else if (rollout_group_is_due(&group->rule, reply->number, reply->id, reply->state, now)) {
+        if (!reply)
+                observe_refusal(group, answer->error);
+        else if (rollout_group_is_due(&group->rule, reply->number, reply->id, reply->state, now))
                 group_ask(group, now);
-        }
 }
 
 static void look(struct host_group *group, usec_t now)
@@ -402,7 +418,7 @@ static void look(struct host_group *group, usec_t now)
                 group_ask(group, now);
                 return;
         }
-        const struct rollout_caller caller = group_caller(group, redis);
+        const struct rollout_caller caller = caller_of(group, redis);
         group->n_calls += rollout_call_glance(&caller, on_glance, group) == 0;
 }
 
@@ -415,15 +431,11 @@ void groups_poll(void *self, usec_t now)
 }
 
 /* Until there is an answer, too: looks may be further apart than a lease is long. */
-static int on_renewal(sd_event_source *source, uint64_t usec _unused_, void *userdata)
+static int on_renewal(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
-        const struct host_group *group = userdata;
         usec_t now = now_is();
 
-        if (group->rule.turn == HOST_TURN_ROLLING) {
-                (void)sd_event_source_set_time(source, usec_add(now, RENEW_USEC));
-                (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-        }
+        arm_renewal(userdata, now);
         group_ask(userdata, now);
         return 0;
 }
@@ -460,7 +472,7 @@ static void turn(struct host_group *group, usec_t now)
                 withhold_end(error);
                 rollout_group_observe_fleet(rule, fleet->rollout.state, error, now);
         }
-        rollout_group_observe_drain(rule, fleet_draining(fleet) > 0);
+        rule->draining = fleet_draining(fleet) > 0;
         if (rule->turn == HOST_TURN_DONE && rule->canary_seconds > 0)
                 look_for_trouble(group, now);
         if (rule->turn == before)
@@ -473,7 +485,7 @@ static void turn(struct host_group *group, usec_t now)
                             fleet->settings->name, (unsigned long long)rule->number, group->name);
         turn_changed(crew_of(group)->turn);
         group_ask(group, now);
-        arm_renewal(group);
+        arm_renewal(group, group->rule.asked_at);
 }
 
 void groups_tick(void *self, usec_t now)
@@ -492,12 +504,10 @@ static void on_left(const struct rollout_answer *answer _unused_, void *userdata
 /* Nobody waits for a host that is in the group no longer. */
 static void say_that_it_leaves(struct host_group *group)
 {
-        struct redis *redis = group_redis(group, now_is());
+        const char *const words[] = {"forget", links_host_name(&crew_of(group)->links), NULL};
 
-        if (!redis || group->rule.number == 0)
-                return;
-        const struct rollout_caller caller = group_caller(group, redis);
-        group->n_calls += rollout_call_forget(&caller, caller.host, on_left, group) == 0;
+        if (group->rule.number > 0)
+                (void)group_call(group, NULL, words, on_left, group);
 }
 
 static void detach(struct host_group *group)
@@ -543,7 +553,7 @@ static int join(struct groups *groups, struct fleet *fleet)
         group->rule = rollout_group_new();
         group->fleet = fleet;
         fleet->group = group;
-        arm_renewal(group);
+        arm_renewal(group, group->rule.asked_at);
         group->next = groups->first;
         groups->first = group;
         return 0;
@@ -595,9 +605,7 @@ void groups_join(void *self)
                 *at = group->next;
                 leave(group);
         }
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                struct fleet *fleet = world->fleets[i];
-
+        WORLD_FOREACH_FLEET(world, fleet) {
                 if (!fleet->settings->rollout_group || fleet->settings->removed || fleet->group)
                         continue;
                 if (groups->instance[0] == '\0')
@@ -619,8 +627,7 @@ void groups_end(void *self)
                 groups->first = group->next;
                 detach(group);
         }
-        assert(!groups->calls.first);
-        sd_event_source_disable_unref(groups->calls.timer);
+        assert(!groups->calls);
         free(groups);
 }
 
@@ -633,5 +640,5 @@ void groups_pack(const void *self _unused_, const struct fleet *fleet, struct re
 void groups_unpack(void *self _unused_, struct fleet *fleet, struct record_reader *reader)
 {
         if (fleet->group && rollout_group_unpack(reader, fleet->group->name, &fleet->group->rule))
-                arm_renewal(fleet->group);
+                arm_renewal(fleet->group, fleet->group->rule.asked_at);
 }

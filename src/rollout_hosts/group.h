@@ -39,17 +39,11 @@ struct host_group {
         struct host_group *next;
 };
 
-/* The calls of GetRollouts that wait; see rollouts.c. */
-struct rollout_calls {
-        struct rollout_call *first;
-        sd_event_source *timer; /* NULL: there was none so far */
-};
-
 struct groups {
         struct keeper *keeper; /* not owned */
         char instance[17];     /* of this boot of the machine, the container and the sqmgr in it */
         struct host_group *first;
-        struct rollout_calls calls;
+        struct rollout_call *calls; /* of GetRollouts, that wait; see rollouts.c */
 };
 
 /* As struct subsystem has them; self is a struct groups. */
@@ -64,11 +58,15 @@ void groups_unpack(void *self, struct fleet *fleet, struct record_reader *reader
 /* Why this host takes no part, or cannot tell; "": neither. Returns text. */
 const char *group_trouble(const struct host_group *group, char text[static GROUP_ERROR_MAX]);
 
-/* What group_orders.c stands on: */
+/* What group_orders.c and rollouts.c stand on: */
 
 /* The connection, where it is up; NULL: it is not. */
 struct redis *group_redis(struct host_group *group, usec_t now);
-struct rollout_caller group_caller(const struct host_group *group, struct redis *redis);
+/* Calls the script with these words, as rollout_call() does; epoch: the one that the call is of, NULL: the
+ * newest that this host knows. fn must begin with group_answered(). Returns 0, or -errno: fn is not called
+ * then, and -ENOTCONN says that the connection is not up. */
+int group_call(struct host_group *group, const struct rollout_reply *epoch, const char *const words[],
+               rollout_call_fn fn, void *userdata);
 /* A call has ended. Returns false where the fleet has left meanwhile: group is gone then. */
 bool group_answered(struct host_group *group);
 /* The script has answered to the order to begin that was given here. */

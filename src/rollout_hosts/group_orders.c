@@ -1,26 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* What is ordered of a group on this host; see the header. */
+/* Handles RestartEverywhere, AbortEverywhere and ForgetHost. */
 #include "rollout_hosts/group_orders.h"
+#include "daemon/api/handler.h"
 #include "io/clock.h"
-#include "model/fleet.h"
+#include "model/names.h"
 #include "model/world.h"
+#include "rollout_hosts/group.h"
 #include "rollout_hosts/seal.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 
-#define SHOW_USEC USEC_PER_SEC
 /* So many others may begin at the same time. */
 #define TRIES_MAX 4
 
+enum order_kind { ORDER_BEGIN, ORDER_ABORT, ORDER_FORGET };
+
+/* An order that Redis has not answered yet. */
 struct order {
+        enum order_kind kind;
+        struct call *call; /* NULL: whoever gave it has gone */
         struct host_group *group;
-        struct rollout_reply epoch; /* that is begun, or that it is of */
+        char name[ROLLOUT_GROUP_MAX + 1]; /* of the group, which may be gone */
+        struct rollout_reply epoch;       /* that is begun, or that it is of */
         char by[ORDERER_TEXT_MAX];
         char host[ROLLOUT_TEXT_MAX + 1]; /* to be forgotten */
         unsigned tries;
-        group_order_fn fn;
-        void *userdata;
 };
 
 static usec_t now_is(void)
@@ -28,24 +33,23 @@ static usec_t now_is(void)
         return clock_now(CLOCK_MONOTONIC);
 }
 
-static struct order *order_new(struct host_group *group, const char *by, group_order_fn fn, void *userdata)
-{
-        struct order *order = calloc(1, sizeof(*order));
-
-        if (!order)
-                return NULL;
-        order->group = group;
-        order->fn = fn;
-        order->userdata = userdata;
-        snprintf(order->by, sizeof(order->by), "%s", by);
-        return order;
-}
-
+/* Answers the call, and frees the order. error: a sentence; NULL: it is done. ended: of an abort, there was
+ * something to end. */
 static void finish(struct order *order, const char *error, bool ended)
 {
-        const struct group_outcome outcome = {.error = error, .number = order->epoch.number, .ended = ended};
+        struct call *call = order->call;
 
-        order->fn(&outcome, order->userdata);
+        if (call && error)
+                handler_refuse(call, "group '%s': %s", order->name, error);
+        else if (call && order->kind == ORDER_BEGIN)
+                server_reply(call,
+                             json_pack("{s:I, s:s}", "epoch", (json_int_t)order->epoch.number, "group",
+                                       order->name),
+                             false);
+        else if (call && order->kind == ORDER_ABORT)
+                server_reply(call, json_pack("{s:b}", "aborted", (int)ended), false);
+        else if (call)
+                server_reply(call, json_object(), false);
         free(order);
 }
 
@@ -118,11 +122,9 @@ static int send_begin(struct order *order, const struct rollout_reply *there)
 {
         struct host_group *group = order->group;
         struct rollout_reply *epoch = &order->epoch;
-        struct redis *redis = group_redis(group, now_is());
+        char canary[16], failures[16];
         uint64_t random[2];
 
-        if (!redis)
-                return -ENOTCONN;
         if (getrandom(random, sizeof(random), 0) != sizeof(random))
                 return -EAGAIN;
         epoch->number = rollout_group_next(&group->rule, there);
@@ -131,32 +133,26 @@ static int send_begin(struct order *order, const struct rollout_reply *there)
         int r = seal(group, "begin", epoch, epoch->mac);
         if (r < 0)
                 return r;
-        struct rollout_caller caller = group_caller(group, redis);
-        caller.number = epoch->number;
-        caller.id = epoch->id;
-        r = rollout_call_begin(&caller, epoch, on_begun, order);
-        group->n_calls += r == 0;
-        return r;
+        snprintf(canary, sizeof(canary), "%u", epoch->canary_seconds);
+        snprintf(failures, sizeof(failures), "%u", epoch->failures);
+        const char *const words[] = {"begin",        epoch->asked, canary, failures,
+                                     epoch->release, epoch->mac,   NULL};
+        return group_call(group, epoch, words, on_begun, order);
 }
 
-int group_begin(struct host_group *group, const char *release, const char *by, group_order_fn fn,
-                void *userdata)
+/* With the settings of the fleet. */
+static int begin(struct order *order, const char *release)
 {
-        const struct fleet_settings *settings = group->fleet->settings;
-        struct order *order = order_new(group, by, fn, userdata);
+        const struct fleet_settings *settings = order->group->fleet->settings;
+        struct rollout_reply *epoch = &order->epoch;
 
-        if (!order)
-                return -ENOMEM;
-        static_assert(sizeof(order->epoch.mac) >= SEAL_MAX, "room for a seal");
-        snprintf(order->epoch.asked, sizeof(order->epoch.asked), "%u%s", settings->rollout_hosts.value,
+        static_assert(sizeof(epoch->mac) >= SEAL_MAX, "room for a seal");
+        snprintf(epoch->asked, sizeof(epoch->asked), "%u%s", settings->rollout_hosts.value,
                  settings->rollout_hosts.percent ? "%" : "");
-        order->epoch.canary_seconds = (uint32_t)(settings->rollout_canary / USEC_PER_SEC);
-        order->epoch.failures = settings->rollout_failures;
-        snprintf(order->epoch.release, sizeof(order->epoch.release), "%s", release);
-        int r = send_begin(order, &group->last);
-        if (r < 0)
-                free(order);
-        return r;
+        epoch->canary_seconds = (uint32_t)(settings->rollout_canary / USEC_PER_SEC);
+        epoch->failures = settings->rollout_failures;
+        snprintf(epoch->release, sizeof(epoch->release), "%s", release);
+        return send_begin(order, &order->group->last);
 }
 
 static void on_aborted(const struct rollout_answer *answer, void *userdata)
@@ -172,61 +168,6 @@ static void on_aborted(const struct rollout_answer *answer, void *userdata)
         group_forget_view(group);
         finish(order, NULL, ended);
         group_ask(group, now_is());
-}
-
-/* The order is one of the epoch that Redis shows. */
-static void on_found(const struct rollout_answer *answer, void *userdata)
-{
-        struct order *order = userdata;
-        struct host_group *group = order->group;
-        char mac[SEAL_MAX];
-
-        if (!is_answered(order, answer))
-                return;
-        order->epoch = *answer->reply;
-        if (order->epoch.state != EPOCH_RUNNING && order->epoch.state != EPOCH_HALTED) {
-                finish(order, NULL, false);
-                return;
-        }
-        struct redis *redis = group_redis(group, now_is());
-        int r = redis ? seal(group, "abort", &order->epoch, mac) : -ENOTCONN;
-        if (r == 0) {
-                struct rollout_caller caller = group_caller(group, redis);
-
-                caller.number = order->epoch.number;
-                caller.id = order->epoch.id;
-                r = rollout_call_abort(&caller, mac, on_aborted, order);
-        }
-        if (r < 0)
-                finish_failed(order, r);
-        else
-                group->n_calls++;
-}
-
-/* What an order is of is asked for first. */
-static int find(struct order *order, rollout_call_fn fn)
-{
-        struct host_group *group = order->group;
-        struct redis *redis = group_redis(group, now_is());
-        int r = -ENOTCONN;
-
-        if (redis) {
-                const struct rollout_caller caller = group_caller(group, redis);
-
-                r = rollout_call_show(&caller, fn, order);
-        }
-        if (r < 0)
-                free(order);
-        else
-                group->n_calls++;
-        return r;
-}
-
-int group_abort(struct host_group *group, const char *by, group_order_fn fn, void *userdata)
-{
-        struct order *order = order_new(group, by, fn, userdata);
-
-        return order ? find(order, on_found) : -ENOMEM;
 }
 
 static void on_forgotten(const struct rollout_answer *answer, void *userdata)
@@ -252,76 +193,121 @@ static void on_forgotten(const struct rollout_answer *answer, void *userdata)
         finish(order, error, false);
 }
 
-static void on_shown_to_forget(const struct rollout_answer *answer, void *userdata)
+/* The order is one of the epoch that Redis shows. */
+static void on_found(const struct rollout_answer *answer, void *userdata)
 {
         struct order *order = userdata;
         struct host_group *group = order->group;
+        bool aborts = order->kind == ORDER_ABORT;
+        char mac[SEAL_MAX];
 
         if (!is_answered(order, answer))
                 return;
         order->epoch = *answer->reply;
-        struct redis *redis = group_redis(group, now_is());
-        int r = -ENOTCONN;
-        if (redis) {
-                struct rollout_caller caller = group_caller(group, redis);
-
-                caller.number = order->epoch.number;
-                caller.id = order->epoch.id;
-                r = rollout_call_forget(&caller, order->host, on_forgotten, order);
+        if (aborts && order->epoch.state != EPOCH_RUNNING && order->epoch.state != EPOCH_HALTED) {
+                finish(order, NULL, false);
+                return;
         }
+        int r = aborts ? seal(group, "abort", &order->epoch, mac) : 0;
+        const char *const words[] = {aborts ? "abort" : "forget", aborts ? mac : order->host, NULL};
+        if (r == 0)
+                r = group_call(group, &order->epoch, words, aborts ? on_aborted : on_forgotten, order);
         if (r < 0)
                 finish_failed(order, r);
-        else
-                group->n_calls++;
 }
 
-int group_forget(struct host_group *group, const char *host, const char *by, group_order_fn fn,
-                 void *userdata)
+static void on_order_cancelled(struct call *call _unused_, void *userdata)
 {
-        struct order *order = order_new(group, by, fn, userdata);
+        struct order *order = userdata;
 
-        if (!order)
-                return -ENOMEM;
-        snprintf(order->host, sizeof(order->host), "%s", host);
-        return find(order, on_shown_to_forget);
+        order->call = NULL;
 }
 
-static void on_shown(const struct rollout_answer *answer, void *userdata)
+void group_refuse_none(struct call *call, const struct fleet *fleet)
 {
-        struct host_group *group = userdata;
-        struct group_view view = {.at = now_is()};
+        handler_refuse(call,
+                       "fleet '%s' has no rollout_group: set one in its section on each host, and reload",
+                       fleet->settings->name);
+}
 
-        if (!group_answered(group))
-                return;
-        group->shows = false;
-        group->view.at = view.at;
-        turn_arm(group->groups->keeper->crew->turn);
-        snprintf(group->error, sizeof(group->error), "%s", answer->error ?: "");
-        if (!answer->reply)
-                return;
-        const size_t n = (answer->n - _ROLLOUT_REPLY_MAX) / ROLLOUT_HOST_WORDS;
-        view.epoch = *answer->reply;
-        view.hosts = calloc(n + 1, sizeof(*view.hosts));
-        if (!view.hosts)
-                return;
-        for (size_t i = 0; i < n; i++) {
-                int r = rollout_reply_host(answer->words, answer->n, i, &view.hosts[view.n_hosts]);
+/* The group of the fleet that is named, or NULL where the call was answered with an error. */
+static struct host_group *parse_group(struct control *control, struct call *call, json_t *parameters)
+{
+        const struct fleet *fleet = handler_parse_fleet(control, call, parameters);
+        struct host_group *group = fleet ? fleet->group : NULL;
 
-                if (r == -ENOENT)
-                        break;
-                view.n_hosts += r == 0;
+        if (fleet && !group)
+                group_refuse_none(call, fleet);
+        return group;
+}
+
+/* text: the release of a new rollout, or the host to forget. */
+static void give_order(struct control *control, struct call *call, json_t *parameters, enum order_kind kind,
+                       const char *text)
+{
+        static const char *const show[] = {"show", NULL};
+        struct host_group *group = parse_group(control, call, parameters);
+        const struct orderer orderer = handler_orderer(call);
+        char trouble[GROUP_ERROR_MAX];
+
+        if (!group)
+                return;
+        struct order *order = calloc(1, sizeof(*order));
+        if (!order) {
+                server_reply(call, NULL, false);
+                return;
         }
-        free(group->view.hosts);
-        group->view = view;
+        order->kind = kind;
+        order->call = call;
+        order->group = group;
+        snprintf(order->name, sizeof(order->name), "%s", group->name);
+        orderer_text(&orderer, order->by);
+        if (kind == ORDER_FORGET)
+                snprintf(order->host, sizeof(order->host), "%s", text);
+        /* Which epoch the others are of is asked for first. */
+        int r = kind == ORDER_BEGIN ? begin(order, text) : group_call(group, NULL, show, on_found, order);
+        if (r >= 0) {
+                server_keep(call, on_order_cancelled, order);
+                return;
+        }
+        handler_refuse(call, "group '%s': %s", group->name,
+                       r == -ENOTCONN ? group_trouble(group, trouble) : strerrordesc_np(-r));
+        free(order);
 }
 
-void group_show(struct host_group *group, usec_t now)
+/* Without a control character, which a seal could be led astray by. */
+static bool is_line(const char *text)
 {
-        struct redis *redis = group_redis(group, now);
+        while (*text != '\0' && (unsigned char)*text >= ' ' && *text != 0x7f)
+                text++;
+        return *text == '\0';
+}
 
-        if (!redis || group->shows || (group->view.at > 0 && now < usec_add(group->view.at, SHOW_USEC)))
+void handle_restart_everywhere(struct control *control, struct call *call, json_t *parameters,
+                               usec_t now _unused_)
+{
+        const char *release;
+
+        if (!handler_parse_text(call, parameters, "release", &release))
                 return;
-        const struct rollout_caller caller = group_caller(group, redis);
-        group->shows = rollout_call_show(&caller, on_shown, group) == 0;
-        group->n_calls += group->shows;
+        if (release && (strlen(release) > ROLLOUT_TEXT_MAX || !is_line(release)))
+                handler_refuse_parameter(call, "release");
+        else if (!handler_refuse_at_shutdown(control, call))
+                give_order(control, call, parameters, ORDER_BEGIN, release ?: "");
+}
+
+void handle_abort_everywhere(struct control *control, struct call *call, json_t *parameters,
+                             usec_t now _unused_)
+{
+        give_order(control, call, parameters, ORDER_ABORT, NULL);
+}
+
+void handle_forget_host(struct control *control, struct call *call, json_t *parameters, usec_t now _unused_)
+{
+        const char *host = json_string_value(json_object_get(parameters, "host"));
+
+        if (!host || host[0] == '\0' || strlen(host) > ROLLOUT_TEXT_MAX)
+                handler_refuse_parameter(call, "host");
+        else
+                give_order(control, call, parameters, ORDER_FORGET, host);
 }

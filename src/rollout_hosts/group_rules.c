@@ -16,12 +16,7 @@ static const char *const words[] = {
         [ROLLOUT_SAYS_SEE] = "see",   [ROLLOUT_SAYS_WANT] = "want", [ROLLOUT_SAYS_ROLL] = "roll",
         [ROLLOUT_SAYS_WAIT] = "wait", [ROLLOUT_SAYS_DONE] = "done", [ROLLOUT_SAYS_FAIL] = "fail",
 };
-static_assert(ELEMENTSOF(words) == _ROLLOUT_SAYS_MAX, "a name for each");
-
-const char *rollout_word_name(enum rollout_word_said word)
-{
-        return words[word];
-}
+DEFINE_ENUM_NAMES(rollout_word_name, enum rollout_word_said, _ROLLOUT_SAYS_MAX, words)
 
 struct rollout_group rollout_group_new(void)
 {
@@ -376,11 +371,6 @@ void rollout_group_observe_fleet(struct rollout_group *group, enum rollout_state
         }
         group->turn = HOST_TURN_DONE;
         group->done_at = now;
-}
-
-void rollout_group_observe_drain(struct rollout_group *group, bool draining)
-{
-        group->draining = draining;
 }
 
 void rollout_group_observe_trouble(struct rollout_group *group, const char *why, usec_t now)

@@ -72,8 +72,9 @@ struct rollout_group {
         uint32_t canary_seconds;           /* the same */
         enum rollout_trouble trouble;
         bool said_draining; /* with that word */
-        bool refused;       /* Redis does not answer the script: set by who asks it */
-        bool draining;      /* of a fleet that is done, old workers are left */
+        /* Set by the caller: */
+        bool refused;  /* Redis does not answer the script */
+        bool draining; /* old workers of the fleet are left, which finish their jobs */
 };
 
 /* Of a host that knows of none. */
@@ -113,8 +114,6 @@ void rollout_group_observe_begun(struct rollout_group *group, usec_t now);
 /* How the fleet's own restart is; error: of one that has halted. */
 void rollout_group_observe_fleet(struct rollout_group *group, enum rollout_state state, const char *error,
                                  usec_t now);
-/* Whether workers of the fleet that came before are left, which finish their jobs. */
-void rollout_group_observe_drain(struct rollout_group *group, bool draining);
 /* The turn cannot be begun, or gone on with; a restart that runs is to be aborted besides. */
 void rollout_group_observe_failure(struct rollout_group *group, const char *why);
 /* A crash or a breach of memory, of a fleet that has been restarted: while it is the canary, that counts. */

@@ -21,18 +21,13 @@ static const char *const epoch_states[] = {
         [EPOCH_NONE] = "none", [EPOCH_RUNNING] = "running", [EPOCH_HALTED] = "halted",
         [EPOCH_DONE] = "done", [EPOCH_ABORTED] = "aborted",
 };
-static_assert(ELEMENTSOF(epoch_states) == _EPOCH_STATE_MAX, "a name for each");
+DEFINE_ENUM_NAMES(epoch_state_name, enum epoch_state, _EPOCH_STATE_MAX, epoch_states)
 
 static const char *const host_turns[] = {
         [HOST_TURN_WAITING] = "waiting", [HOST_TURN_ROLLING] = "rolling", [HOST_TURN_LOST] = "lost",
         [HOST_TURN_FAILED] = "failed",   [HOST_TURN_DONE] = "done",
 };
 static_assert(ELEMENTSOF(host_turns) == _HOST_TURN_MAX, "a name for each");
-
-const char *epoch_state_name(enum epoch_state state)
-{
-        return epoch_states[state];
-}
 
 const char *host_turn_name(enum host_turn turn)
 {

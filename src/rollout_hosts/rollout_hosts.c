@@ -26,6 +26,16 @@ static double value_epoch_state(const struct rollout_group *rule, unsigned i)
         return rule->state == (enum epoch_state)i;
 }
 
+static double value_epoch(const struct rollout_group *rule, unsigned i _unused_)
+{
+        return (double)rule->number;
+}
+
+static double value_trouble(const struct rollout_group *rule, unsigned i _unused_)
+{
+        return rule->refused || rule->trouble != ROLLOUT_TROUBLE_NONE;
+}
+
 static const char *turn_name(unsigned i)
 {
         return host_turn_name((enum host_turn)i);
@@ -36,67 +46,39 @@ static const char *epoch_name(unsigned i)
         return epoch_state_name((enum epoch_state)i);
 }
 
-static void put_group_states(struct metrics *metrics, const char *name, const char *help, unsigned n,
-                             double (*value)(const struct rollout_group *rule, unsigned i),
-                             const char *(*state)(unsigned i))
-{
-        const struct world *world = metrics_world(metrics);
-
-        metrics_family(metrics, name, "gauge", help);
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                const struct fleet *fleet = world->fleets[i];
-
-                for (unsigned j = 0; fleet->settings->rollout_group && j < n; j++)
-                        METRICS_SAMPLE(metrics, name, value(rule_of(fleet), j), "fleet",
-                                       fleet->settings->name, "group", fleet->settings->rollout_group,
-                                       "state", state(j), NULL);
-        }
-}
-
-static double value_epoch(const struct rollout_group *rule)
-{
-        return (double)rule->number;
-}
-
-static double value_trouble(const struct rollout_group *rule)
-{
-        return rule->refused || rule->trouble != ROLLOUT_TROUBLE_NONE;
-}
-
-static void put_group(struct metrics *metrics, const char *name, const char *help,
-                      double (*value)(const struct rollout_group *rule))
-{
-        const struct world *world = metrics_world(metrics);
-
-        metrics_family(metrics, name, "gauge", help);
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                const struct fleet *fleet = world->fleets[i];
-
-                if (fleet->settings->rollout_group)
-                        METRICS_SAMPLE(metrics, name, value(rule_of(fleet)), "fleet", fleet->settings->name,
-                                       "group", fleet->settings->rollout_group, NULL);
-        }
-}
-
 /* Of fleets that are restarted with other hosts; without any there is nothing to report. */
 static void put_groups(const void *self _unused_, struct metrics *metrics)
 {
+        static const struct {
+                const char *name, *help;
+                double (*value)(const struct rollout_group *rule, unsigned i);
+                const char *(*state)(unsigned i); /* the name of each of n states; NULL: there are none */
+                unsigned n;
+        } families[] = {
+                {"sqmgr_group_epoch",
+                 "Number of the last restart of all hosts of the fleet's group that this host knows.",
+                 value_epoch, NULL, 1},
+                {"sqmgr_group_state", "1 for the state of that restart.", value_epoch_state, epoch_name,
+                 _EPOCH_STATE_MAX},
+                {"sqmgr_group_turn", "1 for the state of this host's turn in it.", value_turn, turn_name,
+                 _HOST_TURN_MAX},
+                {"sqmgr_group_trouble", "1 where this host takes no part in it.", value_trouble, NULL, 1},
+        };
         const struct world *world = metrics_world(metrics);
         bool any = false;
 
-        for (size_t i = 0; i < world->n_fleets; i++)
-                if (world->fleets[i]->settings->rollout_group)
-                        any = true;
-        if (!any)
-                return;
-        put_group(metrics, "sqmgr_group_epoch",
-                  "Number of the last restart of all hosts of the fleet's group that this host knows.",
-                  value_epoch);
-        put_group_states(metrics, "sqmgr_group_state", "1 for the state of that restart.", _EPOCH_STATE_MAX,
-                         value_epoch_state, epoch_name);
-        put_group_states(metrics, "sqmgr_group_turn", "1 for the state of this host's turn in it.",
-                         _HOST_TURN_MAX, value_turn, turn_name);
-        put_group(metrics, "sqmgr_group_trouble", "1 where this host takes no part in it.", value_trouble);
+        WORLD_FOREACH_FLEET(world, fleet)
+                any |= !!fleet->settings->rollout_group;
+        for (size_t i = 0; any && i < ELEMENTSOF(families); i++) {
+                metrics_family(metrics, families[i].name, "gauge", families[i].help);
+                WORLD_FOREACH_FLEET(world, fleet)
+                        for (unsigned j = 0; fleet->settings->rollout_group && j < families[i].n; j++)
+                                METRICS_SAMPLE(metrics, families[i].name,
+                                               families[i].value(rule_of(fleet), j), "fleet",
+                                               fleet->settings->name, "group", fleet->settings->rollout_group,
+                                               families[i].state ? "state" : NULL,
+                                               families[i].state ? families[i].state(j) : NULL, NULL);
+        }
 }
 
 static void diagnose(const void *self _unused_, const struct fleet *fleet, struct findings *findings)

@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Handles RestartEverywhere, AbortEverywhere, ForgetHost and GetRollouts. */
+/* Handles GetRollouts. */
 #include "rollout_hosts/rollouts.h"
 #include "base/words.h"
 #include "daemon/api/handler.h"
 #include "io/clock.h"
-#include "model/names.h"
+#include "model/fleet.h"
 #include "model/world.h"
+#include "rollout_hosts/group.h"
 #include "rollout_hosts/group_orders.h"
 #include <stdio.h>
 #include <string.h>
 
-/* A view that is younger is shown as it is; a request that failed is repeated after the same time. */
+/* A view that is younger is shown as it is. */
 #define AGE_USEC USEC_PER_SEC
-
-/* An order that Redis has not answered yet. */
-struct order_call {
-        struct call *call; /* NULL: whoever gave it has gone */
-        char group[ROLLOUT_GROUP_MAX + 1];
-        enum order_kind { ORDER_CALL_BEGIN, ORDER_CALL_ABORT, ORDER_CALL_FORGET } what;
-};
 
 /* A call of GetRollouts that waits for the answer of Redis. */
 struct rollout_call {
@@ -29,123 +23,6 @@ struct rollout_call {
         usec_t since;  /* what was shown before does not count */
         struct rollout_call *next;
 };
-
-static void refuse_no_group(struct call *call, const struct fleet *fleet)
-{
-        handler_refuse(call,
-                       "fleet '%s' has no rollout_group: set one in its section on each host, and reload",
-                       fleet->settings->name);
-}
-
-/* The group of the fleet that is named, or NULL where the call was answered with an error. */
-static struct host_group *parse_group(struct control *control, struct call *call, json_t *parameters)
-{
-        const struct fleet *fleet = handler_parse_fleet(control, call, parameters);
-        struct host_group *group = fleet ? fleet->group : NULL;
-
-        if (fleet && !group)
-                refuse_no_group(call, fleet);
-        return group;
-}
-
-static void on_order_cancelled(struct call *call _unused_, void *userdata)
-{
-        struct order_call *order = userdata;
-
-        order->call = NULL;
-}
-
-static void on_ordered(const struct group_outcome *outcome, void *userdata)
-{
-        _cleanup_free_ struct order_call *order = userdata;
-        json_t *reply = NULL;
-
-        if (!order->call)
-                return;
-        if (outcome->error) {
-                handler_refuse(order->call, "group '%s': %s", order->group, outcome->error);
-                return;
-        }
-        if (order->what == ORDER_CALL_BEGIN)
-                reply = json_pack("{s:I, s:s}", "epoch", (json_int_t)outcome->number, "group", order->group);
-        else if (order->what == ORDER_CALL_ABORT)
-                reply = json_pack("{s:b}", "aborted", (int)outcome->ended);
-        else
-                reply = json_object();
-        server_reply(order->call, reply, false);
-}
-
-/* text: the release of a new rollout, or the host to forget. */
-static void give_order(struct control *control, struct call *call, json_t *parameters, enum order_kind what,
-                       const char *text)
-{
-        struct host_group *group = parse_group(control, call, parameters);
-        const struct orderer orderer = handler_orderer(call);
-        char by[ORDERER_TEXT_MAX], trouble[GROUP_ERROR_MAX];
-        int r;
-
-        if (!group)
-                return;
-        struct order_call *order = calloc(1, sizeof(*order));
-        if (!order) {
-                server_reply(call, NULL, false);
-                return;
-        }
-        order->call = call;
-        order->what = what;
-        snprintf(order->group, sizeof(order->group), "%s", group->name);
-        orderer_text(&orderer, by);
-        if (what == ORDER_CALL_BEGIN)
-                r = group_begin(group, text, by, on_ordered, order);
-        else if (what == ORDER_CALL_ABORT)
-                r = group_abort(group, by, on_ordered, order);
-        else
-                r = group_forget(group, text, by, on_ordered, order);
-        if (r >= 0) {
-                server_keep(call, on_order_cancelled, order);
-                return;
-        }
-        handler_refuse(call, "group '%s': %s", group->name,
-                       r == -ENOTCONN ? group_trouble(group, trouble) : strerrordesc_np(-r));
-        free(order);
-}
-
-/* Without a control character, which a seal could be led astray by. */
-static bool is_line(const char *text)
-{
-        while (*text != '\0' && (unsigned char)*text >= ' ' && *text != 0x7f)
-                text++;
-        return *text == '\0';
-}
-
-void handle_restart_everywhere(struct control *control, struct call *call, json_t *parameters,
-                               usec_t now _unused_)
-{
-        const char *release;
-
-        if (!handler_parse_text(call, parameters, "release", &release))
-                return;
-        if (release && (strlen(release) > ROLLOUT_TEXT_MAX || !is_line(release)))
-                handler_refuse_parameter(call, "release");
-        else if (!handler_refuse_at_shutdown(control, call))
-                give_order(control, call, parameters, ORDER_CALL_BEGIN, release ?: "");
-}
-
-void handle_abort_everywhere(struct control *control, struct call *call, json_t *parameters,
-                             usec_t now _unused_)
-{
-        give_order(control, call, parameters, ORDER_CALL_ABORT, NULL);
-}
-
-void handle_forget_host(struct control *control, struct call *call, json_t *parameters, usec_t now _unused_)
-{
-        const char *host = json_string_value(json_object_get(parameters, "host"));
-
-        if (!host || host[0] == '\0' || strlen(host) > ROLLOUT_TEXT_MAX)
-                handler_refuse_parameter(call, "host");
-        else
-                give_order(control, call, parameters, ORDER_CALL_FORGET, host);
-}
 
 static double seconds(usec_t usec)
 {
@@ -266,26 +143,52 @@ static json_t *render(const struct rollout_call *asker, usec_t now)
         return json_pack("{s:O}", "rollouts", list);
 }
 
-/* Was it shown since, or cannot be? */
-static bool is_known(const struct rollout_call *asker, usec_t now)
+static void on_shown(const struct rollout_answer *answer, void *userdata)
 {
-        for (char **name = asker->fleets; *name; name++) {
-                struct host_group *group = group_of(asker->control, *name);
+        struct host_group *group = userdata;
+        struct group_view view = {.at = clock_now(CLOCK_MONOTONIC)};
 
-                if (group && group_redis(group, now) && group->view.at < asker->since)
-                        return false;
+        if (!group_answered(group))
+                return;
+        group->shows = false;
+        group->view.at = view.at;
+        turn_arm(group->groups->keeper->crew->turn);
+        snprintf(group->error, sizeof(group->error), "%s", answer->error ?: "");
+        if (!answer->reply)
+                return;
+        const size_t n = (answer->n - _ROLLOUT_REPLY_MAX) / ROLLOUT_HOST_WORDS;
+        view.epoch = *answer->reply;
+        view.hosts = calloc(n + 1, sizeof(*view.hosts));
+        if (!view.hosts)
+                return;
+        for (size_t i = 0; i < n; i++) {
+                int r = rollout_reply_host(answer->words, answer->n, i, &view.hosts[view.n_hosts]);
+
+                if (r == -ENOENT)
+                        break;
+                view.n_hosts += r == 0;
         }
-        return true;
+        free(group->view.hosts);
+        group->view = view;
 }
 
-static void ask(const struct rollout_call *asker, usec_t now)
+/* Returns whether each view is as young as the call asks, or cannot be had. Asks Redis for the others; the
+ * answer arms the turn, which comes here again. */
+static bool is_known(const struct rollout_call *asker, usec_t now)
 {
+        static const char *const words[] = {"show", NULL};
+        bool known = true;
+
         for (char **name = asker->fleets; *name; name++) {
                 struct host_group *group = group_of(asker->control, *name);
 
-                if (group)
-                        group_show(group, now);
+                if (!group || !group_redis(group, now) || group->view.at >= asker->since)
+                        continue;
+                known = false;
+                if (!group->shows)
+                        group->shows = group_call(group, NULL, words, on_shown, group) == 0;
         }
+        return known;
 }
 
 static void rollout_call_free(struct rollout_call *asker)
@@ -298,7 +201,7 @@ static void on_cancelled(struct call *call _unused_, void *userdata)
 {
         struct rollout_call *asker = userdata;
 
-        LIST_UNLINK(asker->groups->calls.first, asker);
+        LIST_UNLINK(asker->groups->calls, asker);
         rollout_call_free(asker);
 }
 
@@ -307,7 +210,7 @@ static void answer(struct rollout_call *asker, usec_t now)
         if (!is_known(asker, now))
                 return;
         if (asker->groups)
-                LIST_UNLINK(asker->groups->calls.first, asker);
+                LIST_UNLINK(asker->groups->calls, asker);
         server_reply(asker->call, render(asker, now), false);
         rollout_call_free(asker);
 }
@@ -317,35 +220,10 @@ void rollouts_answer(void *self, usec_t now)
         const struct groups *groups = self;
         struct rollout_call *next;
 
-        for (struct rollout_call *asker = groups->calls.first; asker; asker = next) {
+        for (struct rollout_call *asker = groups->calls; asker; asker = next) {
                 next = asker->next;
                 answer(asker, now);
         }
-}
-
-static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userdata)
-{
-        const struct groups *groups = userdata;
-        usec_t now = clock_now(CLOCK_MONOTONIC);
-
-        for (const struct rollout_call *asker = groups->calls.first; asker; asker = asker->next)
-                ask(asker, now);
-        if (groups->calls.first) {
-                (void)sd_event_source_set_time_relative(source, AGE_USEC);
-                (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-        }
-        return 0;
-}
-
-static int arm_timer(struct groups *groups)
-{
-        struct rollout_calls *calls = &groups->calls;
-
-        if (!calls->timer)
-                return sd_event_add_time_relative(groups->keeper->crew->event, &calls->timer, CLOCK_MONOTONIC,
-                                                  AGE_USEC, 0, on_timer, groups);
-        int r = sd_event_source_set_time_relative(calls->timer, AGE_USEC);
-        return r < 0 ? r : sd_event_source_set_enabled(calls->timer, SD_EVENT_ONESHOT);
 }
 
 /* Those with a group, of the fleets that are named. Returns NULL where the call was answered with an error.
@@ -372,7 +250,7 @@ static struct rollout_call *rollout_call_new(struct call *call, const struct han
                 } else if (list->all) {
                         continue;
                 } else {
-                        refuse_no_group(call, list->fleets[i]);
+                        group_refuse_none(call, list->fleets[i]);
                 }
                 rollout_call_free(asker);
                 return NULL;
@@ -392,16 +270,10 @@ void handle_get_rollouts(struct control *control, struct call *call, json_t *par
         asker->control = control;
         asker->call = call;
         asker->since = usec_sub(now, AGE_USEC);
-        if (asker->groups && arm_timer(asker->groups) < 0) {
-                rollout_call_free(asker);
-                server_reply(call, NULL, false);
-                return;
-        }
         if (asker->groups) {
-                asker->next = asker->groups->calls.first;
-                asker->groups->calls.first = asker;
+                asker->next = asker->groups->calls;
+                asker->groups->calls = asker;
                 server_keep(call, on_cancelled, asker);
         }
-        ask(asker, now);
         answer(asker, now);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The control calls of rollouts over many hosts; their handlers are declared by daemon/api/handler.h. */
+/* GetRollouts, whose handler is declared by daemon/api/handler.h. */
 #pragma once
 
 #include "base/usec.h"

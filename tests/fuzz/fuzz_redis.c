@@ -262,10 +262,8 @@ static void begin(bool with_password)
         fuzz_check(job_list_add(&jobs, false, &thread, &entry) == 0);
         fuzz_check(job_list_decode(&jobs, sidekiq_job_decode, &bytes) == 0 && jobs.n_jobs == 1);
         fuzz_check(redis_new(event, NULL, &settings, on_state, NULL, &redis) == 0);
-        const struct beats_source source = {.redis = redis, .format = sidekiq_framework.beats};
-        const struct queues_source queues_source = {.format = sidekiq_framework.queues, .redis = redis};
-        fuzz_check(redis_beats_new(&source, &beats_ops, NULL, &beats) == 0);
-        fuzz_check(queue_reader_new(&queues_source, on_queues, NULL, &queues) == 0);
+        fuzz_check(redis_beats_new(redis, sidekiq_framework.beats, NULL, &beats_ops, NULL, &beats) == 0);
+        fuzz_check(queue_reader_new(redis, sidekiq_framework.queues, NULL, on_queues, NULL, &queues) == 0);
         fuzz_check(beats_add(beats, &worker, &slot) == 0);
         peer_run();
 }

@@ -122,10 +122,7 @@ static const struct beats_ops ops = {
 
 static inline int make_beats(const char *namespace)
 {
-        const struct beats_source source = {
-                .redis = redis, .format = sidekiq_framework.beats, .namespace = namespace};
-
-        return redis_beats_new(&source, &ops, told, &beats);
+        return redis_beats_new(redis, sidekiq_framework.beats, namespace, &ops, told, &beats);
 }
 
 static inline bool is_up(void)

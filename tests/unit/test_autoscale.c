@@ -193,19 +193,22 @@ END_TEST
 
 START_TEST(of_a_fleet_that_is_to_take_no_jobs_nothing_old_is_told)
 {
-        const char *remedy;
+        struct findings findings = {0};
         char text[AUTOSCALE_TEXT_MAX];
 
         t.fleet_settings.latency_target = (char *)"30s";
         begin();
         look_for(40, 20000, 60);
-        ck_assert(autoscale_trouble(t.fleet, 0, t.now, text, &remedy));
-        ck_assert_ptr_nonnull(strstr(text, "threads are needed"));
+        autoscale_trouble(NULL, t.fleet, "fleet", t.now, &findings);
+        ck_assert_uint_gt(findings.n, 0);
+        ck_assert_ptr_nonnull(strstr(findings.list[0].text, "threads are needed"));
+        findings_clear(&findings);
         ck_assert_uint_ne(autoscale_of(t.fleet)->read_at, 0);
         ck_assert_int_eq(command_quiet_fleet(t.fleet, NULL, t.now), COMMAND_DONE);
         (void)look(0, 0);
         ck_assert_uint_eq(autoscale_of(t.fleet)->read_at, 0);
-        ck_assert(!autoscale_trouble(t.fleet, 0, t.now, text, &remedy));
+        autoscale_trouble(NULL, t.fleet, "fleet", t.now, &findings);
+        ck_assert_uint_eq(findings.n, 0);
         ck_assert_str_eq(autoscale_text(t.fleet, text), "its workers are to take no jobs: the count is kept");
 }
 END_TEST
@@ -596,12 +599,13 @@ END_TEST
 
 static void expect_trouble(size_t i, const char *wanted)
 {
-        char text[AUTOSCALE_TEXT_MAX];
-        const char *remedy;
+        struct findings findings = {0};
 
-        bool found = autoscale_trouble(t.fleet, i, t.now, text, &remedy);
-        ck_assert_pstr_eq(found ? text : NULL, wanted);
-        ck_assert(!found || remedy[0] != '\0');
+        autoscale_trouble(NULL, t.fleet, "fleet", t.now, &findings);
+        ck_assert(!findings.lost);
+        ck_assert_pstr_eq(i < findings.n ? findings.list[i].text : NULL, wanted);
+        ck_assert(i >= findings.n || findings.list[i].remedy[0] != '\0');
+        findings_clear(&findings);
 }
 
 START_TEST(what_keeps_targets_from_being_kept_is_told)

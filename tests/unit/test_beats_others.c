@@ -24,7 +24,7 @@ static void find_a_descendant(void)
         look_until_found(1);
         ck_assert_int_eq(told[0].beat_pid, descendant);
         ck_assert_uint_eq(told[1].identities, 0);
-        ck_assert_ptr_null(beats_info(slots[0]));
+        ck_assert_ptr_null(slots[0]->info);
 }
 
 START_TEST(finds_a_worker_that_beats_as_a_descendant)

@@ -87,8 +87,8 @@ START_TEST(no_redis_is_asked_and_there_are_no_identities)
         ck_assert_int_eq(beats_know(slot, "host:1:x"), 0);
         beats_moved(slot);
         beats_forget(slot);
-        ck_assert_ptr_null(beats_identity(slot));
-        ck_assert_ptr_null(beats_info(slot));
+        ck_assert_ptr_null(slot->identity);
+        ck_assert_ptr_null(slot->info);
         ck_assert_ptr_null(beats_take_another(slot, &pid));
         beats_want(slot, LOOK_BEAT);
         ck_assert_int_eq(beats_look(crew.local), BEATS_NOTHING);

@@ -232,9 +232,7 @@ static void setup(void)
         n_told = n_done = 0;
         server_start(0, NULL, NULL);
         redis = server_connect(SERVER_PATIENCE);
-        const struct beats_source source = {
-                .redis = redis, .format = native_framework.beats, .namespace = "app"};
-        ck_assert_int_eq(redis_beats_new(&source, &ops, NULL, &beats), 0);
+        ck_assert_int_eq(redis_beats_new(redis, native_framework.beats, "app", &ops, NULL, &beats), 0);
         /* No process has this pid. */
         worker = (struct worker){.fleet = &fleet,
                                  .process.pid = 5000000,
@@ -283,7 +281,7 @@ START_TEST(reads_a_worker_in_redis)
         ck_assert_uint_eq(n_told, 0);
         beat("105.5", NULL);
         look_until_told();
-        ck_assert_str_eq(beats_identity(slot), HOST ":5000000");
+        ck_assert_str_eq(slot->identity, HOST ":5000000");
         expect_beat(&told,
                     &(struct heartbeat){
                             .beat_usec = 105500000, .busy = 2, .concurrency = 3, .stop_signal = SIGUSR2});
@@ -309,7 +307,7 @@ START_TEST(takes_no_record_that_says_it_is_of_another_process)
         for (unsigned i = 0; i < 5; i++)
                 look();
         ck_assert_uint_eq(n_told, 0);
-        ck_assert_ptr_null(beats_identity(slot));
+        ck_assert_ptr_null(slot->identity);
 
         beat("104.25", "77");
         look_until_told();

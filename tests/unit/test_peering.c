@@ -45,7 +45,7 @@ static const struct peer_share mine = {.weight = 8, .busy = 1, .threads = 2, .qu
 
 static const struct peer *find(const char *host)
 {
-        return peers_find(peering_peers(here), host);
+        return peers_find(&here->peers, host);
 }
 
 static void be_there(const char *host)
@@ -82,15 +82,15 @@ START_TEST(each_reads_what_the_others_tell)
         be_there("here");
         be_there("there");
         ck_assert_int_eq(peering_new(redis, NULL, "g", &there), 0);
-        ck_assert(!peering_is_known(here));
+        ck_assert(!here->known);
         look_as(there, "there", &(struct peer_share){.weight = 3, .threads = 15, .queues = "mail\0"});
         look_until(find("there"));
-        ck_assert_str_eq(peering_error(here), "");
-        ck_assert_uint_eq(peering_peers(here)->n, 1);
+        ck_assert_str_eq(here->error, "");
+        ck_assert_uint_eq(here->peers.n, 1);
         ck_assert_uint_eq(find("there")->share.weight, 3);
         ck_assert_uint_eq(find("there")->share.threads, 15);
         ck_assert_str_eq(find("there")->share.queues, "mail");
-        while (!peers_find(peering_peers(there), "here")) {
+        while (!peers_find(&there->peers, "here")) {
                 look_as(there, "there", NULL);
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         }
@@ -104,14 +104,14 @@ END_TEST
 
 START_TEST(one_alone_and_one_without_a_name_of_its_own_write_no_more_than_they_may)
 {
-        ck_assert(!peering_is_known(here));
+        ck_assert(!here->known);
         look_as(here, "here", NULL);
-        run_until(peering_is_known(here));
-        ck_assert_uint_eq(peering_peers(here)->n, 0);
+        run_until(here->known);
+        ck_assert_uint_eq(here->peers.n, 0);
         ck_assert_int_eq(number("DBSIZE"), 0);
         be_there("here");
         look_until(number("EXISTS " KEY ":threads:here") == 1);
-        ck_assert_uint_eq(peering_peers(here)->n, 0);
+        ck_assert_uint_eq(here->peers.n, 0);
 }
 END_TEST
 
@@ -121,7 +121,7 @@ START_TEST(a_namespace_stands_in_front)
 
         ck_assert_int_eq(peering_new(redis, "space", "g", &named), 0);
         look_as(named, "here", &mine);
-        run_until(peering_is_known(named));
+        run_until(named->known);
         ck_assert_int_eq(number("EXISTS space:" KEY ":threads:here"), 1);
         ck_assert_int_eq(number("DBSIZE"), 1);
         peering_free(named);
@@ -144,8 +144,8 @@ START_TEST(garbage_beside_a_share_hides_nothing)
         server_do("EVAL %s 0", "redis.call('ZADD', '" KEY ":seen', 1, 'a\\0b', 1, '', 1, ('a'):rep(300))");
         PUT("there", "1 8 1 2 0\0default\0");
         look_until(find("there"));
-        ck_assert_uint_eq(peering_peers(here)->n, 1);
-        ck_assert_str_eq(peering_error(here), "");
+        ck_assert_uint_eq(here->peers.n, 1);
+        ck_assert_str_eq(here->error, "");
 }
 END_TEST
 
@@ -155,7 +155,7 @@ START_TEST(of_a_flood_of_hosts_so_many_are_read_and_rarely)
                                "for i = 1, 3000 do redis.call('SET', '" KEY ":threads:h' .. i, "
                                "'1 8 1 2 0\\0default\\0') end");
         look_until(find("h1"));
-        ck_assert_uint_eq(peering_peers(here)->n, 1024);
+        ck_assert_uint_eq(here->peers.n, 1024);
         /* A tenth of a second for each. */
         server_do("DEL " KEY ":threads:h1");
         usec_t now = clock_now(CLOCK_MONOTONIC);
@@ -166,7 +166,7 @@ START_TEST(of_a_flood_of_hosts_so_many_are_read_and_rarely)
         ck_assert_ptr_nonnull(find("h1"));
         peering_look(here, "here", NULL, 60, now + 104 * USEC_PER_SEC);
         run_until(!find("h1"));
-        ck_assert_uint_eq(peering_peers(here)->n, 1023);
+        ck_assert_uint_eq(here->peers.n, 1023);
 }
 END_TEST
 
@@ -177,12 +177,12 @@ START_TEST(what_redis_refuses_is_told_and_known)
         server_do("DEL " KEY ":seen");
         server_do("SET " KEY ":seen x");
         look_until(!find("there"));
-        ck_assert_ptr_nonnull(strstr(peering_error(here), "WRONGTYPE"));
-        ck_assert(peering_is_known(here));
+        ck_assert_ptr_nonnull(strstr(here->error, "WRONGTYPE"));
+        ck_assert(here->known);
         server_do("DEL " KEY ":seen");
         be_there("there");
         look_until(find("there"));
-        ck_assert_str_eq(peering_error(here), "");
+        ck_assert_str_eq(here->error, "");
 }
 END_TEST
 
@@ -192,8 +192,8 @@ START_TEST(a_replica_that_was_named_is_told_of_and_kept)
         PUT("there", "1 8 1 2 0\0default\0");
         server_do("REPLICAOF 127.0.0.1 1");
         uint64_t before = redis_connection_count(redis);
-        look_until(find("there") && peering_error(here)[0] != '\0');
-        ck_assert_ptr_nonnull(strstr(peering_error(here), "READONLY"));
+        look_until(find("there") && here->error[0] != '\0');
+        ck_assert_ptr_nonnull(strstr(here->error, "READONLY"));
         ck_assert_uint_eq(redis_connection_count(redis), before);
         ck_assert_int_eq(redis_state(redis), REDIS_STATE_CONNECTED);
 }
@@ -218,12 +218,12 @@ START_TEST(the_rights_that_a_rollout_needs_are_enough)
                 run_until(redis_state(other) == REDIS_STATE_CONNECTED);
                 ck_assert_int_eq(peering_new(other, NULL, "g", &peering), 0);
                 look_as(peering, "here", &mine);
-                run_until(peering_is_known(peering));
-                ck_assert_uint_eq(peering_peers(peering)->n, i);
+                run_until(peering->known);
+                ck_assert_uint_eq(peering->peers.n, i);
                 if (i == 0)
-                        ck_assert_ptr_nonnull(strstr(peering_error(peering), "answers 'NOPERM"));
+                        ck_assert_ptr_nonnull(strstr(peering->error, "answers 'NOPERM"));
                 else
-                        ck_assert_str_eq(peering_error(peering), "");
+                        ck_assert_str_eq(peering->error, "");
                 ck_assert_int_eq(number("EXISTS " KEY ":threads:here"), i);
                 ck_assert_int_eq(redis_state(other), REDIS_STATE_CONNECTED);
                 peering_free(peering);
@@ -247,7 +247,7 @@ START_TEST(after_redis_was_away_those_that_are_silent_are_kept_for_a_while)
         run_until(redis_state(redis) == REDIS_STATE_CONNECTED);
         look_until(find("other"));
         ck_assert_ptr_nonnull(find("there"));
-        ck_assert_uint_eq(peering_peers(here)->n, 2);
+        ck_assert_uint_eq(here->peers.n, 2);
         peering_look(here, "here", NULL, 60, clock_now(CLOCK_MONOTONIC));
         ck_assert_ptr_nonnull(find("there"));
 }

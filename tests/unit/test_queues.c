@@ -234,11 +234,9 @@ static void on_queues(struct queues_reading *reading, void *userdata)
 
 static int begin(const char *namespace)
 {
-        const struct queues_source source = {
-                .format = framework->queues, .redis = redis, .namespace = namespace};
-
         reader = queue_reader_free(reader);
-        ck_assert_int_eq(queue_reader_new(&source, on_queues, &n_answers, &reader), 0);
+        ck_assert_int_eq(
+                queue_reader_new(redis, framework->queues, namespace, on_queues, &n_answers, &reader), 0);
         return queue_reader_read(reader, NULL, clock_now(CLOCK_REALTIME));
 }
 

@@ -205,7 +205,7 @@ START_TEST(a_namespace_stands_in_place_of_its_own)
         struct beats_command command;
 
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {
-                _cleanup_free_ char *set = resque_framework.beats->set_key(names[i].namespace);
+                _cleanup_free_ char *set = resque_key(names[i].namespace, resque_framework.beats->set, NULL);
 
                 ck_assert_str_eq(set, names[i].set);
                 ck_assert_int_eq(

@@ -2,6 +2,7 @@
 /* Tests of the calls of the script by which hosts agree (rollout_hosts/call.h), with a real redis-server:
  * what goes wrong between here and there, and the glance without the script. */
 /* promises: P5 */
+#include "frameworks/redis_command.h"
 #include "redis_server.h"
 #include "rollout_hosts/call.h"
 #include "rollout_hosts/reply_rules.h"
@@ -58,7 +59,6 @@ static void glance(void)
 
 START_TEST(a_glance_tells_of_the_epoch_and_writes_nothing)
 {
-        const struct rollout_reply epoch = {.asked = "1"};
         const struct rollout_caller caller = caller_of("a", 7, "id");
 
         glance();
@@ -68,9 +68,9 @@ START_TEST(a_glance_tells_of_the_epoch_and_writes_nothing)
         redisReply *reply = server_ask("DBSIZE");
         ck_assert_int_eq(reply->integer, 0);
         freeReplyObject(reply);
-        call(rollout_call_tick(&caller, "see", NULL, on_answer, NULL));
+        call(rollout_call(&caller, WORDS("tick", "see", ""), on_answer, NULL));
         const struct rollout_caller later = caller_of("a", 8, "id");
-        call(rollout_call_begin(&later, &epoch, on_answer, NULL));
+        call(rollout_call(&later, WORDS("begin", "1", "0", "0", "", ""), on_answer, NULL));
         glance();
         ck_assert_uint_eq(last.number, 8);
         ck_assert_str_eq(last.id, "id");
@@ -112,7 +112,7 @@ START_TEST(who_may_not_write_there_is_told_what_is_needed)
                 ck_assert_int_eq(redis_probe(other, i == 1 ? "queue:x" : KEY), 0);
                 run_until(redis_state(other) == REDIS_STATE_CONNECTED);
                 caller.redis = other;
-                call(rollout_call_tick(&caller, "see", NULL, on_answer, NULL));
+                call(rollout_call(&caller, WORDS("tick", "see", ""), on_answer, NULL));
                 if (i == 1)
                         ck_assert_ptr_nonnull(
                                 strstr(last_error, "~sqmgr:rollout:* +@read +@write +eval +evalsha"));
@@ -129,7 +129,7 @@ START_TEST(a_lost_connection_is_an_error)
 
         server_kill();
         answered = false;
-        ck_assert_int_eq(rollout_call_tick(&caller, "see", NULL, on_answer, NULL), 0);
+        ck_assert_int_eq(rollout_call(&caller, WORDS("tick", "see", ""), on_answer, NULL), 0);
         run_until(answered);
         ck_assert_str_eq(last_error, "the connection was lost");
 }
@@ -140,7 +140,7 @@ START_TEST(a_namespace_stands_in_front)
         struct rollout_caller caller = caller_of("a", 0, "");
 
         caller.namespace = "app";
-        call(rollout_call_tick(&caller, "see", NULL, on_answer, NULL));
+        call(rollout_call(&caller, WORDS("tick", "see", ""), on_answer, NULL));
         redisReply *reply = server_ask("EXISTS app:" KEY ":seen");
         ck_assert_ptr_nonnull(reply);
         ck_assert_int_eq(reply->integer, 1);
@@ -170,19 +170,18 @@ START_TEST(the_script_itself_is_sent_only_where_redis_has_it_not)
         struct rollout_caller caller = caller_of("a", 0, "");
 
         for (unsigned i = 0; i < 3; i++)
-                call(rollout_call_tick(&caller, "see", NULL, on_answer, NULL));
+                call(rollout_call(&caller, WORDS("tick", "see", ""), on_answer, NULL));
         ck_assert_uint_eq(calls_of("eval"), HAVE_SEAL ? 1 : 3);
         ck_assert_uint_eq(calls_of("evalsha"), HAVE_SEAL ? 3 : 0);
         server_do("SCRIPT FLUSH");
-        call(rollout_call_show(&caller, on_answer, NULL));
+        call(rollout_call(&caller, WORDS("show"), on_answer, NULL));
         ck_assert_str_eq(last_error, "");
         server_kill();
         run_until(redis_state(redis) != REDIS_STATE_CONNECTED);
         server_start(0, NULL, NULL);
         run_until(redis_state(redis) == REDIS_STATE_CONNECTED);
-        const struct rollout_reply epoch = {.asked = "1"};
         const struct rollout_caller later = caller_of("a", 1, "id");
-        call(rollout_call_begin(&later, &epoch, on_answer, NULL));
+        call(rollout_call(&later, WORDS("begin", "1", "0", "0", "", ""), on_answer, NULL));
         ck_assert_str_eq(last_error, "");
         ck_assert_uint_eq(last.number, 1);
         ck_assert_uint_eq(calls_of("eval"), 1);

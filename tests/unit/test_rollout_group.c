@@ -75,11 +75,11 @@ END_TEST
 START_TEST(says_that_it_is_done_again_once_it_has_drained)
 {
         take_turn();
-        rollout_group_observe_drain(&group, true);
+        group.draining = true;
         finish(ROLLOUT_DONE, "");
         ck_assert_int_eq(word(), ROLLOUT_SAYS_DONE);
         /* It drains while that is under way. */
-        rollout_group_observe_drain(&group, false);
+        group.draining = false;
         reply.mine = HOST_TURN_DONE;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert(rollout_group_is_due(&group, reply.number, reply.id, EPOCH_RUNNING, now));

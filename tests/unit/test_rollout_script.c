@@ -2,6 +2,7 @@
 /* Tests of the script by which hosts agree whose turn it is (rollout_hosts/script_rules.h), as it is called
  * (rollout_hosts/call.h), with a real redis-server. */
 /* promises: P8 */
+#include "frameworks/redis_command.h"
 #include "redis_server.h"
 #include "rollout_hosts/call.h"
 #include "rollout_hosts/reply_rules.h"
@@ -44,10 +45,10 @@ static struct rollout_caller caller_of(const char *host, uint64_t number, const 
 static void tick_as(const char *instance, const char *host, uint64_t number, const char *word)
 {
         struct rollout_caller caller = caller_of(host, number, number > 0 ? "id" : "");
+        const char *text = strcmp(word, "fail") == 0 ? "it does not boot" : "";
 
         caller.instance = instance;
-        call(rollout_call_tick(&caller, word, strcmp(word, "fail") == 0 ? "it does not boot" : NULL,
-                               on_answer, NULL));
+        call(rollout_call(&caller, WORDS("tick", word, text), on_answer, NULL));
         ck_assert_str_eq(last_error, "");
 }
 
@@ -66,11 +67,11 @@ static void begin_as(const char *host, uint64_t number, const char *id, const ch
                      unsigned canary_seconds, unsigned failures)
 {
         const struct rollout_caller caller = caller_of(host, number, id);
-        struct rollout_reply epoch = {
-                .canary_seconds = canary_seconds, .failures = failures, .release = "2026"};
+        char canary[16], most[16];
 
-        snprintf(epoch.asked, sizeof(epoch.asked), "%s", asked);
-        call(rollout_call_begin(&caller, &epoch, on_answer, NULL));
+        snprintf(canary, sizeof(canary), "%u", canary_seconds);
+        snprintf(most, sizeof(most), "%u", failures);
+        call(rollout_call(&caller, WORDS("begin", asked, canary, most, "2026", ""), on_answer, NULL));
         ck_assert_str_eq(last_error, "");
 }
 
@@ -85,7 +86,7 @@ static void show(void)
 {
         const struct rollout_caller caller = caller_of("a", 1, "id");
 
-        call(rollout_call_show(&caller, on_answer, NULL));
+        call(rollout_call(&caller, WORDS("show"), on_answer, NULL));
 }
 
 /* The time goes on, but for these keys: all that they say lies further back. */
@@ -210,7 +211,7 @@ static void tick_with(const char *host, const char *word, const char *text)
 {
         const struct rollout_caller caller = caller_of(host, 1, "id");
 
-        call(rollout_call_tick(&caller, word, text, on_answer, NULL));
+        call(rollout_call(&caller, WORDS("tick", word, text), on_answer, NULL));
         ck_assert_str_eq(last_error, "");
 }
 
@@ -311,10 +312,10 @@ START_TEST(to_forget_a_lost_host_frees_its_place)
         begin("1", 0, 0);
         tick("a", "want");
         pass_seconds(31);
-        call(rollout_call_forget(&caller, "c", on_answer, NULL));
+        call(rollout_call(&caller, WORDS("forget", "c"), on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_UNKNOWN);
         ck_assert_int_eq(last.state, EPOCH_HALTED);
-        call(rollout_call_forget(&caller, "a", on_answer, NULL));
+        call(rollout_call(&caller, WORDS("forget", "a"), on_answer, NULL));
         ck_assert_int_eq(last.state, EPOCH_RUNNING);
         ck_assert_str_eq(last.left, " a");
         tick("b", "want");
@@ -341,7 +342,7 @@ START_TEST(who_is_forgotten_and_still_rolls_is_not_done)
         pass_seconds(1);
         tick("b", "want");
         tick("b", "done");
-        call(rollout_call_forget(&caller, "a", on_answer, NULL));
+        call(rollout_call(&caller, WORDS("forget", "a"), on_answer, NULL));
         ck_assert_int_eq(last.state, EPOCH_DONE);
         tick("a", "roll");
         ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
@@ -435,11 +436,11 @@ START_TEST(an_older_epoch_changes_nothing_and_learns_the_newer)
         ck_assert_uint_eq(last.number, 2);
         ck_assert_int_eq(turn_of("a"), HOST_TURN_WAITING);
         const struct rollout_caller caller = caller_of("a", 1, "id"), other = caller_of("a", 2, "other");
-        call(rollout_call_abort(&caller, "", on_answer, NULL));
+        call(rollout_call(&caller, WORDS("abort", ""), on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
-        call(rollout_call_forget(&other, "b", on_answer, NULL));
+        call(rollout_call(&other, WORDS("forget", "b"), on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
-        call(rollout_call_tick(&other, "want", NULL, on_answer, NULL));
+        call(rollout_call(&other, WORDS("tick", "want", ""), on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
         ck_assert_int_eq(last.state, EPOCH_RUNNING);
         ck_assert_int_eq(turn_of("b"), HOST_TURN_WAITING);
@@ -488,7 +489,7 @@ START_TEST(the_next_begins_whatever_became_of_the_one_before)
         begin_as("b", 2, "id", "1", 0, 0);
         ck_assert_int_eq(last.state, EPOCH_RUNNING);
         ck_assert_int_eq(turn_of("a"), HOST_TURN_WAITING);
-        call(rollout_call_abort(&caller, "", on_answer, NULL));
+        call(rollout_call(&caller, WORDS("abort", ""), on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
 }
 END_TEST
@@ -519,7 +520,7 @@ START_TEST(aborted_nobody_begins)
         join("b");
         begin("2", 0, 0);
         tick("a", "want");
-        call(rollout_call_abort(&caller, "seal", on_answer, NULL));
+        call(rollout_call(&caller, WORDS("abort", "seal"), on_answer, NULL));
         ck_assert_int_eq(last.state, EPOCH_ABORTED);
         ck_assert_str_eq(last.error, "b asked for it");
         ck_assert_str_eq(last.end_mac, "seal");
@@ -651,7 +652,7 @@ START_TEST(a_forged_type_holds_up_nobody)
         server_do("DEL " KEY ":states");
         server_do("SET " KEY ":states x");
         struct rollout_caller caller = caller_of("a", 0, "");
-        call(rollout_call_tick(&caller, "see", NULL, on_answer, NULL));
+        call(rollout_call(&caller, WORDS("tick", "see", ""), on_answer, NULL));
         ck_assert_ptr_nonnull(strstr(last_error, "WRONGTYPE"));
         server_do("SET " KEY " x");
         begin_as("a", 1, "id", "1", 0, 0);

@@ -349,7 +349,7 @@ static void expect_words(const struct beats_command *command, const char *words)
 
 START_TEST(asks_for_the_list_and_for_a_record)
 {
-        _cleanup_free_ char *key = rq_framework.beats->set_key("app");
+        _cleanup_free_ char *key = rq_framework.beats->key("app", rq_framework.beats->set, NULL);
         struct beats_command command;
 
         /* A namespace is redis-namespace's, which RQ does not know. */

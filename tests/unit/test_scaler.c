@@ -316,8 +316,8 @@ END_TEST
 
 START_TEST(that_some_of_too_many_queues_are_left_out_is_told)
 {
-        char names[512], text[AUTOSCALE_TEXT_MAX];
-        const char *remedy = NULL;
+        struct findings findings = {0};
+        char names[512];
         size_t used = 0;
 
         start(SCALES);
@@ -328,12 +328,16 @@ START_TEST(that_some_of_too_many_queues_are_left_out_is_told)
         serve(names, used);
         look();
         ck_assert_uint_eq(autoscale_of(web())->queues->n, 64);
-        ck_assert(autoscale_trouble(web(), 0, clock_now(CLOCK_MONOTONIC), text, &remedy));
-        ck_assert_str_eq(text, "its workers take from more queues than are looked at, 64 of one Redis: what "
-                               "waits in the others is not seen");
+        autoscale_trouble(NULL, web(), "fleet", clock_now(CLOCK_MONOTONIC), &findings);
+        ck_assert_uint_eq(findings.n, 1);
+        ck_assert_str_eq(findings.list[0].text,
+                         "its workers take from more queues than are looked at, 64 of one Redis: what "
+                         "waits in the others is not seen");
+        findings_clear(&findings);
         serve("default\0", 9);
         look();
-        ck_assert(!autoscale_trouble(web(), 0, clock_now(CLOCK_MONOTONIC), text, &remedy));
+        autoscale_trouble(NULL, web(), "fleet", clock_now(CLOCK_MONOTONIC), &findings);
+        ck_assert_uint_eq(findings.n, 0);
 }
 END_TEST
 

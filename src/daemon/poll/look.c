@@ -25,7 +25,7 @@ static bool is_job_thread(const char *comm, void *userdata)
         const struct process *process = userdata;
 
         return framework_of(process->worker->fleet->settings->traits)
-                ->thread_is_processor(comm, beats_info(process->slot));
+                ->thread_is_processor(comm, process->slot->info);
 }
 
 static int read_process(struct proc *proc, bool pss, uint64_t *ret_bytes)

@@ -166,12 +166,8 @@ static struct link *free_link(struct link *link)
         if (!link)
                 return NULL;
         queue_reader_free(link->queue_reader);
-        while (link->users) {
-                struct link_user *user = link->users;
-
-                link->users = user->next;
-                user->end(user);
-        }
+        if (link->user)
+                link->user->end(link->user);
         queues_free(link->queues);
         queue_watch_clear(&link->queue_watch);
         beats_free(link->beats);
@@ -182,24 +178,12 @@ static struct link *free_link(struct link *link)
         return NULL;
 }
 
-struct link_user *link_find_user(const struct link *link, void (*end)(struct link_user *user))
-{
-        struct link_user *user = link->users;
-
-        while (user && user->end != end)
-                user = user->next;
-        return user;
-}
-
 int link_open_queues(struct link *link, queues_reading_fn callback, struct queue_reader **ret)
 {
-        const struct queues_source source = {
-                .format = link->framework->queues,
-                .redis = link->redis,
-                .namespace = link->links->world->settings->redis.namespace,
-        };
+        const char *namespace = link->links->world->settings->redis.namespace;
 
-        return *ret ? 0 : queue_reader_new(&source, callback, link, ret);
+        return *ret ? 0
+                    : queue_reader_new(link->redis, link->framework->queues, namespace, callback, link, ret);
 }
 
 int link_read_works(const struct link *link, const char *const *identities, size_t n, works_fn done,
@@ -224,7 +208,8 @@ static void free_link_pointer(struct link **link)
 /* The first thing to be read of it will be the set of identities. */
 static int probe(const struct link *link, const char *namespace)
 {
-        _cleanup_free_ char *key = link->framework->beats->set_key(namespace);
+        const struct beats_format *format = link->framework->beats;
+        _cleanup_free_ char *key = format->key(namespace, format->set, NULL);
 
         return key ? redis_probe(link->redis, key) : -ENOMEM;
 }
@@ -257,13 +242,9 @@ static int make_link(struct links *links, const struct framework *framework, con
         int r = redis_new(links->event, url, settings, on_redis_state, link, &link->redis);
         if (r >= 0)
                 r = probe(link, settings->namespace);
-        const struct beats_source source = {
-                .redis = link->redis,
-                .format = framework->beats,
-                .namespace = settings->namespace,
-        };
         if (r >= 0)
-                r = redis_beats_new(&source, &ops, link, &link->beats);
+                r = redis_beats_new(link->redis, framework->beats, settings->namespace, &ops, link,
+                                    &link->beats);
         if (r < 0)
                 return r;
         list[links->n++] = TAKE_PTR(link);

@@ -13,11 +13,10 @@ struct fleet;
 struct worker;
 struct world;
 
-/* What an optional feature keeps of one link, as the first member of a struct of its own. end() is called
- * before the connection is closed, and frees it. */
+/* What autoscaling keeps of one link, as the first member of a struct of its own. end() is called before the
+ * connection is closed, and frees it. */
 struct link_user {
         void (*end)(struct link_user *user);
-        struct link_user *next;
 };
 
 /* One Redis as one framework uses it, with the fleets whose heartbeats are there: their link. */
@@ -34,7 +33,7 @@ struct link {
         bool queues_error_told; /* while Redis answers, and limits wait for it */
         struct queue_watch queue_watch;
 
-        struct link_user *users; /* owned */
+        struct link_user *user; /* owned; NULL: none */
 };
 
 struct links {
@@ -56,8 +55,6 @@ void links_join(struct links *links);
 const char *links_host_name(struct links *links);
 /* Makes *ret, where that is NULL, a reader of its queues. Returns 0 or -ENOMEM. */
 int link_open_queues(struct link *link, queues_reading_fn callback, struct queue_reader **ret);
-/* What a feature keeps of the link, known by its end(); NULL: nothing. */
-struct link_user *link_find_user(const struct link *link, void (*end)(struct link_user *user));
 /* Reads the work lists of n identities at this link; see redis_works_read(). */
 int link_read_works(const struct link *link, const char *const *identities, size_t n, works_fn done,
                     void *userdata, struct works **ret);

@@ -60,32 +60,18 @@ void subsystems_diagnose(const struct subsystems *subsystems, const struct fleet
         CALL_EACH(subsystems, diagnose, fleet, findings);
 }
 
-bool subsystems_trouble(const struct fleet *fleet, size_t i, usec_t now, char text[static DOCTOR_TROUBLE_MAX],
-                        const char **ret_remedy, const void *userdata)
+void subsystems_trouble(const void *userdata, const struct fleet *fleet, const char *about, usec_t now,
+                        struct findings *findings)
 {
         const struct subsystems *subsystems = userdata;
 
-        for (size_t j = 0; j < subsystems->n; j++) {
-                const struct subsystem *subsystem = subsystems->table[j];
-                size_t n = 0;
-
-                if (!subsystem->trouble)
-                        continue;
-                if (subsystem->trouble(fleet, i, now, text, ret_remedy))
-                        return true;
-                while (n < i && subsystem->trouble(fleet, n, now, text, ret_remedy))
-                        n++;
-                i -= n;
-        }
-        return false;
+        CALL_EACH(subsystems, trouble, fleet, about, now, findings);
 }
 
 void subsystems_diagnose_link(const struct subsystems *subsystems, const struct link *link,
                               struct findings *findings, usec_t now)
 {
-        for (size_t i = 0; i < subsystems->n; i++)
-                if (subsystems->table[i]->diagnose_link)
-                        subsystems->table[i]->diagnose_link(subsystems->self[i], link, findings, now);
+        CALL_EACH(subsystems, diagnose_link, link, findings, now);
 }
 
 int subsystems_status(const struct subsystems *subsystems, const struct fleet *fleet, json_t *object)

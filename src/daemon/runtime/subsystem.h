@@ -40,10 +40,9 @@ struct subsystem {
         void (*metrics)(const void *self, struct metrics *metrics);
         /* Adds findings on one fleet for GetDiagnosis; see advice/findings.h. */
         void (*diagnose)(const void *self, const struct fleet *fleet, struct findings *findings);
-        /* Finds the i-th trouble of a fleet: one sentence, with a remedy. Returns false where there are no
-         * more. */
-        bool (*trouble)(const struct fleet *fleet, size_t i, usec_t now, char text[static DOCTOR_TROUBLE_MAX],
-                        const char **ret_remedy);
+        /* Adds findings on one fleet, headed by `about`. Without any, its settings are reported as OK. */
+        void (*trouble)(const void *self, const struct fleet *fleet, const char *about, usec_t now,
+                        struct findings *findings);
         /* Adds findings on one Redis, whose queues were read, for GetDiagnosis. */
         void (*diagnose_link)(const void *self, const struct link *link, struct findings *findings,
                               usec_t now);
@@ -78,9 +77,9 @@ void subsystems_answer(const struct subsystems *subsystems, usec_t now);
 void subsystems_metrics(const struct subsystems *subsystems, struct metrics *metrics);
 void subsystems_diagnose(const struct subsystems *subsystems, const struct fleet *fleet,
                          struct findings *findings);
-/* The i-th trouble of all of them; as struct doctor_machine takes it, userdata is the subsystems. */
-bool subsystems_trouble(const struct fleet *fleet, size_t i, usec_t now, char text[static DOCTOR_TROUBLE_MAX],
-                        const char **ret_remedy, const void *userdata);
+/* As struct doctor_machine takes it, userdata is the subsystems. */
+void subsystems_trouble(const void *userdata, const struct fleet *fleet, const char *about, usec_t now,
+                        struct findings *findings);
 void subsystems_diagnose_link(const struct subsystems *subsystems, const struct link *link,
                               struct findings *findings, usec_t now);
 /* subsystems: NULL for none. Returns 0 or -ENOMEM. */

@@ -23,7 +23,7 @@ struct proc *process_beating(const struct process *process)
 
 const char *process_identity(const struct process *process)
 {
-        return process_is_watched(process) ? beats_identity(process->slot) : NULL;
+        return process_is_watched(process) ? process->slot->identity : NULL;
 }
 
 const char *process_hosts(const struct process *process, char text[static MATCH_HOSTS_TEXT_MAX])

@@ -8,11 +8,6 @@
 #include "model/worker.h"
 #include <signal.h>
 
-static char *set_key(const char *namespace)
-{
-        return decode_key(namespace, NATIVE_WORKERS, NULL);
-}
-
 static int ask_beat(const char *namespace, const char *identity, _unused_ bool with_info,
                     struct beats_command *ret)
 {
@@ -33,9 +28,9 @@ static bool take_beat(const redisReply *reply, struct heartbeat *ret, _unused_ s
 }
 
 static const struct beats_format beats = {
-        .set_key = set_key,
+        .key = decode_key,
+        .set = NATIVE_WORKERS,
         .member_nsec = 500,
-        .identity_pattern = decode_host_pattern,
         .identity_parse = native_identity_parse,
         .ask_beat = ask_beat,
         .take_beat = take_beat,

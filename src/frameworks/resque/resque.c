@@ -113,12 +113,9 @@ static int take_job(const json_t *root, struct job *job)
 
 int resque_job_decode(struct job *job)
 {
-        json_t *root = NULL;
+        _cleanup_json_ json_t *root = NULL;
 
         /* Numbers in the arguments may be larger than ours, and strings may hold what C cannot. */
         int r = json_load(job->entry, job->entry_len, JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, &root);
-        if (r >= 0)
-                r = take_job(root, job);
-        json_decref(root);
-        return r;
+        return r < 0 ? r : take_job(root, job);
 }

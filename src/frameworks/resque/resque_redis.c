@@ -12,11 +12,6 @@
 #include <signal.h>
 #include <strings.h>
 
-static char *set_key(const char *namespace)
-{
-        return resque_key(namespace, RESQUE_WORKERS, NULL);
-}
-
 static int ask_beat(const char *namespace, const char *identity, bool with_info _unused_,
                     struct beats_command *ret)
 {
@@ -37,9 +32,9 @@ static int ask_work_list(const char *namespace, const char *identity, struct bea
 }
 
 static const struct beats_format beats = {
-        .set_key = set_key,
+        .key = resque_key,
+        .set = RESQUE_WORKERS,
         .member_nsec = 500,
-        .identity_pattern = decode_host_pattern,
         .identity_parse = resque_identity_parse,
         .ask_beat = ask_beat,
         .take_beat = take_beat,

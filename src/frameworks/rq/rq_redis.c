@@ -13,9 +13,9 @@
 /* What the list has of each worker: its key, host and pid. */
 enum { LIST_KEY, LIST_HOST, LIST_PID, _LIST_MAX };
 
-static char *set_key(const char *namespace _unused_)
+static char *make_key(const char *namespace _unused_, const char *name, const char *suffix)
 {
-        return strdup(RQ_WORKERS);
+        return decode_key(NULL, name, suffix);
 }
 
 static void ask_list(const char *set_key, struct beats_command *ret)
@@ -74,7 +74,8 @@ static bool take_beat(const redisReply *reply, struct heartbeat *ret, struct bea
 }
 
 static const struct beats_format beats = {
-        .set_key = set_key,
+        .key = make_key,
+        .set = RQ_WORKERS,
         .member_nsec = 1700,
         .ask_list = ask_list,
         .take_list = take_list,
@@ -102,11 +103,6 @@ static int take_oldest(const redisReply *reply, struct queues_found *found)
         return 0;
 }
 
-static char *queue_key(const char *namespace _unused_, const char *name, const char *suffix)
-{
-        return decode_key(NULL, name, suffix);
-}
-
 /* What RQ has for each queue is told of all. A job that is to be retried is a scheduled one. */
 static const struct queues_question questions[] = {
         {QUEUES_ALL, {"SMEMBERS"}, RQ_QUEUES, .take = queues_take_names},
@@ -122,7 +118,7 @@ static const struct queues_question questions[] = {
 };
 
 static const struct queues_format queues = {
-        .questions = questions, .n = ELEMENTSOF(questions), .key = queue_key, .name = rq_queue_name};
+        .questions = questions, .n = ELEMENTSOF(questions), .key = make_key, .name = rq_queue_name};
 
 const struct framework rq_framework = {
         .traits = &rq_traits,

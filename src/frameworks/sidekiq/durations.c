@@ -15,15 +15,11 @@ const char *durations_key(usec_t realtime, bool newer, char text[static DURATION
 {
         time_t at = (time_t)(realtime / USEC_PER_SEC) - 60;
         struct tm tm = {0};
+        char rest[16];
 
         (void)gmtime_r(&at, &tm);
-        unsigned year = (unsigned)tm.tm_year + 1900, month = (unsigned)tm.tm_mon + 1;
-        unsigned day = (unsigned)tm.tm_mday, hour = (unsigned)tm.tm_hour, minute = (unsigned)tm.tm_min;
-        if (newer)
-                snprintf(text, DURATIONS_KEY_MAX, "j|%02u%02u%02u|%u:%02u", year % 100, month, day, hour,
-                         minute);
-        else
-                snprintf(text, DURATIONS_KEY_MAX, "j|%04u%02u%02u|%u:%u", year, month, day, hour, minute);
+        (void)strftime(rest, sizeof(rest), newer ? "%m%d|%-H:%M" : "%m%d|%-H:%-M", &tm);
+        snprintf(text, DURATIONS_KEY_MAX, "j|%02d%s", newer ? tm.tm_year % 100 : tm.tm_year + 1900, rest);
         return text;
 }
 

@@ -155,13 +155,6 @@ bool sidekiq_beat_decode(const struct field fields[static _SIDEKIQ_FIELD_MAX], s
         return true;
 }
 
-/* Names come from outside: one that does not fit is cut, which is what the kernel does to thread names too.
- */
-static void copy_cut(char *to, size_t size, const char *from)
-{
-        snprintf(to, size, "%s", from);
-}
-
 /* Returns how long the names are, the last NUL included. */
 static size_t take_queues(const json_t *list, char names[static SIDEKIQ_QUEUES_MAX])
 {
@@ -199,14 +192,11 @@ int sidekiq_info_decode(const struct field *field, struct sidekiq_info **ret)
         json_int_t concurrency = json_integer_value(json_object_get(root, "concurrency"));
         if (concurrency > 0 && concurrency <= COUNT_MAX)
                 info->concurrency = (unsigned)concurrency;
-        const char *version = json_string_value(json_object_get(root, "version"));
-        if (version)
-                copy_cut(info->version, sizeof(info->version), version);
         json_object_foreach(json_object_get(root, "capsules"), name, capsule)
         {
                 if (info->n_capsules == SIDEKIQ_CAPSULES_MAX)
                         break;
-                copy_cut(info->capsules[info->n_capsules++], sizeof(info->capsules[0]), name);
+                snprintf(info->capsules[info->n_capsules++], sizeof(info->capsules[0]), "%s", name);
         }
         *ret = info;
         return 0;
@@ -215,9 +205,9 @@ int sidekiq_info_decode(const struct field *field, struct sidekiq_info **ret)
 /* Is comm this name, as the kernel cuts it? */
 static bool comm_is(const char *comm, const char *prefix, const char *capsule, const char *suffix)
 {
-        char name[SIDEKIQ_COMM_MAX + 1];
+        char name[SIDEKIQ_COMM_MAX + 1] = "";
 
-        copy_cut(name, sizeof(name), prefix);
+        strncat(name, prefix, SIDEKIQ_COMM_MAX);
         strncat(name, capsule, SIDEKIQ_COMM_MAX - strlen(name));
         strncat(name, suffix, SIDEKIQ_COMM_MAX - strlen(name));
         return strcmp(comm, name) == 0;

@@ -21,7 +21,6 @@ extern const struct framework sidekiq_framework; /* in sidekiq_redis.c */
 /* What a worker told of itself in the `info` field; it does not change in its life. */
 struct sidekiq_info {
         unsigned concurrency; /* 0: not told (8.1.2 on has a field of its own for it) */
-        char version[32];     /* "": not told (before 7.0.2) */
         size_t n_capsules;    /* 0: not told (before 8.0.9); beyond SIDEKIQ_CAPSULES_MAX they are left out */
         char capsules[SIDEKIQ_CAPSULES_MAX][SIDEKIQ_COMM_MAX + 1]; /* names, cut */
         /* From which it takes: names, each ended by a NUL, the last by two. What is beyond SIDEKIQ_QUEUES_MAX

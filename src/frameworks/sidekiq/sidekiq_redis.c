@@ -35,11 +35,6 @@ static const char *queue_names(const struct beat_info *info)
         return info && info_of(info)->queues[0] != '\0' ? info_of(info)->queues : NULL;
 }
 
-static char *set_key(const char *namespace)
-{
-        return decode_key(namespace, SIDEKIQ_PROCESSES, NULL);
-}
-
 static int ask_beat(const char *namespace, const char *identity, bool with_info, struct beats_command *ret)
 {
         return command_make(
@@ -70,13 +65,12 @@ static bool take_beat(const redisReply *reply, struct heartbeat *ret, struct bea
 }
 
 static const struct beats_format beats = {
-        .set_key = set_key,
+        .key = decode_key,
+        .set = SIDEKIQ_PROCESSES,
         .member_nsec = 500,
-        .identity_pattern = decode_host_pattern,
         .identity_parse = sidekiq_identity_parse,
         .ask_beat = ask_beat,
         .take_beat = take_beat,
-        .has_info = true,
         .ask_work_list = ask_work_list,
 };
 

@@ -17,25 +17,13 @@ const struct traits probe_traits = {
         .stale_usec = 10 * USEC_PER_SEC,
 };
 
-static char *make_key(const char *namespace, const char *name)
+static char *make_key(const char *namespace, const char *name, _unused_ const char *suffix)
 {
         char *key;
 
         if (asprintf(&key, "%s%sprobe:%s", namespace ?: "", namespace && *namespace ? ":" : "", name) < 0)
                 return NULL;
         return key;
-}
-
-static char *set_key(const char *namespace)
-{
-        return make_key(namespace, "workers");
-}
-
-static char *identity_pattern(const char *host)
-{
-        char *pattern;
-
-        return asprintf(&pattern, "%s:*", host) < 0 ? NULL : pattern;
 }
 
 static bool identity_parse(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid)
@@ -53,7 +41,7 @@ static bool identity_parse(const char *text, size_t len, size_t *ret_host_len, p
 static int ask_beat(const char *namespace, const char *identity, _unused_ bool with_info,
                     struct beats_command *ret)
 {
-        char *key = make_key(namespace, identity);
+        char *key = make_key(namespace, identity, NULL);
 
         if (!key)
                 return -ENOMEM;
@@ -73,8 +61,8 @@ static bool take_beat(const redisReply *reply, struct heartbeat *ret, _unused_ s
 }
 
 const struct beats_format probe_beats = {
-        .set_key = set_key,
-        .identity_pattern = identity_pattern,
+        .key = make_key,
+        .set = "workers",
         .identity_parse = identity_parse,
         .ask_beat = ask_beat,
         .take_beat = take_beat,
