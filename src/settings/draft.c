@@ -238,10 +238,15 @@ int settings_draft_set(struct settings_draft *draft, const char *name, const cha
 }
 
 /* The line of a key, or else of its section. */
+/* The line that gave the key, also the one of [fleet] that it is inherited from; 0: none. */
+static unsigned given_line(const struct draft_fleet *fleet, const char *name)
+{
+        return fleet->lines[settings_key_find(SETTINGS_FLEET, name) - settings_keys];
+}
+
 static unsigned fleet_line(const struct draft_fleet *fleet, const char *name)
 {
-        unsigned line = fleet->lines[settings_key_find(SETTINGS_FLEET, name) - settings_keys];
-        return line > 0 ? line : fleet->settings->line;
+        return given_line(fleet, name) ?: fleet->settings->line;
 }
 
 /* Of [sqmgr] or [redis], which share no name. */
@@ -256,9 +261,7 @@ static unsigned draft_line(const struct settings_draft *draft, const char *name)
 /* In its own section, and not in [fleet]. */
 static bool is_own(const struct settings_draft *draft, const struct draft_fleet *fleet, const char *name)
 {
-        size_t key = (size_t)(settings_key_find(SETTINGS_FLEET, name) - settings_keys);
-
-        return fleet->lines[key] != draft->fleets[0].lines[key];
+        return given_line(fleet, name) != given_line(&draft->fleets[0], name);
 }
 
 /* The time to exit, where the file does not give it. One that [fleet] gives all of them bounds nobody's jobs:
@@ -266,7 +269,7 @@ static bool is_own(const struct settings_draft *draft, const struct draft_fleet 
 static void finish_stop(const struct settings_draft *draft, struct draft_fleet *fleet)
 {
         struct fleet_settings *s = fleet->settings;
-        bool given = fleet->lines[settings_key_find(SETTINGS_FLEET, "stop_timeout") - settings_keys] > 0;
+        bool given = given_line(fleet, "stop_timeout") > 0;
         bool own = is_own(draft, fleet, "stop_timeout");
         usec_t preset =
                 !s->traits->stop_chosen || s->preset == PRESET_NONE ? 0 : presets[s->preset].stop_usec;
@@ -436,11 +439,11 @@ static void check_fleet(const struct settings_draft *draft, const struct draft_f
 {
         const struct fleet_settings *s = fleet->settings;
 
-        for (size_t i = 0; i < settings_keys_n; i++) {
-                if (settings_keys[i].required && fleet->lines[i] == 0)
-                        refuse(draft, s->line, "fleet '%s' has no %s: add '%s = ...', %s", s->name,
-                               settings_keys[i].name, settings_keys[i].name, settings_keys[i].help);
-        }
+        if (given_line(fleet, "command") == 0)
+                refuse(draft, s->line,
+                       "fleet '%s' has no command: add 'command = ...', what starts one worker, in the "
+                       "foreground; split into words without a shell",
+                       s->name);
         if (s->environment_file && s->environment_file[0] != '/' && !s->directory)
                 refuse_fleet(draft, fleet, "environment_file",
                              "environment_file = %s must be an absolute path, or 'directory' be set, below "

@@ -71,7 +71,6 @@ START_TEST(table_is_in_order)
                 ck_assert_msg(i == 0 || key->scope >= settings_keys[i - 1].scope, "%s", key->name);
                 ck_assert_msg((!key->fallback) != (!key->unset), "%s", key->name);
                 ck_assert_msg(!key->unset_value || key->unset, "%s", key->name);
-                ck_assert_msg(key->help && *key->help != '\0', "%s", key->name);
                 ck_assert_msg((key->type == SETTINGS_CHOICE) == (!!key->choices), "%s", key->name);
         }
 }
