@@ -575,7 +575,7 @@ static void check_places(const struct load *load)
 
 static int load_draft(const struct load *load, const char *path)
 {
-        struct fleet_settings *fleet;
+        const struct settings *settings = load->settings;
 
         int r = read_ini_file(load, path, 0, "copy the sample sqmgr.ini there, or name another file with -c");
         if (r == 0)
@@ -586,16 +586,16 @@ static int load_draft(const struct load *load, const char *path)
                 r = read_password(load);
         if (r == 0)
                 r = check_tls(load);
-        for (size_t i = 0; r == 0 && (fleet = settings_draft_fleet(load->draft, i)); i++)
-                r = read_rollout_key(load, fleet);
+        for (size_t i = 0; i < settings->n_fleets && r == 0; i++)
+                r = read_rollout_key(load, settings->fleets[i]);
         if (r < 0)
                 return r;
-        check_group(load, NULL, load->settings->socket_group);
+        check_group(load, NULL, settings->socket_group);
         check_alert_user(load);
         check_places(load);
-        for (size_t i = 0; (fleet = settings_draft_fleet(load->draft, i)); i++) {
-                check_user(load, fleet);
-                check_group(load, fleet, fleet->group);
+        for (size_t i = 0; i < settings->n_fleets; i++) {
+                check_user(load, settings->fleets[i]);
+                check_group(load, settings->fleets[i], settings->fleets[i]->group);
         }
         return settings_errors_any(load->errors) ? -EINVAL : 0;
 }
@@ -615,8 +615,6 @@ int ini_load_for(const char *path, const struct settings_surroundings *surroundi
         }
         if (r == -ENOMEM)
                 errors->lost = true;
-        settings_errors_sort(errors);
-        settings_errors_sort(warnings);
         if (r < 0)
                 return r;
         *ret = settings_draft_take(draft);

@@ -37,6 +37,20 @@ struct fleet_settings *fleet_settings_free(struct fleet_settings *fleet)
 }
 
 struct settings *settings_free(struct settings *settings)
+struct fleet_settings *settings_add_fleet(struct settings *settings, const char *name)
+{
+        struct fleet_settings **list =
+                reallocarray(settings->fleets, settings->n_fleets + 1, sizeof(*settings->fleets));
+
+        if (!list)
+                return NULL;
+        settings->fleets = list;
+        struct fleet_settings *fleet = fleet_settings_new(name);
+        if (fleet)
+                list[settings->n_fleets++] = fleet;
+        return fleet;
+}
+
 {
         if (settings) {
                 settings_values_clear(false, settings);
@@ -198,26 +212,11 @@ static int merge_values(bool of_fleet, const void *old, const void *new, void *t
         return 0;
 }
 
-/* A new fleet at the end of the list, NULL where memory is short. */
-static struct fleet_settings *add_fleet(struct settings *settings, const char *name)
-{
-        struct fleet_settings **list =
-                reallocarray(settings->fleets, settings->n_fleets + 1, sizeof(*settings->fleets));
-
-        if (!list)
-                return NULL;
-        settings->fleets = list;
-        struct fleet_settings *fleet = fleet_settings_new(name);
-        if (fleet)
-                list[settings->n_fleets++] = fleet;
-        return fleet;
-}
-
 /* -fanalyzer: either may be NULL, but not both: the fleet is in one of the settings at least. */
 static int merge_fleet(const struct fleet_settings *old, const struct fleet_settings *new,
                        struct settings *merged)
 {
-        struct fleet_settings *to = add_fleet(merged, old ? old->name : new->name);
+        struct fleet_settings *to = settings_add_fleet(merged, old ? old->name : new->name);
 
         if (!to)
                 return -ENOMEM;
@@ -271,7 +270,7 @@ struct fleet_settings *settings_add_removed(struct settings *settings, const cha
                                             const struct traits *traits)
 {
         const struct settings_surroundings nothing = {0};
-        struct fleet_settings *fleet = add_fleet(settings, name);
+        struct fleet_settings *fleet = settings_add_fleet(settings, name);
         char why[SETTINGS_WHY_MAX];
         int r = 0;
 

@@ -12,6 +12,9 @@ struct traits;
 /* Without any value. name: NULL for the defaults of all fleets. Returns NULL where memory is short. */
 struct fleet_settings *fleet_settings_new(const char *name);
 
+/* Appends such a fleet to those of the settings. Returns NULL where memory is short. */
+struct fleet_settings *settings_add_fleet(struct settings *settings, const char *name);
+
 /* Both take NULL, and return NULL. */
 struct settings *settings_free(struct settings *settings);
 struct fleet_settings *fleet_settings_free(struct fleet_settings *fleet);

@@ -34,7 +34,6 @@ struct settings *read_settings(const struct settings_surroundings *surroundings,
                 *ret_errors = NULL;
                 return settings_draft_take(draft);
         }
-        settings_errors_sort(&errors);
         *ret_errors = settings_errors_text(&errors, "f");
         return NULL;
 }
