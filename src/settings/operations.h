@@ -38,8 +38,8 @@ struct settings_change {
         enum settings_reload reload;
 };
 
-/* Calls changed for each difference, in the order of the table of keys. Returns how many there were; what
- * changed returned, where that was negative; or -ENOMEM. */
+/* Calls changed for each difference, in the order of the table of keys, until it returns other than 0.
+ * Returns 0, what changed returned, or -ENOMEM. */
 int settings_diff(const struct settings *old, const struct settings *new,
                   int (*changed)(const struct settings_change *change, void *userdata), void *userdata);
 

@@ -58,3 +58,12 @@ int note_change(const struct settings_change *change, void *userdata)
                  change->key ? change->key : "*", change->old_text, change->new_text, marks[change->reload]);
         return 0;
 }
+
+unsigned count_changes(const char *text)
+{
+        unsigned n = 0;
+
+        for (; (text = strchr(text, '\n')); text++)
+                n++;
+        return n;
+}

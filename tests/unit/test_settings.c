@@ -739,7 +739,9 @@ static int use_settings(void)
         fleet->user = NULL;
         char text[NOTES_MAX] = "";
         r = settings_diff(settings, merged, note_change, text);
-        return r > 0 && strcmp(text, "fleet:b user: app -> sqmgr's own (outdates)\n") != 0 ? -EINVAL : r;
+        if (r < 0)
+                return r;
+        return strcmp(text, "fleet:b user: app -> sqmgr's own (outdates)\n") == 0 ? 1 : -EINVAL;
 }
 
 START_TEST(survives_a_failure_of_each_allocation)
