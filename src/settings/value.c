@@ -209,8 +209,6 @@ static int parse_framework(const char *text, const struct traits *const *framewo
                 used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used > 0 ? ", " : "",
                                          (*traits)->name);
         }
-        if (!frameworks[1])
-                return refuse(why, "is not supported by this version: only %s is", names);
         return refuse(why, "must be one of %s", names);
 }
 
