@@ -69,8 +69,6 @@ struct connection {
         bool freed;
 };
 
-static void connection_lost(struct connection *connection, const char *format, ...) _printf_(2, 3);
-
 static void connection_destroy(struct connection *connection)
 {
         sd_event_source_disable_unref(connection->timer);
@@ -120,7 +118,7 @@ static void context_close(struct connection *connection)
                 redisFree(TAKE_PTR(connection->context));
 }
 
-static void connection_lost(struct connection *connection, const char *format, ...)
+static _printf_(2, 3) void connection_lost(struct connection *connection, const char *format, ...)
 {
         char why[WHY_SIZE];
         va_list arguments;

@@ -76,8 +76,6 @@ struct redis {
         bool freed;
 };
 
-static void attempt_failed(struct redis *redis, const char *format, ...) _printf_(2, 3);
-
 static const char *const state_names[] = {
         [REDIS_STATE_CONNECTING] = "connecting",
         [REDIS_STATE_CONNECTED] = "connected",
@@ -146,7 +144,7 @@ static usec_t backoff_usec(unsigned failures)
 }
 
 /* The attempt or the connection is over: all that waits fails, and the next attempt is due after a while. */
-static void attempt_failed(struct redis *redis, const char *format, ...)
+static _printf_(2, 3) void attempt_failed(struct redis *redis, const char *format, ...)
 {
         char error[ERROR_SIZE];
         usec_t now = clock_now(CLOCK_MONOTONIC);
@@ -210,7 +208,29 @@ static const char *unfit_remedy(const struct redis *redis, const redisReply *rep
 }
 
 static int command_queue(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
-                         const char *const argv[], const size_t argvlen[]);
+                         const char *const argv[], const size_t argvlen[])
+{
+        struct command *command = malloc(sizeof(*command));
+
+        if (!command)
+                return -ENOMEM;
+        int r = connection_send(redis->connection, argc, argv, argvlen);
+        if (r < 0) {
+                free(command);
+                return r;
+        }
+        *command = (struct command){
+                .callback = callback,
+                .userdata = userdata,
+                .sent_at = clock_now(CLOCK_MONOTONIC),
+        };
+        if (redis->commands)
+                redis->newest->next = command;
+        else
+                redis->commands = command;
+        redis->newest = command;
+        return 0;
+}
 
 /* The probe reads as the looks will. Its answer is the last one of the log-in. */
 static void on_probe(struct redis *redis, const redisReply *reply, _unused_ void *userdata)
@@ -436,31 +456,6 @@ static const struct connection_ops connection_ops = {
         .on_reply = on_reply,
         .on_idle = on_idle,
 };
-
-static int command_queue(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
-                         const char *const argv[], const size_t argvlen[])
-{
-        struct command *command = malloc(sizeof(*command));
-
-        if (!command)
-                return -ENOMEM;
-        int r = connection_send(redis->connection, argc, argv, argvlen);
-        if (r < 0) {
-                free(command);
-                return r;
-        }
-        *command = (struct command){
-                .callback = callback,
-                .userdata = userdata,
-                .sent_at = clock_now(CLOCK_MONOTONIC),
-        };
-        if (redis->commands)
-                redis->newest->next = command;
-        else
-                redis->commands = command;
-        redis->newest = command;
-        return 0;
-}
 
 /* The settings' password, and user, count where the URL has no password. */
 static int add_credentials(struct redis_url *url, const struct redis_settings *settings)

@@ -62,8 +62,7 @@ static void begin_turn(struct sentinel *sentinel)
 }
 
 /* The last that is done with the sentinel in a callback. */
-static void try_next(struct sentinel *sentinel, const char *format, ...) _printf_(2, 3);
-static void try_next(struct sentinel *sentinel, const char *format, ...)
+static _printf_(2, 3) void try_next(struct sentinel *sentinel, const char *format, ...)
 {
         const struct redis_url *url = &sentinel->list[sentinel->at];
         char why[WHY_SIZE], error[256];

@@ -46,8 +46,7 @@ static bool may_be_none(const struct settings_key *key)
 }
 
 /* Says what would be right. Returns -EINVAL. */
-static int refuse(char *why, const char *format, ...) _printf_(2, 3);
-static int refuse(char *why, const char *format, ...)
+static _printf_(2, 3) int refuse(char *why, const char *format, ...)
 {
         va_list args;
 
