@@ -20,7 +20,7 @@ enum redis_state {
 };
 
 /* "connecting", "connected", "down". */
-const char *redis_state_name(enum redis_state state);
+const char *redis_state_name(enum redis_state value);
 
 /* The state changed, or the error did. error: one sentence without secrets, NULL while there is none. */
 typedef void (*redis_state_fn)(struct redis *redis, enum redis_state state, const char *error,
