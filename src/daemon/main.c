@@ -221,7 +221,6 @@ static void check_config(const struct options *options, const struct settings *s
 
         for (size_t i = 0; i < settings->n_fleets; i++)
                 rehearse(settings, settings->fleets[i], warnings);
-        settings_errors_sort(warnings);
         for (size_t i = 0; i < warnings->n; i++)
                 fprintf(stderr, "warning: %s: %s\n",
                         settings_errors_place(warnings, warnings->list[i].line, options->config, place,

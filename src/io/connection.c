@@ -69,8 +69,6 @@ struct connection {
         bool freed;
 };
 
-static void connection_lost(struct connection *connection, const char *format, ...) _printf_(2, 3);
-
 static void connection_destroy(struct connection *connection)
 {
         sd_event_source_disable_unref(connection->timer);
@@ -120,7 +118,7 @@ static void context_close(struct connection *connection)
                 redisFree(TAKE_PTR(connection->context));
 }
 
-static void connection_lost(struct connection *connection, const char *format, ...)
+static _printf_(2, 3) void connection_lost(struct connection *connection, const char *format, ...)
 {
         char why[WHY_SIZE];
         va_list arguments;
@@ -153,34 +151,29 @@ static void set_wants_write(struct connection *connection, bool wants)
 
 static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 
-/* Begins to connect. Where that fails at once, connection->failure says why. */
-static int context_open(struct connection *connection, const char *address)
+/* Begins to connect. Returns false where that fails at once: connection->failure says why. */
+static bool context_open(struct connection *connection, const char *address)
 {
         const struct endpoint *endpoint = &connection->endpoint;
         redisContext *context = endpoint->path ? redisConnectUnixNonBlock(endpoint->path)
                                                : redisConnectNonBlock(address, (int)endpoint->port);
-        int r = 0;
+        const char *why = context ? context->errstr : "out of memory";
 
         connection->context = context;
         connection->gauge = (struct gauge){0};
-        if (!context || context->err) {
-                snprintf(connection->failure, sizeof(connection->failure), "%s",
-                         context ? context->errstr : "out of memory");
-                context_close(connection);
-                return -EIO;
-        }
-        if (fcntl(context->fd, F_SETFD, FD_CLOEXEC) < 0)
-                r = -errno;
         connection->wants_write = true;
-        if (r >= 0)
-                r = sd_event_add_io(connection->event, &connection->io, context->fd, EPOLLOUT, on_io,
-                                    connection);
-        if (r < 0) {
-                snprintf(connection->failure, sizeof(connection->failure), "%s", strerror(-r));
-                context_close(connection);
-                return -EIO;
+        if (context && !context->err) {
+                int r = fcntl(context->fd, F_SETFD, FD_CLOEXEC) < 0 ? -errno : 0;
+                if (r >= 0)
+                        r = sd_event_add_io(connection->event, &connection->io, context->fd, EPOLLOUT, on_io,
+                                            connection);
+                if (r >= 0)
+                        return true;
+                why = strerror(-r);
         }
-        return 0;
+        snprintf(connection->failure, sizeof(connection->failure), "%s", why);
+        context_close(connection);
+        return false;
 }
 
 /* Tries the addresses that are left, until one is under way. Each has connect_timeout for itself: a dead one
@@ -189,7 +182,7 @@ static bool connect_next(struct connection *connection)
 {
         context_close(connection);
         while (connection->next_address < connection->answer.n_addresses) {
-                if (context_open(connection, connection->answer.addresses[connection->next_address++]) == 0) {
+                if (context_open(connection, connection->answer.addresses[connection->next_address++])) {
                         begin_phase(connection, PHASE_CONNECTING);
                         return true;
                 }

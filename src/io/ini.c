@@ -43,9 +43,10 @@ struct reader {
 
 #define refuse(reader, ...) settings_errors_add((reader)->errors, (reader)->line, __VA_ARGS__)
 
-/* Says where a line's value has a comment behind it. Returns true where it has. */
-static bool refuse_comment(struct reader *reader, const char *value, const char *end)
+/* Refuses a comment behind the value of a line. Returns true where there is one. */
+static bool refuse_comment(struct reader *reader, const char *value)
 {
+        const char *end = value + strlen(value);
         bool blank = true, unquoted = false, quoted = false;
         char quote = '\0';
 
@@ -72,41 +73,33 @@ static bool refuse_comment(struct reader *reader, const char *value, const char 
 }
 
 /* A line `[NAME]`, without blanks around it. Returns true where inih may have it. */
-static bool take_section(struct reader *reader, const char *start, const char *end)
+static bool take_section(struct reader *reader, char *line)
 {
-        char name[LINE_MAX_BYTES + 1];
-        const char *close = memchr(start, ']', (size_t)(end - start));
+        char *close = strchr(line, ']');
 
         settings_draft_refuse_section(reader->draft);
         if (!close) {
                 refuse(reader, "the section's name is not closed: add the ']'");
                 return false;
         }
-        if (close + 1 != end) {
+        if (close[1] != '\0') {
                 refuse(reader, "something stands behind the section's ']': put it on a line of its own");
                 return false;
         }
-        size_t length = (size_t)(close - start) - 1;
-        memcpy(name, start + 1, length);
-        name[length] = '\0';
-        int r = settings_draft_section(reader->draft, name, reader->line);
+        *close = '\0';
+        int r = settings_draft_section(reader->draft, line + 1, reader->line);
         if (r < 0)
                 reader->error = r;
         return r == 0;
 }
 
 /* A line that should be `key = value`. Returns true where inih may have it. */
-static bool check_pair(struct reader *reader, const char *start, const char *end)
+static bool check_pair(struct reader *reader, const char *line)
 {
-        char line[LINE_MAX_BYTES + 1];
-        size_t length = (size_t)(end - start);
-
-        memcpy(line, start, length);
-        line[length] = '\0';
         size_t name = strspn(line, KEY_LETTERS);
         size_t equals = name + strspn(line + name, " \t");
         if (name > 0 && line[equals] == '=')
-                return !refuse_comment(reader, start + equals + 1, end);
+                return !refuse_comment(reader, line + equals + 1);
         if (name > 0 && line[equals] == ':')
                 refuse(reader, "'%.*s' is followed by a ':', write '%.*s = ...'", (int)name, line, (int)name,
                        line);
@@ -119,11 +112,13 @@ static bool check_pair(struct reader *reader, const char *start, const char *end
 /* Judges the line from start to end. Returns true where inih may have it. */
 static bool take_line(struct reader *reader, const char *start, const char *end)
 {
-        if (memchr(start, '\0', (size_t)(end - start)) || memchr(start, MASK, (size_t)(end - start))) {
+        char line[LINE_MAX_BYTES + 1];
+        size_t length = (size_t)(end - start);
+
+        if (memchr(start, '\0', length) || memchr(start, MASK, length)) {
                 refuse(reader, "the line holds a NUL byte or Ctrl-A: this is no text file");
                 return false;
         }
-        size_t length = (size_t)(end - start);
         const char *text = start;
         while (text < end && isspace((unsigned char)*text))
                 text++;
@@ -136,19 +131,18 @@ static bool take_line(struct reader *reader, const char *start, const char *end)
                        "the line has %zu bytes, and more than %d are not possible: shorten it; a long "
                        "command may go into a script, a long environment into environment_file",
                        length, LINE_MAX_BYTES);
-                /* Its keys must not go to the section above. */
-                if (*text == '[')
-                        settings_draft_refuse_section(reader->draft);
-                return false;
-        }
-        if (text > start) {
+        } else if (text > start) {
                 refuse(reader, "the line is indented, and would continue the one above it: remove the "
                                "blanks; a value must stand on one line");
-                if (*text == '[')
-                        settings_draft_refuse_section(reader->draft);
-                return false;
+        } else {
+                memcpy(line, text, (size_t)(end - text));
+                line[end - text] = '\0';
+                return *text == '[' ? take_section(reader, line) : check_pair(reader, line);
         }
-        return *text == '[' ? take_section(reader, text, end) : check_pair(reader, text, end);
+        /* The keys of a section that is refused must not go to the one above. */
+        if (*text == '[')
+                settings_draft_refuse_section(reader->draft);
+        return false;
 }
 
 /* inih asks for its next line, as of fgets(). What it is not to have becomes an empty line. */
@@ -575,7 +569,7 @@ static void check_places(const struct load *load)
 
 static int load_draft(const struct load *load, const char *path)
 {
-        struct fleet_settings *fleet;
+        const struct settings *settings = load->settings;
 
         int r = read_ini_file(load, path, 0, "copy the sample sqmgr.ini there, or name another file with -c");
         if (r == 0)
@@ -586,16 +580,16 @@ static int load_draft(const struct load *load, const char *path)
                 r = read_password(load);
         if (r == 0)
                 r = check_tls(load);
-        for (size_t i = 0; r == 0 && (fleet = settings_draft_fleet(load->draft, i)); i++)
-                r = read_rollout_key(load, fleet);
+        for (size_t i = 0; i < settings->n_fleets && r == 0; i++)
+                r = read_rollout_key(load, settings->fleets[i]);
         if (r < 0)
                 return r;
-        check_group(load, NULL, load->settings->socket_group);
+        check_group(load, NULL, settings->socket_group);
         check_alert_user(load);
         check_places(load);
-        for (size_t i = 0; (fleet = settings_draft_fleet(load->draft, i)); i++) {
-                check_user(load, fleet);
-                check_group(load, fleet, fleet->group);
+        for (size_t i = 0; i < settings->n_fleets; i++) {
+                check_user(load, settings->fleets[i]);
+                check_group(load, settings->fleets[i], settings->fleets[i]->group);
         }
         return settings_errors_any(load->errors) ? -EINVAL : 0;
 }
@@ -615,8 +609,6 @@ int ini_load_for(const char *path, const struct settings_surroundings *surroundi
         }
         if (r == -ENOMEM)
                 errors->lost = true;
-        settings_errors_sort(errors);
-        settings_errors_sort(warnings);
         if (r < 0)
                 return r;
         *ret = settings_draft_take(draft);

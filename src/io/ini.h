@@ -12,7 +12,7 @@ struct traits;
 /* Reads the file at path, those that it includes, and the password file that they may name; makes every check
  * that a start makes. May block: on files and on the user data base. Returns 0 with *ret, to be freed by
  * settings_free(); or -EINVAL or -ENOMEM with at least one of errors. frameworks: see struct
- * settings_surroundings. Errors and warnings are sorted; either list may be added to in both cases. */
+ * settings_surroundings. Either list may be added to in both cases. */
 int ini_load(const char *path, const struct traits *const *frameworks, struct settings **ret,
              struct settings_errors *errors, struct settings_errors *warnings);
 

@@ -159,16 +159,14 @@ int journal_read_start(sd_event *event, const struct journal_query *query, journ
 {
         int fds[2];
 
-        struct journal_read *read = calloc(1, sizeof(*read));
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+                return -errno;
+        _cleanup_close_ int our_end = fds[0];
+        _cleanup_close_ int child_end = fds[1];
+        struct journal_read *read = malloc(sizeof(*read));
         if (!read)
                 return -ENOMEM;
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0) {
-                int error = -errno;
-                free(read);
-                return error;
-        }
-        _cleanup_close_ int child_end = fds[1];
-        *read = (struct journal_read){.fd = fds[0], .callback = callback, .userdata = userdata};
+        *read = (struct journal_read){.fd = TAKE_FD(our_end), .callback = callback, .userdata = userdata};
         int r = sd_event_add_io(event, &read->answer, read->fd, EPOLLIN, on_answer, read);
         if (r >= 0)
                 r = sd_event_add_time_relative(event, &read->deadline, CLOCK_MONOTONIC,

@@ -11,13 +11,18 @@
 /* Of one that leads to another, as many as the kernel follows, and the path itself. */
 #define LINKS_MAX 41
 
-static void name_directory(int fd, char *where, size_t size)
+/* Names are cut to this in sentences. */
+#define NAME_SIZE 256
+
+enum { PLACE_SAFE, PLACE_UNSAFE };
+
+static void name_directory(int fd, char name[static NAME_SIZE])
 {
         char link[64];
 
         snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-        ssize_t length = readlink(link, where, size - 1);
-        where[MAX(length, 0)] = '\0';
+        ssize_t length = readlink(link, name, NAME_SIZE - 1);
+        name[MAX(length, 0)] = '\0';
 }
 
 static char *directory_of(const char *path)
@@ -27,18 +32,39 @@ static char *directory_of(const char *path)
         return slash ? strndup(path, MAX((size_t)(slash - path), (size_t)1)) : strdup(".");
 }
 
-static int judge(const struct stat *status, bool last)
+/* Where the sentence on a place goes that is not safe. */
+struct check {
+        const char *path; /* as the caller named it */
+        char *why;
+        size_t size;
+};
+
+static bool is_foreign(const struct stat *status)
 {
-        if (status->st_uid != 0 && status->st_uid != geteuid())
-                return PLACE_OWNER;
-        if ((status->st_mode & (S_IWGRP | S_IWOTH)) && (last || !(status->st_mode & S_ISVTX)))
-                return PLACE_WRITABLE;
-        return PLACE_SAFE;
+        return status->st_uid != 0 && status->st_uid != geteuid();
+}
+
+/* Returns PLACE_SAFE, or PLACE_UNSAFE with the sentence written. */
+static int judge(const struct check *check, int fd, const struct stat *status, bool last)
+{
+        char name[NAME_SIZE];
+        bool writable = (status->st_mode & (S_IWGRP | S_IWOTH)) && (last || !(status->st_mode & S_ISVTX));
+
+        if (!is_foreign(status) && !writable)
+                return PLACE_SAFE;
+        name_directory(fd, name);
+        snprintf(check->why, check->size,
+                 is_foreign(status)
+                         ? "'%s': the directory '%s' belongs to another user, who could put something else "
+                           "there"
+                         : "'%s': others may write to the directory '%s', and put something else there",
+                 check->path, name);
+        return PLACE_UNSAFE;
 }
 
 /* By descriptors, from below: what is moved meanwhile is not looked at by a name that means another thing.
  * exists: path itself is there, and not another user's, so that the sticky bit guards it. */
-static int check_directories(const char *path, bool exists, char *where, size_t size)
+static int check_directories(const struct check *check, const char *path, bool exists)
 {
         static const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
         _cleanup_free_ char *directory = directory_of(path);
@@ -50,11 +76,9 @@ static int check_directories(const char *path, bool exists, char *where, size_t 
         if (fd < 0 || fstat(fd, &status) < 0)
                 return -errno;
         for (bool last = !exists;; last = false) {
-                int r = judge(&status, last);
-                if (r != PLACE_SAFE) {
-                        name_directory(fd, where, size);
+                int r = judge(check, fd, &status, last);
+                if (r != PLACE_SAFE)
                         return r;
-                }
                 int parent = openat(fd, "..", flags);
                 if (parent < 0)
                         return -errno;
@@ -68,10 +92,10 @@ static int check_directories(const char *path, bool exists, char *where, size_t 
         }
 }
 
-static int check_links(const char *path, unsigned links, char *where, size_t size);
+static int check_links(const struct check *check, const char *path, unsigned links);
 
 /* path: what it leads to is looked at, too, where it is a link. */
-static int check_link(const char *path, unsigned links, char *where, size_t size)
+static int check_link(const struct check *check, const char *path, unsigned links)
 {
         char target[PATH_MAX];
         _cleanup_free_ char *joined = NULL;
@@ -81,11 +105,13 @@ static int check_link(const char *path, unsigned links, char *where, size_t size
                 return -errno;
         if (!S_ISLNK(status.st_mode))
                 return PLACE_SAFE;
-        if (status.st_uid != 0 && status.st_uid != geteuid()) {
-                snprintf(where, size, "%s", path);
-                return PLACE_LINK;
+        if (is_foreign(&status)) {
+                snprintf(check->why, check->size,
+                         "'%s': the link '%.*s' belongs to another user, who could have it lead elsewhere",
+                         check->path, NAME_SIZE - 1, path);
+                return PLACE_UNSAFE;
         }
-        int r = check_directories(path, true, where, size);
+        int r = check_directories(check, path, true);
         if (r != PLACE_SAFE)
                 return r;
         ssize_t length = readlink(path, target, sizeof(target) - 1);
@@ -94,16 +120,16 @@ static int check_link(const char *path, unsigned links, char *where, size_t size
         target[length] = '\0';
         const char *slash = strrchr(path, '/');
         if (target[0] == '/' || !slash)
-                return check_links(target, links, where, size);
+                return check_links(check, target, links);
         if (asprintf(&joined, "%.*s/%s", (int)(slash - path), path, target) < 0) {
                 joined = NULL;
                 return -ENOMEM;
         }
-        return check_links(joined, links, where, size);
+        return check_links(check, joined, links);
 }
 
 /* Each beginning of path may be a link. */
-static int check_links(const char *path, unsigned links, char *where, size_t size)
+static int check_links(const struct check *check, const char *path, unsigned links)
 {
         _cleanup_free_ char *text = strdup(path);
         int r = PLACE_SAFE;
@@ -117,57 +143,32 @@ static int check_links(const char *path, unsigned links, char *where, size_t siz
                 p += strcspn(p, "/");
                 char behind = *p;
                 *p = '\0';
-                r = check_link(text, links - 1, where, size);
+                r = check_link(check, text, links - 1);
                 *p = behind;
         }
-        return r != PLACE_SAFE ? r : check_directories(path, true, where, size);
+        return r != PLACE_SAFE ? r : check_directories(check, path, true);
 }
 
-int place_check(const char *path, char *where, size_t size)
+static int finish(const struct check *check, int r)
 {
-        _cleanup_free_ char *directory = directory_of(path);
-
-        if (!directory)
-                return -ENOMEM;
-        int r = check_links(directory, LINKS_MAX, where, size);
-        return r != PLACE_SAFE ? r : check_directories(path, false, where, size);
-}
-
-int place_check_file(const char *path, char *where, size_t size)
-{
-        return check_links(path, LINKS_MAX, where, size);
-}
-
-static int explain(int r, const char *path, const char *where, char *why, size_t size)
-{
-        if (r == PLACE_OWNER)
-                snprintf(why, size,
-                         "'%s': the directory '%s' belongs to another user, who could put something else "
-                         "there",
-                         path, where);
-        else if (r == PLACE_LINK)
-                snprintf(why, size,
-                         "'%s': the link '%s' belongs to another user, who could have it lead elsewhere",
-                         path, where);
-        else if (r == PLACE_WRITABLE)
-                snprintf(why, size,
-                         "'%s': others may write to the directory '%s', and put something else there", path,
-                         where);
-        else if (r < 0)
-                snprintf(why, size, "'%s': cannot look at its directory: %s", path, strerrordesc_np(-r));
-        return r > 0 ? -EPERM : r;
+        if (r < 0)
+                snprintf(check->why, check->size, "'%s': cannot look at its directory: %s", check->path,
+                         strerrordesc_np(-r));
+        return r == PLACE_UNSAFE ? -EPERM : r;
 }
 
 int place_explain(const char *path, char *why, size_t size)
 {
-        char where[256];
+        const struct check check = {.path = path, .why = why, .size = size};
+        _cleanup_free_ char *directory = directory_of(path);
+        int r = directory ? check_links(&check, directory, LINKS_MAX) : -ENOMEM;
 
-        return explain(place_check(path, where, sizeof(where)), path, where, why, size);
+        return finish(&check, r == PLACE_SAFE ? check_directories(&check, path, false) : r);
 }
 
 int place_explain_file(const char *path, char *why, size_t size)
 {
-        char where[256];
+        const struct check check = {.path = path, .why = why, .size = size};
 
-        return explain(place_check_file(path, where, sizeof(where)), path, where, why, size);
+        return finish(&check, check_links(&check, path, LINKS_MAX));
 }

@@ -33,14 +33,8 @@ static void families_done(struct families *families)
 
 static int families_add(struct families *families, pid_t pid, pid_t parent)
 {
-        if (families->n == families->allocated) {
-                size_t wanted = MAX((size_t)32, families->allocated * 2);
-                struct family *larger = reallocarray(families->list, wanted, sizeof(*larger));
-                if (!larger)
-                        return -ENOMEM;
-                families->list = larger;
-                families->allocated = wanted;
-        }
+        if (!ARRAY_MAKE_ROOM(families->list, families->n, families->allocated))
+                return -ENOMEM;
         families->list[families->n++] = (struct family){.pid = pid, .parent = parent};
         return 0;
 }
@@ -54,7 +48,8 @@ static int families_add_new(struct families *families, pid_t pid)
         return families_add(families, pid, 0);
 }
 
-/* Calls each for every entry of a directory whose name is a number. */
+/* Calls each for every entry of a directory whose name is a number, until it returns other than 0; that is
+ * returned. */
 static int numbers_each(const char *path, int (*each)(int dir_fd, pid_t number, void *userdata),
                         void *userdata)
 {
@@ -65,7 +60,7 @@ static int numbers_each(const char *path, int (*each)(int dir_fd, pid_t number, 
                 if (!isdigit((unsigned char)entry->d_name[0]))
                         continue;
                 int r = each(dirfd(dir), (pid_t)strtol(entry->d_name, NULL, 10), userdata);
-                if (r < 0)
+                if (r != 0)
                         return r;
         }
         return 0;
@@ -204,25 +199,20 @@ struct each_process {
         int (*each)(pid_t pid, void *userdata);
         void *userdata;
         pid_t group;
-        int stopped; /* what each returned */
 };
 
 static int call_each(int dir_fd _unused_, pid_t pid, void *userdata)
 {
-        struct each_process *call = userdata;
+        const struct each_process *call = userdata;
 
-        if (getpgid(pid) != call->group)
-                return 0;
-        call->stopped = call->each(pid, call->userdata);
-        return call->stopped != 0 ? -ECANCELED : 0;
+        return getpgid(pid) == call->group ? call->each(pid, call->userdata) : 0;
 }
 
 int proc_group_each(pid_t group, int (*each)(pid_t pid, void *userdata), void *userdata)
 {
         struct each_process call = {.each = each, .userdata = userdata, .group = group};
-        int r = numbers_each("/proc", call_each, &call);
 
-        return call.stopped != 0 ? call.stopped : r;
+        return numbers_each("/proc", call_each, &call);
 }
 
 int proc_tree_each(pid_t pid, int (*each)(pid_t pid, void *userdata), void *userdata)

@@ -49,10 +49,8 @@ struct redis {
         redis_state_fn on_state;
         void *userdata;
 
-        struct redis_url url;
+        struct redis_url url; /* with the user and password of the settings, where it has none */
         char *url_text;
-        char *username;
-        char *password;
         char *probe_key;           /* NULL: that of no name */
         struct tls *tls;           /* NULL: without */
         struct sentinel *sentinel; /* NULL: the URL names the server */
@@ -78,18 +76,12 @@ struct redis {
         bool freed;
 };
 
-static void attempt_failed(struct redis *redis, const char *format, ...) _printf_(2, 3);
-
-const char *redis_state_name(enum redis_state state)
-{
-        static const char *const names[] = {
-                [REDIS_STATE_CONNECTING] = "connecting",
-                [REDIS_STATE_CONNECTED] = "connected",
-                [REDIS_STATE_DOWN] = "down",
-        };
-        static_assert(ELEMENTSOF(names) == _REDIS_STATE_MAX, "every state has a name");
-        return names[state];
-}
+static const char *const state_names[] = {
+        [REDIS_STATE_CONNECTING] = "connecting",
+        [REDIS_STATE_CONNECTED] = "connected",
+        [REDIS_STATE_DOWN] = "down",
+};
+DEFINE_ENUM_NAMES(redis_state_name, enum redis_state, _REDIS_STATE_MAX, state_names)
 
 static void redis_destroy(struct redis *redis)
 {
@@ -99,10 +91,6 @@ static void redis_destroy(struct redis *redis)
         sd_event_source_disable_unref(redis->timer);
         redis_url_clear(&redis->url);
         free(redis->url_text);
-        free(redis->username);
-        if (redis->password)
-                explicit_bzero(redis->password, strlen(redis->password));
-        free(redis->password);
         free(redis->probe_key);
         free(redis);
 }
@@ -156,7 +144,7 @@ static usec_t backoff_usec(unsigned failures)
 }
 
 /* The attempt or the connection is over: all that waits fails, and the next attempt is due after a while. */
-static void attempt_failed(struct redis *redis, const char *format, ...)
+static _printf_(2, 3) void attempt_failed(struct redis *redis, const char *format, ...)
 {
         char error[ERROR_SIZE];
         usec_t now = clock_now(CLOCK_MONOTONIC);
@@ -220,7 +208,29 @@ static const char *unfit_remedy(const struct redis *redis, const redisReply *rep
 }
 
 static int command_queue(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
-                         const char *const argv[], const size_t argvlen[]);
+                         const char *const argv[], const size_t argvlen[])
+{
+        struct command *command = malloc(sizeof(*command));
+
+        if (!command)
+                return -ENOMEM;
+        int r = connection_send(redis->connection, argc, argv, argvlen);
+        if (r < 0) {
+                free(command);
+                return r;
+        }
+        *command = (struct command){
+                .callback = callback,
+                .userdata = userdata,
+                .sent_at = clock_now(CLOCK_MONOTONIC),
+        };
+        if (redis->commands)
+                redis->newest->next = command;
+        else
+                redis->commands = command;
+        redis->newest = command;
+        return 0;
+}
 
 /* The probe reads as the looks will. Its answer is the last one of the log-in. */
 static void on_probe(struct redis *redis, const redisReply *reply, _unused_ void *userdata)
@@ -257,7 +267,7 @@ static void on_auth(struct redis *redis, const redisReply *reply, _unused_ void 
                 attempt_failed(redis, "the server has no password, but one is set: remove it from [redis]");
         else if (reply_is_error(reply, "ERR"))
                 attempt_failed(redis, "the server does not take AUTH with %s: check username in [redis]",
-                               redis->username ? "a user name" : "a password alone");
+                               redis->url.username ? "a user name" : "a password alone");
         else
                 attempt_failed(redis,
                                "the server refuses user or password: check username and password in [redis]");
@@ -291,12 +301,13 @@ static int ask_role(struct redis *redis)
 static void on_up(_unused_ struct connection *connection, void *userdata)
 {
         struct redis *redis = userdata;
+        const char *username = redis->url.username, *password = redis->url.password;
         int r = 0;
 
         redis->phase = PHASE_LOGIN;
-        if (redis->password) {
-                const char *argv[] = {"AUTH", redis->username ?: redis->password, redis->password};
-                r = command_queue(redis, on_auth, NULL, redis->username ? 3 : 2, argv, NULL);
+        if (password) {
+                const char *argv[] = {"AUTH", username ?: password, password};
+                r = command_queue(redis, on_auth, NULL, username ? 3 : 2, argv, NULL);
         }
         if (r == 0 && redis->sentinel)
                 r = ask_role(redis);
@@ -446,45 +457,16 @@ static const struct connection_ops connection_ops = {
         .on_idle = on_idle,
 };
 
-static int command_queue(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
-                         const char *const argv[], const size_t argvlen[])
+/* The settings' password, and user, count where the URL has no password. */
+static int add_credentials(struct redis_url *url, const struct redis_settings *settings)
 {
-        struct command *command = malloc(sizeof(*command));
-
-        if (!command)
-                return -ENOMEM;
-        int r = connection_send(redis->connection, argc, argv, argvlen);
-        if (r < 0) {
-                free(command);
-                return r;
-        }
-        *command = (struct command){
-                .callback = callback,
-                .userdata = userdata,
-                .sent_at = clock_now(CLOCK_MONOTONIC),
-        };
-        if (redis->commands)
-                redis->newest->next = command;
-        else
-                redis->commands = command;
-        redis->newest = command;
-        return 0;
-}
-
-/* The URL's user and password, or the settings'. */
-static int copy_credentials(struct redis *redis, const struct redis_settings *settings)
-{
-        const char *password = redis->url.password, *username = redis->url.username;
-
-        if (!password) {
-                password = settings->password;
-                username = username ? username : settings->username;
-        }
-        if (!password || !*password)
+        if (url->password || !settings->password)
                 return 0;
-        redis->password = strdup(password);
-        redis->username = username && *username ? strdup(username) : NULL;
-        return redis->password && (redis->username || !username || !*username) ? 0 : -ENOMEM;
+        url->password = strdup(settings->password);
+        if (url->username || !settings->username)
+                return url->password ? 0 : -ENOMEM;
+        url->username = strdup(settings->username);
+        return url->password && url->username ? 0 : -ENOMEM;
 }
 
 int redis_new(sd_event *event, const char *url, const struct redis_settings *settings,
@@ -503,7 +485,7 @@ int redis_new(sd_event *event, const char *url, const struct redis_settings *set
         if (r >= 0 && redis->url.tls)
                 r = tls_new(settings, &redis->tls, why);
         if (r >= 0)
-                r = copy_credentials(redis, settings);
+                r = add_credentials(&redis->url, settings);
         if (r >= 0) {
                 /* With Sentinels the server of the URL is not the one in use. */
                 if (!by_sentinels)
@@ -611,16 +593,6 @@ enum redis_state redis_state(const struct redis *redis)
 const char *redis_error(const struct redis *redis)
 {
         return redis->error[0] ? redis->error : NULL;
-}
-
-const char *redis_left_out(const struct redis *redis, size_t i)
-{
-        usec_t now = clock_now(CLOCK_MONOTONIC);
-
-        for (size_t j = 0; j < redis->oversized.n; j++)
-                if (now < redis->oversized.list[j].until && i-- == 0)
-                        return redis->oversized.list[j].question.text;
-        return NULL;
 }
 
 const char *redis_url_text(const struct redis *redis)

@@ -20,7 +20,7 @@ enum redis_state {
 };
 
 /* "connecting", "connected", "down". */
-const char *redis_state_name(enum redis_state state);
+const char *redis_state_name(enum redis_state value);
 
 /* The state changed, or the error did. error: one sentence without secrets, NULL while there is none. */
 typedef void (*redis_state_fn)(struct redis *redis, enum redis_state state, const char *error,
@@ -62,9 +62,6 @@ int redis_command_forbiddable(struct redis *redis, redis_reply_fn callback, void
 enum redis_state redis_state(const struct redis *redis);
 /* Why it is down; NULL while there is no error. */
 const char *redis_error(const struct redis *redis);
-/* Of the questions that are left out since their replies were too large, as `HGETALL KEY`: NULL where there
- * are no more than i. */
-const char *redis_left_out(const struct redis *redis, size_t i);
 /* The URL without user and password; with Sentinels their name of the master in the place of the host. */
 const char *redis_url_text(const struct redis *redis);
 /* With Sentinels, while connected: `host:port` of the master in use. NULL else. */

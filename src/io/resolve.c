@@ -108,32 +108,28 @@ int resolve_start(sd_event *event, const char *host, resolve_fn callback, void *
 {
         int fds[2];
 
-        struct resolve *resolve = calloc(1, sizeof(*resolve));
-        struct question *question = calloc(1, sizeof(*question) + strlen(host) + 1);
-        if (!resolve || !question) {
-                free(resolve);
-                free(question);
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+                return -errno;
+        _cleanup_close_ int our_end = fds[0];
+        _cleanup_close_ int thread_end = fds[1];
+        _cleanup_free_ struct question *question = calloc(1, sizeof(*question) + strlen(host) + 1);
+        struct resolve *resolve = question ? malloc(sizeof(*resolve)) : NULL;
+        if (!resolve)
                 return -ENOMEM;
-        }
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0) {
-                int error = -errno;
-                free(resolve);
-                free(question);
-                return error;
-        }
-        *resolve = (struct resolve){.fd = fds[0], .callback = callback, .userdata = userdata};
-        question->fd = fds[1];
+        *resolve = (struct resolve){.fd = TAKE_FD(our_end), .callback = callback, .userdata = userdata};
+        question->fd = thread_end;
         memcpy(question->host, host, strlen(host) + 1);
 
         int r = sd_event_add_io(event, &resolve->source, resolve->fd, EPOLLIN, resolve_on_answer, resolve);
         if (r >= 0)
                 r = start_thread(question);
         if (r < 0) {
-                (void)close(fds[1]);
-                free(question);
                 resolve_free(resolve);
                 return r;
         }
+        /* Both are the thread's by now. */
+        (void)TAKE_FD(thread_end);
+        (void)TAKE_PTR(question);
         *ret = resolve;
         return 0;
 }

@@ -4,6 +4,7 @@
  * There is one connection. The question and the subscription go out together, so that no move falls between
  * them; who subscribes cannot ask any more, so each question begins with a new connection. */
 #include "io/sentinel.h"
+#include "base/parse.h"
 #include "io/connection.h"
 #include "settings/redis_url.h"
 #include "settings/settings.h"
@@ -61,8 +62,7 @@ static void begin_turn(struct sentinel *sentinel)
 }
 
 /* The last that is done with the sentinel in a callback. */
-static void try_next(struct sentinel *sentinel, const char *format, ...) _printf_(2, 3);
-static void try_next(struct sentinel *sentinel, const char *format, ...)
+static _printf_(2, 3) void try_next(struct sentinel *sentinel, const char *format, ...)
 {
         const struct redis_url *url = &sentinel->list[sentinel->at];
         char why[WHY_SIZE], error[256];
@@ -125,11 +125,10 @@ static void on_lost(_unused_ struct connection *connection, const char *why, voi
 /* Reads address and port. Returns whether that is what they are. */
 static bool take_address(struct sentinel *sentinel, const char *host, size_t host_len, const char *port)
 {
-        char *end;
-        unsigned long number = strtoul(port, &end, 10);
+        uint64_t number = 0;
 
-        if (host_len == 0 || host_len >= sizeof(sentinel->host) || strspn(port, "0123456789") == 0 ||
-            *end != '\0' || number == 0 || number > UINT16_MAX)
+        if (host_len == 0 || host_len >= sizeof(sentinel->host) ||
+            parse_unsigned(port, 1, UINT16_MAX, &number) < 0)
                 return false;
         memcpy(sentinel->host, host, host_len);
         sentinel->host[host_len] = '\0';

@@ -19,24 +19,19 @@ static int check_trust(int fd, const char *path, struct stat *ret_status, char *
 
         if (fstat(fd, &status) < 0) {
                 snprintf(why, why_size, "'%s' cannot be looked at: %s", path, strerror(errno));
-                return STATEFILE_UNREADABLE;
-        }
-        if (!S_ISREG(status.st_mode)) {
+        } else if (!S_ISREG(status.st_mode)) {
                 snprintf(why, why_size, "'%s' is not a regular file", path);
-                return STATEFILE_KIND;
-        }
-        if (status.st_uid != geteuid()) {
+        } else if (status.st_uid != geteuid()) {
                 snprintf(why, why_size, "'%s' belongs to user %u, not to sqmgr's own (%u)", path,
                          (unsigned)status.st_uid, (unsigned)geteuid());
-                return STATEFILE_OWNER;
-        }
-        if (status.st_mode & (S_IWGRP | S_IWOTH)) {
+        } else if (status.st_mode & (S_IWGRP | S_IWOTH)) {
                 snprintf(why, why_size, "'%s' may be written by others (mode %04o)", path,
                          (unsigned)status.st_mode & 07777);
-                return STATEFILE_MODE;
+        } else {
+                *ret_status = status;
+                return STATEFILE_READ;
         }
-        *ret_status = status;
-        return STATEFILE_READ;
+        return STATEFILE_LOST;
 }
 
 static int refuse_open(int error, const char *path, char *why, size_t why_size)
@@ -47,29 +42,26 @@ static int refuse_open(int error, const char *path, char *why, size_t why_size)
         }
         if (error == ELOOP) {
                 snprintf(why, why_size, "'%s' is a symbolic link", path);
-                return STATEFILE_KIND;
+                return STATEFILE_LOST;
         }
         snprintf(why, why_size, "'%s' cannot be opened: %s", path, strerror(error));
         /* What it holds is not lost: a later start can read it. */
-        return is_shortage(-error) ? -error : STATEFILE_UNREADABLE;
+        return is_shortage(-error) ? -error : STATEFILE_LOST;
 }
 
 /* What state_unpack() returned, as the outcome of reading the file. */
 static int file_outcome(int r, const char *path, char *why, size_t why_size)
 {
-        static const struct {
-                int outcome;
-                const char *what;
-        } outcomes[] = {
-                [STATE_TRUNCATED] = {STATEFILE_TRUNCATED, "is cut short"},
-                [STATE_GARBLED] = {STATEFILE_GARBLED, "is damaged, or no state of sqmgr's"},
-                [STATE_NEWER] = {STATEFILE_NEWER, "was written by a later version of sqmgr"},
+        static const char *const faults[] = {
+                [STATE_TRUNCATED] = "is cut short",
+                [STATE_GARBLED] = "is damaged, or no state of sqmgr's",
+                [STATE_NEWER] = "was written by a later version of sqmgr",
         };
 
         if (r < 0 || r == STATE_READ)
                 return r < 0 ? r : STATEFILE_READ;
-        snprintf(why, why_size, "'%s' %s", path, outcomes[r].what);
-        return outcomes[r].outcome;
+        snprintf(why, why_size, "'%s' %s", path, faults[r]);
+        return STATEFILE_LOST;
 }
 
 int statefile_read(const char *path, const char *boot_id, usec_t now, struct state **ret, char *why,
@@ -91,11 +83,11 @@ int statefile_read(const char *path, const char *boot_id, usec_t now, struct sta
                 return r;
         if (r == -EFBIG) {
                 snprintf(why, why_size, "'%s' is too large to be a state of sqmgr's", path);
-                return STATEFILE_GARBLED;
+                return STATEFILE_LOST;
         }
         if (r < 0) {
                 snprintf(why, why_size, "'%s' cannot be read: %s", path, strerror(-r));
-                return STATEFILE_UNREADABLE;
+                return STATEFILE_LOST;
         }
         r = state_unpack((const uint8_t *)text, length, boot_id, now, ret);
         return file_outcome(r, path, why, why_size);
@@ -164,9 +156,6 @@ const char *statefile_boot_id(char boot_id[static BOOT_ID_MAX])
 {
         ssize_t length = fd_read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot_id, BOOT_ID_MAX);
 
-        if (length < 0)
-                length = 0;
-        boot_id[length] = '\0';
-        boot_id[strcspn(boot_id, "\n")] = '\0';
+        boot_id[length < 0 ? 0 : strcspn(boot_id, "\n")] = '\0';
         return boot_id;
 }

@@ -11,13 +11,7 @@ struct state;
 enum statefile_outcome {
         STATEFILE_READ,
         STATEFILE_MISSING,
-        STATEFILE_UNREADABLE, /* the system refused: why ends with its reason */
-        STATEFILE_KIND,       /* a symbolic link, a directory, a device: not a regular file */
-        STATEFILE_OWNER,      /* it belongs to somebody else */
-        STATEFILE_MODE,       /* others may write it */
-        STATEFILE_TRUNCATED,
-        STATEFILE_GARBLED,
-        STATEFILE_NEWER,
+        STATEFILE_LOST, /* there is something that cannot be read, is not to be trusted, or is no state */
 };
 
 /* Reads the file at path, which must be our own user's, and unpacks it (state_unpack() says what boot_id and

@@ -81,7 +81,8 @@ int template_socket_receive(int fd, struct template_message *ret)
         return 1;
 }
 
-const char *template_message_word(const struct template_message *message, size_t *at)
+/* The word at *at, which is set behind it, 0 at first; NULL: no more. */
+static const char *message_word(const struct template_message *message, size_t *at)
 {
         const char *word = message->text + *at;
 
@@ -94,7 +95,7 @@ const char *template_message_word(const struct template_message *message, size_t
 bool template_message_is(const struct template_message *message, const char *word)
 {
         size_t at = 0;
-        const char *first = template_message_word(message, &at);
+        const char *first = message_word(message, &at);
 
         return first && strcmp(first, word) == 0;
 }
@@ -124,7 +125,7 @@ bool template_message_ready(const struct template_message *message, struct templ
         *ret = (struct template_ready){0};
         if (!template_message_is(message, "ready"))
                 return false;
-        while ((word = template_message_word(message, &at))) {
+        while ((word = message_word(message, &at))) {
                 if ((value = value_of(word, "version")))
                         known = strcmp(value, "1") == 0;
                 else if ((value = value_of(word, "unsafe")))
@@ -145,8 +146,8 @@ bool template_message_error(struct template_message *message, int *ret_errno, co
         *ret_text = "";
         if (!template_message_is(message, "error"))
                 return false;
-        (void)template_message_word(message, &at);
-        while ((word = template_message_word(message, &at))) {
+        (void)message_word(message, &at);
+        while ((word = message_word(message, &at))) {
                 if ((value = value_of(word, "errno")) && parse_unsigned(value, 1, INT16_MAX, &number) == 0)
                         *ret_errno = (int)number;
                 else

@@ -32,8 +32,6 @@ int template_socket_pair(int *ret_ours, int *ret_theirs);
 /* Returns 1 with a message, 0 at the end of file, -EAGAIN, -EBADMSG for what is none of ours, or -errno. */
 int template_socket_receive(int fd, struct template_message *ret);
 
-/* The word at *at, which is set behind it, 0 at first; NULL: no more. */
-const char *template_message_word(const struct template_message *message, size_t *at);
 bool template_message_is(const struct template_message *message, const char *word);
 /* Returns false where it is no such message of a version that is known. */
 bool template_message_ready(const struct template_message *message, struct template_ready *ret);

@@ -21,7 +21,7 @@
 
 /* A fleet, or in the first place of the draft the defaults of all, with the line that gave each key. */
 struct draft_fleet {
-        struct fleet_settings *settings; /* owned, until taken */
+        struct fleet_settings *settings; /* owned by the draft's settings; the draft owns the defaults */
         unsigned lines[SETTINGS_KEYS_MAX];
 };
 
@@ -31,7 +31,7 @@ struct settings_draft {
         struct settings *settings; /* owned; complete after settings_draft_finish() */
         unsigned lines[SETTINGS_KEYS_MAX];
 
-        struct draft_fleet *fleets; /* owned; [0]: the section [fleet] */
+        struct draft_fleet *fleets; /* owned; [0]: the section [fleet], then those of `settings` in order */
         size_t n_fleets;
 
         enum { SECTION_NONE, SECTION_REFUSED, SECTION_KNOWN } section;
@@ -52,7 +52,8 @@ static int add_fleet(struct settings_draft *draft, const char *name, unsigned li
                 return -ENOMEM;
         draft->fleets = larger;
 
-        struct fleet_settings *settings = fleet_settings_new(name);
+        struct fleet_settings *settings =
+                name ? settings_add_fleet(draft->settings, name) : fleet_settings_new(NULL);
         if (!settings)
                 return -ENOMEM;
         settings->line = line;
@@ -83,8 +84,8 @@ struct settings_draft *settings_draft_free(struct settings_draft *draft)
 {
         if (draft) {
                 settings_free(draft->settings);
-                for (size_t i = 0; i < draft->n_fleets; i++)
-                        fleet_settings_free(draft->fleets[i].settings);
+                if (draft->n_fleets > 0)
+                        fleet_settings_free(draft->fleets[0].settings);
                 free(draft->fleets);
                 free(draft);
         }
@@ -237,11 +238,16 @@ int settings_draft_set(struct settings_draft *draft, const char *name, const cha
         return r == -EINVAL ? set_fallback(draft, key, base) : r;
 }
 
+/* The line that gave the key, also the one of [fleet] that it is inherited from; 0: none. */
+static unsigned given_line(const struct draft_fleet *fleet, const char *name)
+{
+        return fleet->lines[settings_key_find(SETTINGS_FLEET, name) - settings_keys];
+}
+
 /* The line of a key, or else of its section. */
 static unsigned fleet_line(const struct draft_fleet *fleet, const char *name)
 {
-        unsigned line = fleet->lines[settings_key_find(SETTINGS_FLEET, name) - settings_keys];
-        return line > 0 ? line : fleet->settings->line;
+        return given_line(fleet, name) ?: fleet->settings->line;
 }
 
 /* Of [sqmgr] or [redis], which share no name. */
@@ -256,9 +262,7 @@ static unsigned draft_line(const struct settings_draft *draft, const char *name)
 /* In its own section, and not in [fleet]. */
 static bool is_own(const struct settings_draft *draft, const struct draft_fleet *fleet, const char *name)
 {
-        size_t key = (size_t)(settings_key_find(SETTINGS_FLEET, name) - settings_keys);
-
-        return fleet->lines[key] != draft->fleets[0].lines[key];
+        return given_line(fleet, name) != given_line(&draft->fleets[0], name);
 }
 
 /* The time to exit, where the file does not give it. One that [fleet] gives all of them bounds nobody's jobs:
@@ -266,7 +270,7 @@ static bool is_own(const struct settings_draft *draft, const struct draft_fleet 
 static void finish_stop(const struct settings_draft *draft, struct draft_fleet *fleet)
 {
         struct fleet_settings *s = fleet->settings;
-        bool given = fleet->lines[settings_key_find(SETTINGS_FLEET, "stop_timeout") - settings_keys] > 0;
+        bool given = given_line(fleet, "stop_timeout") > 0;
         bool own = is_own(draft, fleet, "stop_timeout");
         usec_t preset =
                 !s->traits->stop_chosen || s->preset == PRESET_NONE ? 0 : presets[s->preset].stop_usec;
@@ -436,11 +440,11 @@ static void check_fleet(const struct settings_draft *draft, const struct draft_f
 {
         const struct fleet_settings *s = fleet->settings;
 
-        for (size_t i = 0; i < settings_keys_n; i++) {
-                if (settings_keys[i].required && fleet->lines[i] == 0)
-                        refuse(draft, s->line, "fleet '%s' has no %s: add '%s = ...', %s", s->name,
-                               settings_keys[i].name, settings_keys[i].name, settings_keys[i].help);
-        }
+        if (given_line(fleet, "command") == 0)
+                refuse(draft, s->line,
+                       "fleet '%s' has no command: add 'command = ...', what starts one worker, in the "
+                       "foreground; split into words without a shell",
+                       s->name);
         if (s->environment_file && s->environment_file[0] != '/' && !s->directory)
                 refuse_fleet(draft, fleet, "environment_file",
                              "environment_file = %s must be an absolute path, or 'directory' be set, below "
@@ -572,11 +576,6 @@ static int finish_alert(const struct settings_draft *draft)
 
 static int finish_fleets(struct settings_draft *draft)
 {
-        struct settings *s = draft->settings;
-
-        s->fleets = calloc(draft->n_fleets, sizeof(*s->fleets));
-        if (!s->fleets)
-                return -ENOMEM;
         for (size_t i = 1; i < draft->n_fleets; i++) {
                 int r = inherit_fleet(draft, &draft->fleets[i]);
                 if (r < 0)
@@ -614,11 +613,6 @@ struct settings *settings_draft_settings(const struct settings_draft *draft)
         return draft->settings;
 }
 
-struct fleet_settings *settings_draft_fleet(const struct settings_draft *draft, size_t i)
-{
-        return i + 1 < draft->n_fleets ? draft->fleets[i + 1].settings : NULL;
-}
-
 unsigned settings_draft_line(const struct settings_draft *draft, const struct fleet_settings *fleet,
                              const char *name)
 {
@@ -633,10 +627,5 @@ unsigned settings_draft_line(const struct settings_draft *draft, const struct fl
 
 struct settings *settings_draft_take(struct settings_draft *draft)
 {
-        struct settings *s = draft->settings;
-
-        for (size_t i = 1; i < draft->n_fleets; i++)
-                s->fleets[s->n_fleets++] = TAKE_PTR(draft->fleets[i].settings);
-        draft->n_fleets = 1;
         return TAKE_PTR(draft->settings);
 }

@@ -41,16 +41,14 @@ int settings_draft_set(struct settings_draft *draft, const char *name, const cha
  * replaced by defaults, so that what was read can be looked at whatever was wrong. */
 int settings_draft_finish(struct settings_draft *draft);
 
-/* What was read, after settings_draft_finish(): its password may be added. Its list of fleets is empty until
- * it is taken. */
+/* What was read, after settings_draft_finish(): its password and the rollout_key of a fleet may be added. The
+ * fleets stand in the order of the file. */
 struct settings *settings_draft_settings(const struct settings_draft *draft);
-/* The fleets in the file's order, from 0; NULL behind the last. The rollout_key of one may be added. */
-struct fleet_settings *settings_draft_fleet(const struct settings_draft *draft, size_t i);
 
 /* The line of a key in force for that fleet (NULL: of [sqmgr] or [redis]), else of the fleet's section; 0:
  * none. */
 unsigned settings_draft_line(const struct settings_draft *draft, const struct fleet_settings *fleet,
                              const char *name);
 
-/* The finished settings, from now on the caller's. */
+/* The finished settings, from now on the caller's. The draft can only be freed afterwards. */
 struct settings *settings_draft_take(struct settings_draft *draft);

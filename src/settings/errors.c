@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is wrong with a config file: all of it, by line. */
 #include "settings/errors.h"
+#include "base/memstream.h"
 #include "base/printable.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,24 +25,16 @@ void settings_errors_add(struct settings_errors *errors, unsigned line, const ch
         }
         printable_replace(text, (size_t)length, false);
         errors->list = larger;
-        errors->list[errors->n++] = (struct settings_error){.line = line, .text = TAKE_PTR(text)};
+        /* By line; the errors of one line keep their order. */
+        size_t at = errors->n++;
+        for (; at > 0 && larger[at - 1].line > line; at--)
+                larger[at] = larger[at - 1];
+        larger[at] = (struct settings_error){.line = line, .text = TAKE_PTR(text)};
 }
 
 bool settings_errors_any(const struct settings_errors *errors)
 {
         return errors->n > 0 || errors->lost;
-}
-
-void settings_errors_sort(struct settings_errors *errors)
-{
-        /* By insertion: qsort() would not keep the order within a line. */
-        for (size_t i = 1; i < errors->n; i++) {
-                struct settings_error error = errors->list[i];
-                size_t j = i;
-                for (; j > 0 && errors->list[j - 1].line > error.line; j--)
-                        errors->list[j] = errors->list[j - 1];
-                errors->list[j] = error;
-        }
 }
 
 int settings_errors_add_file(struct settings_errors *errors, const char *path)
@@ -87,11 +80,8 @@ char *settings_errors_text(const struct settings_errors *errors, const char *pat
                         errors->list[i].text);
         if (errors->lost)
                 fprintf(out, "%s: memory was short, there are more errors than these\n", path);
-        bool failed = ferror(out) != 0;
-        if (fclose(out) == 0 && !failed)
-                return text;
-        free(text);
-        return NULL;
+        (void)memstream_close(out, &text);
+        return text;
 }
 
 void settings_errors_clear(struct settings_errors *errors)

@@ -19,7 +19,7 @@ struct settings_error {
 };
 
 struct settings_errors {
-        struct settings_error *list; /* owned */
+        struct settings_error *list; /* owned; ordered by line */
         size_t n;
         bool lost;    /* memory was short: there are more than the list tells */
         char **files; /* owned: those that are included, in their order */
@@ -35,16 +35,13 @@ int settings_errors_add_file(struct settings_errors *errors, const char *path);
 const char *settings_errors_place(const struct settings_errors *errors, unsigned line, const char *path,
                                   char *text, size_t size);
 
-/* Appends an error; in its text, control characters are replaced by '?'. Where memory is short, `lost` is
- * set. */
+/* Adds an error behind those of its line; in its text, control characters are replaced by '?'. Where memory
+ * is short, `lost` is set. */
 void settings_errors_add(struct settings_errors *errors, unsigned line, const char *format, ...)
         _printf_(3, 4);
 
 /* True where anything was added, told or lost. */
 bool settings_errors_any(const struct settings_errors *errors);
-
-/* Orders them by line; those of one line keep their order. */
-void settings_errors_sort(struct settings_errors *errors);
 
 /* The lines `PATH:LINE: text` (`PATH: text` for line 0), each with its newline. path: of the config file.
  * Returns text to be freed, or NULL where memory is short. */

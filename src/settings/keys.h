@@ -56,13 +56,11 @@ struct settings_key {
         const char *fallback;    /* the default as the file would have it; "none": it may be written, too */
         const char *unset;       /* where there is no fallback: what holds then, in words */
         const void *unset_value; /* what its field holds then; NULL: all of it is 0 */
-        const char *help;        /* one line */
         const char *refusal;     /* why this version does not take it; NULL: it does */
         const struct settings_choice *choices;
         int64_t min, max; /* of SETTINGS_INT to _MODE, _SHARE (its number), _PERCENT, _DURATION (usec) and
                            * _SIZE; min alone of _LIMIT */
         enum settings_reload reload;
-        bool required;
         bool secret; /* never shown */
         bool merged; /* what it names is among the settings: it is no longer in force beside them */
 };

@@ -86,13 +86,9 @@ int limits_check(const char *text, enum limits_unit unit, char *why, size_t size
 
 bool limits_any(const char *text, enum limits_unit unit)
 {
-        char name[WORD_MAX], value[WORD_MAX];
-        uint64_t limit;
+        char name[WORD_MAX];
 
-        while (next_word(&text, unit, name, value))
-                if (parse_limit(value, unit, &limit) == 0 && limit > 0)
-                        return true;
-        return false;
+        return limits_find(text, unit, "") > 0 || limits_name(text, unit, 0, name);
 }
 
 bool limits_name(const char *text, enum limits_unit unit, size_t i, char name[static LIMITS_NAME_MAX])

@@ -24,5 +24,5 @@ bool limits_any(const char *text, enum limits_unit unit);
 #define LIMITS_NAME_MAX 200
 bool limits_name(const char *text, enum limits_unit unit, size_t i, char name[static LIMITS_NAME_MAX]);
 
-/* The limit of that name in text, which has been checked; 0: none. */
+/* The limit of that name in text, which has been checked; 0: none. Name "": the limit of all others. */
 uint64_t limits_find(const char *text, enum limits_unit unit, const char *name);

@@ -2,6 +2,7 @@
 /* Frees, prints, compares and merges finished settings. */
 #include "settings/operations.h"
 #include "base/hash.h"
+#include "base/memstream.h"
 #include "base/words.h"
 #include "settings/settings.h"
 #include "settings/value.h"
@@ -34,6 +35,20 @@ struct fleet_settings *fleet_settings_free(struct fleet_settings *fleet)
                 free(fleet);
         }
         return NULL;
+}
+
+struct fleet_settings *settings_add_fleet(struct settings *settings, const char *name)
+{
+        struct fleet_settings **list =
+                reallocarray(settings->fleets, settings->n_fleets + 1, sizeof(*settings->fleets));
+
+        if (!list)
+                return NULL;
+        settings->fleets = list;
+        struct fleet_settings *fleet = fleet_settings_new(name);
+        if (fleet)
+                list[settings->n_fleets++] = fleet;
+        return fleet;
 }
 
 struct settings *settings_free(struct settings *settings)
@@ -86,27 +101,19 @@ char *settings_print(const struct settings *settings)
         char *text = NULL;
         size_t size;
         FILE *out = open_memstream(&text, &size);
+        int r = out ? print_all(out, settings) : -ENOMEM;
 
-        if (!out)
+        if (memstream_close(out, &text) < 0 || r < 0) {
+                free(text);
                 return NULL;
-        bool failed = print_all(out, settings) < 0 || ferror(out) != 0;
-        if (fclose(out) == 0 && !failed)
-                return text;
-        free(text);
-        return NULL;
+        }
+        return text;
 }
 
 struct diff {
         int (*changed)(const struct settings_change *change, void *userdata);
         void *userdata;
-        int n;
 };
-
-static int diff_tell(struct diff *diff, const struct settings_change *change)
-{
-        diff->n++;
-        return diff->changed(change, diff->userdata);
-}
 
 /* An environment has many a password: that it changed is told, not what it is. */
 static int diff_text(const struct settings_key *key, const void *base, char **ret)
@@ -121,7 +128,8 @@ static int diff_text(const struct settings_key *key, const void *base, char **re
 }
 
 /* fleet: the section of both, where they are of a fleet. */
-static int diff_values(struct diff *diff, const char *fleet, const void *old, const void *new, bool kept_only)
+static int diff_values(const struct diff *diff, const char *fleet, const void *old, const void *new,
+                       bool kept_only)
 {
         for (size_t i = 0; i < settings_keys_n; i++) {
                 const struct settings_key *key = &settings_keys[i];
@@ -133,22 +141,24 @@ static int diff_values(struct diff *diff, const char *fleet, const void *old, co
                 int r = diff_text(key, old, &old_text);
                 if (r == 0)
                         r = diff_text(key, new, &new_text);
+                const struct settings_change change = {
+                        .section = fleet ?: settings_scope_name(key->scope),
+                        .key = key->name,
+                        .old_text = old_text ?: key->unset,
+                        .new_text = new_text ?: key->unset,
+                        .reload = key->reload,
+                };
                 if (r == 0)
-                        r = diff_tell(diff, &(struct settings_change){
-                                                    .section = fleet ?: settings_scope_name(key->scope),
-                                                    .key = key->name,
-                                                    .old_text = old_text ? old_text : key->unset,
-                                                    .new_text = new_text ? new_text : key->unset,
-                                                    .reload = key->reload,
-                                            });
-                if (r < 0)
+                        r = diff->changed(&change, diff->userdata);
+                if (r != 0)
                         return r;
         }
         return 0;
 }
 
 /* old or new may be NULL: the fleet is in one of the settings only. */
-static int diff_fleet(struct diff *diff, const struct fleet_settings *old, const struct fleet_settings *new)
+static int diff_fleet(const struct diff *diff, const struct fleet_settings *old,
+                      const struct fleet_settings *new)
 {
         _cleanup_free_ char *section = NULL;
 
@@ -159,12 +169,13 @@ static int diff_fleet(struct diff *diff, const struct fleet_settings *old, const
                 return 0;
         if (was && is)
                 return diff_values(diff, section, old, new, false);
-        int r = diff_tell(diff, &(struct settings_change){
-                                        .section = section,
-                                        .old_text = was ? "present" : "absent",
-                                        .new_text = is ? "added" : "removed",
-                                        .reload = SETTINGS_APPLIED,
-                                });
+        const struct settings_change change = {
+                .section = section,
+                .old_text = was ? "present" : "absent",
+                .new_text = is ? "added" : "removed",
+                .reload = SETTINGS_APPLIED,
+        };
+        int r = diff->changed(&change, diff->userdata);
         /* What drains still holds on to what cannot be changed. */
         return r == 0 && is && old ? diff_values(diff, section, old, new, true) : r;
 }
@@ -172,7 +183,7 @@ static int diff_fleet(struct diff *diff, const struct fleet_settings *old, const
 int settings_diff(const struct settings *old, const struct settings *new,
                   int (*changed)(const struct settings_change *change, void *userdata), void *userdata)
 {
-        struct diff diff = {.changed = changed, .userdata = userdata};
+        const struct diff diff = {.changed = changed, .userdata = userdata};
 
         int r = diff_values(&diff, NULL, old, new, false);
         for (size_t i = 0; i < old->n_fleets && r == 0; i++)
@@ -181,7 +192,7 @@ int settings_diff(const struct settings *old, const struct settings *new,
                 if (!settings_find_fleet(old, new->fleets[i]->name))
                         r = diff_fleet(&diff, NULL, new->fleets[i]);
         }
-        return r < 0 ? r : diff.n;
+        return r;
 }
 
 /* Copies each value: from new where a reload applies it, else from old. */
@@ -198,26 +209,11 @@ static int merge_values(bool of_fleet, const void *old, const void *new, void *t
         return 0;
 }
 
-/* A new fleet at the end of the list, NULL where memory is short. */
-static struct fleet_settings *add_fleet(struct settings *settings, const char *name)
-{
-        struct fleet_settings **list =
-                reallocarray(settings->fleets, settings->n_fleets + 1, sizeof(*settings->fleets));
-
-        if (!list)
-                return NULL;
-        settings->fleets = list;
-        struct fleet_settings *fleet = fleet_settings_new(name);
-        if (fleet)
-                list[settings->n_fleets++] = fleet;
-        return fleet;
-}
-
 /* -fanalyzer: either may be NULL, but not both: the fleet is in one of the settings at least. */
 static int merge_fleet(const struct fleet_settings *old, const struct fleet_settings *new,
                        struct settings *merged)
 {
-        struct fleet_settings *to = add_fleet(merged, old ? old->name : new->name);
+        struct fleet_settings *to = settings_add_fleet(merged, old ? old->name : new->name);
 
         if (!to)
                 return -ENOMEM;
@@ -271,7 +267,7 @@ struct fleet_settings *settings_add_removed(struct settings *settings, const cha
                                             const struct traits *traits)
 {
         const struct settings_surroundings nothing = {0};
-        struct fleet_settings *fleet = add_fleet(settings, name);
+        struct fleet_settings *fleet = settings_add_fleet(settings, name);
         char why[SETTINGS_WHY_MAX];
         int r = 0;
 

@@ -12,6 +12,9 @@ struct traits;
 /* Without any value. name: NULL for the defaults of all fleets. Returns NULL where memory is short. */
 struct fleet_settings *fleet_settings_new(const char *name);
 
+/* Appends such a fleet to those of the settings. Returns NULL where memory is short. */
+struct fleet_settings *settings_add_fleet(struct settings *settings, const char *name);
+
 /* Both take NULL, and return NULL. */
 struct settings *settings_free(struct settings *settings);
 struct fleet_settings *fleet_settings_free(struct fleet_settings *fleet);
@@ -35,8 +38,8 @@ struct settings_change {
         enum settings_reload reload;
 };
 
-/* Calls changed for each difference, in the order of the table of keys. Returns how many there were; what
- * changed returned, where that was negative; or -ENOMEM. */
+/* Calls changed for each difference, in the order of the table of keys, until it returns other than 0.
+ * Returns 0, what changed returned, or -ENOMEM. */
 int settings_diff(const struct settings *old, const struct settings *new,
                   int (*changed)(const struct settings_change *change, void *userdata), void *userdata);
 

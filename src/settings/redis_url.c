@@ -15,15 +15,24 @@
 #define BLANKS        " \t"
 #define PASSWORD_HINT "in a password write '/' as %2F, '?' as %3F, '#' as %23, '@' as %40"
 
-static const char SCHEME_ERROR[] = "it must begin with redis://, rediss:// or unix://";
 static const char SENTINELS_ERROR[] =
         "must be 'host:port, host:port': names or addresses, IPv6 ones in [], and ports from 1 to 65535";
+
+/* error: a constant sentence. Returns -EINVAL. */
+static int refuse(const char **ret_error, const char *error)
+{
+        if (ret_error)
+                *ret_error = error;
+        return -EINVAL;
+}
 
 void redis_url_clear(struct redis_url *url)
 {
         free(url->host);
         free(url->path);
         free(url->username);
+        if (url->password)
+                explicit_bzero(url->password, strlen(url->password));
         free(url->password);
         *url = (struct redis_url){0};
 }
@@ -48,8 +57,8 @@ static int percent_decode(const char *text, size_t len, char **ret, const char *
                                                                         : '\0';
                 if (out[n++] == '\0') {
                         free(out);
-                        *ret_error = "a '%' must be followed by two hexadecimal digits, not both 0";
-                        return -EINVAL;
+                        return refuse(ret_error,
+                                      "a '%' must be followed by two hexadecimal digits, not both 0");
                 }
                 i += 2;
         }
@@ -97,10 +106,8 @@ static int parse_host(const char *text, size_t len, struct redis_url *url, const
 
         if (len > 0 && text[0] == '[') {
                 const char *end = memchr(text, ']', len);
-                if (!end) {
-                        *ret_error = "the ']' behind the address is missing";
-                        return -EINVAL;
-                }
+                if (!end)
+                        return refuse(ret_error, "the ']' behind the address is missing");
                 host = text + 1;
                 host_len = (size_t)(end - host);
                 rest = end + 1;
@@ -111,17 +118,14 @@ static int parse_host(const char *text, size_t len, struct redis_url *url, const
                 rest = text + host_len;
         }
 
-        if (host_len == 0 || host_len > HOST_MAX || strspn(host, allowed) < host_len) {
-                *ret_error =
-                        "the host must be a name, an IPv4 address or an IPv6 address in []; " PASSWORD_HINT;
-                return -EINVAL;
-        }
+        if (host_len == 0 || host_len > HOST_MAX || strspn(host, allowed) < host_len)
+                return refuse(
+                        ret_error,
+                        "the host must be a name, an IPv4 address or an IPv6 address in []; " PASSWORD_HINT);
         size_t rest_len = len - (size_t)(rest - text);
         if (rest_len > 0 &&
-            (rest[0] != ':' || !parse_number(rest + 1, rest_len - 1, 65535, &url->port) || url->port == 0)) {
-                *ret_error = "the port must be a number from 1 to 65535";
-                return -EINVAL;
-        }
+            (rest[0] != ':' || !parse_number(rest + 1, rest_len - 1, 65535, &url->port) || url->port == 0))
+                return refuse(ret_error, "the port must be a number from 1 to 65535");
         url->host = strndup(host, host_len);
         return url->host ? 0 : -ENOMEM;
 }
@@ -132,22 +136,16 @@ static int parse_unix_path(const char *text, struct redis_url *url, const char *
         size_t len = strcspn(text, "?#");
         const char *query = text + len;
 
-        if (len < 2) {
-                *ret_error = "it must name a socket, as in unix:///run/redis/redis.sock";
-                return -EINVAL;
-        }
+        if (len < 2)
+                return refuse(ret_error, "it must name a socket, as in unix:///run/redis/redis.sock");
         if (*query && (strncmp(query, "?db=", 4) != 0 ||
-                       !parse_number(query + 4, strlen(query + 4), INT_MAX, &url->db))) {
-                *ret_error = "behind the socket's path only ?db=NUMBER may stand";
-                return -EINVAL;
-        }
+                       !parse_number(query + 4, strlen(query + 4), INT_MAX, &url->db)))
+                return refuse(ret_error, "behind the socket's path only ?db=NUMBER may stand");
         int r = percent_decode(text, len, &url->path, ret_error);
         if (r < 0)
                 return r;
-        if (strlen(url->path) >= sizeof(((struct sockaddr_un *)0)->sun_path)) {
-                *ret_error = "the socket's path is longer than 107 bytes";
-                return -EINVAL;
-        }
+        if (strlen(url->path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
+                return refuse(ret_error, "the socket's path is longer than 107 bytes");
         return 0;
 }
 
@@ -156,10 +154,8 @@ static int parse_database(const char *text, struct redis_url *url, const char **
 {
         if (*text == '\0' || strcmp(text, "/") == 0)
                 return 0;
-        if (text[0] != '/' || !parse_number(text + 1, strlen(text + 1), INT_MAX, &url->db)) {
-                *ret_error = "behind the host only /NUMBER, the database, may stand";
-                return -EINVAL;
-        }
+        if (text[0] != '/' || !parse_number(text + 1, strlen(text + 1), INT_MAX, &url->db))
+                return refuse(ret_error, "behind the host only /NUMBER, the database, may stand");
         return 0;
 }
 
@@ -189,18 +185,12 @@ static const char *parse_scheme(const char *url, bool *ret_unix, bool *ret_tls)
 int redis_url_parse(const char *url, struct redis_url *ret, const char **ret_error)
 {
         _cleanup_redis_url_ struct redis_url parsed = {.port = REDIS_PORT};
-        const char *unused;
         bool is_unix = false;
         int r;
 
-        if (!ret_error)
-                ret_error = &unused;
-
         const char *authority = parse_scheme(url, &is_unix, &parsed.tls);
-        if (!authority) {
-                *ret_error = SCHEME_ERROR;
-                return -EINVAL;
-        }
+        if (!authority)
+                return refuse(ret_error, "it must begin with redis://, rediss:// or unix://");
         size_t len = strcspn(authority, "/?#");
         const char *rest = authority + len;
         const char *at = memrchr(authority, '@', len);
@@ -212,10 +202,8 @@ int redis_url_parse(const char *url, struct redis_url *ret, const char **ret_err
                 authority = at + 1;
         }
 
-        if (is_unix && len > 0) {
-                *ret_error = "the socket's path must be absolute: unix:/// and then the path";
-                return -EINVAL;
-        }
+        if (is_unix && len > 0)
+                return refuse(ret_error, "the socket's path must be absolute: unix:/// and then the path");
         if (!is_unix) {
                 r = parse_host(authority, len, &parsed, ret_error);
                 if (r < 0)
@@ -233,12 +221,9 @@ int redis_url_parse(const char *url, struct redis_url *ret, const char **ret_err
 int redis_sentinels_parse(const char *text, struct redis_url **ret, size_t *ret_n, const char **ret_error)
 {
         struct redis_url *list = NULL;
-        const char *unused;
         size_t n = 0;
         int r;
 
-        if (!ret_error)
-                ret_error = &unused;
         for (;;) {
                 text += strspn(text, BLANKS);
                 size_t whole = strcspn(text, ","), len = whole;
@@ -251,9 +236,9 @@ int redis_sentinels_parse(const char *text, struct redis_url **ret, size_t *ret_
                         break;
                 list = larger;
                 list[n] = (struct redis_url){.port = SENTINEL_PORT};
-                r = parse_host(text, len, &list[n], ret_error);
+                r = parse_host(text, len, &list[n], NULL);
                 if (r == -EINVAL)
-                        *ret_error = SENTINELS_ERROR;
+                        r = refuse(ret_error, SENTINELS_ERROR);
                 if (r < 0)
                         break;
                 n++;

@@ -46,8 +46,7 @@ static bool may_be_none(const struct settings_key *key)
 }
 
 /* Says what would be right. Returns -EINVAL. */
-static int refuse(char *why, const char *format, ...) _printf_(2, 3);
-static int refuse(char *why, const char *format, ...)
+static _printf_(2, 3) int refuse(char *why, const char *format, ...)
 {
         va_list args;
 
@@ -209,8 +208,6 @@ static int parse_framework(const char *text, const struct traits *const *framewo
                 used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used > 0 ? ", " : "",
                                          (*traits)->name);
         }
-        if (!frameworks[1])
-                return refuse(why, "is not supported by this version: only %s is", names);
         return refuse(why, "must be one of %s", names);
 }
 

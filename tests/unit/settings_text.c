@@ -34,7 +34,6 @@ struct settings *read_settings(const struct settings_surroundings *surroundings,
                 *ret_errors = NULL;
                 return settings_draft_take(draft);
         }
-        settings_errors_sort(&errors);
         *ret_errors = settings_errors_text(&errors, "f");
         return NULL;
 }
@@ -58,4 +57,13 @@ int note_change(const struct settings_change *change, void *userdata)
         snprintf(text + used, NOTES_MAX - used, "%s %s: %s -> %s%s\n", change->section,
                  change->key ? change->key : "*", change->old_text, change->new_text, marks[change->reload]);
         return 0;
+}
+
+unsigned count_changes(const char *text)
+{
+        unsigned n = 0;
+
+        for (; (text = strchr(text, '\n')); text++)
+                n++;
+        return n;
 }

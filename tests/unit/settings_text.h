@@ -25,3 +25,5 @@ struct settings *read_good(const char *text);
 /* For settings_diff(): appends `section key: old -> new` and a mark to userdata, a text of NOTES_MAX bytes.
  */
 int note_change(const struct settings_change *change, void *userdata);
+/* How many changes note_change() has appended. */
+unsigned count_changes(const char *text);

@@ -71,7 +71,6 @@ START_TEST(table_is_in_order)
                 ck_assert_msg(i == 0 || key->scope >= settings_keys[i - 1].scope, "%s", key->name);
                 ck_assert_msg((!key->fallback) != (!key->unset), "%s", key->name);
                 ck_assert_msg(!key->unset_value || key->unset, "%s", key->name);
-                ck_assert_msg(key->help && *key->help != '\0', "%s", key->name);
                 ck_assert_msg((key->type == SETTINGS_CHOICE) == (!!key->choices), "%s", key->name);
         }
 }
@@ -591,7 +590,7 @@ START_TEST(knows_the_lines_of_keys)
         ck_assert_int_eq(settings_draft_section(draft, "redis", 5), 0);
         ck_assert_int_eq(settings_draft_set(draft, "password_file", "/p", 6), 0);
         ck_assert_int_eq(settings_draft_finish(draft), 0);
-        const struct fleet_settings *fleet = settings_draft_fleet(draft, 0);
+        const struct fleet_settings *fleet = settings_draft_settings(draft)->fleets[0];
         ck_assert_uint_eq(settings_draft_line(draft, fleet, "user"), 2);
         ck_assert_uint_eq(settings_draft_line(draft, fleet, "command"), 4);
         ck_assert_uint_eq(settings_draft_line(draft, fleet, "group"), 3);
@@ -684,7 +683,6 @@ START_TEST(says_when_errors_were_lost)
 
         settings_errors_add(&errors, 3, "a\nb %d", 7);
         settings_errors_add(&errors, 0, "whole");
-        settings_errors_sort(&errors);
         _cleanup_free_ char *text = settings_errors_text(&errors, "f");
         ck_assert_str_eq(text,
                          "f: whole\nf:3: a?b 7\nf: memory was short, there are more errors than these\n");
@@ -741,7 +739,9 @@ static int use_settings(void)
         fleet->user = NULL;
         char text[NOTES_MAX] = "";
         r = settings_diff(settings, merged, note_change, text);
-        return r > 0 && strcmp(text, "fleet:b user: app -> sqmgr's own (outdates)\n") != 0 ? -EINVAL : r;
+        if (r < 0)
+                return r;
+        return strcmp(text, "fleet:b user: app -> sqmgr's own (outdates)\n") == 0 ? 1 : -EINVAL;
 }
 
 START_TEST(survives_a_failure_of_each_allocation)

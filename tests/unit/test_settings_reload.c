@@ -20,7 +20,7 @@ START_TEST(tells_what_a_reload_changes)
                 "max_processes=5\nlimit_nofile=99\nenvironment=A=secret");
         char text[NOTES_MAX] = "";
 
-        ck_assert_int_eq(settings_diff(old, new, note_change, text), 12);
+        ck_assert_int_eq(settings_diff(old, new, note_change, text), 0);
         ck_assert_str_eq(text, "sqmgr log_level: info -> debug\n"
                                "redis url: redis://***@h -> redis://***@h (restart)\n"
                                "redis password: *** -> *** (restart)\n"
@@ -34,7 +34,9 @@ START_TEST(tells_what_a_reload_changes)
                                "fleet:a memory_threshold: 512M -> 1G\n"
                                "fleet:gone *: present -> removed\n"
                                "fleet:new *: absent -> added\n");
+        text[0] = '\0';
         ck_assert_int_eq(settings_diff(old, old, note_change, text), 0);
+        ck_assert_str_eq(text, "");
         ck_assert_int_eq(settings_diff(old, new, refuse_change, NULL), -ECANCELED);
 }
 END_TEST
@@ -80,7 +82,8 @@ START_TEST(merges_only_what_a_reload_applies)
         /* One that was removed comes back as it is configured then. */
         _cleanup_settings_ struct settings *back = NULL;
         text[0] = '\0';
-        ck_assert_int_eq(settings_diff(merged, old, note_change, text), 9);
+        ck_assert_int_eq(settings_diff(merged, old, note_change, text), 0);
+        ck_assert_uint_eq(count_changes(text), 9);
         ck_assert_ptr_nonnull(strstr(text, "fleet:b *: absent -> added\n"));
         ck_assert_ptr_nonnull(strstr(text, "fleet:c *: present -> removed\n"));
         ck_assert_int_eq(settings_merge(merged, old, &back), 0);
@@ -102,7 +105,7 @@ START_TEST(tells_what_a_fleet_that_comes_back_cannot_change)
         char text[NOTES_MAX] = "";
 
         ck_assert_int_eq(settings_merge(old, without, &draining), 0);
-        ck_assert_int_eq(settings_diff(draining, new, note_change, text), 2);
+        ck_assert_int_eq(settings_diff(draining, new, note_change, text), 0);
         ck_assert_str_eq(text, "fleet:b *: absent -> added\n"
                                "fleet:b redis_url: the url of [redis] -> redis://other (restart)\n");
 }

@@ -97,7 +97,7 @@ START_TEST(refuses_a_symbolic_link_and_replaces_it_without_following)
         snprintf(target, sizeof(target), "%s/target", dir);
         unit_write_file(dir, "target", "mine");
         ck_assert_int_eq(symlink(target, path), 0);
-        refuses(STATEFILE_KIND, "symbolic link");
+        refuses(STATEFILE_LOST, "symbolic link");
         ck_assert_int_eq(statefile_write(path, bytes, size), 0);
         ck_assert_int_eq(read_it(), STATEFILE_READ);
         FILE *file = fopen(target, "re");
@@ -123,20 +123,20 @@ END_TEST
 START_TEST(refuses_what_is_no_regular_file)
 {
         ck_assert_int_eq(mkdir(path, 0700), 0);
-        refuses(STATEFILE_KIND, "not a regular file");
+        refuses(STATEFILE_LOST, "not a regular file");
         ck_assert_int_eq(rmdir(path), 0);
         /* Nobody will ever write into this one. */
         ck_assert_int_eq(mkfifo(path, 0600), 0);
-        refuses(STATEFILE_KIND, "not a regular file");
+        refuses(STATEFILE_LOST, "not a regular file");
 }
 END_TEST
 
 START_TEST(refuses_a_file_that_others_may_write)
 {
         put(bytes, size, 0602);
-        refuses(STATEFILE_MODE, "0602");
+        refuses(STATEFILE_LOST, "0602");
         put(bytes, size, 0620);
-        refuses(STATEFILE_MODE, "0620");
+        refuses(STATEFILE_LOST, "0620");
         put(bytes, size, 0644);
         ck_assert_int_eq(read_it(), STATEFILE_READ);
 }
@@ -150,7 +150,7 @@ START_TEST(refuses_the_file_of_another_user)
                 return;
         }
         ck_assert_int_eq(chown(path, 65534, 65534), 0);
-        refuses(STATEFILE_OWNER, "65534");
+        refuses(STATEFILE_LOST, "65534");
 }
 END_TEST
 
@@ -158,7 +158,7 @@ START_TEST(refuses_every_truncation)
 {
         for (size_t length = 0; length < size; length++) {
                 put(bytes, length, 0600);
-                refuses(STATEFILE_TRUNCATED, "cut short");
+                refuses(STATEFILE_LOST, "cut short");
         }
 }
 END_TEST
@@ -166,12 +166,12 @@ END_TEST
 START_TEST(refuses_garbage_and_every_changed_byte)
 {
         put("[fleet:default]\n", 16, 0600);
-        refuses(STATEFILE_GARBLED, "damaged");
+        refuses(STATEFILE_LOST, "damaged");
         /* Behind the version and the length, whose change has names of its own. */
         for (size_t i = 20; i < size; i++) {
                 bytes[i] ^= 0x40;
                 put(bytes, size, 0600);
-                refuses(STATEFILE_GARBLED, "damaged");
+                refuses(STATEFILE_LOST, "damaged");
                 bytes[i] ^= 0x40;
         }
 }
@@ -181,7 +181,7 @@ START_TEST(refuses_a_later_version_by_name)
 {
         bytes[8] = 99;
         put(bytes, size, 0600);
-        refuses(STATEFILE_NEWER, "later version");
+        refuses(STATEFILE_LOST, "later version");
 }
 END_TEST
 
@@ -189,7 +189,7 @@ START_TEST(refuses_a_file_too_large)
 {
         put(bytes, size, 0600);
         ck_assert_int_eq(truncate(path, (off_t)STATE_BYTES_MAX + 1), 0);
-        refuses(STATEFILE_GARBLED, "too large");
+        refuses(STATEFILE_LOST, "too large");
 }
 END_TEST
 
