@@ -133,12 +133,12 @@ static void setup(void)
         web = world->fleets[0];
         mail = world->fleets[1];
         host.world = world;
-        host.event = event;
+        crew.event = event;
         ck_assert_int_eq(control_new(&host, &control), 0);
         struct server_options options = {
-                .path = path,
-                .mode = 0600,
-                .group = CONTROL_NO_GROUP,
+                .place.path = path,
+                .place.mode = 0600,
+                .place.group = CONTROL_NO_GROUP,
                 .version = "1.2.3",
                 .handle = control_handle,
                 .userdata = control,

@@ -56,18 +56,17 @@ static void start(void)
         crew_start(event, text);
         keeper = (struct keeper){.crew = &crew};
         statefile_boot_id(keeper.boot_id);
-        ending = (struct ending){.event = event, .turn = &crew_turn};
+        ending = (struct ending){.crew = &crew};
         reexec = (struct reexec){
-                .event = event,
                 .invocation = &invocation,
                 .crew = &crew,
                 .keeper = &keeper,
                 .ending = &ending,
         };
         const struct server_options options = {
-                .path = path,
-                .mode = 0600,
-                .group = CONTROL_NO_GROUP,
+                .place.path = path,
+                .place.mode = 0600,
+                .place.group = CONTROL_NO_GROUP,
                 .version = "1.2.3",
                 .handle = on_call,
                 .userdata = &reexec,

@@ -31,10 +31,7 @@ static void setup(void)
         crew_start(event, BEFORE);
         keeper = (struct keeper){.crew = &crew};
         ck_assert_int_eq(subsystems_begin(&crew.subsystems, table, &keeper), 0);
-        reloader = (struct reloader){.config_path = path,
-                                     .settings = crew_settings,
-                                     .links = &crew.links,
-                                     .subsystems = &crew.subsystems};
+        reloader = (struct reloader){.config_path = path, .settings = crew_settings, .crew = &crew};
         lines = NULL;
         while (sd_event_run(event, 0) > 0)
                 ;

@@ -18,9 +18,7 @@ struct reloader; /* life/reload.h */
 /* What the daemon lends. Everything must outlive the control. */
 struct control_host {
         struct world *world;
-        sd_event *event;
         struct keeper *keeper;
-        struct queue_reading *queue_reading;
         const struct doctor_readers *readers;
         const struct status_settings *settings;
         const char *version;

@@ -203,9 +203,9 @@ static bool read_link(struct query *query, const struct link *link, struct fleet
                 return false;
         if (redis_state(link->redis) != REDIS_STATE_CONNECTED)
                 return add_unread(query, url, redis_error(link->redis) ?: "there is no connection yet");
-        for (size_t i = 0; i < n_fleets; i++)
-                for (size_t j = 0; fleets[i]->link == link && j < fleets[i]->n_workers; j++)
-                        if (!add_worker(reading, fleets[i]->workers[j]))
+        FOREACH_POINTER(fleet, fleets, n_fleets)
+                FLEET_FOREACH_WORKER(fleet, worker)
+                        if (fleet->link == link && !add_worker(reading, worker))
                                 return false;
         if (reading->n == 0) {
                 query->n_read++;

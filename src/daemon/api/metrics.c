@@ -277,8 +277,8 @@ static void put_fleets(struct metrics *metrics)
 /* Is there a fleet for which that holds? Else there is nothing to tell. */
 static bool any_fleet(const struct metrics *metrics, bool (*holds)(const struct fleet *fleet))
 {
-        for (size_t i = 0; i < metrics->world->n_fleets; i++)
-                if (holds(metrics->world->fleets[i]))
+        WORLD_FOREACH_FLEET(metrics->world, fleet)
+                if (holds(fleet))
                         return true;
         return false;
 }

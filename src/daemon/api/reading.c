@@ -155,8 +155,8 @@ void handle_get_diagnosis(struct control *control, struct call *call, json_t *pa
         const struct world *world = control->host.world;
         bool scales = false;
 
-        for (size_t i = 0; i < world->n_fleets; i++)
-                scales |= fleet_scales(world->fleets[i]);
+        WORLD_FOREACH_FLEET(world, fleet)
+                scales |= fleet_scales(fleet);
         if (scales)
                 queue_calls_add(&control->queue_calls, call, QUEUE_QUESTION_DOCTOR, now);
         else

@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/printable.h"
 #include "daemon/api/handover.h"
+#include "daemon/workers/templates.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "model/world.h"
@@ -101,15 +102,14 @@ static int replace_image(const struct preflight *preflight)
 {
         struct reexec *reexec = preflight->reexec;
         const struct invocation *invocation = reexec->invocation;
-        struct handover handover = {.listen_fd = server_listen_fd(reexec->server),
-                                    .view_fd = server_view_fd(reexec->server)};
+        struct handover handover = {0};
         struct rlimit raised;
 
-        handover.n_idle = server_idle_fds(reexec->server, handover.idle, ELEMENTSOF(handover.idle));
+        handover.n = server_hand(reexec->server, handover.list);
         for (size_t i = 0; i < preflight->n_calls; i++)
-                handover.callers[handover.n_callers++] = call_fd(preflight->calls[i]);
-        handover.n_templates =
-                templates_hand(reexec->crew, handover.templates, ELEMENTSOF(handover.templates));
+                handover.list[handover.n++] =
+                        (struct handed){.kind = HANDED_CALLER, .fd = call_fd(preflight->calls[i])};
+        handover.n += templates_hand(reexec->crew, handover.list + handover.n, HANDOVER_MAX - handover.n);
         int r = handover_put(&handover);
         if (r == 0 && getrlimit(RLIMIT_NOFILE, &raised) == 0 &&
             setrlimit(RLIMIT_NOFILE, &reexec->crew->nofile) == 0) {
@@ -241,10 +241,10 @@ static int start_preflight(struct preflight *preflight)
         _cleanup_close_ int write_fd = pair[1];
         if (fcntl(preflight->output_fd, F_SETFL, O_NONBLOCK) < 0)
                 return -errno;
-        int r = sd_event_add_io(reexec->event, &preflight->output, preflight->output_fd, EPOLLIN, on_output,
-                                preflight);
+        int r = sd_event_add_io(reexec->crew->event, &preflight->output, preflight->output_fd, EPOLLIN,
+                                on_output, preflight);
         if (r >= 0)
-                r = sd_event_add_time_relative(reexec->event, &preflight->deadline, CLOCK_MONOTONIC,
+                r = sd_event_add_time_relative(reexec->crew->event, &preflight->deadline, CLOCK_MONOTONIC,
                                                PREFLIGHT_USEC, 0, on_deadline, preflight);
         if (r < 0)
                 return r;

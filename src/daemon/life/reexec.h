@@ -14,8 +14,7 @@ struct invocation {
 };
 
 struct reexec {
-        sd_event *event; /* not owned; nor are those below, down to server */
-        const struct invocation *invocation;
+        const struct invocation *invocation; /* not owned; nor are those below, down to server */
         struct crew *crew;
         struct keeper *keeper;
         const struct ending *ending;

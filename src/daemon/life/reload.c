@@ -98,8 +98,7 @@ static void tell_scales(const struct world *world, struct lines *lines)
 {
         char scaled[FLEET_SCALED_MAX], *line;
 
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                const struct fleet *fleet = world->fleets[i];
+        WORLD_FOREACH_FLEET(world, fleet) {
                 unsigned count = fleet->settings->active_process_count;
 
                 if (!fleet_is_scaled(fleet))
@@ -113,44 +112,50 @@ static void tell_scales(const struct world *world, struct lines *lines)
         }
 }
 
+void reload_log_warnings(const struct settings_errors *warnings, const char *path)
+{
+        char place[SETTINGS_PLACE_MAX];
+
+        for (size_t i = 0; i < warnings->n; i++)
+                log_warning(
+                        "%s: %s",
+                        settings_errors_place(warnings, warnings->list[i].line, path, place, sizeof(place)),
+                        warnings->list[i].text);
+}
+
 static int reload(struct reloader *reloader, const struct orderer *by, char ***ret_lines)
 {
         _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
         _cleanup_settings_ struct settings *read = NULL, *merged = NULL;
         _cleanup_lines_ struct lines lines = {0};
-        struct links *links = reloader->links;
+        struct crew *crew = reloader->crew;
         char who[ORDERER_TEXT_MAX];
-        char place[SETTINGS_PLACE_MAX];
 
         if (ini_load(reloader->config_path, framework_traits, &read, &errors, &warnings) < 0)
                 return refuse(reloader, &errors, ret_lines);
-        for (size_t i = 0; i < warnings.n; i++)
-                log_warning("%s: %s",
-                            settings_errors_place(&warnings, warnings.list[i].line, reloader->config_path,
-                                                  place, sizeof(place)),
-                            warnings.list[i].text);
+        reload_log_warnings(&warnings, reloader->config_path);
         int r = lines_begin(&lines);
         if (r >= 0)
                 r = settings_diff(reloader->settings, read, on_change, &lines);
         if (r >= 0)
                 r = settings_merge(reloader->settings, read, &merged);
         if (r >= 0)
-                r = links_make(links, merged);
+                r = links_make(&crew->links, merged);
         if (r >= 0)
-                r = world_reload(links->world, merged, by, clock_now(CLOCK_MONOTONIC));
+                r = world_reload(crew->world, merged, by, clock_now(CLOCK_MONOTONIC));
         if (r < 0)
                 return r;
 
         /* From here on nothing can fail. */
-        event_by(by, world_event(links->world, EVENT_ORDER, NULL, NULL,
+        event_by(by, world_event(crew->world, EVENT_ORDER, NULL, NULL,
                                  "configuration read again by %s, %zu change%s", orderer_text(by, who),
                                  lines.n, lines.n == 1 ? "" : "s"));
         settings_free(reloader->settings);
         reloader->settings = TAKE_PTR(merged);
-        tell_scales(links->world, &lines);
-        links_join(links);
-        subsystems_join(reloader->subsystems);
-        turn_changed(links->turn);
+        tell_scales(crew->world, &lines);
+        links_join(&crew->links);
+        subsystems_join(&crew->subsystems);
+        turn_changed(crew->turn);
         log_set_level(reloader->settings->log_level);
         *ret_lines = lines_take(&lines);
         return 0;
