@@ -156,13 +156,6 @@ static char *program_path(void)
         return asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path;
 }
 
-static void print_errors(const struct settings_errors *errors, const char *path)
-{
-        _cleanup_free_ char *text = settings_errors_text(errors, path);
-
-        fputs(text ? text : "out of memory\n", stderr);
-}
-
 /* What was asked for must not be lost in silence. */
 static int finish_output(int code)
 {
@@ -237,7 +230,9 @@ int main(int argc, char **argv)
 
         r = ini_load(options.config, framework_traits, &settings, &errors, &warnings);
         if (r < 0) {
-                print_errors(&errors, options.config);
+                _cleanup_free_ char *text = settings_errors_text(&errors, options.config);
+
+                fputs(text ? text : "out of memory\n", stderr);
                 return EXIT_CONFIG;
         }
         if (options.print) {

@@ -41,9 +41,9 @@ static struct turn loop_turn;
 static struct crew crew = {.turn = &loop_turn};
 static struct keeper crew_keeper = {.crew = &crew};
 
-static int on_reload(struct reloader *reloader _unused_, const struct orderer *by _unused_, char ***ret_lines)
+static int on_reload(struct reloader *reloader _unused_, const struct orderer *by _unused_, char **ret_lines)
 {
-        *ret_lines = calloc(1, sizeof(**ret_lines));
+        *ret_lines = strdup("");
         return *ret_lines ? 0 : -ENOMEM;
 }
 

@@ -47,6 +47,16 @@ void handler_refuse(struct call *call, const char *format, ...)
                            json_pack("{s:o, s:[]}", "reason", varlink_text(reason), "details"));
 }
 
+json_t *handler_lines(char *text)
+{
+        _cleanup_json_ json_t *lines = json_array();
+
+        for (const char *line; (line = strsep(&text, "\n"));)
+                if (line[0] != '\0' && json_array_append_new(lines, varlink_text(line)) < 0)
+                        return NULL;
+        return TAKE_PTR(lines);
+}
+
 static json_t *fleet_names(const struct world *world)
 {
         _cleanup_json_ json_t *names = json_array();

@@ -21,7 +21,6 @@ struct metrics {
         FILE *out;
         const struct status_info *info;
         const struct world *world;
-        const struct subsystems *subsystems;
         const struct fleet_counts *counts; /* of each fleet */
         usec_t now;
         const char *name; /* of the family that the next samples belong to */
@@ -427,7 +426,7 @@ static void put_all(struct metrics *metrics, const struct tick_totals *ticks)
                 put_queues(metrics);
         }
         put_fleets(metrics);
-        subsystems_metrics(metrics->subsystems, metrics);
+        subsystems_metrics(metrics->info->subsystems, metrics);
         put_workers(metrics);
         put_culprits(metrics);
         put_growth(metrics);
@@ -435,9 +434,9 @@ static void put_all(struct metrics *metrics, const struct tick_totals *ticks)
         put_events(metrics);
 }
 
-char *metrics_render(const struct status_info *info, const struct tick_totals *ticks,
-                     const struct world *world, const struct subsystems *subsystems, usec_t now)
+char *metrics_render(const struct status_info *info, const struct tick_totals *ticks, usec_t now)
 {
+        const struct world *world = info->world;
         _cleanup_free_ struct fleet_counts *counts = calloc(world->n_fleets + 1, sizeof(*counts));
         char *text = NULL;
         size_t size = 0;
@@ -449,7 +448,6 @@ char *metrics_render(const struct status_info *info, const struct tick_totals *t
         struct metrics metrics = {.out = open_memstream(&text, &size),
                                   .info = info,
                                   .world = world,
-                                  .subsystems = subsystems,
                                   .counts = counts,
                                   .now = now};
         if (!metrics.out)

@@ -118,8 +118,7 @@ json_t *handler_metrics(void *userdata)
         struct status_redis redis[REDIS_MAX];
         struct status_info info = status_info(control, redis);
         _cleanup_free_ char *text =
-                metrics_render(&info, &host->keeper->crew->turn->pass.ticks, host->world,
-                               &host->keeper->crew->subsystems, clock_now(CLOCK_MONOTONIC));
+                metrics_render(&info, &host->keeper->crew->turn->pass.ticks, clock_now(CLOCK_MONOTONIC));
 
         return text ? json_pack("{s:s}", "text", text) : NULL;
 }

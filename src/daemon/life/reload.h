@@ -15,9 +15,8 @@ struct reloader {
 };
 
 /* by: who ordered it; NULL: not known. Returns 0: *ret_lines says what changed; 1: refused, *ret_lines says
- * why, and nothing changed; a line each, NULL-terminated, list and lines to be freed by the caller. -errno:
- * *ret_lines is untouched. */
-int reload_settings(struct reloader *reloader, const struct orderer *by, char ***ret_lines);
+ * why, and nothing changed; each line ends with a newline, to be freed. -errno: *ret_lines is untouched. */
+int reload_settings(struct reloader *reloader, const struct orderer *by, char **ret_lines);
 /* The same, told by the log. */
 void reload_by_signal(struct reloader *reloader);
 /* Logs the warnings of reading the config file at path. */

@@ -83,9 +83,7 @@ bool subsystems_trouble(const struct fleet *fleet, size_t i, usec_t now, char te
 void subsystems_diagnose_link(const struct subsystems *subsystems, const struct link *link,
                               struct findings *findings, usec_t now)
 {
-        for (size_t i = 0; i < subsystems->n; i++)
-                if (subsystems->table[i]->diagnose_link)
-                        subsystems->table[i]->diagnose_link(subsystems->self[i], link, findings, now);
+        CALL_EACH(subsystems, diagnose_link, link, findings, now);
 }
 
 int subsystems_status(const struct subsystems *subsystems, const struct fleet *fleet, json_t *object)
