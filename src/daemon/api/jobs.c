@@ -81,8 +81,7 @@ static void on_cancelled(struct call *call, void *userdata)
 }
 
 /* Returns false where memory is short. */
-static bool add_error(struct query *query, const char *format, ...) _printf_(2, 3);
-static bool add_error(struct query *query, const char *format, ...)
+static _printf_(2, 3) bool add_error(struct query *query, const char *format, ...)
 {
         char text[512];
         va_list arguments;

@@ -246,9 +246,7 @@ void reexec_request(struct reexec *reexec, struct call *call)
                 call = NULL;
         }
         if (call && reexec->n_calls == ELEMENTSOF(reexec->calls)) {
-                server_reply_error(
-                        call, CONTROL_REFUSED,
-                        json_pack("{s:s, s:[]}", "reason", "too many wait for this already", "details"));
+                handler_refuse(call, "too many wait for this already");
                 return;
         }
         if (call) {
